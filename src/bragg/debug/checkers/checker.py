@@ -40,6 +40,11 @@ class Source:
     tensor: TensorFacts | None = None
     text: AccessText = field(default_factory=AccessText)
 
+    @property
+    def place(self) -> tuple[str, int]:
+        """File and line."""
+        return self.file, self.line
+
 
 @dataclass(frozen=True)
 class LaunchFindings:
@@ -133,7 +138,7 @@ class LaunchFindings:
         if len(programs):
             first = int(np.flatnonzero(rows[np.searchsorted(active, programs[0])])[0])
             shown["witness"] = Witness(program_ids(int(programs[0]), self.launch.grid), first)
-        if (source.file, source.line) != here:
+        if source.place != here:
             shown["other"] = _line(*here)
         elif started_at is not None:
             shown["other"] = {**_line(*started_at), "role": role}

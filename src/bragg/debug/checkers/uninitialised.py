@@ -9,7 +9,7 @@ from bragg.debug.flow.place import kernel_line
 from bragg.debug.memory.access import Access
 from bragg.debug.memory.emptiness import unwritten
 from bragg.debug.memory.storage import Buffer
-from bragg.debug.state import Listeners
+from bragg.debug.state import Listeners, machine
 from bragg.debug.values import LOADS, UNDEFINED, UNWRITTEN
 from bragg.model import Severity
 from bragg.model.table import Array
@@ -41,6 +41,7 @@ def _watch(record: LaunchFindings) -> Listeners:
     masked: Sources = {}
     never: Sources = {}
     marks: dict[tuple[tuple[str, int], str], int] = {}
+    partly: set[tuple[str, int]] = set()
     suspects = record.launch.empty
 
     def tell(use: str, taint: Array, bit: int, _buffer: Buffer | None) -> None:
@@ -48,8 +49,11 @@ def _watch(record: LaunchFindings) -> Listeners:
             return
         sources, (message, hint) = (masked, _MASKED) if bit == UNDEFINED else (never, _NEVER)
         lanes = (taint & bit) != 0
+        is_copy = use == "store" and bit == UNWRITTEN and not machine().operations
         for source, own in _blamed(sources, taint * lanes):
-            record.at_line(message.format(_USES[use]), hint, Severity.ERROR, own, source)
+            is_harmless = is_copy and source is not None and source.place not in partly and _is_float(source)
+            severity = Severity.NOTE if is_harmless else Severity.ERROR
+            record.at_line(message.format(_USES[use]), hint, severity, own, source)
 
     def mark(access: Access, sources: Sources, source: Source) -> None:
         """The same load has the same mark, whatever is wrong with it; those beyond the last mark have none."""
@@ -72,6 +76,8 @@ def _watch(record: LaunchFindings) -> Listeners:
             return
         if access.kind == "load":
             access.unwritten = bad
+            if not bad.all():
+                partly.add(access.place)
             mark(access, never, _source(access))
             return
         name = access.buffer.name
@@ -90,6 +96,11 @@ def _blamed(sources: Sources, taint: Array) -> list[tuple[Source | None, Array]]
         return marked
     places = feeding(list(sources), kernel_line())
     return [(source, taint != 0) for place in places for source, _ in sources[place].values()] or [(None, taint != 0)]
+
+
+def _is_float(source: Source) -> bool:
+    """Arithmetic of integers is not counted: what is stored may be no copy."""
+    return source.tensor is not None and "fp" in source.tensor.dtype
 
 
 def _source(access: Access) -> Source:

@@ -14,6 +14,7 @@ from types import FunctionType, ModuleType
 from typing import Any
 
 from bragg.debug.flow.jitted import is_jitted, python_function
+from bragg.debug.flow.nodes import children, walk
 from bragg.debug.flow.program import Program
 
 __all__ = ["Dependence", "dependence_of"]
@@ -99,7 +100,7 @@ class _Function:
         self._tree = program.text.tree
         self._tainted = set(tainted)
         self._names = program.names()
-        self._nodes = list(ast.walk(self._tree))
+        self._nodes = walk(self._tree)
         stored = (node for node in self._nodes if isinstance(node, ast.Name))
         self._local = {node.id for node in stored if isinstance(node.ctx, ast.Store)}
         self._local |= {one.arg for one in self._nodes if isinstance(one, ast.arg)}
@@ -250,7 +251,7 @@ def _given(call: ast.Call) -> list[ast.expr]:
 
 
 def _expressions(node: ast.AST) -> Iterator[ast.expr]:
-    for child in ast.iter_child_nodes(node):
+    for child in children(node):
         if isinstance(child, ast.expr):
             yield child
         elif not isinstance(child, ast.stmt):
@@ -269,4 +270,4 @@ def _assignments(nodes: Iterable[ast.AST]) -> Iterator[tuple[set[str], ast.expr]
         elif isinstance(node, ast.For | ast.comprehension):
             targets, value = [node.target], node.iter
         if value is not None:
-            yield {one.id for target in targets for one in ast.walk(target) if isinstance(one, ast.Name)}, value
+            yield {one.id for target in targets for one in walk(target) if isinstance(one, ast.Name)}, value

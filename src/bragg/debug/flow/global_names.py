@@ -9,6 +9,7 @@ from types import ModuleType
 from typing import Any
 
 from bragg.debug.flow.jitted import is_jitted
+from bragg.debug.flow.nodes import walk
 
 __all__ = ["Reasons", "free_names", "mark_refused", "reasons_to_refuse"]
 
@@ -37,9 +38,9 @@ def mark_refused(function: ast.FunctionDef, names: Mapping[str, Any], local: Col
 
 def free_names(function: ast.FunctionDef) -> list[ast.expr]:
     """One node for each name, and each dotted name, that a function uses and does not assign."""
-    nodes = list(ast.walk(function))
+    nodes = walk(function)
     local = {node.id for node in nodes if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load)}
-    local |= {node.arg for node in ast.walk(function.args) if isinstance(node, ast.arg)}
+    local |= {node.arg for node in walk(function.args) if isinstance(node, ast.arg)}
     found = {}
     for node in nodes:
         dotted = _dotted(node)

@@ -19,6 +19,7 @@ import numpy as np
 
 from bragg.debug.faults import KernelFault, RuntimeFault, TooManyPrograms
 from bragg.debug.flow.jitted import is_jitted, python_function
+from bragg.debug.flow.nodes import walk
 from bragg.debug.flow.place import kernel_line
 from bragg.debug.flow.program import Program
 from bragg.debug.flow.text import Text
@@ -63,7 +64,7 @@ def _waits(program: Program, seen: set[int]) -> bool:
 def _shape_of(text: Text) -> tuple[bool, list[ast.expr]]:
     """Whether a function's text waits, and what it calls: names outside of it."""
     if waits not in text.found:
-        nodes = list(ast.walk(text.tree))
+        nodes = walk(text.tree)
         is_waiting = any(_watches(node) for node in nodes if isinstance(node, ast.While))
         is_waiting |= any(_name_of(node) == "atomic_poll" for node in nodes if isinstance(node, ast.Call))
         text.found[waits] = is_waiting, text.free_names
@@ -72,8 +73,8 @@ def _shape_of(text: Text) -> tuple[bool, list[ast.expr]]:
 
 
 def _watches(loop: ast.While) -> bool:
-    in_test = {id(node) for node in ast.walk(loop.test)}
-    calls = [node for node in ast.walk(loop) if isinstance(node, ast.Call)]
+    in_test = {id(node) for node in walk(loop.test)}
+    calls = [node for node in walk(loop) if isinstance(node, ast.Call)]
     return any(
         _name_of(call).startswith("atomic_")
         or (_name_of(call) == "load" and (id(call) in in_test or _is_volatile(call)))

@@ -23,6 +23,7 @@ from typing import Any
 
 from bragg.debug.faults import Unsupported
 from bragg.debug.flow.global_names import mark_refused
+from bragg.debug.flow.nodes import children, walk
 from bragg.debug.versions import is_before
 
 __all__ = ["rewrite"]
@@ -57,7 +58,8 @@ def rewrite(function: ast.FunctionDef, filename: str, names: Mapping[str, Any] |
         Unsupported: A construct that Triton kernels do not have, or the engine does not know.
     """
     function.decorator_list = []
-    function = _Minding().visit(function)
+    if any(map(_minded, walk(function))):
+        function = _Minding().visit(function)
     _Checker(function, filename).check()
     rewriter = _Rewriter(function)
     if names is not None:
@@ -70,18 +72,23 @@ class _Minding(ast.NodeTransformer):
 
     def visit(self, node: ast.AST) -> Any:
         """Replace one."""
-        word = _MINDED.get(type(node))
-        if isinstance(node, ast.Assign | ast.AugAssign) and _has_part(node):
-            word = ast.unparse(node)
-        if word is None:
+        word = _minded(node)
+        if not word:
             return self.generic_visit(node)
         return _place(_statement(f"_bragg.minded({word!r})"), node)
+
+
+def _minded(node: ast.AST) -> str:
+    """What Triton does not compile of a statement; empty: it does."""
+    if isinstance(node, ast.Assign | ast.AugAssign) and _has_part(node):
+        return ast.unparse(node)
+    return _MINDED.get(type(node), "")
 
 
 def _has_part(node: ast.Assign | ast.AugAssign) -> bool:
     """It assigns to a part of a value."""
     targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-    stored = (one for target in targets for one in ast.walk(target))
+    stored = (one for target in targets for one in walk(target))
     return any(isinstance(one, ast.Subscript | ast.Attribute) and isinstance(one.ctx, ast.Store) for one in stored)
 
 
@@ -90,7 +97,7 @@ class _Checker:
         self._function, self._filename = function, filename
 
     def check(self) -> None:
-        for node in ast.walk(self._function):
+        for node in walk(self._function):
             name = _NO_WAY.get(type(node))
             if name:
                 self._refuse(node, f"`{name}` in a kernel is not supported", "Triton does not compile it either")
@@ -100,7 +107,7 @@ class _Checker:
                 self._refuse(node, "`else` after a loop is not supported", "Triton does not compile it either")
             if isinstance(node, ast.For) and not isinstance(node.target, ast.Name):
                 self._refuse(node, "a loop with several targets is not supported", "Loop over a range")
-            if isinstance(node, ast.IfExp) and any(isinstance(inner, ast.NamedExpr) for inner in ast.walk(node)):
+            if isinstance(node, ast.IfExp) and any(isinstance(inner, ast.NamedExpr) for inner in walk(node)):
                 self._refuse(node, "`:=` inside of a conditional expression is not supported", "Assign it before")
             if isinstance(node, ast.Lambda):
                 self._check_lambda(node)
@@ -116,7 +123,7 @@ class _Checker:
         given, hint = node.args, "Make it a @triton.jit function"
         if given.vararg or given.kwarg or given.kwonlyargs or given.defaults:
             self._refuse(node, "a `lambda` with other than plain parameters is not supported", hint)
-        if any(isinstance(inner, ast.NamedExpr) for inner in ast.walk(node.body)):
+        if any(isinstance(inner, ast.NamedExpr) for inner in walk(node.body)):
             self._refuse(node, "`:=` inside of a `lambda` is not supported", hint)
         assigned = [*_parameters(self._function), *_stored(self._function)]
         for name in sorted(_loaded(node.body) - {one.arg for one in (*given.posonlyargs, *given.args)}):
@@ -133,12 +140,14 @@ class _Rewriter(ast.NodeTransformer):
     def __init__(self, function: ast.FunctionDef) -> None:
         self._function = function
         self._parameters = _parameters(function)
-        self._inner = {
-            name for node in ast.walk(function) if isinstance(node, ast.comprehension) for name in _stored(node)
-        }
+        self._inner = {name for node in walk(function) if isinstance(node, ast.comprehension) for name in _stored(node)}
         self._locals = sorted({*self._parameters, *_stored(function)} - self._inner)
         self._count = 0
         self._loops: list[tuple[str, str]] = []  # Name and values of each loop that is open.
+
+    def visit(self, node: ast.AST) -> Any:
+        """Most nodes are names and numbers, which stay."""
+        return node if type(node) in (ast.Name, ast.Constant) else super().visit(node)
 
     def local_names(self) -> set[str]:
         """Parameters, and all names that are assigned anywhere in the function."""
@@ -157,10 +166,10 @@ class _Rewriter(ast.NodeTransformer):
             _place(node, function.body[-1], width=0)
         function.body = [*start, *body, *end]
         function.returns = None
-        for argument in ast.walk(function.args):
+        for argument in walk(function.args):
             if isinstance(argument, ast.arg):
                 argument.annotation = None
-        return ast.fix_missing_locations(function)
+        return function
 
     def _block(self, statements: Sequence[ast.stmt]) -> list[ast.stmt]:
         """Rewrite statements; those after one that may leave the block run only while a program is left."""
@@ -323,8 +332,9 @@ class _Rewriter(ast.NodeTransformer):
             following = right
             if k + 1 < len(node.ops):
                 held = self._name("middle")
-                right = ast.copy_location(ast.NamedExpr(ast.Name(held, ast.Store()), right), right)
+                named = ast.copy_location(ast.Name(held, ast.Store()), right)
                 following = ast.copy_location(ast.Name(held, ast.Load()), right)
+                right = ast.copy_location(ast.NamedExpr(named, right), right)
             pairs.append(ast.copy_location(ast.Compare(left, [operation], [right]), node))
             left = following
         return self._combined("and", pairs, node)
@@ -385,32 +395,32 @@ def _parameters(function: ast.FunctionDef) -> list[str]:
 
 
 def _loaded(node: ast.AST) -> set[str]:
-    return {child.id for child in ast.walk(node) if isinstance(child, ast.Name)}
+    return {child.id for child in walk(node) if isinstance(child, ast.Name)}
 
 
 def _stored(node: ast.AST) -> Iterator[str]:
-    for child in ast.walk(node):
+    for child in walk(node):
         if isinstance(child, ast.Name) and isinstance(child.ctx, ast.Store):
             yield child.id
 
 
 def _jumps(node: ast.AST) -> bool:
     """Programs may leave from within the node, if only for the next trip of a loop in it."""
-    return any(isinstance(child, ast.Return | ast.Break | ast.Continue) for child in ast.walk(node))
+    return any(isinstance(child, ast.Return | ast.Break | ast.Continue) for child in walk(node))
 
 
 def _leaves(node: ast.AST) -> bool:
     """Programs may leave from within the node to somewhere outside of it."""
     if isinstance(node, ast.Return | ast.Break | ast.Continue):
         return True
-    inner = [child for child in ast.iter_child_nodes(node) if _leaves(child)]
+    inner = [child for child in children(node) if _leaves(child)]
     if isinstance(node, ast.For | ast.While):
         return any(_returns(child) for child in inner)
     return bool(inner)
 
 
 def _returns(node: ast.AST) -> bool:
-    return any(isinstance(child, ast.Return) for child in ast.walk(node))
+    return any(isinstance(child, ast.Return) for child in walk(node))
 
 
 def _tuple(names: Sequence[str]) -> str:
@@ -443,8 +453,11 @@ def _call(text: str, at: ast.expr) -> ast.Call:
 
 def _helped(helper: str, value: ast.expr) -> ast.Call:
     """An expression handed to a function of `bragg`."""
-    call = _call(f"_bragg.{helper}(None)", value)
-    call.args[0] = value
+    owner = ast.Name("_bragg", ast.Load())
+    function = ast.Attribute(owner, helper, ast.Load())
+    call = ast.Call(function, [value], [])
+    for node in (owner, function, call):
+        _place(node, value, deep=False)
     return call
 
 
@@ -454,7 +467,7 @@ def _assign_names(names: Sequence[str], value: str) -> ast.stmt:
 
 def _place(node: ast.AST, at: ast.AST, *, deep: bool = True, width: int = 1) -> ast.stmt:
     """Give new nodes the line of the old one. Those without width stand for no text: no debugger need stop there."""
-    for child in ast.walk(node) if deep else (node,):
+    for child in walk(node) if deep else (node,):
         ast.copy_location(child, at)
         if isinstance(child, ast.stmt | ast.expr):
             child.end_lineno, child.end_col_offset = child.lineno, child.col_offset + width
