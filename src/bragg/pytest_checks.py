@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+import sys
+from collections.abc import Callable, Generator, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass
+from functools import cached_property
 
 import pytest
 
+from bragg.debug.children import with_children
 from bragg.debug.findings import KernelFinding
 from bragg.debug.host.target import host_without_gpu
 from bragg.debug.report import Report
@@ -44,25 +47,40 @@ class TestChecker:
     __test__ = False  # No test, whatever its name begins with.
 
     def __init__(self, add: Sequence[str], without: Sequence[str], target: str) -> None:
-        self._checkers = chosen_checkers(add=add, without=without)
+        self._session = CheckedSession(chosen_checkers(add=add, without=without), target=target)
         self._added = frozenset(add)
-        self._target = target
-        self._report = Report()
         self._checked: list[_Checked] = []
-        self._host = ExitStack()
-        self._host.enter_context(host_without_gpu(target_named(target)))
+        self._whole_run = ExitStack()
+        self._whole_run.enter_context(host_without_gpu(target_named(target)))
 
     def pytest_unconfigure(self) -> None:
         """PyTorch's tensors are where they were again."""
-        self._host.close()
+        self._whole_run.close()
+
+    @cached_property
+    def _collect(self) -> Callable[[bool], None]:
+        """Adds what processes have found that tests start. Those of pytest-xdist come before it is made."""
+        return self._whole_run.enter_context(with_children(self._session))
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, object, object]:
         """The launches of a test and of what is made for it are executed and checked."""
-        session = CheckedSession(self._checkers, target=self._target)
-        self._report = session.report
-        with checking(session):
+        self._collect  # noqa: B018 - from now on processes are followed
+        self._session.report = Report()
+        with checking(self._session):
             return (yield)
+
+    def pytest_sessionfinish(self, session: pytest.Session) -> None:
+        """What processes have found that outlive their test fails the whole."""
+        if "_collect" not in vars(self):
+            return
+        self._session.report = Report()
+        self._collect(True)
+        told = list(self._session.report)
+        if told:
+            print(f"in processes that have outlived their test:\n{_text(told)}", file=sys.stderr)
+        if any(map(self._fails, told)):
+            session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_call(self, item: pytest.Item) -> Generator[None, object, object]:
@@ -70,10 +88,12 @@ class TestChecker:
         try:
             result = yield
         except BaseException:
-            item.add_report_section("call", "bragg check", _text(self._report.findings))
+            self._collect(False)
+            item.add_report_section("call", "bragg check", _text(self._session.report.findings))
             raise
+        self._collect(False)
         # What ends a kernel was raised: a test that continues has expected it.
-        told = [finding for finding in self._report if finding.rule not in ("kernel-fault", "residency")]
+        told = [finding for finding in self._session.report if finding.rule not in ("kernel-fault", "residency")]
         wrong = [finding for finding in told if self._fails(finding)]
         if wrong:
             pytest.fail(_text(wrong), pytrace=False)
@@ -92,7 +112,7 @@ class TestChecker:
         """The report of a test knows what was checked."""
         report = yield
         if call.when == "call":
-            seen = self._report
+            seen = self._session.report
             report.bragg_check = asdict(_Checked(seen.launches, seen.programs, len(seen)))  # type: ignore[attr-defined]
         return report
 

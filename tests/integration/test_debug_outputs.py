@@ -156,6 +156,34 @@ def test_uses_what_triton_deprecates():
 """
 
 
+IN_PROCESSES = """
+import os, subprocess, sys, textwrap
+
+SCRIPT = textwrap.dedent(KERNELS) + "scale[(4,)](np.ones(30, 'f4'), np.zeros(30, 'f4'), 30, B=8)"
+
+def test_in_a_child(tmp_path):
+    (tmp_path / "script.py").write_text(SCRIPT)
+    subprocess.run([sys.executable, tmp_path / "script.py"], check=True)
+
+def test_in_a_fork():
+    if (pid := os.fork()) == 0:
+        scale[(4,)](np.ones(30, "f4"), np.zeros(30, "f4"), 30, B=8)
+        os._exit(0)
+    assert os.waitpid(pid, 0)[1] == 0
+
+def test_fine():
+    fine[(1,)](np.ones(16, "f4"), B=16)
+"""
+
+
+def test_processes_that_a_test_starts_are_checked_too(tmp_path: Path) -> None:
+    done = pytest_run(tmp_path, "--bragg-check", tests=f"KERNELS = {KERNELS!r}\n{IN_PROCESSES}")
+    assert "2 failed, 1 passed" in done.stdout, done.stdout + done.stderr
+    for name in ("test_in_a_child", "test_in_a_fork"):
+        assert "error: out-of-bounds in scale" in done.stdout.partition(f"_ {name} _")[2].partition("\n_")[0]
+    assert "2 findings in 3 launches of 9 programs, by 3 tests" in done.stdout
+
+
 def test_advice_is_a_warning_of_a_test_that_passes(tmp_path: Path) -> None:
     done = pytest_run(tmp_path, "--bragg-check", tests=ADVISED)
     assert "1 passed, 1 warning" in done.stdout, done.stdout

@@ -65,7 +65,7 @@ def run_checked(
     with with_children(session) as collect:
 
         def conclude(end: _End) -> int:
-            collect()
+            collect(True)
             return _concluded(session.report, output or FindingsOutput(), root, end)
 
         leaving = concluded_before_leaving(lambda code: conclude(_End(code)))

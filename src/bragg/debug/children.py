@@ -35,11 +35,12 @@ _INJECTED = str(Path(__file__).parent / "inject")
 
 
 @contextmanager
-def with_children(session: CheckedSession) -> Iterator[Callable[[], None]]:
+def with_children(session: CheckedSession) -> Iterator[Callable[[bool], None]]:
     """Check the processes that are started inside of a block as well.
 
     Yields:
-        What waits for them and adds their findings to those of the session.
+        What adds their findings to those of the session, once. True: it waits for them; False: it leaves those that
+        still run for later.
     """
     with tempfile.TemporaryDirectory(prefix="bragg-check-") as name:
         directory = Path(name)
@@ -62,12 +63,16 @@ def with_children(session: CheckedSession) -> Iterator[Callable[[], None]]:
                 session.outbox = None
 
 
-def _collect(session: CheckedSession, directory: Path) -> None:
-    """Add what other processes have found; those that do not end are told."""
-    for pid in RunningProcesses(directory).wait():
+def _collect(session: CheckedSession, directory: Path, waits: bool) -> None:
+    """Add what other processes have found; those that are waited for and do not end are told."""
+    running = RunningProcesses(directory)
+    left = running.wait() if waits else running.launching()
+    for pid in left if waits else ():
         session.report.refuse(f"process {pid}, which the program has started, still runs: it was not checked further")
     for file in sorted(directory.glob("*.report")):
-        session.report.absorb(*pickle.loads(file.read_bytes()))
+        if waits or int(file.stem) not in left:
+            session.report.absorb(*pickle.loads(file.read_bytes()))
+            file.unlink()
 
 
 @contextmanager

@@ -47,7 +47,11 @@ class RunningProcesses:
         deadline = time.monotonic() + float(os.environ.get("BRAGG_CHECK_WAIT_S", _MOST_WAITED_S))
         while (left := self._left("*ing")) and time.monotonic() < deadline:
             time.sleep(_POLL_S)
-        return sorted(left & self._left("launching"))
+        return sorted(left & set(self.launching()))
+
+    def launching(self) -> list[int]:
+        """Those with Triton that run now."""
+        return sorted(self._left("launching"))
 
     def _left(self, kind: str) -> set[int]:
         return {pid for pid in (int(one.stem) for one in self._directory.glob(f"*.{kind}")) if _runs(pid)}
