@@ -32,8 +32,10 @@ try:
 except ImportError as error:
     from bragg.errors import BackendUnavailable
 
+    is_absent = isinstance(error, ModuleNotFoundError) and error.name == "bragg._core"
     raise BackendUnavailable(
-        f"the native core of bragg cannot be loaded: {error}",
-        hint="The pure Python package views profiles and debugs kernels; to record, install bragg on Linux from a "
-        "wheel for this Python, or from source",
+        "bragg has no recorder for this Python: it can show profiles and debug Triton kernels"
+        if is_absent
+        else f"the native core of bragg cannot be loaded: {error}",
+        hint="To record, install bragg on Linux from a wheel for this Python, or from source",
     ) from error

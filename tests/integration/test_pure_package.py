@@ -79,5 +79,11 @@ def test_recording_says_that_there_is_no_recorder(package: Path, tmp_path: Path)
     (tmp_path / "p.py").write_text("print('ran')")
     done = bragg(package, "run", "p.py", cwd=tmp_path)
     assert (done.returncode, done.stdout) == (4, "")
-    assert "error: the native core of bragg cannot be loaded" in done.stderr
-    assert "hint: The pure Python package views profiles and debugs kernels" in done.stderr
+    assert "error: bragg has no recorder for this Python: it can show profiles and debug Triton kernels" in done.stderr
+    assert "hint: To record, install bragg on Linux from a wheel for this Python, or from source" in done.stderr
+
+
+def test_the_examples_of_the_tutorials_come_with_the_package(package: Path, tmp_path: Path) -> None:
+    assert bragg(package, "demo", "--files", cwd=tmp_path).returncode == 0
+    assert (tmp_path / "examples/plain_python.py").read_text() == (ROOT / "examples/plain_python.py").read_text()
+    assert bragg(package, "view", "sample-h100.bragg", cwd=tmp_path).returncode == 0

@@ -145,4 +145,4 @@ def test_python_that_the_core_was_not_built_for_runs_unrecorded_with_one_line(
     shown = capfd.readouterr()
     assert (run.result.exit_code, run.profiles, shown.out) == (0, {}, "None\n")
     assert shown.err.count("\n") == 1
-    assert "is not recorded: the native core of bragg cannot be loaded" in shown.err
+    assert "is not recorded: bragg has no recorder for this Python" in shown.err

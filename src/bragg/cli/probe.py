@@ -51,7 +51,12 @@ class ProbeProcess:
 
 
 def _main() -> None:
-    from bragg.core import core
+    from bragg.errors import BackendUnavailable
+
+    try:
+        from bragg.core import core
+    except BackendUnavailable as error:
+        sys.exit(error.message)
     from bragg.record.backends import choose_backend
     from bragg.record.hooks.torch.operators import refusal_of_observers
 

@@ -74,6 +74,11 @@ def test_unknown_verb_names_the_nearest(bragg: Bragg) -> None:
     assert outcome.stderr == "error: there is no command 'veiw'\nhint: Did you mean: bragg view\n"
 
 
+def test_a_word_of_other_profilers_is_answered_with_the_command(bragg: Bragg) -> None:
+    assert "hint: Did you mean: bragg run\n" in bragg("record", "train.py").stderr
+    assert "hint: Did you mean: bragg view --flat\n" in bragg("top").stderr
+
+
 def test_unknown_option_is_a_usage_error_in_two_lines(bragg: Bragg) -> None:
     outcome = bragg("view", "--nope")
     assert outcome.exit_code == 2

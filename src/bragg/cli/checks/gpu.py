@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from importlib.util import find_spec
 from typing import Any
 
 from bragg.cli.checks.check import Check, State, Surroundings, note, ok
@@ -40,6 +41,8 @@ def check_interpreter(surroundings: Surroundings) -> Check:
     """Where Triton's kernels are executed by `bragg run`."""
     if check_gpu(surroundings).state is State.OK or (surroundings.root / "dev/kfd").exists():
         return ok("Triton kernels", "executed on the GPU (bragg run --interpret auto)")
+    if find_spec("triton") is None:
+        return ok("Triton kernels", "none without Triton")
     found = "executed by bragg's interpreter on the CPU, whose times are not those of a GPU (--interpret auto)"
     return note("Triton kernels", found)
 
@@ -59,7 +62,8 @@ def check_cupti(surroundings: Surroundings) -> Check:
     cuda: Mapping[str, Any] = surroundings.probe.get("cuda", {})
     if cuda.get("state") == "attached":
         return ok("CUPTI", f"version {cuda.get('cupti_version')} with driver {cuda.get('driver_version')}")
-    reason = str(cuda.get("reason") or surroundings.probe.get("error") or "not tried")
+    failed = surroundings.probe.get("error") if "core" in surroundings.probe else None
+    reason = str(cuda.get("reason") or failed or "not tried")
     return _for_gpu(surroundings, "CUPTI", reason, "See the checks around this one")
 
 

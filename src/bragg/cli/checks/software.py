@@ -40,7 +40,8 @@ def check_core(surroundings: Surroundings) -> Check:
     if "core" in surroundings.probe:
         return ok("native core", str(surroundings.probe["core"]))
     reason = str(surroundings.probe.get("error", "it was not tried"))
-    return Check("native core", State.BLOCKED, reason, "recording", "Install bragg for this Python: pip install bragg")
+    fix = "Install bragg on Linux from a wheel for this Python, or from source"
+    return Check("native core", State.BLOCKED, reason, "recording", fix)
 
 
 def check_numpy(surroundings: Surroundings) -> Check:

@@ -48,6 +48,22 @@ VERBS = {
 }
 
 
+# What other profilers call it.
+_ELSEWHERE = {
+    "compare": "diff",
+    "flamegraph": "report",
+    "html": "report",
+    "profile": "run",
+    "record": "run",
+    "show": "view",
+    "stats": "view --flat",
+    "timeline": "report",
+    "top": "view --flat",
+    "trace": "run --data trace",
+    "tui": "view --tui",
+}
+
+
 class VerbGroup(click.Group):
     """A click group that imports a verb's module only when the verb is used."""
 
@@ -72,7 +88,7 @@ class VerbGroup(click.Group):
             UsageError: There is no such verb; the hint names the nearest.
         """
         if args[0] not in VERBS and not ctx.resilient_parsing:
-            near = difflib.get_close_matches(args[0], VERBS, n=1)
+            near = [_ELSEWHERE[args[0]]] if args[0] in _ELSEWHERE else difflib.get_close_matches(args[0], VERBS, n=1)
             hint = f"Did you mean: bragg {near[0]}" if near else f"Commands: {', '.join(VERBS)}"
             raise UsageError(f"there is no command {args[0]!r}", hint=hint)
         return super().resolve_command(ctx, args)

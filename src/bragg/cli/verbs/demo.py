@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import sys
 from importlib.util import find_spec
 from pathlib import Path
@@ -13,6 +14,7 @@ import click
 
 from bragg.cli.console import say, stream_style, write_json, write_lines
 from bragg.cli.process_end import end_like
+from bragg.errors import UsageError
 
 if TYPE_CHECKING:
     from bragg.cli.run_report import RunReport
@@ -21,27 +23,34 @@ __all__ = ["demo"]
 
 _DATA = Path(__file__).parents[2] / "data"
 _SAMPLE = _DATA / "sample-h100.bragg"
+# Beside the package where it is installed, at the root of a checkout.
+_EXAMPLES = next((each for each in (_DATA / "examples", _DATA.parents[2] / "examples") if each.is_dir()), None)
 _LINES = 25
 _EPILOG = """\b
 Examples:
   bragg demo
-  bragg demo -o spirals.bragg
+  bragg demo --files      programs to record, and a profile of a GPU
 """
 
 
 @click.command(epilog=_EPILOG)
 @click.option("-o", "--output", default="demo.bragg", show_default=True, metavar="PATTERN", help="Name the profile.")
+@click.option("--files", is_flag=True, help="Copy the examples of the tutorials and the sample here, and exit.")
 @click.option("--json", "as_json", is_flag=True, help="Print what was recorded as one JSON object.")
-def demo(output: str, as_json: bool) -> int:
+def demo(output: str, files: bool, as_json: bool) -> int:
     """Record and show a small program.
 
     With a GPU, PyTorch and Triton it trains a network there; elsewhere it does so in plain Python, and a profile that
     was recorded on a GPU is shown too. Without a recorder only that profile is shown.
     """
+    if files:
+        say([f"Wrote {', '.join(_copied(Path()))}"])
+        return 0
     if find_spec("bragg._core") is None:
-        say([f"$ bragg view {_SAMPLE}"])
+        say(["A profile that was recorded on a GPU:"])
         _show_sample()
-        say(["", "This bragg has no recorder. Next: bragg report FILE; bragg doctor"])
+        say(["", "bragg has no recorder for this Python: it can show profiles and debug Triton kernels (bragg doctor)"])
+        say([f"Next: bragg demo --files; bragg view {_SAMPLE.name}; bragg report {_SAMPLE.name}"])
         return 0
     from bragg.cli.run_report import RunReport
     from bragg.record import RecordConfig, run_target
@@ -57,6 +66,24 @@ def demo(output: str, as_json: bool) -> int:
     else:
         _show(report, sample)
     return end_like(result.exit_code)
+
+
+def _copied(directory: Path) -> list[str]:
+    """Copy the example programs and the sample; the names of what was copied.
+
+    Raises:
+        UsageError: A file or directory of that name is there.
+    """
+    found = [path for path in (_EXAMPLES, _SAMPLE) if path is not None and path.exists()]
+    for path in found:
+        if (directory / path.name).exists():
+            raise UsageError(f"{path.name} is here already", hint="Run bragg demo --files in another directory")
+    for path in found:
+        if path.is_dir():
+            shutil.copytree(path, directory / path.name, ignore=shutil.ignore_patterns("__pycache__"))
+        else:
+            shutil.copyfile(path, directory / path.name)
+    return [path.name for path in found]
 
 
 def _script() -> Path:

@@ -47,3 +47,14 @@ def test_json_names_profile_and_sample(bragg: Bragg, monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(demo_module, "_SAMPLE", Path("nowhere.bragg"))
     values = json.loads(bragg("demo", "--json").stdout.splitlines()[-1])
     assert (values["profiles"][0]["file"], values["sample"]) == ("demo.bragg", None)
+
+
+def test_examples_and_sample_are_copied_and_nothing_is_overwritten(
+    bragg: Bragg, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert bragg("demo", "--files").stderr == "Wrote examples, sample-h100.bragg\n"
+    assert (tmp_path / "examples/debug/four_bugs.py").is_file()
+    assert (tmp_path / "sample-h100.bragg").read_bytes() == SAMPLE.read_bytes()
+    outcome = bragg("demo", "--files")
+    assert (outcome.exit_code, outcome.stderr.splitlines()[0]) == (2, "error: examples is here already")
