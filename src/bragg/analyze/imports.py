@@ -7,15 +7,18 @@ from dataclasses import replace
 import numpy as np
 
 from bragg.model import FrameKind, Metric, MetricKind, Profile
+from bragg.model.host_time import WAIT_TIME
 from bragg.model.transform import with_descendants
 
-__all__ = ["without_imports"]
+__all__ = ["LEAST_IMPORTS", "without_imports"]
 
+LEAST_IMPORTS = 0.1
+"""Of host time: less is no sentence worth."""
 _MACHINERY = "<frozen importlib"
 
 
 def without_imports(profile: Profile) -> Profile:
-    """The profile with `host_time` of what no `import` was waiting for; the same one where nothing was imported."""
+    """The profile with host and waiting time of what no `import` was waiting for; the same one without imports."""
     if "host_time" not in profile.metrics:
         return profile
     frames = profile.tree.frames
@@ -24,6 +27,9 @@ def without_imports(profile: Profile) -> Profile:
     if not imports.any():
         return profile
     is_import = with_descendants(profile.tree, imports[profile.tree.frame])
-    own = np.where(is_import, 0, profile.own("host_time"))
-    metric = Metric("host_time", "ns", MetricKind.INCLUSIVE, own)
-    return replace(profile, metrics={**profile.metrics, "host_time": metric})
+    metrics = {
+        name: Metric(name, "ns", MetricKind.INCLUSIVE, np.where(is_import, 0, profile.own(name)))
+        for name in ("host_time", WAIT_TIME)
+        if name in profile.metrics
+    }
+    return replace(profile, metrics={**profile.metrics, **metrics})

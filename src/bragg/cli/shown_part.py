@@ -36,6 +36,8 @@ class ShownPart:
 def shown_part(profile: Profile, options: ViewOptions, parts: WallParts | None, wanted: str | None) -> ShownPart:
     """The steady state if it is wanted; unless told otherwise, the host's time in it where the GPU waited for the host.
 
+    Of a program without a GPU it is what it did once it had imported its modules.
+
     Args:
         profile: A whole run.
         options: What is wanted of it.
@@ -48,6 +50,8 @@ def shown_part(profile: Profile, options: ViewOptions, parts: WallParts | None, 
     from bragg.analyze.wall.steady import steady_profile
 
     steady = parts.steady if parts else None
+    if wanted is None and (ran := _without_imports(profile, options)):
+        return ran
     if wanted == "all" or (wanted is None and not _is_better(profile, options, steady)):
         return ShownPart(profile, options)
     part = steady_profile(profile, steady) if steady else None
@@ -60,6 +64,23 @@ def shown_part(profile: Profile, options: ViewOptions, parts: WallParts | None, 
         return ShownPart(part, options, ("the steady state alone; the whole run: --part all",))
     note = "the GPU waited for the host: this is the steady state, by host time; the whole run: --part all"
     return ShownPart(part, replace(options, metrics=_OF_HOST), (note,))
+
+
+def _without_imports(profile: Profile, options: ViewOptions) -> ShownPart | None:
+    """Where there is host time alone, what imports have not taken; None: they took little, or more was asked for."""
+    from bragg.analyze.imports import LEAST_IMPORTS, without_imports
+    from bragg.views.text.units import share_text, time_text
+
+    is_asked = options.metrics or options.sort or options.include or options.exclude
+    if is_asked or "host_time" not in profile.metrics or ("gpu_time" in profile.metrics and profile.total("gpu_time")):
+        return None
+    ran = without_imports(profile)
+    imports_ns, whole_ns = profile.total("host_time") - ran.total("host_time"), profile.total("host_time")
+    if not LEAST_IMPORTS * whole_ns < imports_ns < whole_ns:
+        return None
+    share = share_text(imports_ns / whole_ns)
+    note = f"imports took {time_text(imports_ns)}, {share} of host_time, and are left out; with them: --part all"
+    return ShownPart(ran, options, (note,))
 
 
 def _of_sums(profile: Profile, options: ViewOptions, steady: Steady | None) -> ShownPart:

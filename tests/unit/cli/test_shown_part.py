@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 
+from bragg import formats
+from tests.support.profiles import profile_from_text
 from tests.support.recordings import RECORDINGS, SAMPLE
 from tests.unit.cli.conftest import Bragg
 
@@ -76,3 +78,20 @@ def test_the_text_says_which_part_it_shows(bragg: Bragg) -> None:
     lines = bragg("view", IDLE).stdout.splitlines()
     assert lines[1].startswith("start 12.6 s | warm-up 1.23 s | steady 1.83 s (19 steps of 96.3 ms, GPU busy 19.4 %)")
     assert lines[4].startswith("the GPU waited for the host: this is the steady state")
+
+
+IMPORTS = """root
+  a.py:1@main host=10ms
+    <frozen importlib._bootstrap>:1@_find_and_load
+      torch.py:1@<module> host=60ms
+    a.py:2@work host=30ms"""
+
+
+def test_imports_of_a_program_without_a_gpu_are_left_out_and_named(view: View, tmp_path: Path) -> None:
+    path = tmp_path / "a.bragg"
+    formats.export(profile_from_text(IMPORTS), "bragg", path)
+    assert total(view(path), "host_time") == 40e6
+    note = "imports took 60.0 ms, 60.0 % of host_time, and are left out; with them: --part all"
+    assert view(path)["hints"] == [note]
+    assert total(view(path, "--part", "all"), "host_time") == 100e6
+    assert total(view(path, "--include", "torch"), "host_time") == 60e6

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from bragg.analyze.idle_paths import IDLE_METRICS, with_idle_paths
-from bragg.analyze.imports import without_imports
+from bragg.analyze.imports import LEAST_IMPORTS, without_imports
 from bragg.analyze.report import Answered
 from bragg.analyze.wall.parts import wall_parts
 from bragg.analyze.wall.steady import steady_profile
@@ -40,8 +40,6 @@ _WIDTH = 120  # where the output has none: whole paths would hide the rest
 _LEAST_PATH_WIDTH = 20
 # Below this the host decides how long the program takes, and its paths are shown too.
 _BUSY_GPU = 0.5
-# Of host time: less is no sentence worth.
-_LEAST_IMPORTS = 0.1
 _N_HOST_PATHS_OF_IDLE_GPU = 2
 
 
@@ -153,17 +151,19 @@ def _hot_spots_of_host(profile: Profile, style: Style) -> Iterator[str]:
     """Without a GPU: imports in a sentence, then what the program did, and what it waited for, the larger first."""
     ran = without_imports(profile)
     total_ns, ran_ns = profile.total("host_time"), ran.total("host_time")
-    of_what = ""
-    if 0 < ran_ns < (1 - _LEAST_IMPORTS) * total_ns:
+    of_what, imports = "", []
+    if 0 < ran_ns < (1 - LEAST_IMPORTS) * total_ns:
         imports_ns = total_ns - ran_ns
-        yield f"imports took {time_text(imports_ns)}, {share_text(imports_ns / total_ns)} of host_time; of the rest:"
+        imports = [
+            f"imports took {time_text(imports_ns)}, {share_text(imports_ns / total_ns)} of host_time; of the rest:"
+        ]
         of_what = "of it"
     else:
         ran = profile
     waiting = [style.cut(line, style.width) for line in waiting_lines(profile)]
     hottest = list(_hottest_paths(ran, "host_time", _N_HOST_PATHS, style, of_what=of_what))
     waited_ns = profile.total(WAIT_TIME) if WAIT_TIME in profile.metrics else 0
-    yield from [*waiting, *hottest] if waited_ns > 0.5 * ran_ns else [*hottest, *waiting]
+    yield from [*waiting, *imports, *hottest] if waited_ns > 0.5 * ran_ns else [*imports, *hottest, *waiting]
 
 
 def _has_time(profile: Profile, metric: str) -> bool:

@@ -108,3 +108,13 @@ def test_a_program_that_mostly_waits_says_so_first() -> None:
     lines = summary_lines(profile_from_text("root\n  a.py:1@work host=9ms\n  a.py:2@read host=90ms wait=90ms"), PLAIN)
     assert lines[1].startswith("the main thread waited 90.0 ms, 90.9 % of its time")
     assert lines[2].endswith("work a.py:1")
+
+
+def test_a_program_that_imports_and_waits_says_what_shares_are_of_right_above_them() -> None:
+    text = """root
+  <frozen importlib._bootstrap>:1@_find_and_load
+    torch.py:1@<module> host=60ms
+  a.py:1@work host=9ms
+  a.py:2@read host=90ms wait=90ms"""
+    lines = summary_lines(profile_from_text(text), PLAIN)
+    assert [line.split()[0] for line in lines[1:4]] == ["the", "imports", "9.00"]
