@@ -20,10 +20,11 @@ KERNELS = ("matmul_scoped", "matmul_tma", "matmul_tma8", "matmul", "matmul8", "s
 LIMIT_S = 120
 
 
-def row_of(kernel: str, directory: str) -> dict[str, Any]:
+def row_of(kernel: str, directory: str, budget: str) -> dict[str, Any]:
     """The cost of clocks in one kernel, with the levels that were refused."""
     output = f"{directory}/{kernel}.bragg"
     command = [sys.executable, "-m", "bragg", "run", "--no-summary", "--instrument=.", "-o", output]
+    command += ["--instrument-budget", budget]
     done = subprocess.run([*command, str(PROGRAM), kernel], capture_output=True, text=True, timeout=LIMIT_S, check=True)
     (told,) = bragg.load(output).run.inside_kernels
     covered = max(told.covered_cycles, 1)
@@ -37,6 +38,8 @@ def row_of(kernel: str, directory: str) -> dict[str, Any]:
         "span_of_time": round(told.span_ns / max(told.timed_ns, 1), 3),
         "waits": round(sum(each.total for each in told.stretches if each.is_wait) / covered, 3),
         "stretches": len(told.stretches),
+        "read_cycles": told.read_cycles,
+        "clock_share": round(told.clock_cycles / covered, 4),
         "refused": "; ".join(f"{level}: {why}" for level, why in told.refused),
         "results": next((line for line in done.stdout.splitlines() if "results are equal" in line), ""),
     }
@@ -46,9 +49,11 @@ def main() -> None:
     """Measure all kernels."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--out", type=Path)
+    parser.add_argument("--budget", default="5%", help="share by which a launch may become longer")
+    parser.add_argument("kernels", nargs="*", default=KERNELS, help="of tests/support/timed_kernels.py")
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as directory:
-        rows = [row_of(kernel, directory) for kernel in KERNELS]
+        rows = [row_of(kernel, directory, arguments.budget) for kernel in arguments.kernels]
     harness.report("clocks", rows, arguments.out)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -87,11 +87,14 @@ class InsideKernel:
         pairs: Launches without and with clocks that were compared.
         plain_ns, timed_ns: Their median times.
         registers: Of a thread, without and with clocks.
+        loop_waits: Waiting instructions of its loops whose number clocks changed: opcode, without and with clocks.
         blocks: Of the launch.
         warps: Of a block.
         warps_with_times: That told what they passed through.
         covered_cycles: Of these warps, from their starts to the last passage for which there was room.
         warp_cycles: Of these warps, to their ends.
+        read_cycles: What one reading of the clock costs; cycles of stretches are without it.
+        clock_cycles: Covered cycles that all readings cost.
         clock_ghz: Of the multiprocessors.
         span_ns: From the first block's start to the last one's end.
         block_ns: Time of the fastest block, the median one and the slowest.
@@ -106,11 +109,14 @@ class InsideKernel:
     plain_ns: float
     timed_ns: float
     registers: tuple[int, int]
+    loop_waits: tuple[tuple[str, int, int], ...]
     blocks: int
     warps: int
     warps_with_times: int
     covered_cycles: int
     warp_cycles: int
+    read_cycles: int
+    clock_cycles: int
     clock_ghz: float
     span_ns: int
     block_ns: tuple[float, float, float]
@@ -130,8 +136,8 @@ class InsideKernel:
 
     @property
     def other_cycles(self) -> int:
-        """Covered cycles in no stretch: arithmetic, and waiting for registers that loads fill."""
-        return max(self.covered_cycles - sum(each.total for each in self.stretches), 0)
+        """Covered cycles of neither stretches nor clocks: arithmetic, and waiting for registers that loads fill."""
+        return max(self.covered_cycles - self.clock_cycles - sum(each.total for each in self.stretches), 0)
 
 
 def inside_kernels(rows: list[Mapping[str, Any]]) -> list[InsideKernel]:
@@ -150,17 +156,26 @@ def _kernel(facts: Facts) -> InsideKernel:
         facts.number("plain_ns"),
         facts.number("timed_ns"),
         (plain_registers, timed_registers),
+        tuple(_loop_waits(facts.table("loop_waits"))),
         facts.count("blocks"),
         facts.count("warps"),
         facts.count("warps_with_frames"),
         facts.count("covered_cycles"),
         facts.count("warp_cycles"),
+        facts.count("read_cycles"),
+        facts.count("clock_cycles"),
         facts.number("clock_ghz"),
         facts.count("span_ns"),
         (fastest, median, slowest),
         tuple(_stretch(Facts(row)) for row in facts.rows("segments")),
         _placement(facts),
     )
+
+
+def _loop_waits(table: Facts) -> Iterator[tuple[str, int, int]]:
+    for opcode in table.values():
+        before, after, *_ = *_integers(table, opcode), 0, 0
+        yield opcode, before, after
 
 
 def _placement(facts: Facts) -> Placement:

@@ -27,6 +27,7 @@ class Warps:
         start_ns, end_ns: int64, on the GPU's global timer.
         start, end: uint64, on the clock of the multiprocessor, cycles.
         due_bytes: int64, of frames, also those for which there was no room.
+        read_cycles: int64, what one reading of the clock cost.
     """
 
     slot: NDArray[np.int64]
@@ -37,6 +38,7 @@ class Warps:
     start: NDArray[np.uint64]
     end: NDArray[np.uint64]
     due_bytes: NDArray[np.int64]
+    read_cycles: NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,8 +48,10 @@ class Readings:
     Attributes:
         segments: All of them, in the order of the text.
         count: int64 [segments], passages.
-        cycles: int64 [segments, warps of a block].
-        longest: int64 [segments], cycles.
+        cycles: int64 [segments, warps of a block], without what the readings cost.
+        longest: int64 [segments], cycles, likewise.
+        read_cycles: What one reading costs: the median of the warps.
+        clock_cycles: That all readings of the covered time cost.
         covered: int64 [warps], cycles from a warp's start to its last frame that had room, or to its end.
         damaged: Warps whose frames are not what the kernel stores.
     """
@@ -56,6 +60,8 @@ class Readings:
     count: NDArray[np.int64]
     cycles: NDArray[np.int64]
     longest: NDArray[np.int64]
+    read_cycles: int
+    clock_cycles: int
     covered: NDArray[np.int64]
     damaged: int
 
@@ -80,6 +86,7 @@ def read_headers(image: bytes) -> Warps:
         times[:, 1],
         times[:, 3],
         words[:, 11].astype(np.int64),
+        words[:, 12].astype(np.int64),
     )
 
 
@@ -102,7 +109,8 @@ def read_frames(image: bytes, frames: Sequence[Frame], warps: Warps, warps_of_bl
     place = warps.slot % warps_of_block
     at = np.zeros(len(words), np.int64)
     rows = np.flatnonzero(warps.due_bytes > 0)
-    damaged = 0
+    damaged, n_reads = 0, 0
+    read_cycles = int(np.median(warps.read_cycles[rows])) if len(rows) else 0
     while len(rows):
         head = words[rows, at[rows]]
         number = (head >> 8) & 0xFFFFF
@@ -113,10 +121,12 @@ def read_frames(image: bytes, frames: Sequence[Frame], warps: Warps, warps_of_bl
             frame, own = frames[each], rows[number == each]
             clocks = words[own[:, None], at[own, None] + 1 + np.arange(len(frame.reads))]
             for index, segment in enumerate(frame.segments, int(first_of[each])):
-                took = (clocks[:, segment.end] - clocks[:, segment.start]).astype(np.int64)
+                took = (clocks[:, segment.end] - clocks[:, segment.start]).astype(np.int64) - read_cycles
+                took = np.maximum(took, 0)  # a reading is at times cheaper than the median
                 count[index] += len(own)
                 cycles[index] += np.bincount(place[own], took, warps_of_block).astype(np.int64)
                 longest[index] = max(longest[index], took.max(initial=0))
+            n_reads += len(own) * len(frame.reads)
             last[own] = clocks[:, -1]
             at[own] += -(-(len(frame.reads) + 1) // 4) * 4
         rows = rows[(at[rows] * _WORD <= LAST_START) & (at[rows] * _WORD < warps.due_bytes[rows])]
@@ -124,4 +134,4 @@ def read_frames(image: bytes, frames: Sequence[Frame], warps: Warps, warps_of_bl
     covered = np.where(
         whole, (warps.end - warps.start).astype(np.int64), (last - warps.start.astype(np.uint32)).astype(np.int64)
     )
-    return Readings(segments, count, cycles, longest, covered, damaged)
+    return Readings(segments, count, cycles, longest, read_cycles, n_reads * read_cycles, covered, damaged)

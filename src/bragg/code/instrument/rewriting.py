@@ -9,19 +9,24 @@ Every number of the layout that a reader needs stands here. A warp writes, with 
 | 32 | u32 `MAGIC` |
 | 36, 40 | u32 multiprocessor, and block of the launch, counted along x, y, z |
 | 44 | u32 bytes of frames that were due, also those for which there was no room |
+| 48 | u32 cycles between two readings with nothing between them: what a reading costs |
 
 and to memory of its own, 16-byte aligned frames: u32 `FRAME | number << 8 | readings`, the readings (low half of the
 clock), and the first word again up to the end of the vector. Where frames go is not compiled in: the program sets
 `CONTROL`, which is zero at first, and then nothing is stored.
+
+Where only some blocks have frames, a kernel may hold its code twice: the other blocks execute a copy that reads clocks
+at its start and its ends alone.
 """
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from bragg.code.instrument.blocks import Kernel
+from bragg.code.instrument.blocks import Kernel, Statement
 from bragg.code.instrument.segments import Frame, Selection, frames_of
 
 __all__ = [
@@ -43,13 +48,16 @@ A block has a header when its number has no bit of the mask, and its headers are
 """
 CONTROL_BYTES = 32
 HEADER_BYTES = 64
-MAGIC = 0xB4A66002
+MAGIC = 0xB4A66003
 FRAME = 0xB0000000
 WARP_BYTES = 16384
 """Of frames; a warp's memory is aligned to it."""
 # A frame is begun only where the largest one leaves room for another: the address must not leave the warp's memory.
 LAST_START = WARP_BYTES - 128
 _VECTOR_WORDS = 4
+_LABEL = re.compile(r"\$\w+")
+_COPY = "_bragg_copy"
+_PLAIN = "$L__bragg_plain"
 
 
 @dataclass(frozen=True)
@@ -65,16 +73,20 @@ class Instrumented:
     frames: Sequence[Frame]
 
 
-def instrument(kernel: Kernel, selection: Selection) -> Instrumented:
+def instrument(kernel: Kernel, selection: Selection, *, has_plain_code: bool = False) -> Instrumented:
     """Add clocks to a kernel.
 
     Args:
         kernel: The kernel.
         selection: What is timed; nothing: warps have headers alone.
+        has_plain_code: Blocks without frames execute a copy of the code that has no clocks.
 
     Raises:
-        ValueError: A warp may leave the kernel at a place that depends on a predicate.
+        ValueError: A warp may leave the kernel at a place that depends on a predicate; or its code cannot be copied.
     """
+    statements = [statement for block in kernel.blocks for statement in block.statements]
+    if not statements:
+        raise ValueError("the kernel is empty")
     frames = frames_of(kernel, selection)
     before: dict[int, list[str]] = defaultdict(list)
     after: dict[int, list[str]] = defaultdict(list)
@@ -83,17 +95,16 @@ def instrument(kernel: Kernel, selection: Selection) -> Instrumented:
             (after if is_behind else before)[at].append(f"\tmov.u32 \t%bragg_c{clock}, %clock;")
         at, is_behind = frame.flush
         (after if is_behind else before)[at] += _flush(number, frame)
-    for block in kernel.blocks:
-        for statement in block.statements:
-            if statement.branch in ("ret", "exit"):
-                if statement.is_guarded:
-                    raise ValueError("a predicate decides whether it returns")
-                before[statement.first] += _epilogue(has_frames=bool(frames))
-    first = next((block.statements[0].first for block in kernel.blocks if block.statements), None)
-    if first is None:
-        raise ValueError("the kernel is empty")
-    before[first][:0] = _prologue(has_frames=bool(frames))
+    ends = [each for each in statements if each.branch in ("ret", "exit")]
+    if any(each.is_guarded for each in ends):
+        raise ValueError("a predicate decides whether it returns")
+    for each in ends:
+        before[each.first] += _epilogue(has_frames=bool(frames))
+    first, last = statements[0].first, statements[-1].last
+    before[first][:0] = [*_prologue(has_frames=bool(frames)), *(_indented(_PART) if has_plain_code else ())]
     after[kernel.body - 1] = _registers(max((len(frame.reads) for frame in frames), default=0))
+    if has_plain_code:
+        after[last] += _plain_code(kernel, statements)
     lines = []
     for number, line in enumerate(kernel.lines):
         if number == kernel.entry:
@@ -102,13 +113,29 @@ def instrument(kernel: Kernel, selection: Selection) -> Instrumented:
     return Instrumented("\n".join(lines) + "\n", frames)
 
 
+def _plain_code(kernel: Kernel, statements: Sequence[Statement]) -> list[str]:
+    """The code once more, with labels and the ends of blocks of its own."""
+    if any(each.branch == "brx" for each in statements):
+        raise ValueError("its code cannot be copied: it jumps by a table")
+    ends = {each.first for each in statements if each.branch in ("ret", "exit")}
+    labels = {label for block in kernel.blocks for label in block.labels}
+    found = [f"{_PLAIN}:"]
+    for number in range(statements[0].first, statements[-1].last + 1):
+        line = kernel.lines[number]
+        if (match := _LABEL.match(line)) and match[0] not in labels:
+            continue  # of debug information, which is that of the first copy
+        found += _epilogue(has_frames=False) if number in ends else ()
+        found.append(_LABEL.sub(lambda label: label[0] + _COPY if label[0] in labels else label[0], line))
+    return found
+
+
 def _registers(n_clocks: int) -> list[str]:
     return [
         f"\t.reg .b32 \t%bragg_c<{n_clocks + 1}>;",
         "\t.reg .b32 \t%bragg_w<12>;",
         "\t.reg .b64 \t%bragg_d<6>;",
         "\t.reg .b64 \t%bragg_at;",
-        "\t.reg .pred \t%bragg_on, %bragg_has, %bragg_p;",
+        "\t.reg .pred \t%bragg_on, %bragg_has, %bragg_p, %bragg_rest;",
     ]
 
 
@@ -146,7 +173,14 @@ mul.wide.u32 %bragg_d3, %bragg_w3, {warp};
 add.s64 %bragg_d2, %bragg_d2, %bragg_d3;
 """.replace("{header}", str(HEADER_BYTES)).replace("{warp}", str(WARP_BYTES))
 
+# Blocks without frames go to the code without clocks, with all their warps.
+_PART = ["setp.ne.u32 %bragg_rest, %bragg_w2, 0;", f"@%bragg_rest bra.uni {_PLAIN};"]
+
 _START = """
+mov.u32 %bragg_w9, %clock;
+mov.u32 %bragg_w10, %clock;
+sub.u32 %bragg_w9, %bragg_w10, %bragg_w9;
+@%bragg_has st.global.cs.b32 [%bragg_d1+48], %bragg_w9;
 mov.u64 %bragg_d4, %globaltimer;
 mov.u64 %bragg_d5, %clock64;
 @%bragg_has st.global.cs.v2.b64 [%bragg_d1], {%bragg_d4, %bragg_d5};

@@ -15,6 +15,7 @@ __all__ = ["CYCLES", "WAITING", "with_clocks"]
 
 CYCLES, WAITING = "warp_cycles", "warp_wait_cycles"
 _OTHER = "<between what has clocks>"
+_READING = "<reading the clocks>"
 
 
 def with_clocks(profile: Profile, limits: Limits) -> Profile:
@@ -67,4 +68,6 @@ def _grow(growth: Growth, launch: int, kernel: InsideKernel) -> list[tuple[int, 
         for line in reversed(stretch.lines):
             node = growth.child(node, line.function, line.file, line.line)
         rows.append((growth.child(node, stretch.does), stretch.total, stretch.is_wait))
+    if kernel.clock_cycles:
+        rows.append((growth.child(launch, _READING), kernel.clock_cycles, False))
     return [*rows, (growth.child(launch, _OTHER), kernel.other_cycles, False)]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import struct
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from bragg.code.instrument.rewriting import CONTROL_BYTES, HEADER_BYTES, WARP_BYTES
 
@@ -44,6 +44,10 @@ class Plan:
         """Of all frames."""
         return _share(self.blocks, self.frame_shift) * self.warps * WARP_BYTES
 
+    def of_fewer(self, block_shift: int) -> Plan:
+        """The same with frames of at most one of 2^n blocks."""
+        return replace(self, frame_shift=max(self.frame_shift, block_shift))
+
     def control(self, headers: int, frames: int) -> bytes:
         """What the kernel's variable is set to."""
         masks = [(1 << shift) - 1 for shift in (self.header_shift, self.frame_shift)]
@@ -58,12 +62,7 @@ def plan(blocks: int, warps: int, limit_bytes: int) -> Plan:
 
 
 class Buffers:
-    """Allocated memory, which is never given back: `cuMemFree` waits for all that the program has launched.
-
-    Attributes:
-        plan: What it is for.
-        control: What the kernel's variable is set to.
-    """
+    """Allocated memory, which is never given back: `cuMemFree` waits for all that the program has launched."""
 
     def __init__(self, driver: Driver, wanted: Plan) -> None:
         self._driver = driver
@@ -71,12 +70,15 @@ class Buffers:
         self._headers = driver.zeros(wanted.header_bytes)
         # Frames of a warp are aligned to their size.
         self._frames = -(-driver.zeros(wanted.frame_bytes + WARP_BYTES) // WARP_BYTES) * WARP_BYTES
-        self.control = wanted.control(self._headers, self._frames)
 
-    def read(self) -> tuple[bytes, bytes]:
+    def control(self, own: Plan) -> bytes:
+        """What a kernel's variable is set to, by its own plan, which needs no more memory."""
+        return own.control(self._headers, self._frames)
+
+    def read(self, own: Plan) -> tuple[bytes, bytes]:
         """Headers and frames."""
-        headers = self._driver.read(self._headers, self.plan.header_bytes)
-        return headers, self._driver.read(self._frames, self.plan.frame_bytes)
+        headers = self._driver.read(self._headers, own.header_bytes)
+        return headers, self._driver.read(self._frames, own.frame_bytes)
 
 
 def _share(blocks: int, shift: int) -> int:

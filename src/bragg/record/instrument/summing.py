@@ -95,6 +95,7 @@ def _with_frames(warps: Warps, plan: Plan) -> Warps:
         column(warps.start),
         column(warps.end),
         column(warps.due_bytes),
+        column(warps.read_cycles),
     )
 
 
@@ -104,6 +105,8 @@ def _of_segments(readings: Readings, warps: Warps) -> dict[str, Any]:
         "warp_cycles": int((warps.end - warps.start).sum()),
         "covered_cycles": int(readings.covered.sum()),
         "damaged_warps": readings.damaged,
+        "read_cycles": readings.read_cycles,
+        "clock_cycles": readings.clock_cycles,
         "segments": [
             {
                 "does": segment.does,

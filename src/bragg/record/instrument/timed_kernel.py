@@ -16,8 +16,9 @@ from bragg.code.instrument.segments import Scopes
 from bragg.core import core
 from bragg.model.inside_kernels import WITH_CLOCKS
 from bragg.record.inside.notes import note
-from bragg.record.instrument.buffers import Buffers, plan
+from bragg.record.instrument.buffers import Buffers, Plan, plan
 from bragg.record.instrument.driver import Driver
+from bragg.record.instrument.guard import Comparison, Guard
 from bragg.record.instrument.levels import Level, levels_of
 from bragg.record.instrument.summing import summed
 from bragg.record.instrument.trial import PAIRS, Trial
@@ -65,6 +66,7 @@ class _Attempt:
 
     level: Level
     binary: Binary
+    compared: Comparison
     instrumented: Instrumented
     module: int
     function: int
@@ -111,9 +113,10 @@ class TimedKernel:
         self._warps = int(threads[1]) // _WARP_THREADS
         self._kernel: Kernel = read_kernel(ptx)
         self._plain = assemble(ptxas, ptx, self._options, _ASSEMBLE_WITHIN_S)
+        self._guard = Guard(self._plain, self._kernel.name)
         self._driver = Driver()
         self._lock = Lock()
-        self._levels = list(levels_of(_scopes(kernel)))
+        self._levels = list(levels_of(_scopes(kernel), has_clusters=self._ctas > 1))
         self._refused: list[dict[str, Any]] = []
         self._grid: tuple[int, int, int] | None = None
         self._buffers: Buffers | None = None
@@ -195,10 +198,15 @@ class TimedKernel:
                 self._grid = grid
                 blocks = grid[0] * grid[1] * grid[2] * self._ctas
                 self._buffers = Buffers(self._driver, plan(blocks, self._warps, self._limits.buffer_bytes))
-            ready = self._driver.write(self._driver.symbol(attempt.module, CONTROL), self._buffers.control)
+            control = self._buffers.control(self._plan(attempt))
+            ready = self._driver.write(self._driver.symbol(attempt.module, CONTROL), control)
         finally:
             core.exit_state()
         attempt.trial = Trial(self._driver, ready)
+
+    def _plan(self, attempt: _Attempt) -> Plan:
+        assert self._buffers is not None
+        return self._buffers.plan.of_fewer(attempt.level.block_shift)
 
     def _decide(self, is_last: bool) -> None:
         """Accept the level that was tried, or go on to the next one."""
@@ -217,22 +225,22 @@ class TimedKernel:
         self._attempt = None if is_last else self._next()
 
     def _next(self) -> _Attempt | None:
-        """The next level that neither spills nor makes matrix products wait."""
+        """The next level whose machine code is that of the kernel but for the clocks."""
         while self._levels:
             level = self._levels.pop(0)
             try:
-                instrumented = instrument(self._kernel, level.selection)
+                instrumented = instrument(self._kernel, level.selection, has_plain_code=level.block_shift > 0)
                 binary = assemble(self._ptxas, instrumented.text, self._options, _ASSEMBLE_WITHIN_S)
             except ValueError as error:
                 self._refused.append({"level": level.name, "why": str(error)})
                 continue
-            if binary.spill_bytes > self._plain.spill_bytes or binary.is_serialized > self._plain.is_serialized:
-                why = "spills" if binary.spill_bytes > self._plain.spill_bytes else "serialized"
-                self._refused.append({"level": level.name, "why": why, "spill_bytes": binary.spill_bytes})
+            compared = self._guard.compared(binary, copies=2 if level.block_shift else 1)
+            if compared.refused:
+                self._refused.append({"level": level.name, **compared.refused})
                 continue
             module, function = self._load(self._kernel.name, binary.cubin, self._shared_bytes)
             core.name_kernel(function, self.name + WITH_CLOCKS, self._kernel.name)
-            return _Attempt(level, binary, instrumented, module, function)
+            return _Attempt(level, binary, compared, instrumented, module, function)
         return None
 
     def _readings(self) -> dict[str, Any]:
@@ -240,19 +248,19 @@ class TimedKernel:
             return {}
         attempt, told = self._accepted
         assert self._buffers is not None
+        own = self._plan(attempt)
         core.enter_state(STATE)
         try:
             with self._driver.current():
-                headers, frames = self._buffers.read()
+                headers, frames = self._buffers.read(own)
         finally:
             core.exit_state()
         resources = {
             "registers": [self._plain.registers, attempt.binary.registers],
             "stack_bytes": [self._plain.stack_bytes, attempt.binary.stack_bytes],
+            "loop_waits": attempt.compared.waits,
         }
-        found = summed(
-            headers, frames, attempt.instrumented, self._buffers.plan, has_timeline=self._limits.has_timeline
-        )
+        found = summed(headers, frames, attempt.instrumented, own, has_timeline=self._limits.has_timeline)
         return {**told, **resources, **found}
 
     def _guarded(self, function: Callable[..., Any], *arguments: Any) -> Any:

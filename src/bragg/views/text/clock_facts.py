@@ -34,6 +34,8 @@ def _lines(meta: Mapping[str, Any]) -> Iterator[str]:
         yield f"inside {kernel.kernel}: {_headline(kernel)}"
         yield from (f"  {line}" for line in _shares(kernel))
         yield from (f"  {line}" for line in _placement(kernel))
+        for opcode, before, after in kernel.loop_waits if kernel.level else ():
+            yield f"  with clocks its loops have {after:,} {opcode}, not {before:,}: they wait at other places"
         if kernel.level and kernel.refused:
             yield f"  fewer clocks than asked for: {_refused(kernel)}"
 
@@ -67,8 +69,11 @@ def _shares(kernel: InsideKernel) -> Iterator[str]:
     for (does, file, line), cycles in shown:
         where = f" ({PurePosixPath(file).name}:{line})" if file else ""
         yield f"{share_text(cycles / kernel.covered_cycles):>7}  {does}{where}"
-    left = kernel.covered_cycles - sum(cycles for _, cycles in shown)
+    left = max(kernel.covered_cycles - kernel.clock_cycles - sum(cycles for _, cycles in shown), 0)
     yield f"{share_text(left / kernel.covered_cycles):>7}  {_ELSE}"
+    if kernel.clock_cycles >= _LEAST * kernel.covered_cycles:
+        share = share_text(kernel.clock_cycles / kernel.covered_cycles)
+        yield f"{share:>7}  reading the clocks, {count_text(kernel.read_cycles, 'cycle')} each"
 
 
 def _placement(kernel: InsideKernel) -> Iterator[str]:

@@ -37,10 +37,10 @@ class Warp:
         self.at += 4 * len(words)
         self.is_on = self.is_on and self.at % WARP_BYTES <= WARP_BYTES - 128
 
-    def header(self, block: int) -> bytes:
+    def header(self, block: int, read_cycles: int = 0) -> bytes:
         words = np.zeros(HEADER_BYTES // 4, np.uint32)
         words[:8] = np.array([10, self.start, 10 + (self.clock - self.start) // 2, self.clock], np.uint64).view("<u4")
-        words[8:12] = MAGIC, block % 7, block, self.at
+        words[8:13] = MAGIC, block % 7, block, self.at, read_cycles
         return words.tobytes()
 
 
@@ -118,3 +118,16 @@ def test_passages_of_single_warps_are_what_was_stored() -> None:
         assert (np.diff(found.start_ns[own]) >= 0).all()
         assert found.start_ns[own][0] == 10
     assert (found.warp == 0).sum() == 2 + 3
+
+
+def test_what_readings_cost_is_taken_off() -> None:
+    warps, truth = launch([3, 5])
+    plain = read_headers(b"".join(warp.header(number) for number, warp in enumerate(warps)))
+    costly = read_headers(b"".join(warp.header(number, 1) for number, warp in enumerate(warps)))
+    image = b"".join(warp.memory.tobytes() for warp in warps)
+    before, after = (read_frames(image, FRAMES, headers, 2) for headers in (plain, costly))
+    passages = [2, 2, 3 + 5]  # each has one reading's cost in it
+    assert (truth.sum(axis=1) - after.cycles.sum(axis=1)).tolist() == passages
+    assert after.longest.tolist() == [each - 1 for each in before.longest.tolist()]
+    assert (before.read_cycles, before.clock_cycles) == (0, 0)
+    assert (after.read_cycles, after.clock_cycles) == (1, 2 * 3 + 8 * 2)

@@ -29,6 +29,19 @@ def test_nothing_of_the_program_changes(name: str, level: int) -> None:
     assert timed.text.count(f"{CONTROL}[") == 1
 
 
+@pytest.mark.parametrize("name", KERNELS)
+def test_blocks_without_frames_execute_the_code_as_it_was(name: str) -> None:
+    kernel = read_kernel(compiled(name).asm["ptx"])
+    clocked, copy = instrument(kernel, LEVELS[0], has_plain_code=True).text.split("$L__bragg_plain:\n")
+    assert "%clock;" in clocked
+    assert "%bragg_c" not in copy
+    statements = [statement for block in kernel.blocks for statement in block.statements]
+    own = kernel.lines[statements[0].first : statements[-1].last + 1]
+    expected = [line for line in own if not line.startswith("$L__tmp")]
+    copied = [line for line in copy.replace("_bragg_copy", "").splitlines() if "bragg_" not in line]
+    assert copied[: len(expected)] == expected
+
+
 # Without TMA, descriptors are loops that spill.
 @pytest.mark.parametrize(
     ("name", "capability"),
@@ -43,11 +56,13 @@ def test_ptxas_takes_it_without_new_spills(name: str, capability: int) -> None:
     plain = compiled(name, capability).asm["ptx"]
     ptxas = find_ptxas(TRITON, target_of(plain), os.environ)
     waits = instrument(read_kernel(plain), LEVELS[1])
-    before, after = (assemble(ptxas, text, [], 60) for text in (plain, waits.text))
-    assert after.cubin[:4] == b"\x7fELF"
-    assert CONTROL.encode() in after.cubin
-    assert not after.is_serialized or before.is_serialized
-    assert after.spill_bytes == before.spill_bytes == 0
+    sampled = instrument(read_kernel(plain), LEVELS[1], has_plain_code=True)
+    before, *both = (assemble(ptxas, text, [], 60) for text in (plain, waits.text, sampled.text))
+    for after in both:
+        assert after.cubin[:4] == b"\x7fELF"
+        assert CONTROL.encode() in after.cubin
+        assert not after.is_serialized or before.is_serialized
+        assert after.spill_bytes == before.spill_bytes == 0
 
 
 @pytest.mark.parametrize("name", KERNELS)

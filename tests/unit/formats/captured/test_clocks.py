@@ -77,6 +77,19 @@ def test_cycles_stand_below_the_lines_of_the_launches_with_clocks() -> None:
     assert profile.own("gpu_time").sum() == profile_from_text(TREE).own("gpu_time").sum()
 
 
+def test_what_readings_cost_stands_by_itself() -> None:
+    profile = measured({**MEASURED, "read_cycles": 7, "clock_cycles": 1000})
+    tree, cycles = profile.tree, profile.inclusive("warp_cycles")
+    by_name = {tree.frames.name[tree.frame[node]]: int(cycles[node]) for node in range(len(tree))}
+    assert cycles[0] == 10_000
+    assert by_name["<between what has clocks>"] == 2000
+    assert by_name["<reading the clocks>"] == 1000
+    assert list(clock_lines({"inside_kernels": [{**MEASURED, "read_cycles": 7, "clock_cycles": 1000}]}))[-2:] == [
+        "   20.0 %  everything else: arithmetic, and waits for registers that loads fill",
+        "   10.0 %  reading the clocks, 7 cycles each",
+    ]
+
+
 def test_a_profile_without_clocks_is_as_it_was() -> None:
     assert "warp_cycles" not in measured().metrics
     assert "warp_cycles" not in measured({**MEASURED, "kernel": "another"}).metrics

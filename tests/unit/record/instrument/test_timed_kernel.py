@@ -141,12 +141,12 @@ def test_a_level_that_costs_too_much_gives_way() -> None:
 
 
 def test_where_all_cost_too_much_nothing_is_told() -> None:
-    machine = Machine([0.3] * 4)
+    machine = Machine([0.3] * 5)
     machine.run(80)
     result = machine.kernel.result(1, is_end=True)
     assert result is not None
     assert "level" not in result
-    assert len(result["refused"]) == 4
+    assert len(result["refused"]) == 5
     (told,) = inside_kernels([result])
     assert (told.level, told.cost, told.stretches) == ("", None, ())
 
@@ -203,6 +203,25 @@ def test_launches_before_a_capture_are_enough() -> None:
     result = machine.kernel.result(1, is_end=True)
     assert result is not None
     assert (result["level"], result["pairs"], result["refused"]) == ("everything", 1, [])
+
+
+def test_waits_that_clocks_add_to_loops_are_told() -> None:
+    machine = Machine([0.0], "attention80")
+    machine.run(2)
+    result = machine.kernel.result(1, is_end=True)
+    assert result is not None
+    assert result["loop_waits"] == {"DEPBAR": (1, 9)}
+    (told,) = inside_kernels([{**result, "loop_waits": {"DEPBAR": [1, 9]}}])
+    assert told.loop_waits == (("DEPBAR", 1, 9),)
+
+
+def test_a_kernel_in_which_waits_cost_too_much_is_timed_in_some_blocks() -> None:
+    machine = Machine([0.3, 0.2, 0.1, 0.01])
+    machine.run(80, (4096, 1, 1))
+    result = machine.kernel.result(0, is_end=False)
+    assert result is not None
+    assert result["level"] == "everything in one of 16 blocks"
+    assert result["warps_with_frames"] == 4096 // 16 * 4
 
 
 def test_launches_that_the_gpu_has_not_done_are_waited_for_until_the_end() -> None:
