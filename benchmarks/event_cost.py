@@ -4,8 +4,6 @@ An event is a stretch with its two readings, stored. The kernel has one in each 
 all clocks and with those at its start and end alone: both tell how long each warp took.
 """
 
-# ruff: noqa: N803 - constants of a kernel are capitals, as in Triton's own code
-
 from __future__ import annotations
 
 import argparse
@@ -16,7 +14,6 @@ from typing import Any
 import numpy as np
 import torch
 import triton
-import triton.language as tl
 
 import harness
 from bragg.code.instrument.assembling import assemble, find_ptxas, target_of
@@ -26,23 +23,13 @@ from bragg.code.instrument.rewriting import CONTROL, instrument
 from bragg.code.instrument.segments import Activities
 from bragg.record.instrument.buffers import Buffers, plan
 from bragg.record.instrument.driver import Driver
+from triton_kernels import events
 
 EVENTS = (1, 2, 4, 8, 16, 24, 32, 48, 64)
 BLOCKS, WARPS, BLOCK = 128, 4, 128
 LAUNCHES = 20
 LONG = 200_000
 ASSEMBLE_WITHIN_S = 60
-
-
-@triton.jit
-def events(x, n, BLOCK: tl.constexpr):
-    """A store in each turn, with some arithmetic before it."""
-    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
-    value = at.to(tl.float32)
-    for _ in tl.range(n, loop_unroll_factor=1):
-        for _ in tl.static_range(16):
-            value = value * 1.0001 + 0.5
-        tl.store(x + at, value)
 
 
 class Launcher:
@@ -64,7 +51,7 @@ class Launcher:
     def warps(self, x: torch.Tensor, n: int) -> Warps:
         """Of one launch."""
         self._compiled.function = self._function
-        events[(BLOCKS,)](x, n, BLOCK=BLOCK, num_warps=WARPS)
+        events[(BLOCKS,)](x, n, count=BLOCK, num_warps=WARPS)
         torch.cuda.synchronize()
         return read_headers(self._buffers.read(self._buffers.plan)[0])
 
@@ -80,7 +67,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path)
     arguments = parser.parse_args()
     x = torch.zeros(BLOCKS * BLOCK, device="cuda")
-    compiled = events[(BLOCKS,)](x, 1, BLOCK=BLOCK, num_warps=WARPS)
+    compiled = events[(BLOCKS,)](x, 1, count=BLOCK, num_warps=WARPS)
     torch.cuda.synchronize()
     driver = Driver()
     buffers = Buffers(driver, plan(BLOCKS, WARPS, 64 << 20))

@@ -8,7 +8,7 @@ from typing import Any
 
 from bragg.model.facts import Facts
 
-__all__ = ["WITH_CLOCKS", "InsideKernel", "Line", "Placement", "Stretch", "inside_kernels"]
+__all__ = ["WITH_CLOCKS", "Copies", "InsideKernel", "Line", "Meeting", "Placement", "Stretch", "inside_kernels"]
 
 WITH_CLOCKS = " (with clocks)"
 """Ends the name of a kernel's launches with clocks."""
@@ -51,6 +51,44 @@ class Stretch:
     def total(self) -> int:
         """Cycles of all warps."""
         return sum(self.cycles)
+
+
+@dataclass(frozen=True)
+class Copies:
+    """Asynchronous copies of a pipelined loop, in the first blocks.
+
+    Attributes:
+        does: How they are made: `begin a tensor copy to shared memory`.
+        lines: Where they begin, innermost first.
+        ahead: Copies that have begun before the first one is waited for.
+        latency: Median cycles from the beginning of a copy to the end of the wait for it, by stage of the pipeline.
+        waited: Median cycles of the wait, by stage.
+        count: Copies.
+    """
+
+    does: str
+    lines: tuple[Line, ...]
+    ahead: int
+    latency: tuple[float, ...]
+    waited: tuple[float, ...]
+    count: int
+
+
+@dataclass(frozen=True)
+class Meeting:
+    """A barrier for the warps of a block, in the first blocks.
+
+    Attributes:
+        lines: Where it is, innermost first.
+        skew: Median cycles from the first warp's coming to the last one's.
+        longest: The same of the worst meeting.
+        count: How often the warps met there.
+    """
+
+    lines: tuple[Line, ...]
+    skew: float
+    longest: int
+    count: int
 
 
 @dataclass(frozen=True)
@@ -100,6 +138,8 @@ class InsideKernel:
         block_ns: Time of the fastest block, the median one and the slowest.
         stretches: In the order of the code.
         placement: Where blocks ran.
+        copies: Asynchronous copies, where the code shows which wait is for which.
+        meetings: Barriers of the block.
     """
 
     kernel: str
@@ -122,6 +162,8 @@ class InsideKernel:
     block_ns: tuple[float, float, float]
     stretches: tuple[Stretch, ...]
     placement: Placement
+    copies: tuple[Copies, ...]
+    meetings: tuple[Meeting, ...]
 
     @property
     def waves(self) -> float | None:
@@ -147,7 +189,7 @@ def inside_kernels(rows: list[Mapping[str, Any]]) -> list[InsideKernel]:
 
 def _kernel(facts: Facts) -> InsideKernel:
     plain_registers, timed_registers, *_ = *_integers(facts, "registers"), 0, 0
-    fastest, median, slowest, *_ = *(Facts({"x": each}).number("x") for each in _values(facts, "block_ns")), 0, 0, 0
+    fastest, median, slowest, *_ = *_numbers(facts, "block_ns"), 0, 0, 0
     return InsideKernel(
         facts.text("kernel"),
         facts.text("level"),
@@ -169,6 +211,8 @@ def _kernel(facts: Facts) -> InsideKernel:
         (fastest, median, slowest),
         tuple(_stretch(Facts(row)) for row in facts.rows("segments")),
         _placement(facts),
+        tuple(_copies(Facts(row)) for row in facts.rows("copies")),
+        tuple(_meeting(Facts(row)) for row in facts.rows("meetings")),
     )
 
 
@@ -188,12 +232,31 @@ def _placement(facts: Facts) -> Placement:
     )
 
 
-def _stretch(facts: Facts) -> Stretch:
+def _copies(facts: Facts) -> Copies:
+    return Copies(
+        facts.text("does"),
+        _lines(facts),
+        facts.count("ahead"),
+        tuple(_numbers(facts, "latency")),
+        tuple(_numbers(facts, "waited")),
+        facts.count("count"),
+    )
+
+
+def _meeting(facts: Facts) -> Meeting:
+    return Meeting(_lines(facts), facts.number("skew"), facts.count("longest"), facts.count("count"))
+
+
+def _lines(facts: Facts) -> tuple[Line, ...]:
     places = [Facts(row) for row in facts.rows("place")[:_MAX_CALLS]]
+    return tuple(Line(place.text("file"), place.count("line"), place.text("function")) for place in places)
+
+
+def _stretch(facts: Facts) -> Stretch:
     return Stretch(
         facts.text("does"),
         facts.values().get("waits") is True,
-        tuple(Line(place.text("file"), place.count("line"), place.text("function")) for place in places),
+        _lines(facts),
         facts.values().get("in_loop") is True,
         facts.count("count"),
         tuple(_integers(facts, "cycles")),
@@ -203,6 +266,10 @@ def _stretch(facts: Facts) -> Stretch:
 
 def _integers(facts: Facts, name: str) -> list[int]:
     return [Facts({"x": each}).count("x") for each in _values(facts, name)]
+
+
+def _numbers(facts: Facts, name: str) -> list[float]:
+    return [Facts({"x": each}).number("x") for each in _values(facts, name)]
 
 
 def _values(facts: Facts, name: str) -> list[Any]:

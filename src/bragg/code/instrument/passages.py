@@ -24,11 +24,14 @@ class Passages:
     Attributes:
         warp: int64, row of the warp.
         segment: int64, number of the segment, in the order of the text.
+        start, end: int64, on the clock of the multiprocessor, cycles, which all warps of a block share.
         start_ns, end_ns: int64, on the GPU's global timer.
     """
 
     warp: NDArray[np.int64]
     segment: NDArray[np.int64]
+    start: NDArray[np.int64]
+    end: NDArray[np.int64]
     start_ns: NDArray[np.int64]
     end_ns: NDArray[np.int64]
 
@@ -55,9 +58,9 @@ def passages_of(image: bytes, frames: Sequence[Frame], warps: Warps, rows: Seque
                 break
             frame = frames[number]
             # A warp lives for less than 2^32 cycles: the low half of the clock tells how long it has been there.
-            clocks = [(clock - start) % 2**32 for clock in own[at + 1 : at + 1 + len(frame.reads)]]
+            since = [(clock - start) % 2**32 for clock in own[at + 1 : at + 1 + len(frame.reads)]]
             found += [
-                (row, segment, clocks[each.start], clocks[each.end])
+                (row, segment, since[each.start], since[each.end])
                 for segment, each in enumerate(frame.segments, first_of[number])
             ]
             at += -(-(len(frame.reads) + 1) // 4) * 4
@@ -65,5 +68,6 @@ def passages_of(image: bytes, frames: Sequence[Frame], warps: Warps, rows: Seque
     warp = columns[:, 0]
     cycles = np.maximum((warps.end - warps.start).astype(np.float64), 1)
     cycle_ns = (warps.end_ns - warps.start_ns) / cycles
+    clocks = [warps.start[warp].astype(np.int64) + columns[:, each] for each in (2, 3)]
     times = [warps.start_ns[warp] + (columns[:, each] * cycle_ns[warp]).astype(np.int64) for each in (2, 3)]
-    return Passages(warp, columns[:, 1], times[0], times[1])
+    return Passages(warp, columns[:, 1], *clocks, *times)

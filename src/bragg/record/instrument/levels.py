@@ -47,7 +47,7 @@ def levels_of(scopes: Scopes | None, *, has_clusters: bool = False) -> tuple[Lev
         scopes: A kernel that has some is timed at them alone.
         has_clusters: Its blocks execute the same code, as they work together.
     """
-    ladder = LEVELS
+    ladder: tuple[Level, ...] = LEVELS
     if scopes is not None:
         ladder = Level("scopes", scopes), Level("scopes in one of 16 blocks", scopes, _BLOCK_SHIFT), _BLOCKS
     return tuple(level for level in ladder if not (has_clusters and level.block_shift))

@@ -5,18 +5,24 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from bragg.code.instrument.pairs import copies_of, meetings_of
+from bragg.code.instrument.passages import Passages, passages_of
 from bragg.code.instrument.readings import Readings, Warps, read_frames, read_headers
+from bragg.code.instrument.segments import Segment
 from bragg.record.instrument.placing import Blocks, blocks_of
 from bragg.record.instrument.timeline import timeline_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from typing import Any
 
     from bragg.code.instrument.rewriting import Instrumented
     from bragg.record.instrument.buffers import Plan
 
 __all__ = ["summed"]
+
+_MAX_WARPS = 16
 
 
 def summed(
@@ -40,12 +46,20 @@ def summed(
     own = _with_frames(warps, plan)
     blocks = blocks_of(warps, plan.warps)
     found = {"blocks": plan.blocks, **_of_blocks(warps, blocks, plan)}
+    passages = passages_of(frames, instrumented.frames, own, _first_warps(own, plan))
     if has_timeline:
-        found["timeline"] = timeline_of(blocks, own, frames, instrumented, plan)
+        found["timeline"] = timeline_of(blocks, own, passages, instrumented, plan)
     if not instrumented.frames:
         return found
     readings = read_frames(frames, instrumented.frames, own, plan.warps)
-    return {**found, **_of_segments(readings, own)}
+    return {**found, **_of_segments(readings, own), **_of_pairs(passages, readings.segments, plan.warps)}
+
+
+def _first_warps(own: Warps, plan: Plan) -> list[int]:
+    """Rows of the warps of the first whole blocks with frames, whose passages are looked at one by one."""
+    rows = np.flatnonzero(own.due_bytes > 0)
+    rows = rows[np.argsort(own.block[rows], kind="stable")]
+    return rows[: max(_MAX_WARPS // plan.warps, 1) * plan.warps].tolist()  # type: ignore[no-any-return]
 
 
 def _of_blocks(warps: Warps, blocks: Blocks, plan: Plan) -> dict[str, Any]:
@@ -99,6 +113,31 @@ def _with_frames(warps: Warps, plan: Plan) -> Warps:
     )
 
 
+def _of_pairs(passages: Passages, segments: Sequence[Segment], warps: int) -> dict[str, Any]:
+    """Copies with the waits for them, and how far apart warps come to barriers; in cycles."""
+    return {
+        "copies": [
+            {
+                "does": each.begins.does,
+                "place": _place(each.begins),
+                "ahead": each.ahead,
+                "latency": each.latency.tolist(),
+                "waited": each.waited.tolist(),
+                "count": each.count,
+            }
+            for each in copies_of(passages, segments, warps)
+        ],
+        "meetings": [
+            {"place": _place(each.segment), "skew": each.skew, "longest": each.longest, "count": each.count}
+            for each in meetings_of(passages, segments, warps)
+        ],
+    }
+
+
+def _place(segment: Segment) -> list[dict[str, Any]]:
+    return [{"file": place.file, "line": place.line, "function": place.function} for place in segment.place]
+
+
 def _of_segments(readings: Readings, warps: Warps) -> dict[str, Any]:
     return {
         "warps_with_frames": len(warps.slot),
@@ -111,9 +150,7 @@ def _of_segments(readings: Readings, warps: Warps) -> dict[str, Any]:
             {
                 "does": segment.does,
                 "waits": segment.is_wait,
-                "place": [
-                    {"file": place.file, "line": place.line, "function": place.function} for place in segment.place
-                ],
+                "place": _place(segment),
                 "in_loop": segment.in_loop,
                 "count": count,
                 "longest": longest,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from bragg.code.instrument.passages import passages_of
+from bragg.code.instrument.passages import Passages
 from bragg.code.instrument.readings import Warps
 from bragg.code.instrument.segments import Segment
 from bragg.record.instrument.placing import Blocks
@@ -20,17 +20,18 @@ __all__ = ["timeline_of"]
 
 # 20,000 rows of JSON take 0.5 MB of the capture, and go when it is read.
 _MAX_BLOCKS = 20_000
-_MAX_WARPS = 16
 _MAX_PASSAGES = 20_000
 
 
-def timeline_of(blocks: Blocks, own: Warps, frames: bytes, instrumented: Instrumented, plan: Plan) -> dict[str, Any]:
+def timeline_of(
+    blocks: Blocks, own: Warps, passages: Passages, instrumented: Instrumented, plan: Plan
+) -> dict[str, Any]:
     """The blocks that began first, and the passages of their first warps.
 
     Args:
         blocks: All of the launch.
         own: Those that have frames.
-        frames: As the kernel wrote them.
+        passages: Of some of these.
         instrumented: The kernel.
         plan: Which blocks write.
     """
@@ -43,16 +44,13 @@ def timeline_of(blocks: Blocks, own: Warps, frames: bytes, instrumented: Instrum
         "multiprocessor": blocks.multiprocessor[chosen].tolist(),
         "start_ns": (blocks.start_ns[chosen] - first_ns).tolist(),
         "duration_ns": (blocks.end_ns[chosen] - blocks.start_ns[chosen]).tolist(),
-        **(_of_warps(own, frames, instrumented, plan, first_ns) if instrumented.frames else {}),
+        **(_of_warps(own, passages, instrumented, plan, first_ns) if instrumented.frames else {}),
     }
 
 
-def _of_warps(own: Warps, frames: bytes, instrumented: Instrumented, plan: Plan, first_ns: int) -> dict[str, Any]:
-    """Whole blocks, the first ones; of their passages the first ones, too."""
-    n_blocks = max(_MAX_WARPS // plan.warps, 1)
-    rows = np.flatnonzero(own.due_bytes > 0)
-    rows = rows[np.argsort(own.block[rows], kind="stable")][: n_blocks * plan.warps]
-    passages = passages_of(frames, instrumented.frames, own, rows.tolist())
+def _of_warps(own: Warps, passages: Passages, instrumented: Instrumented, plan: Plan, first_ns: int) -> dict[str, Any]:
+    """The first passages."""
+    rows = np.unique(passages.warp)
     chosen = np.argsort(passages.start_ns, kind="stable")[:_MAX_PASSAGES]
     segments = [segment for frame in instrumented.frames for segment in frame.segments]
     index_of = np.zeros(len(own.slot), np.int64)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import PurePosixPath
 from typing import Any
 
-from bragg.model.inside_kernels import InsideKernel
+from bragg.model.inside_kernels import InsideKernel, Line
 from bragg.model.run import Run
 from bragg.views.text.style import printable
 from bragg.views.text.units import count_text, share_text
@@ -33,6 +33,7 @@ def _lines(meta: Mapping[str, Any]) -> Iterator[str]:
     for kernel in Run(meta).inside_kernels:
         yield f"inside {kernel.kernel}: {_headline(kernel)}"
         yield from (f"  {line}" for line in _shares(kernel))
+        yield from (f"  {line}" for line in _pairs(kernel))
         yield from (f"  {line}" for line in _placement(kernel))
         for opcode, before, after in kernel.loop_waits if kernel.level else ():
             yield f"  with clocks its loops have {after:,} {opcode}, not {before:,}: they wait at other places"
@@ -74,6 +75,28 @@ def _shares(kernel: InsideKernel) -> Iterator[str]:
     if kernel.clock_cycles >= _LEAST * kernel.covered_cycles:
         share = share_text(kernel.clock_cycles / kernel.covered_cycles)
         yield f"{share:>7}  reading the clocks, {count_text(kernel.read_cycles, 'cycle')} each"
+
+
+def _pairs(kernel: InsideKernel) -> Iterator[str]:
+    """Copies by stage of the pipeline, and how far apart warps come to the worst barrier."""
+    for copies in kernel.copies:
+        where = _where(copies.lines)
+        told = ", ".join(f"{latency:,.0f}" for latency in copies.latency)
+        waited = ", ".join(f"{each:,.0f}" for each in copies.waited)
+        yield (
+            f"copies{where} are {copies.ahead} ahead: by stage, {told} cycles from the beginning of one to the end of "
+            f"the wait for it (medians), of which warps wait {waited}"
+        )
+    if kernel.meetings:
+        worst = max(kernel.meetings, key=lambda each: each.skew * each.count)
+        yield (
+            f"warps come to the barrier{_where(worst.lines)} {worst.skew:,.0f} cycles after each other (median of "
+            f"{count_text(worst.count, 'meeting')}, at most {worst.longest:,})"
+        )
+
+
+def _where(lines: Sequence[Line]) -> str:
+    return f" ({PurePosixPath(lines[-1].file).name}:{lines[-1].line})" if lines else ""
 
 
 def _placement(kernel: InsideKernel) -> Iterator[str]:

@@ -1,0 +1,72 @@
+"""Copies and the waits for them; warps at a barrier."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from bragg.code.instrument.blocks import Activity
+from bragg.code.instrument.pairs import copies_of, meetings_of
+from bragg.code.instrument.passages import Passages
+from bragg.code.instrument.segments import Segment
+
+BEFORE, BEGIN, WAIT, BARRIER = range(4)
+SEGMENTS = [
+    Segment(Activity.TMA_LOAD.value, False, (), False, 0, 1),
+    Segment(Activity.TMA_LOAD.value, False, (), True, 0, 1),
+    Segment(Activity.BARRIER_WAIT.value, True, (), True, 1, 2),
+    Segment(Activity.BARRIER.value, True, (), False, 0, 1),
+]
+
+
+def passages(*rows: tuple[int, int, int, int]) -> Passages:
+    """Of warp, segment, start and end; in the order of each warp."""
+    warp, segment, start, end = (np.array(column, np.int64) for column in zip(*rows, strict=True))
+    return Passages(warp, segment, start, end, start, end)
+
+
+def loop(warp: int, turns: int, each: int = 1) -> list[tuple[int, int, int, int]]:
+    """Two copies ahead; a copy takes 250 cycles, or, each second one, 350; a turn 100."""
+    rows = [(warp, BEFORE, stage * 10 + copy, stage * 10 + copy + 1) for stage in range(2) for copy in range(each)]
+    for turn in range(turns):
+        at = 1000 + turn * 100
+        rows += [(warp, WAIT, at, at + 20 + 10 * (turn % 3))]
+        rows += [(warp, BEGIN, at + 50 + copy, at + 51 + copy) for copy in range(each)]
+    return rows
+
+
+def test_copies_are_waited_for_in_their_order_by_stage() -> None:
+    (copies,) = copies_of(passages(*loop(0, 12)), SEGMENTS, 1)
+    assert (copies.ahead, copies.count) == (2, 12)
+    assert copies.begins is SEGMENTS[BEGIN]
+    assert copies.ends is SEGMENTS[WAIT]
+    # The third copy begins at 1050, and its wait ends at 1240.
+    assert copies.latency.tolist() == [170.0, 180.0, 190.0]
+    assert copies.waited.tolist() == [20.0, 30.0, 40.0]
+
+
+def test_two_operands_are_copied_in_each_turn() -> None:
+    (copies,) = copies_of(passages(*loop(0, 9, each=2)), SEGMENTS, 1)
+    assert (copies.ahead, copies.count) == (2, 9)
+    assert copies.latency.tolist() == [170.0, 180.0, 190.0]
+
+
+def test_a_specialized_warp_begins_what_another_one_waits_for() -> None:
+    rows = loop(0, 12)
+    split = [(0 if segment != WAIT else 1, segment, start, end) for _, segment, start, end in rows]
+    (copies,) = copies_of(passages(*split), SEGMENTS, 2)
+    assert copies.latency.tolist() == [170.0, 180.0, 190.0]
+
+
+def test_where_the_order_does_not_say_it_nothing_is_told() -> None:
+    assert copies_of(passages(*loop(0, 12), (0, BEGIN, 5000, 5001), (0, BEGIN, 5001, 5002)), SEGMENTS, 1) == []
+    assert copies_of(passages((0, BEFORE, 0, 1), (0, WAIT, 5, 6)), SEGMENTS, 1) == []
+    several = [*SEGMENTS, SEGMENTS[WAIT]]
+    assert copies_of(passages(*loop(0, 12)), several, 1) == []
+
+
+def test_warps_come_to_a_barrier_one_after_another() -> None:
+    rows = [(0, BARRIER, 100, 130), (0, BARRIER, 300, 360), (1, BARRIER, 120, 130), (1, BARRIER, 350, 360)]
+    alone = [(2, BARRIER, 10, 20)]
+    (meeting,) = meetings_of(passages(*rows, *alone), SEGMENTS, 2)
+    assert (meeting.skew, meeting.longest, meeting.count) == (35.0, 50, 2)
+    assert meetings_of(passages(*rows), SEGMENTS, 1) == []
