@@ -46,7 +46,7 @@ def place(profile: Any, node: int) -> str:
     if any(name.startswith("[backward of an unknown") for name in names):
         return "backward without its forward operator"
     end = names.index(BACKWARD) if BACKWARD in names else len(names)
-    above = [int(tree.frame[step]) for step in path[:end]]
+    above = [tree.frame_of(step) for step in path[:end]]
     program = Path(__file__).with_name("workloads.py").name
     if not any(tree.frames.file[frame].endswith(program) and tree.frames.line[frame] > 0 for frame in above):
         return "no line of the program"

@@ -62,8 +62,8 @@ def under_bragg() -> harness.Times:
         profile = session.stop(save=False)
     tree, counts, times = profile.tree, profile.own("gpu_count"), profile.own("gpu_time")
     operators = {
-        int(node): [above for above in tree.path(int(node)) if tree.kind[above] == FrameKind.OPERATOR]
-        for node in np.flatnonzero(counts)
+        node: [above for above in tree.path(node) if tree.kind[above] == FrameKind.OPERATOR]
+        for node in np.flatnonzero(counts).tolist()
     }
     return sums(
         (tree.label(above[-1]), int(counts[node]), float(times[node])) for node, above in operators.items() if above

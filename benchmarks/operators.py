@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 import harness
+from bragg.model.ids import NodeId
 
 Backend = Literal["cpu", "cuda"]
 
@@ -143,9 +144,9 @@ def growth(directory: str) -> dict[str, Any]:
     counts = profile.own("host_count")
     backward = sum(
         int(counts[node])
-        for node in range(len(profile.tree))
+        for node in map(NodeId, range(len(profile.tree)))
         if profile.tree.label(node) == "AddmmBackward0"
-        and profile.tree.label(int(profile.tree.parent[node])) == "[backward]"
+        and profile.tree.label(NodeId(int(profile.tree.parent[node]))) == "[backward]"
     )
     return {
         "resident_mb": resident,

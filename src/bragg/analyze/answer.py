@@ -16,6 +16,7 @@ from bragg.analyze.wall.wall_time import Steady, WallParts
 from bragg.errors import UsageError
 from bragg.model import IdleKind, Profile
 from bragg.model.host_time import own_work
+from bragg.model.ids import FrameId
 from bragg.model.table import Int64Array
 
 __all__ = ["Answer", "HotSpot", "RoofShares", "answer"]
@@ -31,7 +32,7 @@ class HotSpot:
         share: Of the whole, 0 to 1.
     """
 
-    frame: int
+    frame: FrameId
     value: float
     share: float
 

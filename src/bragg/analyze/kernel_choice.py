@@ -12,6 +12,7 @@ import numpy as np
 from bragg.code.source_map import KernelCode, code_of_kernels
 from bragg.errors import NothingRecorded, UsageError
 from bragg.model import FrameKind, Profile
+from bragg.model.ids import NodeId
 from bragg.model.kernel_name import base_name
 
 __all__ = ["KernelChoice", "choose_kernel", "every_kernel", "why_absent"]
@@ -29,7 +30,7 @@ class KernelChoice:
     """
 
     name: str
-    nodes: list[int]
+    nodes: list[NodeId]
     code: KernelCode | None
     others: list[str]
 
@@ -65,9 +66,9 @@ def every_kernel(profile: Profile) -> list[KernelChoice]:
     return [KernelChoice(name, nodes, _code_of(profile, name, codes), []) for name, nodes in kernels.items()]
 
 
-def _kernels_by_heat(profile: Profile) -> dict[str, list[int]]:
+def _kernels_by_heat(profile: Profile) -> dict[str, list[NodeId]]:
     """Nodes of each kernel by name, the one with most samples or GPU time first."""
-    nodes: dict[str, list[int]] = defaultdict(list)
+    nodes: dict[str, list[NodeId]] = defaultdict(list)
     frames = profile.tree.frames
     for node in np.flatnonzero(profile.tree.kind == FrameKind.KERNEL).tolist():
         nodes[frames.name[profile.tree.frame[node]]].append(node)

@@ -10,6 +10,7 @@ import numpy as np
 from bragg.analyze.occupancy import occupancy
 from bragg.analyze.work import devices_of, own_work, roof_parts_s
 from bragg.model import FrameKind, Profile
+from bragg.model.ids import FrameId
 from bragg.model.kernel_name import base_name
 from bragg.model.table import FloatArray, Int64Array
 
@@ -74,7 +75,7 @@ class KernelFacts:
         configurations: How it was launched, the most frequent first.
     """
 
-    frame: int
+    frame: FrameId
     base: str
     time_ns: float
     count: int

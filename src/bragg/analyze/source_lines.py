@@ -36,6 +36,7 @@ from bragg.code.stall_reasons import stall_metrics
 from bragg.code.waits_for import Waits
 from bragg.errors import NothingRecorded
 from bragg.model import Profile
+from bragg.model.ids import NodeId
 from bragg.model.inside_kernels import WITH_CLOCKS, InsideKernel
 from bragg.model.kernel_name import base_name
 
@@ -155,13 +156,13 @@ def _producers(
     return found
 
 
-def _line_nodes(profile: Profile, kernels: Sequence[int]) -> Iterator[tuple[int, list[int]]]:
+def _line_nodes(profile: Profile, kernels: Sequence[NodeId]) -> Iterator[tuple[NodeId, list[NodeId]]]:
     """The nodes below kernels, and the kernels themselves, with the path of line nodes that leads to each."""
-    pending: list[tuple[int, list[int]]] = [(node, []) for node in kernels]
+    pending: list[tuple[NodeId, list[NodeId]]] = [(node, []) for node in kernels]
     while pending:
         node, path = pending.pop()
         yield node, path
-        pending += [(int(child), [*path, int(child)]) for child in profile.tree.children(node)]
+        pending += [(child, [*path, child]) for child in profile.tree.children(node).tolist()]
 
 
 def _offset(profile: Profile, path: Sequence[int]) -> int | None:
@@ -169,9 +170,9 @@ def _offset(profile: Profile, path: Sequence[int]) -> int | None:
     return int(match[1], 16) if match else None
 
 
-def _chain(profile: Profile, path: Sequence[int]) -> CallChain:
+def _chain(profile: Profile, path: Sequence[NodeId]) -> CallChain:
     frames = profile.tree.frames
-    rows = [int(profile.tree.frame[node]) for node in reversed(path)]
+    rows = [profile.tree.frame_of(node) for node in reversed(path)]
     return tuple(
         SourcePlace(frames.file[row], int(frames.line[row]), 0, frames.name[row]) for row in rows if frames.file[row]
     )

@@ -23,7 +23,7 @@ def write(profile: Profile, path: Path) -> None:
         BadFile: The file cannot be written.
     """
     tree = profile.tree
-    labels = [_plain(tree.frames.label(frame)) for frame in range(len(tree.frames))]
+    labels = [_plain(label) for label in tree.frames.labels()]
     own = profile.own(profile.main_metric)
     with new_file(path) as file:
         for node in np.flatnonzero(own).tolist():

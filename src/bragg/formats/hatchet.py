@@ -41,7 +41,7 @@ def to_tree(profile: Profile) -> list[Any]:
     Host time is `cpu_time (ns)`, unless the program measured a metric of that name.
     """
     tree = profile.tree
-    names = [tree.frames.label(frame) for frame in range(len(tree.frames))]
+    names = tree.frames.labels()
     names[tree.frame[0]] = "ROOT"
     metrics = _metrics_of_nodes(profile)
     nodes: list[dict[str, Any]] = [

@@ -6,6 +6,7 @@ import numpy as np
 
 from bragg.errors import UsageError
 from bragg.grouping.workers import WORKER_METRICS, WORKERS
+from bragg.model.ids import ROOT
 from bragg.model.metric import Metric, MetricKind
 from bragg.model.profile import Profile
 from bragg.model.tree import CallTree, FrameKind, FrameTable
@@ -24,7 +25,7 @@ def group_by_process(profile: Profile) -> Profile:
     """
     tree = profile.tree
     names = [tree.frames.name[frame] for frame in tree.frame]
-    above = [node for node in tree.children(0) if names[node] == WORKERS and profile.run.workers]
+    above = [node for node in tree.children(ROOT) if names[node] == WORKERS and profile.run.workers]
     workers = [node for scope in above for node in tree.children(scope)]
     if not workers:
         hint = "Workers of PyTorch's data loaders are part of a profile; other processes have profiles of their own"

@@ -113,7 +113,7 @@ def _frame_columns(profile: Profile, frame: NDArray[np.int32]) -> dict[str, Any]
 def _paths(profile: Profile) -> list[str]:
     """Labels from below the root to each node; empty for the root."""
     tree = profile.tree
-    labels = [tree.frames.label(frame) for frame in range(len(tree.frames))]
+    labels = tree.frames.labels()
     paths = [""] * len(tree)
     for node, (parent, frame) in enumerate(zip(tree.parent.tolist(), tree.frame.tolist(), strict=True)):
         if parent >= 0:

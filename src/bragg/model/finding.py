@@ -7,6 +7,8 @@ from dataclasses import asdict, dataclass, fields, replace
 from enum import IntEnum
 from typing import Any
 
+from bragg.model.ids import NodeId
+
 __all__ = ["Confidence", "Finding", "Gain", "Place", "Quantity", "Severity"]
 
 
@@ -55,7 +57,7 @@ class Place:
     file: str = ""
     line: int = 0
     kernel: str = ""
-    node: int | None = None
+    node: NodeId | None = None
 
 
 _LEAST_PRINTED = 0.0005  # shares are printed with one decimal of a percent
@@ -120,7 +122,7 @@ class Finding:
     severity: Severity
     message: str
     hint: str = ""
-    node: int | None = None
+    node: NodeId | None = None
     kernel: str = ""
     file: str = ""
     line: int = 0
@@ -139,7 +141,7 @@ class Finding:
         named = (self.node, *(place.node for place in self.places))
         return tuple(node for node in named if node is not None)
 
-    def moved(self, target: Callable[[int], int]) -> Finding:
+    def moved(self, target: Callable[[NodeId], NodeId]) -> Finding:
         """The finding over another tree; places whose node has gone are dropped.
 
         Args:

@@ -7,6 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
+from bragg.model.ids import NodeId
 from bragg.model.kernel_name import base_name, operator_name
 from bragg.model.profile import Profile
 from bragg.model.table import BoolArray, Int32Array, Int64Array
@@ -43,7 +44,7 @@ class Regrouping:
             inputs=profile.inputs.moved(self._operators(profile)),
             idle=profile.idle.moved(self.target),
             slices=slices if (node >= 0).all() else slices.take(node >= 0),
-            carried=[finding.moved(lambda node: int(self.target[node])) for finding in kept],
+            carried=[finding.moved(lambda node: NodeId(self.target[node])) for finding in kept],
         )
 
     def _operators(self, profile: Profile) -> Int32Array:

@@ -8,6 +8,7 @@ from functools import lru_cache
 
 import numpy as np
 
+from bragg.model.ids import NodeId
 from bragg.model.profile import Profile
 from bragg.model.table import BoolArray
 from bragg.model.trace import SliceTable, TrackKind
@@ -53,7 +54,7 @@ def _paths(profile: Profile, is_shown: BoolArray | None) -> Callable[[int], list
     tree = profile.tree
 
     @lru_cache(maxsize=1 << 14)
-    def path_of(node: int) -> list[int]:
+    def path_of(node: NodeId) -> list[int]:
         return [step for step in tree.path(node)[1:] if is_shown is None or is_shown[step]]
 
     return path_of

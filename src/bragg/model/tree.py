@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from bragg.model.ids import FrameId, NodeId
 from bragg.model.table import FloatArray, Int32Array, Int64Array, Table, UInt8Array
 
 __all__ = ["CallTree", "FrameKind", "FrameTable"]
@@ -62,11 +63,15 @@ class FrameTable(Table):
         no_line, no_device = np.zeros(n, np.int32), np.full(n, -1, np.int32)
         return cls(np.full(n, kind, np.uint8), list(names), [""] * n, no_line, no_device)
 
-    def label(self, frame: int) -> str:
+    def label(self, frame: FrameId) -> str:
         """How a frame is shown: code as `file:line@function`, everything else by name."""
         if self.kind[frame] in _CODE_KINDS and self.file[frame]:
             return f"{self.file[frame]}:{self.line[frame]}@{self.name[frame]}"
         return self.name[frame]
+
+    def labels(self) -> list[str]:
+        """The label of each frame."""
+        return [self.label(FrameId(frame)) for frame in range(len(self))]
 
 
 @dataclass(frozen=True, eq=False)
@@ -140,21 +145,25 @@ class CallTree:
             np.fmax.at(largest, self.parent[level], largest[level])
         return largest
 
-    def children(self, node: int) -> Int64Array:
+    def children(self, node: NodeId) -> Int64Array:
         """The children of a node, ascending: [n_children]."""
         order, first = self._child_index
         return order[first[node] : first[node + 1]]
 
-    def path(self, node: int) -> list[int]:
+    def path(self, node: NodeId) -> list[NodeId]:
         """The nodes from the root to `node`, both included."""
         path = [node]
         while (above := int(self.parent[path[-1]])) >= 0:
-            path.append(above)
+            path.append(NodeId(above))
         return path[::-1]
 
-    def label(self, node: int) -> str:
+    def label(self, node: NodeId) -> str:
         """How a node is shown, see `FrameTable.label`."""
-        return self.frames.label(int(self.frame[node]))
+        return self.frames.label(self.frame_of(node))
+
+    def frame_of(self, node: NodeId) -> FrameId:
+        """What stands at a node."""
+        return FrameId(int(self.frame[node]))
 
     @cached_property
     def _child_index(self) -> tuple[Int64Array, Int64Array]:

@@ -7,6 +7,7 @@ from urllib.parse import parse_qs, urlencode
 
 from bragg.errors import UsageError
 from bragg.model import Profile
+from bragg.model.ids import NodeId
 from bragg.notebook.frame import page_of
 
 try:
@@ -45,10 +46,10 @@ class ReportWidget(anywidget.AnyWidget):  # type: ignore[misc]
         return self._field("view")
 
     @property
-    def node(self) -> int | None:
+    def node(self) -> NodeId | None:
         """The node that is chosen; None: none is."""
         node = self._field("node")
-        return int(node) if node.isdecimal() and int(node) < len(self._profile.tree) else None
+        return NodeId(int(node)) if node.isdecimal() and int(node) < len(self._profile.tree) else None
 
     @property
     def call_path(self) -> list[str]:

@@ -12,6 +12,7 @@ from bragg.analyze.compiled_kernels import CompiledKernels
 from bragg.analyze.kernel_facts import Configuration, KernelFacts
 from bragg.model import FrameKind, Place, Profile
 from bragg.model.compiled import CompiledKernel
+from bragg.model.ids import FrameId
 from bragg.model.kernel_name import base_name
 from bragg.model.table import BoolArray, FloatArray
 from bragg.model.transform import with_descendants
@@ -98,7 +99,7 @@ def hot_kernels(
     tree, frames = profile.tree, profile.tree.frames
     total_ns = float(gpu_ns.sum())
     of_frame = np.bincount(tree.frame, gpu_ns, len(frames)) * (frames.kind == FrameKind.KERNEL)
-    by_name: dict[str, list[int]] = {}
+    by_name: dict[str, list[FrameId]] = {}
     for row in np.flatnonzero(of_frame > 0).tolist():
         by_name.setdefault(frames.name[row], []).append(row)
     table = {each.frame: each for each in facts}
@@ -111,7 +112,7 @@ def hot_kernels(
 
 
 def _hot(
-    profile: Profile, name: str, rows: list[int], share: float, facts: list[KernelFacts], compiled: CompiledKernels
+    profile: Profile, name: str, rows: list[FrameId], share: float, facts: list[KernelFacts], compiled: CompiledKernels
 ) -> HotKernel:
     time_ns, count = sum(each.time_ns for each in facts), sum(each.count for each in facts)
     roofs = [each.roof_ns for each in facts]

@@ -12,6 +12,7 @@ from bragg.analyze.causes.hot_kernels import HotKernel
 from bragg.analyze.causes.paths import hottest_place
 from bragg.model import Confidence, Finding, Place, Quantity, Severity
 from bragg.model.compiled import CompiledKernel
+from bragg.model.ids import NodeId
 
 __all__ = ["Defect", "counted_text", "finding_of_kernel", "kernel_findings", "names_text"]
 
@@ -60,7 +61,7 @@ def finding_of_kernel(evidence: Evidence, rule: str, kernel: HotKernel, defect: 
         Severity.WARNING,
         f"{kernel.base} {defect.what}; {kernel.share * 100:.1f} % of the GPU time",
         defect.change,
-        node=int(np.where(kernel.nodes, evidence.gpu_ns, -1).argmax()),
+        node=NodeId(int(np.where(kernel.nodes, evidence.gpu_ns, -1).argmax())),
         kernel=kernel.name,
         file=places[0].file,
         line=places[0].line,

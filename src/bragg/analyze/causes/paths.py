@@ -8,6 +8,7 @@ from collections.abc import Callable
 import numpy as np
 
 from bragg.model import FrameKind, Place, Profile
+from bragg.model.ids import NodeId
 from bragg.model.kernel_name import operator_name
 from bragg.model.table import BoolArray, FloatArray, Int64Array
 from bragg.model.transform import with_descendants
@@ -32,7 +33,7 @@ def below(profile: Profile, nodes: BoolArray) -> BoolArray:
     return found
 
 
-def place_of(profile: Profile, node: int) -> Place:
+def place_of(profile: Profile, node: NodeId) -> Place:
     """The innermost line of the program above a node; of a library where no other is known."""
     tree = profile.tree
     lines = [step for step in tree.path(node) if tree.kind[step] == FrameKind.PYTHON]

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from bragg.analyze.comparing.repeats import Spread
+from bragg.model.ids import NodeId
 from bragg.model.table import FloatArray, Int64Array
 from bragg.model.tree import CallTree
 
@@ -56,7 +57,7 @@ class Comparison:
         """What was added: [n_nodes]."""
         return self.after - self.before
 
-    def relative(self, node: int) -> float:
+    def relative(self, node: NodeId) -> float:
         """The change as a share of what was there before; infinite for what is new."""
         before, change = float(self.before[node]), float(self.change[node])
         return change / before if before else float(np.copysign(np.inf, change)) if change else 0.0

@@ -14,6 +14,7 @@ from bragg.analyze.comparing.repeats import FALSE_ALARMS, noise_of, spread_of
 from bragg.errors import UsageError
 from bragg.grouping.regions import group_by_region
 from bragg.model import FrameKind, FrameTable, Profile
+from bragg.model.ids import ROOT, NodeId
 from bragg.model.regroup import fold_specializations
 from bragg.model.table import BoolArray, FloatArray
 from bragg.model.transform import outermost
@@ -99,7 +100,7 @@ class Verdict:
     margin: float
     confidence: float
     n_exceeded: int
-    worst: int = 0
+    worst: NodeId = ROOT
 
 
 # Which frames have a name, as the user writes it: [n_frames].
@@ -205,7 +206,7 @@ def rows_verdict(comparison: Comparison, limit: Limit, n_gates: int) -> Verdict:
     beyond = nodes[limit.is_exceeded(before, after, margin[nodes], floor)]
     # The whole is named only when nothing in it is.
     ordered = beyond[np.lexsort((-comparison.change[beyond], beyond == 0))].tolist()
-    worst = ordered[0] if ordered else 0
+    worst = ordered[0] if ordered else ROOT
     value, changed, width = (float(column[worst]) for column in (comparison.before, comparison.after, margin))
     confidence = 1 - 2 * false_alarms
     metric, unit = comparison.metric, comparison.unit

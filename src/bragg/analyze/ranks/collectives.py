@@ -61,7 +61,7 @@ def kernel_calls(profile: Profile, paths: Int64Array) -> KernelCalls:
     rows: list[tuple[Call, int]] = []
     known: list[bool] = []
     for node in np.flatnonzero(np.isin(tree.frame, list(kernels))).tolist():
-        operation, dtype = kernels[int(tree.frame[node])]
+        operation, dtype = kernels[tree.frame_of(node)]
         above = next((told[frame] for frame in tree.frame[tree.path(node)[::-1]].tolist() if frame in told), None)
         call[node] = len(rows)
         rows.append((above or Call("", operation, dtype, -1), int(paths[node])))

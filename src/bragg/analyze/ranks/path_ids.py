@@ -7,6 +7,7 @@ from hashlib import blake2b
 
 import numpy as np
 
+from bragg.model.ids import NodeId
 from bragg.model.table import Int64Array
 from bragg.model.tree import CallTree
 
@@ -36,6 +37,6 @@ def frame_ids(tree: CallTree, labels: Sequence[str]) -> Int64Array:
     return np.frombuffer(b"".join(digests), np.int64)[tree.frame]
 
 
-def path_label(tree: CallTree, labels: Sequence[str], node: int) -> str:
+def path_label(tree: CallTree, labels: Sequence[str], node: NodeId) -> str:
     """The last frames of a path."""
     return " > ".join(labels[frame] for frame in tree.frame[tree.path(node)[1:][-_N_SHOWN:]].tolist())

@@ -23,7 +23,7 @@ def summarize(profile: Profile, rank: int | None = None) -> RankSummary:
         rank: Its number; None: as the profile says, else 0.
     """
     tree = profile.tree
-    texts = [tree.frames.label(frame) for frame in range(len(tree.frames))]
+    texts = tree.frames.labels()
     ids = path_ids(tree, texts)
     found = kernel_calls(profile, ids)
     calls, collectives = collectives_of(profile, found)

@@ -19,6 +19,7 @@ from bragg.formats.files import new_file
 from bragg.formats.format import Format
 from bragg.formats.timelines.lanes import lanes, require_slices
 from bragg.model import FrameKind, Profile
+from bragg.model.ids import NodeId
 from bragg.model.sample_stacks import with_sample_stacks
 
 __all__ = ["FORMAT", "read", "write"]
@@ -103,7 +104,7 @@ class _Document:
         tracks = self._profile.tracks
         return self._pid_of[int(tracks.unique_process[track]), int(tracks.device[track])]
 
-    def _what(self, node: int) -> str:
+    def _what(self, node: NodeId) -> str:
         """Name, category and call path of a slice."""
         tree = self._profile.tree
         path = " > ".join(tree.label(above) for above in tree.path(node)[1:-1])

@@ -22,6 +22,7 @@ from bragg.formats.perfetto.collectives import Links
 from bragg.formats.perfetto.events import Events
 from bragg.formats.timelines.lanes import Lane, lanes, require_slices
 from bragg.model import FlowTable, Profile, TrackKind
+from bragg.model.ids import NodeId
 from bragg.model.sample_stacks import with_sample_stacks
 from bragg.model.table import BoolArray, Int64Array
 
@@ -154,7 +155,7 @@ class _Trace:
     def _has_paths(self, lane: Lane) -> bool:
         return bool(self._profile.tracks.kind[lane.track] == TrackKind.GPU_STREAM)
 
-    def _path(self, node: int) -> str:
+    def _path(self, node: NodeId) -> str:
         """What called a node, from the program on; the middle of a long path is left out."""
         tree = self._profile.tree
         above = tree.path(node)[1:-1]

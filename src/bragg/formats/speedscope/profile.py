@@ -19,6 +19,7 @@ from bragg.formats.format import Format
 from bragg.formats.speedscope.reader import is_speedscope, read
 from bragg.formats.timelines.lanes import lanes
 from bragg.model import CallTree, FrameTable, Metric, MetricKind, Profile, SliceTable
+from bragg.model.ids import ROOT, NodeId
 from bragg.model.table import Int64Array
 
 __all__ = ["FORMAT", "read", "write"]
@@ -54,9 +55,9 @@ class _Stacks:
         self._tree = tree
         self.text = cache(self._text)
 
-    def _text(self, node: int) -> str:
+    def _text(self, node: NodeId) -> str:
         # The root says nothing and would be a bar over the whole width.
-        path = [] if node == _IDLE else self._tree.frame[self._tree.path(node)[1:] or [0]].tolist()
+        path = [] if node == _IDLE else self._tree.frame[self._tree.path(node)[1:] or [ROOT]].tolist()
         return json.dumps(path, separators=(",", ":"))
 
     def sampled(self, name: str, unit: str, nodes: Int64Array, weights: NDArray[Any]) -> str:

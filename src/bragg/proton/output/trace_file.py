@@ -16,6 +16,7 @@ import numpy as np
 
 from bragg.formats.files import new_file
 from bragg.model import FrameKind, Profile, TrackKind
+from bragg.model.ids import NodeId
 from bragg.model.sample_stacks import without_samples
 from bragg.proton.output.view import proton_view
 from bragg.proton.recording import timed_values
@@ -122,7 +123,7 @@ class _Trace:
                 place = {"ts": self._us(int(slices.start_ns[row])), "tid": self._lane(int(slices.track[row]))}
                 yield {**common, "ph": phase, **place, **more}
 
-    def _call_stack(self, node: int) -> list[str]:
+    def _call_stack(self, node: NodeId) -> list[str]:
         tree = self._profile.tree
         return ["ROOT", *(tree.label(step) for step in tree.path(node)[1:])]
 

@@ -12,6 +12,7 @@ import numpy as np
 from bragg.errors import NothingRecorded
 from bragg.model import CallTree, FrameKind, Profile
 from bragg.model.host_time import waiting_nodes
+from bragg.model.ids import FrameId
 from bragg.model.regroup import regroup
 from bragg.model.table import Int64Array
 from bragg.views.terminal.columns import Column, ColumnChoice, columns_of
@@ -62,7 +63,7 @@ class FlatView:
         return {
             "metrics": json_columns(self.columns),
             "rows": [
-                {**json_frame(self.labels, int(self.frames[row])), **json_values(self.columns, row)}
+                {**json_frame(self.labels, FrameId(self.frames[row])), **json_values(self.columns, row)}
                 for row in self.shown.tolist()
             ],
             "hidden_rows": self.n_hidden,
@@ -101,7 +102,7 @@ def flat_view(profile: Profile, options: ViewOptions, defaults: Sequence[str] = 
     labels = Labels(table.tree.frames, options.full_names, options.code, with_device=False)
     shown = heavy[np.argsort(-weight[heavy], kind="stable")][: options.max_lines]
     if options.sort == "name":
-        shown = np.array(sorted(shown.tolist(), key=lambda row: labels.text(int(table.tree.frame[row]))), np.int64)
+        shown = np.array(sorted(shown.tolist(), key=lambda row: labels.text(table.tree.frame_of(row))), np.int64)
     return FlatView(
         table.tree.frame.astype(np.int64),
         choice.columns(table),
@@ -127,7 +128,7 @@ def table_lines(view: FlatView, style: Style, title: str = "name") -> list[str]:
     """Column headers, of which the last is `title`, and one line for each row."""
     numbers = NumberTable(view.columns, view.shown.tolist(), style)
     room = None if style.width is None or view.labels.full else max(style.width - numbers.width - 2, _LEAST_NAME_WIDTH)
-    names = cut_apart([view.labels.own_text(int(view.frames[row])) for row in view.shown.tolist()], room, style)
+    names = cut_apart([view.labels.own_text(FrameId(view.frames[row])) for row in view.shown.tolist()], room, style)
     rows = zip(view.shown.tolist(), names, strict=True)
     return [style.bold(f"{numbers.header()}  {title}"), *(f"{numbers.text(row)}  {name}" for row, name in rows)]
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from bragg.model import FrameKind
+from bragg.model.ids import FrameId
 from bragg.views.terminal.columns import Column
 from bragg.views.text.labels import Labels
 
@@ -18,7 +19,7 @@ def json_columns(columns: Sequence[Column]) -> list[dict[str, Any]]:
     return [{"name": column.name, "unit": column.unit, "total": _number(column.total)} for column in columns]
 
 
-def json_frame(labels: Labels, frame: int) -> dict[str, Any]:
+def json_frame(labels: Labels, frame: FrameId) -> dict[str, Any]:
     """Name, kind and place of a row; unknown places are null."""
     frames = labels.frames
     return {

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from bragg.model import CallTree
+from bragg.model.ids import ROOT, NodeId
 from bragg.model.table import BoolArray, FloatArray, Int64Array
 
 __all__ = ["Outline", "OutlineRow", "outline"]
@@ -29,7 +30,7 @@ class OutlineRow:
         n_hidden: Nodes directly below that are not shown.
     """
 
-    nodes: tuple[int, ...]
+    nodes: tuple[NodeId, ...]
     depth: int
     children: list[OutlineRow] = field(default_factory=list)
     n_hidden: int = 0
@@ -67,7 +68,7 @@ def outline(
     least: float = 0.0,
     max_depth: int | None = None,
     max_lines: int | None = None,
-    order: Callable[[int], Any] | None = None,
+    order: Callable[[NodeId], Any] | None = None,
 ) -> Outline:
     """Choose rows, heaviest first, until the limits are reached.
 
@@ -97,11 +98,11 @@ class _Builder:
         self._limits = limits
         self._rows: list[OutlineRow] = []
         self._n_lines = 1
-        self._candidates: list[tuple[float, int, OutlineRow]] = []
+        self._candidates: list[tuple[float, NodeId, OutlineRow]] = []
         self.shown = np.zeros(len(tree), np.bool_)
 
     def build(self) -> OutlineRow:
-        root = self._add(0, depth=0)
+        root = self._add(ROOT, depth=0)
         while self._candidates:
             _, node, parent = self._candidates[0]
             n_lines = self._n_lines + 1 + self._change_of_count_lines(parent)
@@ -118,11 +119,11 @@ class _Builder:
         """The lines ended before the rows did."""
         return bool(self._candidates)
 
-    def sort(self, order: Callable[[int], Any]) -> None:
+    def sort(self, order: Callable[[NodeId], Any]) -> None:
         for row in self._rows:
             row.children.sort(key=lambda child: order(child.nodes[0]))
 
-    def _add(self, node: int, depth: int) -> OutlineRow:
+    def _add(self, node: NodeId, depth: int) -> OutlineRow:
         chain, below = self._chain(node)
         self.shown[chain] = True
         row = OutlineRow(tuple(chain), depth)
@@ -134,7 +135,7 @@ class _Builder:
                 heapq.heappush(self._candidates, (-self._weight[child], child, row))
         return row
 
-    def _chain(self, node: int) -> tuple[list[int], list[int]]:
+    def _chain(self, node: NodeId) -> tuple[list[NodeId], list[NodeId]]:
         """The nodes that share a line, from `node` on, and the nodes below the last."""
         chain, below = [node], self._below(node)
         while (
@@ -147,7 +148,7 @@ class _Builder:
             below = self._below(below[0])
         return chain, below
 
-    def _below(self, node: int) -> list[int]:
+    def _below(self, node: NodeId) -> list[NodeId]:
         children = self._tree.children(node)
         return children[self._weight[children] > 0].tolist()  # type: ignore[no-any-return]
 

@@ -15,6 +15,7 @@ from bragg.analyze.wall.steady import steady_profile
 from bragg.analyze.wall.wall_time import Steady
 from bragg.model import Profile
 from bragg.model.host_time import WAIT_TIME, own_work
+from bragg.model.ids import NodeId
 from bragg.views.terminal.flat_view import flat_view, table_lines
 from bragg.views.terminal.view_options import ViewOptions
 from bragg.views.text.analysis_text import best_findings, best_lines
@@ -187,14 +188,14 @@ def _hottest_paths(
         yield style.heat(numbers, share) + _path_text(folded, node, style, room)
 
 
-def _path_text(folded: FoldedProfile, node: int, style: Style, room: int) -> str:
+def _path_text(folded: FoldedProfile, node: NodeId, style: Style, room: int) -> str:
     """The callers of a node and itself; the outermost are left out where there is no room."""
     tree = folded.profile.tree
     labels = Labels(tree.frames)
     if node == 0:
-        return style.cut(labels.own_text(int(tree.frame[node])), room)
+        return style.cut(labels.own_text(tree.frame_of(node)), room)
     path = tree.path(node)[1:]
-    names = [f"{folded.name(step, labels)} {labels.place(int(tree.frame[step]))}".rstrip() for step in path]
+    names = [f"{folded.name(step, labels)} {labels.place(tree.frame_of(step))}".rstrip() for step in path]
     text = style.arrow.join(names)
     while style.width_of(text) > room and len(names) > 1:
         names = names[1:]

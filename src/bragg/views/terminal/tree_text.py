@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from bragg.model import MetricKind
+from bragg.model.ids import NodeId
 from bragg.views.terminal.notes import absence_notes
 from bragg.views.terminal.number_table import NumberTable
 from bragg.views.terminal.outline import OutlineRow
@@ -74,13 +75,13 @@ class _TreeText:
             return None
         return max(self._style.width - self._numbers.width - 2 - taken, _LEAST_LABEL_WIDTH)
 
-    def _node_label(self, node: int) -> tuple[str, str]:
+    def _node_label(self, node: NodeId) -> tuple[str, str]:
         """Name and place."""
         labels, folded, tree = self._view.labels, self._view.folded, self._view.tree
         name = folded.name(node, labels)
         if self._style.is_narrow and node:
-            name = _beyond(name, folded.name(int(tree.parent[node]), labels))
-        return name, labels.place(int(tree.frame[node]))
+            name = _beyond(name, folded.name(NodeId(int(tree.parent[node])), labels))
+        return name, labels.place(tree.frame_of(node))
 
     def _more(self, row: OutlineRow) -> str:
         return f"{self._style.ellipsis} {row.n_hidden:,} more"

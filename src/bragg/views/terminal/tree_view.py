@@ -10,6 +10,7 @@ import numpy as np
 
 from bragg.errors import NothingRecorded
 from bragg.model import CallTree, FrameKind, MetricKind, Profile
+from bragg.model.ids import NodeId
 from bragg.model.table import BoolArray, FloatArray
 from bragg.views.terminal.columns import Column, ColumnChoice
 from bragg.views.terminal.filters import filter_paths
@@ -72,7 +73,7 @@ class TreeView:
                 yield {
                     "id": node,
                     "parent": above,
-                    **json_frame(self.labels, int(self.tree.frame[node])),
+                    **json_frame(self.labels, self.tree.frame_of(node)),
                     "folded_frames": int(self.folded.n_folded[node]),
                     **json_values(self.columns, node),
                     **({"inputs": inputs[node]} if node in inputs else {}),
@@ -151,5 +152,5 @@ def _foldable(folded: FoldedProfile, options: ViewOptions) -> BoolArray:
     return np.equal(folded.profile.tree.kind, FrameKind.PYTHON) & options.fold
 
 
-def _by_name(tree: CallTree, labels: Labels) -> Callable[[int], str]:
-    return lambda node: labels.text(int(tree.frame[node]))
+def _by_name(tree: CallTree, labels: Labels) -> Callable[[NodeId], str]:
+    return lambda node: labels.text(tree.frame_of(node))

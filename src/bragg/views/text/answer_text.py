@@ -12,6 +12,7 @@ from bragg.analyze.imports import without_imports
 from bragg.analyze.wall.wall_time import Steady
 from bragg.model import FrameKind, Profile
 from bragg.model.host_time import own_work
+from bragg.model.ids import FrameId
 from bragg.views.text.folding import fold_libraries
 from bragg.views.text.labels import Labels
 from bragg.views.text.run_facts import RunFacts
@@ -178,7 +179,7 @@ def _busiest_on_host(profile: Profile) -> str:
     labels = Labels(folded.profile.tree.frames)
     own, frame = own_work(folded.profile, "host_time"), folded.profile.tree.frame
     by_frame = np.bincount(frame, weights=own, minlength=len(folded.profile.tree.frames))
-    busiest = int(by_frame.argmax())
+    busiest = FrameId(int(by_frame.argmax()))
     if by_frame[busiest] <= 0:
         return ""
     share = share_text(float(by_frame[busiest]) / folded.profile.total("host_time"))

@@ -13,6 +13,7 @@ from bragg.analyze.comparing.comparison import Comparison
 from bragg.analyze.comparing.gates import Verdict
 from bragg.analyze.comparing.repeats import FALSE_ALARMS
 from bragg.model import FrameKind, FrameTable
+from bragg.model.ids import ROOT, FrameId, NodeId
 from bragg.model.table import BoolArray
 from bragg.views.text.labels import Labels
 from bragg.views.text.style import Style
@@ -44,7 +45,7 @@ def diff_lines(comparison: Comparison, style: Style, max_rows: int | None) -> li
     """
     changed = [row for row in comparison.rows.tolist() if comparison.change[row]]
     shown = changed[:max_rows]
-    total = f"{comparison.metric}: {change_text(comparison, 0)}{_runs_text(comparison)}"
+    total = f"{comparison.metric}: {change_text(comparison, ROOT)}{_runs_text(comparison)}"
     if not shown:
         return [style.bold(total), style.dim("no difference")]
     texts = _Texts(comparison, shown)
@@ -66,12 +67,12 @@ def diff_json(comparison: Comparison, max_rows: int | None) -> dict[str, Any]:
         "n_before": comparison.n_before,
         "n_after": comparison.n_after,
         "is_paired": comparison.is_paired,
-        "total": _json_row(comparison, 0),
+        "total": _json_row(comparison, ROOT),
         "rows": [_json_row(comparison, row) for row in comparison.rows[:max_rows].tolist()],
     }
 
 
-def change_text(comparison: Comparison, node: int) -> str:
+def change_text(comparison: Comparison, node: NodeId) -> str:
     """`310 us before, 320 us after: +10.0 us (+3.2 %)`, of several runs with the interval of the change."""
     before, after = float(comparison.before[node]), float(comparison.after[node])
     text = _values_text(before, after, comparison.unit)
@@ -105,7 +106,7 @@ def named_frames(frames: FrameTable, name: str) -> BoolArray:
     """Frames that are called so, in any spelling; `*` stands for any characters: [n_frames]."""
     labels = Labels(frames)
     pattern = re.compile(".*".join(map(re.escape, name.split("*"))), re.DOTALL)
-    spellings = ((*labels.spellings(frame), labels.name(frame)) for frame in range(len(frames)))
+    spellings = ((*labels.spellings(frame), labels.name(frame)) for frame in map(FrameId, range(len(frames))))
     return np.array([any(map(pattern.fullmatch, texts)) for texts in spellings], np.bool_)
 
 
@@ -130,14 +131,14 @@ def _runs_text(comparison: Comparison) -> str:
     return f"; {runs}{', in turn' * comparison.is_paired}"
 
 
-def _noise_text(comparison: Comparison, node: int) -> str:
+def _noise_text(comparison: Comparison, node: NodeId) -> str:
     """Half the width of the interval as a share of the value before; empty for one run each and for what is new."""
     if comparison.n_before == comparison.n_after == 1 or not comparison.before[node]:
         return ""
     return f"± {share_text(float(comparison.spread.margin()[node] / comparison.before[node]))}"
 
 
-def path_text(comparison: Comparison, node: int, style: Style, room: int | None) -> str:
+def path_text(comparison: Comparison, node: NodeId, style: Style, room: int | None) -> str:
     """The callers of a node and itself; the outermost are left out where there is no room."""
     names = _names(comparison, node)
     text = style.arrow.join(names)
@@ -150,7 +151,7 @@ def path_text(comparison: Comparison, node: int, style: Style, room: int | None)
 class _Texts:
     """The numbers of rows, each column in one unit."""
 
-    def __init__(self, comparison: Comparison, rows: Sequence[int]) -> None:
+    def __init__(self, comparison: Comparison, rows: Sequence[NodeId]) -> None:
         self._of = comparison
         self._averages = [
             np.divide(values, counts, out=np.full(len(values), np.nan), where=counts > 0)
@@ -167,7 +168,7 @@ class _Texts:
         units = [self._change.unit, "", "", self._value.unit, self._value.unit, "", *[self._average.unit] * 2]
         return [f"{name} {unit}".rstrip() for name, unit in zip(_HEADERS, units, strict=True)]
 
-    def cells(self, row: int) -> list[str]:
+    def cells(self, row: NodeId) -> list[str]:
         of = self._of
         change = self._change.text(float(of.change[row]))
         return [
@@ -190,7 +191,7 @@ def _scale(comparison: Comparison, values: Any) -> Scale:
     return scale_for(comparison.unit, float(np.nanmax(np.abs(values), initial=0.0)))
 
 
-def _relative_text(comparison: Comparison, node: int) -> str:
+def _relative_text(comparison: Comparison, node: NodeId) -> str:
     return _share_text(float(comparison.before[node]), float(comparison.after[node]))
 
 
@@ -209,14 +210,14 @@ def _count_text(before: float, after: float) -> str:
     return texts[0] if texts[0] == texts[1] else f"{texts[0] or 0} > {texts[1] or 0}"
 
 
-def _names(comparison: Comparison, node: int) -> list[str]:
+def _names(comparison: Comparison, node: NodeId) -> list[str]:
     labels = Labels(comparison.tree.frames)
-    return [labels.text(int(comparison.tree.frame[step])) for step in comparison.tree.path(node)[1:]] or ["total"]
+    return [labels.text(comparison.tree.frame_of(step)) for step in comparison.tree.path(node)[1:]] or ["total"]
 
 
-def _json_row(comparison: Comparison, node: int) -> dict[str, Any]:
+def _json_row(comparison: Comparison, node: NodeId) -> dict[str, Any]:
     frames = comparison.tree.frames
-    frame = int(comparison.tree.frame[node])
+    frame = comparison.tree.frame_of(node)
     relative = comparison.relative(node)
     return {
         "path": _names(comparison, node),

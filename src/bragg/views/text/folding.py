@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from bragg.model import CallTree, FrameKind, FrameTable, Profile
+from bragg.model.ids import NodeId
 from bragg.model.regroup import Regrouping, regroup
 from bragg.model.table import BoolArray, Int64Array
 from bragg.views.text.folding_rules import STANDARD, is_kept, library_of
@@ -44,9 +45,9 @@ class FoldedProfile:
     profile: Profile
     n_folded: Int64Array
 
-    def name(self, node: int, labels: Labels) -> str:
+    def name(self, node: NodeId, labels: Labels) -> str:
         """Label of a node, without its place."""
-        name = labels.name(int(self.profile.tree.frame[node]))
+        name = labels.name(self.profile.tree.frame_of(node))
         n_folded = int(self.n_folded[node])
         return f"[{name}: {count_text(n_folded, 'frame')}]" if n_folded else name
 

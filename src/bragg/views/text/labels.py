@@ -10,6 +10,7 @@ from functools import cached_property
 from pathlib import PurePosixPath
 
 from bragg.model import FrameKind, FrameTable
+from bragg.model.ids import FrameId
 from bragg.views.text.demangle import demangle
 from bragg.views.text.names import short_function, short_symbol
 from bragg.views.text.style import printable
@@ -60,7 +61,7 @@ class Labels:
     code: CodeFormat | None = None
     with_device: bool = True
 
-    def name(self, frame: int) -> str:
+    def name(self, frame: FrameId) -> str:
         """Name of a frame, demangled, and shortened unless full names are wanted; its place if it has no name."""
         if self.code and self.frames.file[frame]:
             file, name = printable(self.frames.file[frame]), printable(self.frames.name[frame])
@@ -71,15 +72,15 @@ class Labels:
         name = self._name(frame, short_function if is_native else short_symbol)
         return name.rpartition("<locals>.")[2] if self.frames.kind[frame] == FrameKind.PYTHON else name
 
-    def full_name(self, frame: int) -> str:
+    def full_name(self, frame: FrameId) -> str:
         """Name of a frame, demangled and whole; its place if it has no name."""
         return self._name(frame, demangle) or self._where(frame)
 
-    def place(self, frame: int) -> str:
+    def place(self, frame: FrameId) -> str:
         """Where it is written, `file:line`; empty when unknown, or when it is the name."""
         return self._where(frame) if self.frames.name[frame] else ""
 
-    def _where(self, frame: int) -> str:
+    def _where(self, frame: FrameId) -> str:
         file, line = printable(self.frames.file[frame]), int(self.frames.line[frame])
         if not file or self.code:
             return ""
@@ -88,24 +89,24 @@ class Labels:
             file = "/".join(path.parts[-2:]) if path.name in _COMMON_FILES else path.name
         return f"{file}:{line}" if line else file
 
-    def text(self, frame: int) -> str:
+    def text(self, frame: FrameId) -> str:
         """Name and place."""
         return f"{self.name(frame)} {self.place(frame)}".rstrip()
 
-    def own_text(self, frame: int) -> str:
+    def own_text(self, frame: FrameId) -> str:
         """Name and place beside what ran in this frame and in none below it: the root has a name for that."""
         return _OUTSIDE if self.frames.kind[frame] == FrameKind.ROOT else self.text(frame)
 
-    def in_sentence(self, frame: int) -> str:
+    def in_sentence(self, frame: FrameId) -> str:
         """The same for the middle of a sentence: a name without a place may be any word, and stands in quotes."""
         is_word = not self.place(frame) and self.frames.kind[frame] != FrameKind.ROOT
         return f"'{self.name(frame)}'" if is_word else self.own_text(frame)
 
-    def spellings(self, frame: int) -> tuple[str, ...]:
+    def spellings(self, frame: FrameId) -> tuple[str, ...]:
         """Everything that a search for this frame may be written as."""
         return self.frames.name[frame], self.full_name(frame), self.text(frame), self.frames.label(frame)
 
-    def _name(self, frame: int, readable: Callable[[str], str]) -> str:
+    def _name(self, frame: FrameId, readable: Callable[[str], str]) -> str:
         kind, name, device = self.frames.kind[frame], self.frames.name[frame], self.frames.device[frame]
         if kind == FrameKind.ROOT:
             return "total"

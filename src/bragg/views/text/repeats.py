@@ -9,6 +9,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from bragg.model import CallTree, FrameKind, FrameTable, MetricKind, Profile
+from bragg.model.ids import NodeId
 from bragg.model.regroup import Regrouping, regroup
 from bragg.model.table import BoolArray, FloatArray, Int64Array
 from bragg.views.text.folding import FoldedProfile
@@ -47,7 +48,7 @@ def _repeated_captures(folded: FoldedProfile) -> BoolArray:
     gone = np.zeros(len(tree), np.bool_)
     places = np.flatnonzero(np.array([name == _CAPTURED_AT for name in tree.frames.name], np.bool_)[tree.frame])
     for place in places.tolist():
-        wanted = [tree.label(node) for node in tree.path(place)[1:-1] if not _is_library(folded, node)]
+        wanted = [tree.label(node) for node in tree.path(NodeId(place))[1:-1] if not _is_library(folded, node)]
         open_nodes = [(child, 0) for child in tree.children(place).tolist()]
         while open_nodes:
             node, n_seen = open_nodes.pop()
@@ -58,7 +59,7 @@ def _repeated_captures(folded: FoldedProfile) -> BoolArray:
     return gone
 
 
-def _is_library(folded: FoldedProfile, node: int) -> bool:
+def _is_library(folded: FoldedProfile, node: NodeId) -> bool:
     tree = folded.profile.tree
     file = tree.frames.file[tree.frame[node]]
     return bool(folded.n_folded[node]) or (tree.kind[node] == FrameKind.PYTHON and bool(library_of(file)))
@@ -71,7 +72,7 @@ class _Numbered:
         self._profile, self._tree = profile, profile.tree
         self._attributes: Mapping[str, Mapping[str, str]] = profile.run.attributes
         self._weight = _weight(profile, metric)
-        self._name: dict[int, str] = {}  # of nodes below a collapsed one: what they are called
+        self._name: dict[NodeId, str] = {}  # of nodes below a collapsed one: what they are called
         self._prefix: dict[int, tuple[str, str]] = {}  # of collapsed nodes: their name, and its pattern
         self._frame = self._tree.frame.copy()
         self._names: list[str] = []
@@ -104,7 +105,7 @@ class _Numbered:
             rows: These scopes.
             same: [n_nodes]: a number for each node above; nodes that become one have the same.
         """
-        groups: dict[tuple[int, str, str], list[int]] = defaultdict(list)
+        groups: dict[tuple[int, str, str], list[NodeId]] = defaultdict(list)
         for node in rows.tolist():
             name = self._called(node)
             for number in _NUMBER.finditer(name):
@@ -117,13 +118,13 @@ class _Numbered:
             if node not in self._prefix and (name := self._called(node)) != self._tree.label(node):
                 self._frame[node] = self._row(name)
 
-    def _put_together(self, pattern: str, names: Mapping[int, str]) -> None:
+    def _put_together(self, pattern: str, names: Mapping[NodeId, str]) -> None:
         row = self._row(self._text(pattern, names))
         for node in names:
             self._prefix[node] = (self._tree.label(node), pattern)
             self._frame[node] = row
 
-    def _called(self, node: int) -> str:
+    def _called(self, node: NodeId) -> str:
         """The name of a scope, with the names of collapsed scopes above in it."""
         if node not in self._name:
             name, above = self._tree.label(node), int(self._tree.parent[node])
@@ -136,7 +137,7 @@ class _Numbered:
             self._name[node] = name
         return self._name[node]
 
-    def _text(self, pattern: str, names: Mapping[int, str]) -> str:
+    def _text(self, pattern: str, names: Mapping[NodeId, str]) -> str:
         """`GPT2Block x 6: transformer.h.N, longest 3`."""
         total: dict[str, float] = defaultdict(float)
         for node, name in names.items():

@@ -7,6 +7,7 @@ import numpy as np
 from bragg.grouping.workers import WORKER_METRICS, WORKER_TIME
 from bragg.model import FrameKind, Profile
 from bragg.model.host_time import WAIT_TIME
+from bragg.model.ids import FrameId
 from bragg.views.text.folding_rules import library_of
 from bragg.views.text.labels import Labels
 from bragg.views.text.units import count_text, share_text, time_text
@@ -63,5 +64,5 @@ def _hottest_place(profile: Profile, metric: str) -> tuple[str, float]:
     for level in tree.levels[1:]:
         place[level] = np.where(is_own_code[level], tree.frame[level], place[tree.parent[level]])
     by_place = np.bincount(place, weights=own, minlength=len(tree.frames))
-    hottest = int(by_place.argmax())
+    hottest = FrameId(int(by_place.argmax()))
     return Labels(tree.frames).in_sentence(hottest), float(by_place[hottest])

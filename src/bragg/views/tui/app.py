@@ -12,6 +12,7 @@ from textual.containers import Horizontal, VerticalScroll
 from textual.widgets import Footer, Input, Static, Tree
 from textual.widgets.tree import TreeNode
 
+from bragg.model.ids import ROOT, NodeId
 from bragg.views.text.style import printable
 from bragg.views.tui.rows import TreeRows
 
@@ -58,15 +59,15 @@ class ProfileApp(App[None]):  # type: ignore[misc]
         self._rows = rows
         self._shown_title = printable(title)
         self._read_source = read_source
-        self._row_of: dict[int, TreeNode[int]] = {}
-        self._found: list[int] = []
+        self._row_of: dict[NodeId, TreeNode[NodeId]] = {}
+        self._found: list[NodeId] = []
         self._at = -1
 
     def compose(self) -> ComposeResult:
         """The widgets."""
         yield Static(id="head", markup=False)
         with Horizontal():
-            yield Tree(self._label(0), data=0, id="tree")
+            yield Tree(self._label(ROOT), data=ROOT, id="tree")
             with VerticalScroll(id="source"):
                 yield Static(id="code", markup=False)
         yield Static(id="note", markup=False)
@@ -80,14 +81,14 @@ class ProfileApp(App[None]):  # type: ignore[misc]
         self._plant()
 
     @property
-    def _tree(self) -> Tree[int]:
+    def _tree(self) -> Tree[NodeId]:
         return self.query_one("#tree", Tree)
 
     def _plant(self) -> None:
         """Begin the tree anew, with what was open before."""
-        opened = [node for node, row in self._row_of.items() if row.is_expanded] or [0]
+        opened = [node for node, row in self._row_of.items() if row.is_expanded] or [ROOT]
         chosen = self.chosen
-        self._row_of = {0: self._tree.root}
+        self._row_of = {ROOT: self._tree.root}
         self._tree.root.remove_children()
         for node in sorted(opened):
             if node in self._row_of:
@@ -96,24 +97,24 @@ class ProfileApp(App[None]):  # type: ignore[misc]
         self.query_one("#head", Static).update(f"{self._shown_title}: {self._rows.header()}")
 
     @property
-    def chosen(self) -> int:
+    def chosen(self) -> NodeId:
         """The node under the cursor."""
         row = self._tree.cursor_node
-        return row.data if row is not None and row.data is not None else 0
+        return row.data if row is not None and row.data is not None else ROOT
 
-    def _label(self, node: int) -> Text:
+    def _label(self, node: NodeId) -> Text:
         share = self._rows.share(node)
         numbers = Text(self._rows.numbers(node), "red" if share >= _HOT else "yellow" if share >= _WARM else "")
         file, line = self._rows.place(node)
         place = f"  {file.rpartition('/')[2]}:{line}" if file else ""
         return Text.assemble(numbers, "  ", self._rows.name(node), (printable(place), "dim"))
 
-    def _open(self, node: int) -> None:
+    def _open(self, node: NodeId) -> None:
         row = self._row_of[node]
         self._fill(row)
         row.expand()
 
-    def _fill(self, row: TreeNode[int]) -> None:
+    def _fill(self, row: TreeNode[NodeId]) -> None:
         """Add what is below a row, once."""
         if row.children or row.data is None:
             return
@@ -121,7 +122,7 @@ class ProfileApp(App[None]):  # type: ignore[misc]
             label = self._label(child)
             self._row_of[child] = row.add(label, child, allow_expand=self._rows.has_children(child))
 
-    def _reveal(self, node: int) -> None:
+    def _reveal(self, node: NodeId) -> None:
         """Open what is above a node, and go to it."""
         for above in self._rows.path(node)[:-1]:
             if above in self._row_of:
@@ -129,16 +130,16 @@ class ProfileApp(App[None]):  # type: ignore[misc]
         if node in self._row_of:
             self.call_after_refresh(self._tree.move_cursor, self._row_of[node])
 
-    def on_tree_node_expanded(self, event: Tree.NodeExpanded[int]) -> None:
+    def on_tree_node_expanded(self, event: Tree.NodeExpanded[NodeId]) -> None:
         """Children are added when they are first seen."""
         self._fill(event.node)
 
-    def on_tree_node_highlighted(self, event: Tree.NodeHighlighted[int]) -> None:
+    def on_tree_node_highlighted(self, event: Tree.NodeHighlighted[NodeId]) -> None:
         """The source pane follows the cursor."""
         if event.node.data is not None and self.has_class("with-source"):
             self._show_source(event.node.data)
 
-    def _show_source(self, node: int) -> None:
+    def _show_source(self, node: NodeId) -> None:
         file, line = self._rows.place(node)
         text = self._read_source(file) if file else None
         code = self.query_one("#code", Static)

@@ -7,6 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
+from bragg.model.ids import ROOT, FrameId, NodeId
 from bragg.views.terminal.tree_view import TreeView
 from bragg.views.text.style import PLAIN, Style
 from bragg.views.text.units import share_text
@@ -40,7 +41,7 @@ class TreeRows:
         """Order by the next column, and by the name after the last one."""
         self.sort = (self.sort + 1) % (len(self._view.columns) + 1)
 
-    def children(self, node: int) -> list[int]:
+    def children(self, node: NodeId) -> list[NodeId]:
         """The children that have anything to show, the largest first."""
         found = [child for child in self._tree.children(node).tolist() if self._is_shown[child]]
         if self.sort == len(self._view.columns):
@@ -48,31 +49,31 @@ class TreeRows:
         values = np.nan_to_num(self._view.columns[self.sort].values, nan=-np.inf)
         return sorted(found, key=lambda child: -values[child])
 
-    def has_children(self, node: int) -> bool:
+    def has_children(self, node: NodeId) -> bool:
         """Whether a node has rows below it."""
         return bool(self._is_shown[self._tree.children(node)].any())
 
-    def hottest_path(self, node: int) -> list[int]:
+    def hottest_path(self, node: NodeId) -> list[NodeId]:
         """The first child, its first child and so on."""
         path = [node]
         while below := self.children(path[-1]):
             path.append(below[0])
         return path
 
-    def path(self, node: int) -> list[int]:
+    def path(self, node: NodeId) -> list[NodeId]:
         """The nodes from the root to a node."""
         return self._tree.path(node)
 
-    def name(self, node: int) -> str:
+    def name(self, node: NodeId) -> str:
         """Label of a node."""
         return self._view.folded.name(node, self._view.labels)
 
-    def place(self, node: int) -> tuple[str, int]:
+    def place(self, node: NodeId) -> tuple[str, int]:
         """File and line of a node; empty and 0 when unknown."""
-        frame = int(self._tree.frame[node])
+        frame = self._tree.frame_of(node)
         return self._tree.frames.file[frame], int(self._tree.frames.line[frame])
 
-    def numbers(self, node: int, style: Style = PLAIN) -> str:
+    def numbers(self, node: NodeId, style: Style = PLAIN) -> str:
         """The values of a node, each with its unit, and its share as text and bar."""
         first = self._view.columns[0]
         parts = [f"{column.text(node)} {column.scale.unit}".strip().rjust(9) for column in self._view.columns]
@@ -81,7 +82,7 @@ class TreeRows:
             parts.insert(1, f"{share_text(share):>7} {style.bar(share, _BAR_WIDTH)}")
         return " ".join(parts)
 
-    def share(self, node: int) -> float:
+    def share(self, node: NodeId) -> float:
         """Share of the whole, 0 to 1; 0 where the metric has none."""
         share = self._view.columns[0].share(node)
         return 0.0 if np.isnan(share) else share
@@ -91,7 +92,7 @@ class TreeRows:
         names = ", ".join(column.name for column in self._view.columns)
         return f"{names}; ordered by {self.sort_name}"
 
-    def matches(self, query: str) -> list[int]:
+    def matches(self, query: str) -> list[NodeId]:
         """The nodes whose name or place matches, in the order in which they would stand.
 
         Args:
@@ -102,9 +103,11 @@ class TreeRows:
         """
         pattern = _pattern(query)
         labels, frames = self._view.labels, self._tree.frames
-        is_match = [any(pattern.search(text) for text in labels.spellings(frame)) for frame in range(len(frames))]
-        found: list[int] = []
-        pending = [0]
+        is_match = [
+            any(pattern.search(text) for text in labels.spellings(FrameId(frame))) for frame in range(len(frames))
+        ]
+        found: list[NodeId] = []
+        pending = [ROOT]
         while pending:
             node = pending.pop()
             if is_match[self._tree.frame[node]]:

@@ -8,6 +8,7 @@ from typing import Any
 from bragg.analyze.comparing.common_paths import UNRELATED, common_share, own_values
 from bragg.analyze.comparing.comparison import Comparison
 from bragg.model import Metric, MetricKind, Profile
+from bragg.model.ids import ROOT, NodeId
 from bragg.views.text.diff_text import change_text
 from bragg.views.text.labels import Labels
 from bragg.views.text.units import share_text
@@ -54,9 +55,9 @@ def unrelated_note(paths: Comparison) -> str:
     return f"only {share_text(share)} of the time is on call paths that both have" if share < UNRELATED else ""
 
 
-def _row(flat: Comparison, node: int, labels: Labels) -> dict[str, Any]:
+def _row(flat: Comparison, node: NodeId, labels: Labels) -> dict[str, Any]:
     return {
-        "label": labels.name(int(flat.tree.frame[node])),
+        "label": labels.name(flat.tree.frame_of(node)),
         "before": float(flat.before[node]),
         "after": float(flat.after[node]),
         "count_before": _count(flat.count_before[node]),
@@ -71,5 +72,5 @@ def _count(value: float) -> float | None:
 def _sentences(paths: Comparison, flat: Comparison, labels: Labels) -> list[str]:
     """The change of the whole, and the largest changes of what ran."""
     changed = [node for node in flat.rows.tolist() if flat.change[node]][:_N_SENTENCES]
-    whole = f"{paths.metric}: {change_text(paths, 0)}."
-    return [whole, *(f"{labels.name(int(flat.tree.frame[node]))}: {change_text(flat, node)}." for node in changed)]
+    whole = f"{paths.metric}: {change_text(paths, ROOT)}."
+    return [whole, *(f"{labels.name(flat.tree.frame_of(node))}: {change_text(flat, node)}." for node in changed)]

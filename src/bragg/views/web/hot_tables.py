@@ -13,6 +13,7 @@ from bragg.errors import NothingRecorded, UsageError
 from bragg.grouping.modules import group_by_module
 from bragg.model import FrameKind, Profile
 from bragg.model.host_time import own_work
+from bragg.model.ids import FrameId, NodeId
 from bragg.model.table import FloatArray, Int64Array
 from bragg.model.transform import innermost
 from bragg.views.terminal.flat_view import flat_view
@@ -70,7 +71,7 @@ def _by_name(part: Profile, metric: str, title: str, where: str) -> dict[str, An
     node = _hottest_nodes(part, own_work(part, metric), rows_of_frames(part.tree.frames)[part.tree.frame])
     rows = []
     for row in view.shown.tolist():
-        frame = int(view.frames[row])
+        frame = FrameId(view.frames[row])
         values = (float(column.values[row]), column.share(row), node.get(frame))
         rows.append(_row(labels.own_text(frame), labels.full_name(frame), *values))
     return _table(title, part, metric, where, rows, view.n_hidden)
@@ -87,7 +88,7 @@ def _by_operator(part: Profile, where: str) -> Iterator[dict[str, Any]]:
     value = np.bincount(operator[operator >= 0], weights=own[operator >= 0], minlength=len(tree.frames))
     # The operator's own node: where its hottest launch was made.
     at = innermost(tree, np.where(tree.kind == FrameKind.OPERATOR, np.arange(len(tree)), -1))
-    node = {frame: int(at[hot]) for frame, hot in _hottest_nodes(part, own, operator).items()}
+    node = {frame: NodeId(at[hot]) for frame, hot in _hottest_nodes(part, own, operator).items()}
     order = [row for row in np.argsort(-value, kind="stable").tolist() if value[row] > 0]
     rows = [
         _row(labels.text(row), labels.full_name(row), value[row], value[row] / part.total(_GPU), node.get(row))
@@ -108,9 +109,9 @@ def _by_module(part: Profile, where: str) -> Iterator[dict[str, Any]]:
         nodes.setdefault(_LAYER.sub("N", names[modules.tree.frame[node]]), []).append(node)
     value = {name: float(own[of].sum()) for name, of in nodes.items()}
     order = [name for name in sorted(value, key=lambda name: -value[name]) if value[name] > 0]
-    first: dict[str, int] = {}
+    first: dict[str, NodeId] = {}
     for node, frame in enumerate(part.tree.frame.tolist()):
-        first.setdefault(part.tree.frames.name[frame], node)
+        first.setdefault(part.tree.frames.name[frame], NodeId(node))
     rows = []
     for name in order[:_N_ROWS]:
         hottest = names[modules.tree.frame[max(nodes[name], key=lambda node: own[node])]]
@@ -121,14 +122,14 @@ def _by_module(part: Profile, where: str) -> Iterator[dict[str, Any]]:
     yield _table("By module", part, _GPU, where, rows, len(order) - len(rows))
 
 
-def _hottest_nodes(part: Profile, own: FloatArray, key: Int64Array) -> dict[int, int]:
+def _hottest_nodes(part: Profile, own: FloatArray, key: Int64Array) -> dict[int, NodeId]:
     """The node with the largest own value of each key that is not negative."""
     order = np.lexsort((own, key))
     last = np.flatnonzero(np.append(key[order][1:] != key[order][:-1], True))
-    return {int(key[order[at]]): int(order[at]) for at in last.tolist() if key[order[at]] >= 0}
+    return {int(key[order[at]]): NodeId(order[at]) for at in last.tolist() if key[order[at]] >= 0}
 
 
-def _row(name: str, full: str, value: float, share: float, node: int | None) -> dict[str, Any]:
+def _row(name: str, full: str, value: float, share: float, node: NodeId | None) -> dict[str, Any]:
     return {"name": name, "full": full, "value": float(value), "share": float(share), "node": node}
 
 

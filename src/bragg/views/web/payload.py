@@ -21,6 +21,7 @@ from bragg.analyze.pauses import pauses_of_devices
 from bragg.code.source_map import code_of_kernels, source_name
 from bragg.errors import UsageError
 from bragg.model import FrameTable, Profile
+from bragg.model.ids import FrameId
 from bragg.model.table import Int64Array
 from bragg.views.text.folding import fold_marks
 from bragg.views.text.folding_rules import library_of
@@ -160,7 +161,7 @@ def _fold(profile: Profile, libraries: list[str]) -> Int64Array:
 def _frames(frames: FrameTable, columns: ColumnWriter) -> dict[str, Any]:
     """Labels only where they differ from names, each file and library once."""
     labels = Labels(frames, with_device=False)
-    shown = (labels.name(row) for row in range(len(frames)))
+    shown = (labels.name(FrameId(row)) for row in range(len(frames)))
     files, file = _numbered(frames.file)
     libraries, library = _numbered([library_of(name) for name in files])
     # The empty name is that of the user's own code.
