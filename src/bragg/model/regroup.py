@@ -44,7 +44,7 @@ class Regrouping:
             inputs=profile.inputs.moved(self._operators(profile)),
             idle=profile.idle.moved(self.target),
             slices=slices if (node >= 0).all() else slices.take(node >= 0),
-            carried=[finding.moved(lambda node: NodeId(self.target[node])) for finding in kept],
+            carried=[finding.moved(lambda node: NodeId(int(self.target[node]))) for finding in kept],
         )
 
     def _operators(self, profile: Profile) -> Int32Array:

@@ -63,7 +63,7 @@ class FlatView:
         return {
             "metrics": json_columns(self.columns),
             "rows": [
-                {**json_frame(self.labels, FrameId(self.frames[row])), **json_values(self.columns, row)}
+                {**json_frame(self.labels, FrameId(int(self.frames[row]))), **json_values(self.columns, row)}
                 for row in self.shown.tolist()
             ],
             "hidden_rows": self.n_hidden,
@@ -128,7 +128,9 @@ def table_lines(view: FlatView, style: Style, title: str = "name") -> list[str]:
     """Column headers, of which the last is `title`, and one line for each row."""
     numbers = NumberTable(view.columns, view.shown.tolist(), style)
     room = None if style.width is None or view.labels.full else max(style.width - numbers.width - 2, _LEAST_NAME_WIDTH)
-    names = cut_apart([view.labels.own_text(FrameId(view.frames[row])) for row in view.shown.tolist()], room, style)
+    names = cut_apart(
+        [view.labels.own_text(FrameId(int(view.frames[row]))) for row in view.shown.tolist()], room, style
+    )
     rows = zip(view.shown.tolist(), names, strict=True)
     return [style.bold(f"{numbers.header()}  {title}"), *(f"{numbers.text(row)}  {name}" for row, name in rows)]
 

@@ -71,7 +71,7 @@ def _by_name(part: Profile, metric: str, title: str, where: str) -> dict[str, An
     node = _hottest_nodes(part, own_work(part, metric), rows_of_frames(part.tree.frames)[part.tree.frame])
     rows = []
     for row in view.shown.tolist():
-        frame = FrameId(view.frames[row])
+        frame = FrameId(int(view.frames[row]))
         values = (float(column.values[row]), column.share(row), node.get(frame))
         rows.append(_row(labels.own_text(frame), labels.full_name(frame), *values))
     return _table(title, part, metric, where, rows, view.n_hidden)
@@ -88,7 +88,7 @@ def _by_operator(part: Profile, where: str) -> Iterator[dict[str, Any]]:
     value = np.bincount(operator[operator >= 0], weights=own[operator >= 0], minlength=len(tree.frames))
     # The operator's own node: where its hottest launch was made.
     at = innermost(tree, np.where(tree.kind == FrameKind.OPERATOR, np.arange(len(tree)), -1))
-    node = {frame: NodeId(at[hot]) for frame, hot in _hottest_nodes(part, own, operator).items()}
+    node = {frame: NodeId(int(at[hot])) for frame, hot in _hottest_nodes(part, own, operator).items()}
     order = [row for row in np.argsort(-value, kind="stable").tolist() if value[row] > 0]
     rows = [
         _row(labels.text(row), labels.full_name(row), value[row], value[row] / part.total(_GPU), node.get(row))
@@ -126,7 +126,7 @@ def _hottest_nodes(part: Profile, own: FloatArray, key: Int64Array) -> dict[int,
     """The node with the largest own value of each key that is not negative."""
     order = np.lexsort((own, key))
     last = np.flatnonzero(np.append(key[order][1:] != key[order][:-1], True))
-    return {int(key[order[at]]): NodeId(order[at]) for at in last.tolist() if key[order[at]] >= 0}
+    return {int(key[order[at]]): NodeId(int(order[at])) for at in last.tolist() if key[order[at]] >= 0}
 
 
 def _row(name: str, full: str, value: float, share: float, node: NodeId | None) -> dict[str, Any]:
