@@ -173,10 +173,21 @@ void bragg_reclaim_device_records(void) { Recorder::instance().reclaim_device_re
 void bragg_set_interrupt_look(int (*look)(void)) { Recorder::instance().set_interrupt_look(look); }
 void bragg_hurry(void) { Recorder::instance().hurry(); }
 
-uint32_t bragg_probe_cuda(const char* cupti_candidates, char* json, uint32_t size) {
-  const std::string text = bragg::EventSources::instance().find("cuda")->probe(cupti_candidates);
+namespace {
+
+uint32_t probe(std::string_view source, const char* cupti_candidates, char* json, uint32_t size) {
+  const std::string text = bragg::EventSources::instance().find(source)->probe(cupti_candidates);
   copy_text(text, json, size);
   return static_cast<uint32_t>(text.size()) + 1;
+}
+
+}  // namespace
+
+uint32_t bragg_probe_cuda(const char* cupti_candidates, char* json, uint32_t size) {
+  return probe("cuda", cupti_candidates, json, size);
+}
+uint32_t bragg_list_counters(const char* cupti_candidates, char* json, uint32_t size) {
+  return probe("counters", cupti_candidates, json, size);
 }
 
 uint32_t bragg_scope_frame(const char* name, uint32_t size) {

@@ -187,6 +187,8 @@ BRAGG_EXPORT void bragg_reclaim_device_records(void);
 
 // Initialises CUDA and CUPTI and says what a session would find: a JSON object, sized as above.
 BRAGG_EXPORT uint32_t bragg_probe_cuda(const char* cupti_candidates, char* json, uint32_t size);
+// Likewise which hardware counters the first GPU has. Takes seconds, each time.
+BRAGG_EXPORT uint32_t bragg_list_counters(const char* cupti_candidates, char* json, uint32_t size);
 
 // CUDA_INJECTION64_PATH: the driver calls this inside cuInit.
 BRAGG_EXPORT int InitializeInjection(void);

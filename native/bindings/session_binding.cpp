@@ -35,14 +35,16 @@ nb::object parse_json(const std::string& json) { return nb::module_::import_("js
 
 // Calls write(buffer, size), which returns the bytes it needs, until the buffer is large enough. Without the GIL.
 template <class Write>
-std::string read_text(Write&& write) {
+std::string read_text(Write&& write, size_t usual_bytes = 4096) {
   const nb::gil_scoped_release no_gil;
-  std::string text(4096, '\0');
+  std::string text(usual_bytes, '\0');
   for (uint32_t needed = write(text.data(), static_cast<uint32_t>(text.size())); needed > text.size();
        needed = write(text.data(), static_cast<uint32_t>(text.size())))
     text.resize(needed + 1024);
   return text.c_str();
 }
+
+constexpr size_t kProbeBytes = 1 << 20;  // more than probes write: each takes seconds
 
 // While the core waits for the GPU the program's handlers of signals run all the same, and Ctrl-C ends the wait.
 int look_for_interruption() {
@@ -164,14 +166,18 @@ void bind_session(nb::module_& module) {
       .def_prop_ro("id", &Session::id)
       .def_prop_ro("active", &Session::active);
 
-  module.def(
-      "probe_cuda",
-      [](const std::vector<std::string>& cupti_candidates) {
-        const std::string candidates = join_paths(cupti_candidates);
-        return parse_json(
-            read_text([&](char* json, uint32_t size) { return bragg_probe_cuda(candidates.c_str(), json, size); }));
-      },
-      "cupti_candidates"_a = std::vector<std::string>{});
+  const auto define = [&](const char* name, uint32_t (*probe)(const char*, char*, uint32_t)) {
+    module.def(
+        name,
+        [probe](const std::vector<std::string>& cupti_candidates) {
+          const std::string candidates = join_paths(cupti_candidates);
+          const auto write = [&](char* json, uint32_t size) { return probe(candidates.c_str(), json, size); };
+          return parse_json(read_text(write, kProbeBytes));
+        },
+        "cupti_candidates"_a = std::vector<std::string>{});
+  };
+  define("probe_cuda", bragg_probe_cuda);
+  define("list_counters", bragg_list_counters);
 }
 
 }  // namespace bragg

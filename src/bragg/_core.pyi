@@ -276,6 +276,9 @@ def reclaim_device_records() -> None:
 def probe_cuda(cupti_candidates: Sequence[str] = ()) -> dict[str, Any]:
     """What the CUDA backend would find: driver, CUPTI path and version, slot holder. Initialises CUDA."""
 
+def list_counters(cupti_candidates: Sequence[str] = ()) -> dict[str, Any]:
+    """What hardware counters the first GPU has, as JSON. In a process of its own: it takes seconds."""
+
 def read_cubin(image: bytes) -> dict[str, Any]:
     """The tables of native/symbols/cubin.h; numbers are the bytes of uint32 columns, 0xFFFFFFFF is unknown.
 

@@ -16,17 +16,25 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
 
-__all__ = ["ProbeProcess"]
+__all__ = ["COUNTERS", "ProbeProcess"]
 
 # Initialising 8 GPUs and importing PyTorch take about 5 s each; more means that the driver hangs.
 _TIMEOUT_S = 15.0
 
 
-class ProbeProcess:
-    """The child process; it works from its construction on."""
+COUNTERS = "counters"
+"""Argument of the process that lists hardware counters instead."""
 
-    def __init__(self) -> None:
-        command = [sys.executable, "-m", "bragg.cli.probe"]
+
+class ProbeProcess:
+    """The child process; it works from its construction on.
+
+    Args:
+        arguments: Of the process.
+    """
+
+    def __init__(self, *arguments: str) -> None:
+        command = [sys.executable, "-m", "bragg.cli.probe", *arguments]
         self._process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
     def result(self, timeout_s: float = _TIMEOUT_S) -> dict[str, Any]:
@@ -63,6 +71,9 @@ def _main() -> None:
     print(json.dumps({"core": core.library_path()}), flush=True)
     candidates = choose_backend("cuda", os.environ).library_candidates(os.environ, sys.path)
     print(json.dumps({"candidates": candidates}), flush=True)
+    if COUNTERS in sys.argv[1:]:
+        print(json.dumps({"counters": core.list_counters(candidates)}), flush=True)
+        return
     print(json.dumps(core.probe_cuda(candidates)), flush=True)
     if find_spec("torch") is not None:
         refusal = refusal_of_observers(import_module("torch"))

@@ -8,17 +8,37 @@ namespace {
 
 #define OF_PEAK ".avg.pct_of_peak_sustained_elapsed"
 
-struct Row {
-  std::string_view name;
-  std::string_view sets;  // ' '-separated
-  Counter counter;
-};
+template <class Visit>
+void for_each_part(std::string_view text, char separator, Visit&& visit) {
+  while (!text.empty()) {
+    const std::string_view part = text.substr(0, text.find(separator));
+    if (!part.empty()) visit(part);
+    text.remove_prefix(std::min(text.size(), part.size() + 1));
+  }
+}
+
+bool is_in(std::string_view set, std::string_view sets) {
+  bool found = false;
+  for_each_part(sets, ' ', [&](std::string_view each) { found = found || each == set; });
+  return found;
+}
+
+Counter of_cupti(std::string_view name) {
+  const bool adds_up = name.ends_with(".sum");
+  const std::string_view unit = adds_up ? "1/s" : name.find(".pct") != name.npos ? "%" : "";
+  return {std::string(name),
+          std::string(unit),
+          adds_up ? CounterScale::PerSecond : CounterScale::AsIs,
+          {{std::string(name)}}};
+}
+
+}  // namespace
 
 // The six of `default` fit one pass on GH100, GB100 and AD102 (CUPTI 12.9 to 13.1). 12.6 and 12.8 know no bytes of DRAM
 // on GH100, only shares of its peak.
-const std::vector<Row>& rows() {
+const std::vector<NamedCounter>& named_counters() {
   using enum CounterScale;
-  static const std::vector<Row>& table = *new std::vector<Row>{
+  static const std::vector<NamedCounter>& table = *new std::vector<NamedCounter>{
       {"dram_read",
        "default dram",
        {"DRAM read", "B/s", PerSecond, {{"dram__bytes_read.sum"}, {"dram__bytes_op_read.sum"}}}},
@@ -56,32 +76,6 @@ const std::vector<Row>& rows() {
   return table;
 }
 
-template <class Visit>
-void for_each_part(std::string_view text, char separator, Visit&& visit) {
-  while (!text.empty()) {
-    const std::string_view part = text.substr(0, text.find(separator));
-    if (!part.empty()) visit(part);
-    text.remove_prefix(std::min(text.size(), part.size() + 1));
-  }
-}
-
-bool is_in(std::string_view set, std::string_view sets) {
-  bool found = false;
-  for_each_part(sets, ' ', [&](std::string_view each) { found = found || each == set; });
-  return found;
-}
-
-Counter of_cupti(std::string_view name) {
-  const bool adds_up = name.ends_with(".sum");
-  const std::string_view unit = adds_up ? "1/s" : name.find(".pct") != name.npos ? "%" : "";
-  return {std::string(name),
-          std::string(unit),
-          adds_up ? CounterScale::PerSecond : CounterScale::AsIs,
-          {{std::string(name)}}};
-}
-
-}  // namespace
-
 std::vector<Counter> counters_of(std::string_view wanted) {
   std::vector<Counter> chosen;
   const auto add = [&](const Counter& counter) {
@@ -89,7 +83,7 @@ std::vector<Counter> counters_of(std::string_view wanted) {
   };
   for_each_part(wanted, ',', [&](std::string_view name) {
     bool is_known = false;
-    for (const Row& row : rows()) {
+    for (const NamedCounter& row : named_counters()) {
       if (row.name != name && !is_in(name, row.sets)) continue;
       is_known = true;
       add(row.counter);

@@ -19,6 +19,14 @@ struct Counter {
   std::vector<std::vector<std::string>> alternatives;
 };
 
+// A counter as a user names it, and the sets that it is in, ' '-separated.
+struct NamedCounter {
+  std::string_view name;
+  std::string_view sets;
+  Counter counter;
+};
+[[nodiscard]] const std::vector<NamedCounter>& named_counters();
+
 // Counters by the names of sets (`default`, `dram`, `tensor`, `l2`, `nvlink`, `pcie`), of counters (`dram_read`), or of
 // CUPTI's metrics, separated by commas. Every counter once.
 [[nodiscard]] std::vector<Counter> counters_of(std::string_view wanted);

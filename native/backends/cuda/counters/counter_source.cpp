@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "backends/cuda/counters/counter_device.h"
+#include "backends/cuda/counters/counter_list.h"
 #include "backends/cuda/cuda.h"
 #include "context/thread_context.h"
 #include "data/json.h"
@@ -151,6 +152,10 @@ class CounterSource final : public EventSource {
       const std::lock_guard lock(sampling->mutex);
       meta.raw("counters", sampling->description);
     }
+  }
+
+  [[nodiscard]] std::string probe(const std::string& library_candidates) override {
+    return counter_list_json(library_candidates);
   }
 
   void lock_for_fork() override { mutex_.lock(); }

@@ -1,6 +1,7 @@
 #include "backends/cuda/counters/pm_sampler.h"
 
 #include <algorithm>
+#include <iterator>
 
 namespace bragg {
 namespace {
@@ -44,6 +45,19 @@ PmSampler::Failure PmSampler::choose(const std::vector<std::string>& metrics, si
   const Failure failure = build_config(passes);
   if (failure) end_host();
   return failure;
+}
+
+std::vector<std::string> PmSampler::known_metrics() {
+  std::vector<std::string> found;
+  size_t passes = 0;
+  if (choose({}, passes) || library_.base_metrics == nullptr) return found;
+  constexpr const char* kSuffixes[] = {".sum", ".ratio", ".avg.pct_of_peak_sustained_elapsed"};  // by metric type
+  for (uint32_t type = 0; type < std::size(kSuffixes); ++type) {
+    cupti::HostBaseMetricsParams listed{sizeof listed, nullptr, host_, type, 0, nullptr, 0};
+    if (library_.base_metrics(&listed) != Result::Success) continue;
+    for (size_t i = 0; i < listed.count; ++i) found.push_back(std::string(listed.names[i]) + kSuffixes[type]);
+  }
+  return found;
 }
 
 PmSampler::Failure PmSampler::build_config(size_t& passes) {

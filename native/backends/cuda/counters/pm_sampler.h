@@ -43,6 +43,8 @@ class PmSampler {
   [[nodiscard]] Failure look();
   // How many passes metrics need together; only those of one can be sampled.
   [[nodiscard]] Failure choose(const std::vector<std::string>& metrics, size_t& passes);
+  // Metrics of this chip by CUPTI's names, each as its usual value: a sum, a ratio, a share of the peak.
+  [[nodiscard]] std::vector<std::string> known_metrics();
   // Samples the metrics that were chosen last, of which `max_samples` are decoded at once.
   [[nodiscard]] Failure open(uint64_t interval_ns, uint32_t max_samples);
   [[nodiscard]] Failure stop();

@@ -50,6 +50,17 @@ struct HostAddMetricsParams {
 };
 static_assert(sizeof(HostAddMetricsParams) == 40);
 
+struct HostBaseMetricsParams {
+  size_t struct_size_bytes;
+  void* reserved;
+  void* host;
+  uint32_t type;  // counters, ratios, throughputs
+  uint32_t padding;
+  const char** names;
+  size_t count;
+};
+static_assert(offsetof(HostBaseMetricsParams, count) == 40 && sizeof(HostBaseMetricsParams) == 48);
+
 struct HostImageSizeParams {
   size_t struct_size_bytes;
   void* reserved;
@@ -178,6 +189,7 @@ using CuptiDeviceGetChipName = Result(ChipNameParams* params);
 using CuptiProfilerHostInitialize = Result(HostInitializeParams* params);
 using CuptiProfilerHostDeinitialize = Result(HostParams* params);
 using CuptiProfilerHostConfigAddMetrics = Result(HostAddMetricsParams* params);
+using CuptiProfilerHostGetBaseMetrics = Result(HostBaseMetricsParams* params);
 using CuptiProfilerHostGetConfigImageSize = Result(HostImageSizeParams* params);
 using CuptiProfilerHostGetConfigImage = Result(HostImageParams* params);
 using CuptiProfilerHostGetNumOfPasses = Result(HostPassesParams* params);

@@ -47,6 +47,7 @@ bool load_pm_sampling(const CuptiLibrary& cupti, PmSamplingLibrary& sampling, st
   resolve("cuptiPmSamplingDecodeData", sampling.decode);
   resolve("cuptiPmSamplingGetCounterDataInfo", sampling.data_info);
   resolve("cuptiPmSamplingCounterDataGetSampleInfo", sampling.sample_info);
+  sampling.base_metrics = library.function<cupti::CuptiProfilerHostGetBaseMetrics>("cuptiProfilerHostGetBaseMetrics");
   if (complete) {
     load_neighbours(reinterpret_cast<const void*>(sampling.enable));
   } else {

@@ -15,6 +15,7 @@ struct PmSamplingLibrary {
   cupti::CuptiProfilerHostInitialize* host_initialize = nullptr;
   cupti::CuptiProfilerHostDeinitialize* host_deinitialize = nullptr;
   cupti::CuptiProfilerHostConfigAddMetrics* add_metrics = nullptr;
+  cupti::CuptiProfilerHostGetBaseMetrics* base_metrics = nullptr;  // for the list alone: may be missing
   cupti::CuptiProfilerHostGetConfigImageSize* config_size = nullptr;
   cupti::CuptiProfilerHostGetConfigImage* config_image = nullptr;
   cupti::CuptiProfilerHostGetNumOfPasses* passes = nullptr;

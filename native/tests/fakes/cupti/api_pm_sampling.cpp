@@ -1,8 +1,10 @@
 // PM sampling, and the host functions that choose and evaluate its metrics, of a GH100 and CUPTI 12.9 or later.
 #include <algorithm>
+#include <array>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <iterator>
 #include <limits>
 #include <mutex>
 #include <set>
@@ -85,6 +87,27 @@ Result add_metrics(cupti::HostAddMetricsParams* params) {
       if (find(params->names[i]) == nullptr) return Result::InvalidParameter;
       static_cast<Host*>(params->host)->names.emplace_back(params->names[i]);
     }
+    return Result::Success;
+  });
+}
+
+// By type: those that end as its usual value, without that end.
+Result base_metrics(cupti::HostBaseMetricsParams* params) {
+  return api("cuptiProfilerHostGetBaseMetrics", Needs::Driver, [&] {
+    constexpr std::string_view kEnds[] = {".sum", ".ratio", ".avg.pct_of_peak_sustained_elapsed"};
+    static std::array<std::vector<std::string>, std::size(kEnds)>& bases =
+        *new std::array<std::vector<std::string>, std::size(kEnds)>;
+    static std::vector<const char*>& names = *new std::vector<const char*>;
+    if (params->host == nullptr || params->type >= std::size(kEnds)) return Result::InvalidParameter;
+    std::vector<std::string>& of_type = bases[params->type];
+    of_type.clear();
+    names.clear();
+    for (const Metric& metric : kMetrics)
+      if (metric.name.ends_with(kEnds[params->type]) && find(metric.name) != nullptr)
+        of_type.emplace_back(metric.name.substr(0, metric.name.size() - kEnds[params->type].size()));
+    for (const std::string& name : of_type) names.push_back(name.c_str());
+    params->names = names.data();
+    params->count = names.size();
     return Result::Success;
   });
 }
@@ -191,6 +214,7 @@ FAKE_OPTIONAL_CUPTI(cuptiDeviceGetChipName, CuptiDeviceGetChipName, chip_name, 0
 FAKE_OPTIONAL_CUPTI(cuptiProfilerHostInitialize, CuptiProfilerHostInitialize, host_initialize, kSince)
 FAKE_OPTIONAL_CUPTI(cuptiProfilerHostDeinitialize, CuptiProfilerHostDeinitialize, host_deinitialize, kSince)
 FAKE_OPTIONAL_CUPTI(cuptiProfilerHostConfigAddMetrics, CuptiProfilerHostConfigAddMetrics, add_metrics, kSince)
+FAKE_OPTIONAL_CUPTI(cuptiProfilerHostGetBaseMetrics, CuptiProfilerHostGetBaseMetrics, base_metrics, kSince)
 FAKE_OPTIONAL_CUPTI(cuptiProfilerHostGetConfigImageSize, CuptiProfilerHostGetConfigImageSize, config_size, kSince)
 FAKE_OPTIONAL_CUPTI(cuptiProfilerHostGetConfigImage, CuptiProfilerHostGetConfigImage, config_image, kSince)
 FAKE_OPTIONAL_CUPTI(cuptiProfilerHostGetNumOfPasses, CuptiProfilerHostGetNumOfPasses, num_of_passes, kSince)

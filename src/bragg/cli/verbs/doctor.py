@@ -11,30 +11,37 @@ import click
 
 from bragg.cli.checks import gpu, software, system
 from bragg.cli.checks.check import Check, State, Surroundings
+from bragg.cli.checks.counter_list import counter_list_lines
 from bragg.cli.console import stream_style, write_json, write_lines
-from bragg.cli.probe import ProbeProcess
+from bragg.cli.probe import COUNTERS, ProbeProcess
 from bragg.cli.welcome import MEASURED_ON_HOST
 from bragg.errors import BackendUnavailable
-from bragg.views.text.style import Style
+from bragg.views.text.style import Style, printable
 
 __all__ = ["doctor"]
 
 _CHECKS = (*software.CHECKS, *gpu.CHECKS, *system.CHECKS)
+_COUNTERS_S = 120.0  # each of 1,300 metrics is tried: 10 s on a quiet machine
 _EPILOG = """\b
 Examples:
   bragg doctor
   bragg doctor --json
+  bragg doctor --counters
 """
 
 
 @click.command(epilog=_EPILOG)
+@click.option("--counters", is_flag=True, help="List the hardware counters that the first GPU has in one pass.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
-def doctor(as_json: bool) -> int:
+def doctor(counters: bool, as_json: bool) -> int:
     """Check what can be recorded on this machine.
 
     Each check says what it found, what that blocks, and what to do about it. The GPU is tried in a process of its own.
     Exit code 4 if nothing can be recorded.
     """
+    if counters:
+        _list_counters(as_json)
+        return 0
     surroundings = Surroundings(environ=os.environ, probe=ProbeProcess().result())
     checks = [check(surroundings) for check in _CHECKS]
     if as_json:
@@ -43,6 +50,22 @@ def doctor(as_json: bool) -> int:
         write_lines(_lines(checks, stream_style(sys.stdout)))
     blocked = any(check.state is State.BLOCKED for check in checks)
     return BackendUnavailable.exit_code if blocked else 0
+
+
+def _list_counters(as_json: bool) -> None:
+    """Print what counters there are.
+
+    Raises:
+        BackendUnavailable: There are none, and why.
+    """
+    said = ProbeProcess(COUNTERS).result(_COUNTERS_S)
+    told = said.get("counters", {})
+    if reason := told.get("reason") or ("" if told else said.get("error", "no answer")):
+        raise BackendUnavailable(f"no hardware counters: {printable(reason)}", hint="Run: bragg doctor")
+    if as_json:
+        write_json("counters", told)
+    else:
+        write_lines(counter_list_lines(told))
 
 
 def _lines(checks: Sequence[Check], style: Style) -> list[str]:

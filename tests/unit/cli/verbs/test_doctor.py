@@ -16,8 +16,8 @@ PROBE = {"core": "/lib/libbragg_core.so", "candidates": [], "cuda": {"state": "f
 def probe(monkeypatch: pytest.MonkeyPatch) -> dict[str, object]:
     """What the probe says; tests change it."""
     said: dict[str, object] = dict(PROBE)
-    monkeypatch.setattr(doctor_module.ProbeProcess, "__init__", lambda self: None)
-    monkeypatch.setattr(doctor_module.ProbeProcess, "result", lambda self: said)
+    monkeypatch.setattr(doctor_module.ProbeProcess, "__init__", lambda self, *arguments: None)
+    monkeypatch.setattr(doctor_module.ProbeProcess, "result", lambda self, timeout_s=0.0: said)
     return said
 
 
@@ -49,6 +49,33 @@ def test_missing_core_blocks_everything(bragg: Bragg, probe: dict[str, object]) 
     assert outcome.exit_code == 4
     assert "blocked  native core            ImportError: no _core" in outcome.stdout
     assert outcome.stdout.splitlines()[-1].startswith("Nothing can be recorded here.")
+
+
+def test_counters_are_listed_by_name_set_and_metric(bragg: Bragg, probe: dict[str, object]) -> None:
+    read = {"counts": "DRAM read", "unit": "B/s", "sets": "default dram", "metrics": ["dram__bytes_read.sum"]}
+    link = {"counts": "NVLink send", "unit": "B/s", "sets": "nvlink", "metrics": []}
+    told = {"chip": "GH100", "counters": {"dram_read": read, "nvlink_send": link}, "sets": {"default": 1, "dram": 2}}
+    probe["counters"] = {**told, "metrics": ["a.sum", "b.ratio"]}
+    lines = bragg("doctor", "--counters").stdout.splitlines()
+    assert lines[0] == "GH100: counters for bragg run --counters NAME[,NAME]"
+    assert lines[1].split() == ["dram_read", "DRAM", "read,", "B/s", "dram__bytes_read.sum"]
+    assert "none that this GPU counts in one pass" in lines[2]
+    assert "  default      dram_read" in lines
+    assert any(line.startswith("  dram  ") and "2 passes together" in line for line in lines)
+    assert lines[-2:] == ["  a.sum", "  b.ratio"]
+    assert json.loads(bragg("doctor", "--counters", "--json").stdout)["metrics"] == ["a.sum", "b.ratio"]
+
+
+@pytest.mark.parametrize(
+    ("said", "reason"), [({"counters": {"reason": "no driver"}}, "no driver"), ({"error": "lost"}, "lost")]
+)
+def test_counters_that_cannot_be_listed_are_an_error(
+    bragg: Bragg, probe: dict[str, object], said: dict[str, object], reason: str
+) -> None:
+    probe.update(said)
+    outcome = bragg("doctor", "--counters")
+    assert outcome.exit_code == 4
+    assert f"no hardware counters: {reason}" in outcome.stderr
 
 
 def test_doctor_is_quick_without_a_gpu(bragg_process: Bragg) -> None:
