@@ -45,7 +45,7 @@ class Spread:
 
 
 def imbalance_of(values: FloatArray) -> FloatArray:
-    """Max / mean - 1 over the first axis; NaN where the mean is 0."""
+    """Max / mean - 1 over the first axis, [n_ranks, ...] to [...]; NaN where the mean is 0."""
     mean = values.mean(axis=0)
     ratio: FloatArray = np.divide(values.max(axis=0), mean, out=np.full(mean.shape, np.nan), where=mean != 0)
     return ratio - 1

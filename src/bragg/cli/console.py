@@ -13,10 +13,22 @@ from typing import Any, TextIO
 from bragg.errors import BadFile
 from bragg.views.text.style import Style, without_control
 
-__all__ = ["JSON_SCHEMA", "error_lines", "say", "stream_style", "write_bytes", "write_json", "write_lines"]
+__all__ = [
+    "JSON_SCHEMA",
+    "TALLY_ROWS",
+    "error_lines",
+    "say",
+    "stream_style",
+    "write_bytes",
+    "write_json",
+    "write_lines",
+]
 
 # Raised when a reader of the JSON would have to change.
 JSON_SCHEMA = "bragg/1"
+
+TALLY_ROWS = 20
+"""Rows of each table of a tally, unless the user says otherwise."""
 
 
 def write_lines(lines: Iterable[str]) -> None:

@@ -267,7 +267,7 @@ class Tensor(Operators):
         return self.bounds
 
     def rows(self, positions: Array) -> Tensor:
-        """The same values for some of the programs."""
+        """The same values for some of the programs: intp [chosen]."""
         if self.programs == 1:
             return self
         taint = self.taint
@@ -282,7 +282,7 @@ class Tensor(Operators):
         """The same values, of which some lanes must not be used.
 
         Args:
-            lanes: bool, broadcasts to `data`.
+            lanes: bool [programs or 1, *block], or what broadcasts to it.
             bit: Why, with the load that they come from.
         """
         own = Tensor(self._data, self.dtype, self.affine, self.bounds, lanes * np.uint32(bit))
@@ -325,7 +325,7 @@ class Tensor(Operators):
         return f"{self.dtype}{list(self.shape)}{per_program}: {text}"
 
     def active_data(self) -> Array:
-        """A row for each active program, or one for all, of a tensor that a debugger shows.
+        """A row for each active program, or one for all, of a tensor that a debugger shows: [active or 1, *block].
 
         Programs that went another way have rows too where a kernel has not used the tensor since.
         """
@@ -383,7 +383,7 @@ class Pointer(Operators):
         return Pointer(self.buffer, offset, self.element)
 
     def rows(self, positions: Array) -> Pointer:
-        """The same pointers for some of the programs."""
+        """The same pointers for some of the programs: intp [chosen]."""
         return self.moved(self.offset.rows(positions))
 
     def __getattr__(self, name: str) -> Any:

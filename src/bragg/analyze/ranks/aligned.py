@@ -58,7 +58,7 @@ class Group:
 
     @cached_property
     def last(self) -> NDArray[np.intp]:
-        """The member that arrived last at each collective; -1: fewer than two were recorded."""
+        """The member that arrived last at each collective, intp [n_collectives]; -1: fewer than two were recorded."""
         is_shared = (~np.isnan(self.duration_ns)).sum(axis=0) > 1
         return np.where(is_shared, np.nanargmin(self.duration_ns, axis=0), -1)
 

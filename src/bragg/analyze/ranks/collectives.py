@@ -48,7 +48,7 @@ def kernel_calls(profile: Profile, paths: Int64Array) -> KernelCalls:
 
     Args:
         profile: With or without a timeline.
-        paths: Ids of its call paths.
+        paths: int64 [n_nodes]: ids of its call paths.
     """
     tree = profile.tree
     kernels = {

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bragg.analyze.tally import Tally, tally_of
+from bragg.cli.console import TALLY_ROWS
 from bragg.cli.jobs.opened import open_job, say_problems
 from bragg.cli.profile_file import loaded
 from bragg.errors import UsageError
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
 
 __all__ = ["RunTally", "tally_of_path", "tally_options"]
 
-_ROWS_OF_A_TABLE = 20
 # What a tally counts; Python call paths, samples and code of kernels are not in it.
 _COUNTED = {"context": "shadow", "data": "tree", "gpu_api": "all", "sample_interval_us": 0, "kernel_code": False}
 _MORE_THAN_SUMS = {
@@ -80,7 +80,7 @@ class RunTally:
         told = self._report.lines(style, summary=False, every_process=every_process)
         if not summary:
             return told
-        tables = tally_lines(self._tally, style, _ROWS_OF_A_TABLE) if self._tally.sections else []
+        tables = tally_lines(self._tally, style, TALLY_ROWS) if self._tally.sections else []
         return [*(tables or ["nothing to count: no scope, operator, GPU work or call of the GPU's API"]), "", *told]
 
     def to_json(self) -> dict[str, Any]:

@@ -7,13 +7,12 @@ from pathlib import Path
 
 import click
 
-from bragg.cli.console import stream_style, write_json, write_lines
+from bragg.cli.console import TALLY_ROWS, stream_style, write_json, write_lines
 from bragg.cli.profile_file import file_argument, newest_profile_or_job
 from bragg.errors import NothingRecorded
 
 __all__ = ["tally"]
 
-_DEFAULT_LINES = 20
 _EPILOG = """\b
 Examples:
   bragg tally train.bragg
@@ -28,9 +27,9 @@ Examples:
     "-n",
     "--lines",
     type=click.IntRange(min=0),
-    default=_DEFAULT_LINES,
+    default=TALLY_ROWS,
     metavar="N",
-    help=f"Show N rows of each table; 0: all.  [{_DEFAULT_LINES}]",
+    help=f"Show N rows of each table; 0: all.  [{TALLY_ROWS}]",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object with all rows.")
 def tally(file: Path | None, lines: int, as_json: bool) -> None:

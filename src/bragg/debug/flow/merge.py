@@ -21,7 +21,7 @@ Parts = Sequence[tuple[Array, Any]]
 
 
 def narrowed(value: Any, positions: Array) -> Any:
-    """A value for some of the active programs."""
+    """A value for some of the active programs, whose positions among them are intp [chosen]."""
     if isinstance(value, Tensor | Pointer):
         return value.rows(positions)
     parts = parts_of(value)

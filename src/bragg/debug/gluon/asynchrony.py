@@ -91,7 +91,7 @@ class Asynchrony:
         reads: tuple[Any, ...] = (),
         barrier: SharedMemory | None = None,
     ) -> None:
-        """A copy or product begins, in the active programs that are chosen."""
+        """A copy or product begins, in the active programs that are `chosen`: bool [active]."""
         now = machine()
         if not chosen.any():
             return
@@ -120,7 +120,7 @@ class Asynchrony:
         self._look(memory, "writer", _all())
 
     def written(self, memory: SharedMemory, chosen: Array) -> None:
-        """The kernel itself writes shared memory."""
+        """The kernel itself writes shared memory, in the active programs that are `chosen`: bool [active]."""
         self._look(memory, "reader", chosen)
         self._look(memory, "writer", chosen, "write")
 
@@ -154,7 +154,13 @@ class Asynchrony:
         setattr(queue, what, waiting[len(over) :])
 
     def waited(self, memory: Any, rows: Array, offsets: Array) -> None:
-        """A wait for a barrier is over: what its completed phases stand for is, too."""
+        """A wait for a barrier is over: what its completed phases stand for is, too.
+
+        Args:
+            memory: The barriers.
+            rows: intp [waiting]: positions of the programs in the batch.
+            offsets: int64 [waiting]: which barrier each of them waited for.
+        """
         phases = memory.barriers[rows, offsets, 3]
         for flight in self._flights:
             if flight.barrier is None or flight.barrier[0] is not memory or not flight.is_open.any():

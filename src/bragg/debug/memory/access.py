@@ -141,7 +141,7 @@ class Access:
 
 
 def prefix(mask: Array, shape: tuple[int, ...]) -> int | None:
-    """How many lanes a mask leaves on when it is the same for all programs and leaves on the first ones; else None."""
+    """How many lanes a mask, bool [programs or 1, *block], leaves on: of the first ones, in all programs; else None."""
     if len(shape) != 1 or mask.shape != (1, *shape):
         return None
     count = int(np.count_nonzero(mask))

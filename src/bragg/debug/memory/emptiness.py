@@ -46,7 +46,7 @@ def has_unwritten(buffer: Buffer) -> bool:
 
 
 def unwritten(buffer: Buffer, offsets: Array) -> Array:
-    """bool, as `offsets`: elements that were never written."""
+    """Elements that were never written: bool, in the shape of `offsets`, which are int64."""
     words, skipped = _words(buffer)
     if not len(words):
         return np.zeros(offsets.shape, bool)

@@ -61,7 +61,7 @@ def freed(address: int) -> Extent | None:
 
 
 def suspicious(addresses: Array) -> list[int]:
-    """Those of some addresses that lie where a tensor was whose address was taken and that is gone."""
+    """Those of some addresses, int64 [any], where a tensor was whose address was taken and that is gone."""
     gone = [one for one in _TAKEN if one.is_gone()]
     if not gone:
         return []

@@ -185,7 +185,7 @@ def report_stored_taint(content: Tensor, lanes: Array | None, where: Pointer, us
 
     Args:
         content: What is written.
-        lanes: Their mask; None: all.
+        lanes: Their mask, bool [programs or 1, *block]; None: all.
         where: Pointers to them.
         use: How they are written.
     """
@@ -200,6 +200,8 @@ def checked_mask(
     kind: str, where: Pointer, mask: Array | None, order: str = "", value: Tensor | None = None, scope: str = ""
 ) -> Array | None:
     """The mask without the lanes that are outside of the tensor, after everyone has been told of the access.
+
+    Masks are bool [programs or 1, *block]; None: all lanes.
 
     Raises:
         KernelFault: A lane is outside, and nobody listens.

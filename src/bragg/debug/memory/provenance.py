@@ -87,7 +87,7 @@ def _numbers(offsets: Array) -> Array:
 
 
 def parts(pointer: Pointer) -> Iterator[tuple[Pointer, Array]]:
-    """For each tensor that a joint pointer points into: a pointer into it, and bool: the lanes that it is right for."""
+    """For each tensor of a joint pointer: a pointer into it, and its lanes: bool [programs or 1, *block]."""
     assert isinstance(pointer.buffer, JointBuffer)
     offsets = pointer.offset.data
     which = _numbers(offsets)

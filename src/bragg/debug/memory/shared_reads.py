@@ -79,10 +79,10 @@ class SharedReads:
 
         Args:
             cells: Of the range.
-            wanted: Numbers of cells, ascending.
+            wanted: int64 [wanted]: numbers of cells, ascending.
 
         Yields:
-            A load, positions in `wanted`, and the programs that read there.
+            A load, positions in `wanted`, intp [found], and the programs that read there, int64 [found].
         """
         for read in reversed(self._reads):
             index, programs = self._places(cells, read)

@@ -123,7 +123,7 @@ class Buffer:
 
     @cached_property
     def gaps(self) -> Array | None:
-        """bool, as `flat`: elements between those of a strided view, which are not the tensor's; None: no such."""
+        """Elements between those of a strided view: bool [len(flat)]; None: there are none."""
         if math.prod(self.shape) >= len(self.flat):
             return None
         gaps = np.ones(len(self.flat), bool)
@@ -147,7 +147,7 @@ class Buffer:
         return bounds[0] >= self.low and bounds[1] < self.high and self.gaps is None
 
     def outside(self, offsets: Array) -> Array:
-        """bool, as `offsets`: lanes that are not element of the tensor."""
+        """Lanes that are not elements of the tensor: bool, in the shape of `offsets`, which are int64."""
         outside = (offsets < self.low) | (offsets >= self.high)
         if self.gaps is not None:
             inside = np.where(outside, self.low, offsets)
@@ -168,7 +168,7 @@ class Buffer:
         return decode(self._as(dtype).take(offsets + self.first if self.first else offsets), dtype)
 
     def write(self, offsets: Array, values: Array, dtype: DType) -> None:
-        """Write values; the last one wins where offsets repeat."""
+        """Write values at offsets, int64 of one shape with them; the last one wins where offsets repeat."""
         self._as(dtype)[offsets + self.first] = encode(values, dtype)
 
     def read_affine(self, block: Affine, dtype: DType) -> Array:
@@ -176,7 +176,16 @@ class Buffer:
         return decode(self._window(block, dtype, writable=False), dtype)
 
     def write_affine(self, block: Affine, values: Array, dtype: DType) -> bool:
-        """Write a block in closed form; False, and nothing is written, when its elements overlap."""
+        """Write a block in closed form.
+
+        Args:
+            block: Offsets.
+            values: [programs or 1, *block], in the carrier of `dtype`.
+            dtype: Type of the elements.
+
+        Returns:
+            False, and nothing is written, when elements of the block overlap.
+        """
         if not _is_injective(block):
             return False
         bits = encode(values, dtype)

@@ -90,7 +90,7 @@ class Synchronisation:
         self._meetings.append((step, programs))
 
     def note(self, step: int, access: Access, addresses: Array) -> None:
-        """Remember an atomic."""
+        """Remember an atomic, which accessed `addresses`: int64 [distinct]."""
         if not access.offset.shape:
             self._meetings.append((step, access.programs))
         elif access.order in ("release", "acq_rel"):  # Each thread releases what it has stored itself.
@@ -134,7 +134,7 @@ class Synchronisation:
             poll.tests.append(test)
 
     def decide(self, step: int, programs: Array) -> None:
-        """Programs decide by what their atomics have returned."""
+        """Programs, int64 [deciding], decide by what their atomics have returned."""
         numbers = programs.tolist()
         if self._undecided.isdisjoint(numbers):
             return

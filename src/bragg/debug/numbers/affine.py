@@ -75,7 +75,7 @@ class Affine:
         return Affine(self.base, strides, shape)
 
     def rows(self, positions: Array) -> Affine:
-        """The block for some of the programs."""
+        """The block for some of the programs: intp [chosen]."""
         return Affine(self.base[positions], self.strides, self.shape) if len(self.base) > 1 else self
 
 

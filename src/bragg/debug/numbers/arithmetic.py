@@ -230,7 +230,7 @@ def bitwise(name: str, function: Callable[..., Array]) -> Callable[[Any, Any], T
 
     Args:
         name: One of `&`, `|`, `^`, `<<`, `>>`.
-        function: NumPy's, for integers of one type.
+        function: NumPy's, for two integer arrays of one type and of shapes that broadcast.
     """
 
     def operate(a: Any, b: Any) -> Tensor:

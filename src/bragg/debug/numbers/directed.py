@@ -26,7 +26,7 @@ def rounded(wide: Array, mode: str) -> Array:
 
 
 def odd_sum(a: Array, b: Array) -> Array:
-    """`a + b` in float64, where an inexact sum has an odd last digit, so that rounding again is harmless."""
+    """`a + b`, float64 of any shape; an inexact sum has an odd last digit, so that rounding again is harmless."""
     total, error = _two_sum(a, b)
     is_even = (total.view(np.int64) & 1) == 0
     step = np.where((error > 0) == (total > 0), 1, -1)
@@ -40,7 +40,7 @@ def operate(name: str, mode: str, *operands: Array) -> Array:
     Args:
         name: The operation.
         mode: rn, rz, rd or ru.
-        operands: Arrays of one type.
+        operands: Arrays of one type and shape, which the result has, too.
     """
     if name == "sub":
         return operate("add", mode, operands[0], -operands[1])
@@ -109,7 +109,13 @@ def _single(name: str, mode: str, *operands: Array) -> Array:
 
 
 def stepped(nearest: Array, lacking: Array, mode: str) -> Array:
-    """The neighbour where the exact result lies on its side; `lacking` is the sign of exact minus nearest."""
+    """The neighbour where the exact result lies on its side.
+
+    Args:
+        nearest: float32 or float64, of any shape.
+        lacking: Of the same shape: the sign of exact minus nearest.
+        mode: rn, rz, rd or ru.
+    """
     down, up = np.nextafter(nearest, nearest.dtype.type(-np.inf)), np.nextafter(nearest, nearest.dtype.type(np.inf))
     if mode == "rd":
         return np.where(lacking < 0, down, nearest)

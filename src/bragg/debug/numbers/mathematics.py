@@ -41,7 +41,7 @@ def _nodes() -> tuple[Array, Array]:
 
 
 def erf(x: Array) -> Array:
-    """The error function: a Taylor series of degree 6 around the nearest of 769 exact values."""
+    """The error function, of any shape: a Taylor series of degree 6 around the nearest of 769 exact values."""
     places, values = _nodes()
     size = np.minimum(np.abs(x.astype(np.float64)), 6.0)
     index = np.rint(np.nan_to_num(size) * 128).astype(np.int64)
@@ -59,7 +59,7 @@ def erf(x: Array) -> Array:
 
 
 def each(function: Callable[..., float]) -> Callable[..., Array]:
-    """A function of Python's math module on every element; its domain errors give NaN, its overflows infinity."""
+    """A function of Python's math module on arrays of one shape; domain errors give NaN, overflows infinity."""
 
     def safe(*values: float) -> float:
         try:
@@ -92,13 +92,13 @@ def _flushing(function: Callable[..., Array]) -> Callable[..., Array]:
 
 
 def exp2_flushed(x: Array) -> Array:
-    """Results below the normal numbers are flushed to 0, as ex2.approx.ftz does."""
+    """2 to the power of float32 of any shape; subnormal results are flushed to 0, as ex2.approx.ftz does."""
     result: Array = np.exp2(x)
     return np.where(result < np.finfo(np.float32).tiny, x.dtype.type(0), result) if x.dtype == np.float32 else result
 
 
 def through_float64(function: Callable[..., Array]) -> Callable[..., Array]:
-    """Correctly rounded in all but a few cases of 2^29."""
+    """The function on arrays of any shape and float type: correctly rounded in all but a few cases of 2^29."""
     return lambda *arrays: function(*(array.astype(np.float64) for array in arrays)).astype(arrays[0].dtype)
 
 

@@ -59,7 +59,7 @@ def in_common_type(a: Any, b: Any, division: bool = False) -> tuple[Tensor, Tens
 
 
 def finished(data: Array, dtype: DType, *operands: Any) -> Tensor:
-    """The result of an operation: rounded to its type, with the operands' taint."""
+    """The result of an operation, [programs or 1, *block]: rounded to its type, with the operands' taint."""
     if dtype.is_narrow:
         data = round_to(data, dtype)
     result = Tensor(data, dtype, taint=merged_taint(*operands))
@@ -72,7 +72,7 @@ def finished(data: Array, dtype: DType, *operands: Any) -> Tensor:
 
 
 def elementwise(function: Callable[..., Array], dtype: DType, *operands: Tensor) -> Tensor:
-    """A result computed lane by lane from operands of one type."""
+    """A result computed lane by lane from operands of one type, by a function of arrays whose shapes broadcast."""
     arrays = [operand.data for operand in operands]
     rank = max([array.ndim for array in arrays])
     try:

@@ -56,7 +56,7 @@ def _truncated_fp16(values: Array) -> Array:
 
 
 def flushed(values: Array) -> Array:
-    """Subnormal numbers of float32 become zeros of their sign, as `.ftz` asks for; other types stay as they are."""
+    """Values of any shape: subnormal float32 become zeros of their sign, as `.ftz` asks for; other types stay."""
     if values.dtype != np.float32:
         return values
     return np.where(np.abs(values) < np.finfo(np.float32).tiny, np.copysign(np.float32(0), values), values)

@@ -36,7 +36,7 @@ def flat_shape(shape: Sequence[Any]) -> tuple[int, ...]:
 
 
 def rearranged(x: Any, function: Callable[[Array], Array]) -> Any:
-    """Apply a function that only moves elements to a tensor and its taint, or to the offsets of a pointer."""
+    """Apply a function that moves elements of [programs or 1, *block] to a tensor and its taint, or to offsets."""
     if isinstance(x, Pointer):
         return x.moved(rearranged(x.offset, function))
     taint = x.taint

@@ -59,7 +59,7 @@ class Reference:
     kept: tuple[int, ...]
 
     def places(self, block: tuple[Array, ...]) -> tuple[tuple[Array, ...], Array]:
-        """Indices of the array for those of the block, and bool: which of them lie in block and array."""
+        """Indices of the array for those of the block, int64 of one shape, and which of them lie in both: bool."""
         inside = np.ones(np.broadcast_shapes(*(one.shape for one in block)) if block else (), bool)
         by_axis = dict(zip(self.kept, block, strict=True))
         for index, extent in zip(block, self.shape, strict=True):

@@ -28,7 +28,7 @@ _WIDTHS = {"e4m3": 8, "e5m2": 8, "ue8m0": 8, "e2m1": 4}
 
 
 def convert(name: str, modifiers: list[str], values: list[Array]) -> Array:
-    """The bits of converted numbers; of two sources the first goes to the upper half.
+    """The bits of converted numbers, uint64 [executions] as all registers; of two the first goes to the upper half.
 
     Raises:
         Unsupported: The types or the rounding are not known.

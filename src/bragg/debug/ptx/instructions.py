@@ -53,7 +53,7 @@ class Registers:
         self._bits: dict[str, Array] = {}
 
     def write(self, name: str, bits: Array, where: Array | None = None) -> None:
-        """Set a register in the executions that a mask chooses; None: in all."""
+        """Set a register, uint64 [executions], in those that a mask, bool [executions], chooses; None: in all."""
         if name == "_":
             return
         if where is not None:
@@ -62,7 +62,7 @@ class Registers:
         self._bits[name] = bits
 
     def result(self, name: str) -> tuple[Array, bool]:
-        """The bits of a register, and whether any instruction wrote it; zeros if not."""
+        """The bits of a register, uint64 [executions], and whether any instruction wrote it; zeros if not."""
         if name in self._bits:
             return self._bits[name], True
         return np.zeros(self.executions, np.uint64), False

@@ -35,11 +35,16 @@ class Registers(Protocol):
         """uint64 [executions]: the bits of a register or a literal."""
 
     def write(self, name: str, bits: Array, where: Array | None = None) -> None:
-        """Set a register in the executions that a mask chooses; None: in all."""
+        """Set a register, uint64 [executions], in those that a mask, bool [executions], chooses; None: in all."""
 
 
 def execute(registers: Registers, statement: Statement, where: Array | None) -> None:
     """Execute a load, store or atomic.
+
+    Args:
+        registers: What holds its operands.
+        statement: It.
+        where: bool [executions]: those that execute it; None: all.
 
     Raises:
         Unsupported: It accesses other than global memory, or in a way that the engine does not know.

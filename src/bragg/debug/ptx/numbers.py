@@ -50,7 +50,7 @@ class NumberType:
         return self.bits // self.lanes
 
     def split(self, registers: Array) -> list[Array]:
-        """The numbers of a register, the lowest first: int64, uint64, float32 or float64."""
+        """The numbers of a register, the lowest first: int64, uint64, float32 or float64, each [executions]."""
         return [self._number(registers >> np.uint64(self.width * k)) for k in range(self.lanes)]
 
     def _number(self, bits: Array) -> Array:
@@ -62,7 +62,7 @@ class NumberType:
         return unit.view(f"i{self.width // 8}").astype(np.int64) if self.signed else unit.astype(np.uint64)
 
     def joined(self, numbers: Sequence[Array]) -> Array:
-        """The register of numbers; integers lose the bits that do not fit."""
+        """The register of numbers, uint64 [executions]; integers lose the bits that do not fit."""
         total: Any = np.uint64(0)
         for k, number in enumerate(numbers):
             if self.is_float:
@@ -75,7 +75,7 @@ class NumberType:
         return np.asarray(total)
 
     def finished(self, number: Array) -> Array:
-        """A float that was computed in the carrier, rounded to the type."""
+        """A float of any shape that was computed in the carrier, rounded to the type."""
         return round_to(number, DTYPES[self.name]) if self.name in ("fp16", "bf16") else number
 
 
@@ -95,7 +95,7 @@ def number_type(text: str) -> NumberType:
 
 
 def arithmetic(name: str, opcode: str, modifiers: list[str], values: list[Array]) -> Array:
-    """The result of an instruction on numbers.
+    """The result of an instruction on registers: uint64 [executions], as they are.
 
     Raises:
         Unsupported: The instruction is not known.

@@ -41,7 +41,7 @@ class Clock:
     time_ns: Int64Array
 
     def to_ns(self, ticks: Int64Array) -> Int64Array:
-        """CLOCK_REALTIME of readings: straight lines between those that are known, prolonged at both ends."""
+        """CLOCK_REALTIME of readings, [n]: straight lines between those that are known, prolonged at both ends."""
         if len(self.ticks) == 1:
             moved: Int64Array = ticks - self.ticks[0] + self.time_ns[0]
             return moved

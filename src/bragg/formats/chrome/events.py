@@ -93,7 +93,7 @@ class ChromeEvents:
             self.not_read[phase] += 1
 
     def column(self, name: str) -> Int64Array:
-        """Of all slices: `start_ns`, `duration_ns`, `lane`, `what`, `correlation`, `operator` or `bytes`."""
+        """Of all slices [n]: `start_ns`, `duration_ns`, `lane`, `what`, `correlation`, `operator` or `bytes`."""
         values = self._columns[name]
         return np.frombuffer(values, np.int64) if values else np.empty(0, np.int64)
 

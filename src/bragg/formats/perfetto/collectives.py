@@ -33,7 +33,7 @@ class Links:
         self._sequence[found.row] = found.sequence
 
     def texts(self, rows: Int64Array, first: int) -> list[bytes]:
-        """Those that slices of a lane refer to; groups are numbered from `first`."""
+        """Texts that the slices `rows` of a lane, [n], refer to; groups are numbered from `first`."""
         if not self._work[rows].any():
             return []
         names = ((fields.GROUP, "group"), (fields.COLLECTIVE, "collective"))
@@ -42,7 +42,7 @@ class Links:
         return texts + [message(fields.ANNOTATION_STRINGS, number(1, iid), text(2, name)) for iid, name in groups]
 
     def add(self, event: Messages, rows: Int64Array, is_begin: BoolArray, first: int) -> None:
-        """Add them to the events of these slices."""
+        """Add links to the events of the slices `rows`, [n_events], where one begins."""
         work = self._work[rows]
         is_linked = is_begin & (work != 0)
         if not is_linked.any():

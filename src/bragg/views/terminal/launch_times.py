@@ -50,7 +50,7 @@ class LaunchTimes:
 
     @classmethod
     def of(cls, profile: Profile, row_of_node: Int64Array, n_rows: int) -> LaunchTimes:
-        """Those of a profile whose nodes are put together as rows."""
+        """Those of a profile whose nodes are put together as rows; `row_of_node` is int64 [n_nodes]."""
         row_of_frame = np.zeros(len(profile.tree.frames), np.int64)
         row_of_frame[profile.tree.frame] = row_of_node
         durations = profile.durations.replace(frame=row_of_frame[profile.durations.frame]).combined()
