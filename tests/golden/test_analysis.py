@@ -10,6 +10,7 @@ import pytest
 
 from bragg import formats
 from bragg.analyze.causes.evidence import Evidence
+from bragg.analyze.idle_paths import with_idle_paths
 from bragg.analyze.report import answered
 from bragg.model import IdleKind, IdleTable, Profile, SliceTable
 from bragg.views.text.analysis_text import analysis_lines
@@ -23,13 +24,14 @@ LEAST = 0.01
 TRUTH = {
     # A CUDA graph of four layers: Python before its launch takes most of a step.
     "h100-compiled_encoder": ("the host", ["small-steps", "synchronization"]),  # loss.item() in each step
-    # Keys, random numbers and splits are made outside of the jitted step.
-    "h100-flax_nnx": ("the host", ["eager-jax", "recompilation", "recompilation"]),
+    # Keys, random numbers and splits are made outside of the jitted step; nnx.jit takes its modules apart in Python.
+    "h100-flax_nnx": ("the host", ["eager-jax", "host-code", "recompilation", "recompilation"]),
     # cuDNN's attention is planned anew at each length of the key cache.
     "h100-llama_generate": ("the host", ["planning", "many-launches"]),
     # Images are made by torch.randn on the CPU.
     "h100-timm_resnet50": ("the host", ["cpu-work", "many-launches", "pageable-copies"]),
-    "h100-trainer_gpt2": ("the host", ["many-launches", "data-loading"]),
+    # The Trainer runs callbacks and moves its batch in Python between steps.
+    "h100-trainer_gpt2": ("the host", ["many-launches", "data-loading", "host-code"]),
     # FP32 without TF32; the loss is read in each step, whose batch the step makes itself.
     "sample-h100": ("the GPU", ["full-precision-matmul", "synchronization", "data-loading"]),
 }
@@ -139,7 +141,9 @@ def without_timeline(profile: Profile) -> Profile:
     n_rows = len(nodes) + 1
     idle_ns = np.append(evidence.idle_ns[nodes], queued).astype(np.int64)
     begins_ns, ends_ns = evidence.steady.begins_ns, evidence.steady.ends_ns
-    zeros = np.zeros(n_rows, np.int64)  # of the pauses no longest one stands out
+    zeros = np.zeros(n_rows, np.int64)
+    found = with_idle_paths(profile, steady=evidence.steady)
+    longest_ns = np.nan_to_num(found.metrics["gpu_idle_longest"].own[nodes]).astype(np.int64)
     table = IdleTable(
         process=zeros.astype(np.int32),
         device=zeros.astype(np.int32),
@@ -147,9 +151,9 @@ def without_timeline(profile: Profile) -> Profile:
         node=np.append(nodes, 0).astype(np.int32),
         start_ns=zeros + begins_ns,
         bin_ns=zeros + (ends_ns - begins_ns),
-        count=zeros + 1,
+        count=np.append(found.own("gpu_idle_count")[nodes], 1).astype(np.int64),
         idle_ns=idle_ns,
-        longest_ns=zeros,
+        longest_ns=np.append(longest_ns, 0),
     )
     meta = {**profile.meta, "gpu_activity": curve(profile)}
     return replace(profile, slices=SliceTable.empty(), idle=table, meta=meta)

@@ -37,7 +37,7 @@ PAIRS = {
     "pageable": ("pageable-copies", 9),
     "planning": ("planning", 11),
     "precision": ("full-precision-matmul", 8),
-    "recompiled": ("torch-recompilation", 0),
+    "recompiled": ("torch-recompilation", 6),
     "small_copies": ("small-copies", 7),
     "sync": ("synchronization", 18),
     "unfused": ("unfused-elementwise", 9),
@@ -105,7 +105,7 @@ def test_parts_after_a_graph_break_gain_what_the_gpu_waits_for_them() -> None:
     found = {each.rule: each for each in of("graph_breaks_slow").analysis.findings}
     gain = found["graph-breaks"].gain
     assert gain is not None
-    assert gain.share == pytest.approx(0.169, abs=0.001)  # 0.39 was measured
+    assert gain.share == pytest.approx(0.271, abs=0.001)  # 0.39 was measured
 
 
 @pytest.mark.parametrize(

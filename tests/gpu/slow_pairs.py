@@ -24,7 +24,7 @@ RULES = {
     "cpu_work": "cpu-work",
     "cudnn_search": "planning",
     "doubles": "double-precision",
-    "emptied_cache": "allocator-churn",
+    "emptied_cache": "emptied-cache",
     "every_second": "uncoalesced-access",
     "exposed_copies": "exposed-copies",
     "few_workers": "data-loading",

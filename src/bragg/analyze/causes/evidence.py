@@ -7,6 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
+from bragg.analyze.causes.host_code import code_wait_ns
 from bragg.analyze.causes.host_parts import HostParts, compiling, host_parts
 from bragg.analyze.causes.hot_kernels import HotKernel, hot_kernels
 from bragg.analyze.causes.output import Writer, writers
@@ -275,6 +276,15 @@ class Evidence:
         return self._own("host_time")
 
     @cached_property
+    def sampled_ns(self) -> FloatArray:
+        """Time of the host in each node in `part` by samples, [n_nodes]; without a timeline as `host_ns`."""
+        if not self.has_timeline:
+            return self.host_ns
+        is_sample = (self.profile.tracks.kind == TrackKind.SAMPLES)[self.slices.track]
+        samples = self.slices.take(is_sample)
+        return np.bincount(samples.node, samples.duration_ns, len(self.profile.tree)).astype(np.float64)
+
+    @cached_property
     def compiling(self) -> BoolArray:
         """Nodes in or below what compiles or tunes: [n_nodes]."""
         return compiling(self.profile)
@@ -305,7 +315,20 @@ class Evidence:
     @cached_property
     def host(self) -> HostParts:
         """What the code of the host is for."""
-        return host_parts(self.profile, self.writers, self.idle_ns, self._longest_wait_ns, self.calls, self.wall_ns)
+        own_ns = None if self.idle_ns is None else self.idle_ns - self.code_wait_ns
+        longest_ns = np.zeros(len(self.profile.tree)) if self.has_timeline else self.longest_wait_ns
+        return host_parts(self.profile, self.writers, own_ns, longest_ns, self.calls, self.wall_ns)
+
+    @cached_property
+    def code_wait_ns(self) -> FloatArray:
+        """Part of `idle_ns` in which the host ran code beside each node that launches nothing, for long: [n_nodes]."""
+        tree = self.profile.tree
+        if self.idle_ns is None:
+            return np.zeros(len(tree))
+        # Sums hold the first call, which loads code: as long as the GPU waited for it.
+        first_ns = 0.0 if self.has_timeline else self.longest_wait_ns
+        host_ns = np.maximum(self.host_ns - first_ns, 0.0)
+        return code_wait_ns(tree, self.idle_ns, host_ns, self.pauses, self.longest_wait_ns)
 
     @cached_property
     def writers(self) -> list[Writer]:
@@ -319,15 +342,30 @@ class Evidence:
         found: BoolArray = self.profile.tree.sum_up(is_work.astype(np.int64)) > 0
         return found
 
-    @property
-    def _longest_wait_ns(self) -> FloatArray:
-        """The longest time in which a GPU waited for each node's own host code at once: [n_nodes]; 0: not known."""
+    @cached_property
+    def longest_wait_ns(self) -> FloatArray:
+        """The longest time in the run in which a GPU waited for each node's own host code at once: [n_nodes]."""
         result: FloatArray = np.zeros(len(self.profile.tree))
-        if not self.has_timeline:
-            table = self.profile.idle
-            late = table.kind == IdleKind.LATE
-            np.maximum.at(result, table.node[late], table.longest_ns[late])
+        if self.has_timeline:
+            longest = with_idle_paths(self.profile).metrics["gpu_idle_longest"].own[: len(result)]
+            return np.nan_to_num(longest.astype(np.float64))
+        table = self.profile.idle
+        late = table.kind == IdleKind.LATE
+        np.maximum.at(result, table.node[late], table.longest_ns[late])
         return result
+
+    @cached_property
+    def pauses(self) -> FloatArray:
+        """How often a GPU waited for each node's own host code in `part`, [n_nodes]; 0: not known."""
+        n_nodes = len(self.profile.tree)
+        if self.has_timeline:
+            found = with_idle_paths(self.profile, steady=self.steady if self.is_steady else None)
+            return found.own("gpu_idle_count")[:n_nodes].astype(np.float64)
+        counts: FloatArray = np.zeros(n_nodes)
+        for device in folded_idle(self.profile, self.steady):
+            late = device.rows.kind == IdleKind.LATE
+            np.add.at(counts, device.rows.node[late], (device.rows.count * device.share)[late])
+        return counts
 
     def _folded_idle(self) -> FloatArray:
         """What the recorder added up, by node, and behind the nodes as `with_idle_paths` has it."""

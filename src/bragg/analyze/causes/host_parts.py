@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from bragg.analyze.causes.output import Writer
-from bragg.analyze.causes.paths import below, named
+from bragg.analyze.causes.paths import below, in_files, named
 from bragg.analyze.causes.thresholds import CPU_CALL, PLAN_CALL, PLAN_SHARE
 from bragg.analyze.host_wait import is_waiting
 from bragg.grouping.hlo_names import COMPILE
@@ -25,7 +25,7 @@ _COMPILATION = re.compile(
     r"CachingAutotuner\.(?:autotune|bench|copy_args|restore_args|precompile)\w*"
 )
 # Dynamo is there when it has no code for a frame yet, and what it calls; compiled code runs outside of it.
-_COMPILER = re.compile(r"torch[/\\]_dynamo[/\\]convert_frame\.py$")
+_COMPILER = re.compile(r"torch[/\\]_dynamo[/\\]convert_frame\.py$|triton[/\\]compiler[/\\]compiler\.py$")
 _ALLOCATION = re.compile(r"cu(?:da)?(?:Mem)?(?:Alloc|Free|Malloc)\w*")
 # Operators over lists of tensors take as long as their lists are.
 _IS_ONE = re.compile(r"aten::(?!_foreach_|_fused_)")
@@ -101,9 +101,7 @@ def host_parts(
 
 def compiling(profile: Profile) -> BoolArray:
     """Nodes in or below what compiles or tunes: [n_nodes]."""
-    frames = profile.tree.frames
-    of_torch = np.array([_COMPILER.search(file) is not None for file in frames.file], np.bool_)
-    return below(profile, named(profile, _COMPILATION.fullmatch) | of_torch[profile.tree.frame])
+    return below(profile, named(profile, _COMPILATION.fullmatch) | in_files(profile, _COMPILER))
 
 
 def _waiting(profile: Profile) -> BoolArray:

@@ -5,10 +5,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-import numpy as np
-
-from bragg.analyze.causes.paths import below
-from bragg.model import FrameKind, Profile
+from bragg.analyze.causes.paths import below, in_files
+from bragg.model import Profile
 from bragg.model.table import BoolArray
 
 __all__ = ["Writer", "writers"]
@@ -44,10 +42,8 @@ class Writer:
 
 def writers(profile: Profile) -> list[Writer]:
     """The code of each kind that writes."""
-    tree = profile.tree
     found = []
     for does, files, change in _KINDS:
         pattern = re.compile(rf"(?:^|[/\\])(?:{files})$")
-        is_file = np.array([pattern.search(file) is not None for file in tree.frames.file], np.bool_)
-        found.append(Writer(does, change, below(profile, is_file[tree.frame] & (tree.kind == FrameKind.PYTHON))))
+        found.append(Writer(does, change, below(profile, in_files(profile, pattern))))
     return found

@@ -13,7 +13,7 @@ from bragg.model.kernel_name import operator_name
 from bragg.model.table import BoolArray, FloatArray, Int64Array
 from bragg.model.transform import with_descendants
 
-__all__ = ["below", "hottest_place", "named", "place_of"]
+__all__ = ["below", "hottest_place", "in_files", "line_above", "named", "place_of"]
 
 # Frames whose lines a user does not change: installed packages, Python's own files, code that a compiler wrote.
 _LIBRARY = re.compile(
@@ -27,6 +27,14 @@ def named(profile: Profile, is_meant: Callable[[str], object]) -> BoolArray:
     return np.array([bool(is_meant(operator_name(name))) for name in names], np.bool_)[profile.tree.frame]
 
 
+def in_files(profile: Profile, pattern: re.Pattern[str]) -> BoolArray:
+    """Python frames whose file is found by a pattern: [n_nodes]."""
+    tree = profile.tree
+    fits = np.array([pattern.search(file) is not None for file in tree.frames.file], np.bool_)
+    found: BoolArray = fits[tree.frame] & (tree.kind == FrameKind.PYTHON)
+    return found
+
+
 def below(profile: Profile, nodes: BoolArray) -> BoolArray:
     """These nodes and all that ran below them: [n_nodes]."""
     found: BoolArray = with_descendants(profile.tree, nodes)
@@ -35,14 +43,19 @@ def below(profile: Profile, nodes: BoolArray) -> BoolArray:
 
 def place_of(profile: Profile, node: NodeId) -> Place:
     """The innermost line of the program above a node; of a library where no other is known."""
-    tree = profile.tree
-    lines = [step for step in tree.path(node) if tree.kind[step] == FrameKind.PYTHON]
-    own = [step for step in lines if not _LIBRARY.search(tree.frames.file[tree.frame[step]])]
-    chosen = (own or lines)[-1:]
-    if not chosen:
+    line = line_above(profile, node)
+    if line is None:
         return Place(node=node)
-    frame = int(tree.frame[chosen[0]])
-    return Place(tree.frames.file[frame], int(tree.frames.line[frame]), node=node)
+    frame = int(profile.tree.frame[line])
+    return Place(profile.tree.frames.file[frame], int(profile.tree.frames.line[frame]), node=node)
+
+
+def line_above(profile: Profile, node: int) -> int | None:
+    """The node of the innermost line of the program above a node; of a library where no other is known."""
+    tree = profile.tree
+    lines = [step for step in tree.path(NodeId(node)) if tree.kind[step] == FrameKind.PYTHON]
+    own = [step for step in lines if not _LIBRARY.search(tree.frames.file[tree.frame[step]])]
+    return next(reversed(own or lines), None)
 
 
 def hottest_place(profile: Profile, nodes: BoolArray, weight: FloatArray | Int64Array) -> Place:

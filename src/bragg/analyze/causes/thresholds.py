@@ -8,16 +8,19 @@ __all__ = [
     "CPU_CALL",
     "EXPOSED",
     "FEW_LAUNCHES",
+    "FEW_USES",
     "HELD_CLOCKS",
     "HOST_BOUND",
     "IDLE_GPU",
     "JITTED",
+    "LONG_CODE",
     "LOW_OCCUPANCY",
     "MANY_ELEMENTWISE",
     "MANY_FILLS",
     "MANY_KERNELS",
     "MANY_LANES",
     "MANY_LAUNCHES",
+    "MANY_VERSIONS",
     "MEMORY_GROWTH",
     "MUCH_GPU",
     "NARROW_ACCESS",
@@ -70,8 +73,13 @@ MANY_LAUNCHES = Threshold(50, "1", "launches a step, above which a graph saves m
 FEW_LAUNCHES = Threshold(1000, "1", "launches in all, where no steps are known", _OWN)
 SHORT_KERNEL = Threshold(20_000, "ns", "mean duration of a kernel, below which the launch costs more", "HTA: 5-20 us")
 PLAN_CALL = Threshold(500_000, "ns", "host time of one call of an operator; launching takes 5 to 50 us", _OWN)
+LONG_CODE = Threshold(
+    500_000, "ns", "code between two launches; what PyTorch's modules do there takes 10 to 100 us", _OWN
+)
 PLAN_SHARE = Threshold(0.02, "share", "of the wall time, for which a GPU waits for operators of one name", _OWN)
 CPU_CALL = Threshold(50_000, "ns", "time of one call of an operator that computes on the CPU", _OWN)
+MANY_VERSIONS = Threshold(8, "1", "versions of a kernel", "alignments and sizes of 1 of three arguments make 8")
+FEW_USES = Threshold(10, "1", "launches of each version", "compiling takes as long as thousands of launches")
 MUCH_GPU = Threshold(0.03, "share", "of the GPU time", "below it, a change gains less than it costs to make")
 STAGED_COPY = Threshold(100_000, "ns", "a copy that is long enough to tell whether the call waits for it", _OWN)
 SMALL_COPY = Threshold(65_536, "B", "a copy whose cost is that of the call", "PCIe 5: 64 kB take 2 us, a call 5 us")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from bragg.analyze.causes.evidence import Evidence
@@ -17,15 +18,19 @@ __all__ = ["RULE"]
 _WORK = Work(
     "device-copies",
     "copies within the memory of the GPU",
-    "write results where they are needed: out=, views instead of clone() and cat(), donate_argnums in JAX",
+    "write results where they are needed: out=, a buffer that is large enough instead of cat() in each step, views "
+    "instead of clone(), donate_argnums in JAX",
     1.0,
     Confidence.LIKELY,
     least_share=0.05,
 )
 
+# What PyTorch's cat and stack launch.
+_COPIES = re.compile(r"^copy DtoD$|CatArrayBatchedCopy")
+
 
 def _find(evidence: Evidence) -> Iterator[Finding]:
-    yield from work_findings(evidence, named(evidence.profile, lambda name: name == "copy DtoD"), _WORK)
+    yield from work_findings(evidence, named(evidence.profile, _COPIES.search), _WORK)
 
 
 RULE = Rule(

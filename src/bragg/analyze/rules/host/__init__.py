@@ -1,1 +1,1 @@
-"""Rules about the host and the framework: what keeps a GPU waiting, and work that it need not do."""
+"""Rules about what keeps the host from launching while a GPU waits."""

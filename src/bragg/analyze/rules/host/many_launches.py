@@ -27,10 +27,10 @@ def _find(evidence: Evidence) -> Iterator[Finding]:
         return
     mean_ns = float(evidence.gpu_ns[kernels].sum()) / n_kernels
     nodes = evidence.host.launching & (evidence.has_work | evidence.is_launch)
-    gain = evidence.host_gain(nodes, _SAVED)
-    if mean_ns > SHORT_KERNEL.value or gain is None:
+    if mean_ns > SHORT_KERNEL.value or not evidence.wall_ns:
         return
-    host_ns = float(idle_ns[nodes].sum()) / n_launches
+    waits_ns = float((idle_ns - evidence.code_wait_ns)[nodes].sum())
+    host_ns = waits_ns / n_launches
     cause = Cause(
         "many-launches",
         f"{evidence.per_step(n_launches):,.0f} launches {evidence.step_word} of kernels that take "
@@ -42,7 +42,7 @@ def _find(evidence: Evidence) -> Iterator[Finding]:
             Quantity("wait for each launch", host_ns, "ns"),
             Quantity("busy", evidence.busy or 0.0, "share"),
         ),
-        gain=gain,
+        gain=evidence.gain(waits_ns * _SAVED),
         confidence=Confidence.LIKELY,
     )
     yield host_finding(evidence, nodes, idle_ns, cause)

@@ -24,7 +24,8 @@ def _find(evidence: Evidence) -> Iterator[Finding]:
         return
     most = MANY_LAUNCHES.value * evidence.n_steps if evidence.n_steps else FEW_LAUNCHES.value
     nodes = evidence.host.launching
-    share = float(idle_ns[nodes].sum()) / evidence.wall_ns
+    waits_ns = float((idle_ns - evidence.code_wait_ns)[nodes].sum())
+    share = waits_ns / evidence.wall_ns
     if n_launches >= most or share < HOST_BOUND.value:
         return
     cause = Cause(
@@ -37,7 +38,7 @@ def _find(evidence: Evidence) -> Iterator[Finding]:
             Quantity("waits for the host", share, "share"),
             Quantity(f"launches {evidence.step_word}", evidence.per_step(n_launches)),
         ),
-        gain=evidence.host_gain(nodes, _SAVED),
+        gain=evidence.gain(waits_ns * _SAVED),
         confidence=Confidence.HEURISTIC,
         severity=Severity.NOTE,
     )

@@ -10,7 +10,7 @@ from bragg.analyze.causes.evidence import Evidence
 from bragg.analyze.causes.host_finding import Cause, host_finding
 from bragg.analyze.causes.needs import GPU_TIME, IDLE
 from bragg.analyze.causes.paths import below, named
-from bragg.analyze.causes.thresholds import WAITS
+from bragg.analyze.causes.thresholds import PLAN_SHARE, WAITS
 from bragg.analyze.engine import HostTime, Rule, Subject
 from bragg.analyze.wall.activity import activity_of
 from bragg.model import Confidence, Finding, FrameKind, Quantity
@@ -20,6 +20,10 @@ from bragg.model.table import BoolArray, FloatArray, Int32Array, Int64Array
 __all__ = ["RULE"]
 
 _FEW = 10
+_CHANGE = (
+    "read results less often: keep losses on the GPU and read them every 100 steps; copy with non_blocking=True; "
+    "no synchronize in the step"
+)
 # What a call that reads a number takes where a GPU has nothing left to do: 15 to 30 us for a copy of 4 B on an H100.
 _READ_NS = 30_000
 _JAX_READS = ("ArrayImpl._value", "ArrayImpl.block_until_ready", "ArrayImpl.__array__")
@@ -31,6 +35,7 @@ def _find(evidence: Evidence) -> Iterator[Finding]:
     calls, blocked = _of_timeline(evidence) if evidence.has_timeline else _of_sums(evidence)
     n_waits, blocked_ns = float(calls.sum()), float(blocked.sum())
     if n_waits < (WAITS.value * evidence.n_steps if evidence.n_steps else _FEW):
+        yield from _sampled(evidence)
         return
     late_ns = float(evidence.idle_ns.sum())
     # Until such a call returns, nothing is launched: then the GPU waits in it.
@@ -43,7 +48,7 @@ def _find(evidence: Evidence) -> Iterator[Finding]:
         "synchronization",
         f"waits for the GPU ({', '.join(names[:3])}), {evidence.per_step(n_waits):.3g} {evidence.step_word}, hold up "
         f"the host {evidence.per_step(held_ns) / 1e6:.2f} ms, in which it could launch",
-        "read results less often: keep losses on the GPU and read them every 100 steps; copy with non_blocking=True",
+        _CHANGE,
         evidence=(
             Quantity(f"waits {evidence.step_word}", evidence.per_step(n_waits)),
             Quantity(f"held up {evidence.step_word}", evidence.per_step(held_ns), "ns"),
@@ -52,6 +57,32 @@ def _find(evidence: Evidence) -> Iterator[Finding]:
         confidence=Confidence.LIKELY,
     )
     yield host_finding(evidence, calls > 0, np.where(blocked.any(), blocked, calls), cause)
+
+
+def _sampled(evidence: Evidence) -> Iterator[Finding]:
+    """Waits without an operator or a recorded call, such as torch.cuda.synchronize(): how often is not known."""
+    profile = evidence.profile
+    nodes = evidence.host.waiting & (profile.tree.kind == FrameKind.PYTHON)
+    if "samples" not in profile.metrics or not nodes.any() or evidence.idle_ns is None:
+        return
+    nodes = below(profile, nodes)
+    samples = np.where(nodes, np.nan_to_num(profile.own("samples").astype(np.float64)), 0.0)
+    held_ns, late_ns = float(evidence.host_ns[nodes].sum()), float(evidence.idle_ns.sum())
+    if samples.sum() < _FEW or held_ns < PLAN_SHARE.value * evidence.wall_ns:
+        return
+    cause = Cause(
+        "synchronization",
+        f"waits for the GPU hold up the host {evidence.per_step(held_ns) / 1e6:.2f} ms {evidence.step_word}, by "
+        f"{samples.sum():.0f} samples, in which it could launch",
+        _CHANGE,
+        evidence.gain(min(held_ns, late_ns), "the GPU" if late_ns < held_ns else ""),
+        Confidence.LIKELY,
+        (
+            Quantity("samples", float(samples.sum())),
+            Quantity(f"held up {evidence.step_word}", evidence.per_step(held_ns), "ns"),
+        ),
+    )
+    yield host_finding(evidence, nodes, evidence.host_ns, cause)
 
 
 def _of_timeline(evidence: Evidence) -> tuple[FloatArray, FloatArray]:
@@ -116,7 +147,7 @@ RULE = Rule(
     Subject.ANALYSIS,
     "waits for the GPU in each step: item, cpu, nonzero, synchronize",
     (GPU_TIME, IDLE),
-    (WAITS,),
+    (WAITS, PLAN_SHARE),
     "read results less often; copy with non_blocking=True from pinned memory",
     host_time=HostTime.CAUSE,
 )

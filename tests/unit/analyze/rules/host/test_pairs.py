@@ -163,8 +163,8 @@ PAIRS = {
         stepped(queued(2, MM, "gemm", 190) + "\ngpu8 10-180 nccl > ncclDevKernel_AllReduce#kernel", 400),
     ),
     "torch-recompilation": (
-        stepped("\n".join(f"host {i}-{i + 1} Torch-Compiled Region: f train.py:3 (0/{i})#operator" for i in range(5))
-                + "\n" + launched(1, MM, "gemm", 5, 1, 9), 40),
+        stepped("\n".join(f"host {i}000-{i}990 {REGION}f train.py:3 (0/{i})#operator" for i in range(5))
+                + "\n" + launched(1, MM, "gemm", 5, 1, 4990), 5020),
         stepped("host 0-1 Torch-Compiled Region: f train.py:3 (0/1)#operator\n" + launched(1, MM, "gemm", 5, 1, 9), 40),
     ),
     # A copy of 200 us and a kernel of 200 us; the repaired one copies on a stream of its own.

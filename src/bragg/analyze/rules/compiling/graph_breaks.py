@@ -10,15 +10,18 @@ import numpy as np
 from bragg.analyze.causes.evidence import Evidence
 from bragg.analyze.causes.host_finding import Cause, host_finding
 from bragg.analyze.causes.needs import OPERATORS
-from bragg.analyze.causes.paths import named
+from bragg.analyze.causes.paths import below, named
 from bragg.analyze.causes.thresholds import WAITS
 from bragg.analyze.engine import HostTime, Rule, Subject
 from bragg.grouping.compiled_regions import AFTER_BREAK, COMPILED_REGION
-from bragg.model import Confidence, Finding, Quantity
+from bragg.model import Confidence, Finding, Gain, Quantity
 from bragg.model.table import BoolArray
 
 __all__ = ["RULE"]
 
+# A part begins with an empty queue: half of what its launches wait would hide behind the part before it. All of it did
+# in the one pair that was measured.
+_AGAIN = 0.5
 _LOOKUP = "TorchDynamo Cache Lookup"
 _PART = re.compile(rf"{COMPILED_REGION}(?P<place>.+) {AFTER_BREAK} \(\d+/\d+\)")
 
@@ -37,11 +40,17 @@ def _find(evidence: Evidence) -> Iterator[Finding]:
         f"torch.compile breaks its graph before {shown}: {evidence.per_step(count):.3g} parts {evidence.step_word} go "
         "through Python, and nothing is fused across them",
         "TORCH_LOGS=graph_breaks says why; torch.compile(fullgraph=True) makes a break an error",
-        evidence.host_gain(parts | _lookups(evidence, parts)),
+        _gain(evidence, parts),
         Confidence.PROVEN,
         (Quantity(f"parts {evidence.step_word}", evidence.per_step(count)),),
     )
     yield host_finding(evidence, parts, evidence.calls, cause)
+
+
+def _gain(evidence: Evidence, parts: BoolArray) -> Gain | None:
+    entered = parts | _lookups(evidence, parts)
+    again, launched = evidence.host_gain(entered), evidence.host_gain(below(evidence.profile, parts) & ~entered, _AGAIN)
+    return None if again is None or launched is None else evidence.gain(again.wall_ns + launched.wall_ns, again.limit)
 
 
 def _lookups(evidence: Evidence, parts: BoolArray) -> BoolArray:

@@ -5,12 +5,16 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterator
+from functools import partial
+
+import numpy as np
 
 from bragg.analyze.causes.evidence import Evidence
 from bragg.analyze.causes.needs import OPERATORS
+from bragg.analyze.causes.paths import below, hottest_place, named
 from bragg.analyze.engine import Rule, Subject
 from bragg.grouping.compiled_regions import COMPILED_REGION
-from bragg.model import Confidence, Finding, Quantity, Severity
+from bragg.model import Confidence, Finding, Gain, Quantity, Severity
 
 __all__ = ["RULE"]
 
@@ -29,14 +33,37 @@ def _find(evidence: Evidence) -> Iterator[Finding]:
     for frame, found in versions.items():
         if len(found) < _OFTEN:
             continue
+        of_versions = {
+            version: below(evidence.profile, named(evidence.profile, partial(_is_version, frame, version)))
+            for version in found
+        }
+        waits_ns = {version: float(evidence.longest_wait_ns[nodes].max()) for version, nodes in of_versions.items()}
+        nodes = np.any(list(of_versions.values()), axis=0)
+        place = hottest_place(evidence.profile, nodes, np.where(nodes, evidence.longest_wait_ns, 0.0))
         yield Finding(
             "torch-recompilation",
             Severity.WARNING,
             f"{shown[frame]} was compiled {len(found)} times",
             "torch.compile(dynamic=True), or pad shapes; why: TORCH_LOGS=recompiles",
+            node=place.node,
+            file=place.file,
+            line=place.line,
             evidence=(Quantity("compilations", len(found)),),
+            gain=_gain(evidence, waits_ns),
             confidence=Confidence.PROVEN,
         )
+
+
+def _is_version(frame: str, version: str, name: str) -> bool:
+    match = _REGION.fullmatch(name)
+    return match is not None and (match["frame"], match["version"]) == (frame, version)
+
+
+def _gain(evidence: Evidence, waits_ns: dict[str, float]) -> Gain | None:
+    """All compilations but the first: before the first launch of a version, the GPU waits while it is compiled."""
+    wall_ns = evidence.profile.run.duration_ns
+    again_ns = sum(waits_ns.values()) - waits_ns[min(waits_ns, key=int)]
+    return Gain(min(again_ns, wall_ns), wall_ns, is_once=True) if wall_ns and again_ns else None
 
 
 RULE = Rule(

@@ -9,9 +9,10 @@ import numpy as np
 
 from bragg.analyze.causes.evidence import Evidence
 from bragg.analyze.causes.needs import HOST_TIME
+from bragg.analyze.causes.paths import below, hottest_place
 from bragg.analyze.engine import Rule, Subject
 from bragg.grouping.hlo_names import COMPILE
-from bragg.model import Confidence, Finding, Gain, Profile, Quantity, Severity
+from bragg.model import Confidence, Finding, Gain, Place, Quantity, Severity
 
 __all__ = ["RULE"]
 
@@ -22,15 +23,17 @@ _N_FINDINGS = 2
 
 @dataclass(frozen=True)
 class _Compiled:
-    """Compilations of one module: how many, and how long they took."""
+    """Compilations of one module: how many, how long they took in all and at most, and who called."""
 
     module: str
     count: int
-    time_ns: int
+    time_ns: float
+    longest_ns: float
+    place: Place
 
 
 def _find(evidence: Evidence) -> Iterator[Finding]:
-    again = [each for each in _compilations(evidence.profile) if each.count >= _OFTEN]
+    again = [each for each in _compilations(evidence) if each.count >= _OFTEN]
     again.sort(key=lambda each: -each.time_ns)
     for each in again[:_N_FINDINGS]:
         yield Finding(
@@ -39,6 +42,9 @@ def _find(evidence: Evidence) -> Iterator[Finding]:
             f"{each.module} was compiled {each.count} times, {each.time_ns / 1e9:.2g} s: its calls differ in "
             "shapes, types or static arguments, or the program makes a new function each time",
             hint="which: JAX_EXPLAIN_CACHE_MISSES=1",
+            node=each.place.node,
+            file=each.place.file,
+            line=each.place.line,
             evidence=(Quantity("compilations", each.count), Quantity("time", each.time_ns, "ns")),
             gain=_gain(evidence, each),
             confidence=Confidence.PROVEN,
@@ -46,12 +52,14 @@ def _find(evidence: Evidence) -> Iterator[Finding]:
 
 
 def _gain(evidence: Evidence, each: _Compiled) -> Gain | None:
-    """All compilations but one."""
+    """All compilations but the longest, which is the first: it loads libraries, and tries kernels, for all of them."""
     wall_ns = evidence.profile.run.duration_ns
-    return Gain(each.time_ns * (each.count - 1) / each.count, wall_ns, is_once=True) if wall_ns else None
+    again_ns = each.time_ns - max(each.time_ns / each.count, min(each.longest_ns, each.time_ns))
+    return Gain(again_ns, wall_ns, is_once=True) if wall_ns else None
 
 
-def _compilations(profile: Profile) -> list[_Compiled]:
+def _compilations(evidence: Evidence) -> list[_Compiled]:
+    profile = evidence.profile
     if "host_count" not in profile.metrics or "host_time" not in profile.metrics:
         return []
     tree = profile.tree
@@ -60,7 +68,11 @@ def _compilations(profile: Profile) -> list[_Compiled]:
     for frame, name in enumerate(tree.frames.name):
         if name.startswith(COMPILE):
             nodes = np.flatnonzero(tree.frame == frame)
-            found.append(_Compiled(name.removeprefix(COMPILE), int(counts[nodes].sum()), int(times[nodes].sum())))
+            below_them = below(profile, tree.frame == frame)
+            longest_ns = float(evidence.longest_wait_ns[below_them].max())
+            place = hottest_place(profile, tree.frame == frame, times)
+            count, time_ns = int(counts[nodes].sum()), float(times[nodes].sum())
+            found.append(_Compiled(name.removeprefix(COMPILE), count, time_ns, longest_ns, place))
     return found
 
 

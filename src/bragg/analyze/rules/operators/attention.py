@@ -22,7 +22,7 @@ _WORK = Work(
     "unfused-attention",
     "attention that writes its whole matrix of scores to memory",
     "torch.nn.functional.scaled_dot_product_attention in bfloat16 or float16, with is_causal instead of a mask",
-    0.6,
+    0.8,
     Confidence.LIKELY,
 )
 _MATH = "aten::_scaled_dot_product_attention_math"

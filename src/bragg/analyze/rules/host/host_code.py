@@ -1,0 +1,69 @@
+"""Steps that wait for code of the host which launches nothing: Python, NumPy, sleeping, reading files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from bragg.analyze.causes.evidence import Evidence
+from bragg.analyze.causes.host_finding import Cause, host_finding
+from bragg.analyze.causes.needs import HOST_TIME, IDLE
+from bragg.analyze.causes.paths import below
+from bragg.analyze.causes.sampled_code import SampledCode, sampled_code
+from bragg.analyze.causes.thresholds import LONG_CODE, WAITS, WRITING
+from bragg.analyze.engine import HostTime, Rule, Subject
+from bragg.model import Confidence, Finding, Quantity
+
+__all__ = ["RULE"]
+
+_SAVED = 0.9
+_CHANGE = "do it on the GPU, once before the steps, or in another thread or DataLoader workers while the GPU works"
+# Samples stand for 10 ms each: code that is not so long as the wait, or longer, is not what is waited for.
+_LEAST, _MOST = 0.5, 1.3
+
+
+def _find(evidence: Evidence) -> Iterator[Finding]:
+    recurs = evidence.pauses >= max(WAITS.value * evidence.steps, 1.0)
+    waits_ns = np.where(evidence.host.launching & recurs, evidence.code_wait_ns, 0.0)
+    wait_ns = float(waits_ns.sum())
+    n_waits = float(evidence.pauses[waits_ns > 0].sum())
+    if not n_waits or wait_ns < WRITING.value * evidence.wall_ns:
+        return
+    sampled = _waited_for(evidence, wait_ns)
+    nodes = below(evidence.profile, sampled.nodes) if sampled else waits_ns > 0
+    weight = evidence.sampled_ns if sampled else waits_ns
+    each_ns = wait_ns / n_waits
+    where = "this code of the host, which launches nothing" if sampled else "code of the host before this launch"
+    cause = Cause(
+        "host-code",
+        f"the GPU waits {evidence.per_step(wait_ns) / 1e6:.3g} ms {evidence.step_word} for {where}, "
+        f"{each_ns / 1e6:.2g} ms at a time",
+        _CHANGE,
+        evidence.gain(wait_ns * _SAVED),
+        Confidence.LIKELY if sampled else Confidence.HEURISTIC,
+        (
+            Quantity(f"wait {evidence.step_word}", evidence.per_step(wait_ns), "ns"),
+            Quantity("at a time", each_ns, "ns"),
+        ),
+    )
+    yield host_finding(evidence, nodes, weight, cause)
+
+
+def _waited_for(evidence: Evidence, wait_ns: float) -> SampledCode | None:
+    """The code that takes most of the time, of what takes about as long as the GPU waits."""
+    host = evidence.host
+    others = host.input | host.compilation | host.output | host.waiting | host.allocation
+    fitting = [each for each in sampled_code(evidence, others) if _LEAST * wait_ns <= each.time_ns <= _MOST * wait_ns]
+    return max(fitting, key=lambda each: each.time_ns, default=None)
+
+
+RULE = Rule(
+    _find,
+    Subject.ANALYSIS,
+    "code of the host between launches that a GPU waits for",
+    (IDLE, HOST_TIME),
+    (LONG_CODE, WAITS, WRITING),
+    _CHANGE,
+    host_time=HostTime.CAUSE,
+)
