@@ -54,6 +54,7 @@ __all__ = ["FORMAT", "read", "read_meta", "write"]
 
 MAJOR_VERSION = 1
 MINOR_VERSION = 5
+_VERSION = (MAJOR_VERSION, MINOR_VERSION)
 # 510,000 kernels of a replayed graph: 0.18 s and 1.95 bytes each; level 6 takes 0.38 s for 1.75 bytes.
 _LEVEL = 1
 _BLOCK_ROWS = 1 << 18
@@ -190,8 +191,7 @@ def read(path: Path, *, trace: bool = True) -> Profile:
     with open_file(path) as file:
         try:
             with ZipFile(file) as archive:
-                profile = _Reader(archive, Limits.of(path)).profile(trace)
-                profile.check()
+                profile = _Reader(archive, Limits.of(path)).checked_profile(trace)
         except ARCHIVE_DAMAGE as error:
             raise damaged(path, error, "Copy it again, or recover it from the .part file") from error
     return profile
@@ -224,6 +224,7 @@ class _Reader:
         self._read_bytes = 0
         self._header = self.json("meta")
         self.version = tuple(self._header["version"])
+        self._is_newer = self.version > _VERSION
         if self.version[0] > MAJOR_VERSION:
             raise BadFile(
                 f"the file has version {self.version[0]}, this bragg reads up to {MAJOR_VERSION}", hint="Update bragg"
@@ -233,7 +234,18 @@ class _Reader:
     def meta(self) -> dict[str, Any]:
         return dict(self._header["meta"])
 
-    def profile(self, trace: bool) -> Profile:
+    def checked_profile(self, trace: bool) -> Profile:
+        try:
+            profile = self._profile(trace)
+            profile.check()
+        except ValueError as error:
+            if not self._is_newer:
+                raise
+            message = f"the file has version {_text(self.version)}, this bragg reads up to {_text(_VERSION)}: {error}"
+            raise BadFile(message, hint="Update bragg") from error
+        return profile
+
+    def _profile(self, trace: bool) -> Profile:
         header = self._header
         meta = self.meta
         frames = self.table("frames", FrameTable)
@@ -250,12 +262,16 @@ class _Reader:
             kernels=self.table("kernels", KernelTable),
             durations=self.table("durations", DurationTable) if self.version >= (1, 1) else DurationTable.empty(),
             inputs=self.table("inputs", InputTable) if self.version >= (1, 2) else InputTable.empty(),
-            idle=self.table("idle", IdleTable) if self.version >= (1, 4) else IdleTable.empty(),
+            idle=self._idle() if self.version >= (1, 4) else IdleTable.empty(),
             carried=[Finding.from_json(item) for item in header["findings"]],
             sources={
                 name: self.member(f"sources/{number}.txt").decode() for number, name in enumerate(header["sources"])
             },
         )
+
+    def _idle(self) -> IdleTable:
+        idle = self.table("idle", IdleTable)
+        return idle.of_known_kinds() if self._is_newer else idle
 
     def _metrics(self, items: list[dict[str, Any]]) -> dict[str, Metric]:
         names = {item["name"] for item in items}
@@ -341,3 +357,7 @@ class _Reader:
 
 
 FORMAT = Format(".bragg", "profile of bragg, all tables", magic=b"PK\x03\x04", read=read, write=write)
+
+
+def _text(version: tuple[int, ...]) -> str:
+    return ".".join(map(str, version))

@@ -57,6 +57,10 @@ class IdleTable(Table):
     idle_ns: Int64Array
     longest_ns: Int64Array
 
+    def of_known_kinds(self) -> IdleTable:
+        """The rows with `NOT_KNOWN` for kinds that a newer version tells apart."""
+        return self.replace(kind=np.where(self.kind <= max(IdleKind), self.kind, IdleKind.NOT_KNOWN).astype(np.int32))
+
     def moved(self, target: NDArray[np.int32]) -> IdleTable:
         """The rows over other nodes; of those that have none (-1) the time is nobody's.
 

@@ -19,6 +19,7 @@ from bragg.model import (
     CounterTable,
     Finding,
     Gain,
+    IdleKind,
     Place,
     Profile,
     Quantity,
@@ -37,6 +38,8 @@ EVIDENT = Finding(
     gain=Gain(1e6, 4e6, "the host", waits_are_measured=True),
     confidence=Confidence.PROVEN,
 )
+
+GOLDEN = Path(__file__).parents[2] / "golden/recordings/pairs/h100-cpu_work_slow.bragg"
 
 
 def test_a_gain_of_an_older_version_is_read_without_what_could_mean_two_things() -> None:
@@ -151,6 +154,28 @@ def test_a_later_major_version_is_refused_and_a_later_minor_one_is_read(profile:
     assert bragg.read(path).total("gpu_time") == 300
     rewrite(path, "meta.json", json.dumps({**header, "version": [2, 0]}).encode())
     with pytest.raises(BadFile, match="version 2, this bragg reads up to 1") as error:
+        bragg.read(path)
+    assert error.value.hint == "Update bragg"
+
+
+def test_reasons_to_idle_that_a_newer_version_tells_apart_are_not_known(tmp_path: Path) -> None:
+    recorded = bragg.read(GOLDEN)
+    path = tmp_path / "run.bragg"
+    bragg.write(recorded, path)
+    rewrite(path, "meta.json", json.dumps({**header_of(path), "version": [1, 99]}).encode())
+    rewrite(path, "idle/kind.npy", array_bytes(np.where(recorded.idle.kind == IdleKind.LATE, 40, recorded.idle.kind)))
+    found = bragg.read(path).idle
+    assert found.idle_ns.sum() == recorded.idle.idle_ns.sum() > 0
+    assert set(found.kind[recorded.idle.kind == IdleKind.LATE].tolist()) == {IdleKind.NOT_KNOWN}
+
+
+def test_what_a_newer_version_does_otherwise_is_refused_in_words(profile: Profile, tmp_path: Path) -> None:
+    path = tmp_path / "run.bragg"
+    bragg.write(profile, path)
+    rewrite(path, "meta.json", json.dumps({**header_of(path), "version": [1, 99]}).encode())
+    kinds = np.full(len(profile.tree.frames), 77, np.uint8)
+    rewrite(path, "frames/kind.npy", array_bytes(kinds))
+    with pytest.raises(BadFile, match=r"has version 1\.99, this bragg reads up to 1\.\d+: .*known kind") as error:
         bragg.read(path)
     assert error.value.hint == "Update bragg"
 

@@ -19,7 +19,6 @@ from bragg.model import (
     DurationTable,
     FrameKind,
     FrameTable,
-    IdleKind,
     IdleTable,
     InputTable,
     KernelTable,
@@ -133,9 +132,9 @@ def idle_of(tables: CaptureTables, tree: CallTree) -> IdleTable:
     widest = max((int(part["bin_ns"].max(initial=0)) for part in tables.idle), default=0)
     parts = [part for part in tables.idle if (part["bin_ns"] == widest).all()]
     rows = last_rows(parts, ChunkType.IDLE, ("device", "kind", "node", "start_ns"))
-    known = (rows["node"] < len(tree)) & (rows["kind"] <= max(IdleKind)) & (rows["device"] < 1 << 31)
+    known = (rows["node"] < len(tree)) & (rows["kind"] < 1 << 31) & (rows["device"] < 1 << 31)
     columns = {name: values[known] for name, values in rows.items()}
-    return IdleTable(process=np.zeros(int(known.sum()), np.int32), **columns)
+    return IdleTable(process=np.zeros(int(known.sum()), np.int32), **columns).of_known_kinds()
 
 
 def attributes_of(tables: CaptureTables, frames: FrameTable) -> dict[str, dict[str, str]]:
