@@ -47,6 +47,7 @@ void Recorder::step() {
 
 bool Recorder::step_some() {
   clock_steps_.note(clock_steps_ns(), now_ns());
+  if (system_clocks_.is_due(now_ns())) read_system_clocks(system_clocks_);
   sources_.for_each([](EventSource& source) { source.gather(); });
   looked_before_ns_ = std::exchange(looks_at_ns_, now_ns());
   bool has_more = false;
@@ -99,6 +100,11 @@ uint64_t Recorder::missing_records(const Phase& phase) {
   return missing - std::min(missing, phase.counters.unattributed + sources_.dropped_records());
 }
 
+JsonObject Recorder::last_facts_of(Phase& phase) {
+  read_system_clocks(system_clocks_);
+  return facts_of(phase);
+}
+
 JsonObject Recorder::facts_of(Phase& phase) {
   const ThreadTotals totals = phase.after.value_or(thread_totals());
   const PhaseCounters& counters = phase.counters;
@@ -142,6 +148,7 @@ JsonObject Recorder::facts_of(Phase& phase) {
                     [&](const EventSource& source) { source.describe(meta, phase.options().of_sources); });
   if (phase.options().native_context) meta.raw("native_files", native_files_json());
   if (const std::string steps = clock_steps_.json(phase.started_ns()); !steps.empty()) meta.raw("clock_steps", steps);
+  meta.raw("clocks", system_clocks_.json());
   if (phase.activity.first_ns() != 0)
     meta.put("gpu_first_ns", phase.activity.first_ns()).put("gpu_last_ns", phase.activity.last_ns());
   return meta;

@@ -15,6 +15,7 @@
 #include "context/event_ring.h"
 #include "context/thread_context.h"
 #include "data/captured_paths.h"
+#include "data/clock_readings.h"
 #include "data/clock_steps.h"
 #include "data/copy_waits.h"
 #include "data/correlation_map.h"
@@ -188,6 +189,7 @@ class Recorder final : private EventSink {
   [[nodiscard]] ThreadTotals thread_totals();
   [[nodiscard]] uint64_t missing_records(const Phase& phase);
   [[nodiscard]] JsonObject facts_of(Phase& phase);  // for META
+  [[nodiscard]] JsonObject last_facts_of(Phase& phase);
   [[nodiscard]] Phase* newest_on(uint32_t session);
   [[nodiscard]] Phase* owner(uint32_t slot);
   template <class Visit>
@@ -219,6 +221,7 @@ class Recorder final : private EventSink {
   CapturedPaths captured_paths_;
   CopyWaits copy_waits_;
   ClockSteps clock_steps_;
+  SystemClockReadings system_clocks_;
   struct RecordId {
     uint32_t correlation = 0;
     int64_t start_ns = 0;

@@ -284,7 +284,7 @@ void Recorder::bring_all(uint32_t session) {
 void Recorder::end(Phase& phase, const std::string& meta_json) {
   phase.awaited().give_up_all();
   end_samples(phase);
-  phase.finish(tracks_, facts_of(phase), meta_json);
+  phase.finish(tracks_, last_facts_of(phase), meta_json);
   const uint32_t slot = phase.slot();
   phases_[slot].reset();
   for (auto* mask : recording_state.masks_of_existing()) mask->fetch_and(~(1u << slot));

@@ -71,7 +71,7 @@ void Recorder::finish_and_end_by(int number) {
     add_graph_values();
     for_phases(recording_state.existing.load(), [this](Phase& phase) {
       phase.awaited().give_up_all();
-      phase.finish(tracks_, facts_of(phase), phase.end_meta_json());
+      phase.finish(tracks_, last_facts_of(phase), phase.end_meta_json());
     });
   }
   Outboxes::instance().write_out();

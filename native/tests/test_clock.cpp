@@ -4,9 +4,13 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <string>
 #include <thread>
 
 #include "check.h"
+#include "data/clock_readings.h"
 
 namespace {
 
@@ -84,6 +88,33 @@ TEST(a_clock_of_ticks_watches_anew_when_the_machine_has_slept) {
   machine.follow();
   CHECK(machine.clock.is_ready());
   CHECK(machine.error_ns() >= -10 && machine.error_ns() <= 10);
+}
+
+TEST(readings_of_clocks_stay_few_and_cover_the_whole_recording) {
+  bragg::ClockReadings<1> readings;
+  const int64_t apart_ns = bragg::ClockReadings<1>::kApartNs;
+  size_t n_read = 0;
+  for (int64_t now_ns = 0; now_ns < 10'000 * apart_ns; now_ns += apart_ns) {
+    if (!readings.is_due(now_ns)) continue;
+    readings.add(now_ns, {now_ns + 7});
+    ++n_read;
+  }
+  const std::string json = readings.json();
+  const auto n_kept = static_cast<size_t>(std::count(json.begin(), json.end(), ']')) - 1;
+  CHECK(n_kept > 32 && n_kept <= 64);
+  CHECK(n_read < 400);
+  CHECK(json.starts_with("[[0,7],["));
+}
+
+TEST(clocks_of_the_system_are_read_at_one_moment) {
+  bragg::SystemClockReadings readings;
+  bragg::read_system_clocks(readings);
+  long long time_ns = 0, real_ns = 0, monotonic_ns = 0, raw_ns = 0;
+  REQUIRE(std::sscanf(readings.json().c_str(), "[[%lld,%lld,%lld,%lld]]", &time_ns, &real_ns, &monotonic_ns, &raw_ns) ==
+          4);
+  CHECK(std::abs(time_ns - real_ns) < 1'000'000);
+  CHECK(std::abs((time_ns - monotonic_ns) - (bragg::now_ns() - bragg::monotonic_ns())) < 1'000'000);
+  CHECK(raw_ns > 0);
 }
 
 TEST(the_time_agrees_with_the_systems_and_goes_on_while_it_is_tended) {

@@ -66,6 +66,8 @@ struct KnownContext {
 [[nodiscard]] std::string devices_json();           // "" before `note_devices`
 // Asks the driver for them, once it is attached. Not while the work lock is held.
 void note_devices();
+// Reads the clock of CUPTI's records every few seconds.
+void note_clock();
 // Initialises CUDA, subscribes and unsubscribes: what a session would find. For a process of its own.
 [[nodiscard]] std::string probe_json(const std::string& candidates);
 

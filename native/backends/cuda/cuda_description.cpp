@@ -3,6 +3,7 @@
 #include "backends/cuda/driver/cuda_driver.h"
 #include "backends/cuda/driver/cuda_functions.h"
 #include "backends/cuda/samples/pc_sampling.h"
+#include "context/clock.h"
 #include "data/json.h"
 
 namespace bragg::cuda_backend {
@@ -43,6 +44,11 @@ const char* name_of(State state) {
   return kNames[static_cast<size_t>(state)];
 }
 
+std::string clock_json(Backend& self) {
+  const std::lock_guard lock(self.clock_mutex);
+  return self.clock.json();
+}
+
 // Another session may be trying again.
 std::string reason_of(Backend& self) {
   const std::lock_guard lock(self.mutex);
@@ -69,7 +75,18 @@ std::string description_json() {
       .put("foreign_buffers", self.foreign_buffers.load(std::memory_order_relaxed))
       .put("buffers", self.buffers.allocated())
       .put("graphs", self.traces_graphs.load() ? "graph" : "node")
+      .raw("clock", clock_json(self))
       .text();
+}
+
+void note_clock() {
+  Backend& self = backend();
+  if (state() != State::Attached || self.cupti.get_timestamp == nullptr) return;
+  const std::lock_guard lock(self.clock_mutex);
+  const int64_t before_ns = now_ns();
+  uint64_t time_ns = 0;
+  if (!self.clock.is_due(before_ns) || self.cupti.get_timestamp(&time_ns) != cupti::Result::Success) return;
+  self.clock.add(before_ns + (now_ns() - before_ns) / 2, {static_cast<int64_t>(time_ns)});
 }
 
 // Inside cuInit, where attachment happens, the driver does not list devices yet.

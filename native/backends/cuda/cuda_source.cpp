@@ -42,7 +42,10 @@ class CudaSource final : public EventSource {
   void drain(int64_t, bool is_last) override { cuda_backend::flush(is_last); }
   void drain_samples() override { pc_sampling::bring(); }
   [[nodiscard]] bool drains_in_background() override { return cuda_backend::may_flush_in_background(); }
-  void look() override { cuda_backend::note_devices(); }
+  void look() override {
+    cuda_backend::note_devices();
+    cuda_backend::note_clock();
+  }
 
   void gather() override {
     cuda_backend::gather();

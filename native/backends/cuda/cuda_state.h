@@ -11,6 +11,7 @@
 #include "backends/cuda/buffer_pool.h"
 #include "backends/cuda/cuda.h"
 #include "backends/cuda/driver/cupti_activity.h"
+#include "data/clock_readings.h"
 
 namespace bragg::cuda_backend {
 
@@ -39,6 +40,8 @@ struct Backend {
   std::atomic<uint64_t> foreign_buffers{0};          // another tool's: it lost what was in them, not we
   std::atomic<const std::string*> devices{nullptr};  // asked for once
   std::string dump_directory;                        // BRAGG_DUMP_BUFFERS; empty: buffers are not kept
+  std::mutex clock_mutex;
+  ClockReadings<1> clock;  // of CUPTI's records, beside the recorder's
   std::mutex contexts_mutex;
   std::vector<KnownContext> contexts;
   std::atomic<uint32_t> ended_contexts{0};  // the driver gives handles again: what threads know of theirs is old then

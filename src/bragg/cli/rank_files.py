@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import Executor
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from bragg.analyze.ranks.path_sums import PathSums
 from bragg.errors import BraggError, UsageError
 from bragg.formats.job.directory import is_job, read_job
 from bragg.formats.job.summaries import read_summary
@@ -17,14 +20,66 @@ from bragg.model.rank_summary import RankSummary
 if TYPE_CHECKING:
     from bragg.analyze.report import Answered
 
-__all__ = ["read_ranks", "with_rank_findings"]
+__all__ = ["RankBatch", "executor_named", "read_batch", "read_ranks", "with_rank_findings"]
+
+_CONNECT_S = 10
+_BATCHES_AT_ONCE = 8
+_RANKS_A_BATCH = 128  # 12 MB of call paths, of which the sums stay
 
 
-def read_ranks(paths: Sequence[Path]) -> tuple[list[RankSummary], list[str]]:
-    """The summary of each rank, and what could not be used, a line each.
+@dataclass(frozen=True, eq=False)
+class RankBatch:
+    """Some ranks of a job; batches add up in any order.
+
+    Attributes:
+        summaries: Of the ranks.
+        sums: Of their call paths.
+        problems: What could not be used, a line each.
+    """
+
+    summaries: list[RankSummary]
+    sums: PathSums
+    problems: list[str]
+
+
+@contextmanager
+def executor_named(name: str | None) -> Iterator[Executor | None]:
+    """What reads batches of ranks at once.
+
+    Args:
+        name: `dask:ADDRESS` of a scheduler whose workers see the files; None: this process reads one after the other.
+
+    Raises:
+        UsageError: There is no such executor, or it cannot be reached.
+    """
+    if name is None:
+        yield None
+        return
+    kind, _, address = name.partition(":")
+    if kind != "dask" or not address:
+        raise UsageError(
+            f"there is no executor {name!r}", hint="Known: dask:ADDRESS, for example dask:tcp://node1:8786"
+        )
+    try:
+        from distributed import Client
+    except ImportError as error:
+        raise UsageError("distributed is not installed", hint="pip install 'bragg[dask]'") from error
+    try:
+        client = Client(address, timeout=_CONNECT_S)
+    except (OSError, ValueError) as error:
+        raise UsageError(
+            f"no scheduler of dask answers at {address}: {error}", hint="Start one with: dask scheduler"
+        ) from error
+    with client:
+        yield client.get_executor()
+
+
+def read_ranks(paths: Sequence[Path], executor: Executor | None = None) -> RankBatch:
+    """All ranks that are named; a number that several profiles claim is left out.
 
     Args:
         paths: The directory of a job, or files.
+        executor: Reads batches; None: this process.
 
     Raises:
         BadFile: There is no job in the directory.
@@ -36,16 +91,46 @@ def read_ranks(paths: Sequence[Path]) -> tuple[list[RankSummary], list[str]]:
         ranks: list[Rank | Path] = list(job.ranks)
     else:
         ranks = list(paths)
-    found = []
+    batches = [ranks[begin : begin + _RANKS_A_BATCH] for begin in range(0, len(ranks), _RANKS_A_BATCH)]
+    return _joined(executor.map(read_batch, batches) if executor else map(read_batch, batches), problems)
+
+
+def read_batch(ranks: Sequence[Rank | Path]) -> RankBatch:
+    """Some ranks of a job, as small as comparing them allows.
+
+    Args:
+        ranks: Rows of a job, or files.
+    """
+    found: list[RankSummary] = []
+    sums: list[PathSums] = []
+    problems: list[str] = []
     for rank in ranks:
         try:
             if isinstance(rank, Rank):
-                found.append(replace(_read(rank.path, rank.rank), rank=rank.rank, host=rank.host, role=rank.role))
+                read = replace(_read(rank.path, rank.rank), rank=rank.rank, host=rank.host, role=rank.role)
             else:
-                found.append(_read(rank, None))
+                read = _read(rank, None)
+            sums.append(PathSums.of(read.rank, read.paths()))
+            found.append(replace(read, collectives=read.collectives.narrow()))
         except BraggError as error:
             problems.append(error.message)
-    return list(_one_each(found, problems)), problems
+    return RankBatch(found, PathSums.joined(sums), problems)
+
+
+def _joined(batches: Iterable[RankBatch], problems: list[str]) -> RankBatch:
+    found: list[RankSummary] = []
+    sums = PathSums.joined([])
+    waiting: list[PathSums] = []
+    for batch in batches:
+        found += batch.summaries
+        problems += batch.problems
+        waiting.append(batch.sums)
+        if len(waiting) == _BATCHES_AT_ONCE:
+            sums, waiting = PathSums.joined([sums, *waiting]), []
+    single = list(_one_each(found, problems))
+    if len(single) == len(found):
+        return RankBatch(single, PathSums.joined([sums, *waiting]), problems)
+    return RankBatch(single, PathSums.joined([PathSums.of(rank.rank, rank.paths()) for rank in single]), problems)
 
 
 def with_rank_findings(answer: Answered, path: Path) -> Answered:
@@ -56,8 +141,8 @@ def with_rank_findings(answer: Answered, path: Path) -> Answered:
     from bragg.analyze.ranks.answer import compare_ranks
     from bragg.analyze.ranks.findings import findings_of
 
-    summaries, problems = read_ranks([path])
-    found = findings_of(compare_ranks(summaries, problems)) if len(summaries) > 1 else []
+    read = read_ranks([path])
+    found = findings_of(compare_ranks(read.summaries, read.problems, read.sums)) if len(read.summaries) > 1 else []
     return replace(answer, analysis=replace(answer.analysis, findings=ranked([*found, *answer.analysis.findings])))
 
 

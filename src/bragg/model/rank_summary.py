@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+import numpy as np
+
+from bragg.model.rank_clock import RankClock
 from bragg.model.table import Int32Array, Int64Array, Table
 
 __all__ = ["CollectiveCallTable", "CollectiveSlices", "CollectiveTable", "PathTable", "RankSummary"]
@@ -60,6 +63,12 @@ class CollectiveTable(Table):
     data_ns: Int64Array
     launches: Int64Array
 
+    def narrow(self) -> CollectiveTable:
+        """The same with four bytes for each number of a column where that is enough."""
+        columns = {name: getattr(self, name) for name in self.columns()}
+        fit = {name: len(self) == 0 or abs(values).max() < 1 << 31 for name, values in columns.items()}
+        return self.replace(**{name: values.astype(np.int32) for name, values in columns.items() if fit[name]})
+
 
 @dataclass(frozen=True, eq=False)
 class CollectiveSlices:
@@ -111,9 +120,10 @@ class RankSummary:
         is_whole: Whether `collectives` has a row for each one; otherwise one for each group with the sums.
         is_cut_short: The recording has no end: the rank was killed, or still runs.
         role: What ranks of equal work have in common.
+        clock: What is known of the clock that `start_ns` is of.
         calls: The different calls of collectives.
         collectives: The collectives.
-        paths: Call paths.
+        paths: Gives the call paths; read only when they are summed or compared.
         labels: Gives the text of each path; read only when it is shown.
     """
 
@@ -125,6 +135,7 @@ class RankSummary:
     is_cut_short: bool
     calls: CollectiveCallTable
     collectives: CollectiveTable
-    paths: PathTable
+    paths: Callable[[], PathTable]
     labels: Callable[[], list[str]]
     role: tuple[tuple[str, int], ...] = field(default=())
+    clock: RankClock = field(default_factory=RankClock)

@@ -12,6 +12,7 @@ from typing import Any
 
 from bragg.model.facts import Facts
 from bragg.model.inside_kernels import InsideKernel, inside_kernels
+from bragg.model.rank_clock import RankClock
 
 __all__ = ["Cuda", "Run"]
 
@@ -145,6 +146,11 @@ class Run:
         """From the start of the recording to its end."""
         start, end = self.started_ns, self.ended_ns
         return None if start is None or end is None else max(end - start, 0)
+
+    @property
+    def clock(self) -> RankClock:
+        """What the recorder noted of its clock."""
+        return RankClock.of_meta(self._meta)
 
     @property
     def gpu_first_ns(self) -> int | None:

@@ -87,6 +87,7 @@ bool load_cupti(const std::string& candidates, CuptiLibrary& cupti, std::string&
   }
   cupti.subscribe_v2 = library.function<::bragg::cupti::CuptiSubscribe_v2>("cuptiSubscribe_v2");
   cupti.set_attribute = library.function<::bragg::cupti::CuptiActivitySetAttribute>("cuptiActivitySetAttribute");
+  cupti.get_timestamp = library.function<::bragg::cupti::CuptiGetTimestamp>("cuptiGetTimestamp");
   cupti.get_attribute = library.function<::bragg::cupti::CuptiActivityGetAttribute>("cuptiActivityGetAttribute");
   if (const auto result = get_version(&cupti.version); result != ::bragg::cupti::Result::Success) {
     reason = library.path() + ": " + cupti.text(result);

@@ -39,6 +39,7 @@ struct CuptiLibrary {
   CuptiSharedFunctions shared;
   cupti::CuptiGetGraphId* get_graph_id = nullptr;
   cupti::CuptiGetGraphNodeId* get_graph_node_id = nullptr;
+  cupti::CuptiGetTimestamp* get_timestamp = nullptr;  // optional
 
   // Whether several tools of a process may subscribe, as far as the library goes: the driver has a say, too.
   [[nodiscard]] bool can_share() const { return shared.enable != nullptr; }

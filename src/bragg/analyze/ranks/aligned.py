@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from bragg.model.rank_summary import RankSummary
+from bragg.model.rank_summary import CollectiveTable, RankSummary
 from bragg.model.table import FloatArray, Int32Array, Int64Array
 
 __all__ = ["COUNTED", "Group", "groups_of"]
@@ -34,8 +34,11 @@ class Group:
         step: Likewise; -1: not known.
         duration_ns: [n_members, n_collectives].
         exposed_ns: Likewise; NaN: not known.
-        end_ns: Likewise, each by the clock of its host.
-        counted: By name of a column of `CollectiveTable`, what had been counted when each collective ended.
+        end_ns: Likewise, each by the clock of its host, after `epoch_ns`.
+        epoch_ns: So that ends are exact.
+        steps: The steps, ascending: [n_steps].
+        counted: By name of a column of `CollectiveTable`, what had been counted at the end of the last collective of
+            each step: [n_members, n_steps].
         n_unequal: Collectives in which members disagree on the operation.
     """
 
@@ -47,8 +50,15 @@ class Group:
     duration_ns: FloatArray
     exposed_ns: FloatArray
     end_ns: FloatArray
+    epoch_ns: int
+    steps: Int64Array
     counted: dict[str, FloatArray]
     n_unequal: int
+
+    @cached_property
+    def last_of_steps(self) -> Int64Array:
+        """The last collective of each step: [n_steps]."""
+        return _last_of_steps(self.step)
 
     @cached_property
     def transfer_ns(self) -> FloatArray:
@@ -95,8 +105,9 @@ def _group(name: str, members: list[int], ranks: Sequence[RankSummary]) -> Group
         tables.append(rank.collectives.take(is_ours[rank.collectives.call]))
     n_rows = max(int(table.sequence.max(initial=-1)) + 1 for table in tables)
     shape = (len(members), n_rows)
-    columns = {key: np.full(shape, np.nan) for key in ("duration_ns", "exposed_ns", "end_ns", "step", *COUNTED)}
+    columns = {key: np.full(shape, np.nan) for key in ("duration_ns", "exposed_ns", "end_ns", "step")}
     code = np.full(shape, -1, np.int64)
+    epoch_ns = min((int(table.start_ns.min()) for table in tables if len(table)), default=0)
     codes: dict[tuple[str, int], int] = {}
     for row, (index, table) in enumerate(zip(members, tables, strict=True)):
         calls = ranks[index].calls
@@ -108,24 +119,42 @@ def _group(name: str, members: list[int], ranks: Sequence[RankSummary]) -> Group
         code[row, at] = np.array(known, np.int64)[table.call]
         columns["duration_ns"][row, at] = table.duration_ns
         columns["exposed_ns"][row, at] = np.where(table.exposed_ns < 0, np.nan, table.exposed_ns)
-        columns["end_ns"][row, at] = table.start_ns + table.duration_ns
-        for key in ("step", *COUNTED):
-            columns[key][row, at] = getattr(table, key)
+        columns["end_ns"][row, at] = table.start_ns - epoch_ns + table.duration_ns
+        columns["step"][row, at] = table.step
     first = code.max(axis=0)
     is_unequal = ((code >= 0) & (code != first)).any(axis=0)
     kinds = list(codes)
+    step = _steps(columns.pop("step"), first)
     return Group(
         name=name,
         members=np.array(members, np.int64),
         operation=[kinds[each][0] for each in first.tolist()],
         size_bytes=np.array([kinds[each][1] for each in first.tolist()], np.int64),
-        step=_steps(columns.pop("step"), first),
+        step=step,
         duration_ns=columns.pop("duration_ns"),
         exposed_ns=columns.pop("exposed_ns"),
         end_ns=columns.pop("end_ns"),
-        counted=columns,
+        epoch_ns=epoch_ns,
+        steps=step[_last_of_steps(step)].astype(np.int64),
+        counted=_counted(tables, _last_of_steps(step), n_rows),
         n_unequal=int(is_unequal.sum()),
     )
+
+
+def _last_of_steps(step: Int32Array) -> Int64Array:
+    return np.flatnonzero(np.append(step[1:] != step[:-1], True)).astype(np.int64)
+
+
+def _counted(tables: Sequence[CollectiveTable], rows: Int64Array, n_rows: int) -> dict[str, FloatArray]:
+    """What members had counted at some collectives: of thousands of ranks all of them would fill the memory."""
+    found = {key: np.full((len(tables), len(rows)), np.nan) for key in COUNTED}
+    for member, table in enumerate(tables):
+        row_of = np.full(n_rows, -1)
+        row_of[table.sequence] = np.arange(len(table))
+        place = row_of[rows]
+        for key in COUNTED:
+            found[key][member, place >= 0] = getattr(table, key)[place[place >= 0]]
+    return found
 
 
 def _steps(told: FloatArray, code: Int64Array) -> Int32Array:

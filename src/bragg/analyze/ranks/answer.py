@@ -9,15 +9,18 @@ import numpy as np
 
 from bragg.analyze.ranks.aligned import Group, groups_of
 from bragg.analyze.ranks.bandwidth import Transfers, transfers_of
-from bragg.analyze.ranks.causes import Cause, Reason, cause_of
+from bragg.analyze.ranks.causes import Cause, Reason, cause_of, peers_of
+from bragg.analyze.ranks.clocks import Alignment, alignments, clock_notes
 from bragg.analyze.ranks.imbalance import Imbalance, imbalances, path_values
 from bragg.analyze.ranks.lateness import Lateness, lateness_of
 from bragg.analyze.ranks.links import SlowLink, slow_links
+from bragg.analyze.ranks.path_sums import PathSums
 from bragg.analyze.ranks.stragglers import Straggler, stragglers_of
 from bragg.model.rank_summary import RankSummary
 
 __all__ = ["Exposed", "RanksAnswer", "compare_ranks"]
 
+_USUAL = 64  # ranks; the median of so many is within a sixth of their spread
 _N_IMBALANCES = 3
 _N_TRANSFERS = 2
 # Ranks that end together have this share of the collectives of the longest at least.
@@ -48,6 +51,7 @@ class RanksAnswer:
         lateness: What each rank cost in each step; None: the ranks have no collectives in common.
         exposed: None: not known.
         imbalances: Call paths that take longer on one rank.
+        clocks: How to put the times of each rank on the clock of the first one; None: no data says how.
         transfers: The collectives that take longest, with their bandwidth.
         is_whole: Whether collectives are known one by one.
         n_collectives: How many were compared.
@@ -60,18 +64,22 @@ class RanksAnswer:
     lateness: Lateness | None
     exposed: Exposed | None
     imbalances: list[Imbalance]
+    clocks: list[Alignment | None]
     transfers: list[Transfers]
     is_whole: bool
     n_collectives: int
     notes: list[str]
 
 
-def compare_ranks(summaries: Sequence[RankSummary], problems: Sequence[str] = ()) -> RanksAnswer:
+def compare_ranks(
+    summaries: Sequence[RankSummary], problems: Sequence[str] = (), sums: PathSums | None = None
+) -> RanksAnswer:
     """The ranks of a job compared.
 
     Args:
         summaries: One for each rank.
         problems: What is known to be missing.
+        sums: Of their call paths; None: not added up yet.
     """
     ranks = sorted(summaries, key=lambda rank: rank.rank)
     notes = list(problems)
@@ -80,16 +88,24 @@ def compare_ranks(summaries: Sequence[RankSummary], problems: Sequence[str] = ()
         without = [rank.rank for rank in ranks if not rank.is_whole]
         notes.append(f"{_named(without)} recorded without a timeline, so left out: bragg run --data trace")
         ranks, is_whole = [rank for rank in ranks if rank.is_whole], True
+    if sums is None or len(ranks) < len(summaries):
+        sums = PathSums.joined([PathSums.of(rank.rank, rank.paths()) for rank in ranks])
     groups = groups_of(ranks)
-    values = path_values(ranks)
-    uneven = imbalances(values, _N_IMBALANCES)
+    clocks = alignments(ranks, groups if is_whole else [])
+    notes += clock_notes(ranks, clocks)
     if not groups:
-        return RanksAnswer(ranks, [], None, None, None, uneven, [], is_whole, 0, notes)
+        uneven = imbalances(path_values(ranks, _some(range(len(ranks)))), sums, _N_IMBALANCES)
+        return RanksAnswer(ranks, [], None, None, None, uneven, clocks, [], is_whole, 0, notes)
     notes += _notes(ranks, groups)
     found = lateness_of(ranks, groups, is_whole=is_whole)
-    host_waits_ns = np.where(values.is_communication, values.host_ns, 0.0).sum(axis=1)
+    host_waits_ns = np.array([sums.host_waits_ns[rank.rank] for rank in ranks], np.float64)
     late = stragglers_of(found, groups, host_waits_ns, is_whole=is_whole)
     indices = [each.index for each in late]
+    compared = {*_some(range(len(ranks))), *indices}
+    for index in indices:
+        compared |= set(_some(peers_of(index, ranks, indices).tolist()))
+    values = path_values(ranks, sorted(compared))
+    uneven = imbalances(values, sums, _N_IMBALANCES)
     causes = [(each, cause_of(each, found, ranks, values, indices)) for each in late]
     n_collectives = sum(group.duration_ns.shape[1] for group in groups) if is_whole else 0
     link = slow_links(groups) if is_whole else None
@@ -99,7 +115,12 @@ def compare_ranks(summaries: Sequence[RankSummary], problems: Sequence[str] = ()
         ]
     fast = transfers_of(groups, _N_TRANSFERS) if is_whole else []
     exposed = _exposed(found, groups)
-    return RanksAnswer(ranks, causes, link, found, exposed, uneven, fast, is_whole, n_collectives, notes)
+    return RanksAnswer(ranks, causes, link, found, exposed, uneven, clocks, fast, is_whole, n_collectives, notes)
+
+
+def _some(indices: Sequence[int]) -> Sequence[int]:
+    """All of a few ranks; of many so many as tell what is usual, evenly chosen."""
+    return indices[:: len(indices) // _USUAL] if len(indices) > 4 * _USUAL else indices
 
 
 def _exposed(found: Lateness, groups: Sequence[Group]) -> Exposed | None:

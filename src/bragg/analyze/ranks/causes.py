@@ -14,7 +14,7 @@ from bragg.analyze.ranks.stragglers import Straggler, When
 from bragg.model.rank_summary import RankSummary
 from bragg.model.table import FloatArray, Int64Array
 
-__all__ = ["Cause", "Reason", "cause_of"]
+__all__ = ["Cause", "Reason", "cause_of", "peers_of"]
 
 # Of what a rank costs, so much must be seen in one place.
 _EXPLAINS, _EXPLAINS_SUMS = 0.5, 0.2
@@ -66,7 +66,7 @@ def cause_of(
     """
     if late.when is When.START:
         return Cause(Reason.LATE_START, late.cost_ns)
-    peers = _peers(late.index, ranks, stragglers)
+    peers = peers_of(late.index, ranks, stragglers)
     more = {name: _more(table, late, peers) for name, table in found.counted.items()}
     # Sums count waiting beside other work as well.
     least_ns = (_EXPLAINS_SUMS if late.when is When.WHOLE else _EXPLAINS) * late.each_ns
@@ -80,7 +80,8 @@ def cause_of(
     return Cause(Reason.HOST, late.each_ns, path=_path(values.host_ns, values, late.index, peers))
 
 
-def _peers(index: int, ranks: Sequence[RankSummary], stragglers: Sequence[int]) -> Int64Array:
+def peers_of(index: int, ranks: Sequence[RankSummary], stragglers: Sequence[int]) -> Int64Array:
+    """Indices of the ranks of equal role that are not late themselves; if there is none, of other ranks."""
     others = [row for row in range(len(ranks)) if row != index]
     healthy = [row for row in others if row not in stragglers] or others
     equal = [row for row in healthy if ranks[row].role == ranks[index].role]
@@ -105,8 +106,8 @@ def _of_kernels(late: Straggler, found: Lateness, values: PathValues, peers: Int
         return Cause(Reason.MORE_WORK, more_ns, 1 + more_launches / usual, path)
     compute = found.counted["compute_ns"]
     ratio = float(np.nanmedian(compute[late.index, late.steps]) / np.nanmedian(compute[np.ix_(peers, late.steps)]))
-    own = _by_kernel(values, values.gpu_ns[late.index])
-    others = _by_kernel(values, np.median(values.gpu_ns[peers], axis=0))
+    own = _by_kernel(values, values.of(values.gpu_ns, late.index))
+    others = _by_kernel(values, values.median(values.gpu_ns, peers))
     gained = np.maximum(own - others, 0.0)
     row = int(np.argmax(gained))
     # One kernel among many: a slow GPU would slow the others as well.
@@ -124,5 +125,5 @@ def _by_kernel(values: PathValues, by_path: FloatArray) -> FloatArray:
 
 def _path(table: FloatArray, values: PathValues, index: int, peers: Int64Array) -> str:
     """The call path with most time above that of the peers; empty: none has more."""
-    more = np.where(values.is_communication, 0.0, table[index] - np.median(table[peers], axis=0))
+    more = np.where(values.is_communication, 0.0, values.of(table, index) - values.median(table, peers))
     return values.label(int(np.argmax(more)), index) if len(more) and more.max() > 0 else ""

@@ -10,7 +10,7 @@ import numpy as np
 
 from bragg.analyze.ranks.aligned import COUNTED, Group
 from bragg.model.rank_summary import RankSummary
-from bragg.model.table import FloatArray, Int64Array
+from bragg.model.table import FloatArray
 
 __all__ = ["Lateness", "lateness_of"]
 
@@ -86,11 +86,10 @@ def lateness_of(ranks: Sequence[RankSummary], groups: Sequence[Group], *, is_who
     counted = {name: np.full((len(ranks), n_steps), np.nan) for name in COUNTED}
     ends = np.full((len(ranks), n_steps), np.nan)
     for group in reversed(groups):  # The one with most collectives wins.
-        steps, rows = _last_of_steps(group)
-        at = np.ix_(group.members, steps - first)
-        ends[at] = group.end_ns[:, rows]
+        at = np.ix_(group.members, group.steps - first)
+        ends[at] = group.end_ns[:, group.last_of_steps]
         for name in COUNTED:
-            counted[name][at] = group.counted[name][:, rows]
+            counted[name][at] = group.counted[name]
     if not is_whole:
         wall = np.array([float(np.median([rank.wall_ns for rank in ranks]))])
         return Lateness(cost, wall, counted, np.zeros(len(ranks)), False)
@@ -111,9 +110,3 @@ def _median(values: FloatArray) -> FloatArray:
     if is_known.any():
         found[is_known] = np.nanmedian(values[:, is_known], axis=0)
     return found
-
-
-def _last_of_steps(group: Group) -> tuple[Int64Array, Int64Array]:
-    """The steps of a group, ascending, and its last collective in each."""
-    rows = np.flatnonzero(np.append(group.step[1:] != group.step[:-1], True))
-    return group.step[rows].astype(np.int64), rows

@@ -52,7 +52,8 @@ def summarize(profile: Profile, rank: int | None = None) -> RankSummary:
         is_cut_short=run.is_cut_short,
         calls=calls,
         collectives=collectives,
-        paths=paths,
+        paths=lambda: paths,
+        clock=run.clock,
         labels=lambda: [path_label(tree, texts, node) for node in nodes.tolist()],
     )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,6 +13,7 @@ from bragg.cli.jobs.opened import OpenedJob, open_job, say_problems
 from bragg.errors import UsageError
 
 if TYPE_CHECKING:
+    from bragg.analyze.ranks.clocks import Alignment
     from bragg.model import Profile
     from bragg.model.job import Rank
 
@@ -38,7 +39,10 @@ def export_ranks(directory: Path, wanted: str | None, target: Path) -> int:
         UsageError: There is no such rank, or none has a timeline.
         BadFile: The file cannot be written.
     """
+    from bragg.analyze.ranks.aligned import groups_of
+    from bragg.analyze.ranks.clocks import alignments, clock_notes
     from bragg.analyze.ranks.collectives import collective_slices
+    from bragg.cli.rank_files import read_ranks
     from bragg.formats.perfetto.ranks import write_ranks
 
     opened = open_job(directory)
@@ -46,27 +50,36 @@ def export_ranks(directory: Path, wanted: str | None, target: Path) -> int:
     indices = _chosen(opened, wanted)
     ranks = [opened.job.ranks[index] for index in indices]
     without: list[Rank] = []
-    write_ranks(_timelines(ranks, without), target, opened.job.run_id, opened.job.hosts, collective_slices)
+    summaries = sorted(read_ranks([directory]).summaries, key=lambda summary: summary.rank)
+    found = alignments(summaries, groups_of(summaries))
+    clocks = {summary.rank: clock for summary, clock in zip(summaries, found, strict=True)}
+    write_ranks(_timelines(ranks, clocks, without), target, opened.job.run_id, opened.job.hosts, collective_slices)
     style = stream_style(sys.stderr)
-    notes = [style.dim(f"note: {note}") for note in _notes(opened, ranks, wanted)]
+    notes = [style.dim(f"note: {note}") for note in (*_notes(opened, ranks, wanted), *clock_notes(summaries, found))]
     notes += [style.warning(f"warning: rank {rank.rank} has no timeline and is left out") for rank in without]
     if notes:
         say(notes)
     return len(ranks) - len(without)
 
 
-def _timelines(ranks: list[Rank], without: list[Rank]) -> Iterator[tuple[Rank, Profile]]:
-    """Each rank with its profile, one after the other; those without a timeline go to `without`.
+def _timelines(
+    ranks: list[Rank], clocks: Mapping[int, Alignment | None], without: list[Rank]
+) -> Iterator[tuple[Rank, Profile]]:
+    """Each rank with its profile, by the clock of the first one where that is known.
+
+    Ranks without a timeline go to `without`.
 
     Raises:
         UsageError: None has one.
     """
     from bragg import formats
+    from bragg.analyze.ranks.clocks import on_first_clock
 
     for rank in ranks:
         profile = formats.load(rank.path)
         if len(profile.slices):
-            yield rank, profile
+            clock = clocks.get(rank.rank)
+            yield rank, profile if clock is None else on_first_clock(profile, clock)
         else:
             without.append(rank)
     if len(without) == len(ranks):
@@ -98,6 +111,3 @@ def _notes(opened: OpenedJob, ranks: list[Rank], wanted: str | None) -> Iterator
             f"of {n_all} ranks those with most, median and least {opened.metric} of each role: {named}; "
             "others: --rank 3,7 or --rank all"
         )
-    hosts = {rank.host for rank in ranks}
-    if len(hosts) > 1:
-        yield f"{len(hosts)} hosts, each by its own clock: times of different hosts are not aligned"

@@ -19,13 +19,15 @@ Examples:
   bragg run --data trace -- torchrun --nproc-per-node 8 train.py
   bragg ranks train.job
   bragg ranks rank*.bragg --json
+  bragg ranks train.job --executor dask:tcp://node1:8786
 """
 
 
 @click.command(epilog=_EPILOG)
 @click.argument("files", nargs=-1, metavar="JOB | FILE...", type=click.Path(path_type=Path))
+@click.option("--executor", metavar="dask:ADDRESS", help="Read the ranks on the workers of this scheduler of dask.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object with all ranks, steps and findings.")
-def ranks(files: tuple[Path, ...], as_json: bool) -> None:
+def ranks(files: tuple[Path, ...], executor: str | None, as_json: bool) -> None:
     """Say which rank of a job the others wait for, since when, what it costs, and why.
 
     JOB is the directory that bragg run wrote; FILEs are profiles of its ranks. All ranks leave a collective together,
@@ -33,18 +35,18 @@ def ranks(files: tuple[Path, ...], as_json: bool) -> None:
     each step is known; otherwise their sums are compared.
     """
     from bragg.analyze.ranks.answer import compare_ranks
-    from bragg.cli.rank_files import read_ranks
+    from bragg.cli.rank_files import executor_named, read_ranks
     from bragg.views.text.ranks_text import ranks_json, ranks_lines
 
-    with working("Reading ranks"):
-        summaries, problems = read_ranks(_named(files))
-    if len(summaries) < 2:
+    with executor_named(executor) as pool, working("Reading ranks"):
+        read = read_ranks(_named(files), pool)
+    if len(read.summaries) < 2:
         raise UsageError(
-            f"comparing ranks needs two of them, and there {'is one' if summaries else 'is none'}",
-            hint=problems[0] if problems else "Give the directory of a job, or the profiles of its ranks",
+            f"comparing ranks needs two of them, and there {'is one' if read.summaries else 'is none'}",
+            hint=read.problems[0] if read.problems else "Give the directory of a job, or the profiles of its ranks",
         )
     with working("Comparing"):
-        answer = compare_ranks(summaries, problems)
+        answer = compare_ranks(read.summaries, read.problems, read.sums)
     if as_json:
         write_json("ranks", ranks_json(answer))
     else:

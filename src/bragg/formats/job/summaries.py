@@ -1,6 +1,6 @@
 """The summary of a rank within its `.bragg` file, so that a thousand files need not be read whole.
 
-ranks/facts.json        rank, host, device, wall_ns, is_whole, is_cut_short, version
+ranks/facts.json        rank, host, device, wall_ns, is_whole, is_cut_short, clock, version
 ranks/calls.json        columns of the calls of collectives
 ranks/collectives.npy   int64 [columns, rows], those of `CollectiveTable`, each as differences
 ranks/paths.npy         int64 [columns, rows], those of `PathTable`
@@ -22,6 +22,7 @@ from bragg.formats.encodings.npy import ARCHIVE_DAMAGE, decode, encode
 from bragg.formats.files import open_file
 from bragg.formats.format import damaged
 from bragg.model.facts import Facts
+from bragg.model.rank_clock import RankClock
 from bragg.model.rank_summary import CollectiveCallTable, CollectiveTable, PathTable, RankSummary
 from bragg.model.table import Table
 
@@ -46,6 +47,7 @@ def members_of(summary: RankSummary) -> dict[str, bytes]:
         "wall_ns": summary.wall_ns,
         "is_whole": summary.is_whole,
         "is_cut_short": summary.is_cut_short,
+        "clock": summary.clock.to_json(),
     }
     calls = {name: list(getattr(summary.calls, name)) for name in CollectiveCallTable.columns()}
     calls |= {name: getattr(summary.calls, name).tolist() for name in ("size_bytes", "path")}
@@ -54,7 +56,7 @@ def members_of(summary: RankSummary) -> dict[str, bytes]:
         _FACTS: _json(facts),
         _CALLS: _json(calls),
         _COLLECTIVES: encode(np.diff(_matrix(summary.collectives), axis=1, prepend=0)),
-        _PATHS: encode(_matrix(summary.paths)),
+        _PATHS: encode(_matrix(summary.paths())),
         _LABELS: _json(summary.labels()),
     }
 
@@ -93,8 +95,9 @@ def _read(archive: ZipFile, path: Path) -> RankSummary | None:
         is_cut_short=not facts.is_false("is_cut_short"),
         calls=known,
         collectives=table,
-        paths=_table(PathTable, decode(_member(archive, _PATHS), (np.int64,))),
+        paths=partial(_paths, path),
         labels=partial(_labels, path),
+        clock=RankClock.from_json(facts.table("clock").values()),
     )
 
 
@@ -110,6 +113,15 @@ def _check(calls: CollectiveCallTable, table: CollectiveTable) -> None:
         raise ValueError("a collective has no place in its group")
     if not -1 <= table.step.min() <= table.step.max() < _MAX_STEPS_EACH * len(table) + _MAX_STEPS:
         raise ValueError("a collective is of no step")
+
+
+def _paths(path: Path) -> PathTable:
+    with open_file(path) as file:
+        try:
+            with ZipFile(file) as archive:
+                return _table(PathTable, decode(_member(archive, _PATHS), (np.int64,)))
+        except ARCHIVE_DAMAGE as error:
+            raise damaged(path, error, "Copy it again, or recover it from the .part file") from error
 
 
 def _labels(path: Path) -> list[str]:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     Wrapper = Callable[[Callable[..., Any]], Callable[..., Any]]
     Undo = Callable[[], None]
 
-__all__ = ["after", "compiles_what_it_meets", "is_traced", "wrap", "wrap_engine", "wrap_steps"]
+__all__ = ["after", "before", "compiles_what_it_meets", "is_traced", "wrap", "wrap_engine", "wrap_steps"]
 
 
 class _Wrapped:
@@ -75,6 +75,20 @@ def after(kind: Any, name: str, tell: Callable[..., None]) -> Undo:
             result = method(*arguments, **options)
             told(result, *arguments)
             return result
+
+        return call
+
+    return wrap(kind, name, wrapper)
+
+
+def before(kind: Any, name: str, tell: Callable[..., None]) -> Undo:
+    """Call something with the arguments that a method is given, before it; it never fails the program."""
+    told = guarded(tell)
+
+    def wrapper(method: Callable[..., Any]) -> Callable[..., Any]:
+        def call(*arguments: Any, **options: Any) -> Any:
+            told(*arguments)
+            return method(*arguments, **options)
 
         return call
 

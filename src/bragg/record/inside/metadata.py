@@ -8,7 +8,7 @@ import sys
 import bragg
 from bragg.core import core
 from bragg.record.inside.notes import guarded
-from bragg.record.inside.rank import find_place, find_rank, observed_place
+from bragg.record.inside.rank import boot_id, find_place, find_rank, observed_place
 from bragg.record.inside.redaction import without_secrets
 
 TYPE_CHECKING = False
@@ -78,6 +78,7 @@ def at_start(backend: str, options: Mapping[str, Any]) -> dict[str, Any]:
     machine = os.uname()
     return {
         "backend": backend,
+        "boot": boot_id(),
         "bragg": bragg.__version__,
         "command": without_secrets(sys.orig_argv),
         "context": options["context"],

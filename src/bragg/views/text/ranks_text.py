@@ -178,6 +178,18 @@ def ranks_json(answer: RanksAnswer) -> dict[str, Any]:
             }
             for each in answer.imbalances
         ],
+        "clocks": {
+            str(number): None
+            if clock is None
+            else {
+                "offset_ns": clock.offset_ns,
+                "drift_ppm": clock.drift * 1e6,
+                "at_ns": clock.around_ns,
+                "uncertainty_ns": clock.uncertainty_ns,
+                "by": clock.basis.value,
+            }
+            for number, clock in zip(numbers, answer.clocks, strict=True)
+        },
         "transfers": [asdict(each) for each in answer.transfers],
         "notes": answer.notes,
     }

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -28,7 +30,7 @@ def _answer(plan: JobPlan) -> RanksAnswer:
 def test_a_planted_straggler_is_named_with_its_steps_and_its_cause(kind: str, tmp_path: Path) -> None:
     truth = KINDS[kind].truth
     write_job_files(KINDS[kind], tmp_path)
-    summaries, _ = read_ranks([tmp_path])
+    summaries = read_ranks([tmp_path]).summaries
     answer = compare_ranks(summaries, ["a note"] * 9)
     assert len(ranks_lines(answer, Style())) <= 25
     if truth.cause == "slow link":
@@ -130,8 +132,8 @@ def test_hosts_that_wait_while_collectives_are_set_up_name_the_rank_that_starts_
     for summary in summaries:
         more = PathTable(np.array([7]), np.array([7]), np.ones(1, np.int32), np.zeros(1), np.zeros(1), np.array([3e9]))
         is_late = summary.rank == 1
-        paths = summary.paths if is_late else PathTable.concatenate([summary.paths, more])
-        waited.append(replace(summary, paths=paths))
+        paths = summary.paths() if is_late else PathTable.concatenate([summary.paths(), more])
+        waited.append(replace(summary, paths=partial(copy, paths)))
     ((late, cause),) = compare_ranks(waited).stragglers
     assert (late.index, late.when.value, cause.reason.value) == (1, "start", "late start")
     assert late.cost_ns == pytest.approx(3e9, rel=1e-3)
@@ -147,8 +149,8 @@ def test_what_the_host_does_in_collectives_is_theirs_and_imports_are_nobodys() -
             log.py:3@write host=20ms
     """
     found = summarize(profile_from_text("\n".join(line[8:] for line in text.splitlines())))
-    assert dict(zip(found.labels(), found.paths.host_ns.tolist(), strict=True)) == {
+    assert dict(zip(found.labels(), found.paths().host_ns.tolist(), strict=True)) == {
         "train.py:1@main > collective allreduce[4 f32, group 0 of 2] > NCCL: ncclAllReduce": 30_000_000,
         "train.py:1@main > log.py:3@write": 20_000_000,
     }
-    assert found.paths.is_communication.tolist() == [1, 0]
+    assert found.paths().is_communication.tolist() == [1, 0]

@@ -15,7 +15,7 @@ from bragg.formats.bragg import read, write
 from bragg.formats.job import summary_slices
 from bragg.formats.job.summaries import members_of, read_summary
 from bragg.model import Profile
-from bragg.model.rank_summary import CollectiveTable, PathTable
+from bragg.model.rank_summary import PathTable
 from tests.support.captures import small_capture
 
 PLAN = JobPlan(n_ranks=2, n_steps=4, n_layers=2)
@@ -32,9 +32,9 @@ def test_the_summary_of_a_file_is_that_of_its_profile(profile: Profile, tmp_path
     assert found is not None
     assert (found.rank, found.host, found.wall_ns, found.is_whole) == (1, "node0", made.wall_ns, True)
     assert found.calls.group == made.calls.group == ["0"]
-    for table in ("collectives", "paths"):
-        for name in (CollectiveTable if table == "collectives" else PathTable).columns():
-            np.testing.assert_array_equal(getattr(getattr(found, table), name), getattr(getattr(made, table), name))
+    for one, other in ((found.collectives, made.collectives), (found.paths(), made.paths())):
+        for name in one.columns():
+            np.testing.assert_array_equal(getattr(one, name), getattr(other, name))
     assert found.labels() == made.labels()
 
 
@@ -67,7 +67,13 @@ def test_a_damaged_summary_is_told(profile: Profile, tmp_path: Path, member: str
         for name, found in {**members, member: content}.items():
             archive.writestr(name, found)
     with pytest.raises(BadFile, match="is damaged"):
-        read_summary(tmp_path / "b.bragg")
+        _read_whole(tmp_path / "b.bragg")
+
+
+def _read_whole(path: Path) -> PathTable:
+    summary = read_summary(path)
+    assert summary is not None
+    return summary.paths()
 
 
 def test_a_collective_of_no_call_is_damage(profile: Profile, tmp_path: Path) -> None:
@@ -104,7 +110,7 @@ def test_the_capture_of_a_rank_becomes_a_file_with_a_summary(tmp_path: Path, mon
     formats.finish(capture, tmp_path / "a.bragg")
     found = read_summary(tmp_path / "a.bragg")
     assert found is not None
-    assert (found.rank, found.paths.gpu_ns.sum()) == (3, 300)
+    assert (found.rank, found.paths().gpu_ns.sum()) == (3, 300)
     monkeypatch.setattr(summary_slices, "_MAX_SLICES", 1)
     formats.finish(capture, tmp_path / "b.bragg")
     assert read_summary(tmp_path / "b.bragg") is None

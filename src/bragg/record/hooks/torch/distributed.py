@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from bragg.record.hooks.methods import after
+from bragg.record.hooks.methods import after, before
 from bragg.record.inside.rank import observe_place
+from bragg.record.inside.rank_clock import KEY, meet, part
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -17,12 +18,23 @@ __all__ = ["HOOKS"]
 
 
 def observe_ranks(distributed: ModuleType) -> Callable[[], None]:
-    """Note rank and number of ranks whenever a process group was made: at the end it may be gone."""
+    """Note rank, number of ranks and clocks whenever a process group was made: at the end it may be gone."""
 
     def tell(*_: object) -> None:
-        observe_place(rank=distributed.get_rank(), ranks=distributed.get_world_size())
+        rank, store = distributed.get_rank(), distributed._get_default_store()
+        observe_place(rank=rank, ranks=distributed.get_world_size())
+        meet(
+            rank,
+            lambda address: store.set(KEY, address),
+            lambda: store.get(KEY).decode() if store.check([KEY]) else None,
+        )
 
     return after(distributed, "init_process_group", tell)
+
+
+def observe_parting(distributed: ModuleType) -> Callable[[], None]:
+    """Note clocks once more before a process group goes."""
+    return before(distributed, "destroy_process_group", part)
 
 
 def observe_mesh(device_mesh: ModuleType) -> Callable[[], None]:
@@ -40,5 +52,6 @@ def observe_mesh(device_mesh: ModuleType) -> Callable[[], None]:
 
 HOOKS: list[Hook] = [
     ("torch.distributed.distributed_c10d", observe_ranks),
+    ("torch.distributed.distributed_c10d", observe_parting),
     ("torch.distributed.device_mesh", observe_mesh),
 ]

@@ -1,0 +1,284 @@
+"""Two GPUs of one host: what recording costs a DDP job, and whether `bragg ranks` names the rank that was made late.
+
+    python benchmarks/two_gpus.py [cost|planted|programs ...] [--out FILE]
+
+`cost` runs DDP of GPT-2 without and with bragg in turns. `planted` makes rank 1 late in six ways, and runs healthy jobs.
+`programs` records FSDP, a tensor-parallel matmul and a shard_map of JAX, healthy. No setting of a card is changed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import harness
+
+RANKS, STEPS, WARM_UP, SINCE = 2, 40, 5, 20
+LIMIT_S = 110
+ROUNDS = 3
+LATE_S = 0.008
+# Options of `bragg run` whose part of the cost is asked for.
+LEVELS = {
+    "sums": [],
+    "trace": ["--data", "trace"],
+    "no operators": ["--framework", "off"],
+    "no NVTX": ["--no-nvtx"],
+    "no call paths": ["--context", "shadow"],
+}
+# By name the cause that `bragg ranks` must give, and when.
+PLANTED = {
+    "sleep": ("host", "always"),
+    "since": ("host", "since"),
+    "once": ("host", "once"),
+    "input": ("input", "always"),
+    "work": ("more work", "always"),
+    "start": ("late start", "start"),
+}
+PROGRAMS = ("fsdp", "tensor", "jax")
+
+
+def main() -> None:
+    """Measure, and write the result where it is wanted."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("parts", nargs="*", default=["cost", "planted", "programs"])
+    parser.add_argument("--worker", metavar="PROGRAM", help="Run as a rank.")
+    parser.add_argument("--plant", default="", choices=["", *PLANTED])
+    parser.add_argument("--keep", type=Path, help="Keep the jobs of `planted` and `programs` here.")
+    parser.add_argument("--out", type=Path, help="JSON file to write.")
+    options = parser.parse_args()
+    if options.worker:
+        worker(options.worker, options.plant)
+        return
+    rows: list[dict[str, Any]] = []
+    with tempfile.TemporaryDirectory() as temporary:
+        directory = options.keep or Path(temporary)
+        for part in options.parts:
+            for row in {"cost": costs, "planted": planted, "programs": programs}[part](directory):
+                rows.append(row)
+                harness.report("two_gpus", rows[-1:], None)
+    harness.report("two_gpus", rows, options.out)
+
+
+def costs(directory: Path) -> Iterator[dict[str, Any]]:
+    """The step of a DDP job without and with bragg, in turns; each number is the median step of the slower rank."""
+    steps: dict[str, list[float]] = {"without": [], **{name: [] for name in LEVELS}}
+    for _ in range(ROUNDS):
+        for name, times in steps.items():
+            recorded = None if name == "without" else ["--no-summary", "--force", *LEVELS[name]]
+            times.append(run("ddp", "", directory / "cost", recorded)["step_ms"])
+    usual = statistics.median(steps["without"])
+    for name, times in steps.items():
+        ratios = [with_bragg / without for with_bragg, without in zip(times, steps["without"], strict=True)]
+        yield {
+            "case": f"cost: {name}",
+            "step_ms": round(statistics.median(times), 3),
+            "ratio": round(statistics.median(ratios), 3),
+            "of_median": round(statistics.median(times) / usual, 3),
+        }
+
+
+def planted(directory: Path) -> Iterator[dict[str, Any]]:
+    """Jobs whose rank 1 is made late, and two healthy ones."""
+    for plant in [*PLANTED, "", ""]:
+        row = recorded_row("ddp", plant, directory / f"ddp-{plant or 'healthy'}")
+        cause, when = PLANTED.get(plant, ("", ""))
+        named = [(each["rank"], each["cause"], each["when"]) for each in row.pop("stragglers")]
+        is_right = [(1, cause, when)] == named if plant else not named
+        yield {**row, "named": str(named), "is_right": is_right}
+
+
+def programs(directory: Path) -> Iterator[dict[str, Any]]:
+    """Healthy jobs of other kinds."""
+    for program in PROGRAMS:
+        row = recorded_row(program, "", directory / program)
+        named = [(each["rank"], each["cause"], each["when"]) for each in row.pop("stragglers")]
+        yield {**row, "named": str(named), "is_right": not named}
+
+
+def recorded_row(program: str, plant: str, job: Path) -> dict[str, Any]:
+    """A recorded job and what `bragg ranks` says of it."""
+    found = run(program, plant, job, ["--no-summary", "--force", "--data", "trace"])
+    answer = bragg_json("ranks", job)
+    exposed = answer["exposed"] or {"share": None}
+    return {
+        "case": f"{program} {plant or 'healthy'}",
+        "step_ms": round(found["step_ms"], 3),
+        "collectives": answer["n_collectives"],
+        "exposed": exposed["share"],
+        "bus_gb_s": [round(each["bus_bytes_per_s"] / 1e9, 1) for each in answer["transfers"][:1]],
+        "stragglers": answer["stragglers"],
+    }
+
+
+def run(program: str, plant: str, job: Path, recorded: list[str] | None) -> dict[str, Any]:
+    """Run a program on both GPUs; what its slower rank said.
+
+    Args:
+        program: What the ranks run.
+        plant: What makes rank 1 late.
+        job: Directory that is written.
+        recorded: Options of `bragg run`; None: without bragg.
+    """
+    launcher = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", str(RANKS), "--standalone"]
+    command = [*launcher, __file__, "--worker", program, "--plant", plant]
+    if recorded is not None:
+        command = [sys.executable, "-m", "bragg", "run", *recorded, "-o", f"{job}/", "--", *command]
+    with tempfile.TemporaryDirectory() as told:
+        environ = {**os.environ, "TWO_GPUS_TOLD": told}
+        done = subprocess.run(command, env=environ, capture_output=True, text=True, timeout=LIMIT_S, check=False)
+        if done.returncode != 0:
+            raise SystemExit(f"{program} {plant} ended with {done.returncode}: {done.stderr[-2000:]}")
+        return max((json.loads(path.read_text()) for path in Path(told).iterdir()), key=lambda row: row["step_ms"])
+
+
+def bragg_json(verb: str, job: Path) -> dict[str, Any]:
+    """What a command says, as JSON."""
+    command = [sys.executable, "-m", "bragg", verb, str(job), "--json"]
+    answer: dict[str, Any] = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+    return answer
+
+
+def worker(program: str, plant: str) -> None:
+    """One rank: some steps, whose median time it tells."""
+    rank = int(os.environ["RANK"])
+    if plant == "start" and rank == 1:
+        time.sleep(3)
+    step = {"ddp": ddp, "fsdp": fsdp, "tensor": tensor_parallel, "jax": shard_map}[program](rank, plant)
+    times = []
+    for number in range(STEPS):
+        begin = time.perf_counter()
+        is_late = plant == "sleep" or (plant == "since" and number >= SINCE) or (plant == "once" and number == SINCE)
+        if rank == 1 and is_late:
+            time.sleep(LATE_S * (20 if plant == "once" else 1))
+        step(number)
+        times.append(time.perf_counter() - begin)
+    told = {"step_ms": statistics.median(times[WARM_UP:]) * 1e3}
+    (Path(os.environ["TWO_GPUS_TOLD"]) / f"{rank}.json").write_text(json.dumps(told))
+    if program != "jax":
+        import torch
+
+        torch.distributed.destroy_process_group()
+
+
+def gpt2(rank: int) -> Any:
+    """GPT-2 of transformers with its optimizer and a batch, after the process group is there."""
+    import torch
+
+    torch.cuda.set_device(rank)
+    torch.distributed.init_process_group("nccl")
+    from real_workloads import TransformersGpt2
+
+    return TransformersGpt2()
+
+
+def ddp(rank: int, plant: str) -> Callable[[int], None]:
+    """GPT-2 by DistributedDataParallel."""
+    import torch
+    from torch.nn.parallel import DistributedDataParallel
+
+    training = gpt2(rank)
+    training.model = DistributedDataParallel(training.model)
+    batches = iter(loader(training.tokens, slow=plant == "input" and rank == 1))
+    other = torch.randn(4096, 4096, device="cuda")
+
+    def step(_: int) -> None:
+        training.tokens = next(batches).to("cuda")
+        if plant == "work" and rank == 1:
+            for _ in range(16):
+                other @ other
+        training.step()
+        torch.cuda.synchronize()
+
+    return step
+
+
+def loader(tokens: Any, *, slow: bool) -> Any:
+    """A data loader of copies of a batch; a slow one takes a millisecond for each sample."""
+    from torch.utils.data import DataLoader, Dataset
+
+    class Samples(Dataset[Any]):
+        def __len__(self) -> int:
+            return len(tokens) * STEPS
+
+        def __getitem__(self, index: int) -> Any:
+            if slow:
+                time.sleep(0.001)
+            return sample
+
+    sample = tokens[0].cpu()
+    return DataLoader(Samples(), batch_size=len(tokens))
+
+
+def fsdp(rank: int, _plant: str) -> Callable[[int], None]:
+    """GPT-2 with its blocks sharded."""
+    import torch
+    from torch.distributed.fsdp import fully_shard
+
+    training = gpt2(rank)
+    for block in training.model.transformer.h:
+        fully_shard(block)
+    fully_shard(training.model)
+    training.optimizer = torch.optim.AdamW(training.model.parameters(), lr=1e-4)
+
+    def step(_: int) -> None:
+        training.step()
+        torch.cuda.synchronize()
+
+    return step
+
+
+def tensor_parallel(rank: int, _plant: str) -> Callable[[int], None]:
+    """Two matmuls, of which each rank has half."""
+    import torch
+    from torch import nn
+    from torch.distributed.device_mesh import init_device_mesh
+    from torch.distributed.tensor.parallel import ColwiseParallel, RowwiseParallel, parallelize_module
+
+    torch.cuda.set_device(rank)
+    mesh = init_device_mesh("cuda", (RANKS,), mesh_dim_names=("tp",))
+    layers = nn.Sequential(nn.Linear(4096, 16384), nn.GELU(), nn.Linear(16384, 4096)).to("cuda", torch.bfloat16)
+    layers = parallelize_module(layers, mesh, {"0": ColwiseParallel(), "2": RowwiseParallel()})
+    batch = torch.randn(2048, 4096, device="cuda", dtype=torch.bfloat16)
+
+    def step(_: int) -> None:
+        layers(batch).sum().backward()
+        torch.cuda.synchronize()
+
+    return step
+
+
+def shard_map(rank: int, _plant: str) -> Callable[[int], None]:
+    """A matmul of JAX whose product is summed over both GPUs."""
+    import jax
+    import jax.numpy as jnp
+    from jax.sharding import NamedSharding, PartitionSpec
+
+    port = int(os.environ["MASTER_PORT"]) + 1
+    jax.distributed.initialize(f"127.0.0.1:{port}", RANKS, rank, local_device_ids=[rank])
+    mesh = jax.make_mesh((RANKS,), ("x",))
+    columns, rows = PartitionSpec(None, "x"), PartitionSpec("x", None)
+
+    def multiply(left: Any, right: Any) -> Any:
+        return jax.lax.psum(left @ right, "x")
+
+    product = jax.jit(jax.shard_map(multiply, mesh=mesh, in_specs=(columns, rows), out_specs=PartitionSpec()))
+    make = jax.jit(lambda: jnp.ones((4096, 4096), jnp.bfloat16), out_shardings=NamedSharding(mesh, columns))
+    left, right = make(), jax.jit(make, out_shardings=NamedSharding(mesh, rows))()
+
+    def step(_: int) -> None:
+        product(left, right).block_until_ready()
+
+    return step
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,55 @@
+// The recorder's clock beside other ones every few seconds, for whoever puts times of several hosts side by side.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace bragg {
+
+// Rows of the recorder's time and of `kOthers` clocks that were read at that moment. Threads: one at a time.
+template <size_t kOthers>
+class ClockReadings {
+ public:
+  static constexpr int64_t kApartNs = 5'000'000'000;
+  static constexpr size_t kMostKept = 64;  // of more every second one goes, and they come half as often: 4 KB of META
+
+  [[nodiscard]] bool is_due(int64_t now_ns) const { return rows_.empty() || now_ns - rows_.back()[0] >= apart_ns_; }
+
+  void add(int64_t now_ns, const std::array<int64_t, kOthers>& others) {
+    if (rows_.size() == kMostKept) thin_out();
+    auto& row = rows_.emplace_back();
+    row[0] = now_ns;
+    for (size_t i = 0; i < kOthers; ++i) row[i + 1] = others[i];
+  }
+
+  // JSON array of rows.
+  [[nodiscard]] std::string json() const {
+    std::string text = "[";
+    for (const auto& row : rows_) {
+      text += text.size() > 1 ? ",[" : "[";
+      for (const int64_t value : row) text += std::to_string(value) + ',';
+      text.back() = ']';
+    }
+    return text + ']';
+  }
+
+ private:
+  void thin_out() {
+    for (size_t i = 0; i < kMostKept / 2; ++i) rows_[i] = rows_[2 * i];
+    rows_.resize(kMostKept / 2);
+    apart_ns_ *= 2;
+  }
+
+  std::vector<std::array<int64_t, kOthers + 1>> rows_;
+  int64_t apart_ns_ = kApartNs;
+};
+
+// CLOCK_REALTIME, CLOCK_MONOTONIC, CLOCK_MONOTONIC_RAW.
+using SystemClockReadings = ClockReadings<3>;
+
+void read_system_clocks(SystemClockReadings& readings);
+
+}  // namespace bragg
