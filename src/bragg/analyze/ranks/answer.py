@@ -11,6 +11,7 @@ from bragg.analyze.ranks.aligned import Group, groups_of
 from bragg.analyze.ranks.bandwidth import Transfers, transfers_of
 from bragg.analyze.ranks.causes import Cause, Reason, cause_of, peers_of
 from bragg.analyze.ranks.clocks import Alignment, alignments, clock_notes
+from bragg.analyze.ranks.critical_path import CriticalPath, critical_path
 from bragg.analyze.ranks.imbalance import Imbalance, imbalances, path_values
 from bragg.analyze.ranks.lateness import Lateness, lateness_of
 from bragg.analyze.ranks.links import SlowLink, slow_links
@@ -52,6 +53,7 @@ class RanksAnswer:
         exposed: None: not known.
         imbalances: Call paths that take longer on one rank.
         clocks: How to put the times of each rank on the clock of the first one; None: no data says how.
+        path: The chain of work and transfers that sets the length of the job; None: collectives are not known one by one.
         transfers: The collectives that take longest, with their bandwidth.
         is_whole: Whether collectives are known one by one.
         n_collectives: How many were compared.
@@ -65,6 +67,7 @@ class RanksAnswer:
     exposed: Exposed | None
     imbalances: list[Imbalance]
     clocks: list[Alignment | None]
+    path: CriticalPath | None
     transfers: list[Transfers]
     is_whole: bool
     n_collectives: int
@@ -95,7 +98,7 @@ def compare_ranks(
     notes += clock_notes(ranks, clocks)
     if not groups:
         uneven = imbalances(path_values(ranks, _some(range(len(ranks)))), sums, _N_IMBALANCES)
-        return RanksAnswer(ranks, [], None, None, None, uneven, clocks, [], is_whole, 0, notes)
+        return RanksAnswer(ranks, [], None, None, None, uneven, clocks, None, [], is_whole, 0, notes)
     notes += _notes(ranks, groups)
     found = lateness_of(ranks, groups, is_whole=is_whole)
     host_waits_ns = np.array([sums.host_waits_ns[rank.rank] for rank in ranks], np.float64)
@@ -115,7 +118,8 @@ def compare_ranks(
         ]
     fast = transfers_of(groups, _N_TRANSFERS) if is_whole else []
     exposed = _exposed(found, groups)
-    return RanksAnswer(ranks, causes, link, found, exposed, uneven, clocks, fast, is_whole, n_collectives, notes)
+    path = critical_path(len(ranks), groups) if is_whole else None
+    return RanksAnswer(ranks, causes, link, found, exposed, uneven, clocks, path, fast, is_whole, n_collectives, notes)
 
 
 def _some(indices: Sequence[int]) -> Sequence[int]:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from bragg.analyze.ranks.answer import RanksAnswer
+from bragg.analyze.ranks.critical_path import CriticalPath, WhatIf
 from bragg.analyze.ranks.findings import findings_of
 from bragg.analyze.report import finding_json
 from bragg.model import Finding
@@ -23,6 +24,7 @@ _N_FINDINGS = 3
 _N_ROWS = 8
 _N_COLUMNS = 60
 _N_NOTES = 4
+_N_ON_PATH, _N_IDEAS = 3, 2
 _PALE = 0.1
 _SHADES, _PLAIN_SHADES = " ▁▂▃▄▅▆▇█", " .:-=+*#@"
 _NAME = 9
@@ -44,7 +46,7 @@ def ranks_lines(answer: RanksAnswer, style: Style) -> list[str]:
     if len(answer.notes) > len(notes):
         notes.append(style.dim(f"and {count_text(len(answer.notes) - len(notes), 'more note')}: --json"))
     # What there is no room for is in --json.
-    for part in (_heat_map(answer, style), _imbalances(answer, style), _transfers(answer, style)):
+    for part in (_heat_map(answer, style), _path(answer, style), _imbalances(answer, style), _transfers(answer, style)):
         more = list(part)
         lines += more if len(lines) + len(more) + len(notes) <= _N_LINES else []
     return lines + notes
@@ -111,6 +113,29 @@ def _shaded(values: FloatArray, most: float, style: Style) -> str:
     return "".join(shades[level] for level in levels.tolist())
 
 
+def _path(answer: RanksAnswer, style: Style) -> Iterator[str]:
+    """Whose work the length of the job is made of, and what would shorten it."""
+    path = answer.path
+    if path is None or not path.wall_ns:
+        return
+    yield ""
+    yield style.dim("critical path: work of the rank that came last to each collective, and transfers")
+    shares = path.work_ns / path.wall_ns
+    most = [index for index in np.argsort(-shares, kind="stable").tolist()[:_N_ON_PATH] if shares[index] > 0]
+    parts = [f"rank {answer.ranks[index].rank} {share_text(float(shares[index]))}" for index in most]
+    rest = 1.0 - float(shares[most].sum()) - path.transfer_ns / path.wall_ns
+    others = [f"other ranks {share_text(rest)}"] if len(shares) > len(most) and rest > 0 else []
+    yield f"  {', '.join([*parts, *others])}, transfers {share_text(path.transfer_ns / path.wall_ns)}"
+    for each in path.what_if[:_N_IDEAS]:
+        yield f"  {_what_if(answer, each)}: at most {share_text(each.saved_ns / path.wall_ns)} less"
+
+
+def _what_if(answer: RanksAnswer, idea: WhatIf) -> str:
+    if idea.rank is None:
+        return f"if no {printable(idea.operation)} took longer than the median one of its size"
+    return f"if rank {answer.ranks[idea.rank].rank} came with the next to last"
+
+
 def _imbalances(answer: RanksAnswer, style: Style) -> Iterator[str]:
     if not answer.imbalances:
         return
@@ -168,6 +193,7 @@ def ranks_json(answer: RanksAnswer) -> dict[str, Any]:
         "exposed": None
         if answer.exposed is None
         else {"share": answer.exposed.share, "waiting_share": answer.exposed.waiting_share},
+        "critical_path": None if answer.path is None else _path_json(answer.path, numbers),
         "imbalances": [
             {
                 "path": each.path,
@@ -192,4 +218,24 @@ def ranks_json(answer: RanksAnswer) -> dict[str, Any]:
         },
         "transfers": [asdict(each) for each in answer.transfers],
         "notes": answer.notes,
+    }
+
+
+def _path_json(path: CriticalPath, numbers: list[int]) -> dict[str, Any]:
+    return {
+        "wall_ns": path.wall_ns,
+        "work_ns": {str(number): work for number, work in zip(numbers, path.work_ns.tolist(), strict=True)},
+        "transfer_ns": path.transfer_ns,
+        "slack_ns": {
+            str(number): None if np.isnan(slack) else slack
+            for number, slack in zip(numbers, path.slack_ns.tolist(), strict=True)
+        },
+        "what_if": [
+            {
+                "rank": None if each.rank is None else numbers[each.rank],
+                "operation": each.operation or None,
+                "saved_ns": each.saved_ns,
+            }
+            for each in path.what_if
+        ],
     }

@@ -1,0 +1,160 @@
+"""The chain of work and transfers that sets the length of a job, from its last collective back to the first.
+
+Each collective began its transfer when its last rank came, so the chain leads through that rank: its work since the
+collective before, then that one's transfer, and so on. All times are differences on one rank's clock.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from bragg.analyze.ranks.aligned import Group
+from bragg.model.table import FloatArray, Int64Array
+
+__all__ = ["CriticalPath", "WhatIf", "critical_path"]
+
+_LEAST_SHARE = 0.001
+
+
+@dataclass(frozen=True)
+class WhatIf:
+    """What the path would lose if one thing were as usual.
+
+    Attributes:
+        rank: Index of the rank that would come no later than the next to last one; None: it is about an operation.
+        operation: Of the collectives that would take no longer than the median one of their kind; empty: of a rank.
+        saved_ns: At most so much; another chain may then be the longest.
+    """
+
+    rank: int | None
+    operation: str
+    saved_ns: float
+
+
+@dataclass(frozen=True, eq=False)
+class CriticalPath:
+    """The longest chain of a job.
+
+    Attributes:
+        wall_ns: Its length.
+        work_ns: The part of it that is work of each rank: [n_ranks].
+        transfer_ns: The part that is transfers, after all ranks had come.
+        slack_ns: How much later each rank could have come to its median collective and hold up nobody: [n_ranks]; NaN:
+            it was in none.
+        what_if: What would shorten it most, the most first.
+    """
+
+    wall_ns: float
+    work_ns: FloatArray
+    transfer_ns: float
+    slack_ns: FloatArray
+    what_if: list[WhatIf]
+
+
+def critical_path(n_ranks: int, groups: Sequence[Group]) -> CriticalPath | None:
+    """The longest chain through the collectives of a job; None: it has none.
+
+    Args:
+        n_ranks: Number of ranks.
+        groups: Their process groups.
+    """
+    order = [_Timeline(rank, groups) for rank in range(n_ranks)]
+    first = next((each for each in order if len(each.ends_ns)), None)
+    if first is None:
+        return None
+    work, saved = np.zeros(n_ranks), np.zeros(n_ranks)
+    slower: dict[str, float] = {}
+    usual = [_usual_transfer(group) for group in groups]
+    transfer_ns = 0.0
+    place: tuple[int, int] | None = first.last
+    while place is not None:
+        number, column = place
+        group = groups[number]
+        row = max(int(group.last[column]), 0) if group.last[column] >= 0 else _only_member(group, column)
+        rank = int(group.members[row])
+        took = float(group.transfer_ns[column])
+        transfer_ns += took
+        over = took - usual[number][column]
+        if over > 0:
+            slower[group.operation[column]] = slower.get(group.operation[column], 0.0) + over
+        begin_ns = float(group.end_ns[row, column]) + (group.epoch_ns - order[rank].epoch_ns) - took
+        place, before_ns = order[rank].before(begin_ns)
+        if place is not None:
+            work[rank] += begin_ns - before_ns
+            saved[rank] += _ahead_of_next(group, column)
+    wall_ns = float(work.sum()) + transfer_ns
+    ideas = [WhatIf(rank, "", float(saved[rank])) for rank in np.flatnonzero(saved).tolist()]
+    ideas += [WhatIf(None, operation, more) for operation, more in slower.items()]
+    ideas = [each for each in ideas if each.saved_ns > _LEAST_SHARE * wall_ns]
+    ideas.sort(key=lambda each: -each.saved_ns)
+    return CriticalPath(wall_ns, work, transfer_ns, _slack(n_ranks, groups), ideas)
+
+
+class _Timeline:
+    """The collectives of one rank in the order of their ends, after `epoch_ns`."""
+
+    def __init__(self, rank: int, groups: Sequence[Group]) -> None:
+        self.epoch_ns = min((group.epoch_ns for group in groups), default=0)
+        ends, numbers, columns = [np.empty(0)], [np.empty(0, np.int64)], [np.empty(0, np.int64)]
+        for number, group in enumerate(groups):
+            row = np.searchsorted(group.members, rank)
+            if row == len(group.members) or group.members[row] != rank:
+                continue
+            known = np.flatnonzero(~np.isnan(group.end_ns[row]))
+            ends.append(group.end_ns[row, known] + (group.epoch_ns - self.epoch_ns))
+            numbers.append(np.full(len(known), number))
+            columns.append(known)
+        joined = np.concatenate(ends)
+        by_end = np.argsort(joined, kind="stable")
+        self.ends_ns: FloatArray = joined[by_end]
+        self._numbers: Int64Array = np.concatenate(numbers)[by_end]
+        self._columns: Int64Array = np.concatenate(columns)[by_end]
+
+    @property
+    def last(self) -> tuple[int, int]:
+        """The collective that ends last: number of the group, column."""
+        return int(self._numbers[-1]), int(self._columns[-1])
+
+    def before(self, time_ns: float) -> tuple[tuple[int, int] | None, float]:
+        """The last one that has ended by a time, and when; None: there is none."""
+        at = int(np.searchsorted(self.ends_ns, time_ns, side="right")) - 1
+        if at < 0:
+            return None, time_ns
+        return (int(self._numbers[at]), int(self._columns[at])), float(self.ends_ns[at])
+
+
+def _only_member(group: Group, column: int) -> int:
+    return int(np.flatnonzero(~np.isnan(group.duration_ns[:, column]))[0])
+
+
+def _ahead_of_next(group: Group, column: int) -> float:
+    """By how much the last rank came after the next to last one, as far as the others had nothing else to do."""
+    durations = group.duration_ns[:, column]
+    shared = np.sort(durations[~np.isnan(durations)])
+    if len(shared) < 2:
+        return 0.0
+    return min(float(shared[1] - shared[0]), float(group.cost_ns[column]))
+
+
+def _usual_transfer(group: Group) -> FloatArray:
+    """The median transfer of collectives of equal operation and size: [n_collectives]."""
+    usual = np.full(len(group.operation), np.nan)
+    kinds = list(zip(group.operation, group.size_bytes.tolist(), strict=True))
+    _, kind = np.unique(np.array([f"{operation} {size}" for operation, size in kinds]), return_inverse=True)
+    for each in range(int(kind.max(initial=-1)) + 1):
+        of_kind = kind == each
+        usual[of_kind] = np.median(group.transfer_ns[of_kind])
+    return usual
+
+
+def _slack(n_ranks: int, groups: Sequence[Group]) -> FloatArray:
+    """The median wait of each rank; 0: it comes last more often than not."""
+    waits: list[list[FloatArray]] = [[] for _ in range(n_ranks)]
+    for group in groups:
+        for row, rank in enumerate(group.members.tolist()):
+            wait = group.duration_ns[row] - group.transfer_ns
+            waits[rank].append(wait[~np.isnan(wait)])
+    return np.array([float(np.median(np.concatenate(each))) if each else np.nan for each in waits])

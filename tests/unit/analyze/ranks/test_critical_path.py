@@ -1,0 +1,70 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from benchmarks.straggler_jobs import HEALTHY, KINDS, JobPlan, profiles_of
+from bragg.analyze.ranks.aligned import groups_of
+from bragg.analyze.ranks.critical_path import CriticalPath, critical_path
+from bragg.analyze.ranks.summarize import summarize
+from bragg.model.rank_summary import RankSummary
+from tests.unit.analyze.ranks.test_clocks import EPOCH_NS, US, rank_summary
+
+STEPS = 4
+
+
+def ranks_of(work_us: np.ndarray, transfer_us: np.ndarray, skew_ns: int = 0) -> list[RankSummary]:
+    """Ranks that work, and then wait in a collective for the one that works longest: [ranks, steps], [steps]."""
+    ends = np.cumsum(work_us.max(axis=0) + transfer_us) * US
+    begins = np.append(0, ends[:-1])
+    found = []
+    for number, worked in enumerate(work_us):
+        summary = rank_summary(number, EPOCH_NS + number * skew_ns + ends)
+        start = EPOCH_NS + number * skew_ns + begins + worked * US
+        lasted = EPOCH_NS + number * skew_ns + ends - start
+        columns = {"start_ns": start.astype(np.int64), "duration_ns": lasted.astype(np.int64)}
+        columns["exposed_ns"] = columns["duration_ns"]
+        table = summary.collectives.replace(**columns)
+        found.append(RankSummary(**{**vars(summary), "collectives": table}))
+    return found
+
+
+def path_of(ranks: list[RankSummary]) -> CriticalPath:
+    found = critical_path(len(ranks), groups_of(ranks))
+    assert found is not None
+    return found
+
+
+@pytest.mark.parametrize("skew_ns", [0, 3_600_000_000_000])
+def test_the_path_leads_through_the_last_rank_of_each_step_whatever_clocks_say(skew_ns: int) -> None:
+    work = np.array([[100, 100, 100, 100], [150, 300, 90, 90], [100, 100, 100, 200]])
+    path = path_of(ranks_of(work, np.full(STEPS, 10), skew_ns))
+    # What came before the first collective has ended is not known.
+    assert path.work_ns.tolist() == [100 * US, 300 * US, 200 * US]
+    assert (path.transfer_ns, path.wall_ns) == (40 * US, 640 * US)
+    assert [(each.rank, each.saved_ns) for each in path.what_if] == [(1, 200 * US), (2, 100 * US)]
+    assert path.slack_ns.tolist() == [75 * US, 5 * US, 25 * US]
+
+
+def test_an_operation_that_takes_longer_than_its_median_is_told() -> None:
+    path = path_of(ranks_of(np.full((2, 8), 100), np.array([10, 10, 10, 90, 10, 10, 10, 10])))
+    assert [(each.rank, each.operation, each.saved_ns) for each in path.what_if] == [(None, "all-reduce", 80 * US)]
+
+
+def test_a_job_without_collectives_has_no_path() -> None:
+    assert critical_path(2, []) is None
+
+
+def test_the_saving_of_a_planted_straggler_is_what_a_healthy_job_is_shorter() -> None:
+    plan = KINDS["slow-gpu"]
+    slow = path_of([summarize(profile) for profile in profiles_of(plan)])
+    usual = path_of([summarize(profile) for profile in profiles_of(JobPlan(seed=plan.seed))])
+    (rank,) = plan.truth.ranks
+    assert slow.what_if[0].rank == rank
+    assert slow.what_if[0].saved_ns == pytest.approx(slow.wall_ns - usual.wall_ns, rel=0.25)
+    assert np.nanargmin(slow.slack_ns) == rank
+
+
+def test_in_a_healthy_job_no_rank_alone_would_save_much() -> None:
+    path = path_of([summarize(profile) for profile in profiles_of(HEALTHY["healthy-0"])])
+    assert all(each.saved_ns < 0.01 * path.wall_ns for each in path.what_if if each.rank is not None)
