@@ -2,8 +2,8 @@
 
     python benchmarks/two_gpus.py [cost|planted|programs ...] [--out FILE]
 
-`cost` runs DDP of GPT-2 without and with bragg in turns. `planted` makes rank 1 late in six ways, and runs healthy jobs.
-`programs` records FSDP, a tensor-parallel matmul and a shard_map of JAX, healthy. No setting of a card is changed.
+`cost` runs DDP of GPT-2 without and with bragg in turns. `planted` makes rank 1 late in six ways, and runs healthy
+jobs. `programs` records FSDP, a tensor-parallel matmul and a shard_map of JAX, all healthy. No card's setting changes.
 """
 
 from __future__ import annotations
@@ -203,9 +203,9 @@ def ddp(rank: int, plant: str) -> Callable[[int], None]:
 
 def loader(tokens: Any, *, slow: bool) -> Any:
     """A data loader of copies of a batch; a slow one takes a millisecond for each sample."""
-    from torch.utils.data import DataLoader, Dataset
+    from torch.utils.data import DataLoader
 
-    class Samples(Dataset[Any]):
+    class Samples:
         def __len__(self) -> int:
             return len(tokens) * STEPS
 

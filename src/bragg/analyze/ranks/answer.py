@@ -53,7 +53,7 @@ class RanksAnswer:
         exposed: None: not known.
         imbalances: Call paths that take longer on one rank.
         clocks: How to put the times of each rank on the clock of the first one; None: no data says how.
-        path: The chain of work and transfers that sets the length of the job; None: collectives are not known one by one.
+        path: The chain of work and transfers that sets the length of the job; None: only sums are known.
         transfers: The collectives that take longest, with their bandwidth.
         is_whole: Whether collectives are known one by one.
         n_collectives: How many were compared.

@@ -59,7 +59,7 @@ class PathSums:
         is_communication = np.zeros(len(path), np.bool_)
         is_communication[at[np.concatenate([part.is_communication for part in parts])]] = True
         gpu_ns = np.bincount(at, np.concatenate([part.gpu_ns for part in parts]), len(path))
-        return cls(path, gpu_ns, most_ns[first], number[first], is_communication, _waits(parts))
+        return cls(path, gpu_ns.astype(np.float64), most_ns[first], number[first], is_communication, _waits(parts))
 
 
 def _waits(parts: Sequence[PathSums]) -> dict[int, int]:
