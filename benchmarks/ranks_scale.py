@@ -1,6 +1,6 @@
 """Time and memory of `bragg ranks` on a job of many ranks: 1,000 with 2,000 call paths and 500 collectives each.
 
-    python benchmarks/ranks_scale.py [--ranks 1000] [--paths 2000] [--collectives 500] [--directory DIRECTORY]
+    python benchmarks/ranks_scale.py [--ranks 1000] [--paths 2000] [--collectives 500] [--executor dask:ADDRESS]
 
 Rank 420 runs its kernels 5 % slower; the answer must name it. The files are written by bragg's own writer, each from a
 timeline of its collectives and of a kernel before each.
@@ -15,10 +15,14 @@ import subprocess
 import sys
 import tempfile
 import time
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from bragg.formats.bragg import write
 from bragg.formats.job.directory import write_job
@@ -29,26 +33,45 @@ _SLOW, _FACTOR = 420, 1.05
 _STEP_NS, _TRANSFER_NS, _EPOCH_NS = 10_000_000, 500_000, 1_700_000_000_000_000_000
 
 
-def write_ranks(directory: Path, n_ranks: int, n_paths: int, n_collectives: int) -> None:
-    """Write the job."""
-    random = np.random.default_rng(7)
-    tree = _tree(n_paths)
-    usual = random.integers(1_000, 100_000, n_paths)
-    slow = _SLOW % n_ranks
-    work = _STEP_NS * (1 + 0.005 * random.standard_normal((n_ranks, n_collectives)))
-    work[slow] *= _FACTOR
-    ends = np.cumsum(work.max(axis=0) + _TRANSFER_NS)
-    begins = np.append(0, ends[:-1])
-    ranks = []
-    for rank in range(n_ranks):
-        path = directory / f"rank{rank:05d}.bragg"
-        skew = int(random.normal(0, 2e6))
-        own = usual * (_FACTOR if rank == slow else 1.0) * (1 + 0.01 * random.standard_normal(n_paths))
-        write(_profile(tree, own, begins, begins + work[rank], ends, rank, n_ranks, skew), path)
-        ranks.append(Rank(rank, path, host=f"node{rank // 8:04d}", world=n_ranks))
+def write_ranks(directory: Path, shape: Shape) -> None:
+    """Write the job, on all cores."""
+    with ProcessPoolExecutor() as pool:
+        ranks = list(pool.map(partial(_write_rank, directory, shape), range(shape.ranks), chunksize=16))
     write_job(directory, ranks)
 
 
+@dataclass(frozen=True)
+class Shape:
+    """How large a job is."""
+
+    ranks: int
+    paths: int
+    collectives: int
+
+
+@cache
+def _work(shape: Shape) -> NDArray[np.float64]:
+    """How long each rank works before each collective, in ns: [ranks, collectives]."""
+    random = np.random.default_rng(7)
+    work = _STEP_NS * (1 + 0.005 * random.standard_normal((shape.ranks, shape.collectives)))
+    work[_SLOW % shape.ranks] *= _FACTOR
+    return work
+
+
+def _write_rank(directory: Path, shape: Shape, rank: int) -> Rank:
+    path = directory / f"rank{rank:05d}.bragg"
+    work, random = _work(shape), np.random.default_rng((7, rank))
+    ends = np.cumsum(work.max(axis=0) + _TRANSFER_NS)
+    begins = np.append(0, ends[:-1])
+    usual = np.random.default_rng(8).integers(1_000, 100_000, shape.paths)
+    factor = _FACTOR if rank == _SLOW % shape.ranks else 1.0
+    own = usual * factor * (1 + 0.01 * random.standard_normal(shape.paths))
+    skew = int(random.normal(0, 2e6))
+    write(_profile(_tree(shape.paths), own, begins, begins + work[rank], ends, rank, shape.ranks, skew), path)
+    return Rank(rank, path, host=f"node{rank // 8:04d}", world=shape.ranks)
+
+
+@cache
 def _tree(n_paths: int) -> CallTree:
     """Kernels below operators below one function, and a collective."""
     names = [("root", FrameKind.ROOT), ("collective allreduce[1048576 f32, group 0 of 0]", FrameKind.OPERATOR)]
@@ -101,10 +124,18 @@ def _profile(
     return Profile({"rank": rank, "ranks": n_ranks, **times}, tree, metrics, tracks, slices)
 
 
-def _measure(directory: Path) -> tuple[float, float, dict[str, Any]]:
+def _measure(directory: Path, executor: str | None) -> tuple[float, float, dict[str, Any]]:
     """Seconds, MB and the answer of the whole command."""
     began = time.perf_counter()
-    command = [sys.executable, "-m", "bragg", "ranks", str(directory), "--json"]
+    command = [
+        sys.executable,
+        "-m",
+        "bragg",
+        "ranks",
+        str(directory),
+        "--json",
+        *(["--executor", executor] if executor else []),
+    ]
     answer = subprocess.run(command, check=True, capture_output=True, text=True).stdout
     took = time.perf_counter() - began
     return took, resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1000, json.loads(answer)
@@ -115,6 +146,8 @@ def _main() -> None:
     parser.add_argument("--ranks", type=int, default=1000)
     parser.add_argument("--paths", type=int, default=2000)
     parser.add_argument("--collectives", type=int, default=500)
+    parser.add_argument("--executor", help="As of bragg ranks; its workers' memory is not counted.")
+    parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--directory", type=Path, help="Keep the job here, or use the one that is there.")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as temporary:
@@ -122,11 +155,11 @@ def _main() -> None:
         directory.mkdir(parents=True, exist_ok=True)
         if not (directory / "job.json").exists():
             began = time.perf_counter()
-            write_ranks(directory, options.ranks, options.paths, options.collectives)
+            write_ranks(directory, Shape(options.ranks, options.paths, options.collectives))
             print(f"wrote {options.ranks} ranks in {time.perf_counter() - began:.1f} s")
         size = sum(path.stat().st_size for path in directory.glob("*.bragg")) / 1e6
-        for _ in range(3):
-            took, memory, answer = _measure(directory)
+        for _ in range(options.rounds):
+            took, memory, answer = _measure(directory, options.executor)
             late = [(each["rank"], each["cause"]) for each in answer["stragglers"]]
             print(f"{took:.2f} s, {memory:.0f} MB for {size:.0f} MB of files; named: {late}")
 

@@ -18,9 +18,10 @@ from bragg.model.job import Rank
 from bragg.model.rank_summary import RankSummary
 
 if TYPE_CHECKING:
+    from bragg.analyze.ranks.answer import RanksAnswer
     from bragg.analyze.report import Answered
 
-__all__ = ["RankBatch", "executor_named", "read_batch", "read_ranks", "with_rank_findings"]
+__all__ = ["RankBatch", "compared_ranks", "executor_named", "read_batch", "read_ranks", "with_rank_findings"]
 
 _CONNECT_S = 10
 _BATCHES_AT_ONCE = 8
@@ -135,15 +136,28 @@ def _joined(batches: Iterable[RankBatch], problems: list[str]) -> RankBatch:
 
 def with_rank_findings(answer: Answered, path: Path) -> Answered:
     """The answer for one rank with what comparing it with the others of its job found; of other files as it is."""
-    if not is_job(path):
+    compared = compared_ranks(path)
+    if compared is None:
         return answer
     from bragg.analyze.engine import ranked
-    from bragg.analyze.ranks.answer import compare_ranks
     from bragg.analyze.ranks.findings import findings_of
 
-    read = read_ranks([path])
-    found = findings_of(compare_ranks(read.summaries, read.problems, read.sums)) if len(read.summaries) > 1 else []
+    found = findings_of(compared)
     return replace(answer, analysis=replace(answer.analysis, findings=ranked([*found, *answer.analysis.findings])))
+
+
+def compared_ranks(path: Path) -> RanksAnswer | None:
+    """The ranks of a job compared; None: it is another file, or has one rank.
+
+    Args:
+        path: The directory of a job, or anything else.
+    """
+    if not is_job(path):
+        return None
+    from bragg.analyze.ranks.answer import compare_ranks
+
+    read = read_ranks([path])
+    return compare_ranks(read.summaries, read.problems, read.sums) if len(read.summaries) > 1 else None
 
 
 def _read(path: Path, number: int | None) -> RankSummary:

@@ -3,6 +3,7 @@
 
 import type { KernelText } from "./code";
 import type { DifferenceData } from "./difference";
+import type { Ranks } from "./ranks";
 import type { RooflineData } from "./roofline";
 
 /** What a frame stands for; the numbers of the capture format. */
@@ -300,4 +301,6 @@ export interface ProfileData {
   code: KernelText[];
   roofline: RooflineData | null;
   difference: DifferenceData | null;
+  /** The ranks of its job compared; null: it is no rank, or nobody asked. */
+  ranks: Ranks | null;
 }

@@ -92,5 +92,6 @@ export function profileFromText(text: string): ProfileData {
     code: [],
     roofline: null,
     difference: null,
+    ranks: null,
   };
 }

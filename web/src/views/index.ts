@@ -3,6 +3,7 @@ import { DIFFERENCE } from "./diff";
 import { FINDINGS } from "./findings";
 import { FlameView, flameLack } from "./flame/view";
 import { KernelsView, kernelsLack } from "./kernels/view";
+import { RANKS } from "./ranks";
 import { ROOFLINE } from "./roofline";
 import { SOURCE } from "./source";
 import { SummaryView } from "./summary/view";
@@ -71,5 +72,8 @@ const TWO_PROFILES: Record<string, ViewRow> = {
 
 /** The views in the order of the tabs, by the name in the address. */
 export function viewsOf(data: ProfileData): Record<string, ViewRow> {
-  return data.difference ? TWO_PROFILES : ONE_PROFILE;
+  if (data.difference) return TWO_PROFILES;
+  if (!data.ranks) return ONE_PROFILE;
+  const { summary, ...others } = ONE_PROFILE;
+  return { summary, ranks: RANKS, ...others };
 }

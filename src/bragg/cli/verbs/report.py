@@ -9,7 +9,7 @@ import click
 
 from bragg.cli.console import say, write_json
 from bragg.cli.output_file import refuse_existing, write_text
-from bragg.cli.profile_file import file_argument, loaded, newest_profile
+from bragg.cli.profile_file import file_argument, loaded, newest_profile_or_job
 from bragg.cli.progress import working
 
 __all__ = ["report"]
@@ -18,6 +18,7 @@ _EPILOG = """\b
 Examples:
   bragg report train.bragg
   bragg report train.bragg -o train.html --force
+  bragg report train.job
 """
 
 
@@ -30,24 +31,29 @@ Examples:
 def report(file: Path | None, output: Path | None, title: str | None, force: bool, as_json: bool) -> None:
     """Write FILE as one HTML page: summary, findings, flame graph, kernels, timeline, source, roofline.
 
+    Of the directory of a job, the page has its ranks compared, and everything of the worst one.
+
     The page needs no network: open it from disk, mail it, attach it to a job. It is named after FILE.
 
     Whoever gets the page sees the call paths, names, source files and command line of the run.
     """
+    from bragg.cli.jobs.opened import one_rank
+    from bragg.cli.rank_files import compared_ranks
     from bragg.views.text.units import bytes_text
     from bragg.views.web.page import page
     from bragg.views.web.report_payload import report_payload
 
-    path = newest_profile(file)
-    target = output or path.with_suffix(".html")
+    found = newest_profile_or_job(file)
+    path = one_rank(found) if found.is_dir() else found
+    target = output or found.with_suffix(".html")
     refuse_existing(target, force)
-    name = title or path.name
-    profile = loaded(path)
+    name = title or (f"{found.resolve().name}, {path.name}" if found.is_dir() else path.name)
+    profile, ranks = loaded(path), compared_ranks(found)
     with working(f"Making {target}"):
-        write_text(target, page([report_payload(profile, name)], name))
+        write_text(target, page([report_payload(profile, name, ranks=ranks)], name))
     size_bytes = target.stat().st_size
     if as_json:
         write_json("report", {"file": str(path), "page": str(target), "size_bytes": size_bytes})
     else:
-        view = f"bragg view {quote(str(path))}"
+        view = f"bragg view {quote(str(found))}"
         say([f"Wrote {target} ({bytes_text(size_bytes)}). Next: open it in any browser, or: {view}"])

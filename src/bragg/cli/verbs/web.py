@@ -98,6 +98,7 @@ def _server(paths: tuple[Path, ...], port: int) -> ProfileServer:
 
 def _packed(path: Path) -> bytes:
     from bragg import formats
+    from bragg.cli.rank_files import compared_ranks
     from bragg.views.text.run_facts import RunFacts
     from bragg.views.web.report_payload import report_payload
 
@@ -106,7 +107,7 @@ def _packed(path: Path) -> bytes:
     name = (
         f"{RunFacts(profile.meta).command or path.name} (running, pid {profile.run.pid})" if is_running else path.name
     )
-    return report_payload(profile, name)
+    return report_payload(profile, name, ranks=compared_ranks(path.parent))
 
 
 def _has_browser(environment: Mapping[str, str]) -> bool:

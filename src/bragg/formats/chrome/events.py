@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from bragg.formats.chrome.names import frame_of, whole_number
+from bragg.formats.chrome.names import collective_name, frame_of, whole_number
 from bragg.formats.limits import Limits
 from bragg.model import FrameKind
 from bragg.model.table import Int64Array
@@ -132,7 +132,7 @@ class ChromeEvents:
         self._columns["duration_ns"][row] = max(end_ns - self._columns["start_ns"][row], 0)
 
     def _what(self, event: dict[str, Any], arguments: Mapping[str, Any]) -> int:
-        category, name = str(event.get("cat", "")), str(event.get("name", ""))
+        category, name = str(event.get("cat", "")), collective_name(str(event.get("name", "")), arguments)
         where = arguments.get("call_path")
         if category == "py-spy":
             where = f"{arguments.get('filename')}:{arguments.get('line')}"

@@ -8,7 +8,7 @@ from typing import Any
 
 from bragg.model import FrameKind
 
-__all__ = ["device_lane", "frame_of", "whole_number"]
+__all__ = ["collective_name", "device_lane", "frame_of", "whole_number"]
 
 # Categories of Kineto, and the names of bragg's own frame kinds.
 _KINDS = {
@@ -38,6 +38,21 @@ _CODE = tuple(
 # Methods are named with the object that they were called on, another one in each call.
 _ADDRESS = re.compile(r" object at 0x[0-9a-f]+")
 _CODE_CATEGORIES = ("", "python", "native", "line", "python_function", "FEE")
+# Types of elements, as PyTorch names them, and as bragg does.
+_ELEMENTS = {
+    "Bool": "bool",
+    "Byte": "u8",
+    "Char": "i8",
+    "Short": "i16",
+    "Int": "i32",
+    "Long": "i64",
+    "Half": "f16",
+    "BFloat16": "bf16",
+    "Float": "f32",
+    "Double": "f64",
+    "Float8_e4m3fn": "f8e4m3",
+    "Float8_e5m2": "f8e5m2",
+}
 # JAX names no categories.
 _GPU_CALL = re.compile(r"(?:cu|cuda|hip)[A-Z]\w+")
 _GPU_PROCESS = re.compile(r"/device:(?:GPU|TPU|ROCM):(\d{1,4})|.*: GPU (\d{1,4})$")
@@ -67,6 +82,16 @@ def frame_of(category: str, name: str, arguments: Mapping[str, Any]) -> tuple[Fr
     if not category and _GPU_CALL.fullmatch(name):
         return FrameKind.GPU_API, name, "", 0
     return _KINDS.get(category, FrameKind.SCOPE), name, "", 0
+
+
+def collective_name(name: str, arguments: Mapping[str, Any]) -> str:
+    """The name of an event; of a collective of PyTorch what `bragg run` calls it, with its size and process group."""
+    collective, group = arguments.get("Collective name"), arguments.get("Process Group Name")
+    if name != "record_param_comms" or not isinstance(collective, str) or not isinstance(group, str):
+        return name
+    count, size = whole_number(arguments.get("In msg nelems")), whole_number(arguments.get("Group size"))
+    dtype = _ELEMENTS.get(str(arguments.get("dtype")), "elements")
+    return f"collective {collective.strip('_')}[{count} {dtype}, group {group} of {size}]"
 
 
 def device_lane(process: str, lane: str) -> tuple[int, bool]:

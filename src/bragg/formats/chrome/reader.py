@@ -30,6 +30,7 @@ from bragg.model import (
     TrackKind,
     TrackTable,
 )
+from bragg.model.facts import Facts
 from bragg.model.table import Int32Array, Int64Array
 
 __all__ = ["is_chrome_trace", "read"]
@@ -212,8 +213,17 @@ class _Assembly:
         if isinstance(other, dict) and any(path is not None for path in self._paths):
             return dict(other)
         meta: dict[str, Any] = {"recorder": self._recorder(), "data": "trace", "devices": self._devices()}
+        meta |= self._place()
         left_out = {phase: count for phase, count in self._events.not_read.items() if count}
         return {**meta, **({"events_left_out": left_out} if left_out else {})}
+
+    def _place(self) -> dict[str, Any]:
+        """The rank in a distributed job, as PyTorch's profiler writes it."""
+        told = Facts(self._header.get("distributedInfo"))
+        rank, ranks, host = told.integer("rank"), told.integer("world_size"), self._header.get("host_name")
+        if rank is None or rank < 0:
+            return {}
+        return {"rank": rank, "ranks": ranks, **({"host": host} if isinstance(host, str) else {})}
 
     def _recorder(self) -> str:
         if "schemaVersion" in self._header or "deviceProperties" in self._header:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -14,10 +14,11 @@ from bragg.analyze.ranks.findings import findings_of
 from bragg.analyze.report import finding_json
 from bragg.model import Finding
 from bragg.model.table import FloatArray
+from bragg.views.job.heat_map import heat_map
 from bragg.views.text.style import Style, printable
 from bragg.views.text.units import bytes_text, count_text, share_text, time_text
 
-__all__ = ["ranks_json", "ranks_lines"]
+__all__ = ["idea_lines", "ranks_json", "ranks_lines", "ranks_sentence"]
 
 _N_LINES = 25
 _N_FINDINGS = 3
@@ -25,7 +26,6 @@ _N_ROWS = 8
 _N_COLUMNS = 60
 _N_NOTES = 4
 _N_ON_PATH, _N_IDEAS = 3, 2
-_PALE = 0.1
 _SHADES, _PLAIN_SHADES = " ▁▂▃▄▅▆▇█", " .:-=+*#@"
 _NAME = 9
 _MAX_PATH = 90
@@ -34,7 +34,7 @@ _MAX_PATH = 90
 def ranks_lines(answer: RanksAnswer, style: Style) -> list[str]:
     """The answer for a terminal, in at most 25 lines."""
     found = findings_of(answer)
-    lines = [style.bold(_sentence(answer, found))]
+    lines = [style.bold(ranks_sentence(answer, found))]
     for finding in found[:_N_FINDINGS]:
         head = style.bad("slow") if finding is found[0] else style.warning("also")
         lines.append(f"  {head}  {_first_upper(printable(finding.message))}")
@@ -52,7 +52,8 @@ def ranks_lines(answer: RanksAnswer, style: Style) -> list[str]:
     return lines + notes
 
 
-def _sentence(answer: RanksAnswer, found: list[Finding]) -> str:
+def ranks_sentence(answer: RanksAnswer, found: Sequence[Finding]) -> str:
+    """Who holds up the others, and what communication costs."""
     ranks = count_text(len(answer.ranks), "rank")
     if answer.lateness is None:
         return f"{ranks} without a collective of NCCL in common: who waited for whom is not known."
@@ -84,27 +85,19 @@ def _first_upper(text: str) -> str:
 
 def _heat_map(answer: RanksAnswer, style: Style) -> Iterator[str]:
     """What ranks cost by step, the worst ones; all steps of a column together."""
-    found = answer.lateness
-    if found is None or found.n_steps < 2 or not (found.cost_ns > 0).any():
+    drawn = heat_map(answer.lateness, _N_ROWS, min(_N_COLUMNS, max((style.width or 100) - 30, 10)))
+    if drawn is None or answer.lateness is None:
         return
-    width = min(_N_COLUMNS, max((style.width or 100) - 30, 10), found.n_steps)
-    edges = np.linspace(0, found.n_steps, width + 1).astype(np.int64)
-    cost = np.add.reduceat(found.cost_ns, edges[:-1], axis=1) / np.diff(edges)
-    total = found.cost_ns.sum(axis=1)
-    rows = np.sort(np.argsort(-total, kind="stable")[:_N_ROWS])
-    unit = "steps" if found.is_unit_step else "rounds"
+    width = drawn.cost_ns.shape[1]
+    unit = "steps" if answer.lateness.is_unit_step else "rounds"
     name = "cost to the others"
     yield ""
-    yield f"{'rank':>{_NAME}}  {style.dim(f'{unit} 1 to {found.n_steps}'.ljust(width))}  {name}"
-    # What is less than a tenth of a step stays pale.
-    most = max(float(cost.max()), _PALE * float(np.median(found.step_ns)))
-    for row in rows.tolist():
-        number = str(answer.ranks[row].rank)
-        share = total[row] / found.wall_ns if found.wall_ns else 0.0
-        yield f"{number:>{_NAME}}  {_shaded(cost[row], most, style)}  {share_text(float(share))}"
-    if len(total) > len(rows):
-        rest = float(np.delete(total, rows).max() / found.wall_ns) if found.wall_ns else 0.0
-        yield style.dim(f"{'others':>{_NAME}}  {''.ljust(width)}  at most {share_text(rest)} each")
+    yield f"{'rank':>{_NAME}}  {style.dim(f'{unit} 1 to {answer.lateness.n_steps}'.ljust(width))}  {name}"
+    for index, cost, share in zip(drawn.rows.tolist(), drawn.cost_ns, drawn.shares.tolist(), strict=True):
+        number = str(answer.ranks[index].rank)
+        yield f"{number:>{_NAME}}  {_shaded(cost, drawn.most_ns, style)}  {share_text(share)}"
+    if drawn.rest is not None:
+        yield style.dim(f"{'others':>{_NAME}}  {''.ljust(width)}  at most {share_text(drawn.rest)} each")
 
 
 def _shaded(values: FloatArray, most: float, style: Style) -> str:
@@ -114,20 +107,27 @@ def _shaded(values: FloatArray, most: float, style: Style) -> str:
 
 
 def _path(answer: RanksAnswer, style: Style) -> Iterator[str]:
-    """Whose work the length of the job is made of, and what would shorten it."""
     path = answer.path
     if path is None or not path.wall_ns:
         return
     yield ""
     yield style.dim("critical path: work of the rank that came last to each collective, and transfers")
+    yield from (f"  {line}" for line in idea_lines(answer))
+
+
+def idea_lines(answer: RanksAnswer) -> Iterator[str]:
+    """Whose work the critical path is, and what would shorten it; none: it is not known."""
+    path = answer.path
+    if path is None or not path.wall_ns:
+        return
     shares = path.work_ns / path.wall_ns
     most = [index for index in np.argsort(-shares, kind="stable").tolist()[:_N_ON_PATH] if shares[index] > 0]
     parts = [f"rank {answer.ranks[index].rank} {share_text(float(shares[index]))}" for index in most]
     rest = 1.0 - float(shares[most].sum()) - path.transfer_ns / path.wall_ns
     others = [f"other ranks {share_text(rest)}"] if len(shares) > len(most) and rest > 0 else []
-    yield f"  {', '.join([*parts, *others])}, transfers {share_text(path.transfer_ns / path.wall_ns)}"
+    yield f"{', '.join([*parts, *others])}, transfers {share_text(path.transfer_ns / path.wall_ns)}"
     for each in path.what_if[:_N_IDEAS]:
-        yield f"  {_what_if(answer, each)}: at most {share_text(each.saved_ns / path.wall_ns)} less"
+        yield f"{_what_if(answer, each)}: at most {share_text(each.saved_ns / path.wall_ns)} less"
 
 
 def _what_if(answer: RanksAnswer, idea: WhatIf) -> str:

@@ -72,6 +72,7 @@ class Analyses:
         difference: A comparison in the same form; None: nothing is compared.
         findings: Why the program was slow, as `findings.py` writes it; None: nobody asked.
         steady: The same tree with the metrics of the steady state; None: they are not known.
+        ranks: The ranks of its job compared, as `ranks.py` writes it; None: it is no rank, or nobody asked.
         is_host_first: The GPU waited for the host: what opens is the host's time, in the steady state if that is known.
     """
 
@@ -83,6 +84,7 @@ class Analyses:
     difference: Mapping[str, Any] | None = None
     findings: Mapping[str, Any] | None = None
     steady: Profile | None = None
+    ranks: Mapping[str, Any] | None = None
     is_host_first: bool = False
 
 
@@ -123,6 +125,7 @@ def pack(profile: Profile, *, analyses: Analyses = NO_ANALYSES) -> bytes:
         "code": list(analyses.code),
         "roofline": analyses.roofline,
         "difference": analyses.difference,
+        "ranks": analyses.ranks,
     }
     text = json.dumps(_safe(header), separators=(",", ":")).encode()
     packed = b"".join([len(text).to_bytes(4, "little"), text, *columns.parts])

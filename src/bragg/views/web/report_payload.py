@@ -10,6 +10,7 @@ from bragg.analyze.causes.evidence import Evidence
 from bragg.analyze.engine import findings
 from bragg.analyze.kernel_choice import every_kernel
 from bragg.analyze.kernel_facts import kernel_facts
+from bragg.analyze.ranks.answer import RanksAnswer
 from bragg.analyze.report import answered
 from bragg.analyze.roofline import roofline
 from bragg.analyze.source_lines import annotate_stages
@@ -26,17 +27,24 @@ from bragg.views.web.first_look import big_numbers, wall_of
 from bragg.views.web.hot_tables import hot_tables
 from bragg.views.web.payload import Analyses, Summary, pack
 from bragg.views.web.points import roofline_of
+from bragg.views.web.ranks import ranks_of
 
 __all__ = ["report_payload"]
 
 
-def report_payload(profile: Profile, title: str, difference: Mapping[str, Any] | None = None) -> bytes:
+def report_payload(
+    profile: Profile,
+    title: str,
+    difference: Mapping[str, Any] | None = None,
+    ranks: RanksAnswer | None = None,
+) -> bytes:
     """Everything that a page shows of a profile.
 
     Args:
         profile: What to show.
         title: What the reader calls it: the name of its file.
         difference: How it differs from another one, as `views/web/diff.py` writes it; None: nothing is compared.
+        ranks: The ranks of its job compared; None: they are not.
     """
     profile = with_sample_stacks(profile, fold_marks(profile).mark >= OWN_ROW)
     kernels, reason = kernel_facts(profile), answered(profile)
@@ -63,6 +71,7 @@ def report_payload(profile: Profile, title: str, difference: Mapping[str, Any] |
         difference=difference,
         findings=findings_of(profile, reason, (steady.begins_ns, steady.ends_ns) if steady else None),
         steady=steady_profile(profile, steady) if steady else None,
+        ranks=None if ranks is None else ranks_of(ranks, profile.run.rank),
         is_host_first=host_first,
     )
     return pack(profile, analyses=analyses)

@@ -1,12 +1,15 @@
 from __future__ import annotations
 
+import base64
 import gzip
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from benchmarks.straggler_jobs import JobPlan, write_job_files
 from bragg import formats
 from bragg.cli.main import main
 from bragg.views.web.report_payload import report_payload
@@ -70,3 +73,17 @@ def test_title_stands_above_the_page(profile: Path) -> None:
 def test_unwritable_place_and_missing_file_are_bad_files(profile: Path, tmp_path: Path) -> None:
     assert main(["report", str(profile), "-o", str(tmp_path / "no" / "page.html")]) == 6
     assert main(["report", str(tmp_path / "missing.bragg")]) == 6
+
+
+def test_the_page_of_a_job_has_its_ranks_compared_and_is_named_after_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    job = tmp_path / "train.job"
+    write_job_files(JobPlan(n_ranks=2, n_steps=4, n_layers=2), job)
+    assert main(["report", str(job)]) == 0
+    page = tmp_path / "train.html"
+    assert f"Wrote {page} (" in (err := capsys.readouterr().err)
+    assert err.rstrip().endswith(f"bragg view {job}")
+    packed = re.findall('class="profile">([^<]*)<', page.read_text())[0]
+    text = gzip.decompress(base64.b64decode(packed))
+    assert b'"ranks":{"sentence":"No rank holds up the others: 2 ranks over 4 steps' in text

@@ -139,4 +139,5 @@ const EMPTY = {
   code: [],
   roofline: null,
   difference: null,
+  ranks: null,
 };
