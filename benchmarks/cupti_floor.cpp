@@ -54,6 +54,12 @@ extern "C" int floor_attach(const char* cupti_path) {
   return status != 0 ? status : call<cupti::CuptiActivityEnable>("cuptiActivityEnable", Kind::ConcurrentKernel);
 }
 
+// For programs without Python: the driver calls it within cuInit, by CUDA_INJECTION64_PATH.
+extern "C" int InitializeInjection() {
+  const char* path = std::getenv("CUPTI_FLOOR_LIBRARY");
+  return path != nullptr && floor_attach(path) == 0 ? 1 : 0;
+}
+
 extern "C" int floor_detach() {
   const int status = call<cupti::CuptiActivityDisable>("cuptiActivityDisable", cupti::Kind::ConcurrentKernel);
   return status != 0 ? status : call<cupti::CuptiActivityFlushAll>("cuptiActivityFlushAll", cupti::kFlushForced);

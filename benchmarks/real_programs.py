@@ -2,8 +2,9 @@
 
 Each program is a child process. In it bursts take turns: bare, with CUPTI's kernel records alone (the floor), with what
 `bragg run` records by default, with scopes alone. A figure is the median over the rounds of a burst's time by that of
-the bare burst of the same round. `said` is the slowdown that the profiles of these bursts state; it should be within
-30 % or 2 points of `slowdown`, whichever is more. A program whose packages are missing is left out, and says so.
+the bare burst of the same round. No round begins that would end after `--limit`, however long a program compiles.
+`said` is the slowdown that the profiles of these bursts state; it should be within 30 % or 2 points of `slowdown`,
+whichever is more. A program whose packages are missing is left out, and says so.
 """
 
 from __future__ import annotations
@@ -24,11 +25,12 @@ CONTENDERS = {"floor": "floor", "bragg run": "bragg_default", "scopes alone": "b
 # The floor plus these, of the time without.
 GOALS = {"bragg run": 0.02, "scopes alone": 0.01}
 BURST_S = 0.4
+ROUND_S = 6.0  # the last one, and the end of the process
 ALLOWED_SHARE, ALLOWED_POINTS = 0.3, 0.02
 
 
-def measure(program: str, budget_s: float) -> list[dict[str, Any]]:
-    """One row for each contender, in this process."""
+def measure(program: str, budget_s: float, until: float) -> list[dict[str, Any]]:
+    """One row for each contender, in this process; no round begins after `until`, of the monotonic clock."""
     import torch
 
     from contenders import CONTENDERS as MAKERS
@@ -46,7 +48,7 @@ def measure(program: str, budget_s: float) -> list[dict[str, Any]]:
     with scratch_directory() as directory:
         contenders = {name: MAKERS[maker](Path(directory)) for name, maker in wanted.items()}
         found: dict[str, list[dict[str, Any]]] = defaultdict(list)
-        deadline = time.monotonic() + budget_s
+        deadline = min(time.monotonic() + budget_s, until)
         names = ["bare", *contenders]
         rounds = 0
         while rounds < 3 or time.monotonic() < deadline:
@@ -131,14 +133,15 @@ def main() -> None:
     parser.add_argument("--program", choices=PROGRAMS, help="this one alone")
     parser.add_argument("--measure", action="store_true", help="measure it in this process")
     arguments = parser.parse_args()
-    if arguments.measure:
-        print(json.dumps({"rows": measure(arguments.program, arguments.seconds)}))
-        return
     deadline = time.monotonic() + arguments.limit
+    if arguments.measure:
+        print(json.dumps({"rows": measure(arguments.program, arguments.seconds, deadline - ROUND_S)}))
+        return
     rows: list[dict[str, Any]] = []
     for program in [arguments.program] if arguments.program else PROGRAMS:
         left_s = deadline - time.monotonic()
-        argv = [__file__, "--measure", "--program", program, "--seconds", f"{arguments.seconds}"]
+        argv = [__file__, "--measure", "--program", program]
+        argv += ["--seconds", f"{arguments.seconds}", "--limit", f"{left_s}"]
         result: dict[str, Any] = harness.in_child(argv, left_s) if left_s > 0 else {"left_out": "no time was left"}
         for row in result.pop("rows", [result]):
             rows.append({"program": program, **row})
