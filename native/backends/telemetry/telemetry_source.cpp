@@ -2,13 +2,10 @@
 
 #include <atomic>
 #include <chrono>
-#include <cstdio>
 #include <map>
 #include <memory>
 #include <mutex>
-#include <new>
 #include <utility>
-#include <vector>
 
 #include "backends/telemetry/telemetry_thread.h"
 
@@ -19,15 +16,14 @@ namespace {
 constexpr auto kEnergyPatience = std::chrono::seconds(1);
 constexpr auto kEndPatience = std::chrono::seconds(2);
 
-class TelemetrySource final : public EventSource {
+class TelemetrySource final : public ThreadedSource<Telemetry, TelemetryPoint> {
  public:
   void start(const SourceOptions& options) override {
     const int64_t interval_ns = interval_of(options);
-    const std::lock_guard lock(mutex_);
-    if (interval_ns == 0 || telemetry_ != nullptr || hangs_) return;
-    telemetry_ = std::make_shared<Telemetry>();
-    telemetry_->interval_ns = interval_ns;
-    begin_telemetry(telemetry_);
+    if (interval_ns == 0) return;
+    auto telemetry = std::make_shared<Telemetry>();
+    telemetry->interval_ns = interval_ns;
+    begin(std::move(telemetry), sample_telemetry);
   }
 
   void collect(const Collecting& wanted) override {
@@ -60,49 +56,24 @@ class TelemetrySource final : public EventSource {
   // What `describe` tells has the energy up to the last border.
   void look() override {
     const std::shared_ptr<Telemetry> telemetry = current();
-    if (telemetry == nullptr || hangs_) return;
+    if (telemetry == nullptr || hangs()) return;
     std::unique_lock lock(telemetry->mutex);
     answers_ = telemetry->changed.wait_for(lock, kEnergyPatience,
                                            [&] { return telemetry->done_borders >= telemetry->wanted_borders; });
   }
 
   void stop() override {
-    if (const std::shared_ptr<Telemetry> telemetry = current(); telemetry != nullptr && !hangs_) {
-      std::unique_lock lock(telemetry->mutex);
-      telemetry->must_end = true;
-      telemetry->changed.notify_all();
-      if (!telemetry->changed.wait_for(lock, kEndPatience, [&] { return telemetry->has_ended; })) {
-        hangs_ = true;
-        std::fputs("bragg: NVML does not return: the last values of telemetry are missing\n", stderr);
-      }
-    }
-    const std::lock_guard lock(mutex_);
-    telemetry_.reset();
-  }
-
-  void poll(uint64_t) override {}
-  void drain(int64_t, bool) override {}
-
-  void gather() override {
-    const std::shared_ptr<Telemetry> telemetry = current();
-    if (telemetry == nullptr) return;
-    const std::lock_guard lock(telemetry->mutex);
-    gathered_.insert(gathered_.end(), telemetry->points.begin(), telemetry->points.end());
-    telemetry->points.clear();
-  }
-  bool take(EventSink& sink) override {
-    for (const TelemetryPoint& point : std::exchange(gathered_, {}))
-      sink.take(CounterSample{track_of(point, sink), point.time_ns, point.value});
-    return false;
+    end(kEndPatience, "NVML does not return: the last values of telemetry are missing");
+    let_go();
   }
 
   void describe(JsonObject& meta, const SourceOptions& options) const override {
     if (interval_of(options) == 0) return;
     JsonObject json;
-    if (hangs_ || !answers_) json.put("reason", "NVML does not return");
+    if (hangs() || !answers_) json.put("reason", "NVML does not return");
     const std::shared_ptr<Telemetry> telemetry = current();
     if (telemetry == nullptr) {
-      if (hangs_) meta.raw("telemetry", json.text());
+      if (hangs()) meta.raw("telemetry", json.text());
       return;
     }
     const std::lock_guard lock(telemetry->mutex);
@@ -114,18 +85,6 @@ class TelemetrySource final : public EventSource {
   }
 
   [[nodiscard]] bool is_of_host() const override { return true; }
-
-  void lock_for_fork() override { mutex_.lock(); }
-  void unlock_after_fork() override { mutex_.unlock(); }
-  // The thread is the parent's, and so is the lock that it may hold.
-  void after_fork_in_child() override {
-    new (&mutex_) std::mutex;
-    new (&telemetry_) std::shared_ptr<Telemetry>;
-    hangs_ = false;
-    answers_ = true;
-    gathered_.clear();
-    tracks_.clear();
-  }
 
  private:
   [[nodiscard]] static int64_t interval_of(const SourceOptions& options) {
@@ -145,11 +104,6 @@ class TelemetrySource final : public EventSource {
     json.raw("devices", devices.text());
   }
 
-  [[nodiscard]] std::shared_ptr<Telemetry> current() const {
-    const std::lock_guard lock(mutex_);
-    return telemetry_;
-  }
-
   // `apply` says whether that is a border.
   template <class Apply>
   void change(Apply&& apply) {
@@ -161,7 +115,7 @@ class TelemetrySource final : public EventSource {
     telemetry->changed.notify_all();
   }
 
-  TrackId track_of(const TelemetryPoint& point, EventSink& sink) {
+  TrackId track_of(const TelemetryPoint& point, EventSink& sink) override {
     const auto [entry, is_new] = tracks_.try_emplace({point.device, point.row});
     if (!is_new) return entry->second;
     const size_t reason = point.row - gpu_quantity::kCount;
@@ -174,13 +128,13 @@ class TelemetrySource final : public EventSource {
     return entry->second;
   }
 
-  mutable std::mutex mutex_;  // of `telemetry_`
-  std::shared_ptr<Telemetry> telemetry_;
-  std::atomic<bool> hangs_{false};
-  std::atomic<bool> answers_{true};  // the last time that somebody waited for it
-  // Consumer side.
-  std::vector<TelemetryPoint> gathered_;
-  std::map<std::pair<uint32_t, uint32_t>, TrackId> tracks_;
+  void forget() override {
+    answers_ = true;
+    tracks_.clear();
+  }
+
+  std::atomic<bool> answers_{true};                          // the last time that somebody waited for it
+  std::map<std::pair<uint32_t, uint32_t>, TrackId> tracks_;  // consumer side
 };
 
 }  // namespace

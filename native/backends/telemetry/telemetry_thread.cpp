@@ -1,12 +1,8 @@
 #include "backends/telemetry/telemetry_thread.h"
 
-#include <pthread.h>
-
 #include <algorithm>
 #include <chrono>
-#include <csignal>
 #include <optional>
-#include <thread>
 #include <utility>
 
 #include "backends/cuda/cuda.h"
@@ -35,9 +31,6 @@ class TelemetryThread {
       if (work.borders != 0) read_energy(work.borders);
       if (work.is_due) due_ns = next_due(due_ns, work.interval_ns);
     }
-    const std::lock_guard lock(telemetry_->mutex);
-    telemetry_->has_ended = true;
-    telemetry_->changed.notify_all();
   }
 
  private:
@@ -125,10 +118,7 @@ class TelemetryThread {
       for (size_t i = 0; i < host.values.size(); ++i) phase.host.values[i].add(host.values[i]);
       for (const auto& [ordinal, reading] : readings) phase.gpus[ordinal].add(reading);
     }
-    const size_t fitting = std::min(kMostPoints - std::min(kMostPoints, telemetry_->points.size()), points.size());
-    telemetry_->points.insert(telemetry_->points.end(), points.begin(),
-                              points.begin() + static_cast<ptrdiff_t>(fitting));
-    telemetry_->lost_points += points.size() - fitting;
+    telemetry_->add(points, kMostPoints);
   }
 
   template <size_t size>
@@ -190,13 +180,6 @@ bool Telemetry::is_wanted() const {
   return is_collecting && std::ranges::any_of(phases, [](const auto& phase) { return !phase.second.has_ended; });
 }
 
-// Signals of the program are for its own threads.
-void begin_telemetry(const std::shared_ptr<Telemetry>& telemetry) {
-  sigset_t all, before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
-  std::thread([telemetry] { TelemetryThread(telemetry).run(); }).detach();
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
-}
+void sample_telemetry(const std::shared_ptr<Telemetry>& telemetry) { TelemetryThread(telemetry).run(); }
 
 }  // namespace bragg

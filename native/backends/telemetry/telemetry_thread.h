@@ -1,15 +1,13 @@
 // The thread that samples, and what it shares with the others.
 #pragma once
 
-#include <condition_variable>
 #include <cstdint>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <string>
-#include <vector>
 
 #include "backends/telemetry/telemetry_sums.h"
+#include "backends/threaded_source.h"
 
 namespace bragg {
 
@@ -20,19 +18,12 @@ struct TelemetryPoint {
   double value;
 };
 
-// Left behind with a thread that hangs.
-struct Telemetry {
-  std::mutex mutex;
-  std::condition_variable changed;
+struct Telemetry : SharedPoints<TelemetryPoint> {
   int64_t interval_ns = 0;
-  bool must_end = false;
-  bool has_ended = false;
   bool is_collecting = true;
   uint64_t wanted_borders = 1;  // energy is read when they are more than `done_borders`
   uint64_t done_borders = 0;
   std::map<uint32_t, PhaseSums> phases;  // by slot
-  std::vector<TelemetryPoint> points;
-  uint64_t lost_points = 0;
   // Of the source, JSON.
   std::string facts = "{}";
   std::map<uint32_t, std::string> gpu_facts;
@@ -42,6 +33,7 @@ struct Telemetry {
   [[nodiscard]] bool is_wanted() const;
 };
 
-void begin_telemetry(const std::shared_ptr<Telemetry>& telemetry);
+// What the thread does.
+void sample_telemetry(const std::shared_ptr<Telemetry>& telemetry);
 
 }  // namespace bragg

@@ -1,0 +1,128 @@
+// Sources with a thread of their own, which talks to a library that may hang.
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <new>
+#include <utility>
+#include <vector>
+
+#include "backends/event_source.h"
+
+namespace bragg {
+
+// On a thread that nobody joins. Signals of the program are for its own threads.
+void begin_detached_thread(std::function<void()> run);
+
+// What the thread shares with the others. Left behind with a thread that hangs.
+template <class Point>
+struct SharedPoints {
+  std::mutex mutex;
+  std::condition_variable changed;
+  bool must_end = false;
+  bool has_ended = false;
+  std::vector<Point> points;
+  uint64_t lost_points = 0;
+
+  // Lock held. The consumer takes points every few ms: beyond `most` they are counted and lost.
+  void add(const std::vector<Point>& more, size_t most) {
+    const size_t fitting = std::min(most - std::min(most, points.size()), more.size());
+    points.insert(points.end(), more.begin(), more.begin() + static_cast<ptrdiff_t>(fitting));
+    lost_points += more.size() - fitting;
+  }
+  void note_end() {
+    const std::lock_guard lock(mutex);
+    has_ended = true;
+    changed.notify_all();
+  }
+};
+
+// `Shared` is a SharedPoints<Point>; a Point has a `time_ns` and a `value`.
+template <class Shared, class Point>
+class ThreadedSource : public EventSource {
+ public:
+  void poll(uint64_t) override {}
+  void drain(int64_t, bool) override {}
+
+  void gather() override {
+    const std::shared_ptr<Shared> shared = current();
+    if (shared == nullptr) return;
+    const std::lock_guard lock(shared->mutex);
+    gathered_.insert(gathered_.end(), shared->points.begin(), shared->points.end());
+    shared->points.clear();
+    gather_more(*shared);
+  }
+  bool take(EventSink& sink) override {
+    for (const Point& point : std::exchange(gathered_, {}))
+      sink.take(CounterSample{track_of(point, sink), point.time_ns, point.value});
+    return false;
+  }
+
+  void lock_for_fork() override { mutex_.lock(); }
+  void unlock_after_fork() override { mutex_.unlock(); }
+  // The thread is the parent's, and so is the lock that it may hold.
+  void after_fork_in_child() override {
+    new (&mutex_) std::mutex;
+    new (&shared_) std::shared_ptr<Shared>;
+    hangs_ = false;
+    gathered_.clear();
+    forget();
+  }
+
+ protected:
+  ~ThreadedSource() = default;
+
+  // Consumer side.
+  virtual void gather_more(const Shared&) {}  // its lock held
+  [[nodiscard]] virtual TrackId track_of(const Point& point, EventSink& sink) = 0;
+  virtual void forget() = 0;  // what is the parent's
+
+  // One thread at a time, and none after one that hangs.
+  void begin(std::shared_ptr<Shared> shared, void (*run)(const std::shared_ptr<Shared>&)) {
+    const std::lock_guard lock(mutex_);
+    if (shared_ != nullptr || hangs_) return;
+    shared_ = std::move(shared);
+    begin_detached_thread([shared = shared_, run] {
+      run(shared);
+      shared->note_end();
+    });
+  }
+  // Waits for its end, and says once that it did not come.
+  void end(std::chrono::milliseconds patience, const char* complaint) {
+    const std::shared_ptr<Shared> shared = current();
+    if (shared == nullptr || hangs_) return;
+    std::unique_lock lock(shared->mutex);
+    shared->must_end = true;
+    shared->changed.notify_all();
+    if (shared->changed.wait_for(lock, patience, [&] { return shared->has_ended; })) return;
+    hangs_ = true;
+    std::fprintf(stderr, "bragg: %s\n", complaint);
+  }
+  void let_go() {
+    const std::lock_guard lock(mutex_);
+    shared_.reset();
+  }
+
+  // nullptr: there is no thread.
+  [[nodiscard]] std::shared_ptr<Shared> current() const {
+    const std::lock_guard lock(mutex_);
+    return shared_;
+  }
+  [[nodiscard]] bool hangs() const { return hangs_; }
+
+ private:
+  mutable std::mutex mutex_;  // of `shared_`
+  std::shared_ptr<Shared> shared_;
+  std::atomic<bool> hangs_{false};
+  std::vector<Point> gathered_;
+};
+
+}  // namespace bragg
