@@ -45,12 +45,20 @@ void DutyCycle::closed(int64_t now_ns, int64_t call_ns, uint64_t launches) {
   ++windows_;
   open_ns_ += window_ns;
   switch_ns_ += static_cast<double>(call_ns);
-  const double slower = slowdown();
-  const double cost_ns = switch_ns_ + static_cast<double>(window_ns) * slower / (1 + slower);
-  cost_ns_ += cost_ns;
+  all_switches_ns_ += switch_ns_;
+  const double this_ns = switch_ns_ + lost_in_windows(window_ns);
   is_open_ = false;
-  due_ns_ = now_ns + std::max(kMinGapNs, static_cast<int64_t>(cost_ns / budget_) - window_ns);
+  const auto paid_ns = [this](double cost_ns) { return static_cast<int64_t>(cost_ns / budget_); };
+  due_ns_ =
+      std::max({now_ns + kMinGapNs, now_ns + paid_ns(this_ns) - window_ns, first_ns_ + paid_ns(cost_ns() + this_ns)});
 }
+
+double DutyCycle::lost_in_windows(int64_t windows_ns) const {
+  return static_cast<double>(windows_ns) * slowdown() / (1 + slowdown());
+}
+
+// By what is known of the slowdown now, also of the first windows, which were opened on an assumption.
+double DutyCycle::cost_ns() const { return all_switches_ns_ + lost_in_windows(open_ns_); }
 
 double DutyCycle::slowdown() const {
   if (windows_ < kWindowsThatTell || in_windows_.ns <= 0 || in_gaps_.ns <= 0) return kAssumedSlowdown;
@@ -61,7 +69,7 @@ double DutyCycle::slowdown() const {
 }
 
 double DutyCycle::reached(int64_t now_ns) const {
-  return first_ns_ != 0 && now_ns > first_ns_ ? cost_ns_ / static_cast<double>(now_ns - first_ns_) : 0;
+  return first_ns_ != 0 && now_ns > first_ns_ ? cost_ns() / static_cast<double>(now_ns - first_ns_) : 0;
 }
 
 }  // namespace bragg

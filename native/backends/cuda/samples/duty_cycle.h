@@ -6,7 +6,8 @@
 namespace bragg {
 
 // What a window costs: the calls that open and close it, which the program may wait for, and what it runs slower
-// meanwhile, as its launches per second tell. Threads: one at a time.
+// meanwhile, as its launches per second tell. A window opens once the time so far has paid for those before and for one
+// more, so that a short run stays within its share, too; only the first one opens at once. Threads: one at a time.
 class DutyCycle {
  public:
   explicit DutyCycle(double budget) : budget_(budget) {}
@@ -33,6 +34,8 @@ class DutyCycle {
     double ns = 0;
     void add(uint64_t more, int64_t more_ns);
   };
+  [[nodiscard]] double lost_in_windows(int64_t windows_ns) const;
+  [[nodiscard]] double cost_ns() const;
   void leave(Rate& rate, int64_t now_ns, int64_t call_ns, uint64_t launches);
 
   double budget_;
@@ -44,7 +47,7 @@ class DutyCycle {
   Rate in_windows_;
   Rate in_gaps_;
   double switch_ns_ = 0;  // of the last window's calls
-  double cost_ns_ = 0;
+  double all_switches_ns_ = 0;
   uint64_t windows_ = 0;
   int64_t open_ns_ = 0;
 };
