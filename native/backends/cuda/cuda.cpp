@@ -20,7 +20,7 @@ namespace bragg::cuda_backend {
 void start(const std::string& candidates) {
   Backend& self = backend();
   const std::lock_guard lock(self.mutex);
-  if (self.state.load() == State::Attached && pc_sampling::is_wanted()) follow_modules(self);
+  if (self.state.load() == State::Attached && pc_sampling::is_wanted()) follow_calls_for_sampling(self);
   if (self.state.load() == State::Attached || self.state.load() == State::Waiting) return;
   self.candidates = candidates;
   if (attach_if_up(self) || self.state.load() == State::Failed) return;

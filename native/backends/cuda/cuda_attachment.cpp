@@ -111,7 +111,7 @@ cupti::Result follow_always(Backend& self) {
   follow_graphs(self);
   (void)self.cupti.enable_callback(1, self.subscriber, cupti::Domain::Resource,
                                    cupti::resource::kContextDestroyStarting);
-  if (pc_sampling::is_wanted()) follow_modules(self);
+  if (pc_sampling::is_wanted()) follow_calls_for_sampling(self);
   return cupti::Result::Success;
 }
 
@@ -151,7 +151,7 @@ void record_nodes_from_now_on(Backend& self, const char* reason) noexcept {
   say_that_nodes_are_recorded(reason);
 }
 
-void follow_modules(Backend& self) {
+void follow_calls_for_sampling(Backend& self) {
   for (const uint32_t cbid : cupti::module_cbids)
     (void)self.cupti.enable_callback(1, self.subscriber, cupti::Domain::DriverApi, cbid);
   for (const uint32_t cbid : cupti::holding_cbids)
