@@ -107,7 +107,7 @@ BRAGG_EXPORT int bragg_follow_autograd(const char* library, int counts_reference
 // what is not so, or nothing.
 BRAGG_EXPORT void bragg_begin_operator_trial(const char* library, char* reason, uint32_t reason_size);
 BRAGG_EXPORT void bragg_end_operator_trial(const char* operator_name, char* reason, uint32_t reason_size);
-// Likewise whether operators tell their tensors as expected, tried on one whose inputs are a list of two tensors and a
+// A trial of how operators tell their tensors, on one whose inputs are a list of two tensors and a
 // number. Of each tensor the addresses of itself, its storage and its data. 0: they do not.
 BRAGG_EXPORT void bragg_begin_input_trial(const uint64_t first[3], const uint64_t second[3]);
 BRAGG_EXPORT int bragg_end_input_trial(const uint64_t output[3]);
@@ -187,7 +187,7 @@ BRAGG_EXPORT void bragg_reclaim_device_records(void);
 
 // Initialises CUDA and CUPTI and says what a session would find: a JSON object, sized as above.
 BRAGG_EXPORT uint32_t bragg_probe_cuda(const char* cupti_candidates, char* json, uint32_t size);
-// Likewise which hardware counters the first GPU has. Takes seconds, each time.
+// As bragg_probe_cuda, for the hardware counters of the first GPU. Takes seconds, each time.
 BRAGG_EXPORT uint32_t bragg_list_counters(const char* cupti_candidates, char* json, uint32_t size);
 
 // CUDA_INJECTION64_PATH: the driver calls this inside cuInit.

@@ -26,7 +26,7 @@ struct CapturedNode {
   [[nodiscard]] bool is_known() const { return nodes.shadow != NodeId::None; }
 };
 
-// Nodes by id. Ids come in ascending order, but for those of nested graphs.
+// Nodes by id. Ids come in ascending order, except those of nested graphs.
 class GraphNodes {
  public:
   void set(GraphNodeId id, const CapturedNode& node);
@@ -74,7 +74,7 @@ class GraphRegistry {
   using Pairs = std::vector<std::pair<GraphNodeId, GraphNodeId>>;
   // `is_traceable`: it was made while whole graphs were recorded.
   void instantiated(ExecHandle exec, GraphId graph, const Pairs& pairs, bool is_traceable);
-  // A node that no pair tells of is like the one of the same number, if the graphs are alike; else it is not known.
+  // A node that is in no pair is like the one of the same number, if the graphs are alike; else it is not known.
   void updated(ExecHandle exec, GraphId graph, const Pairs& pairs, int64_t now_ns);
   void destroyed(ExecHandle exec, int64_t now_ns);
   struct Launchable {

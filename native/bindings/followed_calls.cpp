@@ -30,10 +30,10 @@ std::unordered_map<PyObject*, Followed>& followed() {
   return objects;
 }
 constinit std::atomic<bool> is_following{false};
-// Odd within a followed call: what it calls is a part of it, but for what the program is called back for.
+// Odd within a followed call: what it calls is a part of it, except what the program is called back for.
 constinit thread_local uint32_t nesting = 0;
 
-// What is told of each call when it has ended; guarded by the GIL.
+// What is reported of each call when it has ended; guarded by the GIL.
 constinit PyObject* observer = nullptr;
 
 struct Open {

@@ -48,7 +48,7 @@ class NativeCallPath {
   void reset() noexcept { stack_ = {}; }  // for another thread
 
   // The frames since an entry was opened, innermost first; valid until the next call. Interpreter, driver and CUPTI are
-  // left out; where the native ones cannot be read further, a frame says so and the Python ones go on.
+  // left out; where the native ones cannot be read further, a frame says so and the Python ones continue.
   [[nodiscard]] std::span<const PathFrame> read(const OpeningFrames& frames, const OpeningCalls& calls) noexcept;
   void read_opening(OpeningCalls& calls) noexcept;
 

@@ -24,7 +24,7 @@ enum class EventKind : uint8_t {
   LaunchEnd,  // its return
   OwnLaunch,  // a Launch of a kernel of ours
   Scope,      // a scope or operator that ended
-  ApiCall,    // likewise a call of a GPU's API
+  ApiCall,    // a call of a GPU's API that ended
   Sample,     // of what the host does
   Mark,       // a moment on this thread
   Range,      // of the process: it may have started on another thread, and overlaps what it likes

@@ -102,7 +102,7 @@ class NativeFrameIterator {
   NativeFrameIterator(CodeCache& code, Registers registers, uint64_t stack_end) noexcept
       : code_(code), registers_(registers), stack_begin_(registers.stack), stack_end_(stack_end) {}
 
-  // False at the outermost frame, and where it is not known how the path goes on: code without tables, a damaged stack.
+  // False at the outermost frame, and where the caller cannot be found: code without tables, a damaged stack.
   [[nodiscard]] bool next(NativeFrame& out) noexcept;
   // The outermost frame was given.
   [[nodiscard]] bool is_over() const noexcept { return is_over_; }

@@ -76,7 +76,7 @@ struct OpenLaunch {
 // The same at the beginning and the end of a call.
 struct ApiCallId {
   uint32_t api = 0;     // as the source numbers those of its vendor
-  uint32_t number = 0;  // likewise: of the call
+  uint32_t number = 0;  // of the call, as the source numbers them
   uint32_t correlation = 0;
   friend bool operator==(const ApiCallId&, const ApiCallId&) = default;
 };
@@ -180,7 +180,7 @@ class ThreadContext {
 
   // The nodes of an event that happens now. A thread with no scope and no Python frame is in the lender's context.
   [[nodiscard]] ContextNodes here() noexcept;
-  // Likewise for a launch: where it is wanted, with the native functions that it comes from.
+  // The nodes of a launch: where it is wanted, with the native functions that it comes from.
   [[nodiscard]] ContextNodes here_in_native_code() noexcept;
 
   void begin_api_call(const ApiCallId& id, FrameId frame, SessionMask mask, uint32_t epoch) noexcept;

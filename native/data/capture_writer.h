@@ -47,7 +47,7 @@ class Outbox {
   std::atomic<int> error_{0};
   std::mutex file_mutex_;
   CaptureFile file_;
-  bool skips_rewrite_ = false;  // its file could not be made: the old one goes on
+  bool skips_rewrite_ = false;  // its file could not be made: the old one continues
 };
 
 // All of the process, for the thread that writes. Threads: any.

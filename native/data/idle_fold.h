@@ -96,7 +96,7 @@ class IdleFold {
 
   std::vector<ThreadHistory> threads_;  // by track
   int64_t host_ns_ = 0;
-  std::vector<Host> hosts_;  // likewise
+  std::vector<Host> hosts_;  // by track
   std::vector<Part> parts_;  // of the pause at hand
   PerId<FrameId, FrameIs> frames_;
   IdleTable table_;

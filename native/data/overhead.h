@@ -1,4 +1,4 @@
-// How much longer the program takes because it is recorded: what META tells of it, for readers to add up.
+// How much longer the program takes because it is recorded: what META says of it, for readers to add up.
 #pragma once
 
 #include <cstdint>

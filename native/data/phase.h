@@ -142,8 +142,8 @@ class Phase {
   }
   [[nodiscard]] bool samples_instructions() const { return options_.of_sources.sampling.mode != SamplingMode::Off; }
   void keep(const Slice& slice) { slices_.push_back(slice); }                     // trace only
-  void keep(const CounterSample& sample) { counter_samples_.push_back(sample); }  // likewise
-  void keep(const ClockReading& reading) { clock_readings_.push_back(reading); }  // likewise
+  void keep(const CounterSample& sample) { counter_samples_.push_back(sample); }  // trace only
+  void keep(const ClockReading& reading) { clock_readings_.push_back(reading); }  // trace only
   [[nodiscard]] bool wants_flush() const {
     return std::max({slices_.size(), counter_samples_.size(), clock_readings_.size()}) >= kSlicesPerChunk;
   }

@@ -13,7 +13,7 @@
 namespace bragg {
 namespace {
 
-constexpr int kMostSteps = 32;  // what sources hold unread at most; more comes while this goes on
+constexpr int kMostSteps = 32;  // what sources hold unread at most; more comes while this continues
 
 std::string native_files_json() {
   JsonObject files;

@@ -204,7 +204,7 @@ class Recorder final : private EventSink {
   std::mutex work_mutex_;
   std::array<std::unique_ptr<Phase>, kMaxSessions> phases_;
   uint32_t next_slot_ = 0;     // slots go round, so that a late event of a stopped session meets no new one
-  uint32_t next_session_ = 0;  // likewise
+  uint32_t next_session_ = 0;  // sessions go round, too
   std::array<uint32_t, kMaxSessions>
       slot_of_session_;  // of the current phase; kNone: no session. Written under both locks
   std::atomic<SessionMask> retired_{0};

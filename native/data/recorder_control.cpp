@@ -163,7 +163,7 @@ void Recorder::rotate_due_sessions() {
     const std::string path = ended.next_part_path();
     const std::string end_meta = JsonObject().put("stopped_ns", now).text();
     if (const int error = begin_phase(next_slot, ended, path, ended.next_meta_json(), end_meta)) {
-      std::fprintf(stderr, "bragg: %s: the phase goes on: %s\n", path.c_str(), std::strerror(error));
+      std::fprintf(stderr, "bragg: %s: the phase continues: %s\n", path.c_str(), std::strerror(error));
       ended.postpone_rotation();
     }
   }

@@ -21,7 +21,7 @@ constexpr const char* kPatienceVariable = "BRAGG_DRAIN_S";
 constexpr int64_t kShortPatienceNs = 300'000'000;
 // A flush takes that long, too, on a machine that is busy: it says little of what the next one brings.
 constexpr uint32_t kPatientFlushes = 4;
-// A program that goes on to launch graphs is always in the middle of one.
+// A program that continues to launch graphs is always in the middle of one.
 constexpr int64_t kGraphPatienceNs = 30'000'000'000;
 constexpr int64_t kFirstNapNs = 100'000;
 constexpr int64_t kLongestNapNs = 8'000'000;
@@ -93,7 +93,7 @@ bool Recorder::has_arrived(Drain& drain) {
   return std::exchange(drain.is_confirmed, true);
 }
 
-// Progress is what is missing less, not any record: a program that goes on to launch always has some.
+// Progress is what is missing less, not any record: a program that continues to launch always has some.
 Recorder::Missing Recorder::missing_of(Drain& drain) {
   uint64_t kernels = 0, others = 0, lost = sources_.dropped_records();
   for_phases_of(drain.session, [&](Phase& phase) {

@@ -23,7 +23,7 @@ TrackId Recorder::add_unit(std::string_view name, uint32_t device, uint32_t numb
                     FrameTable::instance().intern_string(name)});
 }
 
-// Of the phases that go on.
+// Of the phases that continue.
 template <class Visit>
 void Recorder::for_open_phases(Visit&& visit) {
   for_phases(recording_state.existing.load() & ~retired_.load(), visit);

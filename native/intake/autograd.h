@@ -23,7 +23,7 @@ enum class TaskKind : uint8_t {
   Other,
   Operator,
   Node,                // the engine evaluates a node
-  NodeWithoutForward,  // likewise, one that no operator creates: the root of the graph, the gradient of a parameter
+  NodeWithoutForward,  // one that no operator creates: the root of the graph, the gradient of a parameter
 };
 [[nodiscard]] TaskKind kind_of(std::string_view operator_name) noexcept;
 // What the engine evaluates: the name of a node. Empty: the operator is not a range of the engine.
@@ -32,7 +32,7 @@ enum class TaskKind : uint8_t {
 // Threads: the program's, each for itself.
 void begin(ThreadContext& thread, Source source, FrameId frame, TaskKind kind, EntryOwner owner) noexcept;
 void end(ThreadContext& thread, Source source, EntryOwner owner) noexcept;
-// Likewise, of ranges that nest, whose cost counts as that of operators.
+// The same for ranges that nest, whose cost counts as that of operators.
 void begin_range(Source source, FrameId frame, TaskKind kind) noexcept;
 void end_range(Source source) noexcept;
 

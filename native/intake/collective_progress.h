@@ -1,4 +1,4 @@
-// How many collectives a process has entered, by process group: which rank has not come is told while a job hangs.
+// How many collectives a process has entered, by process group: while a job hangs it says which rank has not come.
 #pragma once
 
 #include <cstdint>

@@ -12,7 +12,7 @@
 namespace bragg::nvtx {
 
 struct Domain;   // of our making; NVTX hands the pointer back
-struct Message;  // likewise: a registered string
+struct Message;  // of our making, too: a registered string
 
 enum class ColorType : int32_t { Unknown = 0, Argb = 1 };
 enum class PayloadType : int32_t {  // any other: `payload` is not a number
@@ -87,8 +87,8 @@ void set_recording(bool records) noexcept;
 // functions. Returns 1: the copy calls us from now on.
 extern "C" [[gnu::visibility("default")]] int InitializeInjectionNvtx2(bragg::nvtx::GetTable get) noexcept;
 
-// Likewise for each extension that a copy uses. Payloads of schemas are not read, but NCCL ends ranges with functions
-// that give one: without these, what follows would stand below `NCCL: ncclCommInitRankConfig`. Schemas get numbers,
-// since the nvtx module makes no range at all for a tool that declines one.
+// NVTX calls this for each extension that a copy uses. Payloads of schemas are not read, but NCCL ends ranges with
+// functions that give one: without these, what follows would stand below `NCCL: ncclCommInitRankConfig`. Schemas get
+// numbers, since the nvtx module makes no range at all for a tool that declines one.
 extern "C" [[gnu::visibility("default")]] int InitializeInjectionNvtxExtension(
     bragg::nvtx::Extension* extension) noexcept;

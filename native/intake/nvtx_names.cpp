@@ -82,7 +82,7 @@ Message& message_called(const Domain& domain, std::string_view name, FrameKind k
   return message_called(domain, kOtherMessage);
 }
 
-// Where a message of PyTorch's emit_nvtx goes on with what differs at each call:
+// Where a message of PyTorch's emit_nvtx continues with what differs at each call:
 // "aten::mm, seq = 7, op_id = 5, sizes = [[2, 2], [2, 2]], input_op_ids = [(4,0), (0,-1)]". npos: it is none.
 size_t operator_name_size(std::string_view text) noexcept {
   for (size_t comma = text.find(','); comma != text.npos; comma = text.find(',', comma + 1)) {

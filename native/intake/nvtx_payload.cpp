@@ -32,7 +32,7 @@ MetricId metric(const char* name, MetricKind kind) { return MetricNames::instanc
 
 }  // namespace
 
-// A program numbers its steps or counts its bytes: of the former the last one tells something, of the latter the sum.
+// A program numbers its steps or counts its bytes: of steps the last number matters, of bytes the sum.
 void record_payload(ContextNodes nodes, const EventAttributes& attributes) noexcept {
   const std::optional<double> number = number_in(attributes);
   if (!number || !recording()) return;

@@ -17,7 +17,7 @@ namespace bragg::record_function {
 // The thread ran one operator since, called `operator_name`. Returns what was not as it should be, or nothing.
 [[nodiscard]] std::string end_trial(const char* operator_name);
 
-// Likewise to learn how operators tell their tensors, in between by one operator as `tensor_origins` needs it. False:
+// A trial of how operators tell their tensors, with one operator in between as `tensor_origins` needs it. False:
 // they do not as expected.
 void begin_input_trial(const tensor_origins::KnownTensor& first, const tensor_origins::KnownTensor& second);
 [[nodiscard]] bool end_input_trial(const tensor_origins::KnownTensor& output);

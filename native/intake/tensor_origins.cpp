@@ -30,7 +30,7 @@ constexpr uint32_t kWordBytes = 8;
 // Where what is kept: offsets in bytes, and tags of values.
 struct Layout {
   uint32_t inputs = 0;   // of an at::RecordFunction: a c10::ArrayRef
-  uint32_t outputs = 0;  // likewise: a std::vector
+  uint32_t outputs = 0;  // of an at::RecordFunction: a std::vector
   uint32_t list = 0;     // of a list: a std::vector
   uint32_t storage = 0;  // of a tensor
   uint32_t data = 0;     // of a storage

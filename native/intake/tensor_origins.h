@@ -29,7 +29,7 @@ void learn_outputs(const void* running) noexcept;
 // Threads: the program's, each for itself.
 void note_inputs(ThreadContext& thread, const void* running, ContextNodes consumer) noexcept;
 void note_outputs(const void* running, ContextNodes producer) noexcept;
-// Tensors may have been made that no operator told of: none is known any more.
+// Tensors may have been made that no operator reported: none is known any more.
 void forget_all() noexcept;
 
 }  // namespace bragg::tensor_origins

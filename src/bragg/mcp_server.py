@@ -112,7 +112,7 @@ async def diff(before: str, after: str, by: str = "kernel") -> Answer:
 
     Args:
         before: A profile, or a directory of repeated runs.
-        after: Likewise.
+        after: A profile, or a directory of repeated runs.
         by: `path`, `kernel` or `specialization`.
     """
     done = await _run(["diff", "--json", "-n", str(_N_CHANGES), "--by", by, before, after], _READ_S)

@@ -13,8 +13,8 @@ import json, sys, threading
 from bragg import _core
 
 def session(number=0, **options):
-    wished = {"backend": "cpu", "context": "python", "data": "tree", **options}
-    return _core.Session(f"{sys.argv[1]}/{number}.part", json.dumps(wished))
+    wanted = {"backend": "cpu", "context": "python", "data": "tree", **options}
+    return _core.Session(f"{sys.argv[1]}/{number}.part", json.dumps(wanted))
 """
 
 

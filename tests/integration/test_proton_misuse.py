@@ -166,12 +166,12 @@ def test_second_finalize_warns() -> None:
 
 
 @pytest.mark.parametrize(
-    ("wished", "message"), [("pdf", "Unknown output format: pdf"), ("chrome_trace", "not supported")]
+    ("wanted", "message"), [("pdf", "Unknown output format: pdf"), ("chrome_trace", "not supported")]
 )
-def test_format_that_does_not_fit_leaves_the_session_running(wished: str, message: str) -> None:
+def test_format_that_does_not_fit_leaves_the_session_running(wanted: str, message: str) -> None:
     start()
     with pytest.raises(ValueError, match=message):
-        proton.finalize(output_format=wished)
+        proton.finalize(output_format=wanted)
     with proton.scope("later"):
         pass
     proton.finalize()

@@ -78,7 +78,7 @@ class CudaSource final : public EventSource {
 
   [[nodiscard]] bool tells_records() const override { return cuda_backend::state() == cuda_backend::State::Attached; }
   [[nodiscard]] uint64_t dropped_records() const override { return cuda_backend::dropped_records(); }
-  // The kernels of ours that read values have records, unless nobody tells of them.
+  // The kernels of ours that read values have records, unless nobody names them.
   [[nodiscard]] uint64_t pending() const override { return tells_records() ? 0 : device_values::awaited(); }
   void on_initialized() override { cuda_backend::on_cuda_initialized(); }
   void reclaim() override { cuda_backend::reclaim_records(); }

@@ -1,4 +1,4 @@
-// What NVML tells of one GPU.
+// What NVML says of one GPU.
 #pragma once
 
 #include <array>

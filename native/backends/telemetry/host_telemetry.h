@@ -1,4 +1,4 @@
-// What the system tells of this process and of its cgroup.
+// What the system says of this process and of its cgroup.
 #pragma once
 
 #include <array>

@@ -24,7 +24,7 @@ enum class Sensor : uint32_t { Gpu = 0 };
 
 enum class Field : uint32_t {
   NvlinkSentKib = 138,      // scope: link, kAllLinks for the sum
-  NvlinkReceivedKib = 139,  // likewise
+  NvlinkReceivedKib = 139,  // scope: as above
   PowerNowMw = 186,
   PcieSentBytes = 197,  // may wrap
   PcieReceivedBytes = 198,

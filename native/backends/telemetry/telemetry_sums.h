@@ -1,4 +1,4 @@
-// What telemetry tells of one phase of a session: means, extremes, energy.
+// What telemetry says of one phase of a session: means, extremes, energy.
 #pragma once
 
 #include <algorithm>

@@ -28,7 +28,7 @@ struct Telemetry : SharedPoints<TelemetryPoint> {
   std::string facts = "{}";
   std::map<uint32_t, std::string> gpu_facts;
 
-  // Lock held. Of the phases that go on the shortest interval; without one it stays.
+  // Lock held. Of the phases that continue the shortest interval; without one it stays.
   void choose_interval();
   [[nodiscard]] bool is_wanted() const;
 };

@@ -121,7 +121,7 @@ class AnnotatedCode:
         total: All samples of the kernel.
         unplaced: Samples that belong to no line that is shown.
         missing: What the profile lacks of this kernel, and why; may be empty.
-        clock_cycles: Cycles of the warps that clocks told of; 0: it had none.
+        clock_cycles: Cycles of the warps that clocks measured; 0: it had none.
     """
 
     kernel: str

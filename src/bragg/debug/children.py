@@ -64,7 +64,7 @@ def with_children(session: CheckedSession) -> Iterator[Callable[[bool], None]]:
 
 
 def _collect(session: CheckedSession, directory: Path, waits: bool) -> None:
-    """Add what other processes have found; those that are waited for and do not end are told."""
+    """Add what other processes have found; those that do not end in time are reported."""
     running = RunningProcesses(directory)
     left = running.wait() if waits else running.launching()
     for pid in left if waits else ():

@@ -92,7 +92,7 @@ def _is_condition(node: ast.expr) -> bool:
     return isinstance(node, ast.Compare | ast.BoolOp)
 
 
-# Longer masks are told by their names.
+# Longer masks are shown by their names.
 _LONGEST = 100
 
 

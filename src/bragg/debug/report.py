@@ -20,7 +20,7 @@ class Report:
     """The findings of a session, grouped.
 
     Args:
-        tell: Is told of each new finding, while the kernel is at its line.
+        tell: Called with each new finding, while the kernel is at its line.
     """
 
     def __init__(self, tell: Callable[[KernelFinding], None] | None = None) -> None:

@@ -62,7 +62,7 @@ class CheckedSession:
     Args:
         checkers: Who watches.
         only: Program to execute instead of the whole grid.
-        tell: Is told of each new finding at once, while the kernel is at its line.
+        tell: Called with each new finding at once, while the kernel is at its line.
         patience: How long launches may take; None: as long as they do.
         target: The GPU that kernels are for: `sm_90`, `gfx942` and the like, or `any`.
 

@@ -32,7 +32,7 @@ __all__ = [
 
 @dataclass
 class Listeners:
-    """Who is told of what a kernel does; empty lists cost nothing.
+    """Functions that are called with what a kernel does; empty lists cost nothing.
 
     Attributes:
         access: Of every load, store and atomic, before it happens: a `bragg.debug.memory.access.Access`.
@@ -81,7 +81,7 @@ class Listeners:
     is_wide: bool = False
 
     def arithmetic(self) -> AbstractContextManager[None]:
-        """NumPy prints no warnings, and tells of flags where somebody listens."""
+        """NumPy prints no warnings, and reports flags where somebody listens."""
         if not self.flagged:
             return np.errstate(all="ignore")
         return np.errstate(under="ignore", divide="call", invalid="call", over="call", call=self._tell_flag)
@@ -91,7 +91,7 @@ class Listeners:
             listener(what.removesuffix(" encountered"))
 
     def tell_step(self, n_ended: int = 0) -> None:
-        """Tell that something goes on, and how many programs have ended."""
+        """Report that programs still run, and how many have ended."""
         for listener in self.step:
             listener(n_ended)
 
@@ -114,7 +114,7 @@ class Machine:
         grid: Programs along the three axes.
         linear: int64 [batch]: number of each program of the batch, axis 0 fastest.
         rows: intp [active]: positions in the batch that execute the current statement, ascending.
-        listeners: Who is told.
+        listeners: Called with what happens.
         num_warps: Of each program, as the launch asks for; only kernels that ask for it see it.
         largest_block: Most elements of a block that was loaded or stored; sizes the next batch.
         is_plain: One program executes the code of a function as Python made it, whose conditions must be Python's.

@@ -30,7 +30,7 @@ class Target:
         float8: Names of the floats of 8 bits that it has; None: whatever Triton knows.
         processors: Multiprocessors of its largest GPU; 0: not known.
         warps: That one of them holds at once.
-        blocks: Likewise, programs.
+        blocks: Programs that one of them holds at once.
     """
 
     name: str

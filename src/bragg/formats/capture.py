@@ -1,4 +1,4 @@
-"""Reading the capture of a run, `.part`, also of one that was killed or is still going on."""
+"""Reading the capture of a run, `.part`, also of one that was killed or is still running."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ from bragg.model.tree import FrameKind, FrameTable
 __all__ = ["AFTER_BREAK", "COMPILED_REGION", "name_compiled_regions"]
 
 COMPILED_REGION = "Torch-Compiled Region: "
-# What follows on the place of a function that goes on after a graph break.
+# What follows on the place of a function that continues after a graph break.
 AFTER_BREAK = "after a graph break"
 _RESUMED = re.compile(r"torch_dynamo_resume_in_(?P<name>.+)_at_(?P<line>\d+)")
 

@@ -45,7 +45,7 @@ class HloTree:
     Attributes:
         tree: The nodes.
         target: int32 [n_nodes before]: where each node went.
-        entered: int32 [n_nodes before]: likewise; -1 for those that are entered within what they became a part of.
+        entered: int32 [n_nodes before]: where each node was entered; -1: within what it became a part of.
         folded: bool [n_nodes]: operations that tell nothing that is not said above or below them.
     """
 

@@ -31,7 +31,7 @@ class Rank:
         gpus: UUIDs of the GPUs that it used.
         helpers: Profiles of processes that it started.
         run_id: What the launcher calls the run; empty: not known.
-        launcher: What started it, likewise.
+        launcher: What started it; empty: not known.
         world: How many ranks the job has, as the process was told; None: not known.
         bragg: Version of bragg that recorded it; empty: not known.
         program: Name of the script or module that it ran; empty: not known.

@@ -29,7 +29,7 @@ _HOST_PARTS = {
     "recorder": "recorder's own threads",
 }
 _GPU_PART = "gpu_records"
-_LEAST_WORK_NS = 20_000_000  # Of less no share is told: one late call would decide it.
+_LEAST_WORK_NS = 20_000_000  # Less work gives no share: one late call would decide it.
 
 
 @dataclass(frozen=True)

@@ -93,7 +93,7 @@ class PathTable(Table):
 
     Attributes:
         path: 64 bits that are the same on every rank.
-        kernel: Likewise, of the last frame alone: the same kernel on whatever path.
+        kernel: 64 bits of the last frame alone: the same for a kernel on whatever path.
         is_communication: 1 for kernels of collectives, and for what the host did to launch and to set them up.
         gpu_count: Kernels and copies.
         gpu_ns: Their time.

@@ -138,7 +138,7 @@ class Run:
 
     @property
     def ended_ns(self) -> int | None:
-        """When it ended, likewise."""
+        """When it ended, ns since the epoch; None: not known."""
         return self._facts.integer("stopped_ns") or self._facts.integer("end_ns")
 
     @property

@@ -81,8 +81,8 @@ class RecordConfig:
         rotate_s: Time after which a new phase begins, s; each is written to a file of its own, `<name>.part_<number>`,
             as soon as it is complete. None: one profile of all.
         rotate_keep: How many of these files are kept, the latest ones; None: all.
-        watch_s: Time without a collective, of any rank, after which it is told which ranks have not entered it, under
-            `bragg run`; None: never.
+        watch_s: Time without a collective, of any rank, after which `bragg run` says which ranks have not entered it;
+            None: never.
         output: Name of the profile; `%s`: stem of the target's name, `%p`: process id, `%r`: rank, `%h`: host name.
         force: Overwrite existing profiles instead of numbering the new one.
         interpret: Execute Triton kernels on the CPU, under `bragg run`. `auto`: if there is no GPU.

@@ -119,7 +119,7 @@ def claim(path: Path, taken: set[Path], *, force: bool) -> Path:
     """Reserve a name with an empty file, so that two runs at once cannot choose the same.
 
     Args:
-        path: The wished name; `-2`, `-3`, … is added to the stem of one that exists.
+        path: The wanted name; `-2`, `-3`, … is added to the stem of one that exists.
         taken: Names that this run already uses, not to be overwritten even with `force`; the new one is added.
         force: Take `path` although it exists.
 
@@ -141,7 +141,7 @@ def give_free_name(file: Path, path: Path) -> Path:
 
     Args:
         file: On the same file system.
-        path: The wished name.
+        path: The wanted name.
 
     Returns:
         The name.

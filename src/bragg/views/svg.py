@@ -32,7 +32,7 @@ def _words(name: str, content: str) -> str:
 
 
 def document(width: int, height: int, style: str, title: str, description: str, *children: str) -> str:
-    """A self-contained picture that readers of the screen can be told of.
+    """A self-contained picture with a text for screen readers.
 
     Args:
         width: Pixels; the picture scales.

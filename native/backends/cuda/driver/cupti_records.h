@@ -74,7 +74,7 @@ struct KernelRecord {
   const char* name;  // mangled; one string for all records of the kernel
   void* reserved;
   uint64_t queued_ns;     // 0 unless latency timestamps are on
-  uint64_t submitted_ns;  // likewise
+  uint64_t submitted_ns;  // 0 unless latency timestamps are on
   uint8_t launch_type;
   uint8_t carveout_requested;
   uint8_t carveout_percent;

@@ -19,7 +19,7 @@ struct PcSamplingLibrary {
   cupti::CuptiPCSamplingGetStallReasons* name_reasons = nullptr;
   cupti::CuptiGetCubinCrc* cubin_crc = nullptr;
   cupti::CuptiProfilerInitialize* initialize_profiler = nullptr;                 // nullptr before 12.6
-  cupti::CuptiPmSamplingGetCounterAvailability* counter_availability = nullptr;  // likewise
+  cupti::CuptiPmSamplingGetCounterAvailability* counter_availability = nullptr;  // nullptr before 12.6
 };
 
 // On failure `reason` says what this CUPTI lacks.

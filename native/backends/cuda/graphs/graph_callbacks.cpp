@@ -91,7 +91,7 @@ void on_exec_created(const CuptiLibrary& cupti, const cupti::GraphData& data, bo
 }
 
 void on_capture_ended(const CuptiLibrary& cupti, const cupti::CaptureParams& params, cuda::Result result) {
-  if (result == cuda::Result::StreamCaptureWrongThread) return;  // it goes on
+  if (result == cuda::Result::StreamCaptureWrongThread) return;  // it continues
   std::vector<CapturedValue> values = StreamCaptures::instance().end(params.stream);
   if (result != cuda::Result::Success || params.graph == nullptr) return;
   GraphRegistry::instance().add_values(id_of(cupti, *params.graph), std::move(values));

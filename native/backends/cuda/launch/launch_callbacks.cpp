@@ -116,7 +116,7 @@ void note_launch(ThreadContext& thread, const cupti::CallbackData& data, uint32_
     event.work = work;
     return event;
   });
-  if (thread.api_call.is_open()) {  // its slice tells of the launch
+  if (thread.api_call.is_open()) {  // its slice shows the launch
     thread.api_call.launch = data.correlation;
   } else {  // how late the host was, is told from its end
     thread.open_launch = {data.correlation, mask, number_of_call(cbid), nodes, now_ns()};

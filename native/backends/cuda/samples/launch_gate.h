@@ -18,7 +18,7 @@ class LaunchGate {
   void enter(ThreadContext& thread) noexcept;
   void leave(ThreadContext& thread) noexcept;
 
-  // While it exists no other thread is inside such a call; false: one does not come out, so they go on as they were.
+  // While it exists no other thread is inside such a call; false: one does not come out, so they continue as they were.
   class Closed {
    public:
     Closed();

@@ -26,7 +26,7 @@ void set_active(bool on);
 // Consumer thread, without a lock that a callback or a control call of the driver waits for: begins to sample contexts
 // that are new, and brings what has come. `launches`: of the program so far.
 void step(uint64_t launches);
-// Waits until everything that was sampled so far has come. Any thread, likewise.
+// Waits until everything that was sampled so far has come. Any thread, without such a lock.
 void bring();
 [[nodiscard]] std::vector<PcSample> take();  // of the program's kernels
 

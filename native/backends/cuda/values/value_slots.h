@@ -50,7 +50,7 @@ class ValueSlots {
   [[nodiscard]] SlotPlace place_of(const CudaFunctions& cuda, const ValueTarget& target, std::string& reason);
 
   void note_launch(uint32_t values) { launched_.fetch_add(values, std::memory_order_relaxed); }  // in no graph
-  // Values that are on their way, but for those of graphs.
+  // Values that are on their way, except those of graphs.
   [[nodiscard]] uint64_t awaited() const {
     const uint64_t arrived = arrived_.load(std::memory_order_relaxed);
     const uint64_t launched = launched_.load(std::memory_order_relaxed);

@@ -120,7 +120,7 @@ class Evidence:
 
     @cached_property
     def _repetitions(self) -> int:
-        """How often the call paths that launch nearly everything were taken, but for compilations."""
+        """How often the call paths that launch nearly everything were taken, except compilations."""
         counts = np.sort(self.gpu_count[(self.gpu_count > 0) & ~self.compiling])
         if not len(counts):
             return _UNKNOWN_STEPS

@@ -18,7 +18,7 @@ __all__ = ["Work", "work_findings"]
 
 @dataclass(frozen=True)
 class Work:
-    """How work is told.
+    """How a finding describes work.
 
     Attributes:
         rule: The rule that found it.

@@ -30,11 +30,11 @@ class Group:
         name: As the profiles call it.
         members: Indices of ranks, ascending: [n_members].
         operation: Of each collective: [n_collectives].
-        size_bytes: Likewise; -1: not known.
-        step: Likewise; -1: not known.
+        size_bytes: [n_collectives]; -1: not known.
+        step: [n_collectives]; -1: not known.
         duration_ns: [n_members, n_collectives].
-        exposed_ns: Likewise; NaN: not known.
-        end_ns: Likewise, each by the clock of its host, after `epoch_ns`.
+        exposed_ns: [n_members, n_collectives]; NaN: not known.
+        end_ns: [n_members, n_collectives], each by the clock of its host, after `epoch_ns`.
         epoch_ns: So that ends are exact.
         steps: The steps, ascending: [n_steps].
         counted: By name of a column of `CollectiveTable`, what had been counted at the end of the last collective of

@@ -28,8 +28,8 @@ class PathValues:
         kernel: Number of the last frame of each, the same for the same kernel: [n_paths].
         is_communication: [n_paths].
         gpu_ns: [n_ranks, n_paths]; 0 where a rank did not run it.
-        host_ns: Likewise.
-        gpu_count: Likewise.
+        host_ns: [n_ranks, n_paths]; 0 where a rank did not run it.
+        gpu_count: [n_ranks, n_paths]; 0 where a rank did not run it.
         summaries: All ranks of the job.
     """
 

@@ -126,9 +126,9 @@ class _SortedOut:
 
         def move(path: Path, name: str) -> Path:
             # At no moment is there a part of a file under its name: other recorders may read the directory meanwhile.
-            wished = directory / name
-            is_replaced = force and wished not in place.values()
-            place[path] = path.replace(wished) if is_replaced else give_free_name(path, wished)
+            wanted = directory / name
+            is_replaced = force and wanted not in place.values()
+            place[path] = path.replace(wanted) if is_replaced else give_free_name(path, wanted)
             return place[path]
 
         helpers: dict[tuple[int, int], list[Path]] = defaultdict(list)
@@ -165,9 +165,9 @@ class _SortedOut:
 def _directory(config: RecordConfig, mains: Sequence[tuple[Item, Rank]], stem: str) -> tuple[Path, list[str]]:
     """The directory that was named, or one of the program's name; numbered, with a note, if these ranks are in it."""
     ranks = [rank for _, rank in mains]
-    wished = _wished(config.output, ranks[0].program or stem)
+    wanted = _wanted(config.output, ranks[0].program or stem)
     number = 1
-    candidate = wished
+    candidate = wanted
     notes = []
     while (job := _job_in(candidate)) is not None and not _takes(job, ranks):
         if config.force:
@@ -176,11 +176,11 @@ def _directory(config: RecordConfig, mains: Sequence[tuple[Item, Rank]], stem: s
         if job.run_id and job.run_id == ranks[0].run_id:
             notes.append(f"{candidate} has such a rank of this run already; launchers may have given one number twice")
         number += 1
-        candidate = wished.with_name(f"{wished.stem}-{number}{wished.suffix}")
+        candidate = wanted.with_name(f"{wanted.stem}-{number}{wanted.suffix}")
     return candidate, notes
 
 
-def _wished(pattern: str, program: str) -> Path:
+def _wanted(pattern: str, program: str) -> Path:
     is_directory = pattern.endswith("/") or Path(pattern).is_dir()
     if is_directory and Path(pattern).resolve() != Path.cwd():
         return Path(expand(pattern, Producer("", 0, None, ""))).parent

@@ -49,7 +49,7 @@ def recover(source: Path | None, output: Path | None, as_json: bool) -> None:
     failures: list[BraggError] = []
     for capture in captures:
         try:
-            written.append(_finish(capture, _wished_name(capture, output, len(captures))))
+            written.append(_finish(capture, _wanted_name(capture, output, len(captures))))
         except BraggError as error:
             failures.append(error)
     if not written:
@@ -77,7 +77,7 @@ def _captures(source: Path) -> list[Path]:
     return captures
 
 
-def _wished_name(capture: Path, output: Path | None, n_captures: int) -> Path:
+def _wanted_name(capture: Path, output: Path | None, n_captures: int) -> Path:
     if output is None or output.is_dir():
         return (output or Path()) / f"recovered-{capture.stem}.bragg"
     if n_captures > 1:
@@ -85,7 +85,7 @@ def _wished_name(capture: Path, output: Path | None, n_captures: int) -> Path:
     return output
 
 
-def _finish(capture: Path, wished: Path) -> tuple[Path, Profile]:
+def _finish(capture: Path, wanted: Path) -> tuple[Path, Profile]:
     """Write the profile of a capture beside its place, and give it a name that is free when it is complete.
 
     Raises:
@@ -96,14 +96,14 @@ def _finish(capture: Path, wished: Path) -> tuple[Path, Profile]:
     from bragg.record.output import give_free_name
 
     try:
-        wished.parent.mkdir(parents=True, exist_ok=True)
-        with TemporaryDirectory(prefix=".recover-", dir=wished.parent) as beside:
-            unnamed = Path(beside, wished.name)
+        wanted.parent.mkdir(parents=True, exist_ok=True)
+        with TemporaryDirectory(prefix=".recover-", dir=wanted.parent) as beside:
+            unnamed = Path(beside, wanted.name)
             with working(f"Reading {capture}"):
                 profile = finish(capture, unnamed)
-            return give_free_name(unnamed, wished), profile
+            return give_free_name(unnamed, wanted), profile
     except OSError as error:
-        raise BadFile(f"cannot write {wished}: {error.strerror}", hint="Choose another place with -o") from error
+        raise BadFile(f"cannot write {wanted}: {error.strerror}", hint="Choose another place with -o") from error
 
 
 def _as_job(written: list[tuple[Path, Profile]], source: Path | None, output: Path | None) -> RecordedJob | None:

@@ -31,7 +31,7 @@ _SAMPLING_MODES = ("continuous", "windows", "serialized")
 _API_LEVELS = ("all", "sync")
 # Options that may stand alone: the word after them may be the target. Alone they mean the first of their choices.
 _CHOICES_OF_BARE = {"--sample": _SAMPLING_MODES, "--gpu-api": _API_LEVELS}
-# Likewise, with any text for a choice.
+# Those that take any text, with what they mean alone.
 _TEXT_OF_BARE = {"--instrument": ".", "--counters": "default", "--telemetry": "10"}
 _SECONDS = {"ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0}
 

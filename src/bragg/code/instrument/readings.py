@@ -49,7 +49,7 @@ class Readings:
         segments: All of them, in the order of the text.
         count: int64 [segments], passages.
         cycles: int64 [segments, warps of a block], without what the readings cost.
-        longest: int64 [segments], cycles, likewise.
+        longest: int64 [segments], cycles, without what the readings cost.
         read_cycles: What one reading costs: the median of the warps.
         clock_cycles: That all readings of the covered time cost.
         covered: int64 [warps], cycles from a warp's start to its last frame that had room, or to its end.

@@ -43,7 +43,7 @@ class Frame:
     Attributes:
         segments: In order.
         reads: Line of the text, and whether the clock is read behind it (True) or before it.
-        flush: Where the readings are stored, likewise.
+        flush: Line of the text, and whether the readings are stored behind it (True) or before it.
     """
 
     segments: tuple[Segment, ...]

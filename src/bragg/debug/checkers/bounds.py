@@ -25,7 +25,7 @@ __all__ = ["BOUNDS"]
 def _watch(record: LaunchFindings) -> Listeners:
     def tell(access: Access, outside: Array) -> bool:
         if "stale-memory" in record.watching and is_stale(access, _first(access, outside)):
-            return False  # It is told as what it is.
+            return False  # It is reported as what it is.
         for message, chosen in _kinds(access, outside):
             if chosen.any():
                 record.at_access(access, *_lanes(access, chosen), message, _fix(access))

@@ -1,6 +1,6 @@
 """Operations that make NaN or infinity of finite numbers: all of them, or those whose results a kernel stores.
 
-For the latter the processor's own flags say where: they are raised by the operation that makes NaN of other numbers, or
+Where it arises, the processor's own flags say: they are raised by the operation that makes NaN of other numbers, or
 exceeds a type, and not by those that pass NaN on. So nothing is looked at until a store has such an element. Where a
 single operation lies between loads and a store, the kernel is that operation, and gives what it has for its inputs.
 """

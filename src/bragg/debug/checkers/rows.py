@@ -1,7 +1,7 @@
 """Accesses that run past the end of a row into the next one, inside of one contiguous tensor.
 
 Such an access stays in the tensor, so only the way in which a kernel counts tells that it is wrong: rows that are one
-row's length apart, and columns that go on beyond it. A kernel that takes the tensor as flat memory never has both: its
+row's length apart, and columns beyond it. A kernel that takes the tensor as flat memory never has both: its
 blocks lie one after another, and no two of them overlap.
 """
 

@@ -55,7 +55,7 @@ def _watch(record: LaunchFindings) -> Listeners:
             gone = replaced(address)
             own = any(buffer.spans(address) for buffer in record.launch.buffers)  # Nothing says whence it comes.
             if gone is None or own or buffers_at([address])[0] is NOWHERE:
-                continue  # What is freed and nobody's is told when it is accessed.
+                continue  # Freed memory that belongs to nobody is reported when it is accessed.
             where = lift_array(addresses == address, addresses.ndim)
             message = f"a pointer to memory that belongs to another tensor by now: {_told(gone)}"
             record.at_line(message, _HINT, Severity.ERROR, where, started_at=gone.place, role="address taken at")

@@ -113,7 +113,7 @@ def run_in_turns(
     Args:
         grid: Programs along the three axes.
         numbers: Linear numbers of the programs to execute.
-        listeners: Who is told.
+        listeners: Called with what happens.
         run: Executes the program of the current machine.
         kernel: Name of the kernel.
         num_warps: Of each program.
@@ -204,7 +204,7 @@ class _Schedule:
         return [*([self._direct] if self._direct else []), *self.waiting]
 
     def _go_round(self, *, made_progress: bool, has_moved: bool) -> bool:
-        """Let each program that waits go on, or begin another; False: all have ended.
+        """Let each program that waits continue, or begin another; False: all have ended.
 
         Args:
             made_progress: Somebody has changed memory since the last round.
@@ -264,7 +264,7 @@ class _Schedule:
         direct.machine.listeners.tell_step(1)
 
     def _wait_directly(self, direct: _Direct) -> None:
-        """Let others go on; this program lies below them on the stack."""
+        """Let others continue; this program lies below them on the stack."""
         now = direct.machine
         direct.waits_at = kernel_line()
         changed, moved = now.writes != direct.writes, now.moves != direct.moves

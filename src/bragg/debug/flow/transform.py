@@ -2,7 +2,7 @@
 
 The kernel stays one function with its own file, lines and local names, so debuggers and tracebacks show the author's
 code. Around each `if` and loop the local names are handed to `bragg.debug.flow.divergence`, which narrows them to the
-programs that go on and merges them where the ways meet again:
+programs that continue and merges them where the ways meet again:
 
     _b1 = _bragg.Branch(test, (True,), ("x",), ())  # which of the names are assigned, and which on one way alone
     if _b1.then((x,)):

@@ -122,4 +122,4 @@ class Turns:
 
 
 class _Cancelled(BaseException):
-    """Unwinds a program that will never go on."""
+    """Unwinds a program that will never continue."""

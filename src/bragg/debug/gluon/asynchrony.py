@@ -73,7 +73,7 @@ class Asynchrony:
     """Follows the copies and products of a launch.
 
     Args:
-        tell: Is told of what is used too early; (what, flight, rows of the batch).
+        tell: Called with what is used too early; (what, flight, rows of the batch).
     """
 
     def __init__(self, tell: Callable[[str, Flight, Array], None]) -> None:

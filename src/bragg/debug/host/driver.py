@@ -53,7 +53,7 @@ def has_host_driver() -> bool:
 def _chosen_driver() -> Any:
     """The driver that Triton asks; None: it has not searched for one yet, which asking for `active` would start."""
     state = vars(sys.modules["triton.runtime"].driver)
-    found = state["_active"] if "_active" in state else state["active"]  # the latter in Triton 3.4
+    found = state["_active"] if "_active" in state else state["active"]  # `active` in Triton 3.4
     return None if type(found).__name__ == "LazyProxy" else found
 
 

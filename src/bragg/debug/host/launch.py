@@ -132,7 +132,7 @@ class Launch:
         """Execute it.
 
         Args:
-            listeners: Who is told of what the kernel does.
+            listeners: Called with what the kernel does.
 
         Raises:
             KernelFault: The kernel does what a GPU cannot compile or survive.
@@ -149,7 +149,7 @@ class Launch:
         """Execute it once more on what memory holds now; tensors that are not in host memory keep what they have.
 
         Args:
-            listeners: Who is told of what the kernel does.
+            listeners: Called with what the kernel does.
             numbers: Linear numbers of the programs, in the order in which they run; None: all.
             values: What the kernel gets, by parameter; None: what it got.
 
@@ -214,7 +214,7 @@ def execute(
     observe: Observer = lambda launch: Listeners(),
     only: tuple[int, int, int] | None = None,
 ) -> Launch:
-    """Prepare a launch and run it; `observe` gives who is told of what the kernel does."""
+    """Prepare a launch and run it; `observe` gives the listeners."""
     launch = prepare(kernel, grid, arguments, named, only)
     launch.run(observe(launch))
     return launch

@@ -44,7 +44,7 @@ class Patience:
 
     Args:
         limit_s: Likewise.
-        say: Is told in one line.
+        say: Called with one line.
         clock: Seconds.
         status: As above.
     """

@@ -19,7 +19,7 @@ try:
     from bragg.debug import children
 
     children.start()
-except Exception as error:  # noqa: BLE001 - another interpreter, which may have no bragg; the program goes on
+except Exception as error:  # noqa: BLE001 - another interpreter, which may have no bragg; the program continues
     if sys.stderr is not None:
         sys.stderr.write(f"bragg: process {os.getpid()} is not checked: {' '.join(f'{error}'.split())}\n")
 

@@ -126,7 +126,7 @@ def _target(pointer: Any, mask: Any, sem: str | None, orders: tuple[str, ...] = 
 
 
 def _changed(where: Pointer, mask: Any, how: tuple[str, str], function: Any, *operands: Tensor) -> Tensor:
-    """Let the lanes that a mask leaves on take effect, after everyone was told; gives the old values.
+    """Let the lanes that a mask leaves on take effect, after all listeners were called; gives the old values.
 
     Args:
         where: The elements.

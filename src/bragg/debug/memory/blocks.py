@@ -122,7 +122,7 @@ class BlockPointer(_Window):
         return load_store.load(self.pointers(), mask, filler)
 
     def store(self, value: Any, boundary_check: Sequence[int]) -> None:
-        """Write the window, but for lanes outside along the checked axes."""
+        """Write the window, except lanes outside along the checked axes."""
         load_store.store(self.pointers(), value, self.inside(boundary_check))
 
 

@@ -199,7 +199,7 @@ def report_stored_taint(content: Tensor, lanes: Array | None, where: Pointer, us
 def checked_mask(
     kind: str, where: Pointer, mask: Array | None, order: str = "", value: Tensor | None = None, scope: str = ""
 ) -> Array | None:
-    """The mask without the lanes that are outside of the tensor, after everyone has been told of the access.
+    """The mask without the lanes that are outside of the tensor, after all listeners were called.
 
     Masks are bool [programs or 1, *block]; None: all lanes.
 
@@ -212,7 +212,7 @@ def checked_mask(
 def _told(
     kind: str, where: Pointer, mask: Array | None, order: str = "", value: Tensor | None = None, scope: str = ""
 ) -> Access:
-    """The access to what is inside of the tensor, after everyone has been told of it."""
+    """The access to what is inside of the tensor, after all listeners were called."""
     now = machine()
     access = Access(kind, where.buffer, where.offset, mask, where.element, order, value, scope)
     if not where.buffer.has_inside(_bounds(where.offset)):

@@ -37,7 +37,7 @@ class _Event:
     Attributes:
         step: Of the launch.
         programs: One for each lane.
-        addresses: Likewise; None: the programs decide.
+        addresses: One for each lane; None: the programs decide.
         order: Of the atomic.
         look: What it found, of one lane; of a decision: the atomic whose result was compared; None: not known.
         tests: The comparisons.

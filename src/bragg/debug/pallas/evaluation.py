@@ -24,7 +24,7 @@ class Evaluation:
     Args:
         ids: Its place in the grid.
         grid: Programs along each axis.
-        watch: Is told of every access before it happens: kind, reference, indices of the block, equation.
+        watch: Called before every access with kind, reference, indices of the block, equation.
     """
 
     def __init__(self, ids: tuple[int, ...], grid: tuple[int, ...], watch: Watch) -> None:

@@ -25,8 +25,8 @@ class Whole:
         is_written: bool, as `data`: elements that have a value.
         writer: Number of the program that wrote each element last; `NOBODY`: none.
         write_place: Where, a number among those of the call.
-        reader: Likewise, who read it last.
-        read_place: Likewise, where.
+        reader: Number of the program that read each element last; `NOBODY`: none.
+        read_place: Where it did, a number among those of the call.
     """
 
     name: str

@@ -234,7 +234,7 @@ def _float(name: str, opcode: str, modifiers: list[str], kind: NumberType, opera
 
 def _rounded_once(opcode: str, mode: str, kind: NumberType, operands: tuple[Array, ...]) -> Array:
     if kind.name in ("fp16", "bf16") and opcode == "fma":
-        # The product is exact in float64, and so is the sum, but for what rounding to odd keeps.
+        # The product is exact in float64, and so is the sum, apart from what rounding to odd keeps.
         wide = operate("fma", "rn", *(operand.astype(np.float64) for operand in operands))
         return kind.finished(wide)
     return kind.finished(operate(opcode, mode, *operands))

@@ -3,7 +3,7 @@
 file header   0  "BRAGGCAP"   8  u32 version   12  i32 errno of the write that failed, the last one; 0: none
 chunk header  0  u32 "CHNK"   4  u16 type   6  u16 0   8  u32 rows   12  u32 payload_bytes
              16  u32 crc32(payload)   20  u32 crc32(header[0:20])
-payload       zero padded to a multiple of 8; columns one after another, each padded likewise
+payload       zero padded to a multiple of 8; columns one after another, each padded, too
 """
 
 from __future__ import annotations

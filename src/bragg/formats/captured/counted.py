@@ -13,7 +13,7 @@ from bragg.model.table import BoolArray, FloatArray
 
 __all__ = ["with_counted"]
 
-# Its metric, and what is told together with others or not at all.
+# Its metric, and what is reported together with others or not at all.
 _OF_COUNTER = {
     "DRAM read (B/s)": ("dram_read_bytes", "dram"),
     "DRAM write (B/s)": ("dram_write_bytes", "dram"),
@@ -69,7 +69,7 @@ def with_counted(profile: Profile, limits: Limits) -> Profile:
 def _of_device(
     profile: Profile, at_path: Rates, of_kernel: Rates
 ) -> list[tuple[str, str, FloatArray, FloatArray, BoolArray]]:
-    """Metric, group, rate and error per ns, and whether they are told, [n_nodes] each."""
+    """Metric, group, rate and error per ns, and whether they are reported, [n_nodes] each."""
     found = []
     for row, track in enumerate(at_path.tracks):
         label = profile.tracks.label(track)

@@ -128,7 +128,7 @@ def inputs_of(tables: CaptureTables, tree: CallTree) -> InputTable:
 
 
 def idle_of(tables: CaptureTables, tree: CallTree) -> IdleTable:
-    """What GPUs waited for. Bins become wider as the run goes on; the widest hold everything."""
+    """What GPUs waited for. Bins become wider as the run continues; the widest hold everything."""
     widest = max((int(part["bin_ns"].max(initial=0)) for part in tables.idle), default=0)
     parts = [part for part in tables.idle if (part["bin_ns"] == widest).all()]
     rows = last_rows(parts, ChunkType.IDLE, ("device", "kind", "node", "start_ns"))

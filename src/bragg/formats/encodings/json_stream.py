@@ -116,7 +116,7 @@ class _Text:
                 continue
             except RecursionError as error:
                 raise ValueError("values are nested too deeply") from error
-            # A number may go on behind what was read.
+            # A number may continue behind what was read.
             if (end < len(self._buffer) and self._buffer[end] not in _IN_NUMBERS) or not self._read():
                 self._at = end
                 return value

@@ -4,7 +4,7 @@ One byte says what follows; sizes and numbers are big endian.
 
     00-7f, e0-ff  the integer itself        cc-cf, d0-d3  unsigned, signed integer of 1, 2, 4, 8 bytes
     80-8f, de, df  map, its size in the code, in 2, in 4 bytes              ca, cb  float of 4, 8 bytes
-    90-9f, dc, dd  list, likewise                                           c0      null
+    90-9f, dc, dd  list, its size in the code, in 2, in 4 bytes             c0      null
     a0-bf, d9-db   UTF-8 text, its size in the code, in 1, 2, 4 bytes       c2, c3  false, true
 """
 

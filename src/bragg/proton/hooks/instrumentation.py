@@ -58,7 +58,7 @@ class InstrumentationHook(Hook):
         self.mode = mode_of(mode_obj)
         self.results = Results(keeps_events=False)
         self._memory = _Memory()
-        self._kept: list[Any] = []  # graphs that were captured go on to write here
+        self._kept: list[Any] = []  # graphs that were captured continue to write here
         self._triton: Any = None
         self._detach: Callable[[], None] | None = None
 

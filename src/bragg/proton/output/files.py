@@ -39,23 +39,23 @@ FORMATS: dict[str, Callable[[Profile | None, Path], None]] = {
 _DEFAULTS = {"tree": "hatchet", "trace": "chrome_trace"}
 
 
-def choose_format(data: str, wished: str | None) -> str:
+def choose_format(data: str, wanted: str | None) -> str:
     """The format of a session's files.
 
     Args:
         data: What the session keeps.
-        wished: By the user; empty or None is the default for the data.
+        wanted: By the user; empty or None is the default for the data.
 
     Raises:
         InvalidArgument: It is unknown, or shows what was not kept.
     """
-    if not wished:
+    if not wanted:
         return _DEFAULTS[data]
-    if wished not in FORMATS:
-        raise InvalidArgument(f"Unknown output format: {wished}", hint=f"Choose one of: {', '.join(FORMATS)}")
-    if wished == "chrome_trace" and data != "trace":
-        raise InvalidArgument(f"Output format not supported: {wished} of {data} data", hint='start(data="trace")')
-    return wished
+    if wanted not in FORMATS:
+        raise InvalidArgument(f"Unknown output format: {wanted}", hint=f"Choose one of: {', '.join(FORMATS)}")
+    if wanted == "chrome_trace" and data != "trace":
+        raise InvalidArgument(f"Output format not supported: {wanted} of {data} data", hint='start(data="trace")')
+    return wanted
 
 
 def write(profile: Profile | None, path: Path, format_name: str) -> None:

@@ -66,14 +66,14 @@ class InsideSession:
         """Refused: it has no phases."""
         raise _no_phases()
 
-    def finalize(self, wished_format: str | None) -> None:
+    def finalize(self, wanted_format: str | None) -> None:
         """Write its file.
 
         Raises:
             InvalidArgument: The format does not fit.
             RecordingFailed: The file cannot be written.
         """
-        name = files.choose_format(self.settings.data, wished_format)
+        name = files.choose_format(self.settings.data, wanted_format)
         if self.results.left_out:
             note(f"{self.results.left_out:,} passages were left out of the trace, which is full")
         content = self._content(name)

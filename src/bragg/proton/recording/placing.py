@@ -13,22 +13,22 @@ __all__ = ["place"]
 _placed: set[Path] = set()  # By this process.
 
 
-def place(file: Path, wished: Path, since_ns: int) -> Path:
+def place(file: Path, wanted: Path, since_ns: int) -> Path:
     """Name a file, in the place of an earlier one. One that another rank of the job wrote meanwhile is left alone.
 
     Args:
         file: The file, in the same directory.
-        wished: Its name; `.rank<n>` is put before the suffix where another rank has it.
+        wanted: Its name; `.rank<n>` is put before the suffix where another rank has it.
         since_ns: When this job started at the latest, CLOCK_REALTIME.
 
     Raises:
         OSError: It cannot be given a name.
     """
     rank = find_rank(os.environ)
-    name = wished.absolute()
+    name = wanted.absolute()
     if rank is not None and name not in _placed and not _is_free(file, name, since_ns):
         name = name.with_name(f"{name.stem}.rank{rank[0]}{name.suffix}")
-        warnings.warn(f"another rank wrote {wished}; this one's profile is {name.name}", RuntimeWarning, stacklevel=2)
+        warnings.warn(f"another rank wrote {wanted}; this one's profile is {name.name}", RuntimeWarning, stacklevel=2)
     file.replace(name)
     _placed.add(name)
     return name

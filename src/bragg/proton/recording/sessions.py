@@ -121,14 +121,14 @@ class ProtonSession:
         if phase == current or (up_to and phase > current):
             self._session.restart_phase()
 
-    def finalize(self, wished_format: str | None) -> None:
+    def finalize(self, wanted_format: str | None) -> None:
         """End the session and write its files.
 
         Raises:
             InvalidArgument: The format does not fit; the session continues.
             RecordingFailed: A file cannot be written; the session is paused.
         """
-        self._format = files.choose_format(self.settings.data, wished_format or self.settings.flushed_format)
+        self._format = files.choose_format(self.settings.data, wanted_format or self.settings.flushed_format)
         if not self.settings.flushed_format:
             self._session.deactivate(flush=True)
             for phase in self._session.phases:
@@ -254,7 +254,7 @@ def find(number: int) -> AnySession:
     return session
 
 
-def finalize(number: int | None, wished_format: str | None) -> None:
+def finalize(number: int | None, wanted_format: str | None) -> None:
     """End a session, or all, and write the files.
 
     Raises:
@@ -267,8 +267,8 @@ def finalize(number: int | None, wished_format: str | None) -> None:
         what = "no session is running" if number is None else f"session {number} was finalized before"
         warnings.warn(f"finalize: {what}; nothing is written", RuntimeWarning, stacklevel=4)
     for session in chosen:
-        files.choose_format(session.settings.data, wished_format)
-    failures = [error for session in chosen for error in _end(session, wished_format)]
+        files.choose_format(session.settings.data, wanted_format)
+    failures = [error for session in chosen for error in _end(session, wanted_format)]
     if failures:
         raise failures[0]
 
@@ -284,13 +284,13 @@ def _go_on(session: AnySession, settings: Settings) -> int:
     return session.number
 
 
-def _end(session: AnySession, wished_format: str | None) -> list[BraggError]:
+def _end(session: AnySession, wanted_format: str | None) -> list[BraggError]:
     """End a session; what could not be written is returned."""
     is_last = len(running()) == 1
     if is_last:
         open_scopes.close_all()
     try:
-        session.finalize(wished_format)
+        session.finalize(wanted_format)
     except BraggError as error:
         return [error]
     del _sessions[session.number]

@@ -62,8 +62,8 @@ class Cuda(Backend):
 
     def library_candidates(self, environ: Mapping[str, str], search_path: Sequence[str]) -> list[str]:
         """CUPTI libraries: the user's choice, then by major version: newest first, those beyond the driver last."""
-        wished = (environ.get(name, "") for name in (variables.CUPTI_DIR, _TRITON_CUPTI_DIR))
-        chosen = [path for directory in wished for path in _libraries(directory)]
+        wanted = (environ.get(name, "") for name in (variables.CUPTI_DIR, _TRITON_CUPTI_DIR))
+        chosen = [path for directory in wanted for path in _libraries(directory)]
         inherited = [path for path in environ.get(variables.CUPTI_PATHS, "").split(os.pathsep) if path]
         newest = _newest_supported_major()
         found = [path for directory in _directories(environ, search_path) for path in _libraries(directory)]

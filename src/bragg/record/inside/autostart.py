@@ -55,7 +55,7 @@ def current() -> ProcessRecording | None:
 
 
 def start() -> None:
-    """Record this process until its end, if it belongs to a run that is still going on."""
+    """Record this process until its end, if it belongs to a run that is still running."""
     global _current
     directory = os.environ.get(variables.CAPTURE_DIR, "")
     if not directory:

@@ -58,7 +58,7 @@ def find_rank(environ: Mapping[str, str]) -> tuple[int, int] | None:
 
 
 def find_place(environ: Mapping[str, str]) -> dict[str, Any]:
-    """What the environment tells of a rank beside its number: launcher, run id, local rank, restarts of the job."""
+    """What the environment says of a rank beside its number: launcher, run id, local rank, restarts of the job."""
     if find_rank(environ) is None:
         return {}
     local_ranks = (_number(environ, name) for name in _LOCAL_RANKS)

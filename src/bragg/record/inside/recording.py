@@ -116,15 +116,15 @@ def _reading() -> Reading:
     return {**REGIONS.reading(), **CALL_STEPS.reading()}
 
 
-def _possible_context(wished: str) -> str:
-    """The wished context, as far as this interpreter and this processor let frames be read."""
-    if wished != "shadow" and not core._walk_available():
-        note(f"Python call paths cannot be read in this interpreter: recording with --context shadow, not {wished}")
+def _possible_context(wanted: str) -> str:
+    """The wanted context, as far as this interpreter and this processor let frames be read."""
+    if wanted != "shadow" and not core._walk_available():
+        note(f"Python call paths cannot be read in this interpreter: recording with --context shadow, not {wanted}")
         return "shadow"
-    if wished == "native" and not core._can_unwind():
+    if wanted == "native" and not core._can_unwind():
         note("native call paths are read on x86-64 and aarch64 alone: recording with --context python")
         return "python"
-    return wished
+    return wanted
 
 
 class _SharedHooks:

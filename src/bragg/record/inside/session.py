@@ -54,13 +54,13 @@ class Session:
         self._lock = threading.RLock()
         self._taking = threading.Lock()
         require_backend(config.backend, os.environ)
-        self._wished = expand(config.output, self._producer()).absolute()
+        self._wanted = expand(config.output, self._producer()).absolute()
         try:
-            capture = claim(self._wished.with_name(f"{self._wished.name}.part"), set(), force=False)
-            self._phases = Phases(capture, self._wished)
+            capture = claim(self._wanted.with_name(f"{self._wanted.name}.part"), set(), force=False)
+            self._phases = Phases(capture, self._wanted)
             self._recording = Recording(str(capture), config.options())
         except OSError as error:
-            raise RecordingFailed(f"cannot write to {self._wished.parent}: {error.strerror}") from error
+            raise RecordingFailed(f"cannot write to {self._wanted.parent}: {error.strerror}") from error
         except RuntimeError as error:
             capture.unlink()
             raise BackendUnavailable(str(error), hint="Run `bragg doctor`") from error
@@ -340,10 +340,10 @@ class Session:
 
     def _write_file(self, phase: int, capture: Path) -> Profile:
         """Give a phase its file, and remove the oldest one beyond those to keep."""
-        wished = phase_path(self._wished, phase) if self.phase > 0 or self._config.rotate_s else self._wished
+        wanted = phase_path(self._wanted, phase) if self.phase > 0 or self._config.rotate_s else self._wanted
 
         def name(_profile: Profile) -> Path:
-            return claim(wished, set(), force=self._config.force)
+            return claim(wanted, set(), force=self._config.force)
 
         self.paths[phase], profile = finish_capture(capture, self._finisher, name)
         keep_latest(self.paths, self._config.rotate_keep)

@@ -26,7 +26,7 @@ _WAIT_S = 5.0
 
 
 class Chosen:
-    """The kernels of a recording that have clocks: the first ones that are launched, but for launches that tune.
+    """The kernels of a recording that have clocks: the first ones that are launched, except launches that tune.
 
     Args:
         options: What to record, as `RecordConfig.options` lists it.

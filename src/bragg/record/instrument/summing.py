@@ -32,7 +32,7 @@ def summed(
 
     Args:
         headers: As the kernel wrote them.
-        frames: Likewise.
+        frames: As the kernel wrote them.
         instrumented: The kernel.
         plan: Which blocks write.
         has_timeline: With what happened when, as `timeline_of` makes it.

@@ -209,7 +209,7 @@ class TimedKernel:
         return self._buffers.plan.of_fewer(attempt.level.block_shift)
 
     def _decide(self, is_last: bool) -> None:
-        """Accept the level that was tried, or go on to the next one."""
+        """Accept the level that was tried, or continue to the next one."""
         attempt = self._attempt
         if attempt is None or attempt.trial is None:
             return
@@ -225,7 +225,7 @@ class TimedKernel:
         self._attempt = None if is_last else self._next()
 
     def _next(self) -> _Attempt | None:
-        """The next level whose machine code is that of the kernel but for the clocks."""
+        """The next level whose machine code is that of the kernel, clocks apart."""
         while self._levels:
             level = self._levels.pop(0)
             try:
@@ -267,7 +267,7 @@ class TimedKernel:
         """Call something; when it fails, this kernel is not measured any more."""
         try:
             return function(*arguments)
-        except Exception as error:  # noqa: BLE001 - the program's launches go on
+        except Exception as error:  # noqa: BLE001 - the program's launches continue
             self._attempt = None
             self._refused.append({"why": str(error)})
             note(f"{self.name} has no clocks any more: {type(error).__name__}: {error}")

@@ -78,10 +78,10 @@ class ProfileWriter:
             producer = Producer(self._stem, pid_of(capture), rank, profile.run.host or os.uname().nodename)
             self._names[process] = expand(self._config.output, producer, extra=rank in self._ranks)
             self._ranks.add(rank)
-        wished = self._names[process]
+        wanted = self._names[process]
         if self._config.rotate_s is not None:
-            wished = phase_path(wished, phase_of(capture))
-        return claim(wished, self._taken, force=self._config.force)
+            wanted = phase_path(wanted, phase_of(capture))
+        return claim(wanted, self._taken, force=self._config.force)
 
 
 def writing_phases(directory: Path, writer: ProfileWriter) -> AbstractContextManager[None]:

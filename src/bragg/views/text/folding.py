@@ -108,7 +108,7 @@ def fold_libraries(profile: Profile, keep: Sequence[re.Pattern[str]] = ()) -> Fo
 
 
 def with_library_names(profile: Profile) -> Profile:
-    """Likewise, each under the name `[torch]`, also where only one path leads through it: other runs may have more."""
+    """The profile with each excursion named `[torch]`, even where one path leads through it, since other runs vary."""
     profile = _without_recursion(profile)
     return _excursions(profile, "[{}]").regrouping.apply(profile)
 
@@ -138,7 +138,7 @@ class _Excursions:
 
     Attributes:
         libraries: Their names.
-        is_library: [n_nodes]: nodes of excursions, but for those that are parts of modules.
+        is_library: [n_nodes]: nodes of excursions, except those that are parts of modules.
         entered: [n_nodes]: where excursions begin.
         of_module: [n_nodes]: library nodes that are parts of modules.
         name: [n_nodes]: the library that an excursion which begins here is named after.

@@ -24,7 +24,7 @@ def steps_line(profile: Profile, steady: Steady | None = None) -> str:
 
     Args:
         profile: A whole run.
-        steady: Its steady state, which has told of its steps before; None: it is not known.
+        steady: Its steady state, whose steps were printed before; None: it is not known.
     """
     if not profile.run.has_regions:
         return ""

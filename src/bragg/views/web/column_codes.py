@@ -5,7 +5,7 @@ where its bytes are (`at`, `size`):
 
     raw     the values themselves, little endian
     varint  integers: zigzag, then seven bits a byte, low ones first, the eighth set on all but the last
-    delta   likewise, each value less the one before it
+    delta   integers as in varint, each less the one before it
     sparse  few values among `fill`: `rows` (delta) and `values`, columns of their own
 """
 

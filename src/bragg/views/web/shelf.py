@@ -31,7 +31,7 @@ class Entry:
 
 
 class Shelf:
-    """Files and directories; of directories the newest profiles, and the captures of runs that go on.
+    """Files and directories; of directories the newest profiles, and the captures of runs that continue.
 
     Threads: any.
 

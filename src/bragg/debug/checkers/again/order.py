@@ -28,7 +28,7 @@ def _watch(record: LaunchFindings) -> Listeners:
 
     def compare() -> None:
         if any(one.rule == "data-race" and one.kernel == launch.kernel for one in record.report):
-            return  # The race is the reason, and is told.
+            return  # The race is the reason, and is reported.
         backwards = range(launch.programs - 1, -1, -1)
         shuffled = np.random.default_rng(0).permutation(launch.programs).tolist()
         differences = replay.in_order(backwards) or replay.in_order(shuffled)

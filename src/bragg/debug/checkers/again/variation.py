@@ -65,7 +65,7 @@ def _watch(record: LaunchFindings) -> Listeners:
 
 
 def _differs(record: LaunchFindings, replay: Replay, variant: _Variant) -> bool:
-    """The variant gives other results, which is told; one that the kernel is not made for gives none."""
+    """The variant gives other results, which is reported; one that the kernel is not made for gives none."""
     try:
         differences = replay.differences(lambda listeners: variant.launch().run_again(listeners))
     except (KernelFault, Unsupported, UsageError):

@@ -117,7 +117,7 @@ def record_compiled_calls(pxla: ModuleType) -> Undo | None:
 
 
 def record_slow_compiled_calls(stages: ModuleType) -> Undo | None:
-    """Likewise where Python makes the call: of programs that call back, and the first one of each."""
+    """Record the calls that Python makes: of programs that call back, and the first one of each."""
     kind: Any = getattr(stages, "Compiled", None)
     if not hasattr(kind, "call"):
         return _missing("runs precompiled programs in an unknown way: calls of those that call back are missing")

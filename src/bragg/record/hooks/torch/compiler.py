@@ -24,7 +24,7 @@ MODULE = "torch._dynamo.eval_frame"
 
 
 def begin_at_the_program(eval_frame: ModuleType) -> None:
-    """Let these functions run as they are; the compiler goes on with what they call."""
+    """Let these functions run as they are; the compiler continues with what they call."""
     for module in (checkpoint, methods, modules, recorded_regions, regions, itt_operators, updates):
         for code in _codes_of(module):
             eval_frame.skip_code(code)
