@@ -23,6 +23,8 @@ __all__ = ["Difference", "Replay", "Writer"]
 
 # Two orders of a sum differ by about as many units in the last place as the square root of its length.
 _UNITS = 256
+# Where they cancel each other, it is the last place of the largest element that counts.
+_UNITS_OF_LARGEST = 16
 
 
 @dataclass(frozen=True)
@@ -157,7 +159,7 @@ def _difference(buffer: Buffer, result: Array, run: Callable[[Listeners], None])
     places = np.flatnonzero(differs)
     before, after = (decode(flat[places], buffer.dtype) for flat in (result, buffer.flat))
     if buffer.dtype.is_floating():
-        matters = ~_as_good_as_equal(before, after, buffer.dtype)
+        matters = ~_as_good_as_equal(before, after, buffer.dtype, _largest(result, buffer.dtype))
         places, before, after = places[matters], before[matters], after[matters]
     if not len(places):
         return None
@@ -165,11 +167,16 @@ def _difference(buffer: Buffer, result: Array, run: Callable[[Listeners], None])
     return Difference(buffer, len(places), first, before[0].item(), after[0].item(), run)
 
 
-def _as_good_as_equal(a: Array, b: Array, dtype: DType) -> Array:
-    """Floats that differ as sums in two orders do."""
+def _largest(flat: Array, dtype: DType) -> float:
+    values = decode(flat, dtype)
+    return float(np.abs(values[np.isfinite(values)]).astype(np.float64).max(initial=0.0))
+
+
+def _as_good_as_equal(a: Array, b: Array, dtype: DType, largest: float) -> Array:
+    """Floats that differ as sums in two orders do, in a tensor with a largest element."""
     unit = 2.0 ** -(dtype.fp_mantissa_width + 1)
-    finite = [np.abs(x[np.isfinite(x)]).astype(np.float64) for x in (a, b)]
-    largest = max((float(x.max()) for x in finite if len(x)), default=0.0)
     with np.errstate(all="ignore"):
-        is_close = np.isclose(a.astype(np.float64), b.astype(np.float64), _UNITS * unit, _UNITS * unit * largest * 1e-3)
+        is_close = np.isclose(
+            a.astype(np.float64), b.astype(np.float64), _UNITS * unit, _UNITS_OF_LARGEST * unit * largest
+        )
     return np.asarray(is_close | (np.isnan(a) & np.isnan(b)))
