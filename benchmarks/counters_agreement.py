@@ -17,6 +17,7 @@ import subprocess
 import sys
 import tempfile
 from collections import defaultdict
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -75,10 +76,10 @@ def _is_counted(profile: Any, node: int, metric: str) -> bool:
     return bool(profile.own(f"{group}_counted_time")[node] > 0)
 
 
-def by_ncu(ncu: str) -> dict[int, dict[str, float]]:
+def by_ncu(ncu: str, metrics: Mapping[str, str] = NCU) -> dict[int, dict[str, float]]:
     """Of each kernel what ncu says: medians of its last launches, of the kernel of most time."""
     command = [ncu, "--clock-control", "none", "--cache-control", "none", "--csv", "--page", "raw", "--nvtx"]
-    command += ["--print-units", "base", "--metrics", ",".join(NCU)]
+    command += ["--print-units", "base", "--metrics", ",".join(metrics)]
     run = [*command, sys.executable, str(PROGRAM), "0", str(LAUNCHES)]
     lines = subprocess.run(run, capture_output=True, text=True, check=True).stdout.splitlines()
     start = next(row for row, line in enumerate(lines) if line.startswith('"ID"'))
@@ -89,7 +90,7 @@ def by_ncu(ncu: str) -> dict[int, dict[str, float]]:
         if not ranges:
             continue  # a tensor is filled
         number = int(ranges[0][1])
-        values = {short: float(row[name].replace(",", "")) for name, short in NCU.items() if row.get(name)}
+        values = {short: float(row[name].replace(",", "")) for name, short in metrics.items() if row.get(name)}
         by_work[number][row["Kernel Name"]].append(values)
     return {number: _main_kernel(kernels) for number, kernels in by_work.items()}
 
