@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import errno
+import tempfile
 from dataclasses import replace
 from pathlib import Path
 
@@ -7,6 +9,7 @@ import pytest
 
 from bragg import formats
 from bragg.cli.jobs.recorded import as_job, job_line
+from bragg.errors import BadFile
 from bragg.formats.job.directory import read_job
 from bragg.model import Profile
 from bragg.record import RecordConfig
@@ -144,3 +147,18 @@ def test_number_that_a_run_gave_twice_is_told(tmp_path: Path) -> None:
     assert job.notes == [
         f"{tmp_path}/job has such a rank of this run already; launchers may have given one number twice"
     ]
+
+
+def test_full_disk_is_said_and_the_profiles_are_a_job_without_an_index(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    items = written(tmp_path, rank(0), rank(1))
+
+    def full(*_: object, **__: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(tempfile, "mkstemp", full)
+        with pytest.raises(BadFile, match=r"cannot write .*job\.json: No space left on device"):
+            as_job(items, config(tmp_path), "run")
+    assert [each.rank for each in read_job(tmp_path / "train.job").ranks] == [0, 1]

@@ -9,6 +9,7 @@ import pytest
 from bragg.errors import BadFile
 from bragg.formats.job import directory as job_files
 from bragg.formats.job.directory import INDEX, is_job, rank_file_name, read_job, write_job
+from bragg.model.job import Rank
 from tests.support.jobs import job_of, rank_profile, write_rank
 
 WORK = "root\n  k 1ms"
@@ -143,3 +144,17 @@ def test_lock_of_a_killed_writer_is_removed_and_that_of_a_living_one_awaited(
     write_job(tmp_path, [rank])
     assert (tmp_path / INDEX).exists()
     assert not lock.exists()
+
+
+def test_of_thousands_of_listed_profiles_none_is_opened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    ranks = [Rank(number, tmp_path / rank_file_name(number), world=20_001) for number in range(20_000)]
+    for rank in ranks:
+        rank.path.touch()
+    write_job(tmp_path, ranks)
+
+    def opened(path: Path) -> None:
+        raise AssertionError(f"{path} was opened")
+
+    monkeypatch.setattr(job_files, "read_meta", opened)
+    job = read_job(tmp_path)
+    assert (len(job.ranks), job.problems) == (20_000, ("rank 20000 of 20001 without a profile",))

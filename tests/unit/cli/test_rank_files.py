@@ -1,0 +1,71 @@
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from benchmarks.straggler_jobs import KINDS, write_job_files
+from bragg.analyze.ranks.answer import compare_ranks
+from bragg.cli import rank_files
+from bragg.cli.rank_files import executor_named, read_batch, read_ranks
+from bragg.errors import UsageError
+from bragg.views.text.ranks_text import ranks_json
+from tests.unit.cli.conftest import Bragg
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> list[Path]:
+    return write_job_files(KINDS["slow-gpu"], tmp_path / "train.job")
+
+
+def test_batches_that_others_read_are_the_same_job(files: list[Path], monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = read_ranks(files)
+    monkeypatch.setattr(rank_files, "_RANKS_A_BATCH", 3)
+    with ThreadPoolExecutor(2) as pool:
+        parts = read_ranks([files[0].parent], pool)
+    answers = [compare_ranks(read.summaries, read.problems, read.sums) for read in (whole, parts)]
+    one, other = (ranks_json(answer) for answer in answers)
+    assert one["stragglers"] == other["stragglers"] != []
+    assert one["imbalances"] == other["imbalances"]
+
+
+@pytest.mark.parametrize("order", [lambda parts: parts, lambda parts: parts[::-1]])
+def test_sums_of_call_paths_add_up_in_any_order(
+    files: list[Path], order: Callable[[Sequence[object]], Sequence[object]]
+) -> None:
+    sums = [read_batch([path]).sums for path in files]
+    whole, parts = read_batch(files).sums, order(sums)
+    first, *rest = parts
+    for part in rest:
+        first = type(whole).joined([first, part])
+    assert np.array_equal(first.path, whole.path)
+    assert np.allclose(first.gpu_ns, whole.gpu_ns)
+    assert np.array_equal(first.most_rank, whole.most_rank)
+    assert first.host_waits_ns == whole.host_waits_ns
+
+
+def test_a_damaged_file_is_a_problem_of_its_batch_and_a_number_that_two_claim_is_left_out(files: list[Path]) -> None:
+    files[1].write_bytes(files[1].read_bytes()[:500])
+    read = read_ranks([*files, files[2]])
+    assert [each.rank for each in read.summaries] == [0, 3, 4, 5, 6, 7]
+    assert sorted(read.sums.host_waits_ns) == [0, 3, 4, 5, 6, 7]
+    damaged, double = read.problems
+    assert "rank00001.bragg" in damaged
+    assert double == "2 profiles say that they are of rank 2: none of them is used"
+
+
+@pytest.mark.parametrize(("name", "said"), [("ray:x", "no executor 'ray:x'"), ("dask:", "no executor 'dask:'")])
+def test_executors_that_are_not_there_are_refused(bragg: Bragg, files: list[Path], name: str, said: str) -> None:
+    ended = bragg("ranks", str(files[0].parent), "--executor", name)
+    assert ended.exit_code == 2
+    assert said in ended.stderr
+
+
+def test_without_dask_the_hint_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    with pytest.raises(UsageError, match="distributed is not installed"), executor_named("dask:tcp://n1:8786"):
+        pass
