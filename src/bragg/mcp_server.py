@@ -13,6 +13,7 @@ import signal
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from mcp.server.mcpserver import MCPServer
@@ -37,7 +38,7 @@ Answer = dict[str, Any]
 def server() -> MCPServer:
     """A server with all tools."""
     made = MCPServer("bragg", instructions=_INSTRUCTIONS)
-    for tool in (record, analyze, view, source, diff, check):
+    for tool in (record, analyze, view, source, reproduce, diff, check):
         made.add_tool(tool, structured_output=True)
     return made
 
@@ -104,7 +105,21 @@ async def source(file: str, kernel: str = "", ir: str = "python") -> Answer:
         ir: `python`, or a stage of the compiler: `ttir`, `ttgir`, `llir`, `ptx`, `sass`.
     """
     done = await _run(["source", "--ir", ir, file, *([kernel] if kernel else [])], _READ_S)
-    return {**_text(done), "next": [_call("analyze", file=file), _call("check", command=[])]}
+    return {**_text(done), "next": [_call("reproduce", file=file, kernel=kernel), _call("check", command=[])]}
+
+
+async def reproduce(file: str, kernel: str, output: str = "kernel") -> Answer:
+    """Write a directory that compiles and times one Triton kernel alone: its code, facts, and a script.
+
+    Args:
+        file: A profile.
+        kernel: Its name.
+        output: The directory, which is made.
+    """
+    done = await _run(["analyze", file, "--bundle", kernel, "-o", output], _READ_S)
+    script = str(Path(output) / "reproduce.py")
+    following = [_call("record", command=[script]), _call("source", file=file, kernel=kernel)]
+    return {**_text(done), "next": following}
 
 
 async def diff(before: str, after: str, by: str = "kernel") -> Answer:

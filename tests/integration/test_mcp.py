@@ -17,6 +17,7 @@ mcp = pytest.importorskip("mcp")
 
 Ask = Callable[..., Awaitable[dict[str, Any]]]
 LLAMA = next(path for path in RECORDINGS if "llama" in path.name)
+SPILLS = RECORDINGS[0].parent / "kernels" / "h100-register-spills.bragg"
 KERNEL = """
 import torch, triton, triton.language as tl
 
@@ -56,7 +57,7 @@ def test_a_program_is_recorded_and_its_profile_read(tmp_path: Path) -> None:
 
     async def questions(ask: Ask, session: Any) -> None:
         tools = {tool.name for tool in (await session.list_tools()).tools}
-        assert tools == {"record", "analyze", "view", "source", "diff", "check"}
+        assert tools == {"record", "analyze", "view", "source", "reproduce", "diff", "check"}
         recorded = await ask("record", command=["slow.py"])
         assert (recorded["exit_code"], recorded["output"]) == (0, "hello")
         assert recorded["profiles"] == ["run.bragg"]
@@ -96,6 +97,19 @@ def test_findings_have_evidence_a_line_and_a_gain(tmp_path: Path) -> None:
         assert "nowhere.bragg" in missing["errors"]
 
     asked(tmp_path, questions)
+
+
+def test_a_kernel_is_written_with_a_script_that_runs_it_alone(tmp_path: Path) -> None:
+    async def questions(ask: Ask, _: Any) -> None:
+        written = await ask("reproduce", file=str(SPILLS), kernel="product")
+        assert written["exit_code"] == 0
+        assert "reproduce.py" in written["text"]
+        assert written["next"][0] == {"tool": "record", "arguments": {"command": ["kernel/reproduce.py"]}}
+        unknown = await ask("reproduce", file=str(SPILLS), kernel="nothing", output="other")
+        assert unknown["exit_code"] != 0
+
+    asked(tmp_path, questions)
+    assert (tmp_path / "kernel" / "kernel.ttir").exists()
 
 
 def test_a_wrong_kernel_is_found(tmp_path: Path) -> None:

@@ -234,9 +234,13 @@ class Evidence:
     def _idle(self) -> FloatArray | None:
         if not self.has_timeline:
             return self._folded_idle() / self.n_devices if len(self.profile.idle) else None
-        found = with_idle_paths(self.profile, steady=self.steady if self.is_steady else None).own("gpu_idle_time")
-        per_device: FloatArray = found.astype(np.float64) / self.n_devices
+        per_device: FloatArray = self._idle_paths.own("gpu_idle_time").astype(np.float64) / self.n_devices
         return per_device
+
+    @cached_property
+    def _idle_paths(self) -> Profile:
+        """With idle time of `part` by call path; of a profile with a timeline."""
+        return with_idle_paths(self.profile, steady=self.steady if self.is_steady else None)
 
     @cached_property
     def slices(self) -> SliceTable:
@@ -326,9 +330,9 @@ class Evidence:
         if self.idle_ns is None:
             return np.zeros(len(tree))
         # Sums hold the first call, which loads code: as long as the GPU waited for it.
-        first_ns = 0.0 if self.has_timeline else self.longest_wait_ns
-        host_ns = np.maximum(self.host_ns - first_ns, 0.0)
-        return code_wait_ns(tree, self.idle_ns, host_ns, self.pauses, self.longest_wait_ns)
+        longest_ns = _longest_ns(self._idle_paths, len(tree)) if self.has_timeline else self.longest_wait_ns
+        host_ns = self.host_ns if self.has_timeline else np.maximum(self.host_ns - longest_ns, 0.0)
+        return code_wait_ns(tree, self.idle_ns, host_ns, self.pauses, longest_ns)
 
     @cached_property
     def writers(self) -> list[Writer]:
@@ -347,8 +351,7 @@ class Evidence:
         """The longest time in the run in which a GPU waited for each node's own host code at once: [n_nodes]."""
         result: FloatArray = np.zeros(len(self.profile.tree))
         if self.has_timeline:
-            longest = with_idle_paths(self.profile).metrics["gpu_idle_longest"].own[: len(result)]
-            return np.nan_to_num(longest.astype(np.float64))
+            return _longest_ns(with_idle_paths(self.profile), len(result))
         table = self.profile.idle
         late = table.kind == IdleKind.LATE
         np.maximum.at(result, table.node[late], table.longest_ns[late])
@@ -359,8 +362,7 @@ class Evidence:
         """How often a GPU waited for each node's own host code in `part`, [n_nodes]; 0: not known."""
         n_nodes = len(self.profile.tree)
         if self.has_timeline:
-            found = with_idle_paths(self.profile, steady=self.steady if self.is_steady else None)
-            return found.own("gpu_idle_count")[:n_nodes].astype(np.float64)
+            return self._idle_paths.own("gpu_idle_count")[:n_nodes].astype(np.float64)
         counts: FloatArray = np.zeros(n_nodes)
         for device in folded_idle(self.profile, self.steady):
             late = device.rows.kind == IdleKind.LATE
@@ -450,3 +452,8 @@ class Evidence:
             return None
         limit = "the GPU" if self.busy is not None and self.busy >= _BUSY else ""
         return self.gain(float(self.idle_ns[nodes].sum()) * saved, limit)
+
+
+def _longest_ns(idle: Profile, n_nodes: int) -> FloatArray:
+    """The longest single wait for each node of a profile with idle paths: [n_nodes]."""
+    return np.nan_to_num(idle.metrics["gpu_idle_longest"].own[:n_nodes].astype(np.float64))
