@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from click.shell_completion import CompletionItem
 
 from bragg.errors import BraggError
-from bragg.registry import ANNOTATIONS, CHECKERS, FORMATS
+from bragg.registry import ANNOTATIONS, CHECKERS
 
 if TYPE_CHECKING:
     import click
@@ -66,7 +66,9 @@ def gates(_context: click.Context, _parameter: click.Parameter, incomplete: str)
 
 def writable_formats(_context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
     """Formats that `bragg export` writes."""
-    return _starting(incomplete, [name for name, format_ in FORMATS.items() if format_.write])
+    from bragg.formats import writable
+
+    return _starting(incomplete, writable())
 
 
 def checkers(_context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:

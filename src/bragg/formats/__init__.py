@@ -16,7 +16,7 @@ from bragg.formats.job.profiles import JobProfiles
 from bragg.model import Profile
 from bragg.registry import FORMATS
 
-__all__ = ["Format", "JobProfiles", "export", "finish", "load", "load_job", "read_capture"]
+__all__ = ["Format", "JobProfiles", "export", "finish", "load", "load_job", "read_capture", "writable"]
 
 # Bytes at the start of a file that identify its format.
 _N_FIRST_BYTES = 1 << 16
@@ -75,6 +75,11 @@ def _no_collection() -> Iterator[None]:
             gc.enable()
 
 
+def writable() -> list[str]:
+    """Names of the formats that can be written."""
+    return [name for name, format_ in FORMATS.items() if format_.write]
+
+
 def export(profile: Profile, format_name: str, path: str | Path) -> None:
     """Write a profile in a format of the registry.
 
@@ -84,8 +89,8 @@ def export(profile: Profile, format_name: str, path: str | Path) -> None:
     """
     format_ = FORMATS[format_name]
     if format_.write is None:
-        written = ", ".join(name for name, each in FORMATS.items() if each.write)
-        raise UsageError(f"format {format_name!r} can be read but not written", hint=f"Choose one of: {written}")
+        hint = f"Choose one of: {', '.join(writable())}"
+        raise UsageError(f"format {format_name!r} can be read but not written", hint=hint)
     format_.write(profile, Path(path))
 
 

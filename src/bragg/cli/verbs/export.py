@@ -32,6 +32,15 @@ Examples:
 """
 
 
+class _FormatOption(click.Option):
+    def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
+        from bragg.formats import writable
+
+        *names, last = writable()
+        self.help = f"Choose {', '.join(names)} or {last}."
+        return super().get_help_record(ctx)
+
+
 @click.command(epilog=_EPILOG)
 @file_argument
 @click.option(
@@ -40,7 +49,7 @@ Examples:
     "format_name",
     metavar="FORMAT",
     shell_complete=writable_formats,
-    help="Choose hatchet, hatchet_msgpack, chrome, perfetto, speedscope or collapsed.",
+    cls=_FormatOption,
 )
 @click.option("-o", "--output", type=click.Path(path_type=Path), metavar="OUT", help="Name the new file; -: stdout.")
 @click.option(
@@ -122,4 +131,6 @@ def _format_of(output: Path | None) -> str:
 
 def _known() -> str:
     """The formats to choose from: those that can be written."""
-    return "Choose one with -f: " + ", ".join(name for name, format_ in FORMATS.items() if format_.write)
+    from bragg.formats import writable
+
+    return f"Choose one with -f: {', '.join(writable())}"
