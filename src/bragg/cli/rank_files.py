@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from bragg.analyze.ranks.path_sums import PathSums
 from bragg.errors import BraggError, UsageError
 from bragg.formats.job.directory import is_job, read_job
+from bragg.formats.job.nccl_inspector import read_inspector
 from bragg.formats.job.summaries import read_summary
 from bragg.model.job import Rank
 from bragg.model.rank_summary import RankSummary
@@ -162,7 +163,7 @@ def compared_ranks(path: Path) -> RanksAnswer | None:
 
 def _read(path: Path, number: int | None) -> RankSummary:
     """The summary of a file, or one made of the whole file."""
-    summary = read_summary(path)
+    summary = read_summary(path) or read_inspector(path)
     if summary is not None:
         return summary
     from bragg import formats

@@ -103,8 +103,10 @@ def _group(name: str, members: list[int], ranks: Sequence[RankSummary]) -> Group
         rank = ranks[index]
         is_ours = np.array([group == name for group in rank.calls.group], np.bool_)
         tables.append(rank.collectives.take(is_ours[rank.collectives.call]))
-    n_rows = max(int(table.sequence.max(initial=-1)) + 1 for table in tables)
-    shape = (len(members), n_rows)
+    # A recording may begin late, and other recorders leave out small ones.
+    numbers = np.unique(np.concatenate([table.sequence for table in tables]))
+    tables = [table.replace(sequence=np.searchsorted(numbers, table.sequence)) for table in tables]
+    shape = (len(members), len(numbers))
     columns = {key: np.full(shape, np.nan) for key in ("duration_ns", "exposed_ns", "end_ns", "step")}
     code = np.full(shape, -1, np.int64)
     epoch_ns = min((int(table.start_ns.min()) for table in tables if len(table)), default=0)
@@ -136,7 +138,7 @@ def _group(name: str, members: list[int], ranks: Sequence[RankSummary]) -> Group
         end_ns=columns.pop("end_ns"),
         epoch_ns=epoch_ns,
         steps=step[_last_of_steps(step)].astype(np.int64),
-        counted=_counted(tables, _last_of_steps(step), n_rows),
+        counted=_counted(tables, _last_of_steps(step), len(numbers)),
         n_unequal=int(is_unequal.sum()),
     )
 

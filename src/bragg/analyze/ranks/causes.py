@@ -76,6 +76,8 @@ def cause_of(
         return _of_kernels(late, found, values, peers, more["compute_ns"])
     if more["copy_ns"] >= least_ns:
         return Cause(Reason.COPIES, more["copy_ns"], path=_path(values.gpu_ns, values, late.index, peers))
+    if not np.nansum(found.counted["launches"]) and not values.host_ns.any():  # Collectives alone were recorded.
+        return Cause(Reason.UNKNOWN, late.each_ns)
     # Its GPU did what the others' did, later.
     return Cause(Reason.HOST, late.each_ns, path=_path(values.host_ns, values, late.index, peers))
 

@@ -118,6 +118,8 @@ def _why(cause: Cause) -> str:
         return f"its copies take {_time(cause.each_ns)} longer{at}"
     if cause.reason is Reason.LATE_START:
         return "it came to the first collective last"
+    if cause.reason is Reason.UNKNOWN:
+        return "why is not known, since only collectives were recorded"
     return f"its host launches late while its GPU has nothing to do{at}"
 
 
