@@ -76,7 +76,7 @@ class EventSource {
   virtual bool take(EventSink& sink) = 0;
   // How many samples a kernel gets, compared to others, while it is taken.
   [[nodiscard]] virtual double sample_weight(const DeviceEvent& /*kernel*/) { return 0; }
-  // For META, under names of its own.
+  // Facts for META, under names that are the source's.
   virtual void describe(JsonObject& meta, const SourceOptions& options) const = 0;
 
   // Any thread --------------------------------------------------------------------------------------------------------

@@ -56,9 +56,9 @@ using ExecHandle = const void*;   // the driver's CUgraphExec
 // seen yet.
 class GraphRegistry {
  public:
-  // Graphs that were neither instantiated nor destroyed, at 24 B a node: beyond it the oldest ones are forgotten.
+  // Most nodes of graphs that were neither instantiated nor destroyed, 24 B each: beyond it the oldest are forgotten.
   static constexpr size_t kMaxNodes = 1u << 20;
-  // Versions that are no longer launched wait for their last records: so long, and no more than so many nodes.
+  // Versions that are no longer launched wait for their last records: at most this long, and this many nodes.
   static constexpr int64_t kRetirementNs = 30'000'000'000;
   static constexpr size_t kMaxRetiredNodes = 1u << 20;
 

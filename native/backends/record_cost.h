@@ -1,4 +1,4 @@
-// What records of kernels, copies and sets cost that a source of the GPU's vendor makes; no source tells it itself.
+// What the records of kernels, copies and sets cost that the GPU's vendor makes; no source reports it itself.
 #pragma once
 
 #include <algorithm>

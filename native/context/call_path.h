@@ -22,7 +22,7 @@ struct OpeningFrames {
 // The calls of native code that an entry was opened in, innermost first: those that are still there when something is
 // launched are around the entry.
 struct OpeningCalls {
-  // Those that tell of the entry have returned by then: at most 10 in PyTorch.
+  // The calls that announced the entry have returned by then: at most 10 in PyTorch.
   static constexpr uint32_t kCount = 16;
   struct Call {
     uint64_t cfa;

@@ -1,5 +1,5 @@
 // The one clock of the recorder. It counts nanoseconds since the epoch, as CUPTI's records do, from the moment at which
-// the process first asked; from then on nobody sets it: a system clock that is set back or forward moves no event.
+// the process first asked. From then on nobody sets it, so setting the system's clock moves no event.
 //
 // A thread reads the processor's counter (10 ns instead of 25 to 40) once the consumer has compared that with
 // CLOCK_MONOTONIC for long enough, and where the kernel trusts the counter itself. Elsewhere it asks the system.

@@ -18,11 +18,11 @@ class ConsumerSignal {
       syscall(SYS_futex, &pending_, FUTEX_WAKE_PRIVATE, 1, nullptr, nullptr, 0);
   }
 
-  // Until woken, or somewhat earlier. Of the monotonic clock: one that is set back would make it wait for hours.
+  // Until woken, or somewhat earlier. By the monotonic clock: one that is set back would make it wait for hours.
   void wait_ms(uint32_t timeout_ms) noexcept {
     const timespec timeout{.tv_sec = timeout_ms / 1000, .tv_nsec = int64_t{timeout_ms % 1000} * 1'000'000};
     syscall(SYS_futex, &pending_, FUTEX_WAIT_PRIVATE, 0, &timeout, nullptr, 0);
-    // An exchange, so that what was recorded before a wake that was not told is seen by the look that follows.
+    // An exchange: what was recorded before a wake that found the flag set is seen by the next look.
     pending_.exchange(0, std::memory_order_acq_rel);
   }
 

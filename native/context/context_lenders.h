@@ -12,7 +12,7 @@ class ThreadContext;
 // Threads: any. Contexts are recycled, never freed: one that was given may be read at any time.
 class ContextLenders {
  public:
-  // The thread that called `lend` last; the guess when nobody lends is the thread that ran Python last. nullptr: none.
+  // The thread that called `lend` last; if none lends, the guess is the thread that ran Python last. nullptr: none.
   [[nodiscard]] const ThreadContext* current() const noexcept {
     const ThreadContext* lender = lender_.load(std::memory_order_acquire);
     return lender != nullptr ? lender : last_python_thread_.load(std::memory_order_acquire);

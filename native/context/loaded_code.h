@@ -13,7 +13,7 @@
 
 namespace bragg {
 
-// Whose code it is: frames of the interpreter are told as Python frames; those of the driver, of CUPTI and of this
+// Whose code it is: frames of the interpreter are shown as Python frames; those of the driver, of CUPTI and of this
 // library stand between a launch and who made it; those of the C library begin threads.
 enum class CodeOwner : uint8_t { Program, System, Interpreter, Driver };
 

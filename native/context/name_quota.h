@@ -9,7 +9,7 @@
 namespace bragg {
 
 // Names that are made up as the program runs, as by scope(f"request {i}"), would fill the memory of one that runs for
-// days. Those that differ in their numbers alone have a quota of their own: others stay known beside them.
+// days. Names that differ in their numbers alone have a separate quota, so that other names stay known.
 // Threads: one at a time.
 class NameQuota {
  public:

@@ -47,7 +47,7 @@ class OwnCost {
     note(part, now_ns() - start_ns, waits_before);
   }
 
-  // A wait is told exactly, and is not part of what is timed and multiplied.
+  // A wait is measured exactly, and is not part of what is timed and multiplied.
   void add_wait(int64_t ns) noexcept { add(waits_ns_, static_cast<uint64_t>(ns)); }
   // What one call cost, where it is known.
   void add_exactly(CostPart part, int64_t ns) noexcept { add(of(part).rest_ns, static_cast<uint64_t>(ns)); }
@@ -55,7 +55,7 @@ class OwnCost {
   void add_to(CostTotals& totals) const noexcept;
 
  private:
-  // Longer ones were interrupted, or did something for the first time: what exceeds this counts once.
+  // A longer call was interrupted, or did something for the first time: its excess counts once.
   static constexpr uint64_t kLongestNs = 20'000;
 
   struct Part {

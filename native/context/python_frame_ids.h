@@ -19,8 +19,8 @@ class PythonFrameIds {
 
   [[nodiscard]] FrameId intern(const RawFrame& raw);
 
-  // A code object dies: its address may become another one's. If it had ids, `epoch` changes, and what threads keep of
-  // paths is no longer true.
+  // A code object dies, and its address may become that of another. If it had ids, `epoch` changes: paths that threads
+  // keep are no longer valid.
   void forget(const void* code);
   [[nodiscard]] static uint32_t epoch() noexcept { return epoch_.load(std::memory_order_acquire); }
 

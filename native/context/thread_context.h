@@ -203,8 +203,8 @@ class ThreadContext {
   void take_back() noexcept;
 
   void record(const Event& event) noexcept;
-  // The event that `make` returns, which records nothing itself, written where it stays: a copy of what was just
-  // written piece by piece waits for the pieces.
+  // Writes the event that `make` returns where it stays: to copy what was just written piece by piece would wait for
+  // the pieces. `make` records nothing itself.
   template <class Make>
   void record_made(Make&& make) noexcept {
     Event* const next = ring.claim();
@@ -266,14 +266,14 @@ class ThreadContext {
     FrameId frame = FrameId::Root;  // the root's, which is nobody's child
     ContextNodes nodes;
   };
-  // Ranges that a program begins and never ends are as many as it runs long.
+  // A program that begins ranges and never ends them has more of them the longer it runs.
   static constexpr uint32_t kMaxOpenEntries = 4096;
   static constexpr uint32_t kFirstEntries = 64;
   static constexpr uint32_t kMaxPathFrames = 1000;  // Python's own recursion limit; deeper paths lose their outer end
   static constexpr uint32_t kPathCacheSize = 1024;
   static constexpr uint32_t kChildCacheSize = 1024;
 
-  // Makes the stack that of the task which the thread runs. Nothing but a look where no program of tasks is recorded.
+  // Switches to the stack of the task that the thread runs. Only a look where the program has no tasks.
   void follow_task() noexcept {
     if (recording_state.follows_tasks.load(std::memory_order_relaxed)) [[unlikely]]
       follow_task_now();
@@ -300,7 +300,7 @@ class ThreadContext {
     return recording_state.python.load(std::memory_order_relaxed) != 0 ? PythonFrameIterator()
                                                                        : PythonFrameIterator(nullptr);
   }
-  // Where Python is, read once for what needs it.
+  // Python's position, read once for all that need it.
   struct InnermostPython {
     InnermostPython() noexcept : frames(python_frames()) {
       PythonFrameIterator walk = frames;

@@ -10,7 +10,7 @@
 
 namespace bragg {
 
-// Threads: any; one mutex, which is held for no visit, nor while a context is made. Contexts are recycled, never freed:
+// Threads: any; one mutex, not held during a visit or while a context is made. Contexts are recycled, never freed:
 // one that lends its nodes may be read at any time.
 class ThreadRegistry {
  public:

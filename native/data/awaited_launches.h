@@ -7,7 +7,7 @@
 
 namespace bragg {
 
-// A time between two drains, which wait for what was launched until they began. Numbers come round again: a drain ends
+// The time between two drains; a drain waits for what was launched before it began. Numbers wrap around: a drain ends
 // long before 255 others have begun.
 using DrainRound = uint8_t;
 
@@ -25,7 +25,7 @@ class AwaitedLaunches {
     --all_;
     given_up_ = std::min(given_up_, all_);
   }
-  // Those of `round` and before, as long as nobody has given them up. `current`: the round that launches are made in.
+  // Launches of `round` and earlier rounds that were not given up. `current`: the round that launches are made in.
   [[nodiscard]] uint64_t until(DrainRound round, DrainRound current) const {
     const uint64_t old = all_until(round, current);
     return old - std::min(old, given_up_);

@@ -96,8 +96,8 @@ class CaptureFile {
   [[nodiscard]] const std::string& path() const { return path_; }
 
  private:
-  // What a descriptor must lead to: a program that closes those it does not know, as daemons do, closes ours, and its
-  // next file may get the number.
+  // The file that a descriptor must lead to: daemons close descriptors that they do not know, ours among them, and the
+  // next file of the program may get its number.
   struct File {
     int fd = -1;
     dev_t device = 0;

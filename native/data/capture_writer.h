@@ -26,7 +26,7 @@ class Outbox {
   void put(Item item);
   // Writes what is there to the file, one thread at a time. False: another thread is at it.
   [[nodiscard]] bool write_out();
-  // In a forked child: its writing thread does not exist, and may have been anywhere.
+  // In a forked child, which has no writing thread: that of the parent may have been anywhere at the fork.
   void abandon();
 
   [[nodiscard]] uint64_t put_count() const { return put_.load(std::memory_order_acquire); }
@@ -50,7 +50,7 @@ class Outbox {
   bool skips_rewrite_ = false;  // its file could not be made: the old one continues
 };
 
-// All of the process, for the thread that writes. Threads: any.
+// All captures of the process, for the thread that writes. Threads: any.
 class Outboxes {
  public:
   static Outboxes& instance();

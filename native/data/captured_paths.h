@@ -38,9 +38,9 @@ class CapturedPaths {
  public:
   // A launch of a graph that is known: its values count once more.
   void note_launch(const Launch& launch);
-  // It failed.
+  // That launch failed.
   void take_back(const Launch& launch);
-  // One of no session: the values that it reads come all the same.
+  // A launch that no session records: the values that it reads come nevertheless.
   void note_unrecorded_launch(const Launch& launch);
   // For records of conditional graphs, which have no correlation id: the launch of the executable graph; if there were
   // several, at what their places have in common. nullptr: it was not launched.

@@ -10,8 +10,8 @@ namespace bragg {
 // Threads: consumer only.
 class ClockSteps {
  public:
-  // A change within one poll (20 ms) that is smaller is the pace of a clock that is kept right: it is followed and
-  // no step. 500 ppm, the most that the kernel corrects, are 10 us.
+  // A smaller change within one poll (20 ms) comes from a clock that is being adjusted: it is followed, and is not a
+  // step. 500 ppm, the most that the kernel corrects, are 10 us.
   static constexpr int64_t kLeastStepNs = 1'000'000;
   static constexpr size_t kMostKept = 64;
   // Records of before a step come this much later at most; most within a flush, 0.5 s.
@@ -19,8 +19,8 @@ class ClockSteps {
 
   // `ahead_ns`: the system's clock by now, over the recorder's.
   void note(int64_t ahead_ns, int64_t now_ns);
-  // A record's interval by the recorder's clock. Which side of a step it is on, nobody tells: the side on which it
-  // ended last, but not after now.
+  // A record's interval by the recorder's clock. Nothing says which side of a step it is on: it is taken for the one on
+  // which it ended last, but not after now.
   void correct(int64_t& start_ns, int64_t& end_ns, int64_t now_ns) const;
 
   [[nodiscard]] bool empty() const { return steps_.empty(); }

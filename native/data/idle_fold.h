@@ -20,7 +20,7 @@ struct LaunchMoment {
   int64_t ended_ns = 0;     // when the call returned; 0: not known
 };
 
-// In which nothing ran on a device, and the launch of what ended it.
+// A time in which nothing ran on a device, and the launch of the work that ended it.
 struct Pause {
   int64_t start_ns;
   int64_t end_ns;
@@ -31,7 +31,7 @@ struct Pause {
   [[nodiscard]] int64_t late_until_ns() const { return within(start_ns, launch.ended_ns); }
   // Up to here what was launched could not have begun.
   [[nodiscard]] int64_t starts_until_ns() const { return within(start_ns, launch.ended_ns + kStartNs); }
-  // Up to here its queue went on to it; the rest it waited.
+  // Up to here the device got from the work before to this one; the rest it waited.
   [[nodiscard]] int64_t changes_until_ns() const {
     return within(starts_until_ns(), is_behind_own ? start_ns + kStartNs : start_ns);
   }

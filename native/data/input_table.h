@@ -27,7 +27,7 @@ struct InputRow {
 // Threads: consumer only.
 class InputTable {
  public:
-  // 16 MB. A large model has a few thousand, but what goes round in one list of tensors may be of anywhere.
+  // 16 MB. A large model has a few thousand rows; tensors in a list that is passed round may come from anywhere.
   static constexpr size_t kMaxRows = 1u << 18;
 
   void add(const InputKey& key) {

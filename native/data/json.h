@@ -20,7 +20,7 @@ struct JsonMember {
   bool is_text = false;
 };
 
-// The members of an object of plain values, in order; none: it is no such object.
+// The members of an object of plain values, in order; empty: the text is not such an object.
 [[nodiscard]] std::optional<std::vector<JsonMember>> json_members(std::string_view json);
 
 class JsonObject {

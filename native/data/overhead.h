@@ -11,7 +11,7 @@ namespace bragg {
 class Phase;
 struct ThreadTotals;
 
-// What the program pays for a call of one part outside the core: PyTorch for observers being there, say. It was
+// What a call costs the program outside of the core, for example in PyTorch because there are observers. It was
 // measured in this process before recording; 0: it was not. Threads: any.
 void set_cost_beside(CostPart part, uint32_t ns_per_call) noexcept;
 

@@ -154,8 +154,8 @@ class Phase {
   void note_launch(uint32_t correlation, const Launch& launch);
   void note_no_launch(const Launch& launch) { awaited_of(launch).remove(launch.round); }  // it was captured, or failed
   void note_record(const Launch& launch);
-  // Whether a device record that no launch is known for was launched before this session's first phase: ids are handed
-  // out in order.
+  // Whether a device record whose launch is not known was launched before this session's first phase: ids are handed
+  // out in ascending order.
   [[nodiscard]] bool is_older(const DeviceEvent& event) const;
   // Whether a known launch belongs to an earlier user of this slot.
   [[nodiscard]] bool starts_after(uint32_t correlation) const;
@@ -172,8 +172,8 @@ class Phase {
   [[nodiscard]] const std::string& end_meta_json() const { return end_meta_json_; }  // of a retired one
   // Whether all of its records have come, given that all that were complete at `flushed_ns` have.
   [[nodiscard]] bool is_drained(int64_t flushed_ns) const;
-  // What records are awaited: kernels have one for certain. A copy of no bytes or a graph without work has none, which
-  // nobody tells.
+  // Which records are awaited. Each kernel has one; a copy of no bytes or a graph without work has none, and nothing
+  // says so.
   struct Awaited {
     AwaitedLaunches kernels;
     AwaitedLaunches others;

@@ -55,11 +55,11 @@ class Recorder final : private EventSink {
   // Finishes all sessions when the signal would end the process, unless the program handles it; then it ends by it.
   static bool finish_on_signal(int number);
 
-  // Another tool of the process takes the records from now on: what was launched until now is brought. Then it is done.
+  // Another tool of the process takes the records from now on: brings those of what was launched until now.
   void bring_device_records() { drain(kNone); }
   void reclaim_device_records();
 
-  // Called every 50 ms while a control call waits, on its thread and without a lock; not 0: it is to wait no longer.
+  // Called every 50 ms while a control call waits, on its thread, without a lock; a result other than 0 ends the wait.
   using InterruptLook = int (*)();
   void set_interrupt_look(InterruptLook look) { interrupt_look_.store(look); }
   // The process was told to end: nothing waits long for the GPU any more.
@@ -97,7 +97,7 @@ class Recorder final : private EventSink {
   };
   // Waits, without a lock, until the records of what was launched so far have come; gives up those that do not.
   void drain(uint32_t session);
-  // Before the last session ends: what is complete in buffers of a source that wait for a kernel that does not end.
+  // Before the last session ends: brings complete records out of buffers that are held up by a kernel without end.
   void bring_by_force(uint32_t session);
   [[nodiscard]] bool has_arrived(Drain& drain);
   [[nodiscard]] Missing missing_of(Drain& drain);

@@ -48,7 +48,7 @@ class CaptureIds {
   uint32_t written_ = 0;
 };
 
-// A phase that is one of many names few of those that the process has met. Threads: the session's.
+// One phase of many refers to few of the ids that the process has met. Threads: the session's.
 class Vocabulary {
  public:
   Vocabulary() { (void)node(kRootNode); }

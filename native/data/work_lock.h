@@ -10,7 +10,7 @@
 
 namespace bragg {
 
-// A signal that interrupted its holder could not be finished: who finishes it needs the lock.
+// Signals are blocked meanwhile: the handler of one that interrupted the holder would wait for the lock forever.
 class Recorder::WorkLock {
  public:
   explicit WorkLock(std::mutex& mutex) : mutex_(mutex) {
