@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from bragg.cli.console import stream_style, write_json, write_lines
+from bragg.cli.console import say, stream_style, write_json, write_lines
 from bragg.cli.progress import working
 from bragg.errors import UsageError
 
@@ -19,6 +19,7 @@ Examples:
   bragg run --data trace -- torchrun --nproc-per-node 8 train.py
   bragg ranks train.job
   bragg ranks rank*.bragg --json
+  bragg ranks train.job --columns columns/
   bragg ranks train.job --executor dask:tcp://node1:8786
 """
 
@@ -26,8 +27,14 @@ Examples:
 @click.command(epilog=_EPILOG)
 @click.argument("files", nargs=-1, metavar="JOB | FILE...", type=click.Path(path_type=Path))
 @click.option("--executor", metavar="dask:ADDRESS", help="Read the ranks on the workers of this scheduler of dask.")
+@click.option(
+    "--columns",
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help="Write ranks, collectives and call paths as Parquet files too.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object with all ranks, steps and findings.")
-def ranks(files: tuple[Path, ...], executor: str | None, as_json: bool) -> None:
+def ranks(files: tuple[Path, ...], executor: str | None, columns: Path | None, as_json: bool) -> None:
     """Say which rank of a job the others wait for, since when, what it costs, and why.
 
     JOB is the directory that bragg run wrote; FILEs are profiles of its ranks. All ranks leave a collective together,
@@ -36,7 +43,9 @@ def ranks(files: tuple[Path, ...], executor: str | None, as_json: bool) -> None:
     """
     from bragg.analyze.ranks.answer import compare_ranks
     from bragg.cli.rank_files import executor_named, read_ranks
+    from bragg.formats.job.columns import write_columns
     from bragg.views.text.ranks_text import ranks_json, ranks_lines
+    from bragg.views.text.units import bytes_text
 
     with executor_named(executor) as pool, working("Reading ranks"):
         read = read_ranks(_named(files), pool)
@@ -45,6 +54,10 @@ def ranks(files: tuple[Path, ...], executor: str | None, as_json: bool) -> None:
             f"comparing ranks needs two of them, and there {'is one' if read.summaries else 'is none'}",
             hint=read.problems[0] if read.problems else "Give the directory of a job, or the profiles of its ranks",
         )
+    if columns is not None:
+        with working(f"Writing {columns}"):
+            size_bytes = write_columns(read.summaries, columns)
+        say([f"Wrote {columns}/ ({bytes_text(size_bytes)} of Parquet)"])
     with working("Comparing"):
         answer = compare_ranks(read.summaries, read.problems, read.sums)
     if as_json:
