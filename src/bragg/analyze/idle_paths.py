@@ -14,7 +14,7 @@ from bragg.errors import UsageError
 from bragg.model import CallTree, Combine, FrameKind, FrameTable, IdleKind, Metric, MetricKind, Profile
 from bragg.model.table import BoolArray, FloatArray, Int64Array
 
-__all__ = ["IDLE_METRICS", "LEAST_PAUSE_NS", "NOT_KNOWN", "OTHERS", "SHORT", "with_idle_paths"]
+__all__ = ["IDLE_METRICS", "LEAST_PAUSE_NS", "NOT_KNOWN", "OTHERS", "SHORT", "with_added_up_idle", "with_idle_paths"]
 
 IDLE_METRICS = ("gpu_idle_time", "gpu_idle_count", "gpu_idle_longest")
 # A kernel that was launched in time begins 1 to 2 us after the one before it.
@@ -56,6 +56,12 @@ class _Parts:
         _, first = np.unique(self.pause[order], return_index=True)
         node: Int64Array = self.node[order[first]]
         return node
+
+
+def with_added_up_idle(profile: Profile, steady: Steady | None) -> Profile | None:
+    """The profile with the idle time of the steady state that its recorder has added up; None: it has none."""
+    found = with_idle_paths(profile, steady=steady) if len(profile.idle) and not len(profile.slices) else None
+    return found if found is not None and found.total(IDLE_METRICS[0]) > 0 else None
 
 
 def with_idle_paths(profile: Profile, least_ns: int = LEAST_PAUSE_NS, steady: Steady | None = None) -> Profile:

@@ -85,9 +85,9 @@ def _without_imports(profile: Profile, options: ViewOptions) -> ShownPart | None
 
 def _of_sums(profile: Profile, options: ViewOptions, steady: Steady | None) -> ShownPart:
     """What the GPU waited for in the steady state, where the recorder added it up; else the host's time in the run."""
-    from bragg.analyze.idle_paths import IDLE_METRICS, with_idle_paths
+    from bragg.analyze.idle_paths import IDLE_METRICS, with_added_up_idle
 
-    if len(profile.idle) and (found := with_idle_paths(profile, steady=steady)).total(IDLE_METRICS[0]):
+    if found := with_added_up_idle(profile, steady):
         note = "the GPU waited for the host: this is where the host was meanwhile, in the steady state"
         others = "the whole run: -m gpu_time, -m host_time"
         return ShownPart(found, replace(options, metrics=IDLE_METRICS), (f"{note}; {others}",))

@@ -112,8 +112,8 @@ def _not_recorded(profile: Profile, answer: Answer) -> Iterator[str]:
         yield "No GPU time was recorded. If there is a GPU, bragg doctor says why."
     elif answer.roofs is None:
         yield (
-            "No kernel has flops or bytes, so their distance from the roof is unknown. Give them by launch_metadata "
-            "of triton.jit, or to scopes by bragg.scope(name, metrics)."
+            "No kernel has flops or bytes, so how near they come to the peak of the GPU is not known. bragg run "
+            "--counters measures bytes; or give both by launch_metadata of triton.jit or bragg.scope(name, metrics)."
         )
     if not len(profile.slices):
         yield "No timeline was recorded: bragg run --data trace."

@@ -73,7 +73,7 @@ class Analyses:
         findings: Why the program was slow, as `findings.py` writes it; None: nobody asked.
         steady: The same tree with the metrics of the steady state; None: they are not known.
         ranks: The ranks of its job compared, as `ranks.py` writes it; None: it is no rank, or nobody asked.
-        is_host_first: The GPU waited for the host: what opens is the host's time, in the steady state if that is known.
+        opens: The metric that flame graphs open with, in the steady state if that is known; empty: the usual one.
     """
 
     title: str = ""
@@ -85,7 +85,7 @@ class Analyses:
     findings: Mapping[str, Any] | None = None
     steady: Profile | None = None
     ranks: Mapping[str, Any] | None = None
-    is_host_first: bool = False
+    opens: str = ""
 
 
 NO_ANALYSES = Analyses()
@@ -110,8 +110,8 @@ def pack(profile: Profile, *, analyses: Analyses = NO_ANALYSES) -> bytes:
         "metrics": _metrics(profile, columns),
         "steady": None if analyses.steady is None else _metrics(analyses.steady, columns),
         "opens": {
-            "isSteady": analyses.steady is not None and analyses.is_host_first,
-            "metric": "host_time" if analyses.is_host_first else _main_metric(profile),
+            "isSteady": analyses.steady is not None and analyses.opens != "",
+            "metric": analyses.opens or _main_metric(profile),
         },
         "kernels": [asdict(kernel) for kernel in analyses.kernels],
         "durations": {

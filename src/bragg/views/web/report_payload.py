@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from bragg.analyze.answer import answer
 from bragg.analyze.causes.evidence import Evidence
 from bragg.analyze.engine import findings
+from bragg.analyze.idle_paths import IDLE_METRICS, with_added_up_idle
 from bragg.analyze.kernel_choice import every_kernel
 from bragg.analyze.kernel_facts import kernel_facts
 from bragg.analyze.ranks.answer import RanksAnswer
@@ -72,8 +74,11 @@ def report_payload(
         findings=findings_of(profile, reason, (steady.begins_ns, steady.ends_ns) if steady else None),
         steady=steady_profile(profile, steady) if steady else None,
         ranks=None if ranks is None else ranks_of(ranks, profile.run.rank),
-        is_host_first=host_first,
+        opens="host_time" if host_first else "",
     )
+    if host_first and (waits := with_added_up_idle(profile, steady)):
+        # Without a timeline, host time is that of the whole run: of imports, most of all.
+        profile, analyses = waits, replace(analyses, opens=IDLE_METRICS[0])
     return pack(profile, analyses=analyses)
 
 

@@ -7,15 +7,22 @@ from typing import Any
 
 import numpy as np
 
+from bragg import formats
 from bragg.model import Metric, MetricKind, Profile
 from bragg.views.web.payload import Analyses, Summary, pack
+from bragg.views.web.report_payload import report_payload
 from tests.support.profiles import profile_from_text
+from tests.support.recordings import RECORDINGS
 from tests.support.traces import trace_from_text
 
 
 def header(profile: Profile, analyses: Analyses | None = None) -> dict[str, Any]:
     """The JSON part of a payload."""
-    packed = gzip.decompress(pack(profile, analyses=analyses or Analyses()))
+    return header_of(pack(profile, analyses=analyses or Analyses()))
+
+
+def header_of(payload: bytes) -> dict[str, Any]:
+    packed = gzip.decompress(payload)
     size = int.from_bytes(packed[:4], "little")
     found: dict[str, Any] = json.loads(packed[4 : 4 + size])
     return found
@@ -105,10 +112,17 @@ def test_profile_of_one_node_has_no_main_metric() -> None:
     assert (found["opens"]["metric"], found["slices"]["start"]["n"], found["kernels"]) == (None, 0, [])
 
 
+def test_without_a_timeline_what_the_gpu_waited_for_opens() -> None:
+    profile = formats.load(RECORDINGS[0].parent / "pairs/h100-cpu_work_slow.bragg")
+    found = header_of(report_payload(profile, "waits"))
+    assert found["opens"] == {"isSteady": False, "metric": "gpu_idle_time"}
+    assert "gpu_idle_time" in found["metrics"]
+
+
 def test_where_the_gpu_waited_the_host_of_the_steady_state_opens() -> None:
     profile = profile_from_text("root\n  warm_up host=9us\n  step host=3us\n    k 1us")
     steady = profile_from_text("root\n  warm_up\n  step host=3us\n    k 1us")
-    found = header(profile, Analyses(steady=steady, is_host_first=True))
+    found = header(profile, Analyses(steady=steady, opens="host_time"))
     assert found["opens"] == {"isSteady": True, "metric": "host_time"}
     n_values = [metrics["host_time"]["own"]["rows"]["n"] for metrics in (found["metrics"], found["steady"])]
     assert n_values == [2, 1]

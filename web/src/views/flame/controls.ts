@@ -25,6 +25,7 @@ const COLOURS: [string, string][] = [
 const SIDES: [string, string][] = [
   ["gpu_time", "GPU"],
   ["host_time", "CPU"],
+  ["gpu_idle_time", "GPU waits"],
 ];
 
 export class Controls {

@@ -7,7 +7,7 @@ export const ROOFLINE: ViewRow = {
   view: RooflineView,
   needs,
   shows: "Kernels below the roofs of their GPU: how far each is from the peak of arithmetic or of memory.",
-  command: "bragg run SCRIPT",
+  command: "bragg run --counters SCRIPT",
   sketch: [
     ["waits", 70, 8, 90, 2],
     ["waits", 46, 20, 24, 2],

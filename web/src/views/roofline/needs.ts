@@ -1,8 +1,8 @@
 import type { ProfileData } from "../../data/profile";
 
 const HOW =
-  "Give them to kernels with launch_metadata of triton.jit, or to scopes with bragg.scope(name, metrics={…}), " +
-  "then record again with: bragg run";
+  "Record again with counters, which measure bytes; or give both to kernels with launch_metadata of triton.jit, or to scopes with " +
+  "bragg.scope(name, metrics={…}).";
 
 /** What is lacking for a roofline. */
 export function needs(data: ProfileData): string {
