@@ -40,6 +40,7 @@ __all__ = ["RunReport", "empty_run_json"]
 _N_HOT_ROWS = 5
 _N_NOTES = 1
 _N_NAMED = 3
+_N_INSIDE = 1
 # Four million slices, which take 0.15 GB and about a second; of longer timelines the sums are shown.
 _MAX_READ_BYTES = 16_000_000
 
@@ -125,7 +126,7 @@ class RunReport:
             lines.append(sampled)
         lines += telemetry_lines(profile.meta)
         lines += memory_lines(profile.meta)
-        lines += clock_lines(profile.meta)
+        lines += clock_lines(profile.meta, _N_INSIDE)
         if every_process:
             lines += [self._process_line(path, profile) for path, profile in self.profiles]
             lines += [f"processes that recorded nothing: {self.n_empty}"]

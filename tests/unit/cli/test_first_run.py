@@ -90,3 +90,21 @@ def test_a_tree_for_perfetto_says_what_to_record_or_which_format_shows_it(bragg:
         "error: this profile has no timeline\nhint: Record it again with: bragg run --data"
     )
     assert "bragg export -f speedscope" in outcome.stderr
+
+
+@pytest.mark.parametrize("verb", ["run", "check", "debug"])
+def test_a_profile_is_no_program(bragg: Bragg, verb: str) -> None:
+    pytest.importorskip("triton")
+    Path("sample.bragg").write_bytes(b"PK")
+    outcome = bragg(verb, "sample.bragg")
+    assert outcome.exit_code == 2
+    assert "sample.bragg is a profile, not a" in outcome.stderr
+
+
+@pytest.mark.parametrize("verb", ["check", "debug"])
+def test_a_notebook_is_no_script_for_the_debugger(bragg: Bragg, verb: str) -> None:
+    pytest.importorskip("triton")
+    Path("train.ipynb").write_text("{}")
+    outcome = bragg(verb, "train.ipynb")
+    assert outcome.exit_code == 2
+    assert "train.ipynb is a notebook, not a script" in outcome.stderr

@@ -26,6 +26,9 @@ __all__ = ["host_without_gpu", "run_program"]
 _ASKED = re.compile(r"you tried to allocate (\d+) bytes|Unable to allocate ([\d.]+ [KMGTPE]iB)")
 
 
+_NO_SCRIPTS = {".bragg": "profile", ".part": "capture", ".ipynb": "notebook"}
+
+
 def run_program(arguments: Sequence[str], *, is_module: bool = False) -> int:
     """Run a script or module as `python` would.
 
@@ -51,6 +54,8 @@ def run_program(arguments: Sequence[str], *, is_module: bool = False) -> int:
     else:
         if not Path(name).is_file():
             raise UsageError(f"there is no script {name!r}", hint="A module is run with -m")
+        if (kind := _NO_SCRIPTS.get(Path(name).suffix)) is not None:
+            raise UsageError(f"{name} is a {kind}, not a script", hint="Give the script that launches the kernels")
         run = lambda: runpy.run_path(name, run_name="__main__")  # noqa: E731
         place = str(Path(name).resolve().parent)
     with _command_line([name, *arguments[1:]], place):

@@ -18,6 +18,7 @@ __all__ = ["Target", "find_target"]
 _PYTHON_SUFFIXES = {".py", ".pyc", ".pyz", ".pyw"}
 _NOTEBOOK = ".ipynb"
 _MAX_FIRST_LINE = 256  # more of it no system reads
+_PROFILES = (".bragg", ".part")
 _PYTEST = ("pytest", "py.test")
 
 
@@ -57,6 +58,8 @@ def find_target(arguments: Sequence[str]) -> Target:
             f"{first} is a notebook, which Python does not run",
             hint=f"jupyter nbconvert --to script {shlex.quote(first)}; or record a cell: %load_ext bragg, %%bragg",
         )
+    if Path(first).suffix in _PROFILES and Path(first).is_file():
+        raise UsageError(f"{first} is a profile, not a program", hint=f"bragg view {shlex.quote(first)}")
     if _is_python(Path(first)):
         return Target((sys.executable, *arguments), Path(first).stem)
     return _command(arguments)

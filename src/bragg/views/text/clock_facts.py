@@ -24,13 +24,14 @@ _WHY = {
 }
 
 
-def clock_lines(meta: Mapping[str, Any]) -> Iterator[str]:
-    """For each kernel what its warps did, the longest first, and what clocks cost."""
-    return map(printable, _lines(meta))
+def clock_lines(meta: Mapping[str, Any], n_kernels: int | None = None) -> Iterator[str]:
+    """For each kernel, or the first ones, what its warps did, the longest first, and what clocks cost."""
+    return map(printable, _lines(meta, n_kernels))
 
 
-def _lines(meta: Mapping[str, Any]) -> Iterator[str]:
-    for kernel in Run(meta).inside_kernels:
+def _lines(meta: Mapping[str, Any], n_kernels: int | None) -> Iterator[str]:
+    kernels = Run(meta).inside_kernels
+    for kernel in kernels[:n_kernels]:
         yield f"inside {kernel.kernel}: {_headline(kernel)}"
         yield from (f"  {line}" for line in _shares(kernel))
         yield from (f"  {line}" for line in _pairs(kernel))
@@ -39,6 +40,8 @@ def _lines(meta: Mapping[str, Any]) -> Iterator[str]:
             yield f"  with clocks its loops have {after:,} {opcode}, not {before:,}: they wait at other places"
         if kernel.level and kernel.refused:
             yield f"  fewer clocks than asked for: {_refused(kernel)}"
+    if n_kernels is not None and len(kernels) > n_kernels:
+        yield f"inside {count_text(len(kernels) - n_kernels, 'more kernel')}: bragg info"
 
 
 def _headline(kernel: InsideKernel) -> str:

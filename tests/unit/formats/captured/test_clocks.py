@@ -105,6 +105,12 @@ def test_the_lines_say_what_warps_did_and_what_it_cost() -> None:
     ]
 
 
+def test_the_end_of_a_run_tells_one_kernel_and_counts_the_others() -> None:
+    lines = list(clock_lines({"inside_kernels": [MEASURED, MEASURED, MEASURED]}, 1))
+    assert len(lines) == 5
+    assert lines[-1] == "inside 2 more kernels: bragg info"
+
+
 def test_the_lines_say_why_there_are_fewer_clocks_or_none() -> None:
     refused = [{"level": "everything", "why": "cost"}, {"level": "waits", "why": "spills"}]
     fewer = {**MEASURED, "level": "blocks", "refused": refused, "covered_cycles": 0, "segments": []}
