@@ -11,6 +11,7 @@ import pytest
 from bragg import formats
 from bragg.analyze.ranks.collectives import collective_slices
 from bragg.formats.perfetto.ranks import write_ranks
+from bragg.formats.perfetto.trace import write
 from bragg.model import Profile
 from bragg.model.job import Rank
 from tests.support import perfetto
@@ -89,6 +90,25 @@ def test_perfetto_finds_no_error_in_the_trace(format_name: str, ask: Query) -> N
 def test_perfetto_shows_the_call_path_of_a_kernel(format_name: str, ask: Query, tmp_path: Path) -> None:
     profile = formats.load(small_capture().write(tmp_path / "run.part"))
     assert ask(profile, format_name, _CALL_PATHS) == [{"name": "matmul", "path": "train > cuLaunchKernel"}]
+
+
+_STAGES = """select gpu_slice.name, gpu_slice.ts - (select min(ts) from slice) as at, gpu_slice.dur,
+    gpu_track.name as queue from gpu_slice join gpu_track on gpu_track.id = gpu_slice.track_id
+    order by gpu_slice.ts, gpu_slice.name"""
+
+
+def test_perfetto_has_gpu_work_in_its_own_tables_and_drops_nothing_that_overlaps(
+    ask_file: Callable[[Path, str], perfetto.Rows], tmp_path: Path
+) -> None:
+    write(TRACE, tmp_path / "trace", has_stages=True)
+    assert ask_file(tmp_path / "trace", _ERRORS) == []
+    assert [tuple(row.values()) for row in ask_file(tmp_path / "trace", _STAGES)] == [
+        ("matmul", 300, 200, "stream 13"),
+        ('"quoted\\name"', 1000, 600, "stream 13"),
+        ("überlappt", 1100, 300, "stream 14"),
+        ("overlaps", 1300, 200, "stream 14 (2)"),
+        ("empty", 1600, 0, "stream 13"),
+    ]
 
 
 _PROCESSES = """select process.name as process, slice.name, ts, dur from slice

@@ -24,13 +24,14 @@ _MOST = 16
 _N_NAMED = 8
 
 
-def export_ranks(directory: Path, wanted: str | None, target: Path) -> int:
+def export_ranks(directory: Path, wanted: str | None, target: Path, *, has_stages: bool = False) -> int:
     """Write the timelines of ranks into one Perfetto trace; what is left out goes to stderr.
 
     Args:
         directory: Of the job.
         wanted: Numbers of ranks, `worst`, `best`, `median`, separated by commas, or `all`; None: all of a small job.
         target: The file.
+        has_stages: Whether GPU work is written as stages of GPUs, too.
 
     Returns:
         How many ranks were written.
@@ -53,7 +54,14 @@ def export_ranks(directory: Path, wanted: str | None, target: Path) -> int:
     summaries = sorted(read_ranks([directory]).summaries, key=lambda summary: summary.rank)
     found = alignments(summaries, groups_of(summaries))
     clocks = {summary.rank: clock for summary, clock in zip(summaries, found, strict=True)}
-    write_ranks(_timelines(ranks, clocks, without), target, opened.job.run_id, opened.job.hosts, collective_slices)
+    write_ranks(
+        _timelines(ranks, clocks, without),
+        target,
+        opened.job.run_id,
+        opened.job.hosts,
+        collective_slices,
+        has_stages=has_stages,
+    )
     style = stream_style(sys.stderr)
     notes = [style.dim(f"note: {note}") for note in (*_notes(opened, ranks, wanted), *clock_notes(summaries, found))]
     notes += [style.warning(f"warning: rank {rank.rank} has no timeline and is left out") for rank in without]

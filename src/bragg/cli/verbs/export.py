@@ -57,10 +57,19 @@ class _FormatOption(click.Option):
     metavar="N[,N]",
     help="Choose ranks of a job: numbers, worst, median, best, or all; only perfetto takes several.",
 )
+@click.option(
+    "--gpu-stages", is_flag=True, help="Fill Perfetto's own tables of GPUs too; kernels are shown twice then."
+)
 @click.option("--force", is_flag=True, help="Overwrite OUT.")
 @click.option("--json", "as_json", is_flag=True, help="Print what was written as one JSON object.")
 def export(
-    file: Path | None, format_name: str | None, output: Path | None, rank: str | None, force: bool, as_json: bool
+    file: Path | None,
+    format_name: str | None,
+    output: Path | None,
+    rank: str | None,
+    gpu_stages: bool,
+    force: bool,
+    as_json: bool,
 ) -> None:
     """Write FILE, a profile or the directory of a job, in the format of another tool.
 
@@ -71,6 +80,7 @@ def export(
     """
     from bragg import formats
     from bragg.cli.jobs.exported import export_ranks
+    from bragg.formats.perfetto import trace as perfetto
     from bragg.views.text.units import bytes_text
 
     path = newest_profile_or_job(file)
@@ -78,6 +88,8 @@ def export(
         raise UsageError(f"unknown format {format_name!r}", hint=_known())
     name = format_name or _format_of(output)
     of_all_ranks = path.is_dir() and name == "perfetto" and output != _STDOUT
+    if gpu_stages and (name != "perfetto" or output == _STDOUT):
+        raise UsageError("--gpu-stages is of Perfetto's files", hint="Add -f perfetto, and name a file with -o")
     if rank is not None and not path.is_dir():
         raise UsageError(f"{path} is the profile of one process", hint="Give the directory of a job")
     if path.is_dir() and not of_all_ranks:
@@ -91,11 +103,14 @@ def export(
     refuse_existing(target, force)
     n_ranks = None
     if of_all_ranks:
-        n_ranks = export_ranks(path, rank, target)
+        n_ranks = export_ranks(path, rank, target, has_stages=gpu_stages)
     else:
         profile = loaded(path)
         with working(f"Writing {target}"):
-            formats.export(profile, name, target)
+            if gpu_stages:
+                perfetto.write(profile, target, has_stages=True)
+            else:
+                formats.export(profile, name, target)
     size_bytes = target.stat().st_size
     if as_json:
         told = {} if n_ranks is None else {"ranks": n_ranks}

@@ -81,6 +81,8 @@ def write_ranks(
     run_id: str,
     hosts: Sequence[str],
     collectives: Callable[[Profile], CollectiveSlices] | None = None,
+    *,
+    has_stages: bool = False,
 ) -> None:
     """Write the timelines of ranks.
 
@@ -90,6 +92,7 @@ def write_ranks(
         run_id: What the launcher calls the run.
         hosts: Names of all machines.
         collectives: Finds the slices that are linked with those of the other ranks; None: none are.
+        has_stages: Whether GPU work is written as stages of GPUs, too.
 
     Raises:
         BadFile: The file cannot be written.
@@ -105,6 +108,7 @@ def write_ranks(
                 name=rank.label,
                 labels=(*filter(None, [rank.host]), *rank.gpus),
                 order=rank.rank,
+                has_stages=has_stages,
             )
             for piece in _pieces(packets(profile, RankIds(run_id, rank.rank, collectives), place)):
                 file.write(message(PACKET, message(_COMPRESSED, zlib.compress(piece, _LEVEL))))

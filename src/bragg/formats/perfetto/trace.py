@@ -20,6 +20,7 @@ from bragg.formats.format import Format
 from bragg.formats.perfetto import fields
 from bragg.formats.perfetto.collectives import Links
 from bragg.formats.perfetto.events import Events
+from bragg.formats.perfetto.gpu_stages import stage_events, stage_texts
 from bragg.formats.timelines.lanes import Lane, lanes, require_slices
 from bragg.model import FlowTable, Profile, TrackKind
 from bragg.model.ids import NodeId
@@ -64,6 +65,7 @@ class Placement:
         name: Of that process; empty: by its id.
         labels: Shown beside the name.
         order: Of the process among others; None: as the viewer likes.
+        has_stages: Whether GPU work is written as stages of GPUs, too.
     """
 
     clock: int = fields.BOOTTIME
@@ -73,10 +75,16 @@ class Placement:
     name: str = ""
     labels: tuple[str, ...] = ()
     order: int | None = None
+    has_stages: bool = False
 
 
-def write(profile: Profile, path: Path) -> None:
+def write(profile: Profile, path: Path, *, has_stages: bool = False) -> None:
     """Write slices, arrows from launches to what they caused, and counters.
+
+    Args:
+        profile: With slices.
+        path: The file.
+        has_stages: Whether GPU work is written as stages of GPUs, too.
 
     Raises:
         UsageError: The profile has no slices.
@@ -84,7 +92,7 @@ def write(profile: Profile, path: Path) -> None:
     """
     require_slices(profile)
     with new_file(path) as file:
-        file.writelines(packets(profile, TrackIds(), Placement()))
+        file.writelines(packets(profile, TrackIds(), Placement(has_stages=has_stages)))
 
 
 def packets(profile: Profile, ids: TrackIds, place: Placement) -> Iterator[bytes]:
@@ -99,6 +107,8 @@ def packets(profile: Profile, ids: TrackIds, place: Placement) -> Iterator[bytes
     trace = _Trace(profile, ids, place)
     for lane in lanes(profile):
         yield from trace.lane(lane)
+        if place.has_stages and profile.tracks.kind[lane.track] == TrackKind.GPU_STREAM:
+            yield from trace.stages(lane)
     for track in np.flatnonzero(profile.tracks.kind == TrackKind.COUNTER).tolist():
         yield from trace.counter(track)
 
@@ -143,6 +153,14 @@ class _Trace:
             if self._links:
                 self._links.add(event, lane.rows[row], is_begin, len(nodes) + 1)
             yield sequence.packets(events.delta_ns[block], event)
+
+    def stages(self, lane: Lane) -> Iterator[bytes]:
+        """A lane of a GPU once more, as stages of its queue."""
+        sequence = _Sequence(self._ids.sequence(self._ids.track()), 0, self._place)
+        begin_ns = int(self._profile.slices.start_ns[lane.rows[0]])
+        yield from sequence.begin(begin_ns, stage_texts(self._profile, lane, self._process_id(lane.track)))
+        for delta_ns, event in stage_events(self._profile, lane, _ROWS_AT_ONCE):
+            yield sequence.packets(delta_ns, event, fields.RENDER_STAGE)
 
     def _add_context(self, event: Messages, lane: Lane, text_number: Int64Array, is_begin: BoolArray) -> None:
         """Call paths of device slices; a host slice stands inside its callers."""
@@ -242,7 +260,7 @@ class _Trace:
 
 @dataclass(frozen=True)
 class _Sequence:
-    """Packets of one track."""
+    """Packets of one track; `uuid` is 0 where its events say themselves where they belong."""
 
     number: int
     uuid: int
@@ -250,9 +268,9 @@ class _Sequence:
 
     def begin(self, time_ns: int, texts: list[bytes]) -> Iterator[bytes]:
         """The two packets that the events of a track rely on."""
-        defaults = number(fields.TIMESTAMP_CLOCK, fields.SINCE_LAST_PACKET) + message(
-            fields.TRACK_EVENT, number(fields.TRACK, self.uuid)
-        )
+        defaults = number(fields.TIMESTAMP_CLOCK, fields.SINCE_LAST_PACKET)
+        if self.uuid:
+            defaults += message(fields.TRACK_EVENT, number(fields.TRACK, self.uuid))
         state = message(fields.DEFAULTS, defaults) + message(fields.INTERNED, *texts)
         yield self._packet(number(fields.FLAGS, fields.STATE_CLEARED), state)
         own_clock = message(1, number(1, fields.SINCE_LAST_PACKET), number(2, time_ns), number(3, 1))
@@ -260,13 +278,13 @@ class _Sequence:
         shown = number(2, self.place.clock) if self.place.clock != fields.BOOTTIME else b""
         yield self._packet(message(fields.CLOCK_SNAPSHOT, own_clock, trace_clock, shown))
 
-    def packets(self, delta_ns: Int64Array, event: Messages) -> bytes:
+    def packets(self, delta_ns: Int64Array, event: Messages, field: int = fields.TRACK_EVENT) -> bytes:
         """One packet for each event."""
         rows = len(delta_ns)
         packet = Messages(rows).numbers(fields.TIMESTAMP, delta_ns).numbers(fields.SEQUENCE, np.full(rows, self.number))
         if self.place.machine:
             packet.numbers(fields.MACHINE, np.full(rows, self.place.machine))
-        return Messages(rows).messages(fields.PACKET, packet.messages(fields.TRACK_EVENT, event)).encoded()
+        return Messages(rows).messages(fields.PACKET, packet.messages(field, event)).encoded()
 
     def _packet(self, *content: bytes) -> bytes:
         machine = number(fields.MACHINE, self.place.machine) if self.place.machine else b""

@@ -94,3 +94,15 @@ def test_other_formats_hold_one_rank(bragg: Bragg, tmp_path: Path, arguments: tu
 def test_rank_of_a_single_profile_is_a_usage_error(bragg: Bragg, tmp_path: Path) -> None:
     job = traced_job(tmp_path / "a.job", 5)
     assert bragg("export", job / "rank00000.bragg", "-f", "perfetto", "--rank", "0").exit_code == 2
+
+
+def test_stages_of_gpus_are_of_perfetto_alone_and_come_on_demand(bragg: Bragg, tmp_path: Path) -> None:
+    job, target = traced_job(tmp_path / "a.job", 5, 6), tmp_path / "a.perfetto-trace"
+    sizes = []
+    for options in ([], ["--gpu-stages"]):
+        assert bragg("export", str(job), "-f", "perfetto", "--force", *options).exit_code == 0
+        sizes.append(target.stat().st_size)
+    assert sizes[1] > sizes[0]
+    ended = bragg("export", str(job), "-f", "chrome", "--gpu-stages")
+    assert ended.exit_code == 2
+    assert "--gpu-stages is of Perfetto's files" in ended.stderr
