@@ -19,13 +19,14 @@ Examples:
   bragg run --data trace -- torchrun --nproc-per-node 8 train.py
   bragg ranks train.job
   bragg ranks rank*.bragg --json
+  bragg ranks s3://bucket/train.job
   bragg ranks train.job --columns columns/
   bragg ranks train.job --executor dask:tcp://node1:8786
 """
 
 
 @click.command(epilog=_EPILOG)
-@click.argument("files", nargs=-1, metavar="JOB | FILE...", type=click.Path(path_type=Path))
+@click.argument("files", nargs=-1, metavar="JOB | FILE...")
 @click.option("--executor", metavar="dask:ADDRESS", help="Read the ranks on the workers of this scheduler of dask.")
 @click.option(
     "--columns",
@@ -34,13 +35,20 @@ Examples:
     help="Write ranks, collectives and call paths as Parquet files too.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object with all ranks, steps and findings.")
-def ranks(files: tuple[Path, ...], executor: str | None, columns: Path | None, as_json: bool) -> None:
+def ranks(files: tuple[str, ...], executor: str | None, columns: Path | None, as_json: bool) -> None:
     """Say which rank of a job the others wait for, since when, what it costs, and why.
 
-    JOB is the directory that bragg run wrote; FILEs are profiles of its ranks. All ranks leave a collective together,
-    so the one that came last has the shortest: no clock is compared. With bragg run --data trace each collective of
-    each step is known; otherwise their sums are compared.
+    JOB is the directory that bragg run wrote; FILEs are profiles of its ranks. Both may be addresses that fsspec knows.
+    All ranks leave a collective together, so the one that came last has the shortest: no clock is compared. With bragg
+    run --data trace each collective of each step is known; otherwise their sums are compared.
     """
+    from bragg.cli.jobs.remote import local_files
+
+    with local_files(files) as paths:
+        _compare(_named(paths), executor, columns, as_json=as_json)
+
+
+def _compare(files: Sequence[Path], executor: str | None, columns: Path | None, *, as_json: bool) -> None:
     from bragg.analyze.ranks.answer import compare_ranks
     from bragg.cli.rank_files import executor_named, read_ranks
     from bragg.formats.job.columns import write_columns
@@ -48,7 +56,7 @@ def ranks(files: tuple[Path, ...], executor: str | None, columns: Path | None, a
     from bragg.views.text.units import bytes_text
 
     with executor_named(executor) as pool, working("Reading ranks"):
-        read = read_ranks(_named(files), pool)
+        read = read_ranks(files, pool)
     if len(read.summaries) < 2:
         raise UsageError(
             f"comparing ranks needs two of them, and there {'is one' if read.summaries else 'is none'}",

@@ -1,0 +1,52 @@
+"""Files of object stores and other file systems that fsspec knows, as local ones for a while."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path, PurePosixPath
+from tempfile import TemporaryDirectory
+
+from bragg.errors import BadFile, UsageError
+from bragg.formats.job.directory import INDEX
+
+__all__ = ["local_files"]
+
+_MARK = "://"
+
+
+@contextmanager
+def local_files(words: Sequence[str]) -> Iterator[list[Path]]:
+    """Paths of what was named; what has an address such as `s3://bucket/train.job` is copied until the end.
+
+    Of a directory its index and the profiles of ranks are copied.
+
+    Raises:
+        UsageError: fsspec, or its part for this kind of address, is not installed.
+        BadFile: There is no such file, or it cannot be read.
+    """
+    with ExitStack() as stack:
+        yield [_copied(word, stack) if _MARK in word else Path(word) for word in words]
+
+
+def _copied(address: str, stack: ExitStack) -> Path:
+    try:
+        from fsspec.core import url_to_fs
+
+        system, place = url_to_fs(address)
+        found = [place] if system.isfile(place) else sorted(filter(_is_of_job, system.ls(place, detail=False)))
+        if not found:
+            raise BadFile(f"there is no profile of a rank in {address}", hint="Give the directory of a job")
+        folder = Path(stack.enter_context(TemporaryDirectory(prefix="bragg-")))
+        names = [folder / PurePosixPath(name).name for name in found]
+        system.get(found, [str(name) for name in names])
+    except ImportError as error:
+        raise UsageError(f"{address} needs fsspec: {error}", hint="pip install 'bragg[remote]'") from error
+    except (OSError, ValueError) as error:
+        raise BadFile(f"cannot read {address}: {error}", hint="Check the address") from error
+    return names[0] if found == [place] else folder
+
+
+def _is_of_job(name: str) -> bool:
+    path = PurePosixPath(name)
+    return path.name == INDEX or path.match("rank[0-9]*.bragg")

@@ -1,0 +1,59 @@
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from benchmarks.straggler_jobs import KINDS, write_job_files
+from bragg.cli.jobs.remote import local_files
+from bragg.errors import UsageError
+from tests.unit.cli.conftest import Bragg
+
+fsspec = pytest.importorskip("fsspec")
+
+
+@pytest.fixture
+def address(tmp_path: Path) -> Iterator[str]:
+    """A job in an object store: here that of fsspec in memory."""
+    store = fsspec.filesystem("memory")
+    for path in write_job_files(KINDS["slow-gpu"], tmp_path / "train.job"):
+        store.pipe(f"/bucket/train.job/{path.name}", path.read_bytes())
+    store.pipe("/bucket/train.job/notes.txt", b"of no rank")
+    yield "memory://bucket/train.job"
+    store.rm("/bucket", recursive=True)
+
+
+def test_a_job_of_an_object_store_is_compared(bragg: Bragg, address: str) -> None:
+    ended = bragg("ranks", address, "--json")
+    assert ended.exit_code == 0, ended.stderr
+    assert [each["rank"] for each in json.loads(ended.stdout)["stragglers"]] == list(KINDS["slow-gpu"].truth.ranks)
+
+
+def test_copies_are_gone_afterwards_and_local_paths_stay(address: str, tmp_path: Path) -> None:
+    with local_files([address, f"{address}/rank00003.bragg", str(tmp_path)]) as (directory, file, local):
+        assert len(list(directory.iterdir())) == 8
+        assert (file.name, file.is_file(), local) == ("rank00003.bragg", True, tmp_path)
+    assert not directory.exists()
+    assert not file.exists()
+
+
+@pytest.mark.parametrize(
+    ("word", "said"),
+    [
+        ("memory://bucket/none", "cannot read memory://bucket/none"),
+        ("nothing://bucket", "cannot read nothing://bucket"),
+    ],
+)
+def test_what_is_not_there_is_said_in_one_line(bragg: Bragg, address: str, word: str, said: str) -> None:
+    ended = bragg("ranks", word)
+    assert ended.exit_code != 0
+    assert said in ended.stderr.splitlines()[0]
+
+
+def test_without_fsspec_the_hint_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "fsspec.core", None)
+    with pytest.raises(UsageError, match="needs fsspec"), local_files(["s3://bucket/train.job"]):
+        pass
