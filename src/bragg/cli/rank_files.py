@@ -22,7 +22,15 @@ if TYPE_CHECKING:
     from bragg.analyze.ranks.answer import RanksAnswer
     from bragg.analyze.report import Answered
 
-__all__ = ["RankBatch", "compared_ranks", "executor_named", "read_batch", "read_ranks", "with_rank_findings"]
+__all__ = [
+    "RankBatch",
+    "compared_ranks",
+    "executor_named",
+    "late_rank",
+    "read_batch",
+    "read_ranks",
+    "with_rank_findings",
+]
 
 _CONNECT_S = 10
 _BATCHES_AT_ONCE = 8
@@ -159,6 +167,13 @@ def compared_ranks(path: Path) -> RanksAnswer | None:
 
     read = read_ranks([path])
     return compare_ranks(read.summaries, read.problems, read.sums) if len(read.summaries) > 1 else None
+
+
+def late_rank(compared: RanksAnswer | None) -> str | None:
+    """Number of the rank that the others wait for most; None: there is none."""
+    if compared is None or not compared.stragglers:
+        return None
+    return str(compared.ranks[compared.stragglers[0][0].index].rank)
 
 
 def _read(path: Path, number: int | None) -> RankSummary:

@@ -31,24 +31,26 @@ Examples:
 def report(file: Path | None, output: Path | None, title: str | None, force: bool, as_json: bool) -> None:
     """Write FILE as one HTML page: summary, findings, flame graph, kernels, timeline, source, roofline.
 
-    Of the directory of a job, the page has its ranks compared, and everything of the worst one.
+    Of the directory of a job, the page has its ranks compared, and everything of the one that the others wait for; if
+    there is none, of the one with most time.
 
     The page needs no network: open it from disk, mail it, attach it to a job. It is named after FILE.
 
     Whoever gets the page sees the call paths, names, source files and command line of the run.
     """
     from bragg.cli.jobs.opened import one_rank
-    from bragg.cli.rank_files import compared_ranks
+    from bragg.cli.rank_files import compared_ranks, late_rank
     from bragg.views.text.units import bytes_text
     from bragg.views.web.page import page
     from bragg.views.web.report_payload import report_payload
 
     found = newest_profile_or_job(file)
-    path = one_rank(found) if found.is_dir() else found
+    ranks = compared_ranks(found)
+    path = one_rank(found, late_rank(ranks)) if found.is_dir() else found
     target = output or found.with_suffix(".html")
     refuse_existing(target, force)
     name = title or (f"{found.resolve().name}, {path.name}" if found.is_dir() else path.name)
-    profile, ranks = loaded(path), compared_ranks(found)
+    profile = loaded(path)
     with working(f"Making {target}"):
         write_text(target, page([report_payload(profile, name, ranks=ranks)], name))
     size_bytes = target.stat().st_size

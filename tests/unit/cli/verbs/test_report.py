@@ -87,3 +87,13 @@ def test_the_page_of_a_job_has_its_ranks_compared_and_is_named_after_it(
     packed = re.findall('class="profile">([^<]*)<', page.read_text())[0]
     text = gzip.decompress(base64.b64decode(packed))
     assert b'"ranks":{"sentence":"No rank holds up the others: 2 ranks over 4 steps' in text
+
+
+def test_the_page_of_a_job_shows_the_rank_that_the_others_wait_for(tmp_path: Path) -> None:
+    job = tmp_path / "train.job"
+    write_job_files(JobPlan(n_ranks=3, n_steps=12, n_layers=2, gpu=lambda rank, step: 1.6 if rank == 1 else 1.0), job)
+    assert main(["report", str(job)]) == 0
+    packed = re.findall('class="profile">([^<]*)<', (tmp_path / "train.html").read_text())[0]
+    text = gzip.decompress(base64.b64decode(packed))
+    assert b'"title":"train.job, rank00001.bragg"' in text
+    assert b'"shown":1' in text
