@@ -8,10 +8,22 @@ from typing import Any
 
 from bragg.model.facts import Facts
 
-__all__ = ["WITH_CLOCKS", "Copies", "InsideKernel", "Line", "Meeting", "Placement", "Stretch", "inside_kernels"]
+__all__ = [
+    "WITH_CLOCKS",
+    "Copies",
+    "Count",
+    "InsideKernel",
+    "Line",
+    "Meeting",
+    "Placement",
+    "Stretch",
+    "inside_kernels",
+]
 
 WITH_CLOCKS = " (with clocks)"
 """Ends the name of a kernel's launches with clocks."""
+WITH_PROBES = " (with probes)"
+"""Ends the name of a kernel's launch with probes."""
 
 _MAX_CALLS = 50
 
@@ -72,6 +84,41 @@ class Copies:
     latency: tuple[float, ...]
     waited: tuple[float, ...]
     count: int
+
+
+@dataclass(frozen=True)
+class Count:
+    """What a launch with probes counted at one place.
+
+    Attributes:
+        probe: `accesses`, `branches` or `values`.
+        does: What the program does there: `loads`, `stores`, `branch`.
+        lines: Where, innermost first.
+        warps: How often warps came by.
+        lanes: Lanes that accessed, or branched.
+        access_bytes: Of a lane at once; 0: no access.
+        sectors: Of 32 bytes, that the lanes of a warp touched together.
+        is_back: The branch begins another turn of a loop.
+        greatest: Greatest magnitude that was stored, `inf` and `nan` too; None: nothing was looked at.
+        first_bad: Block, warp and passage of a NaN or Inf, the first at this place; None: there was none.
+    """
+
+    probe: str
+    does: str
+    lines: tuple[Line, ...]
+    warps: int
+    lanes: int
+    access_bytes: int
+    sectors: int
+    is_back: bool
+    greatest: float | None
+    first_bad: tuple[int, int, int] | None
+
+    @property
+    def turns(self) -> float | None:
+        """Mean turns of the loop that the branch ends; None: it ends none, or the loop never ended."""
+        left = 32 * self.warps - self.lanes
+        return 32 * self.warps / left if self.is_back and left > 0 else None
 
 
 @dataclass(frozen=True)
@@ -140,6 +187,8 @@ class InsideKernel:
         placement: Where blocks ran.
         copies: Asynchronous copies, where the code shows which wait is for which.
         meetings: Barriers of the block.
+        probed_blocks: Of the launch with probes, that counted; 0: there was none.
+        counts: What they counted.
     """
 
     kernel: str
@@ -164,6 +213,8 @@ class InsideKernel:
     placement: Placement
     copies: tuple[Copies, ...]
     meetings: tuple[Meeting, ...]
+    probed_blocks: int
+    counts: tuple[Count, ...]
 
     @property
     def waves(self) -> float | None:
@@ -213,6 +264,8 @@ def _kernel(facts: Facts) -> InsideKernel:
         _placement(facts),
         tuple(_copies(Facts(row)) for row in facts.rows("copies")),
         tuple(_meeting(Facts(row)) for row in facts.rows("meetings")),
+        facts.count("probed_blocks"),
+        tuple(_count(Facts(row)) for row in facts.rows("probes")),
     )
 
 
@@ -245,6 +298,23 @@ def _copies(facts: Facts) -> Copies:
 
 def _meeting(facts: Facts) -> Meeting:
     return Meeting(_lines(facts), facts.number("skew"), facts.count("longest"), facts.count("count"))
+
+
+def _count(facts: Facts) -> Count:
+    values = facts.values()
+    greatest, first = values.get("greatest"), _integers(facts, "first_bad")
+    return Count(
+        facts.text("probe"),
+        facts.text("does"),
+        _lines(facts),
+        facts.count("warps"),
+        facts.count("lanes"),
+        facts.count("access_bytes"),
+        facts.count("sectors"),
+        values.get("is_back") is True,
+        float(greatest) if greatest in ("inf", "nan") or isinstance(greatest, (int, float)) else None,
+        (first[0], first[1], first[2]) if len(first) == 3 else None,
+    )
 
 
 def _lines(facts: Facts) -> tuple[Line, ...]:

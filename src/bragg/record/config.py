@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from typing import Any, Literal, get_args
 
@@ -74,6 +75,8 @@ class RecordConfig:
         instrument_budget: Share by which clocks may make a launch longer; a kernel in which they cost more has fewer of
             them, or none.
         instrument_buffer_mb: Memory of the GPU for the readings of clocks, MB.
+        instrument_probes: What one launch of each kernel with clocks counts: `all`, or some of `accesses`, `branches`,
+            `values`, with commas between.
         nvtx: Record ranges and marks of NVTX; None: unless `BRAGG_NVTX` or `TRITON_ENABLE_NVTX` is off.
         launch_metadata: Call the `launch_metadata` functions of Triton kernels.
         kernel_code: Keep the code of Triton kernels, and of others that are sampled, in the profile: source, TTIR,
@@ -114,6 +117,7 @@ class RecordConfig:
     instrument: str = ""
     instrument_budget: float = 0.05
     instrument_buffer_mb: int = 256
+    instrument_probes: str = ""
     nvtx: bool | None = None
     launch_metadata: bool = True
     kernel_code: bool = True
@@ -136,7 +140,7 @@ class RecordConfig:
         for wanted, what in ((self.modules, "modules"), (self.shapes, "shapes")):
             if wanted and self.framework not in ("auto", "torch"):
                 raise UsageError(f"{what} are those of PyTorch, which the framework {self.framework!r} leaves out")
-        _check_regions(self.regions)
+        _check_names("region", self.regions, region_names.ALL)
         if self.flush_interval_ms < 1:
             raise UsageError(f"the flush interval must be at least 1 ms, not {self.flush_interval_ms}")
         if not 1 <= self.tree_limit_mb <= _MAX_TREE_MB:
@@ -154,6 +158,9 @@ class RecordConfig:
         _check_counters(self.counters, self.counter_interval_us, self.data)
         _check_telemetry(self.telemetry_hz)
         _check_pattern(self.instrument)
+        _check_names("probe", self.instrument_probes, region_names.PROBES)
+        if self.instrument_probes and not self.instrument:
+            raise UsageError("probes are those of kernels with clocks", hint="Add --instrument")
         if not 0 < self.instrument_budget <= 1:
             raise UsageError(f"the budget of clocks is a share of the time, above 0, not {self.instrument_budget}")
         if not _MIN_CLOCKS_MB <= self.instrument_buffer_mb <= _MAX_CLOCKS_MB:
@@ -200,10 +207,8 @@ def _check_telemetry(hz: float | None) -> None:
         raise UsageError(f"telemetry is sampled {limits} times a second, not {hz:g}")
 
 
-def _check_regions(names: str) -> None:
+def _check_names(kind: str, names: str, known: Sequence[str]) -> None:
     try:
-        region_names.chosen(names)
+        region_names.chosen(names, known)
     except ValueError as error:
-        raise UsageError(
-            f"unknown region {str(error)!r}", hint=f"Choose all, or some of: {', '.join(region_names.ALL)}"
-        ) from None
+        raise UsageError(f"unknown {kind} {str(error)!r}", hint=f"Choose all, or some of: {', '.join(known)}") from None

@@ -1,24 +1,32 @@
-"""Regions of training programs, by the names that users choose them by."""
+"""Regions of training programs, and other things that users choose by lists of names."""
 
 from __future__ import annotations
 
-__all__ = ["ALL", "STEP", "chosen"]
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+__all__ = ["ALL", "PROBES", "STEP", "chosen"]
 
 STEP = "step"
 ALL = (STEP, "data", "forward", "backward", "optimizer")
 """Names of what can be recorded: steps, and regions that are scopes."""
 
 
-def chosen(names: str) -> tuple[str, ...]:
-    """The regions that a list means: `all`, or names with commas between.
+PROBES = ("accesses", "branches", "values")
+"""Names of what a launch of a kernel can count; see `bragg.code.instrument.probes`."""
+
+
+def chosen(names: str, known: Sequence[str] = ALL) -> tuple[str, ...]:
+    """What a list means: `all`, or names with commas between.
 
     Raises:
         ValueError: A name is unknown; it is the argument of the error.
     """
     if names == "all":
-        return ALL
+        return tuple(known)
     wanted = tuple(name for name in names.split(",") if name)
     for name in wanted:
-        if name not in ALL:
+        if name not in known:
             raise ValueError(name)
     return wanted

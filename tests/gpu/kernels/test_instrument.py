@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 import pytest
@@ -96,3 +97,43 @@ def test_kernels_in_graphs_have_clocks_in_the_launches_before_or_say_why_not(run
     assert kernels
     for kernel in kernels:
         assert kernel.level or any("CUDA graphs" in why or why == "cost" for _, why in kernel.refused)
+
+
+def test_probes_count_what_is_known_of_a_kernel(run: Run) -> None:
+    recorded = run(
+        "timed_kernel.py", "--context", "shadow", "--instrument=.", "--instrument-probes=all", arguments=["softmax"]
+    )
+    assert "60 of 60 results are equal" in recorded.stdout
+    (kernel,) = recorded.profile.run.inside_kernels
+    print(kernel.level, *kernel.counts, sep="\n")
+    assert kernel.probed_blocks == 512
+    counts = {(each.probe, each.does, each.lines[-1].line): each for each in kernel.counts}
+    line = line_of("softmax", "tl.store")
+    for what, at in (("stores", line), ("loads", line_of("softmax", "for start") + 2)):
+        access = counts["accesses", what, at]
+        assert access.warps == 512 * 4 * 8
+        assert access.lanes == 32 * access.warps
+        assert access.sectors == 16 * access.warps  # 32 lanes with 16 bytes each, side by side
+    assert counts["branches", "another turn of the loop", line_of("softmax", "for start")].turns == 8
+    values = counts["values", "stores", line]
+    assert values.greatest is not None
+    assert 0 < values.greatest <= 1
+    assert values.first_bad is None
+
+
+def test_the_first_number_that_is_not_finite_is_found(run: Run) -> None:
+    recorded = run(
+        "timed_kernel.py",
+        "--context",
+        "shadow",
+        "--instrument=.",
+        "--instrument-probes=values",
+        arguments=["softmax_spoilt"],
+    )
+    (kernel,) = recorded.profile.run.inside_kernels
+    (values,) = kernel.counts
+    print(values)
+    assert values.first_bad is not None
+    assert values.first_bad[0] == 32
+    assert values.greatest is not None
+    assert math.isnan(values.greatest)

@@ -221,6 +221,12 @@ def _seconds(_context: click.Context, _parameter: click.Parameter, value: str | 
     help="Limit the memory of the GPU for the readings of clocks.  [256]",
 )
 @click.option(
+    "--instrument-probes",
+    metavar="NAME[,NAME]",
+    help="Count in one launch of each kernel with clocks: all, or some of accesses (sectors per request, active "
+    "lanes), branches (turns of loops), values (greatest magnitude and first NaN or Inf of stores).",
+)
+@click.option(
     "--rotate",
     "rotate_s",
     callback=_seconds,

@@ -23,22 +23,27 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from bragg.code.instrument.blocks import Kernel, Statement
+from bragg.code.instrument.blocks import Kernel
 from bragg.code.instrument.segments import Frame, Selection, frames_of
 
 __all__ = [
+    "BLOCK_NUMBER",
     "CONTROL",
     "CONTROL_BYTES",
     "FRAME",
     "HEADER_BYTES",
     "LAST_START",
     "MAGIC",
+    "TO_PLAIN_CODE",
     "WARP_BYTES",
     "Instrumented",
+    "declared",
+    "indented",
     "instrument",
+    "plain_code",
 ]
 
 CONTROL = "bragg_control"
@@ -101,20 +106,24 @@ def instrument(kernel: Kernel, selection: Selection, *, has_plain_code: bool = F
     for each in ends:
         before[each.first] += _epilogue(has_frames=bool(frames))
     first, last = statements[0].first, statements[-1].last
-    before[first][:0] = [*_prologue(has_frames=bool(frames)), *(_indented(_PART) if has_plain_code else ())]
+    before[first][:0] = [*_prologue(has_frames=bool(frames)), *(indented(TO_PLAIN_CODE) if has_plain_code else ())]
     after[kernel.body - 1] = _registers(max((len(frame.reads) for frame in frames), default=0))
     if has_plain_code:
-        after[last] += _plain_code(kernel, statements)
-    lines = []
-    for number, line in enumerate(kernel.lines):
-        if number == kernel.entry:
-            lines.append(f".visible .global .align 16 .b8 {CONTROL}[{CONTROL_BYTES}];")
-        lines += [*before.get(number, ()), line, *after.get(number, ())]
-    return Instrumented("\n".join(lines) + "\n", frames)
+        after[last] += plain_code(kernel, _epilogue(has_frames=False))
+    return Instrumented(declared(kernel, before, after), frames)
 
 
-def _plain_code(kernel: Kernel, statements: Sequence[Statement]) -> list[str]:
-    """The code once more, with labels and the ends of blocks of its own."""
+def plain_code(kernel: Kernel, end: Sequence[str]) -> list[str]:
+    """A kernel's code as blocks without clocks execute it: with labels of its own.
+
+    Args:
+        kernel: The kernel.
+        end: Lines before each end of a warp.
+
+    Raises:
+        ValueError: It cannot be copied.
+    """
+    statements = [statement for block in kernel.blocks for statement in block.statements]
     if any(each.branch == "brx" for each in statements):
         raise ValueError("its code cannot be copied: it jumps by a table")
     ends = {each.first for each in statements if each.branch in ("ret", "exit")}
@@ -124,9 +133,19 @@ def _plain_code(kernel: Kernel, statements: Sequence[Statement]) -> list[str]:
         line = kernel.lines[number]
         if (match := _LABEL.match(line)) and match[0] not in labels:
             continue  # of debug information, which is that of the first copy
-        found += _epilogue(has_frames=False) if number in ends else ()
+        found += end if number in ends else ()
         found.append(_LABEL.sub(lambda label: label[0] + _COPY if label[0] in labels else label[0], line))
     return found
+
+
+def declared(kernel: Kernel, before: Mapping[int, Sequence[str]], after: Mapping[int, Sequence[str]]) -> str:
+    """The text of a kernel with `CONTROL`, and lines before and behind some of its own."""
+    lines = []
+    for number, line in enumerate(kernel.lines):
+        if number == kernel.entry:
+            lines.append(f".visible .global .align 16 .b8 {CONTROL}[{CONTROL_BYTES}];")
+        lines += [*before.get(number, ()), line, *after.get(number, ())]
+    return "\n".join(lines) + "\n"
 
 
 def _registers(n_clocks: int) -> list[str]:
@@ -139,18 +158,23 @@ def _registers(n_clocks: int) -> list[str]:
     ]
 
 
+BLOCK_NUMBER = [
+    "mov.u32 %bragg_w4, %ctaid.z;",
+    "mov.u32 %bragg_w5, %nctaid.y;",
+    "mov.u32 %bragg_w6, %ctaid.y;",
+    "mad.lo.u32 %bragg_w4, %bragg_w4, %bragg_w5, %bragg_w6;",
+    "mov.u32 %bragg_w5, %nctaid.x;",
+    "mov.u32 %bragg_w6, %ctaid.x;",
+    "mad.lo.u32 %bragg_w4, %bragg_w4, %bragg_w5, %bragg_w6;",
+]
+"""Statements that set %bragg_w4 to the number of the block."""
+
 # Sets %bragg_d1 to the warp's header, %bragg_d2 to its frames, %bragg_has and %bragg_on to whether it has them.
-_FIND = """
+_FIND = (
+    """
 mov.u64 %bragg_d0, bragg_control;
 ld.global.v2.b64 {%bragg_d1, %bragg_d2}, [%bragg_d0];
 ld.global.v4.b32 {%bragg_w0, %bragg_w1, %bragg_w2, %bragg_w3}, [%bragg_d0+16];
-mov.u32 %bragg_w4, %ctaid.z;
-mov.u32 %bragg_w5, %nctaid.y;
-mov.u32 %bragg_w6, %ctaid.y;
-mad.lo.u32 %bragg_w4, %bragg_w4, %bragg_w5, %bragg_w6;
-mov.u32 %bragg_w5, %nctaid.x;
-mov.u32 %bragg_w6, %ctaid.x;
-mad.lo.u32 %bragg_w4, %bragg_w4, %bragg_w5, %bragg_w6;
 mov.u32 %bragg_w5, %tid.x;
 and.b32 %bragg_w6, %bragg_w5, 31;
 shr.u32 %bragg_w5, %bragg_w5, 5;
@@ -171,10 +195,13 @@ shr.u32 %bragg_w3, %bragg_w4, %bragg_w3;
 mad.lo.u32 %bragg_w3, %bragg_w3, %bragg_w7, %bragg_w5;
 mul.wide.u32 %bragg_d3, %bragg_w3, {warp};
 add.s64 %bragg_d2, %bragg_d2, %bragg_d3;
-""".replace("{header}", str(HEADER_BYTES)).replace("{warp}", str(WARP_BYTES))
+""".replace("{header}", str(HEADER_BYTES))
+    .replace("{warp}", str(WARP_BYTES))
+    .split("\n")
+)
 
-# Blocks without frames go to the code without clocks, with all their warps.
-_PART = ["setp.ne.u32 %bragg_rest, %bragg_w2, 0;", f"@%bragg_rest bra.uni {_PLAIN};"]
+TO_PLAIN_CODE = ["setp.ne.u32 %bragg_rest, %bragg_w2, 0;", f"@%bragg_rest bra.uni {_PLAIN};"]
+"""Statements that send blocks to `plain_code`, with all their warps, if %bragg_w2 is not 0."""
 
 _START = """
 mov.u32 %bragg_w9, %clock;
@@ -198,7 +225,7 @@ mov.u32 %bragg_w1, %smid;
 
 def _prologue(*, has_frames: bool) -> list[str]:
     begin = ["mov.b64 %bragg_at, %bragg_d2;", "mov.pred %bragg_on, %bragg_p;"] if has_frames else []
-    return _indented([*_FIND.split("\n"), *_START.split("\n"), *begin])
+    return indented([*BLOCK_NUMBER, *_FIND, *_START.split("\n"), *begin])
 
 
 def _epilogue(*, has_frames: bool) -> list[str]:
@@ -207,7 +234,7 @@ def _epilogue(*, has_frames: bool) -> list[str]:
         if has_frames
         else ["mov.u32 %bragg_w8, 0;"]
     )
-    return _indented([*_FIND.split("\n"), *due, *_END.split("\n")])
+    return indented([*BLOCK_NUMBER, *_FIND, *due, *_END.split("\n")])
 
 
 def _flush(number: int, frame: Frame) -> list[str]:
@@ -217,7 +244,7 @@ def _flush(number: int, frame: Frame) -> list[str]:
         f"@%bragg_on st.global.cs.v4.b32 [%bragg_at+{4 * at}], {{{', '.join(words[at : at + _VECTOR_WORDS])}}};"
         for at in range(0, len(words), _VECTOR_WORDS)
     ]
-    return _indented(
+    return indented(
         [
             f"mov.u32 %bragg_w9, {FRAME | number << 8 | len(frame.reads):#x};",
             *stores,
@@ -229,5 +256,6 @@ def _flush(number: int, frame: Frame) -> list[str]:
     )
 
 
-def _indented(statements: Sequence[str]) -> list[str]:
+def indented(statements: Sequence[str]) -> list[str]:
+    """Statements as lines of PTX."""
     return [f"\t{statement}" for statement in statements if statement]

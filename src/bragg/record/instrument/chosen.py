@@ -7,10 +7,12 @@ import re
 import time
 from threading import Lock
 
+from bragg.code.instrument.probes import Probe
 from bragg.record.inside.notes import guarded, note
 from bragg.record.instrument.choice import is_chosen
 from bragg.record.instrument.timed_kernel import Limits, TimedKernel
 from bragg.record.instrument.tuning import is_tuning
+from bragg.record.region_names import PROBES, chosen
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -35,7 +37,8 @@ class Chosen:
     def __init__(self, options: Mapping[str, Any]) -> None:
         self._pattern = re.compile(options["instrument"])
         buffer_bytes = (options["instrument_buffer_mb"] << 20) // _SHARE_OF_BUFFER
-        self._limits = Limits(options["instrument_budget"], buffer_bytes, options["data"] == "trace")
+        probes = [Probe(name) for name in chosen(options["instrument_probes"], PROBES)]
+        self._limits = Limits(options["instrument_budget"], buffer_bytes, options["data"] == "trace", probes)
         self._timed: list[TimedKernel] = []
         self._is_full = False
         self._lock = Lock()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import inspect
+import math
 import re
 import time
 from dataclasses import dataclass
@@ -10,22 +10,24 @@ from threading import Lock
 
 from bragg.code.instrument.assembling import Binary, assemble
 from bragg.code.instrument.blocks import Kernel, read_kernel
+from bragg.code.instrument.probes import Probe
 from bragg.code.instrument.rewriting import CONTROL, Instrumented, instrument
-from bragg.code.instrument.scopes import scopes_of
-from bragg.code.instrument.segments import Scopes
+from bragg.code.instrument.stored_types import stored_types
 from bragg.core import core
-from bragg.model.inside_kernels import WITH_CLOCKS
+from bragg.model.inside_kernels import WITH_CLOCKS, WITH_PROBES
 from bragg.record.inside.notes import note
 from bragg.record.instrument.buffers import Buffers, Plan, plan
+from bragg.record.instrument.compiled_kernel import ptxas_options, source_scopes
 from bragg.record.instrument.driver import Driver
 from bragg.record.instrument.guard import Comparison, Guard
 from bragg.record.instrument.levels import Level, levels_of
+from bragg.record.instrument.probed_launch import ProbedLaunch
 from bragg.record.instrument.summing import summed
 from bragg.record.instrument.trial import PAIRS, Trial
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Collection
     from typing import Any
 
 __all__ = ["STATE", "Limits", "TimedKernel"]
@@ -48,11 +50,13 @@ class Limits:
         budget: Share by which a launch may become longer.
         buffer_bytes: Memory of the GPU for each kernel's readings.
         has_timeline: What happened when is kept, too.
+        probes: What one launch counts.
     """
 
     budget: float
     buffer_bytes: int
     has_timeline: bool = False
+    probes: Collection[Probe] = ()
 
 
 @dataclass
@@ -103,7 +107,7 @@ class TimedKernel:
         self._load = load
         self._ptxas = ptxas
         self._limits = limits
-        self._options = _options_of(kernel.metadata)
+        self._options = ptxas_options(kernel.metadata)
         self._ctas = int(getattr(kernel.metadata, "num_ctas", 1))
         self._shared_bytes = int(kernel.metadata.shared)
         ptx = kernel.asm["ptx"]
@@ -116,7 +120,8 @@ class TimedKernel:
         self._guard = Guard(self._plain, self._kernel.name)
         self._driver = Driver()
         self._lock = Lock()
-        self._levels = list(levels_of(_scopes(kernel), has_clusters=self._ctas > 1))
+        self._probed: ProbedLaunch | None = None
+        self._levels = list(levels_of(source_scopes(kernel), has_clusters=self._ctas > 1))
         self._refused: list[dict[str, Any]] = []
         self._grid: tuple[int, int, int] | None = None
         self._buffers: Buffers | None = None
@@ -124,6 +129,8 @@ class TimedKernel:
         self._accepted: tuple[_Attempt, dict[str, Any]] | None = None
         self._is_told = False
         self._was_captured = False
+        if limits.probes:
+            self._probed = self._with_probes(kernel)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._launch, name)
@@ -131,17 +138,18 @@ class TimedKernel:
     def __call__(self, grid_x: int, grid_y: int, grid_z: int, stream: int, function: int, *rest: Any) -> Any:
         """Launch the kernel, with clocks when it is its turn."""
         grid = (grid_x, grid_y, grid_z)
-        if self._attempt is None or not self._lock.acquire(blocking=False):
+        is_done = self._attempt is None and (self._probed is None or self._probed.is_launched)
+        if is_done or not self._lock.acquire(blocking=False):
             return self._launch(*grid, stream, function, *rest)
         try:
             begun = self._begin(grid, stream)
             if begun is None:
                 return self._launch(*grid, stream, function, *rest)
-            trial, chosen = begun
+            measured, chosen = begun
             try:
                 return self._launch(*grid, stream, chosen or function, *rest)
             finally:
-                self._guarded(trial.end, stream)
+                self._guarded(measured.end, stream)
         finally:
             self._lock.release()
 
@@ -163,28 +171,32 @@ class TimedKernel:
         if self._accepted is None and not is_end:
             return None
         self._is_told = True
+        counted = self._guarded(self._counts, until_s)
         if self._accepted is None and self._was_captured and not self._refused:
             self._refused.append({"why": _IN_GRAPHS})
         measured = self._guarded(self._readings) or {}
-        return {"kernel": self.name, "refused": self._refused, "warps": self._warps, **measured}
+        return {"kernel": self.name, "refused": self._refused, "warps": self._warps, **(counted or {}), **measured}
 
-    def _begin(self, grid: tuple[int, int, int], stream: int) -> tuple[Trial, int] | None:
-        """Begin to measure a launch; None: it is not. The number is the handle of the kernel with clocks, or 0."""
-        begun: tuple[Trial, int] | None = self._guarded(self._begun, grid, stream)
+    def _begin(self, grid: tuple[int, int, int], stream: int) -> tuple[Trial | ProbedLaunch, int] | None:
+        """Begin to measure a launch; None: it is not. The number is the handle of what is launched; 0: the kernel."""
+        begun: tuple[Trial | ProbedLaunch, int] | None = self._guarded(self._begun, grid, stream)
         return begun
 
-    def _begun(self, grid: tuple[int, int, int], stream: int) -> tuple[Trial, int] | None:
+    def _begun(self, grid: tuple[int, int, int], stream: int) -> tuple[Trial | ProbedLaunch, int] | None:
         if self._driver.is_capturing(stream):
             self._was_captured = True
             return None
         with self._driver.relaxed():
+            if self._probed is not None and not self._probed.is_launched:
+                is_probed = self._on_gpu(self._probed.begin, math.prod(grid) * self._ctas, self._ctas > 1)
+                return (self._probed, self._probed.function) if is_probed else None
             if self._attempt is not None and self._attempt.trial is not None and self._attempt.trial.is_full:
                 self._decide(False)
             attempt = self._attempt
             if attempt is None or grid != (self._grid or grid):
                 return None
             if attempt.trial is None:
-                self._prepare(attempt, grid)
+                self._on_gpu(self._prepare, attempt, grid)
             assert attempt.trial is not None
             if attempt.trial.is_full:
                 return None
@@ -192,17 +204,21 @@ class TimedKernel:
             return None if is_timed is None else (attempt.trial, attempt.function if is_timed else 0)
 
     def _prepare(self, attempt: _Attempt, grid: tuple[int, int, int]) -> None:
+        if self._buffers is None:
+            self._grid = grid
+            blocks = math.prod(grid) * self._ctas
+            self._buffers = Buffers(self._driver, plan(blocks, self._warps, self._limits.buffer_bytes))
+        control = self._buffers.control(self._plan(attempt))
+        attempt.trial = Trial(self._driver, self._driver.write(self._driver.symbol(attempt.module, CONTROL), control))
+
+    @staticmethod
+    def _on_gpu(function: Callable[..., Any], *arguments: Any) -> Any:
+        """Call what copies or sets memory of the GPU, which is not the program's doing."""
         core.enter_state(STATE)
         try:
-            if self._buffers is None:
-                self._grid = grid
-                blocks = grid[0] * grid[1] * grid[2] * self._ctas
-                self._buffers = Buffers(self._driver, plan(blocks, self._warps, self._limits.buffer_bytes))
-            control = self._buffers.control(self._plan(attempt))
-            ready = self._driver.write(self._driver.symbol(attempt.module, CONTROL), control)
+            return function(*arguments)
         finally:
             core.exit_state()
-        attempt.trial = Trial(self._driver, ready)
 
     def _plan(self, attempt: _Attempt) -> Plan:
         assert self._buffers is not None
@@ -243,18 +259,38 @@ class TimedKernel:
             return _Attempt(level, binary, compared, instrumented, module, function)
         return None
 
+    def _with_probes(self, kernel: Any) -> ProbedLaunch | None:
+        def load(cubin: bytes) -> tuple[int, int]:
+            module, function = self._load(self._kernel.name, cubin, self._shared_bytes)
+            core.name_kernel(function, self.name + WITH_PROBES, self._kernel.name)
+            return module, function
+
+        try:
+            types = stored_types(kernel.asm["ttgir"]) if Probe.VALUES in self._limits.probes else {}
+            given = self._kernel, self._limits.probes, types, self._ptxas, self._options
+            return ProbedLaunch(self._driver, *given, load)
+        except (KeyError, ValueError) as error:
+            self._refused.append({"level": "probes", "why": str(error)})
+            return None
+
+    def _counts(self, until_s: float) -> dict[str, Any]:
+        if self._probed is None or not self._probed.is_launched:
+            return {}
+        while not self._probed.is_done and time.monotonic() < until_s:
+            time.sleep(_LOOK_EVERY_S)
+        if not self._probed.is_done:
+            return {}
+        with self._driver.current():
+            return self._on_gpu(self._probed.results)  # type: ignore[no-any-return]
+
     def _readings(self) -> dict[str, Any]:
         if self._accepted is None:
             return {}
         attempt, told = self._accepted
         assert self._buffers is not None
         own = self._plan(attempt)
-        core.enter_state(STATE)
-        try:
-            with self._driver.current():
-                headers, frames = self._buffers.read(own)
-        finally:
-            core.exit_state()
+        with self._driver.current():
+            headers, frames = self._on_gpu(self._buffers.read, own)
         resources = {
             "registers": [self._plain.registers, attempt.binary.registers],
             "stack_bytes": [self._plain.stack_bytes, attempt.binary.stack_bytes],
@@ -269,23 +305,8 @@ class TimedKernel:
             return function(*arguments)
         except Exception as error:  # noqa: BLE001 - the program's launches continue
             self._attempt = None
+            if self._probed is not None and not self._probed.is_launched:
+                self._probed = None
             self._refused.append({"why": str(error)})
             note(f"{self.name} has no clocks any more: {type(error).__name__}: {error}")
             return None
-
-
-def _scopes(kernel: Any) -> Scopes | None:
-    """Scopes of its source; None: it has none."""
-    function = getattr(getattr(kernel.src, "fn", None), "fn", None)
-    try:
-        lines, first = inspect.getsourcelines(function)  # type: ignore[arg-type]
-    except (OSError, TypeError):
-        return None
-    found = scopes_of("".join(lines), first)
-    return Scopes(found, inspect.getsourcefile(function) or "") if found else None  # type: ignore[arg-type]
-
-
-def _options_of(metadata: Any) -> Sequence[str]:
-    """Options of ptxas beside the target, as Triton gives them."""
-    more = getattr(metadata, "ptx_options", None)
-    return [*([] if getattr(metadata, "enable_fp_fusion", True) else ["--fmad=false"]), *(more.split() if more else [])]

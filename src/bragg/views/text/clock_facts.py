@@ -9,6 +9,7 @@ from typing import Any
 
 from bragg.model.inside_kernels import InsideKernel, Line
 from bragg.model.run import Run
+from bragg.views.text.probe_facts import probe_lines
 from bragg.views.text.style import printable
 from bragg.views.text.units import count_text, share_text
 
@@ -36,6 +37,7 @@ def _lines(meta: Mapping[str, Any], n_kernels: int | None) -> Iterator[str]:
         yield from (f"  {line}" for line in _shares(kernel))
         yield from (f"  {line}" for line in _pairs(kernel))
         yield from (f"  {line}" for line in _placement(kernel))
+        yield from (f"  {line}" for line in probe_lines(kernel))
         for opcode, before, after in kernel.loop_waits if kernel.level else ():
             yield f"  with clocks its loops have {after:,} {opcode}, not {before:,}: they wait at other places"
         if kernel.level and kernel.refused:

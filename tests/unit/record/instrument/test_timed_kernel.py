@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any
@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from bragg.code.instrument.assembling import find_ptxas
+from bragg.code.instrument.probes import Probe
 from bragg.code.instrument.rewriting import HEADER_BYTES, MAGIC, WARP_BYTES
 from bragg.model.inside_kernels import inside_kernels
 from bragg.record.instrument import timed_kernel
@@ -84,12 +85,12 @@ class FakeDriver:
 class Machine:
     """A kernel of the fake driver: its launches, and how much longer those with clocks take, level by level."""
 
-    def __init__(self, costs: list[float], name: str = "matmul_tma") -> None:
+    def __init__(self, costs: list[float], name: str = "matmul_tma", probes: Sequence[Probe] = ()) -> None:
         self.costs = costs
         self.launched: list[int] = []
         self.loaded = 0
         self.kernel = TimedKernel(
-            compiled(name), f"{name}<w4 s3>", self.launch, self.load, PTXAS, Limits(0.05, 64 << 20)
+            compiled(name), f"{name}<w4 s3>", self.launch, self.load, PTXAS, Limits(0.05, 64 << 20, False, probes)
         )
 
     def load(self, symbol: str, cubin: bytes, shared_bytes: int) -> tuple[int, int]:
@@ -203,6 +204,27 @@ def test_launches_before_a_capture_are_enough() -> None:
     result = machine.kernel.result(1, is_end=True)
     assert result is not None
     assert (result["level"], result["pairs"], result["refused"]) == ("everything", 1, [])
+
+
+def test_one_launch_has_probes_and_then_clocks_are_tried() -> None:
+    machine = Machine([0.0, 9.0], probes=[Probe.BRANCHES])
+    machine.run(2 * PAIRS + 5)
+    assert machine.launched == [102] + [PLAIN, 101] * PAIRS + [PLAIN] * 4
+    result = machine.kernel.result(1, is_end=True)
+    assert result is not None
+    assert result["probed_blocks"] == 64
+    assert result["level"] == "everything"
+
+
+def test_a_kernel_that_has_nothing_to_count_has_clocks_alone() -> None:
+    machine = Machine([0.0], probes=[Probe.ACCESSES])
+    machine.run(2 * PAIRS + 1)
+    result = machine.kernel.result(0, is_end=False)
+    assert result is not None
+    assert (result["level"], result["refused"]) == (
+        "everything",
+        [{"level": "probes", "why": "it has nothing of what is counted"}],
+    )
 
 
 def test_waits_that_clocks_add_to_loops_are_told() -> None:

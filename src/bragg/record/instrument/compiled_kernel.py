@@ -1,0 +1,32 @@
+"""What a `CompiledKernel` of Triton tells of itself."""
+
+from __future__ import annotations
+
+import inspect
+
+from bragg.code.instrument.scopes import scopes_of
+from bragg.code.instrument.segments import Scopes
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+__all__ = ["ptxas_options", "source_scopes"]
+
+
+def source_scopes(kernel: Any) -> Scopes | None:
+    """Scopes of its source; None: it has none."""
+    function = getattr(getattr(kernel.src, "fn", None), "fn", None)
+    try:
+        lines, first = inspect.getsourcelines(function)  # type: ignore[arg-type]
+    except (OSError, TypeError):
+        return None
+    found = scopes_of("".join(lines), first)
+    return Scopes(found, inspect.getsourcefile(function) or "") if found else None  # type: ignore[arg-type]
+
+
+def ptxas_options(metadata: Any) -> Sequence[str]:
+    """Options of ptxas beside the target, as Triton gives them."""
+    more = getattr(metadata, "ptx_options", None)
+    return [*([] if getattr(metadata, "enable_fp_fusion", True) else ["--fmad=false"]), *(more.split() if more else [])]
