@@ -26,7 +26,9 @@ def row_of(kernel: str, directory: str, budget: str) -> dict[str, Any]:
     command = [sys.executable, "-m", "bragg", "run", "--no-summary", "--instrument=.", "-o", output]
     command += ["--instrument-budget", budget]
     done = subprocess.run([*command, str(PROGRAM), kernel], capture_output=True, text=True, timeout=LIMIT_S, check=True)
-    (told,) = bragg.load(output).run.inside_kernels
+    profile = bragg.load(output)
+    (told,) = profile.run.inside_kernels
+    (row,) = profile.meta["inside_kernels"]
     covered = max(told.covered_cycles, 1)
     return {
         "kernel": kernel,
@@ -40,9 +42,14 @@ def row_of(kernel: str, directory: str, budget: str) -> dict[str, Any]:
         "stretches": len(told.stretches),
         "read_cycles": told.read_cycles,
         "clock_share": round(told.clock_cycles / covered, 4),
-        "refused": "; ".join(f"{level}: {why}" for level, why in told.refused),
+        "refused": "; ".join(map(_refused, row["refused"])),
         "results": next((line for line in done.stdout.splitlines() if "results are equal" in line), ""),
     }
+
+
+def _refused(level: dict[str, Any]) -> str:
+    cost = f" {level['timed_ns'] / level['plain_ns']:.3f}" if level["why"] == "cost" else ""
+    return f"{level.get('level', '')}: {level['why']}{cost}"
 
 
 def main() -> None:

@@ -13,7 +13,7 @@ def increment(x, count: tl.constexpr):  # type: ignore[no-untyped-def]
     tl.store(x + offsets, tl.load(x + offsets) + 1)
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["n"])
 def events(x, n, count: tl.constexpr):  # type: ignore[no-untyped-def]
     """Store `count` elements `n` times, with some arithmetic before each store."""
     at = tl.program_id(0) * count + tl.arange(0, count)

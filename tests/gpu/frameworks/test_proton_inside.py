@@ -90,3 +90,92 @@ def test_kernels_are_compiled_anew_with_records_and_stay_as_they_were_without(tm
     assert "proton.record" in timed.asm["ttir"]
     assert "proton.record" not in plain.asm["ttir"]
     assert after is plain
+
+
+def named(grid: Any, metadata: Any, args: dict[str, Any]) -> dict[str, str]:
+    return {"name": f"sum_{args['BLOCK']}"}
+
+
+@triton.jit(launch_metadata=named)
+def tuned_sum(x, out, n, BLOCK: tl.constexpr):  # noqa: N803
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    with pl.scope("load"):
+        value = tl.load(x + at, mask=at < n)
+    tl.store(out + at, value + value, mask=at < n)
+
+
+@triton.jit
+def unmarked(x, out, BLOCK: tl.constexpr):  # noqa: N803
+    at = tl.arange(0, BLOCK)
+    tl.store(out + at, tl.load(x + at))
+
+
+@triton.jit
+def looping(x, out, turns, BLOCK: tl.constexpr):  # noqa: N803
+    at = tl.arange(0, BLOCK)
+    for turn in range(turns):
+        pl.enter_scope("turn")
+        tl.store(out + at, tl.load(x + at) + turn)
+        pl.exit_scope("turn")
+
+
+@pytest.mark.parametrize("mode", ["default", "default:metric_type=cycle:buffer_size=4096", "mma", None])
+def test_a_session_without_launches_ends(tmp_path: Path, mode: str | None) -> None:
+    proton.finalize(proton.start(str(tmp_path / "empty"), backend="instrumentation", mode=mode))
+    assert json.loads((tmp_path / "empty.hatchet").read_text())[0]["children"] == []
+
+
+def test_the_records_of_a_launch_are_handed_out_with_their_header(tmp_path: Path) -> None:
+    hook = proton.hooks.InstrumentationHook
+    hook.enable_host_buffer = True
+    session = proton.start(str(tmp_path / "x"), backend="instrumentation")
+    try:
+        x = torch.rand(512, device="cuda")
+        add[(2,)](x, x, torch.empty_like(x), 512, BLOCK=256, num_warps=2)
+        words = hook.host_buffer.numpy().view("<u4")
+        payload = words[words[3] // 4 :]
+        assert (words[6], words[7], words[9]) == (2, 2, 2)  # blocks, warps, warps with records
+        assert payload[0] == 0xDEADBEEF
+        records = payload[10 + 2 :].reshape(-1, 2)[:4]  # of the first warp: two scopes, one in the other
+        assert [int(tag) >> 31 for tag, _ in records] == [0, 0, 1, 1]
+        clocks = [(int(tag) & 0x7FF) << 32 | int(low) for tag, low in records]
+        assert clocks == sorted(clocks)
+        unmarked[(1,)](x, torch.empty_like(x), BLOCK=256)
+        assert hook.host_buffer is not None
+    finally:
+        hook.enable_host_buffer = False
+        proton.finalize(session)
+
+
+def test_each_configuration_that_a_tuner_tries_has_its_name(tmp_path: Path) -> None:
+    tuned = triton.autotune([triton.Config({"BLOCK": size}, num_warps=1) for size in (256, 512)], ["n"])(tuned_sum)
+    x = torch.rand(1024, device="cuda")
+    session = proton.start(str(tmp_path / "tuned"), backend="instrumentation", hook="triton")
+    tuned[lambda meta: (1024 // meta["BLOCK"],)](x, torch.empty_like(x), 1024)
+    proton.finalize(session)
+    root = json.loads((tmp_path / "tuned.hatchet").read_text())[0]
+    assert {"sum_256", "sum_512"} <= {child["frame"]["name"] for child in root["children"]}
+
+
+def test_a_session_of_times_records_beside_one_inside_kernels(tmp_path: Path) -> None:
+    x = torch.rand(1024, device="cuda")
+    proton.start(str(tmp_path / "inside"), backend="instrumentation")
+    proton.start(str(tmp_path / "times"))
+    looping[(1,)](x, torch.empty_like(x), 3, BLOCK=1024)
+    proton.finalize()
+    inside, times = (json.loads((tmp_path / f"{name}.hatchet").read_text())[0] for name in ("inside", "times"))
+    (kernel,) = inside["children"]
+    assert kernel["children"][0]["metrics"]["cycles"] > 0
+    (kernel,) = (child for child in times["children"] if child["frame"]["name"] == "looping")
+    assert kernel["metrics"]["time (ns)"] > 0
+
+
+def test_of_a_long_loop_the_last_turns_are_kept(tmp_path: Path) -> None:
+    x = torch.rand(1024, device="cuda")
+    mode = "default:buffer_size=1024:buffer_type=global"
+    session = proton.start(str(tmp_path / "long"), backend="instrumentation", data="trace", mode=mode)
+    looping[(1,)](x, torch.empty_like(x), 1000, BLOCK=1024, num_warps=4)
+    proton.finalize(session)
+    events = json.loads((tmp_path / "long.chrome_trace").read_text())["traceEvents"]
+    by_warp = [sum(each["tid"] == tid for each in events) for tid in sorted({each["tid"] for each in events})]
+    assert by_warp == [1024 // 4 // 16] * 4

@@ -19,9 +19,9 @@ from bragg.record.inside.notes import note
 
 __all__ = ["InstrumentationHook"]
 
-_VERSION, _CUDA, _HEADER_BYTES = 1, 1, 40
-# What a record costs on NVIDIA GPUs, as Proton's `time_shift` has it.
-_RECORD_CYCLES = 7
+_VERSION, _HEADER_BYTES = 1, 40
+# As Proton has them: the number of a GPU's kind in the header, and the cycles that `time_shift` takes off a record.
+_HEADER_KINDS, _RECORD_CYCLES = {"CUDA": 1, "HIP": 2}, {"CUDA": 7, "HIP": 36}
 _MAX_BYTES = 1 << 32
 
 # By handle of the driver's function: a kernel that is loaded stays so for the next session.
@@ -72,6 +72,7 @@ class InstrumentationHook(Hook):
         if InstrumentationHook.active_count > 0:
             raise RuntimeError("Only one instance of the instrumentation hook can be active at a time.")
         self._triton = require_triton()
+        self.results.kind = self._triton.runtime.driver.active.get_current_target().backend.upper()
         self._detach = attach(self._triton, self.mode, self._allocate)
         InstrumentationHook.active_count += 1
         flags.instrumentation_on = True
@@ -111,7 +112,7 @@ class InstrumentationHook(Hook):
             InstrumentationHook.host_buffer = self._host_buffer(kernel, image)
         if not image or not kernel.block_bytes:
             return
-        cost = _RECORD_CYCLES if Optimize.TIMESHIFT in self.mode.optimizations else 0
+        cost = _RECORD_CYCLES[self.results.kind] if Optimize.TIMESHIFT in self.mode.optimizations else 0
         blocks = list(read_records(image, kernel.block_bytes, kernel.warps, self._measured(kernel), cost))
         device = self._triton.runtime.driver.active.get_current_device()
         path = tuple(name for name in open_scopes.path() if name)
@@ -171,6 +172,15 @@ class InstrumentationHook(Hook):
         measured = self._measured(kernel)
         header_bytes = _HEADER_BYTES + 4 * len(measured)
         n_blocks = len(image) // kernel.block_bytes if kernel.block_bytes else 0
-        header = (_VERSION, 4, header_bytes, header_bytes, len(image), _CUDA, n_blocks, kernel.warps)
+        header = (
+            _VERSION,
+            4,
+            header_bytes,
+            header_bytes,
+            len(image),
+            _HEADER_KINDS[self.results.kind],
+            n_blocks,
+            kernel.warps,
+        )
         words = (*header, kernel.block_bytes, len(measured), *measured)
         return torch.frombuffer(bytearray(struct.pack(f"<{len(words)}I", *words) + image), dtype=torch.uint8)

@@ -1,4 +1,7 @@
-"""Records in kernels that Triton compiles, by the passes that it brings along."""
+"""Records in kernels that Triton compiles, by the passes that it brings along.
+
+Those for AMD GPUs compile, and their records are read in tests; they were not run on hardware.
+"""
 
 from __future__ import annotations
 
@@ -11,10 +14,12 @@ from typing import Any
 from bragg.proton.errors import InvalidArgument, ProfilerUnavailable
 from bragg.proton.mode import MMA, Default, InstrumentationMode, Optimize
 
-__all__ = ["Kernel", "attach", "kernel_of", "mode_of", "require_triton"]
+__all__ = ["Kernel", "Passes", "attach", "kernel_of", "mode_of", "require_triton"]
 
 ALIGNMENT = 128
 _MODES = {"default": Default, "mma": MMA}
+# Triton's packages, by the names of its targets.
+_PACKAGES = {"cuda": "nvidia", "hip": "amd"}
 _NUMBERS = ("buffer_size",)
 
 
@@ -75,21 +80,24 @@ def require_triton() -> Any:
     """The package of Triton.
 
     Raises:
-        ProfilerUnavailable: It is not there, cannot be given passes, or has no NVIDIA GPU.
+        ProfilerUnavailable: It is not there, cannot be given passes, or has no GPU.
     """
-    hint = "Use Triton 3.6 to 3.8 and an NVIDIA GPU, or `bragg run --instrument`, which needs no records"
+    hint = "Use Triton 3.6 to 3.8 and a GPU, or `bragg run --instrument`, which needs no records"
     try:
         import triton
         from triton._C.libtriton import proton  # noqa: F401 - the passes
         from triton.runtime._allocation import set_profile_allocator  # noqa: F401
 
         backend = triton.runtime.driver.active.get_current_target().backend
-        compiler = triton.backends.backends["nvidia"].compiler
+        compiler = triton.backends.backends[_PACKAGES[backend]].compiler
     except (ImportError, AttributeError, KeyError, RuntimeError) as error:
         raise ProfilerUnavailable(f"profiler 'instrumentation': {_line(error)}", hint=hint) from error
-    if backend != "cuda" or not hasattr(compiler, "instrumentation"):
-        what = f"Triton {triton.__version__} takes no passes" if backend == "cuda" else f"{backend} is not measured yet"
-        raise ProfilerUnavailable(f"profiler 'instrumentation': {what}", hint=hint)
+    if not hasattr(compiler, "instrumentation"):
+        raise ProfilerUnavailable(f"profiler 'instrumentation': Triton {triton.__version__} takes no passes", hint=hint)
+    if backend == "hip" and triton.__version__.startswith("3.6."):
+        raise ProfilerUnavailable(
+            "profiler 'instrumentation': the passes of Triton 3.6 for AMD GPUs fail", hint="Use Triton 3.7 or 3.8"
+        )
     return triton
 
 
@@ -101,11 +109,12 @@ def attach(triton: Any, mode: InstrumentationMode, allocator: Callable[..., Any]
     """Let kernels that are compiled from now on have records; what is returned undoes it."""
     from triton.runtime._allocation import NullAllocator, set_profile_allocator
 
-    compiler, knobs = triton.backends.backends["nvidia"].compiler, triton.knobs.compilation
+    driver, knobs = triton.runtime.driver.active, triton.knobs.compilation
+    target = driver.get_current_target()
+    compiler = triton.backends.backends[_PACKAGES[target.backend]].compiler
     others, before = compiler.instrumentation, knobs.instrumentation_mode
-    device = triton.runtime.driver.active.get_current_device()
-    shared_bytes = triton.runtime.driver.active.utils.get_device_properties(device)["max_shared_mem"]
-    compiler.instrumentation = _Passes(mode, shared_bytes)
+    shared_bytes = driver.utils.get_device_properties(driver.get_current_device())["max_shared_mem"]
+    compiler.instrumentation = Passes(mode, shared_bytes, target.arch if target.backend == "hip" else None)
     set_profile_allocator(allocator)
     knobs.instrumentation_mode = str(mode)  # a part of the keys of Triton's caches
 
@@ -116,27 +125,42 @@ def attach(triton: Any, mode: InstrumentationMode, allocator: Callable[..., Any]
     return detach
 
 
-class _Passes:
-    """What Triton's compiler calls."""
+class Passes:
+    """What Triton's compiler calls.
 
-    def __init__(self, mode: InstrumentationMode, shared_bytes: int) -> None:
+    Args:
+        mode: What to measure.
+        shared_bytes: Most shared memory of a block.
+        amd: Name of an AMD GPU's architecture; None: the GPU is NVIDIA's.
+    """
+
+    def __init__(self, mode: InstrumentationMode, shared_bytes: int, amd: str | None = None) -> None:
         self._mode = mode
         self._shared_bytes = shared_bytes
+        self._amd = amd
 
     def load_dialects(self, context: Any) -> None:
+        """Let a context know records."""
         from triton._C.libtriton import proton
 
         proton.load_dialects(context)
 
     def patch(self, stage: str, passes: Any, context: Any) -> None:
+        """Add passes at one of the compiler's two places for them."""
         from triton._C.libtriton import proton
 
         proton.load_dialects(context)
         if stage == "ttgpuir_to_llvmir":
             self._add_records(passes)
         elif stage == "llvmir_to_llvm":
-            proton.add_allocate_proton_global_scratch_buffer(passes)
-            proton.add_convert_proton_nvidia_gpu_to_llvm(passes)
+            if allocate := getattr(proton, "add_allocate_proton_global_scratch_buffer", None):  # up to Triton 3.7
+                allocate(passes)
+            if self._amd is None:
+                proton.add_convert_proton_nvidia_gpu_to_llvm(passes)
+                return
+            if Optimize.SCHED_BARRIERS in self._mode.optimizations:
+                proton.add_sched_barriers(passes)
+            proton.add_convert_proton_amd_gpu_to_llvm(passes, self._amd.partition(":")[0])
 
     def _add_records(self, passes: Any) -> None:
         from triton._C.libtriton import passes as known
@@ -182,18 +206,18 @@ def kernel_of(files: Mapping[str, str]) -> Kernel:
     Raises:
         ValueError: Triton kept none of them.
     """
-    from triton._C.libtriton import ir, nvidia, proton
+    from triton._C.libtriton import amd, ir, nvidia, proton
 
     told = next((path for name, path in files.items() if name.endswith(".json")), None)
     text = next((path for name, path in files.items() if name.endswith(".ttgir")), None)
     if told is None or text is None:
         raise ValueError("Triton kept no intermediate code of the kernel")
     context = ir.context()
-    for package in (ir, nvidia, proton):
+    facts = json.loads(Path(told).read_text())
+    for package in (ir, amd if facts["target"]["backend"] == "hip" else nvidia, proton):
         package.load_dialects(context)
     module = ir.parse_mlir_module(text, context)
     module.context = context
-    facts = json.loads(Path(told).read_text())
     return Kernel(
         int(facts.get("profile_scratch_size", 0)),
         int(facts["num_warps"]),

@@ -10,7 +10,7 @@ from bragg.proton.inside.records import BlockRecords
 
 __all__ = ["Launch", "Results"]
 
-_CUDA = "1"  # as Proton numbers kinds of devices in these trees
+_KINDS = {"CUDA": "1", "HIP": "2"}  # as Proton numbers kinds of devices in these trees
 _MAX_EVENTS = 2_000_000
 _COLOURS = ("good", "bad", "terrible", "yellow", "olive", "generic_work", "thread_state_running", "rail_load")
 
@@ -49,11 +49,13 @@ class Results:
 
     Attributes:
         keeps_events: Each passage is kept, not only sums.
+        kind: Of the devices: `CUDA` or `HIP`.
         devices: Facts of each device that worked, by ordinal.
         left_out: Passages that were not kept as there were too many.
     """
 
     keeps_events: bool
+    kind: str = "CUDA"
     devices: dict[str, dict[str, Any]] = field(default_factory=dict)
     left_out: int = 0
     _cycles: dict[tuple[tuple[str, ...], int], list[float]] = field(default_factory=dict)
@@ -90,10 +92,10 @@ class Results:
             metrics = node["metrics"]
             metrics["cycles"] = metrics.get("cycles", 0) + cycles
             metrics["normalized_cycles"] = metrics.get("normalized_cycles", 0.0) + normalized
-            metrics["device_id"], metrics["device_type"] = str(device), _CUDA
+            metrics["device_id"], metrics["device_type"] = str(device), _KINDS[self.kind]
         if self._cycles:
             root["metrics"] = {"cycles": 0, "normalized_cycles": 0.0}
-        return [root, {"CUDA": self.devices} if self.devices else {}]
+        return [root, {self.kind: self.devices} if self.devices else {}]
 
     def trace(self) -> dict[str, Any]:
         """Chrome's trace events: cycles stand for nanoseconds, as they do in Proton's traces."""

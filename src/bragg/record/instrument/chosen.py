@@ -10,6 +10,7 @@ from threading import Lock
 from bragg.code.instrument.probes import Probe
 from bragg.record.inside.notes import guarded, note
 from bragg.record.instrument.choice import is_chosen
+from bragg.record.instrument.compiled_kernel import overrides_machine_code
 from bragg.record.instrument.timed_kernel import Limits, TimedKernel
 from bragg.record.instrument.tuning import is_tuning
 from bragg.record.region_names import PROBES, chosen
@@ -41,7 +42,12 @@ class Chosen:
         self._limits = Limits(options["instrument_budget"], buffer_bytes, options["data"] == "trace", probes)
         self._timed: list[TimedKernel] = []
         self._is_full = False
+        self._has_ended = False
         self._lock = Lock()
+
+    def end(self) -> None:
+        """The recording ends: no further kernel gets clocks."""
+        self._has_ended = True
 
     def wants(self, name: str, function: object) -> bool:
         """Whether a kernel may have clocks.
@@ -60,6 +66,9 @@ class Chosen:
             name: Of its frames.
             launch: Its launcher: grid, stream, handle of the driver, and the rest.
         """
+        if isinstance(launch, (_Undecided, TimedKernel)):
+            note(f"{name} has no clocks in this session: those of another one are in it")
+            return launch
         return _Undecided(kernel, name, launch, self)
 
     @staticmethod
@@ -71,6 +80,8 @@ class Chosen:
     def timed(self, kernel: Callable[[], Any], name: str, launch: Callable[..., Any]) -> Callable[..., Any]:
         """What launches a kernel from now on."""
         with self._lock:
+            if self._has_ended:
+                return launch
             if len(self._timed) < _SHARE_OF_BUFFER:
                 return guarded(self._made)(kernel, name, launch) or launch
             if not self._is_full:
@@ -96,6 +107,8 @@ class Chosen:
 
         try:
             compiled = kernel()
+            if overrides_machine_code(compiled):
+                raise ValueError("the program overrides its machine code, TRITON_KERNEL_OVERRIDE")  # noqa: TRY301
             ptxas = find_ptxas(triton.__path__[0], target_of(compiled.asm["ptx"]), os.environ)
             made = TimedKernel(compiled, name, launch, load, ptxas, self._limits)
         except Exception as error:  # noqa: BLE001 - the program's kernel is launched as it is

@@ -12,7 +12,18 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
-__all__ = ["ptxas_options", "source_scopes"]
+__all__ = ["overrides_machine_code", "ptxas_options", "source_scopes"]
+
+
+def overrides_machine_code(kernel: Any) -> bool:
+    """Whether the program has put machine code in place of what its PTX became."""
+    from triton import knobs
+    from triton.runtime.cache import get_override_manager
+
+    if not knobs.compilation.override or kernel.src is None:
+        return False
+    found: object = get_override_manager(kernel.src.hash()).get_file(f"{kernel.metadata.name[:150]}.cubin")
+    return found is not None
 
 
 def source_scopes(kernel: Any) -> Scopes | None:

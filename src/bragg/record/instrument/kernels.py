@@ -55,6 +55,7 @@ def instrument_triton(chosen: Chosen, triton: ModuleType) -> Callable[[], None]:
     undo_loading, undo_tuning = kernel_names.follow_loading(loaded), follow_triton(triton)
 
     def undo() -> None:
+        chosen.end()
         undo_loading()
         undo_tuning()
 

@@ -116,7 +116,10 @@ def _row(site: Site, counters: NDArray[np.uint64]) -> dict[str, Any]:
         greatest = _number(int(counters[:, 1].max()), site.type)
         first = [int(each) for each in counters[:, 2] if each]
         row["greatest"] = greatest if math.isfinite(greatest) else str(greatest)
-        return row | ({"first_bad": list(min((_first(each) for each in first), key=_passage))} if first else {})
+        if first:
+            earliest = min(map(_first, first), key=lambda each: each[2])
+            row["first_bad"] = [*earliest]
+        return row
     row["lanes"] = int(counters[:, 1].sum())
     if site.access_bytes:
         row |= {"access_bytes": site.access_bytes, "sectors": int(counters[:, 2].sum())}
@@ -127,10 +130,6 @@ def _first(told: int) -> tuple[int, int, int]:
     """Block, warp and passage."""
     told &= ~_IS_FIRST
     return told >> 32, told >> 24 & _WARP_MASK, told & _PASSAGE_MASK
-
-
-def _passage(first: tuple[int, int, int]) -> int:
-    return first[2]
 
 
 def _number(bits: int, kind: FloatType) -> float:

@@ -171,6 +171,7 @@ class TimedKernel:
         if self._accepted is None and not is_end:
             return None
         self._is_told = True
+        self._attempt = None  # what is launched from now on is nobody's
         counted = self._guarded(self._counts, until_s)
         if self._accepted is None and self._was_captured and not self._refused:
             self._refused.append({"why": _IN_GRAPHS})

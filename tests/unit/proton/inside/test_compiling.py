@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from bragg.proton.errors import InvalidArgument
-from bragg.proton.inside.compiling import _Passes, kernel_of, mode_of
+from bragg.proton.inside.compiling import ALIGNMENT, Passes, kernel_of, mode_of
 from bragg.proton.mode import MMA, Default, InstrumentationMode, Optimize
 
 
@@ -67,7 +67,7 @@ def passes(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
     compiler = triton.backends.backends["nvidia"].compiler
     if not hasattr(compiler, "instrumentation"):
         pytest.skip("this Triton takes no passes")
-    monkeypatch.setattr(compiler, "instrumentation", _Passes(mode_of(None), 232_448))
+    monkeypatch.setattr(compiler, "instrumentation", Passes(mode_of(None), 232_448))
     monkeypatch.setattr(flags, "instrumentation_on", True)
     monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path / "cache"))
     enable_semantic("triton")
@@ -75,7 +75,7 @@ def passes(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
     disable_semantic("triton")
 
 
-def compiled(tmp_path: Path, text: str = KERNEL, override: Path | None = None) -> Any:
+def compiled(tmp_path: Path, text: str = KERNEL, override: Path | None = None, amd: str = "") -> Any:
     import importlib.util
 
     from triton.backends.compiler import GPUTarget
@@ -90,7 +90,8 @@ def compiled(tmp_path: Path, text: str = KERNEL, override: Path | None = None) -
     spec.loader.exec_module(module)
     source = ASTSource(module.add, {"x": "*fp32", "y": "*fp32", "n": "constexpr"}, {"n": 128})
     options = {"ir_override": str(override)} if override else {}
-    return triton.compile(source, target=GPUTarget("cuda", 90, 32), options=options)
+    target = GPUTarget("hip", amd, 64) if amd else GPUTarget("cuda", 90, 32)
+    return triton.compile(source, target=target, options=options)
 
 
 @pytest.mark.usefixtures("passes")
@@ -127,3 +128,20 @@ def test_without_a_session_marks_compile_to_nothing(tmp_path: Path, monkeypatch:
     kernel = compiled(tmp_path)
     assert "proton.record" not in kernel.asm["ttir"]
     assert "clock" not in kernel.asm["ptx"]
+
+
+@pytest.mark.skipif(triton.__version__.startswith("3.6."), reason="its passes for AMD GPUs fail")
+@pytest.mark.usefixtures("passes")
+@pytest.mark.parametrize("options", ["", ":optimizations=clock32", ":optimizations=sched_barriers"])
+def test_records_of_an_amd_gpu_compile_with_a_global_buffer(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: str
+) -> None:
+    compiler = triton.backends.backends["amd"].compiler
+    mode = mode_of(f"default:buffer_type=global:buffer_size=1024{options}")
+    monkeypatch.setattr(compiler, "instrumentation", Passes(mode, 65_536, "gfx942:sramecc+:xnack-"))
+    kernel = compiled(tmp_path, amd="gfx942")
+    assert kernel.asm["ttir"].count("proton.record") == 4
+    assert "s_memtime" in kernel.asm["amdgcn"]
+    found = kernel_of(kernel.metadata_group)
+    assert set(found.scopes.values()) == {"kernel", "load"}
+    assert (found.block_bytes, found.warps) == (9 * ALIGNMENT, 4)  # 40 + 4 * 4 + 1024 bytes, rounded up
