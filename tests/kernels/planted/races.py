@@ -321,3 +321,22 @@ def barrier_of_more_programs_than_fit(counter, out, programs):
     while tl.atomic_add(counter, 0) < programs:  # bug
         pass
     tl.store(out + tl.program_id(0), 1)
+
+
+@bug("data-race", floats(4, 16), floats(16), integers(1), floats(16), tensor="out", grid=(4,), programs=None)
+@triton.jit
+def sum_that_the_last_program_reads_too_early(x, out, counter, result):
+    i = tl.arange(0, 16)
+    tl.atomic_add(out + i, tl.load(x + tl.program_id(0) * 16 + i), sem="relaxed")
+    tl.debug_barrier()
+    if tl.atomic_add(counter, 1, sem="relaxed") == 3:
+        tl.store(result + i, tl.load(out + i))  # bug
+
+
+@bug("data-race", floats(4, 64), floats(64), integers(1), floats(64), tensor="out", grid=(4,), programs=None)
+@triton.jit
+def sum_whose_threads_do_not_wait_before_it_is_counted(x, out, counter, result):
+    i = tl.arange(0, 64)
+    tl.atomic_add(out + i, tl.load(x + tl.program_id(0) * 64 + i), sem="relaxed")
+    if tl.atomic_add(counter, 1) == 3:
+        tl.store(result + i, tl.load(out + i))  # bug

@@ -45,7 +45,7 @@ class _Detector:
 
     def see(self, access: Access) -> None:
         self._step += 1
-        if access.kind == "store" and machine().num_warps > 1 and _spreads(access):
+        if access.kind != "load" and machine().num_warps > 1 and _spreads(access):
             self.sync.note_block(self._step)
         place = self._place(access.place)
         buffer = access.buffer
@@ -167,6 +167,8 @@ class _Detector:
         self._tell(access, clash & ~same, lanes, writer, steps, places, "writes")
         if not _is_constant(access):
             self._tell(access, clash & same, lanes, writer, steps, places, _SAME_VALUE)
+        if is_plain:
+            self._see_changers(cells, access, index, who, lanes)
         if access.kind == "load":
             if is_plain:
                 _mark_lanes(cells, index, who, self._step, place)
@@ -179,13 +181,25 @@ class _Detector:
             self._tell_shared(cells, access, index, who, lanes, shared)
         self._write(cells, access, index, who, lanes, place, is_plain)
 
+    def _see_changers(self, cells: Cells, access: Access, index: Array, who: Array, lanes: Array) -> None:
+        """Tell of atomics before the last one: of a sum, the program that looks at it is often the last."""
+        changer = cells.changer[index]
+        clash = (changer != NOBODY) & (changer != who)
+        self._tell(access, clash, lanes, changer, cells.change_step[index], cells.change_place[index], "writes")
+
     def _write(
         self, cells: Cells, access: Access, index: Array, who: Array, lanes: Array, place: int, is_plain: bool
     ) -> None:
+        if not is_plain:
+            other = index[(cells.writer[index] != who) & cells.is_atomic[index]]
+            self._keep_changer(cells, other, cells.writer[other], cells.write_step[other], cells.write_place[other])
         cells.writer[index] = who
-        if is_plain:
+        lost = cells.writer[index] != who
+        if not is_plain:
+            self._keep_changer(cells, index[lost], who[lost], self._step, place)
+        else:
+            cells.changer[index] = NOBODY
             self._see_lanes_that_meet(access, index, who, lanes)
-            lost = cells.writer[index] != who
             if lost.any():
                 winner = np.empty(len(cells.writer), np.intp)
                 winner[index] = np.arange(len(index))
@@ -198,6 +212,12 @@ class _Detector:
         cells.write_place[index] = place
         cells.is_atomic[index] = not is_plain
         cells.reader[index] = NOBODY
+
+    @staticmethod
+    def _keep_changer(cells: Cells, index: Array, who: Array, steps: Array | int, places: Array | int) -> None:
+        cells.changer[index] = who
+        cells.change_step[index] = steps
+        cells.change_place[index] = places
 
     def _is_ordered(self, program: int, other: int, step: int) -> bool:
         return other != SEVERAL and self.sync.orders(other, step, program, self._step)

@@ -26,6 +26,9 @@ class Cells:
         write_step: int32: when, in steps of the launch.
         write_place: int16: where, as a number that the owner gives to source lines.
         is_atomic: bool: the last write was an atomic.
+        changer: int32: another program that changed it by an atomic right before `writer` did so, or NOBODY.
+        change_step: int32.
+        change_place: int16.
         reader: int32: program that read since the last write, NOBODY, or SEVERAL.
         read_step: int32.
         read_place: int16.
@@ -39,6 +42,8 @@ class Cells:
         self.write_step, self.read_step = np.zeros(count, np.int32), np.zeros(count, np.int32)
         self.write_place, self.read_place = np.zeros(count, np.int16), np.zeros(count, np.int16)
         self.is_atomic = np.zeros(count, bool)
+        self.changer = np.full(count, NOBODY, np.int32)
+        self.change_step, self.change_place = np.zeros(count, np.int32), np.zeros(count, np.int16)
 
     def refine(self, granule: int) -> None:
         """Use smaller cells: a pointer was cast to one of smaller elements."""
