@@ -6,7 +6,6 @@ a run takes as long as at least one of its kernels, copies or sets ran.
 
 from __future__ import annotations
 
-import gc
 import statistics
 import sys
 import tempfile
@@ -22,6 +21,7 @@ import numpy as np
 import bragg
 from bragg.core import core
 from bragg.errors import BackendUnavailable, BraggError, NothingRecorded, RecordingFailed, UsageError
+from bragg.garbage import no_collection
 from bragg.model import FrameKind, Profile, TrackKind
 from bragg.model.completeness import completeness_of
 from bragg.model.run import Run
@@ -116,7 +116,8 @@ def do_bench_cudagraph(
         drop_gradients = _preparation(grad_to_none, flush_l2=False)
         (n_calls,) = _run_counts(fn, drop_gradients, rep)
         graph = torch.cuda.CUDAGraph()
-        with _without_collection(), torch.cuda.graph(graph):
+        # The end of a compiled kernel unloads its module, which breaks the capture of a graph.
+        with no_collection(), torch.cuda.graph(graph):
             for _ in range(n_calls):
                 drop_gradients()
                 fn()
@@ -154,18 +155,6 @@ def _start(name: str) -> Session:
             tried=error.tried,
             hint="Run `bragg doctor`; what runs on the CPU alone can be measured with the module timeit",
         ) from error
-
-
-@contextmanager
-def _without_collection() -> Iterator[None]:
-    """No garbage collection: the end of a compiled kernel unloads its module, which breaks the capture of a graph."""
-    was_enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_enabled:
-            gc.enable()
 
 
 def _preparation(grad_to_none: Iterable[Any] | None, flush_l2: bool | None) -> Callable[[], None]:
