@@ -9,6 +9,7 @@ from typing import Any
 from bragg.model.facts import Facts
 
 __all__ = [
+    "READING",
     "WITH_CLOCKS",
     "Copies",
     "Count",
@@ -24,6 +25,8 @@ WITH_CLOCKS = " (with clocks)"
 """Ends the name of a kernel's launches with clocks."""
 WITH_PROBES = " (with probes)"
 """Ends the name of a kernel's launch with probes."""
+READING = "<clocks inside kernels>"
+"""The state below which the recorder's own work on the GPU stands: it copies what the clocks said."""
 
 _MAX_CALLS = 50
 

@@ -9,7 +9,7 @@ from bragg.analyze.causes.paths import hottest_place
 from bragg.model import Confidence, Finding, Gain, Quantity, Severity
 from bragg.model.table import BoolArray, FloatArray
 
-__all__ = ["Cause", "host_finding"]
+__all__ = ["Cause", "host_finding", "three_digits"]
 
 
 @dataclass(frozen=True)
@@ -50,3 +50,8 @@ def host_finding(evidence: Evidence, nodes: BoolArray, weight: FloatArray, cause
         gain=cause.gain,
         confidence=cause.confidence,
     )
+
+
+def three_digits(value: float) -> str:
+    """`0.992`, `16.4`, `2,518`: for sentences, without an exponent."""
+    return f"{value:.3g}" if abs(value) < 999.5 else f"{value:,.0f}"

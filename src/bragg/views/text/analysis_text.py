@@ -38,6 +38,7 @@ _N_NAMES = 8
 _N_FINDINGS = 6
 # Findings that gain less are counted, not shown.
 LEAST_GAIN = 0.01
+_TO_SAVE = "To save:"
 # As wide as a gain.
 _GAIN_INDENT = " " * 11
 NO_GPU = "No GPU worked in this run, and the rules are for programs that use one."
@@ -74,9 +75,11 @@ def best_findings(analysis: Analysis, n: int) -> list[Finding]:
 
 def best_lines(bounds: Bounds, best: Sequence[Finding], style: Style, *, with_changes: bool = False) -> Iterator[str]:
     """What bounds the program, if it is known, and findings below it with what they save, in at most two lines each."""
-    to_save = " To save:" if best else ""
     if bounds.busy is not None and bounds.of_ns:
-        yield from map(style.bold, style.wrap(f"{bounds_sentence(bounds)}{to_save}", 2))
+        *lines, last = style.wrap(bounds_sentence(bounds), 2)
+        yield from map(style.bold, lines)
+        titled = f"{last} {_TO_SAVE}" if best else last
+        yield from map(style.bold, [titled] if style.fits(titled) else [last, _TO_SAVE])
     for finding in best:
         yield from style.wrap(f"  {gain_text(finding):>7}  {_message(finding)}{_at(finding)}", 2, _GAIN_INDENT)
         if finding.hint and with_changes:

@@ -111,11 +111,15 @@ class Style:
         lines, parts = [""], text.split(separator)
         for number, part in enumerate(parts):
             longer = separator.join([lines[-1], part]) if number else part
-            if number and len(lines) < n_lines and self.width is not None and self.width_of(longer) > self.width:
+            if number and len(lines) < n_lines and not self.fits(longer):
                 lines.append(f"{indent}{separator[1:]}{part}")
             else:
                 lines[-1] = longer
         return [self.cut(line, self.width) for line in lines]
+
+    def fits(self, text: str) -> bool:
+        """Whether a line has room for a text."""
+        return self.width is None or self.width_of(text) <= self.width
 
     def width_of(self, text: str) -> int:
         """Columns that a text takes, with escapes for what cannot be written."""

@@ -14,7 +14,7 @@ import pytest
 from bragg.code.instrument.assembling import find_ptxas
 from bragg.code.instrument.probes import Probe
 from bragg.code.instrument.rewriting import HEADER_BYTES, MAGIC, WARP_BYTES
-from bragg.model.inside_kernels import inside_kernels
+from bragg.model.inside_kernels import READING, inside_kernels
 from bragg.record.instrument import timed_kernel
 from bragg.record.instrument.buffers import plan
 from bragg.record.instrument.driver import DriverError
@@ -288,3 +288,7 @@ def test_readings_fit_into_their_memory(blocks: int, warps: int) -> None:
     with_frames = [block for block in range(blocks) if not block & (1 << found.frame_shift) - 1]
     assert found.frame_bytes == len(with_frames) * warps * WARP_BYTES
     assert max(with_frames) >> found.frame_shift == len(with_frames) - 1
+
+
+def test_copies_of_readings_stand_below_the_state_that_views_leave_out() -> None:
+    assert timed_kernel.STATE == READING

@@ -118,3 +118,9 @@ def test_a_program_that_imports_and_waits_says_what_shares_are_of_right_above_th
   a.py:2@read host=90ms wait=90ms"""
     lines = summary_lines(profile_from_text(text), PLAIN)
     assert [line.split()[0] for line in lines[1:4]] == ["the", "imports", "9.00"]
+
+
+def test_reading_the_clocks_inside_kernels_is_not_what_took_the_time() -> None:
+    text = "root\n  <clocks inside kernels> #state\n    copy DtoH 90ms\n  train.py:40@main\n    matmul 9ms x3"
+    lines = summary_lines(profile_from_text(text), PLAIN)
+    assert [line.split()[-1] for line in lines if "█" in line] == ["matmul"]

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from bragg.analyze.causes.evidence import Evidence
-from bragg.analyze.causes.host_finding import Cause, host_finding
+from bragg.analyze.causes.host_finding import Cause, host_finding, three_digits
 from bragg.analyze.causes.needs import HOST_TIME, IDLE
 from bragg.analyze.causes.paths import below
 from bragg.analyze.causes.sampled_code import SampledCode, sampled_code
@@ -37,7 +37,7 @@ def _find(evidence: Evidence) -> Iterator[Finding]:
     where = "this code of the host, which launches nothing" if sampled else "code of the host before this launch"
     cause = Cause(
         "host-code",
-        f"the GPU waits {evidence.per_step(wait_ns) / 1e6:.3g} ms {evidence.step_word} for {where}, "
+        f"the GPU waits {three_digits(evidence.per_step(wait_ns) / 1e6)} ms {evidence.step_word} for {where}, "
         f"{each_ns / 1e6:.2g} ms at a time",
         _CHANGE,
         evidence.gain(wait_ns * _SAVED),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from bragg.analyze.causes.evidence import Evidence
-from bragg.analyze.causes.host_finding import Cause, host_finding
+from bragg.analyze.causes.host_finding import Cause, host_finding, three_digits
 from bragg.analyze.causes.needs import IDLE
 from bragg.analyze.causes.thresholds import WRITING
 from bragg.analyze.engine import HostTime, Rule, Subject
@@ -28,7 +28,7 @@ def _find(evidence: Evidence) -> Iterator[Finding]:
         each_ns = evidence.per_step(waited_ns)
         cause = Cause(
             "output-in-steps",
-            f"the GPU waits {each_ns / 1e6:.3g} ms {evidence.step_word} for {writer.does}",
+            f"the GPU waits {three_digits(each_ns / 1e6)} ms {evidence.step_word} for {writer.does}",
             writer.change,
             evidence.host_gain(writer.nodes, _SAVED),
             Confidence.LIKELY,
