@@ -2,7 +2,10 @@
 
 Each of the kernels of tests/support/kernel_pairs.py, a copy, products of matrices and attention is launched again and
 again, alone, for some tenths of a second under bragg, and a few times under ncu (`--clock-control none --cache-control
-none`), whose last launches count. Prints a table and a JSON object.
+none`), whose last launches count. Prints a table.
+
+ncu ends a launch before the next one begins, with what it has written still in the L2 cache (up to 20 MB on an H100):
+bytes written are fewer there than where launches follow one another. Reads and known traffic are what to compare.
 """
 
 from __future__ import annotations
@@ -111,9 +114,9 @@ def compare(
         total = theirs["read"] + theirs["write"]
         if "read" in ours and "write" in ours:
             row["dram_off_percent"] = 100 * ((ours["read"] + ours["write"]) / total - 1)
-            error = ours["read_error"] + ours["write_error"]
-            row["is_within_error"] = abs(ours["read"] + ours["write"] - total) <= error
-            row["error_percent"] = 100 * error / total
+            row["mb"] = (ours["read"] + ours["write"]) / 1e6
+            row["error_mb"] = (ours["read_error"] + ours["write_error"]) / 1e6
+            row["read_off_percent"] = 100 * (ours["read"] / max(theirs["read"], 1.0) - 1)
         if "tensor" in ours:
             row["tensor"], row["ncu_tensor"] = ours["tensor"], theirs["tensor"]
         row["bound"] = ours["bound"]

@@ -40,12 +40,25 @@ def test_an_old_release_has_other_metrics(fakes_directory: Path) -> None:
     [
         ({"FAIL": "cuptiPmSamplingGetCounterAvailability=35"}, "NVreg_RestrictProfilingToAdminUsers=0"),
         ({"FAIL": "cuptiPmSamplingGetCounterAvailability=43"}, "MIG"),
+        ({"FAIL": "cuptiPmSamplingGetCounterAvailability=33"}, "vGPU"),
+        ({"FAIL": "cuptiPmSamplingGetCounterAvailability=41"}, "confidential"),
+        ({"FAIL": "cuptiPmSamplingGetCounterAvailability=45"}, "WSL"),
         ({"FAIL": "cuptiProfilerInitialize=15"}, "libnvperf_host.so"),
         ({"COUNTERS_BUSY": "1"}, "in use, by another process"),
         ({"CUPTI_VERSION": "12.4"}, "CUPTI 12.6 or later"),
         ({"FAIL": "cuInit=100"}, "CUDA error 100"),
     ],
-    ids=["no permission", "MIG", "no libnvperf", "busy", "old CUPTI", "no device"],
+    ids=[
+        "no permission",
+        "MIG",
+        "vGPU",
+        "confidential computing",
+        "WSL",
+        "no libnvperf",
+        "busy",
+        "old CUPTI",
+        "no device",
+    ],
 )
 def test_what_is_in_the_way_is_told_with_what_to_do(
     fakes_directory: Path, settings: dict[str, object], reason: str
@@ -53,3 +66,11 @@ def test_what_is_in_the_way_is_told_with_what_to_do(
     done = listed(fakes_directory, **settings)
     assert done.returncode == 4
     assert reason in done.stderr
+
+
+def test_nvml_of_the_driver_is_found(fakes_directory: Path) -> None:
+    command = [sys.executable, "-m", "bragg", "doctor", "--json"]
+    environ = {**os.environ, **environment(fakes_directory)}
+    done = subprocess.run(command, env=environ, capture_output=True, text=True, timeout=120, check=False)
+    (check,) = [each for each in json.loads(done.stdout)["checks"] if each["name"] == "Telemetry"]
+    assert check["found"].startswith("NVML of driver ")

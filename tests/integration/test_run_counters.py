@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from functools import partial
 
 import numpy as np
@@ -10,6 +11,7 @@ import pytest
 from bragg.model import Profile, TrackKind
 from bragg.model.kernel_counters import kernel_counters
 from bragg.model.table import FloatArray
+from bragg.views.text.run_facts import RunFacts
 from tests.support.fake_gpu_runs import START, Record, kernels
 
 # The fake's copy reads 1,000 B in each ns.
@@ -108,6 +110,9 @@ def test_an_overflow_is_counted_and_sampling_goes_on_less_often(counted: Record)
     assert device["overflows"] >= 1
     assert device["interval_ns"] > 200_000
     assert device["samples"] > 0
+    assert device["gaps"] >= device["restarts"] >= 1
+    assert device["gap_ns"] > 0
+    assert any("were not sampled" in text for text in RunFacts(profile.meta).warnings())
 
 
 def test_metrics_of_an_old_release_are_left_out(counted: Record) -> None:
@@ -128,3 +133,30 @@ def test_no_permission_is_told_with_what_to_do(counted: Record) -> None:
     run = counted("work(0.1)", FAIL="cuptiPmSamplingGetCounterAvailability=35")
     assert "NVreg_RestrictProfilingToAdminUsers=0" in run.talk
     assert kernels(run.main)["copy"] >= 1
+
+
+def test_a_gpu_that_fails_while_it_is_sampled_is_told_and_kernels_go_on(counted: Record) -> None:
+    run = counted("work(0.2)", FAIL="cuptiPmSamplingDecodeData=999")
+    assert run.exit_code == 0
+    assert "cuptiPmSamplingDecodeData" in run.main.meta["counters"]["devices"]["0"]["reason"]
+    assert any("no counters of GPU 0" in text for text in RunFacts(run.main.meta).warnings())
+    assert kernels(run.main)["copy"] >= 1
+
+
+def test_sessions_that_start_and_stop_again_and_again_all_count(counted: Record) -> None:
+    body = """
+    import json
+    counts = []
+    for number in range(20):
+        options = dict(backend="cuda", context="shadow", data="trace", counters="dram", counter_interval_us=200)
+        with bragg.profile(f"again{number}", **options) as session:
+            work(0.2)
+        device = session.profile().meta["counters"]["devices"]["0"]
+        counts.append(device["samples"] if "reason" not in device else device["reason"])
+    print(json.dumps(counts))
+    """
+    run = counted(body, counters="")
+    assert run.exit_code == 0
+    counts = json.loads(run.output.strip().splitlines()[-1])
+    assert len(counts) == 20
+    assert all(isinstance(count, int) and count > 0 for count in counts), counts

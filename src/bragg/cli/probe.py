@@ -1,7 +1,7 @@
 """Tries the native core, CUPTI and PyTorch in a process of its own, which may crash.
 
-Printed as JSON, a line for each step that was survived: `{"core": path}`, then what CUPTI said, then what keeps
-PyTorch's operators from being observed (`{"torch_operators": ""}`: nothing does).
+Printed as JSON, a line for each step that was survived: `{"core": path}`, then what CUPTI and NVML said, then what
+keeps PyTorch's operators from being observed (`{"torch_operators": ""}`: nothing does).
 """
 
 from __future__ import annotations
@@ -59,6 +59,7 @@ class ProbeProcess:
 
 
 def _main() -> None:
+    from bragg.cli.checks.nvml import nvml_state
     from bragg.errors import BackendUnavailable
 
     try:
@@ -75,6 +76,7 @@ def _main() -> None:
         print(json.dumps({"counters": core.list_counters(candidates)}), flush=True)
         return
     print(json.dumps(core.probe_cuda(candidates)), flush=True)
+    print(json.dumps({"nvml": nvml_state()}), flush=True)
     if find_spec("torch") is not None:
         refusal = refusal_of_observers(import_module("torch"))
         print(json.dumps({"torch_operators": refusal}), flush=True)

@@ -13,10 +13,10 @@ import numpy as np
 
 from bragg.model.profile import Profile
 from bragg.model.table import BoolArray, FloatArray, Int32Array, Int64Array
-from bragg.model.telemetry import GPU_TRACKS
+from bragg.model.telemetry import GPU_TRACKS, POWER_TRACK
 from bragg.model.trace import TrackKind
 
-__all__ = ["KernelCounter", "Rates", "kernel_counters", "sampled_rates"]
+__all__ = ["KernelCounter", "Rates", "kernel_counters", "power_rates", "sampled_rates"]
 
 _MOST_GROUPS = 128  # by GPU time; the others share one unknown
 _BLOCK = 1 << 14  # samples at once: 17 MB
@@ -24,6 +24,8 @@ _GAP = 1.5  # times the interval: nothing was sampled in between
 _CONFIDENCE = 2.0  # standard errors
 _TOO_WIDE = 0.25  # of the value
 _NOTHING = 0.01  # of the largest sample: an error that small tells a value near 0
+_AT_EDGES = 4.0  # standard deviations: so far departs a rate that a kernel has in a sixteenth of its time
+_FILLED = 0.999  # of a sample: one kernel ran throughout
 _HIGHEST_LEVERAGE = 0.99  # a sample that only one kernel explains fits whatever it says
 
 
@@ -61,6 +63,7 @@ class Rates:
         error: Half of the interval that holds the truth in 95 % of cases: float64 [n_tracks, n_groups].
         is_told: Whether the error is small enough: bool [n_tracks, n_groups].
         sampled_ns: GPU time that was sampled: float64 [n_groups].
+        idle_rate: Mean while nothing ran: float64 [n_tracks].
     """
 
     device: int
@@ -69,6 +72,7 @@ class Rates:
     error: FloatArray
     is_told: BoolArray
     sampled_ns: FloatArray
+    idle_rate: FloatArray
 
 
 def kernel_counters(profile: Profile) -> list[KernelCounter]:
@@ -116,9 +120,30 @@ def sampled_rates(profile: Profile, group: Int32Array | Int64Array) -> Iterator[
             yield Rates(device, rows, *rates)
 
 
+def power_rates(profile: Profile, group: Int32Array | Int64Array) -> Iterator[Rates]:
+    """Power while groups of nodes ran, from samples of telemetry: W, of each device whose power was sampled.
+
+    A sample is taken for the time since the one before. Together with idle time the groups explain all of the power,
+    so their energy adds up to that of the GPU.
+
+    Args:
+        profile: With a timeline; without one there are no rates.
+        group: [n_nodes], the group of each node, from 0.
+    """
+    tracks = profile.tracks
+    for track in np.flatnonzero(tracks.kind == TrackKind.COUNTER).tolist():
+        points = profile.counters.take(profile.counters.track == track)
+        if len(points) <= 2 or tracks.label(track) != POWER_TRACK:
+            continue
+        device, begin_ns = int(tracks.device[track]), points.time_ns - _lengths(points.time_ns)
+        rates = _of_device(profile, device, begin_ns, points.value[:, None], group)
+        if rates is not None:
+            yield Rates(device, (track,), *rates)
+
+
 def _of_device(
     profile: Profile, device: int, time_ns: Int64Array, values: FloatArray, group: Int32Array | Int64Array
-) -> tuple[FloatArray, FloatArray, BoolArray, FloatArray] | None:
+) -> tuple[FloatArray, FloatArray, BoolArray, FloatArray, FloatArray] | None:
     tracks, slices = profile.tracks, profile.slices
     is_here = (tracks.kind == TrackKind.GPU_STREAM) & (tracks.device == device)
     ran = slices.take(is_here[slices.track]) if len(slices) else slices
@@ -135,7 +160,7 @@ def _of_device(
     sampled_ns = np.zeros(len(busy))
     rate[:, chosen], error[:, chosen] = (part[:, : len(chosen)] for part in found[:2])
     sampled_ns[chosen] = found[2][: len(chosen)]
-    return rate, error, _is_told(rate, error, values), sampled_ns
+    return rate, error, _is_told(rate, error, values), sampled_ns, found[0][:, -1]
 
 
 def _is_told(rate: FloatArray, error: FloatArray, values: FloatArray) -> BoolArray:
@@ -174,7 +199,7 @@ def _solve(
         normal += shares.T @ shares
         right += shares.T @ values[here]
         time += shares.T @ (end_ns - begin_ns)[here]
-    inverse = np.linalg.pinv(normal, rcond=1e-10)
+    inverse: FloatArray = np.linalg.pinv(normal, rcond=1e-10).astype(np.float64)
     rates = inverse @ right
     # Errors of neighbouring samples are of one cause, since an edge that is late is so for both: they are summed in
     # pairs, and every pair has a variance of its own. A sample that pulls the fit to itself has a small residual:
@@ -190,9 +215,42 @@ def _solve(
     variance = np.einsum("ij,cjk,ki->ci", inverse, scatter, inverse, optimize=True)
     spare = max(len(values) - n_columns, 1)
     errors = _CONFIDENCE * np.sqrt(np.maximum(variance, 0) * len(values) / spare)
+    errors += _neighbours_error(begin_ns, end_ns, values, slices, inverse)
     # Columns that others make up cannot be told apart; nor can what ran for less than one sample in all be told.
     is_known = (np.abs(np.diag(inverse @ normal) - 1) < 1e-6) & (np.diag(inverse) < 1)
     return rates.T, np.where(is_known, errors, np.inf), time
+
+
+def _neighbours_error(
+    begin_ns: Int64Array,
+    end_ns: Int64Array,
+    values: FloatArray,
+    slices: tuple[Int64Array, Int64Array, Int64Array],
+    inverse: FloatArray,
+) -> FloatArray:
+    """What rates that change within a kernel may add to the rates of those beside it: float64 [n_counters, n_columns].
+
+    A long kernel that begins or ends at another rate than its mean does so each time, so this does not average out. How
+    far such a rate departs is estimated by the standard deviation of the samples that the kernel fills. A sample of
+    several kernels weighs in the fit of each by its row of the pseudo-inverse. A change that is shorter than a sample
+    is seen in part only.
+    """
+    n_columns, n_counters = len(inverse), values.shape[1]
+    count, total, squares = np.zeros(n_columns), *(np.zeros((n_columns, n_counters)) for _ in range(2))
+    for here, shares in _blocks(begin_ns, end_ns, slices, n_columns):
+        filled = (shares >= _FILLED).astype(np.float64)
+        count += filled.sum(axis=0)
+        total += filled.T @ values[here]
+        squares += filled.T @ values[here] ** 2
+    times = np.maximum(count, 1)[:, None]
+    departs = _AT_EDGES * np.sqrt(np.maximum(squares / times - (total / times) ** 2, 0))
+    departs[-1] = 0  # idle time has no rate that changes
+    error: FloatArray = np.zeros((n_columns, n_counters))
+    for _, shares in _blocks(begin_ns, end_ns, slices, n_columns):
+        weight = np.abs(shares @ inverse) * (shares > 0)
+        error += weight.T @ (shares @ departs) - (weight * shares).sum(axis=0)[:, None] * departs
+    by_counter: FloatArray = error.T
+    return by_counter
 
 
 def _blocks(

@@ -1,6 +1,6 @@
-"""Tensors from functions of their own, and what PyTorch says of them; or the same bursts with memory followed and not.
+"""Tensors from functions of their own, and what PyTorch says of them: memory.py.
 
-Usage: memory.py, or memory.py pairs COUNT: prints a JSON object with the ratio of each pair of bursts.
+Or the seconds of the fastest of some bursts of training steps: memory.py bursts COUNT.
 """
 
 from __future__ import annotations
@@ -11,8 +11,6 @@ import time
 from collections import Counter
 
 import torch
-
-import bragg
 
 MB = 1 << 20
 
@@ -80,23 +78,14 @@ def burst(model: torch.nn.Module, batch: torch.Tensor) -> float:
     return time.perf_counter() - begin
 
 
-def pairs(count: int) -> list[float]:
-    """Time of a burst with memory followed, over one that is recorded without."""
+def fastest(count: int) -> float:
+    """Seconds of the fastest of some bursts."""
     model, batch = net(), torch.randn(64, 256, device="cuda")
-    burst(model, batch)
-    found = []
-    for pair in range(count):
-        seconds = {}
-        for memory in (True, False) if pair % 2 else (False, True):
-            with bragg.profile("burst.bragg", backend="cuda", memory=memory, force=True):
-                burst(model, batch)
-                seconds[memory] = burst(model, batch)
-        found.append(seconds[True] / seconds[False])
-    return found
+    return min(burst(model, batch) for _ in range(count))
 
 
-if sys.argv[1:2] == ["pairs"]:
-    print(json.dumps(pairs(int(sys.argv[2]))))
+if sys.argv[1:2] == ["bursts"]:
+    print(json.dumps(fastest(int(sys.argv[2]))))
 else:
     torch.cuda.memory._record_memory_history("state", stacks="python")
     told = steps()

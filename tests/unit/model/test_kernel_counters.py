@@ -71,3 +71,22 @@ def test_kernels_that_always_overlap_are_not_told_apart() -> None:
     value = np.full((100, 1), 5.0)
     _, errors, _ = _solve(start, start + INTERVAL_NS, value, both, np.full(200, INTERVAL_NS // 2), column, 4)
     assert np.isinf(errors[0, :2]).all()
+
+
+def test_a_neighbour_whose_rate_changes_widens_the_error() -> None:
+    """A product reads more where it begins and ends, beside the copies between such products."""
+    interval_ns, product_ns, copy_ns = 500_000, 5_200_000, 176_000
+    edge_ns, mean, at_edge, copy = 800_000, 900.0, 1000.0, 1505.0
+    step = [(edge_ns, at_edge), (product_ns - 2 * edge_ns, mean), (edge_ns, at_edge), (copy_ns, copy)]
+    lengths, rates_then = (np.array([part[i] for part in step] * 150) for i in (0, 1))
+    ends = np.cumsum(lengths)
+    total = np.append(0.0, np.cumsum(lengths * rates_then))
+    begin = np.arange(int(ends[-1]) // interval_ns) * interval_ns
+    edges = np.append(begin, begin[-1] + interval_ns)
+    value = np.diff(np.interp(edges, np.append(0, ends), total)) / interval_ns
+    start = np.arange(150) * (product_ns + copy_ns)
+    starts = np.concatenate([start, start + product_ns])
+    durations, column = np.repeat([product_ns, copy_ns], 150), np.repeat([0, 1], 150)
+    rates, errors, _ = _solve(begin, begin + interval_ns, value[:, None], starts, durations, column, 4)
+    assert abs(rates[0, 1] - copy) > 0.05 * copy  # what least squares cannot know
+    assert abs(rates[0, 1] - copy) <= errors[0, 1]

@@ -64,7 +64,9 @@ class CounterDevice {
   std::vector<Counter> counters_;  // of `wanted_` those that this chip has in one pass, each with one alternative
   PmSampler sampler_;
   uint64_t interval_ns_;
-  uint64_t last_end_ns_ = 0;  // of a sample; 0: the next one is the first
+  uint64_t last_end_ns_ = 0;      // of a sample; 0: the next one is the first
+  uint64_t started_ns_ = 0;       // the session, CLOCK_REALTIME as samples
+  uint64_t restarted_at_ns_ = 0;  // where the samples before a restart end, until there are others; 0: there are
   int64_t window_start_ns_ = 0;
   uint64_t window_cpu_ns_ = 0;
   std::string reason_;

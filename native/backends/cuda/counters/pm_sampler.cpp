@@ -34,23 +34,27 @@ PmSampler::Failure PmSampler::look() {
 }
 
 PmSampler::Failure PmSampler::choose(const std::vector<std::string>& metrics, size_t& passes) {
-  end_host();
   metrics_ = metrics;
   names_.clear();
   for (const std::string& name : metrics_) names_.push_back(name.c_str());
-  cupti::HostInitializeParams host{sizeof host,          nullptr, cupti::ProfilerType::PmSampling, 0, chip_.c_str(),
-                                   availability_.data(), nullptr};
-  TRY(host_initialize, host);
-  host_ = host.host;
+  if (const Failure failure = begin_host()) return failure;
   const Failure failure = build_config(passes);
   if (failure) end_host();
   return failure;
 }
 
+PmSampler::Failure PmSampler::begin_host() {
+  end_host();
+  cupti::HostInitializeParams host{sizeof host,          nullptr, cupti::ProfilerType::PmSampling, 0, chip_.c_str(),
+                                   availability_.data(), nullptr};
+  TRY(host_initialize, host);
+  host_ = host.host;
+  return {};
+}
+
 std::vector<std::string> PmSampler::known_metrics() {
   std::vector<std::string> found;
-  size_t passes = 0;
-  if (choose({}, passes) || library_.base_metrics == nullptr) return found;
+  if (library_.base_metrics == nullptr || begin_host()) return found;
   constexpr const char* kSuffixes[] = {".sum", ".ratio", ".avg.pct_of_peak_sustained_elapsed"};  // by metric type
   for (uint32_t type = 0; type < std::size(kSuffixes); ++type) {
     cupti::HostBaseMetricsParams listed{sizeof listed, nullptr, host_, type, 0, nullptr, 0};

@@ -57,6 +57,7 @@ class PmSampler {
   [[nodiscard]] bool counts_cycles() const { return chip_.starts_with("TU") || chip_ == "GA100"; }
 
  private:
+  [[nodiscard]] Failure begin_host();
   [[nodiscard]] Failure build_config(size_t& passes);
   [[nodiscard]] Failure start(uint64_t interval_ns, uint32_t max_samples);
   [[nodiscard]] Failure reset_image();

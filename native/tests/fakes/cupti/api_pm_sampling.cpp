@@ -83,6 +83,7 @@ Result host_deinitialize(cupti::HostParams* params) {
 // An unknown name is an invalid parameter, although the header says otherwise.
 Result add_metrics(cupti::HostAddMetricsParams* params) {
   return api("cuptiProfilerHostConfigAddMetrics", Needs::Driver, [&] {
+    if (params->count == 0) return Result::InvalidParameter;
     for (size_t i = 0; i < params->count; ++i) {
       if (find(params->names[i]) == nullptr) return Result::InvalidParameter;
       static_cast<Host*>(params->host)->names.emplace_back(params->names[i]);

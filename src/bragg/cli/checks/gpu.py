@@ -128,6 +128,18 @@ def check_sampling(surroundings: Surroundings) -> Check:
     return note("Instruction samples", what, blocks="bragg run --sample", fix=fix)
 
 
+def check_telemetry(surroundings: Surroundings) -> Check:
+    """NVML answers, which knows power, clocks and temperature."""
+    nvml: Mapping[str, Any] = surroundings.probe.get("nvml", {})
+    if driver := nvml.get("driver"):
+        return ok("Telemetry", f"NVML of driver {driver}")
+    reason = str(nvml.get("reason") or "not tried")
+    if check_gpu(surroundings).state is not State.OK:
+        return note("Telemetry", reason)
+    fix = "Install the driver's library (libnvidia-compute), or give the container NVIDIA_DRIVER_CAPABILITIES=utility"
+    return note("Telemetry", reason, blocks="bragg run --telemetry", fix=fix)
+
+
 def _door(surroundings: Surroundings, variable: str, blocks: str) -> Check:
     holder = surroundings.environ.get(variable, "")
     if not holder or _OWN_LIBRARY in holder:
@@ -151,6 +163,7 @@ CHECKS = (
     check_cupti,
     check_counters,
     check_sampling,
+    check_telemetry,
     check_cuda_door,
     check_itt_door,
     check_nvtx_door,

@@ -8,8 +8,8 @@ import numpy as np
 
 from bragg.formats.limits import Limits
 from bragg.model import FrameKind, Metric, MetricKind, Profile
-from bragg.model.kernel_counters import Rates, sampled_rates
-from bragg.model.table import BoolArray, FloatArray
+from bragg.model.kernel_counters import Rates, power_rates, sampled_rates
+from bragg.model.table import BoolArray, FloatArray, Int32Array
 
 __all__ = ["with_counted"]
 
@@ -36,7 +36,8 @@ def with_counted(profile: Profile, limits: Limits) -> Profile:
     A counter's value is its rate while the kernel ran, times the kernel's GPU time; a share of time becomes the time.
     The rate is that of the kernel at its call path, or that of the kernel at all of them if the samples tell no more.
     `<metric>_error` is half of the interval that holds the truth in 95 % of cases; sums of errors are bounds.
-    `dram_counted_time` and the like are the GPU time of the kernels that have values.
+    `dram_counted_time` and the like are the GPU time of the kernels that have values. Power of telemetry becomes energy
+    of kernels the same way.
 
     Raises:
         TooLargeError: There are too many metrics for the file's size.
@@ -44,9 +45,10 @@ def with_counted(profile: Profile, limits: Limits) -> Profile:
     if "gpu_time" not in profile.metrics:
         return profile
     n_nodes = len(profile.tree)
+    values: dict[str, FloatArray] = {}
     time_ns = np.where(profile.tree.kind == FrameKind.KERNEL, profile.own("gpu_time"), 0).astype(np.float64)
     device = profile.tree.frames.device[profile.tree.frame]
-    values: dict[str, FloatArray] = {}
+    _add_energy(values, profile, time_ns, device)
     by_kernel = sampled_rates(profile, profile.tree.frame)
     for at_path, of_kernel in zip(sampled_rates(profile, np.arange(n_nodes)), by_kernel, strict=True):
         here = (time_ns > 0) & (device == at_path.device)
@@ -64,6 +66,20 @@ def with_counted(profile: Profile, limits: Limits) -> Profile:
     limits.check_metrics(len(values), n_nodes)
     metrics = {name: Metric(name, _unit(name), MetricKind.INCLUSIVE, own) for name, own in values.items()}
     return replace(profile, metrics={**profile.metrics, **metrics})
+
+
+def _add_energy(values: dict[str, FloatArray], profile: Profile, time_ns: FloatArray, device: Int32Array) -> None:
+    """Energy of kernels whose power telemetry tells apart: `gpu_energy`, its error, and their GPU time."""
+    frame = profile.tree.frame
+    for rates in power_rates(profile, frame):
+        told = (time_ns > 0) & (device == rates.device) & rates.is_told[0][frame]
+        for metric, per_ns in (
+            ("gpu_energy", np.maximum(rates.rate[0], 0)[frame] * 1e-9),
+            ("gpu_energy_error", rates.error[0][frame] * 1e-9),
+            ("energy_counted_time", 1.0),
+        ):
+            own = values.setdefault(metric, np.zeros(len(frame)))
+            np.multiply(per_ns, time_ns, out=own, where=told)
 
 
 def _of_device(
@@ -88,4 +104,6 @@ def _of_device(
 
 def _unit(name: str) -> str:
     base = name.removesuffix("_error")
+    if base == "gpu_energy":
+        return "J"
     return "B" if base.endswith("_bytes") else "ns" if base.endswith("_time") else "1"

@@ -76,6 +76,9 @@ MEANINGS = {
         _INCLUSIVE,
         "Error of such an estimate: the truth is that near in 95 % of cases; a bound for several kernels.",
     ),
+    "gpu_energy": Meaning(
+        "J", _INCLUSIVE, "Energy of the GPU while kernels ran, estimated from samples of its power (`--telemetry`)."
+    ),
     "gpu_memory_peak": Meaning(
         "B",
         _INCLUSIVE,

@@ -12,6 +12,7 @@ from typing import Any
 from bragg.model.completeness import Completeness, completeness_of
 from bragg.model.overhead import Overhead, overhead_of
 from bragg.model.run import Run
+from bragg.views.text.counter_facts import counter_warnings
 from bragg.views.text.memory_facts import memory_warnings
 from bragg.views.text.sampling_facts import sampling_warnings
 from bragg.views.text.style import printable
@@ -124,6 +125,7 @@ class RunFacts:
         if left_out := self.run.region_spans_left_out:
             yield f"{left_out:,} more steps and regions are not in the timeline"
         yield from sampling_warnings(self.meta)
+        yield from counter_warnings(self.meta)
         yield from telemetry_warnings(self.meta)
         yield from memory_warnings(self.meta)
         if missing := self.run.incomplete_code:

@@ -118,3 +118,12 @@ def test_sampling_is_what_the_probe_found(
 ) -> None:
     check = gpu.check_sampling(on(tmp_path, said))
     assert (check.state, check.found, check.fix) == (state, found, fix)
+
+
+def test_telemetry_is_what_nvml_answers(gpu_machine: Path, tmp_path: Path) -> None:
+    assert gpu.check_telemetry(on(tmp_path / "none", {"nvml": {"driver": "580.1"}})).found == "NVML of driver 580.1"
+    failed = {"nvml": {"reason": "nvmlInit_v2 failed with NVML error 9"}}
+    check = gpu.check_telemetry(on(gpu_machine, failed))
+    assert (check.found, check.blocks) == ("nvmlInit_v2 failed with NVML error 9", "bragg run --telemetry")
+    assert "libnvidia-compute" in check.fix
+    assert gpu.check_telemetry(on(tmp_path / "none", failed)).blocks == ""
