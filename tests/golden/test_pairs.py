@@ -24,14 +24,23 @@ PAIRS = {
     "allocator": ("allocator-churn", 10),
     "attention": ("unfused-attention", 10),
     "callbacks": ("host-callbacks", 23),
+    "clipping": ("synchronization", 11),
     "cpu_work": ("cpu-work", 7),
+    "doubles": ("double-precision", 10),
+    "emptied_cache": ("emptied-cache", 12),
     "exposed_copies": ("exposed-copies", 10),
     "graph_breaks": ("graph-breaks", 13),
+    "host_code": ("host-code", 15),
+    "host_loop": ("host-code", 19),
+    "indexing": ("indexing-gradient", 8),
     "jax_dispatch": ("eager-jax", 10),
     "jax_reads": ("synchronization", 18),
+    "jax_shapes": ("recompilation", 16),
     "launches": ("many-launches", 10),
     "layout": ("layout-conversions", 9),
     "loader": ("data-loading", 24),
+    "metric_copies": ("synchronization", 15),
+    "new_functions": ("recompilation", 15),
     "optimizer": ("optimizer-loop", 11),
     "output": ("output-in-steps", 14),
     "pageable": ("pageable-copies", 9),
@@ -39,14 +48,25 @@ PAIRS = {
     "precision": ("full-precision-matmul", 8),
     "recompiled": ("torch-recompilation", 6),
     "small_copies": ("small-copies", 7),
+    "specialized": ("kernel-recompilation", 17),
     "sync": ("synchronization", 18),
+    "tuned_lengths": ("kernel-autotuning", 19),
     "unfused": ("unfused-elementwise", 9),
     "zero_grad": ("zero-grad", 11),
 }
 # Rules whose findings are true of other pairs than their own, or heuristics that name what a program does at all.
-OTHERS = {"full-precision-matmul", "device-copies", "autotuning", "many-launches", "small-steps", "narrow-access"}
+OTHERS = {
+    "full-precision-matmul",
+    "device-copies",
+    "autotuning",
+    "many-launches",
+    "small-steps",
+    "narrow-access",
+    "old-library-kernel",
+}
 # Other defects that a program has, too.
 ALSO = {
+    "indexing": {"unfused-elementwise"},
     "cpu_work": {"pageable-copies"},
     "output": {"exposed-copies"},
     "pageable": {"exposed-copies"},  # pinned, and still on the stream that computes
@@ -54,7 +74,7 @@ ALSO = {
 
 
 # Where the defect is not what limits the program, or its gain is not known.
-LATER = {"recompiled", "zero_grad"}
+LATER = {"clipping", "indexing", "metric_copies", "recompiled", "zero_grad"}
 
 
 def of(name: str) -> Answered:
@@ -117,6 +137,8 @@ def test_parts_after_a_graph_break_gain_what_the_gpu_waits_for_them() -> None:
         ("precision_slow", "the GPU"),
         ("jax_dispatch_slow", "the host"),
         ("loader_slow", "input"),
+        ("host_code_slow", "the host"),
+        ("jax_shapes_slow", "compilation"),
         ("exposed_copies_slow", "copies"),
     ],
 )

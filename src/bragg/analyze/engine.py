@@ -115,7 +115,7 @@ def _found(rule: Rule, evidence: Evidence) -> Iterator[Finding]:
 
 
 def ranked(found: Iterable[Finding]) -> list[Finding]:
-    """What saves most of each step first; what is saved once a run after it, and last what has no known gain.
+    """What saves most of each step first, then what is saved once, what has no known gain, and what gains nothing.
 
     What is said of a program as a whole stands behind the causes that explain at least a quarter of it.
     """
@@ -143,5 +143,5 @@ def _host_time(finding: Finding) -> HostTime:
 
 def _rank(finding: Finding) -> tuple[int, float, int, int]:
     gain = finding.gain
-    group = 2 if gain is None else 1 if gain.is_once else 0
+    group = 2 if gain is None else 3 if gain.is_nothing else 1 if gain.is_once else 0
     return group, -(gain.share if gain else 0.0), -finding.severity, -finding.confidence

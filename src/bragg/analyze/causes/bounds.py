@@ -90,6 +90,7 @@ def _waiting_parts(evidence: Evidence, idle: float) -> list[Part]:
     profile, idle_ns = evidence.profile, evidence.idle_ns
     if idle_ns is None or idle <= 0:
         return []
+    own_ns = idle_ns - evidence.code_wait_ns
     host, is_api = evidence.host, profile.tree.kind == FrameKind.GPU_API
     found = [
         ("input", host.input),
@@ -103,7 +104,8 @@ def _waiting_parts(evidence: Evidence, idle: float) -> list[Part]:
         ("launches", host.launching & is_api),
         ("Python and operators", host.launching & ~is_api),
     ]
-    waits = [(name, float(idle_ns[nodes].sum())) for name, nodes in found]
+    waits = [(name, float(own_ns[nodes].sum())) for name, nodes in found]
+    waits.append(("code that launches nothing", float(evidence.code_wait_ns.sum())))
     queued, unknown = evidence.idle_elsewhere_ns
     waited = evidence.idle_waited_ns
     waits += [("between a launch and its start", queued - waited), ("other streams, copies and events", waited)]

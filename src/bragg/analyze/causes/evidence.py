@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 
 from bragg.analyze.causes.host_code import code_wait_ns
-from bragg.analyze.causes.host_parts import HostParts, compiling, host_parts
+from bragg.analyze.causes.host_parts import HostParts, compiling, host_parts, special_parts
 from bragg.analyze.causes.hot_kernels import HotKernel, hot_kernels
 from bragg.analyze.causes.output import Writer, writers
 from bragg.analyze.causes.paths import below, named
@@ -332,7 +332,8 @@ class Evidence:
         # Sums hold the first call, which loads code: as long as the GPU waited for it.
         longest_ns = _longest_ns(self._idle_paths, len(tree)) if self.has_timeline else self.longest_wait_ns
         host_ns = self.host_ns if self.has_timeline else np.maximum(self.host_ns - longest_ns, 0.0)
-        return code_wait_ns(tree, self.idle_ns, host_ns, self.pauses, longest_ns)
+        found = code_wait_ns(tree, self.idle_ns, host_ns, self.pauses, longest_ns)
+        return np.where(special_parts(self.profile, self.writers), 0.0, found)
 
     @cached_property
     def writers(self) -> list[Writer]:
@@ -356,6 +357,16 @@ class Evidence:
         late = table.kind == IdleKind.LATE
         np.maximum.at(result, table.node[late], table.longest_ns[late])
         return result
+
+    @cached_property
+    def waits_of_run_ns(self) -> FloatArray:
+        """Time of the whole run in which a GPU waited for each node's own host code: [n_nodes]."""
+        n_nodes = len(self.profile.tree)
+        if self.has_timeline:
+            return with_idle_paths(self.profile).own("gpu_idle_time")[:n_nodes].astype(np.float64)
+        table = self.profile.idle
+        late = table.kind == IdleKind.LATE
+        return np.bincount(table.node[late], table.idle_ns[late], n_nodes).astype(np.float64)
 
     @cached_property
     def pauses(self) -> FloatArray:

@@ -17,18 +17,20 @@ from bragg.model import FrameKind, Profile
 from bragg.model.kernel_name import operator_name
 from bragg.model.table import BoolArray, FloatArray
 
-__all__ = ["HostParts", "compiling", "host_parts"]
+__all__ = ["HostParts", "compiling", "host_parts", "special_parts"]
 
 _INPUT = re.compile(r"enumerate\(DataLoader\)#.*|data|torch: data")
 _COMPILATION = re.compile(
     rf"{re.escape(COMPILE)}.*|_compile\.compile_inner.*|autotune|"
-    r"CachingAutotuner\.(?:autotune|bench|copy_args|restore_args|precompile)\w*"
+    r"Autotuner\._bench|CachingAutotuner\.(?:autotune|bench|copy_args|restore_args|precompile)\w*"
 )
 # Dynamo is there when it has no code for a frame yet, and what it calls; compiled code runs outside of it.
 _COMPILER = re.compile(r"torch[/\\]_dynamo[/\\]convert_frame\.py$|triton[/\\]compiler[/\\]compiler\.py$")
 _ALLOCATION = re.compile(r"cu(?:da)?(?:Mem)?(?:Alloc|Free|Malloc)\w*")
 # Operators over lists of tensors take as long as their lists are.
 _IS_ONE = re.compile(r"aten::(?!_foreach_|_fused_)")
+# They compute nothing: memory that takes long is new.
+_ALLOCATES = re.compile(r"aten::(?:new_)?(?:empty(?:_strided|_like)?|resize_|set_)")
 _READ = re.compile(r"cu(?:da)?Memcpy\w*DtoH\w*|copy DtoH")
 _WORK = (FrameKind.KERNEL, FrameKind.MEMORY)
 _WRITE = re.compile(r"cu(?:da)?Memcpy\w*HtoD\w*|copy HtoD")
@@ -99,9 +101,18 @@ def host_parts(
     return HostParts(**found, planning=take(planning), computing=take(computing), launching=left)
 
 
+def special_parts(profile: Profile, output: Sequence[Writer]) -> BoolArray:
+    """Nodes in or below what loads data, compiles or writes, whatever they do: [n_nodes]."""
+    found: BoolArray = below(profile, named(profile, _INPUT.fullmatch)) | compiling(profile)
+    for each in output:
+        found = found | each.nodes
+    return found
+
+
 def compiling(profile: Profile) -> BoolArray:
     """Nodes in or below what compiles or tunes: [n_nodes]."""
-    return below(profile, named(profile, _COMPILATION.fullmatch) | in_files(profile, _COMPILER))
+    compilers = in_files(profile, _COMPILER) & ~named(profile, "<module>".__eq__)  # that are not just imported
+    return below(profile, named(profile, _COMPILATION.fullmatch) | compilers)
 
 
 def _waiting(profile: Profile) -> BoolArray:
@@ -110,7 +121,7 @@ def _waiting(profile: Profile) -> BoolArray:
     reads = named(profile, _READ.fullmatch)
     is_operator = tree.kind == FrameKind.OPERATOR
     copies = tree.sum_up(reads.astype(np.int64)) > 0
-    found: BoolArray = reads | (named(profile, is_waiting) & (~is_operator | copies))
+    found: BoolArray = _with_copy_operator(profile, reads) | (named(profile, is_waiting) & (~is_operator | copies))
     return found
 
 
@@ -133,7 +144,8 @@ def _long_operators(
     n_kernels, n_copies = (tree.sum_up((tree.kind == kind).astype(np.int64)) for kind in _WORK)
     names = np.array([operator_name(name) for name in tree.frames.name])
     is_aten = np.array([_IS_ONE.match(name) is not None for name in names.tolist()], np.bool_)[tree.frame]
-    operators = np.flatnonzero(is_aten & (tree.kind == FrameKind.OPERATOR) & (idle_ns > 0))
+    allocates = named(profile, _ALLOCATES.fullmatch)
+    operators = np.flatnonzero(is_aten & (tree.kind == FrameKind.OPERATOR) & (idle_ns > 0) & ~allocates)
     # A copy takes as long as its bytes do: it neither plans nor computes.
     for chosen, found, least_ns in (
         (n_kernels > 0, planning, PLAN_CALL.value),

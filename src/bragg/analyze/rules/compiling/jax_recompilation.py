@@ -55,7 +55,7 @@ def _gain(evidence: Evidence, each: _Compiled) -> Gain | None:
     """All compilations but the longest, which is the first: it loads libraries, and tries kernels, for all of them."""
     wall_ns = evidence.profile.run.duration_ns
     again_ns = each.time_ns - max(each.time_ns / each.count, min(each.longest_ns, each.time_ns))
-    return Gain(again_ns, wall_ns, is_once=True) if wall_ns else None
+    return Gain(min(again_ns, wall_ns), wall_ns, is_once=True) if wall_ns else None
 
 
 def _compilations(evidence: Evidence) -> list[_Compiled]:
@@ -71,7 +71,9 @@ def _compilations(evidence: Evidence) -> list[_Compiled]:
             below_them = below(profile, tree.frame == frame)
             longest_ns = float(evidence.longest_wait_ns[below_them].max())
             place = hottest_place(profile, tree.frame == frame, times)
-            count, time_ns = int(counts[nodes].sum()), float(times[nodes].sum())
+            # Threads of XLA that compile side by side are added up in the host's time, but the GPU waits once.
+            waited_ns = float(evidence.waits_of_run_ns[below_them].sum())
+            count, time_ns = int(counts[nodes].sum()), min(float(times[nodes].sum()), waited_ns or np.inf)
             found.append(_Compiled(name.removeprefix(COMPILE), count, time_ns, longest_ns, place))
     return found
 

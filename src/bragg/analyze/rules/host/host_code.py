@@ -14,6 +14,7 @@ from bragg.analyze.causes.sampled_code import SampledCode, sampled_code
 from bragg.analyze.causes.thresholds import LONG_CODE, WAITS, WRITING
 from bragg.analyze.engine import HostTime, Rule, Subject
 from bragg.model import Confidence, Finding, Quantity
+from bragg.model.table import BoolArray
 
 __all__ = ["RULE"]
 
@@ -25,12 +26,15 @@ _LEAST, _MOST = 0.5, 1.3
 
 def _find(evidence: Evidence) -> Iterator[Finding]:
     recurs = evidence.pauses >= max(WAITS.value * evidence.steps, 1.0)
-    waits_ns = np.where(evidence.host.launching & recurs, evidence.code_wait_ns, 0.0)
-    wait_ns = float(waits_ns.sum())
+    host = evidence.host
+    waits_ns = np.where(recurs & (host.launching | host.copying | host.waiting), evidence.code_wait_ns, 0.0)
+    wait_ns = float(waits_ns.sum()) - (0.0 if evidence.of_steady else _starting_ns(evidence, waits_ns > 0))
     n_waits = float(evidence.pauses[waits_ns > 0].sum())
-    if not n_waits or wait_ns < WRITING.value * evidence.wall_ns:
+    if not n_waits or wait_ns <= 0 or wait_ns < WRITING.value * evidence.wall_ns:
         return
     sampled = _waited_for(evidence, wait_ns)
+    if sampled is None and not evidence.of_steady:
+        return
     nodes = below(evidence.profile, sampled.nodes) if sampled else waits_ns > 0
     weight = evidence.sampled_ns if sampled else waits_ns
     each_ns = wait_ns / n_waits
@@ -56,6 +60,12 @@ def _waited_for(evidence: Evidence, wait_ns: float) -> SampledCode | None:
     others = host.input | host.compilation | host.output | host.waiting | host.allocation
     fitting = [each for each in sampled_code(evidence, others) if _LEAST * wait_ns <= each.time_ns <= _MOST * wait_ns]
     return max(fitting, key=lambda each: each.time_ns, default=None)
+
+
+def _starting_ns(evidence: Evidence, nodes: BoolArray) -> float:
+    """What a whole run has beside a steady state: launches that wait for compilers, or for what the program loads."""
+    time_ns = evidence.sampled_ns if evidence.has_timeline else np.nan_to_num(evidence.profile.own("host_time"))
+    return max(float(time_ns[evidence.compiling].sum()), float(evidence.longest_wait_ns[nodes].sum()))
 
 
 RULE = Rule(

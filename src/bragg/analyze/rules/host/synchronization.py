@@ -26,6 +26,7 @@ _CHANGE = (
 )
 # What a call that reads a number takes where a GPU has nothing left to do: 15 to 30 us for a copy of 4 B on an H100.
 _READ_NS = 30_000
+_READ_LEAST_NS = 12_000
 _JAX_READS = ("ArrayImpl._value", "ArrayImpl.block_until_ready", "ArrayImpl.__array__")
 
 
@@ -111,6 +112,7 @@ def _of_sums(evidence: Evidence) -> tuple[FloatArray, FloatArray]:
     is_inner = below(evidence.profile, waiting)[np.maximum(tree.parent, 0)] & (tree.parent >= 0)
     calls = np.where(waiting & ~is_inner, evidence.calls, 0.0)
     inside: FloatArray = tree.sum_up(np.where(waiting, evidence.host_ns, 0.0))
+    calls = np.where(evidence.host_ns < _READ_LEAST_NS * calls, 0.0, calls)  # copies that nobody waits for
     calls += _reads_of_jax(evidence)
     inside = np.where(waiting, inside, tree.sum_up(evidence.host_ns))
     blocked: FloatArray = np.where(calls > 0, np.maximum(inside - _READ_NS * calls, 0.0), 0.0)

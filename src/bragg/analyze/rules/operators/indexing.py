@@ -19,8 +19,8 @@ _WORK = Work(
     "indexing-gradient",
     "the gradient of indexing (x[rows]), which sorts the rows and adds those that repeat one after the other",
     "x.index_select(0, rows) or torch.nn.functional.embedding, whose gradients add in parallel",
-    0.8,
-    Confidence.LIKELY,
+    0.4,
+    Confidence.HEURISTIC,
 )
 # The operators and the kernel that do so; sorts of theirs have general names.
 _GRADIENT = re.compile(r"IndexBackward\d*|aten::_?index_put(?:_impl)?_|.*indexing_backward_kernel.*")

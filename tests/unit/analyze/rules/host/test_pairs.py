@@ -180,6 +180,19 @@ PAIRS = {
         stepped(f"host 0-300 {MAIN} > {SAVE} > aten::copy_#operator\n" + launched(1, MM, "gemm", 50, 1, 310), 400),
         stepped(f"host 0-3 {MAIN} > {SAVE}\n" + queued(4, MM, "gemm", 100), 420),
     ),
+    # 2 ms before each launch in which nothing was recorded.
+    "host-code": (
+        stepped(launched(1, MM, "gemm", 5, 1, 2000), 2100),
+        stepped(queued(4, MM, "gemm", 100), 420),
+    ),
+    "double-precision": (
+        stepped(queued(4, MM, "cutlass_80_tensorop_d884gemm_64x64_16x4_nn_align1", 100), 420),
+        stepped(queued(4, MM, "cutlass_80_tensorop_s1688gemm_128x128_16x4_nn_align4", 100), 420),
+    ),
+    "indexing-gradient": (
+        stepped(queued(4, f"{MAIN} > IndexBackward0#operator", "at::native::indexing_backward_kernel", 100), 420),
+        stepped(queued(4, f"{MAIN} > IndexSelectBackward0#operator", "at::native::indexFuncLargeIndex", 100), 420),
+    ),
     "graph-breaks": (
         stepped(f"host 0-1 {REGION}f train.py:3 (0/0)#operator\nhost 2-3 {REGION}f train.py:5 after a graph break (1/0)"
                 "#operator\n" + launched(1, MM, "gemm", 5, 1, 9), 40),
