@@ -20,8 +20,10 @@ __all__ = [
     "HELD",
     "DeviceMemory",
     "GpuMemory",
+    "JaxMemory",
     "MemoryCurve",
     "gpu_memory_of",
+    "jax_memory_of",
     "united_memory",
 ]
 
@@ -98,6 +100,32 @@ class GpuMemory:
 
     reason: str
     devices: tuple[DeviceMemory, ...]
+
+
+@dataclass(frozen=True)
+class JaxMemory:
+    """What JAX's allocator said of one GPU when the recording ended.
+
+    Attributes:
+        ordinal: As the program counts its GPUs.
+        peak_bytes: Most memory that arrays and programs took at once.
+        limit_bytes: What the allocator may take, most of it from the start.
+        largest_bytes: Largest block.
+        allocations: Blocks that were handed out.
+    """
+
+    ordinal: int
+    peak_bytes: int
+    limit_bytes: int
+    largest_bytes: int
+    allocations: int
+
+
+def jax_memory_of(meta: Mapping[str, Any]) -> list[JaxMemory]:
+    """By ascending ordinal; none: JAX used no GPU, or memory was not followed."""
+    devices = {int(name): table for name, table in Facts(meta).table("jax_memory").tables().items() if name.isdecimal()}
+    names = ("peak_bytes_in_use", "bytes_limit", "largest_alloc_size", "num_allocs")
+    return [JaxMemory(ordinal, *(table.count(name) for name in names)) for ordinal, table in sorted(devices.items())]
 
 
 def gpu_memory_of(meta: Mapping[str, Any]) -> GpuMemory | None:

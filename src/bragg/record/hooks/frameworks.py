@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bragg.record.hooks.jax import distributed as jax_distributed
+from bragg.record.hooks.jax import memory as jax_memory
 from bragg.record.hooks.jax import profiler, programs
 from bragg.record.hooks.jax.calls import CALL_HOOKS, STEP_HOOK
 from bragg.record.hooks.torch import autograd, checkpoint, compiler, distributed, modules, operators, regions, updates
@@ -47,4 +48,6 @@ def operator_hooks(options: Mapping[str, Any]) -> list[Hook]:
             (programs.COMPILER, programs.record_compilations),
         ]
         hooks += [STEP_HOOK] if STEP in wanted_regions else []
+    if options["memory"]:
+        hooks.append(jax_memory.HOOK)
     return [*hooks, *distributed.HOOKS, jax_distributed.HOOK, (compiler.MODULE, compiler.begin_at_the_program)]

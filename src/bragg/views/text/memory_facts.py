@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from bragg.model.gpu_memory import DeviceMemory, gpu_memory_of
+from bragg.model.gpu_memory import DeviceMemory, gpu_memory_of, jax_memory_of
 from bragg.model.run import Run
 from bragg.views.text.units import bytes_text, count_text, share_text
 
@@ -20,6 +20,12 @@ def memory_lines(meta: Mapping[str, Any]) -> list[str]:
     lines = [f"GPU {device.ordinal} memory: {_device_text(device)}" for device in devices[:_N_GPUS]]
     if len(devices) > _N_GPUS:
         lines.append(f"memory of {count_text(len(devices) - _N_GPUS, 'more GPU')}: bragg info --json")
+    by_jax = [told for each in Run(meta).recording_metas for told in jax_memory_of(each)]
+    lines += [
+        f"GPU {told.ordinal} memory of JAX: {bytes_text(told.peak_bytes)} at the peak of "
+        f"{bytes_text(told.limit_bytes)} that it may take; {count_text(told.allocations, 'block')}"
+        for told in by_jax[:_N_GPUS]
+    ]
     return lines
 
 

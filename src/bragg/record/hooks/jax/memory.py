@@ -1,0 +1,39 @@
+"""JAX: what its allocator says of each GPU at the end; it tells no single block."""
+
+from __future__ import annotations
+
+import sys
+
+from bragg.record.inside import metadata
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from types import ModuleType
+    from typing import Any
+
+__all__ = ["HOOK", "TOLD"]
+
+TOLD = "jax_memory"
+"""Key of the profile's meta."""
+
+_KEPT = ("peak_bytes_in_use", "bytes_in_use", "bytes_limit", "largest_alloc_size", "num_allocs")
+
+
+def tell_memory(bridge: ModuleType) -> None:
+    """Ask the allocators when the recording stops, if the program has used devices by then."""
+    metadata.tell_at_stop(TOLD, lambda _is_end: _memory(bridge))
+
+
+def _memory(bridge: Any) -> dict[str, dict[str, int]]:
+    """By ordinal; asking for devices would begin with them, which a program that uses none must not be made to."""
+    jax: Any = sys.modules.get("jax")
+    if jax is None or not bridge.backends_are_initialized():
+        return {}
+    gpus = [device for device in jax.local_devices() if device.platform in ("gpu", "cuda", "rocm")]
+    told = {str(device.local_hardware_id): device.memory_stats() or {} for device in gpus}
+    return {
+        ordinal: {name: int(stats[name]) for name in _KEPT if name in stats} for ordinal, stats in told.items() if stats
+    }
+
+
+HOOK = ("jax._src.xla_bridge", tell_memory)

@@ -1,0 +1,40 @@
+"""JAX's allocators are asked at the end, and only if the program has used devices."""
+
+from __future__ import annotations
+
+import sys
+from types import ModuleType, SimpleNamespace
+from typing import Any
+
+import pytest
+
+from bragg.record.hooks.jax import memory
+from bragg.record.inside import metadata
+from bragg.views.text.memory_facts import memory_lines
+
+STATS = {"peak_bytes_in_use": 3_000_000, "bytes_limit": 60_000_000_000, "num_allocs": 7, "pool_bytes": 9}
+
+
+def told_by(monkeypatch: pytest.MonkeyPatch, *devices: object, is_used: bool = True) -> dict[str, Any]:
+    jax: Any = ModuleType("jax")
+    jax.local_devices = lambda: list(devices)
+    monkeypatch.setitem(sys.modules, "jax", jax)
+    monkeypatch.setattr(metadata, "_asked", {})
+    bridge: Any = ModuleType("bridge")
+    bridge.backends_are_initialized = lambda: is_used
+    memory.tell_memory(bridge)
+    return metadata.at_stop()
+
+
+def device(ordinal: int, platform: str, stats: dict[str, int] | None) -> object:
+    return SimpleNamespace(local_hardware_id=ordinal, platform=platform, memory_stats=lambda: stats)
+
+
+def test_each_gpu_says_its_peak(monkeypatch: pytest.MonkeyPatch) -> None:
+    meta = told_by(monkeypatch, device(0, "cpu", None), device(1, "gpu", STATS), device(2, "gpu", None))
+    assert meta["jax_memory"] == {"1": {name: STATS[name] for name in STATS if name != "pool_bytes"}}
+    assert memory_lines(meta) == ["GPU 1 memory of JAX: 3.00 MB at the peak of 60.0 GB that it may take; 7 blocks"]
+
+
+def test_devices_are_not_begun_with(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert "jax_memory" not in told_by(monkeypatch, device(0, "gpu", STATS), is_used=False)
