@@ -15,8 +15,10 @@ from bragg.model.table import BoolArray
 from bragg.registry import RULES
 from bragg.views.text.analysis_text import analysis_lines, finding_line
 from bragg.views.text.style import PLAIN
+from tests.golden.gains import gains, table
 from tests.gpu.slow_pairs import place_of
 
+ROOT = Path(__file__).parents[2]
 RECORDINGS = Path(__file__).parent / "recordings/pairs"
 
 # The rule that names the defect, and its line; 0: the rule has none.
@@ -114,6 +116,13 @@ def test_every_rule_that_gains_time_of_the_host_says_what_it_says_of_it() -> Non
     roles = {rule: RULES[rule].host_time for rule in RULES}
     assert {rule for rule in gains if roles[rule] is HostTime.NOTHING} == set()
     assert {rule for rule in roles if roles[rule] is HostTime.WHOLE} == {"many-launches", "small-steps"}
+
+
+def test_most_gains_are_near_to_what_was_measured_and_the_docs_say_which() -> None:
+    found = gains()
+    assert {each.name for each in found} == PAIRS.keys()
+    assert sum(each.is_near for each in found) >= 0.8 * len(found)
+    assert table(found) in (ROOT / "docs/reference/rules.md").read_text()
 
 
 @pytest.mark.parametrize("name", sorted(PAIRS.keys() - LATER))
