@@ -82,11 +82,17 @@ std::string description_json() {
 void note_clock() {
   Backend& self = backend();
   if (state() != State::Attached || self.cupti.get_timestamp == nullptr) return;
-  const std::lock_guard lock(self.clock_mutex);
   const int64_t before_ns = now_ns();
+  {
+    const std::lock_guard lock(self.clock_mutex);
+    if (!self.clock.is_due(before_ns)) return;
+  }
+  // Outside the lock, which the consumer takes: CUPTI may hang.
   uint64_t time_ns = 0;
-  if (!self.clock.is_due(before_ns) || self.cupti.get_timestamp(&time_ns) != cupti::Result::Success) return;
-  self.clock.add(before_ns + (now_ns() - before_ns) / 2, {static_cast<int64_t>(time_ns)});
+  if (self.cupti.get_timestamp(&time_ns) != cupti::Result::Success) return;
+  const int64_t after_ns = now_ns();
+  const std::lock_guard lock(self.clock_mutex);
+  self.clock.add(before_ns + (after_ns - before_ns) / 2, {static_cast<int64_t>(time_ns)});
 }
 
 // Inside cuInit, where attachment happens, the driver does not list devices yet.
