@@ -38,7 +38,7 @@ class Launcher:
     def __init__(self, compiled: Any, wanted: frozenset[Activity], buffers: Buffers, driver: Driver) -> None:
         ptx = compiled.asm["ptx"]
         timed = instrument(read_kernel(ptx), Activities(wanted))
-        ptxas = find_ptxas(triton.__path__[0], target_of(ptx), os.environ)
+        ptxas = find_ptxas(triton, target_of(ptx), os.environ)
         binary = assemble(ptxas, timed.text, [], ASSEMBLE_WITHIN_S)
         active = triton.runtime.driver.active
         module, self._function, *_ = active.utils.load_binary(

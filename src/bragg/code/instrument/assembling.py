@@ -9,6 +9,7 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import ModuleType
 
 __all__ = ["Binary", "assemble", "find_ptxas", "target_of"]
 
@@ -16,7 +17,8 @@ _TARGET = re.compile(r"^\s*\.target\s+(sm_(\d+)\w*)", re.MULTILINE)
 _REGISTERS = re.compile(r"Used (\d+) registers")
 _SPILLS = re.compile(r"(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads")
 _SERIALIZED = re.compile(r"C75\d\d|instructions are serialized")
-_FIRST_OF_BLACKWELL = 100
+# From this architecture on Triton takes the newer one of two: from Hopper since Triton 3.9, from Blackwell before.
+_FIRST_OF_NEWER = {True: 90, False: 100}
 
 
 @dataclass(frozen=True)
@@ -49,22 +51,23 @@ def target_of(ptx: str) -> str:
     raise ValueError("the text names no target")
 
 
-def find_ptxas(triton: str, target: str, environ: Mapping[str, str]) -> str:
+def find_ptxas(triton: ModuleType, target: str, environ: Mapping[str, str]) -> str:
     """Path of the ptxas that Triton uses.
 
     Args:
-        triton: Directory of the package.
+        triton: The package.
         target: As in `target_of`.
         environ: May name another one, as Triton takes it.
 
     Raises:
         ValueError: There is none.
     """
-    is_blackwell = int(re.sub(r"\D", "", target)) >= _FIRST_OF_BLACKWELL
-    variables = (["TRITON_PTXAS_BLACKWELL_PATH"] if is_blackwell else []) + ["TRITON_PTXAS_PATH"]
-    names = (["ptxas-blackwell"] if is_blackwell else []) + ["ptxas"]
+    release = tuple(int(part) for part in triton.__version__.split(".")[:2])
+    is_newer = int(re.sub(r"\D", "", target)) >= _FIRST_OF_NEWER[release >= (3, 9)]
+    variables = (["TRITON_PTXAS_BLACKWELL_PATH"] if is_newer else []) + ["TRITON_PTXAS_PATH"]
+    names = (["ptxas-blackwell"] if is_newer else []) + ["ptxas"]
     candidates = [environ[name] for name in variables if environ.get(name)]
-    candidates += [f"{triton}/backends/nvidia/bin/{name}" for name in names]
+    candidates += [f"{triton.__path__[0]}/backends/nvidia/bin/{name}" for name in names]
     for path in candidates:
         if os.access(path, os.X_OK):
             return path

@@ -109,7 +109,7 @@ class Chosen:
             compiled = kernel()
             if overrides_machine_code(compiled):
                 raise ValueError("the program overrides its machine code, TRITON_KERNEL_OVERRIDE")  # noqa: TRY301
-            ptxas = find_ptxas(triton.__path__[0], target_of(compiled.asm["ptx"]), os.environ)
+            ptxas = find_ptxas(triton, target_of(compiled.asm["ptx"]), os.environ)
             made = TimedKernel(compiled, name, launch, load, ptxas, self._limits)
         except Exception as error:  # noqa: BLE001 - the program's kernel is launched as it is
             note(f"{name} has no clocks: {error}")

@@ -39,5 +39,9 @@ def source_scopes(kernel: Any) -> Scopes | None:
 
 def ptxas_options(metadata: Any) -> Sequence[str]:
     """Options of ptxas beside the target, as Triton gives them."""
+    from triton import __version__
+
     more = getattr(metadata, "ptx_options", None)
-    return [*([] if getattr(metadata, "enable_fp_fusion", True) else ["--fmad=false"]), *(more.split() if more else [])]
+    allocation = ["--regAllocOptLevel=2"] if tuple(map(int, __version__.split(".")[:2])) >= (3, 7) else []
+    fusion = [] if getattr(metadata, "enable_fp_fusion", True) else ["--fmad=false"]
+    return [*fusion, *allocation, *(more.split() if more else [])]

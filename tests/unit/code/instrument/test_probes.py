@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from pathlib import Path
 
 import pytest
 
@@ -17,8 +16,6 @@ triton = pytest.importorskip("triton")
 
 from tests.support.timed_kernels import compiled, line_of  # noqa: E402
 
-TRITON = str(Path(triton.__file__).parent)
-
 
 def probed(name: str, *wanted: Probe) -> Probed:
     kernel = compiled(name)
@@ -28,7 +25,7 @@ def probed(name: str, *wanted: Probe) -> Probed:
 @pytest.mark.parametrize("name", ["copy", "softmax", "matmul", "matmul_tma", "attention", "attention80"])
 def test_ptxas_takes_it(name: str) -> None:
     text = probed(name).text
-    binary = assemble(find_ptxas(TRITON, target_of(text), os.environ), text, [], 60)
+    binary = assemble(find_ptxas(triton, target_of(text), os.environ), text, [], 60)
     assert CONTROL.encode() in binary.cubin
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
@@ -17,7 +18,6 @@ triton = pytest.importorskip("triton")
 from tests.support.timed_kernels import KERNELS, compiled  # noqa: E402
 
 LEVELS = [Activities(wanted) for wanted in (set(Activity), {each for each in Activity if each.is_wait}, set())]
-TRITON = str(Path(triton.__file__).parent)
 
 
 @pytest.mark.parametrize("name", KERNELS)
@@ -54,7 +54,7 @@ def test_blocks_without_frames_execute_the_code_as_it_was(name: str) -> None:
 )
 def test_ptxas_takes_it_without_new_spills(name: str, capability: int) -> None:
     plain = compiled(name, capability).asm["ptx"]
-    ptxas = find_ptxas(TRITON, target_of(plain), os.environ)
+    ptxas = find_ptxas(triton, target_of(plain), os.environ)
     waits = instrument(read_kernel(plain), LEVELS[1])
     sampled = instrument(read_kernel(plain), LEVELS[1], has_plain_code=True)
     before, *both = (assemble(ptxas, text, [], 60) for text in (plain, waits.text, sampled.text))
@@ -113,6 +113,33 @@ def test_a_return_that_depends_on_a_predicate_is_refused() -> None:
 
 def test_ptxas_that_refuses_says_why() -> None:
     with pytest.raises(ValueError, match="ptxas ended"):
-        assemble(find_ptxas(TRITON, "sm_90a", {}), ".version 8.0\n.target sm_90a\nnonsense;\n", [], 60)
+        assemble(find_ptxas(triton, "sm_90a", {}), ".version 8.0\n.target sm_90a\nnonsense;\n", [], 60)
     with pytest.raises(ValueError, match="there is no ptxas"):
-        find_ptxas("/nowhere", "sm_90a", {})
+        find_ptxas(package("3.6.0", "/nowhere"), "sm_90a", {})
+
+
+def package(version: str, directory: str) -> ModuleType:
+    module = ModuleType("triton")
+    module.__version__, module.__path__ = version, [directory]
+    return module
+
+
+@pytest.mark.parametrize(
+    ("version", "target", "name"),
+    [
+        ("3.4.0", "sm_90a", "ptxas"),
+        ("3.8.0", "sm_90a", "ptxas"),
+        ("3.8.0", "sm_100a", "ptxas-blackwell"),
+        ("3.9.0", "sm_80", "ptxas"),
+        ("3.9.0", "sm_90a", "ptxas-blackwell"),
+        ("3.10.1+git1", "sm_90a", "ptxas-blackwell"),
+    ],
+)
+def test_the_ptxas_is_that_of_triton(version: str, target: str, name: str, tmp_path: Path) -> None:
+    programs = tmp_path / "backends" / "nvidia" / "bin"
+    programs.mkdir(parents=True)
+    for each in ("ptxas", "ptxas-blackwell"):
+        (programs / each).touch(mode=0o755)
+    triton_package = package(version, str(tmp_path))
+    assert find_ptxas(triton_package, target, {}) == str(programs / name)
+    assert find_ptxas(triton_package, target, {"TRITON_PTXAS_PATH": "/bin/sh"}) == "/bin/sh"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import struct
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -22,7 +21,7 @@ triton = pytest.importorskip("triton")
 
 from tests.support.timed_kernels import compiled, line_of  # noqa: E402
 
-PTXAS = find_ptxas(str(Path(triton.__file__).parent), "sm_90a", os.environ)
+PTXAS = find_ptxas(triton, "sm_90a", os.environ)
 READY, DONE = 1, 2
 
 

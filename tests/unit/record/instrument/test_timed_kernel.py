@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -26,7 +25,7 @@ triton = pytest.importorskip("triton")
 from tests.support.timed_kernels import compiled  # noqa: E402
 
 PLAIN = 7
-PTXAS = find_ptxas(str(Path(triton.__file__).parent), "sm_90a", os.environ)
+PTXAS = find_ptxas(triton, "sm_90a", os.environ)
 
 
 class FakeDriver:

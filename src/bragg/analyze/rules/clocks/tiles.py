@@ -47,8 +47,17 @@ def _judge(kernel: HotKernel, inside: InsideKernel) -> Defect | None:
             Quantity("waiting for tiles", share, "share"),
             Quantity("warps of a block that multiply", len(warps)),
             *([Quantity("stages", stages)] if stages else []),
+            *_of_copies(inside),
         ),
     )
+
+
+def _of_copies(inside: InsideKernel) -> Iterator[Quantity]:
+    """How long copies take that are waited for, and how many are in flight."""
+    for copies in inside.copies:
+        yield Quantity("copies begun before the first wait", copies.ahead)
+        if copies.latency:
+            yield Quantity("cycles from the beginning of a copy to the end of its wait", max(copies.latency))
 
 
 def _find(evidence: Evidence) -> Iterator[Finding]:

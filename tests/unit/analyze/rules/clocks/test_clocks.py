@@ -55,6 +55,17 @@ def test_warps_that_wait_for_tiles_are_found_at_the_line_that_waits() -> None:
     assert finding.gain.share == pytest.approx(0.25)
 
 
+def test_what_copies_take_is_evidence_of_waiting_for_tiles() -> None:
+    copies = [
+        {"does": "begin copies to shared memory", "ahead": 2, "latency": [900.0, 950.0], "waited": [500.0, 510.0]}
+    ]
+    row = inside(PRODUCT, stretch("wait for a barrier in memory", 20, [500, 500, 600, 400]), copies=copies)
+    (finding,) = judged(row).findings
+    told = {quantity.name: quantity.value for quantity in finding.evidence}
+    assert told["copies begun before the first wait"] == 2
+    assert told["cycles from the beginning of a copy to the end of its wait"] == 950
+
+
 @pytest.mark.parametrize(
     "row",
     [
