@@ -108,6 +108,23 @@ def test_processes_of_pytorch_say_which_rank_they_are(tmp_path: Path) -> None:
     assert (job.world, job.launcher) == (2, "program")
 
 
+@pytest.mark.skipif(importlib.util.find_spec("torch") is None, reason="needs PyTorch")
+def test_a_process_group_whose_store_keeps_nothing_is_recorded_in_silence(tmp_path: Path) -> None:
+    write(
+        tmp_path,
+        alone="""
+        from torch import distributed
+        from torch.testing._internal.distributed.fake_pg import FakeStore
+
+        distributed.init_process_group("fake", store=FakeStore(), rank=1, world_size=4)
+        distributed.destroy_process_group()
+        """,
+    )
+    ended = bragg_run(tmp_path, "--no-summary", "alone.py")
+    assert ended.returncode == 0, ended.stderr
+    assert ended.stderr.startswith("Wrote alone.job/ (1 rank, ")
+
+
 @pytest.mark.skipif(importlib.util.find_spec("jax") is None, reason="needs JAX")
 def test_processes_of_jax_say_which_rank_they_are(tmp_path: Path) -> None:
     """JAX forgets it before the end of the program."""

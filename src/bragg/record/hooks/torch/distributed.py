@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 from bragg.record.hooks.methods import after, before
 from bragg.record.inside.rank import observe_place
 from bragg.record.inside.rank_clock import KEY, meet, part
@@ -23,11 +25,12 @@ def observe_ranks(distributed: ModuleType) -> Callable[[], None]:
     def tell(*_: object) -> None:
         rank, store = distributed.get_rank(), distributed._get_default_store()
         observe_place(rank=rank, ranks=distributed.get_world_size())
-        meet(
-            rank,
-            lambda address: store.set(KEY, address),
-            lambda: store.get(KEY).decode() if store.check([KEY]) else None,
-        )
+        with suppress(RuntimeError, NotImplementedError):  # A store that keeps nothing: clocks stay apart.
+            meet(
+                rank,
+                lambda address: store.set(KEY, address),
+                lambda: store.get(KEY).decode() if store.check([KEY]) else None,
+            )
 
     return after(distributed, "init_process_group", tell)
 
