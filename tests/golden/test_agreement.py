@@ -9,8 +9,10 @@ from pathlib import Path
 import pytest
 
 from bragg import formats
-from bragg.analyze.answer import answer
+from bragg.analyze.answer import Answer, answer
+from bragg.analyze.idle_paths import with_added_up_idle
 from bragg.analyze.kernel_facts import kernel_facts
+from bragg.analyze.wall.parts import wall_parts
 from bragg.analyze.wall.steady import steady_part
 from bragg.model import FrameKind, Profile
 from bragg.views.terminal.flat_view import flat_lines, flat_view
@@ -27,11 +29,18 @@ from bragg.views.web.hot_tables import hot_tables
 from tests.support.recordings import RECORDINGS, SAMPLE
 
 METRICS = ("gpu_time", "host_time")
+# Recorded by default, without a timeline; the pair is one whose host works while its GPU waits.
+_FOLDER = RECORDINGS[0].parent
+OF_SUMS = [*sorted((_FOLDER / "default").glob("*.bragg")), _FOLDER / "pairs/h100-cpu_work_slow.bragg"]
 
 
-@pytest.fixture(scope="module", params=[*RECORDINGS, SAMPLE], ids=lambda path: path.stem)
+@pytest.fixture(scope="module", params=[*RECORDINGS, *OF_SUMS, SAMPLE], ids=lambda path: path.stem)
 def profile(request: pytest.FixtureRequest) -> Profile:
     return formats.load(Path(request.param))
+
+
+def answer_of(profile: Profile) -> Answer:
+    return answer(profile, kernel_facts(profile), rows_of_frames(profile.tree.frames))
 
 
 @pytest.mark.parametrize("metric", METRICS)
@@ -75,7 +84,7 @@ def test_trees_and_tables_have_the_same_totals(profile: Profile) -> None:
 def test_sentences_and_the_summary_name_what_the_table_names(profile: Profile) -> None:
     part = steady_part(profile)
     rows = flat_view(part, ViewOptions(metrics=("gpu_time",), max_lines=5)).to_json()["rows"]
-    found = answer(profile, kernel_facts(profile), rows_of_frames(profile.tree.frames))
+    found = answer_of(profile)
     assert [spot.value for spot in found.hottest] == [row["values"]["gpu_time"] for row in rows[:3]]
     (said,) = [text for text in sentences(profile, found) if "of GPU time" in text]
     assert value_text(part.total("gpu_time"), "ns") in said
@@ -106,3 +115,18 @@ def test_the_page_shows_the_rows_of_the_table(profile: Profile) -> None:
     operators = tables["gpu_timeBy operator"]["rows"]
     assert sum(row["share"] for row in operators) <= 1 + 1e-9
     assert all(profile.tree.kind[row["node"]] == FrameKind.OPERATOR for row in operators)
+
+
+def test_what_the_gpu_waited_for_is_that_of_the_sentence(profile: Profile) -> None:
+    parts = wall_parts(profile)
+    assert parts is not None
+    waits = with_added_up_idle(profile, parts.steady)
+    assert (waits is None) == bool(len(profile.slices))
+    if waits is None or parts.steady is None:
+        return
+    (said,) = [text for text in sentences(profile, answer_of(profile)) if text.startswith("The GPU waited")]
+    rows = flat_view(waits, ViewOptions(metrics=("gpu_idle_time",), max_lines=6)).to_json()["rows"]
+    of_host = [row for row in rows if not row["name"].startswith("<")][:2]
+    for row in of_host:
+        assert share_text(row["values"]["gpu_idle_time"] / parts.steady.duration_ns) in said
+        assert PLAIN.cut(row["name"], 60) in said
