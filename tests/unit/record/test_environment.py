@@ -86,7 +86,7 @@ def test_nvtx_is_on_unless_it_is_switched_off(environ: dict[str, str], nvtx: boo
     assert (result.get("NVTX_INJECTION64_PATH") == LIBRARY, notes) == (wanted, [])
 
 
-def test_nvtx_that_is_switched_off_leaves_the_other_tool_its_door() -> None:
+def test_nvtx_that_is_switched_off_leaves_the_other_tool_its_variable() -> None:
     environ, notes = recording_environment(
         {"NVTX_INJECTION64_PATH": "/other.so"}, RecordConfig(nvtx=False), CAPTURES, LIBRARY
     )

@@ -67,21 +67,21 @@ def check_cupti(surroundings: Surroundings) -> Check:
     return _for_gpu(surroundings, "CUPTI", reason, "See the checks around this one")
 
 
-def check_cuda_door(surroundings: Surroundings) -> Check:
+def check_cuda_injection(surroundings: Surroundings) -> Check:
     """No other tool is injected into CUDA programs."""
-    return _door(surroundings, "CUDA_INJECTION64_PATH", "GPU times")
+    return _injection(surroundings, "CUDA_INJECTION64_PATH", "GPU times")
 
 
-def check_itt_door(surroundings: Surroundings) -> Check:
+def check_itt_injection(surroundings: Surroundings) -> Check:
     """No other tool collects ITT tasks."""
-    return _door(surroundings, "INTEL_LIBITTNOTIFY64", "PyTorch operators that come through ITT")
+    return _injection(surroundings, "INTEL_LIBITTNOTIFY64", "PyTorch operators that come through ITT")
 
 
-def check_nvtx_door(surroundings: Surroundings) -> Check:
+def check_nvtx_injection(surroundings: Surroundings) -> Check:
     """No other tool takes NVTX ranges; CUPTI itself, which some images set, takes its only subscription with them."""
     holder = surroundings.environ.get("NVTX_INJECTION64_PATH", "")
     if "cupti" not in holder:
-        return _door(surroundings, "NVTX_INJECTION64_PATH", "NVTX ranges")
+        return _injection(surroundings, "NVTX_INJECTION64_PATH", "NVTX ranges")
     return Check("NVTX_INJECTION64_PATH", State.LIMITED, holder, GPU_TIMES, "Unset it: CUPTI has one subscriber")
 
 
@@ -140,7 +140,7 @@ def check_telemetry(surroundings: Surroundings) -> Check:
     return note("Telemetry", reason, blocks="bragg run --telemetry", fix=fix)
 
 
-def _door(surroundings: Surroundings, variable: str, blocks: str) -> Check:
+def _injection(surroundings: Surroundings, variable: str, blocks: str) -> Check:
     holder = surroundings.environ.get(variable, "")
     if not holder or _OWN_LIBRARY in holder:
         return ok(variable, "free" if not holder else "bragg")
@@ -164,9 +164,9 @@ CHECKS = (
     check_counters,
     check_sampling,
     check_telemetry,
-    check_cuda_door,
-    check_itt_door,
-    check_nvtx_door,
+    check_cuda_injection,
+    check_itt_injection,
+    check_nvtx_injection,
     check_visible_devices,
     check_hip_devices,
 )

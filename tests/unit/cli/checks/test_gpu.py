@@ -66,7 +66,7 @@ def test_counters_for_administrators_are_noted(gpu_machine: Path, admin_only: st
 
 @pytest.mark.parametrize(
     ("check", "variable"),
-    [(gpu.check_cuda_door, "CUDA_INJECTION64_PATH"), (gpu.check_itt_door, "INTEL_LIBITTNOTIFY64")],
+    [(gpu.check_cuda_injection, "CUDA_INJECTION64_PATH"), (gpu.check_itt_injection, "INTEL_LIBITTNOTIFY64")],
 )
 def test_door_that_another_tool_holds_is_a_defect(check: Any, variable: str, tmp_path: Path) -> None:
     assert check(on(tmp_path, **{variable: "/opt/other.so"})).state is State.LIMITED
@@ -75,12 +75,12 @@ def test_door_that_another_tool_holds_is_a_defect(check: Any, variable: str, tmp
 
 
 def test_cupti_as_nvtx_tool_takes_the_only_subscription(tmp_path: Path) -> None:
-    cupti = gpu.check_nvtx_door(on(tmp_path, NVTX_INJECTION64_PATH="/c/libcupti.so.12"))
-    other = gpu.check_nvtx_door(on(tmp_path, NVTX_INJECTION64_PATH="/c/libother.so"))
+    cupti = gpu.check_nvtx_injection(on(tmp_path, NVTX_INJECTION64_PATH="/c/libcupti.so.12"))
+    other = gpu.check_nvtx_injection(on(tmp_path, NVTX_INJECTION64_PATH="/c/libother.so"))
     assert (cupti.state, cupti.blocks) == (State.LIMITED, "GPU times")
     assert (other.state, other.blocks) == (State.LIMITED, "NVTX ranges")
     for free in ("", "/c/libbragg_core.so"):
-        assert gpu.check_nvtx_door(on(tmp_path, NVTX_INJECTION64_PATH=free)).state is State.OK
+        assert gpu.check_nvtx_injection(on(tmp_path, NVTX_INJECTION64_PATH=free)).state is State.OK
 
 
 def test_hidden_gpus_are_a_defect(gpu_machine: Path) -> None:
