@@ -170,7 +170,7 @@ def test_missing_gpu_is_told_at_the_start(here: Path, monkeypatch: pytest.Monkey
     assert names(here) == set()
 
 
-def test_other_tool_that_holds_a_door_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_other_tool_that_holds_a_variable_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("INTEL_LIBITTNOTIFY64", "/other.so")
     with pytest.warns(RuntimeWarning, match=r"INTEL_LIBITTNOTIFY64 belongs to /other\.so") as caught:
         bragg.start("held", backend="cpu")

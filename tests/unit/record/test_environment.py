@@ -47,21 +47,21 @@ def test_cpu_backend_leaves_the_gpu_alone() -> None:
 
 
 @pytest.mark.parametrize(
-    ("door", "lost"),
+    ("variable", "lost"),
     [
         ("CUDA_INJECTION64_PATH", "work on the GPU"),
         ("INTEL_LIBITTNOTIFY64", "operators that come through ITT"),
         ("NVTX_INJECTION64_PATH", "NVTX ranges"),
     ],
 )
-def test_other_tool_keeps_its_door_and_is_named(door: str, lost: str) -> None:
-    environ, notes = recording_environment({door: "/other.so"}, RecordConfig(), CAPTURES, LIBRARY)
-    assert environ[door] == "/other.so"
+def test_other_tool_keeps_its_variable_and_is_named(variable: str, lost: str) -> None:
+    environ, notes = recording_environment({variable: "/other.so"}, RecordConfig(), CAPTURES, LIBRARY)
+    assert environ[variable] == "/other.so"
     assert len(notes) == 1
-    assert notes[0].startswith(f"{door} belongs to /other.so: {lost}")
+    assert notes[0].startswith(f"{variable} belongs to /other.so: {lost}")
 
 
-def test_empty_door_is_free() -> None:
+def test_empty_variable_is_free() -> None:
     environ = {"CUDA_INJECTION64_PATH": ""}
     assert claim_injection_variables(environ, RecordConfig(), LIBRARY) == []
     assert environ["CUDA_INJECTION64_PATH"] == LIBRARY
