@@ -68,7 +68,7 @@ def test_counters_for_administrators_are_noted(gpu_machine: Path, admin_only: st
     ("check", "variable"),
     [(gpu.check_cuda_injection, "CUDA_INJECTION64_PATH"), (gpu.check_itt_injection, "INTEL_LIBITTNOTIFY64")],
 )
-def test_door_that_another_tool_holds_is_a_defect(check: Any, variable: str, tmp_path: Path) -> None:
+def test_variable_that_another_tool_holds_is_a_defect(check: Any, variable: str, tmp_path: Path) -> None:
     assert check(on(tmp_path, **{variable: "/opt/other.so"})).state is State.LIMITED
     assert check(on(tmp_path, **{variable: "/x/libbragg_core.so"})).state is State.OK
     assert check(on(tmp_path)).state is State.OK
