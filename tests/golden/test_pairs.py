@@ -161,6 +161,14 @@ def test_what_a_gpu_waits_for_while_a_program_writes_is_output() -> None:
     assert parts[0].share == pytest.approx(0.837, abs=0.001)
 
 
+def test_what_threads_of_xla_compile_side_by_side_is_counted_once() -> None:
+    slow = formats.load(RECORDINGS / "h100-jax_shapes_slow.bragg")
+    (finding,) = (each for each in answered(slow).analysis.findings if each.rule == "recompilation")
+    assert finding.message.startswith("jit_step was compiled 12 times, 24 s")  # 187 s of threads
+    assert finding.gain is not None
+    assert finding.gain.share == pytest.approx(0.81, abs=0.01)
+
+
 def test_an_answer_without_a_timeline_says_that_it_estimates() -> None:
     slow = of("sync_slow")
     lines = analysis_lines(slow.bounds, slow.analysis, PLAIN, 0.0)

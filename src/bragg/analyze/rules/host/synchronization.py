@@ -20,10 +20,7 @@ from bragg.model.table import BoolArray, FloatArray, Int32Array, Int64Array
 __all__ = ["RULE"]
 
 _FEW = 10
-_CHANGE = (
-    "read results less often: keep losses on the GPU and read them every 100 steps; copy with non_blocking=True; "
-    "no synchronize in the step"
-)
+_CHANGE = "read results less often: keep losses on the GPU and read them every 100 steps; copy with non_blocking=True"
 # What a call that reads a number takes where a GPU has nothing left to do: 15 to 30 us for a copy of 4 B on an H100.
 _READ_NS = 30_000
 _READ_LEAST_NS = 12_000
@@ -75,7 +72,7 @@ def _sampled(evidence: Evidence) -> Iterator[Finding]:
         "synchronization",
         f"waits for the GPU hold up the host {evidence.per_step(held_ns) / 1e6:.2f} ms {evidence.step_word}, by "
         f"{samples.sum():.0f} samples, in which it could launch",
-        _CHANGE,
+        "no torch.cuda.synchronize() in the step; time it with events, and read them later",
         evidence.gain(min(held_ns, late_ns), "the GPU" if late_ns < held_ns else ""),
         Confidence.LIKELY,
         (
