@@ -41,7 +41,9 @@ class PathSums:
         is_communication = table.is_communication > 0
         waits = {rank: int(table.host_ns[is_communication].sum())}
         number = np.full(len(order), rank, np.int64)
-        return cls.joined([cls(table.path[order], gpu_ns, gpu_ns, number, is_communication[order], waits)])
+        found = cls(table.path[order], gpu_ns, gpu_ns, number, is_communication[order], waits)
+        is_single = (found.path[1:] != found.path[:-1]).all()
+        return found if is_single else cls.joined([found])
 
     @classmethod
     def joined(cls, parts: Sequence[PathSums]) -> PathSums:
