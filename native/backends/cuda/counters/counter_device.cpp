@@ -14,7 +14,7 @@ namespace {
 
 // Of a core, for decoding. Measured on an H200: 5 us a sample with 2 metrics, 40 to 60 with 9.
 constexpr double kBudget = 0.10;
-constexpr uint64_t kFewMetrics = 3, kFewNs = 100'000, kManyNs = 800'000;  // 5 to 8 % of a core
+constexpr uint64_t kFewMetrics = 3, kFewNs = 100'000, kManyNs = 800'000;
 constexpr uint64_t kLongestNs = 10'000'000;
 constexpr int64_t kWindowNs = 1'000'000'000;
 // What comes in 150 ms, three times as long as the thread naps: what does not fit is lost. 17 KB each.
