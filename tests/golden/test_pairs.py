@@ -28,6 +28,7 @@ PAIRS = {
     "callbacks": ("host-callbacks", 23),
     "clipping": ("synchronization", 11),
     "cpu_work": ("cpu-work", 7),
+    "cudnn_search": ("planning", 10),
     "doubles": ("double-precision", 10),
     "emptied_cache": ("emptied-cache", 12),
     "exposed_copies": ("exposed-copies", 10),
@@ -36,13 +37,16 @@ PAIRS = {
     "host_loop": ("host-code", 19),
     "indexing": ("indexing-gradient", 8),
     "jax_dispatch": ("eager-jax", 10),
+    "jax_doubles": ("double-precision", 18),
     "jax_reads": ("synchronization", 18),
     "jax_shapes": ("recompilation", 16),
     "launches": ("many-launches", 10),
     "layout": ("layout-conversions", 9),
     "loader": ("data-loading", 24),
+    "masked_rows": ("synchronization", 11),
     "metric_copies": ("synchronization", 15),
     "new_functions": ("recompilation", 15),
+    "one_wave": ("few-blocks", 22),
     "optimizer": ("optimizer-loop", 11),
     "output": ("output-in-steps", 14),
     "pageable": ("pageable-copies", 9),
@@ -68,6 +72,7 @@ OTHERS = {
 }
 # Other defects that a program has, too.
 ALSO = {
+    "cudnn_search": {"layout-conversions", "type-copies"},  # of images in NCHW
     "indexing": {"unfused-elementwise"},
     "cpu_work": {"pageable-copies"},
     "output": {"exposed-copies"},
@@ -76,7 +81,7 @@ ALSO = {
 
 
 # Where the defect is not what limits the program, or its gain is not known.
-LATER = {"clipping", "indexing", "metric_copies", "recompiled", "zero_grad"}
+LATER = {"clipping", "indexing", "masked_rows", "metric_copies", "recompiled", "zero_grad"}
 
 
 def of(name: str) -> Answered:

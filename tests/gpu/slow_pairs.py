@@ -18,7 +18,7 @@ RULES = {
     "anomalies": "anomaly-mode",
     "attention": "unfused-attention",
     "averages": "many-launches",
-    "batch_loop": "many-launches",
+    "batch_loop": "small-steps",
     "callbacks": "host-callbacks",
     "clipping": "synchronization",
     "cpu_work": "cpu-work",

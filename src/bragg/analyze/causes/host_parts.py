@@ -31,6 +31,8 @@ _ALLOCATION = re.compile(r"cu(?:da)?(?:Mem)?(?:Alloc|Free|Malloc)\w*")
 _IS_ONE = re.compile(r"aten::(?!_foreach_|_fused_)")
 # They compute nothing: memory that takes long is new.
 _ALLOCATES = re.compile(r"aten::(?:new_)?(?:empty(?:_strided|_like)?|resize_|set_)")
+# Of PyTorch; the second reads how many values there are.
+_COPIES = ("aten::copy_", "aten::nonzero")
 _READ = re.compile(r"cu(?:da)?Memcpy\w*DtoH\w*|copy DtoH")
 _WORK = (FrameKind.KERNEL, FrameKind.MEMORY)
 _WRITE = re.compile(r"cu(?:da)?Memcpy\w*HtoD\w*|copy HtoD")
@@ -129,7 +131,7 @@ def _with_copy_operator(profile: Profile, copies: BoolArray) -> BoolArray:
     """Copies, and PyTorch's operator that makes them: an operator of XLA does more than that."""
     above = np.zeros(len(copies), np.bool_)
     above[np.maximum(profile.tree.parent[copies], 0)] = True
-    result: BoolArray = copies | (above & named(profile, lambda name: name == "aten::copy_"))
+    result: BoolArray = copies | (above & named(profile, _COPIES.__contains__))
     return result
 
 
