@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import sys
 
 from bragg.record.inside import metadata
@@ -21,7 +22,10 @@ _KEPT = ("peak_bytes_in_use", "bytes_in_use", "bytes_limit", "largest_alloc_size
 
 def tell_memory(bridge: ModuleType) -> None:
     """Ask the allocators when the recording stops, if the program has used devices by then."""
-    metadata.tell_at_stop(TOLD, lambda _is_end: _memory(bridge))
+    at_exit: dict[str, dict[str, int]] = {}
+    # JAX forgets its devices when the program ends. What is registered after that is called before it.
+    atexit.register(lambda: at_exit.update(_memory(bridge)))
+    metadata.tell_at_stop(TOLD, lambda _is_end: _memory(bridge) or at_exit)
 
 
 def _memory(bridge: Any) -> dict[str, dict[str, int]]:

@@ -38,3 +38,16 @@ def test_each_gpu_says_its_peak(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_devices_are_not_begun_with(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "jax_memory" not in told_by(monkeypatch, device(0, "gpu", STATS), is_used=False)
+
+
+def test_what_jax_has_forgotten_when_the_program_ends_is_asked_before(monkeypatch: pytest.MonkeyPatch) -> None:
+    ending: list[Any] = []
+    monkeypatch.setattr(memory.atexit, "register", ending.append)
+    assert "jax_memory" in told_by(monkeypatch, device(0, "gpu", STATS))
+    monkeypatch.setattr(metadata, "_asked", {})
+    bridge: Any = ModuleType("bridge")
+    bridge.backends_are_initialized = lambda: True
+    memory.tell_memory(bridge)
+    ending[-1]()
+    bridge.backends_are_initialized = lambda: False
+    assert metadata.at_stop()["jax_memory"]["0"]["num_allocs"] == 7
