@@ -33,9 +33,6 @@ class Ring {
     return true;
   }
 
-  // Events so far, modulo 2^32.
-  [[nodiscard]] uint32_t written() const noexcept { return head_.load(std::memory_order_relaxed); }
-
   // True once per half ring: the moment to wake the consumer.
   [[nodiscard]] bool reached_half() const noexcept {
     return head_.load(std::memory_order_relaxed) % (kCapacity / 2) == 0;

@@ -2,10 +2,8 @@
 
 #include <pthread.h>
 #include <sched.h>
-#include <sys/mman.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <utility>
 
 #include "context/clock.h"
@@ -23,30 +21,11 @@ constexpr uint32_t kFullRingYields = 64;
 constexpr uint32_t kFullRingNaps = 20'000;
 constexpr timespec kNap{.tv_sec = 0, .tv_nsec = 100'000};
 
-constexpr uint32_t kBusyEvents = 4096;  // some ms of operators; threads that record less take no 2 MB
-constexpr int kCollapse = 25;           // MADV_COLLAPSE, of Linux 6.1
-
 }  // namespace
 
 constinit thread_local ThreadContext* ThreadContext::this_thread_ = nullptr;
 
-ThreadContext::ThreadContext() : openings_(new Opening[kFirstEntries]), capacity_(kFirstEntries) {}
-
-void* ThreadContext::operator new(size_t) {
-  void* const memory = std::aligned_alloc(kHugePageBytes, kHugePageBytes);
-  if (memory == nullptr) throw std::bad_alloc();
-  return memory;
-}
-
-void ThreadContext::operator delete(void* memory) noexcept { std::free(memory); }
-
-bool ThreadContext::take_huge_page_if_busy() noexcept {
-  if (!has_huge_page_ && !was_huge_page_refused_ && ring.written() >= kBusyEvents) {
-    has_huge_page_ = madvise(this, kHugePageBytes, kCollapse) == 0;
-    was_huge_page_refused_ = !has_huge_page_;
-  }
-  return has_huge_page_;
-}
+ThreadContext::ThreadContext() : entries_(new Entry[64]), openings_(new Opening[64]), capacity_(64) {}
 
 ThreadContext& ThreadContext::begin() noexcept {
   static const pthread_key_t exit_key = [] {
@@ -156,8 +135,7 @@ void ThreadContext::make_room() noexcept {
     entries[i] = entries_[i];
     entries[i].opening = count - 1;
   }
-  more_entries_ = std::move(entries);
-  entries_ = more_entries_.get();
+  entries_ = std::move(entries);
   openings_ = std::move(openings);
   capacity_ = capacity;
 }

@@ -64,15 +64,6 @@ struct OpenCall {
   std::vector<CapturedValue> values;  // of its kernel
 };
 
-// What its LaunchEnd will tell.
-struct OpenLaunch {
-  uint32_t correlation = 0;  // 0: it has none
-  SessionMask mask = 0;
-  uint8_t call = 0;  // number in CallNames
-  ContextNodes nodes;
-  int64_t start_ns = 0;
-};
-
 // The same at the beginning and the end of a call.
 struct ApiCallId {
   uint32_t api = 0;     // as the source numbers those of its vendor
@@ -125,7 +116,7 @@ class ThreadContext {
   };
 
   // What each begin and end of an entry needs, in one cache line too.
-  alignas(64) Entry* entries_ = first_entries_.data();
+  alignas(64) std::unique_ptr<Entry[]> entries_;
   std::unique_ptr<Opening[]> openings_;
   uint32_t capacity_ = 0;
   uint32_t depth_ = 0;
@@ -138,22 +129,10 @@ class ThreadContext {
  public:
   OwnCost cost;  // its first words are in that line, too
 
-  // Addresses that one page can cover; memory is taken as it is touched.
-  static constexpr size_t kHugePageBytes = 2u << 20;
-  static void* operator new(size_t bytes);
-  static void operator delete(void* memory) noexcept;
-
   ThreadContext();
-  ThreadContext(const ThreadContext&) = delete;
-  ThreadContext& operator=(const ThreadContext&) = delete;
-
-  // One huge page for the whole context once the thread has recorded much. Between two operators a program runs so much
-  // that the processor forgets where small pages are, and each one touched is looked up anew. False: it has small ones,
-  // as they are on Linux before 6.1. Threads: one at a time, any.
-  bool take_huge_page_if_busy() noexcept;
 
   uint64_t next_node_number = 0;  // of autograd's nodes, those below belong to operators that are known
-  void* observed = nullptr;       // of intake/record_function, in the memory below
+  void* observed = nullptr;       // of intake/record_function. PyTorch holds parts of it, so it stays
 
   // This thread's; created at first use and registered with the consumer.
   [[nodiscard]] static ThreadContext& current() noexcept { return this_thread_ != nullptr ? *this_thread_ : begin(); }
@@ -251,7 +230,7 @@ class ThreadContext {
   uint32_t gated_calls = 0;                         // of LaunchGate, within each other
   std::atomic<bool> is_in_gated_call{false};
   bool is_sampled_alone = false;                // the launch that this thread is in; no other thread launches meanwhile
-  OpenLaunch open_launch;                       // the driver call this thread is in
+  Event open_launch{};                          // the driver call this thread is in
   std::atomic<uint64_t> interleaved_scopes{0};  // that ended before one within them
   std::atomic<uint64_t> cut_paths{0};           // whose native frames could not all be read
 
@@ -268,7 +247,6 @@ class ThreadContext {
   };
   // A program that begins ranges and never ends them has more of them the longer it runs.
   static constexpr uint32_t kMaxOpenEntries = 4096;
-  static constexpr uint32_t kFirstEntries = 64;
   static constexpr uint32_t kMaxPathFrames = 1000;  // Python's own recursion limit; deeper paths lose their outer end
   static constexpr uint32_t kPathCacheSize = 1024;
   static constexpr uint32_t kChildCacheSize = 1024;
@@ -354,17 +332,7 @@ class ThreadContext {
   std::array<PathCache, kPathCacheSize> path_cache_;
   std::array<ChildCache, kChildCacheSize> child_cache_;
   std::unique_ptr<NativeCallPath> native_path_;
-  std::array<Entry, kFirstEntries> first_entries_;
-  std::unique_ptr<Entry[]> more_entries_;
-  bool has_huge_page_ = false;
-  bool was_huge_page_refused_ = false;
-
- public:
-  // Not touched before there is an observer. PyTorch holds parts of it, so it stays.
-  static constexpr size_t kObservedBytes = 66u << 10;
-  alignas(64) std::array<std::byte, kObservedBytes> observed_memory;
 };
-static_assert(sizeof(ThreadContext) <= ThreadContext::kHugePageBytes);
 
 // Around calls of the driver that are not the program's.
 class OwnCalls {

@@ -12,7 +12,6 @@
 
 #include "context/clock.h"
 #include "context/loaded_code.h"
-#include "context/thread_registry.h"
 #include "data/recorder.h"
 #include "data/recorder_cpu.h"
 #include "data/work_lock.h"
@@ -103,7 +102,6 @@ void Recorder::source_loop(RecorderThreads& threads) {
     update_owed_collecting(threads);
     rotate_due_sessions();
     if (recording_state.native.load() != 0) LoadedCode::instance().note_changes();
-    ThreadRegistry::instance().for_each([](ThreadContext& thread) { thread.take_huge_page_if_busy(); });
     end_drained_phases();
   }
 }

@@ -177,7 +177,7 @@ struct Observed {
   explicit Observed(ThreadContext* thread) noexcept : context_of_entries{{thread, 1}, {thread, 2}} {}
 
   [[nodiscard]] static Observed& of(ThreadContext& thread) noexcept {
-    if (thread.observed == nullptr) thread.observed = ::new (thread.observed_memory.data()) Observed(&thread);
+    if (thread.observed == nullptr) thread.observed = new Observed(&thread);
     return *static_cast<Observed*>(thread.observed);
   }
   [[nodiscard]] const MetOperator& operator_called(const char* name) noexcept {
@@ -189,7 +189,6 @@ struct Observed {
   alignas(64) Context context_of_entries[2];  // by their number less one
   std::array<MetOperator, 1 << 10> met_operators;
 };
-static_assert(sizeof(Observed) <= ThreadContext::kObservedBytes);
 
 // Beyond so many shapes, an operator is shown without.
 FrameId frame_of(const MetOperator& known, const RecordFunction* running) noexcept {

@@ -119,7 +119,9 @@ void note_launch(ThreadContext& thread, const cupti::CallbackData& data, uint32_
   if (thread.api_call.is_open()) {  // its slice shows the launch
     thread.api_call.launch = data.correlation;
   } else {  // how late the host was, is told from its end
-    thread.open_launch = {data.correlation, mask, number_of_call(cbid), nodes, now_ns()};
+    thread.open_launch = launch_event(EventKind::LaunchEnd, mask, data.correlation, nodes);
+    thread.open_launch.call = number_of_call(cbid);
+    thread.open_launch.interval = {now_ns(), 0};
   }
 }
 
@@ -163,16 +165,10 @@ void end_launch(ThreadContext& thread, const cupti::CallbackData& data) noexcept
   for (const CapturedValue& value : call.values)  // it was not captured
     thread.record_value_now(value.nodes, value.metric, value.bits);
   call.values.clear();
-  OpenLaunch& launch = thread.open_launch;
-  if (launch.correlation != data.correlation) return;
-  const Interval interval{launch.start_ns, now_ns()};
-  thread.record_made([&] {
-    Event event = Event::spanning(EventKind::LaunchEnd, launch.mask, launch.nodes, interval);
-    event.correlation = launch.correlation;
-    event.call = launch.call;
-    return event;
-  });
-  launch.correlation = 0;
+  if (thread.open_launch.correlation != data.correlation) return;
+  thread.open_launch.interval.end_ns = now_ns();
+  thread.record(thread.open_launch);
+  thread.open_launch.correlation = 0;
 }
 
 void before_sampled_launch(ThreadContext& thread, uint32_t cbid, const cupti::CallbackData& data) noexcept {
