@@ -102,7 +102,7 @@ class MemorySource final : public EventSource {
   void after_fork_in_child() override {
     new (&mutex_) std::mutex;
     new (&follow_mutex_) std::mutex;
-    held_ = HeldMemory(unknown());
+    held_ = HeldMemory(unknown_);  // known since before the fork: names are locked here
     is_wanted_ = false;
     is_followed.store(false);
     changes_.clear();
@@ -179,8 +179,9 @@ class MemorySource final : public EventSource {
   std::mutex follow_mutex_;
   uint64_t looked_at_ = 0;  // so many libraries had been loaded when the allocator's was looked for
   std::atomic<bool> is_replaced_{false};
+  const ContextNodes unknown_ = unknown();
   mutable std::mutex mutex_;  // of the two below
-  HeldMemory held_{unknown()};
+  HeldMemory held_{unknown_};
   std::string reason_;
   // Consumer side.
   std::vector<MemoryChange> changes_;
