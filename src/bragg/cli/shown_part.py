@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 __all__ = ["PARTS", "ShownPart", "shown_part"]
 
 PARTS = ("all", "steady")
+_WITHOUT_READINGS = "the copies that read the clocks inside kernels are left out; with them: --part all"
 _OF_HOST = ("host_time", "gpu_time", "gpu_count")
 
 
@@ -36,7 +37,8 @@ class ShownPart:
 def shown_part(profile: Profile, options: ViewOptions, parts: WallParts | None, wanted: str | None) -> ShownPart:
     """The steady state if it is wanted; unless told otherwise, the host's time in it where the GPU waited for the host.
 
-    Of a program without a GPU it is what it did once it had imported its modules.
+    Of a program without a GPU it is what it did once it had imported its modules. Unless all is wanted, it is without
+    the copies by which clocks in kernels are read.
 
     Args:
         profile: A whole run.
@@ -47,12 +49,22 @@ def shown_part(profile: Profile, options: ViewOptions, parts: WallParts | None, 
     Raises:
         UsageError: The steady state is wanted, and not known.
     """
+    from bragg.model.regroup import without_readings
+
+    if wanted == "all":
+        return ShownPart(profile, options)
+    program = without_readings(profile)
+    part = _best_part(program, options, parts, wanted)
+    return part if program is profile else replace(part, notes=(*part.notes, _WITHOUT_READINGS))
+
+
+def _best_part(profile: Profile, options: ViewOptions, parts: WallParts | None, wanted: str | None) -> ShownPart:
     from bragg.analyze.wall.steady import steady_profile
 
     steady = parts.steady if parts else None
     if wanted is None and (ran := _without_imports(profile, options)):
         return ran
-    if wanted == "all" or (wanted is None and not _is_better(profile, options, steady)):
+    if wanted is None and not _is_better(profile, options, steady):
         return ShownPart(profile, options)
     part = steady_profile(profile, steady) if steady else None
     if part is None and wanted is not None:

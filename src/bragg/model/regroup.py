@@ -8,6 +8,7 @@ from functools import cached_property
 import numpy as np
 
 from bragg.model.ids import NodeId
+from bragg.model.inside_kernels import READING
 from bragg.model.kernel_name import base_name, operator_name
 from bragg.model.profile import Profile
 from bragg.model.table import BoolArray, Int32Array, Int64Array
@@ -81,6 +82,15 @@ def fold_specializations(profile: Profile) -> Profile:
     ]
     folded = with_renamed_frames(profile, frames.replace(name=names))
     return regroup(folded.tree).apply(folded)
+
+
+def without_readings(profile: Profile) -> Profile:
+    """Without the copies by which clocks in kernels are read, which may take longer than the program's own work."""
+    tree = profile.tree
+    if READING not in tree.frames.name:
+        return profile
+    is_reading = (tree.kind == FrameKind.STATE) & np.array([name == READING for name in tree.frames.name])[tree.frame]
+    return regroup(tree, dropped=is_reading).apply(profile)
 
 
 def with_renamed_frames(profile: Profile, renamed: FrameTable) -> Profile:

@@ -95,3 +95,13 @@ def test_imports_of_a_program_without_a_gpu_are_left_out_and_named(view: View, t
     assert view(path)["hints"] == [note]
     assert total(view(path, "--part", "all"), "host_time") == 100e6
     assert total(view(path, "--include", "torch"), "host_time") == 60e6
+
+
+def test_the_copies_that_read_clocks_in_kernels_are_shown_only_if_all_is_asked_for(view: View, tmp_path: Path) -> None:
+    text = "root\n  <clocks inside kernels> #state\n    copy DtoH 90ms\n  train.py:40@main\n    matmul 9ms x3"
+    path = tmp_path / "a.bragg"
+    formats.export(profile_from_text(text), "bragg", path)
+    told = view(path)
+    assert total(told, "gpu_time") == 9e6
+    assert told["hints"][0].startswith("the copies that read the clocks inside kernels are left out")
+    assert total(view(path, "--part", "all"), "gpu_time") == 99e6

@@ -121,7 +121,7 @@ def _group(name: str, members: list[int], ranks: Sequence[RankSummary]) -> Group
         code[row, at] = np.array(known, np.int64)[table.call]
         columns["duration_ns"][row, at] = table.duration_ns
         columns["exposed_ns"][row, at] = np.where(table.exposed_ns < 0, np.nan, table.exposed_ns)
-        columns["end_ns"][row, at] = table.start_ns - epoch_ns + table.duration_ns
+        columns["end_ns"][row, at] = (table.start_ns - epoch_ns).astype(np.float64) + table.duration_ns
         columns["step"][row, at] = table.step
     first = code.max(axis=0)
     is_unequal = ((code >= 0) & (code != first)).any(axis=0)

@@ -17,6 +17,7 @@ from bragg.model.table import FloatArray, Int64Array
 __all__ = ["CriticalPath", "WhatIf", "critical_path"]
 
 _LEAST_SHARE = 0.001
+_LEAST_NS = 1.0  # so that what comes before a collective of no length is another one
 
 
 @dataclass(frozen=True)
@@ -70,12 +71,14 @@ def critical_path(n_ranks: int, groups: Sequence[Group]) -> CriticalPath | None:
     usual = [_usual_transfer(group) for group in groups]
     transfer_ns = 0.0
     place: tuple[int, int] | None = first.last
-    while place is not None:
+    seen: set[tuple[int, int]] = set()
+    while place is not None and place not in seen:  # recordings that disagree may lead in a circle
+        seen.add(place)
         number, column = place
         group = groups[number]
         row = max(int(group.last[column]), 0) if group.last[column] >= 0 else _only_member(group, column)
         rank = int(group.members[row])
-        took = float(group.transfer_ns[column])
+        took = max(_LEAST_NS, float(group.transfer_ns[column]))
         transfer_ns += took
         over = took - usual[number][column]
         if over > 0:

@@ -24,7 +24,7 @@ def _find(evidence: Evidence) -> Iterator[Finding]:
     for found in steady_memory(evidence.profile, evidence.steady):
         grown = found.growth_bytes or 0.0
         steps = evidence.steady.n_steps if evidence.steady else 0
-        if grown * steps < MEMORY_GROWTH.value * peaks[found.device]:
+        if not grown or grown * steps < MEMORY_GROWTH.value * peaks[found.device]:
             continue
         yield Finding(
             "memory-grows",

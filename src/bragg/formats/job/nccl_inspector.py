@@ -26,6 +26,7 @@ from bragg.model.rank_summary import CollectiveCallTable, CollectiveTable, PathT
 __all__ = ["read_inspector"]
 
 _BEGIN = b'{"header"'
+_N_FIRST_BYTES = 64
 _OPERATIONS = {
     "AllReduce": "all-reduce",
     "AllGather": "all-gather",
@@ -46,9 +47,10 @@ def read_inspector(path: Path) -> RankSummary | None:
         BadFile: It is damaged, or the process had several GPUs, each a rank.
     """
     with open_content(path) as file:
-        content = file.read()
-    if not b"".join(content[:64].split()).startswith(_BEGIN):
-        return None
+        start = file.read(_N_FIRST_BYTES)
+        if not b"".join(start.split()).startswith(_BEGIN):
+            return None  # other traces may be larger than memory
+        content = start + file.read()
     objects = list(_objects(content.decode(errors="replace"), path))
     if not objects:
         raise damaged(path, ValueError("it breaks off in its first object"), "Record it again")

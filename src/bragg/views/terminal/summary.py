@@ -13,11 +13,10 @@ from bragg.analyze.report import Answered
 from bragg.analyze.wall.parts import wall_parts
 from bragg.analyze.wall.steady import steady_profile
 from bragg.analyze.wall.wall_time import Steady
-from bragg.model import FrameKind, Profile
+from bragg.model import Profile
 from bragg.model.host_time import WAIT_TIME, own_work
 from bragg.model.ids import NodeId
-from bragg.model.inside_kernels import READING
-from bragg.model.regroup import regroup
+from bragg.model.regroup import without_readings
 from bragg.views.terminal.flat_view import flat_view, table_lines
 from bragg.views.terminal.view_options import ViewOptions
 from bragg.views.text.analysis_text import best_findings, best_lines
@@ -101,16 +100,8 @@ def _in_steady_state(profile: Profile, steady: Steady | None, style: Style, with
 def _kernels(profile: Profile, style: Style, of_what: str, with_host: bool) -> list[str]:
     """What took most of the GPU's time, under a title that says of which part of the run."""
     n_rows = _N_KERNELS if with_host else _N_KERNELS_BELOW_CAUSES
-    view = flat_view(_of_program(profile), ViewOptions(max_lines=n_rows), _KERNEL_METRICS)
+    view = flat_view(without_readings(profile), ViewOptions(max_lines=n_rows), _KERNEL_METRICS)
     return table_lines(view, style, f"name{of_what}")
-
-
-def _of_program(profile: Profile) -> Profile:
-    """Without the copies by which clocks in kernels are read, which may take longer than the program's own work."""
-    tree = profile.tree
-    is_reading = (tree.kind == FrameKind.STATE) & np.array([name == READING for name in tree.frames.name])[tree.frame]
-    is_reading[0] = False
-    return regroup(tree, dropped=is_reading).apply(profile) if is_reading.any() else profile
 
 
 def _busy_line(facts: RunFacts) -> Iterator[str]:

@@ -56,6 +56,12 @@ def test_memory_that_does_not_grow_is_silent(least: list[int], monkeypatch: pyte
     assert found_in(profile_with(least), monkeypatch) == []
 
 
+def test_a_gpu_that_nothing_is_allocated_on_is_silent(monkeypatch: pytest.MonkeyPatch) -> None:
+    profile = profile_with([0] * N_BINS)
+    profile.meta["gpu_memory"]["devices"]["0"]["peak_bytes"] = 0
+    assert found_in(profile, monkeypatch) == []
+
+
 def test_memory_that_is_taken_from_cuda_in_the_steady_state_is_summed_up() -> None:
     reserved = [1_000 * (1 + bin // 10) for bin in range(N_BINS)]
     (told,) = steady_memory(profile_with([5] * N_BINS, reserved), STEADY)

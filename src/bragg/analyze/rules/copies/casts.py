@@ -3,15 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 
-from bragg.analyze.causes.evidence import Evidence
-from bragg.analyze.causes.needs import GPU_TIME
-from bragg.analyze.causes.paths import named
-from bragg.analyze.causes.thresholds import MUCH_GPU
-from bragg.analyze.causes.work_finding import Work, work_findings
-from bragg.analyze.engine import Rule, Subject
-from bragg.model import Confidence, Finding
+from bragg.analyze.causes.work_finding import Work
+from bragg.analyze.rules.work_rule import work_rule
+from bragg.model import Confidence
 
 __all__ = ["RULE"]
 
@@ -25,16 +20,4 @@ _WORK = Work(
 )
 _COPIES = re.compile(r"direct_copy_kernel|copy_kernel_cuda")
 
-
-def _find(evidence: Evidence) -> Iterator[Finding]:
-    yield from work_findings(evidence, named(evidence.profile, _COPIES.search), _WORK)
-
-
-RULE = Rule(
-    _find,
-    Subject.ANALYSIS,
-    "copies that change only type or layout",
-    (GPU_TIME,),
-    (MUCH_GPU,),
-    _WORK.change,
-)
+RULE = work_rule(_WORK, _COPIES, "copies that change only type or layout")
