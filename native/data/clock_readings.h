@@ -19,7 +19,10 @@ class ClockReadings {
 
   [[nodiscard]] bool is_due(int64_t now_ns) const { return rows_.empty() || now_ns - rows_.back()[0] >= apart_ns_; }
 
+  // One that comes before it is due, as at the end of a phase, stays the last one only until the next.
   void add(int64_t now_ns, const std::array<int64_t, kOthers>& others) {
+    const size_t count = rows_.size();
+    if (count >= 2 && rows_[count - 1][0] - rows_[count - 2][0] < apart_ns_) rows_.pop_back();
     if (rows_.size() == kMostKept) thin_out();
     auto& row = rows_.emplace_back();
     row[0] = now_ns;

@@ -107,6 +107,18 @@ TEST(readings_of_clocks_stay_few_and_cover_the_whole_recording) {
   CHECK(json.starts_with("[[0,7],["));
 }
 
+TEST(readings_at_the_ends_of_many_phases_do_not_thin_out_the_others) {
+  bragg::ClockReadings<1> readings;
+  const int64_t apart_ns = bragg::ClockReadings<1>::kApartNs;
+  int64_t now_ns = 0;
+  for (; now_ns <= 10 * apart_ns; now_ns += apart_ns / 100) readings.add(now_ns, {now_ns});
+  const std::string json = readings.json();
+  const auto n_kept = std::count(json.begin(), json.end(), ']') - 1;
+  CHECK_EQ(n_kept, 11);
+  const std::string last = std::to_string(now_ns - apart_ns / 100);
+  CHECK(json.ends_with("[" + last + "," + last + "]]"));
+}
+
 TEST(clocks_of_the_system_are_read_at_one_moment) {
   bragg::SystemClockReadings readings;
   bragg::read_system_clocks(readings);

@@ -114,6 +114,7 @@ void after_fork_in_child() {
   self.unusable = self.unusable || self.state.load() == State::Attached;
   new (&self.mutex) std::mutex;
   new (&self.contexts_mutex) std::mutex;
+  new (&self.clock_mutex) std::mutex;
   self.contexts.clear();
   self.buffers.forget_all();
   self.collecting = false;

@@ -76,26 +76,28 @@ struct Protection {
 };
 
 Protection protection_of(const void* slot, ElfW(Addr) base) {
-  const auto size = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE));
   struct Search {
-    uintptr_t address;
+    uintptr_t page, size;
     ElfW(Addr) base;
     bool is_read_only = false;
-  } search{reinterpret_cast<uintptr_t>(slot), base};
+  };
+  const auto size = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE));
+  Search search{reinterpret_cast<uintptr_t>(slot) / size * size, size, base};
   dl_iterate_phdr(
       [](dl_phdr_info* info, size_t, void* data) {
         auto& wanted = *static_cast<Search*>(data);
         if (info->dlpi_addr != wanted.base) return 0;
         for (const ElfW(Phdr)* part = info->dlpi_phdr; part != info->dlpi_phdr + info->dlpi_phnum; ++part) {
-          const uintptr_t begin = info->dlpi_addr + part->p_vaddr;
-          if (part->p_type == PT_GNU_RELRO && wanted.address >= begin && wanted.address < begin + part->p_memsz)
+          // The loader protects whole pages: the last one, if begun only, has data that is written.
+          const uintptr_t begin = info->dlpi_addr + part->p_vaddr, end = begin + part->p_memsz;
+          if (part->p_type == PT_GNU_RELRO && wanted.page >= begin / wanted.size * wanted.size &&
+              wanted.page < end / wanted.size * wanted.size)
             wanted.is_read_only = true;
         }
         return 1;
       },
       &search);
-  const uintptr_t page = search.address / size * size;
-  return {page, size, search.is_read_only ? PROT_READ : PROT_READ | PROT_WRITE};
+  return {search.page, size, search.is_read_only ? PROT_READ : PROT_READ | PROT_WRITE};
 }
 
 // Lazily bound: the entry leads back into the library, which would look the function up and write the entry anew.

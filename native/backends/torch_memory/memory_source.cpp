@@ -144,10 +144,13 @@ class MemorySource final : public EventSource {
           tell_reason(path + " does not tell its blocks as expected");
   }
 
+  // Once: it is looked for again with each library that the program loads.
   void tell_reason(const std::string& reason) {
+    {
+      const std::lock_guard lock(mutex_);
+      if (std::exchange(reason_, reason) == reason) return;
+    }
     std::fprintf(stderr, "bragg: memory of GPUs is not recorded: %s\n", reason.c_str());
-    const std::lock_guard lock(mutex_);
-    reason_ = reason;
   }
 
   static void tell(const MemoryChange& change, EventSink& sink) {
