@@ -14,6 +14,7 @@ import socket
 import struct
 import threading
 import time
+from contextlib import suppress
 
 from bragg.core import core
 from bragg.record.inside.metadata import tell_at_stop
@@ -88,7 +89,8 @@ def serve() -> str:
             data, received_ns, sender = _received(answering)
             if len(data) == _REQUEST.size and _REQUEST.unpack(data)[0] == token:
                 asked_ns = _REQUEST.unpack(data)[1]
-                answering.sendto(_ANSWER.pack(token, asked_ns, received_ns, core.now_ns()), sender)
+                with suppress(OSError):  # who asked may be gone
+                    answering.sendto(_ANSWER.pack(token, asked_ns, received_ns, core.now_ns()), sender)
 
     threading.Thread(target=guarded(answer), name="bragg rank clock", daemon=True).start()
     host = os.environ.get("MASTER_ADDR") or socket.gethostname()

@@ -44,6 +44,7 @@ class Chosen:
         self._is_full = False
         self._has_ended = False
         self._lock = Lock()
+        os.register_at_fork(after_in_child=self._forget)
 
     def end(self) -> None:
         """The recording ends: no further kernel gets clocks."""
@@ -94,6 +95,11 @@ class Chosen:
         until_s = time.monotonic() + (_WAIT_S if is_end else 0)
         found = (each.result(max(until_s - time.monotonic(), 0), is_end=is_end) for each in self._timed)
         return [each for each in found if each is not None]
+
+    def _forget(self) -> None:
+        """A forked child cannot use the kernels of its parent."""
+        self._lock = Lock()
+        self._timed = []
 
     def _made(self, kernel: Callable[[], Any], name: str, launch: Callable[..., Any]) -> TimedKernel | None:
         import triton

@@ -45,7 +45,7 @@ def instrument_inductor(chosen: Chosen, heuristics: ModuleType) -> Callable[[], 
         elif chosen.wants(name, None):
             variables[_RUNNER] = _Runner(result, name, chosen)
 
-    undo_following, undo_tuning = inductor.follow_launchers(follow), follow_inductor(heuristics)
+    undo_tuning, undo_following = follow_inductor(heuristics), inductor.follow_launchers(follow)
 
     def undo() -> None:
         undo_following()

@@ -52,7 +52,7 @@ def instrument_triton(chosen: Chosen, triton: ModuleType) -> Callable[[], None]:
             setattr(kernel, launcher, chosen.undecided(lambda: kernel, name, vars(kernel)[launcher]))
 
     metadata.tell_at_stop(META, chosen.results)
-    undo_loading, undo_tuning = kernel_names.follow_loading(loaded), follow_triton(triton)
+    undo_tuning, undo_loading = follow_triton(triton), kernel_names.follow_loading(loaded)
 
     def undo() -> None:
         chosen.end()

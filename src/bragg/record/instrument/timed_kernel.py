@@ -163,9 +163,10 @@ class TimedKernel:
         if self._is_told:
             return None
         until_s = time.monotonic() + wait_s
-        while self._attempt is not None and self._attempt.trial is not None:
+        while (attempt := self._attempt) is not None and attempt.trial is not None:
             self._guarded(self._decide, is_end)
-            if self._attempt is None or not self._attempt.trial.begun_pairs or time.monotonic() >= until_s:
+            attempt = self._attempt  # a launch on another thread may end it
+            if attempt is None or attempt.trial is None or not attempt.trial.begun_pairs or time.monotonic() >= until_s:
                 break
             time.sleep(_LOOK_EVERY_S)
         if self._accepted is None and not is_end:

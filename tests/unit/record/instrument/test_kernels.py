@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from types import SimpleNamespace
 from typing import Any, ClassVar
@@ -86,6 +87,16 @@ def test_the_first_kernels_that_are_wanted_have_clocks(undo: Undo, capsys: pytes
     assert "odd has no clocks: it calls functions that were not inlined" in told
     assert told.count("fill the buffer") == 1
     assert [each["kernel"] for each in metadata.at_stop()["inside_kernels"]] == Timed.made
+    undo()
+
+
+def test_a_forked_child_says_nothing_of_the_kernels_of_its_parent(undo: Undo) -> None:
+    load("mat1")._run(1)
+    child = os.fork()
+    if not child:
+        os._exit(len(metadata.at_stop().get("inside_kernels", [])))
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    assert len(metadata.at_stop()["inside_kernels"]) == 1
     undo()
 
 

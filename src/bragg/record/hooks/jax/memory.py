@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import os
 import sys
 
 from bragg.record.inside import metadata
@@ -23,9 +24,14 @@ _KEPT = ("peak_bytes_in_use", "bytes_in_use", "bytes_limit", "largest_alloc_size
 def tell_memory(bridge: ModuleType) -> None:
     """Ask the allocators when the recording stops, if the program has used devices by then."""
     at_exit: dict[str, dict[str, int]] = {}
+    pid = os.getpid()
+
+    def ask() -> dict[str, dict[str, int]]:  # a forked child has the devices of its parent, and not JAX's threads
+        return _memory(bridge) if os.getpid() == pid else {}
+
     # JAX forgets its devices when the program ends. What is registered after that is called before it.
-    atexit.register(lambda: at_exit.update(_memory(bridge)))
-    metadata.tell_at_stop(TOLD, lambda _is_end: _memory(bridge) or at_exit)
+    atexit.register(lambda: at_exit.update(ask()))
+    metadata.tell_at_stop(TOLD, lambda _is_end: ask() or at_exit)
 
 
 def _memory(bridge: Any) -> dict[str, dict[str, int]]:

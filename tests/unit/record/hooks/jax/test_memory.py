@@ -51,3 +51,9 @@ def test_what_jax_has_forgotten_when_the_program_ends_is_asked_before(monkeypatc
     ending[-1]()
     bridge.backends_are_initialized = lambda: False
     assert metadata.at_stop()["jax_memory"]["0"]["num_allocs"] == 7
+
+
+def test_a_forked_child_asks_no_device(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert "jax_memory" in told_by(monkeypatch, device(0, "gpu", STATS))
+    monkeypatch.setattr(memory.os, "getpid", lambda: -1)
+    assert "jax_memory" not in metadata.at_stop()
