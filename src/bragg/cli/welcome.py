@@ -14,7 +14,7 @@ MEASURED_ON_HOST = "Python call paths, scopes, operators of PyTorch and JAX"
 _MEASURED = {
     "cuda": f"GPU kernels and copies, {MEASURED_ON_HOST}",
     "cpu": MEASURED_ON_HOST,
-    "": "nothing, bragg doctor says why; profiles can be viewed, and Triton kernels debugged",
+    "": "nothing, bragg doctor says why; view profiles, debug kernels",
 }
 
 

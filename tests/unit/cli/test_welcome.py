@@ -39,4 +39,4 @@ def test_machine_without_the_core_can_still_show_profiles(monkeypatch: pytest.Mo
         raise BackendUnavailable("no core")
 
     monkeypatch.setattr(backends, "choose_backend", unavailable)
-    assert welcome.welcome_lines()[2] == "measured here: nothing, bragg doctor says why; profiles can be viewed"
+    assert welcome.welcome_lines()[2] == "measured here: nothing, bragg doctor says why; view profiles, debug kernels"

@@ -18,9 +18,7 @@ _EPILOG = """\b
 Examples:
   bragg run --data trace -- torchrun --nproc-per-node 8 train.py
   bragg ranks train.job
-  bragg ranks rank*.bragg --json
   bragg ranks s3://bucket/train.job
-  bragg ranks train.job --columns columns/
   bragg ranks train.job --executor dask:tcp://node1:8786
 """
 
