@@ -113,6 +113,10 @@ def _first_rows(frames: FrameTable) -> Int32Array:
     return np.array([rows.setdefault(key, row) for row, key in enumerate(keys)], np.int32)
 
 
+# Up to here a dictionary takes 2 to 5 us where sorting takes 18: levels of deep trees have few nodes.
+_FEW = 16
+
+
 class _Regrouper:
     """Numbers the new nodes level by level, so that parents precede children."""
 
@@ -164,6 +168,10 @@ def _groups(keys: Int64Array) -> tuple[Int64Array, Int64Array]:
     Returns:
         The index of each group's first key, ascending, and each key's group.
     """
+    if len(keys) <= _FEW:
+        number: dict[int, int] = {}
+        group = [number.setdefault(key, len(number)) for key in keys.tolist()]
+        return np.array([group.index(each) for each in range(len(number))], np.int64), np.array(group, np.int64)
     _, first, inverse = np.unique(keys, return_index=True, return_inverse=True)
     order = np.argsort(first)
     rank = np.empty(len(order), np.int64)
