@@ -1,9 +1,11 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from bragg.analyze.causes.evidence import Evidence
-from bragg.analyze.engine import Rule, findings, ranked
+from bragg.analyze.engine import Rule, analysis, findings, ranked
 from bragg.model import Finding, Gain, Profile, Severity
 from bragg.registry import RULES
 from tests.support.profiles import profile_from_text
@@ -15,6 +17,13 @@ def texts(profile: Profile) -> list[str]:
 
 def test_every_rule_can_be_loaded() -> None:
     assert all(isinstance(rule, Rule) for rule in RULES.values())
+
+
+def test_times_without_counts_are_judged_too() -> None:
+    profile = profile_from_text("root\n  step host=3ms\n    kernel:matmul 2ms")
+    metrics = {name: metric for name, metric in profile.metrics.items() if name != "gpu_count"}
+    assert {"gpu_time", "host_time"} <= set(metrics)
+    analysis(replace(profile, metrics=metrics))
 
 
 def test_a_function_that_is_compiled_again_and_again_is_named() -> None:

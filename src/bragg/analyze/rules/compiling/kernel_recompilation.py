@@ -28,6 +28,8 @@ _TUNES = re.compile(r"triton[/\\]runtime[/\\]autotuner\.py$|_inductor[/\\]runtim
 
 def _find(evidence: Evidence) -> Iterator[Finding]:
     profile, tree = evidence.profile, evidence.profile.tree
+    if "gpu_count" not in profile.metrics:
+        return
     launches = np.nan_to_num(profile.own("gpu_count").astype(np.float64))
     time_ns = np.nan_to_num(profile.own("host_time").astype(np.float64))
     is_compiler, is_tuned = below(profile, in_files(profile, _COMPILES)), below(profile, in_files(profile, _TUNES))
