@@ -23,7 +23,7 @@ def test_times_without_counts_are_judged_too() -> None:
     profile = profile_from_text("root\n  step host=3ms\n    kernel:matmul 2ms")
     metrics = {name: metric for name, metric in profile.metrics.items() if name != "gpu_count"}
     assert {"gpu_time", "host_time"} <= set(metrics)
-    analysis(replace(profile, metrics=metrics))
+    assert "kernel-recompilation" in analysis(Evidence(replace(profile, metrics=metrics))).fine
 
 
 def test_a_function_that_is_compiled_again_and_again_is_named() -> None:
