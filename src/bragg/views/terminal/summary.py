@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -14,6 +14,7 @@ from bragg.analyze.wall.parts import wall_parts
 from bragg.analyze.wall.steady import steady_profile
 from bragg.analyze.wall.wall_time import Steady
 from bragg.model import Profile
+from bragg.model.finding import Finding
 from bragg.model.host_time import WAIT_TIME, own_work
 from bragg.model.ids import NodeId
 from bragg.model.regroup import without_readings
@@ -42,6 +43,8 @@ _WIDTH = 120  # where the output has none: whole paths would hide the rest
 _LEAST_PATH_WIDTH = 20
 # Below this the host decides how long the program takes, and its paths are shown too.
 _BUSY_GPU = 0.5
+# Findings that save less than this of the time in which the GPU waits do not tell what it waits for.
+_LEAST_EXPLAINED = 0.5
 _N_HOST_PATHS_OF_IDLE_GPU = 2
 
 
@@ -51,7 +54,8 @@ def summary_lines(profile: Profile, style: Style, answered: Answered | None = No
     Args:
         profile: A whole run.
         style: How to decorate, and the width to keep.
-        answered: What bounds it, and findings: those that save something stand instead of what the host did.
+        answered: What bounds it, and findings: those that save most of what the GPU waits for stand instead of what
+            the host did.
     """
     facts, parts = RunFacts(profile.meta), wall_parts(profile)
     steady = parts.steady if parts else None
@@ -59,15 +63,21 @@ def summary_lines(profile: Profile, style: Style, answered: Answered | None = No
     steps = steps_line(profile, steady)
     best = best_findings(answered.analysis, N_CAUSES) if answered else []
     bounds = list(best_lines(answered.bounds, best, style)) if answered else []
+    with_host = not best or not _explain_waits(best, steady)
     return [
         style.bold(style.cut(title, style.width)),
         *wall_lines(parts, style),
         *([style.cut(steps, style.width)] if steps else []),
         *bounds,
         *([] if steady or bounds else _busy_line(facts)),
-        *(_in_steady_state(profile, steady, style, not best) or _hot_spots(profile, facts, style, steady, not best)),
+        *(_in_steady_state(profile, steady, style, with_host) or _hot_spots(profile, facts, style, steady, with_host)),
         *warning_lines(profile, style),
     ]
+
+
+def _explain_waits(best: Sequence[Finding], steady: Steady | None) -> bool:
+    waits = 1.0 - max(steady.busy.values(), default=0.0) if steady else 0.0
+    return sum(finding.gain.share for finding in best if finding.gain) >= _LEAST_EXPLAINED * waits
 
 
 def warning_lines(profile: Profile, style: Style) -> list[str]:
