@@ -12,6 +12,9 @@ from xml.etree import ElementTree
 
 import pytest
 
+from bragg.formats import load
+from bragg.model import Confidence
+
 pytest.importorskip("triton")
 
 KERNELS = """
@@ -93,6 +96,33 @@ def test_a_file_for_others_stands_beside_the_text(tmp_path: Path) -> None:
     assert (again.returncode, "--force" in again.stderr) == (2, True)
     assert bragg(tmp_path, "check", "-f", "junit", "-o", "found.sarif", "--force", "script.py").returncode == 3
     assert ElementTree.parse(tmp_path / "found.sarif").getroot().get("failures") == "1"
+
+
+def test_findings_go_into_the_profile_of_the_program(tmp_path: Path) -> None:
+    (tmp_path / "script.py").write_text(KERNELS + SCRIPT)
+    bragg(tmp_path, "run", "-o", "run.bragg", "script.py")
+    for _ in range(2):  # A second check replaces what the first one found.
+        done = bragg(tmp_path, "check", "--into", "run.bragg", "script.py")
+        assert done.returncode == 3
+        assert (
+            done.stderr.splitlines()[-1]
+            == f"Added 1 finding to {tmp_path}/run.bragg. Next: bragg report {tmp_path}/run.bragg"
+        )
+    profile = load(tmp_path / "run.bragg")
+    (carried,) = profile.carried
+    assert (carried.rule, carried.line, carried.confidence) == ("out-of-bounds", 10, Confidence.PROVEN)
+    assert carried.node is not None
+    assert profile.tree.label(carried.node).startswith("scale")
+    assert carried in profile.findings()
+    assert "out-of-bounds" in bragg(tmp_path, "analyze", "run.bragg").stdout
+
+
+def test_only_a_profile_gets_findings(tmp_path: Path) -> None:
+    (tmp_path / "script.py").write_text("print('was run')")
+    (tmp_path / "trace.json").write_text("[]")
+    done = bragg(tmp_path, "check", "--into", "trace.json", "script.py")
+    assert (done.returncode, done.stdout) == (6, "")
+    assert (tmp_path / "trace.json").read_text() == "[]"
 
 
 def test_workflow_commands_are_on_stdout_and_the_summary_is_not(tmp_path: Path) -> None:

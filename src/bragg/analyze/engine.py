@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum, auto
 
@@ -79,18 +79,18 @@ def findings(evidence: Evidence, subject: Subject = Subject.RUN) -> list[Finding
     return [finding for rule in rules if rule.subject is subject for finding in _found(rule, evidence)]
 
 
-def analysis(evidence: Evidence, names: Iterable[str] = ()) -> Analysis:
-    """What all rules say.
+def analysis(evidence: Evidence, names: Sequence[str] = ()) -> Analysis:
+    """What all rules say, and what checks added to the profile.
 
     Args:
         evidence: Of one profile.
-        names: The rules to ask; none: all.
+        names: The rules to ask; none: all, and what the profile carries counts, too.
 
     Raises:
         UsageError: There is no such rule.
     """
-    rules: Mapping[str, Rule] = {name: RULES[name] for name in tuple(names) or _whole_run()}
-    told: list[Finding] = []
+    rules: Mapping[str, Rule] = {name: RULES[name] for name in names or _whole_run()}
+    told = [] if names else list(evidence.profile.carried)
     result = Analysis()
     for name, rule in rules.items():
         missing = next((need for need in rule.needs if not need.is_met(evidence)), None)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -54,7 +54,7 @@ def finding_json(finding: Finding) -> dict[str, Any]:
     return values
 
 
-def answered(profile: Profile, rules: Iterable[str] = (), *, name: str = "") -> Answered:
+def answered(profile: Profile, rules: Sequence[str] = (), *, name: str = "") -> Answered:
     """The answer of all rules, or of those that are named.
 
     Raises:
@@ -65,5 +65,5 @@ def answered(profile: Profile, rules: Iterable[str] = (), *, name: str = "") -> 
 
 
 def findings_of(profile: Profile) -> list[Finding]:
-    """What the profile carries, and what the rules find in it, by gain."""
-    return [*profile.carried, *answered(profile).analysis.findings]
+    """What the rules find in a profile, by gain, and what checks added to it."""
+    return answered(profile).analysis.findings

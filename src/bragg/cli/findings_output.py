@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING
 
 from bragg.cli.console import say, write_json, write_lines
@@ -13,6 +14,7 @@ from bragg.registry import ANNOTATIONS
 
 if TYPE_CHECKING:
     from bragg.cli.annotations.outcome import Outcome
+    from bragg.debug.report import Report
 
 __all__ = ["FindingsOutput", "chosen_output"]
 
@@ -25,11 +27,13 @@ class FindingsOutput:
         format_name: A row of `ANNOTATIONS`; None: as text, or JSON.
         file: Where that goes, beside text on stdout; None: to stdout, with a summary on stderr.
         as_json: As one JSON object on stdout.
+        profile: The profile that gets them, too; None: none.
     """
 
     format_name: str | None = None
     file: Path | None = None
     as_json: bool = False
+    profile: Path | None = None
 
     def write(self, outcome: Outcome, *, has_text: bool) -> None:
         """Write the findings of a check that is over.
@@ -38,6 +42,11 @@ class FindingsOutput:
             outcome: What it has come to.
             has_text: There is something to say in text.
         """
+        self._write(outcome, has_text=has_text)
+        if self.profile is not None and outcome.report.launches:
+            self._add_to(self.profile, outcome.report)
+
+    def _write(self, outcome: Outcome, *, has_text: bool) -> None:
         report = outcome.report
         if self.format_name is not None:
             lines = ANNOTATIONS[self.format_name](outcome)
@@ -51,12 +60,22 @@ class FindingsOutput:
         elif has_text:
             write_lines(report.lines())
 
+    def _add_to(self, profile: Path, report: Report) -> None:
+        from bragg.cli.carried_findings import carry_findings
+        from bragg.views.text.units import count_text
 
-def chosen_output(format_name: str | None, file: Path | None, force: bool, *, as_json: bool) -> FindingsOutput:
+        carry_findings(profile, [finding.to_finding() for finding in report])
+        say([f"Added {count_text(len(report), 'finding')} to {profile}. Next: bragg report {quote(str(profile))}"])
+
+
+def chosen_output(
+    format_name: str | None, file: Path | None, force: bool, *, as_json: bool, profile: Path | None = None
+) -> FindingsOutput:
     """What options of a command ask for, before the program runs.
 
     Raises:
         UsageError: They contradict each other, or the file exists.
+        BadFile: The profile cannot be read.
     """
     if format_name is not None:
         ANNOTATIONS[format_name]
@@ -66,4 +85,8 @@ def chosen_output(format_name: str | None, file: Path | None, force: bool, *, as
         refuse_existing(file, force)
     if as_json and format_name is not None and file is None:
         raise UsageError(f"--json and {format_name} cannot both be on stdout", hint="Name a file with -o")
-    return FindingsOutput(format_name, file.absolute() if file else None, as_json)
+    if profile is not None:
+        from bragg.formats.bragg import read
+
+        read(profile, trace=False)
+    return FindingsOutput(format_name, file and file.absolute(), as_json, profile and profile.absolute())

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
 from bragg.debug.memory.storage import Buffer
-from bragg.model import Finding
+from bragg.model import Confidence, Finding
 
 __all__ = ["KernelFinding", "TensorFacts", "Witness", "program_ids"]
 
@@ -95,6 +95,11 @@ class KernelFinding(Finding):
         shown["programs"] = {"count": len(self.programs), "first": sorted(self.programs)[:100]}
         shown["positions"] = _ranges(self.positions)
         return shown
+
+    def to_finding(self) -> Finding:
+        """What a profile keeps of it; a launch has shown it."""
+        values = {each.name: getattr(self, each.name) for each in fields(Finding)}
+        return Finding(**{**values, "confidence": Confidence.PROVEN})
 
     def lines(self) -> list[str]:
         """The finding as text."""

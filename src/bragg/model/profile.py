@@ -42,7 +42,7 @@ class Profile:
         durations: How long the launches of each kernel took, as histograms.
         inputs: Which operators made the inputs of operators.
         idle: What GPUs waited for, as the recorder has added it up.
-        carried: Findings that the file carries, of checks and of other tools; `findings()` adds what rules find.
+        carried: Findings that `bragg check --into` added; `findings()` has them, too.
         sources: Text of source files, by the name that frames carry.
     """
 
@@ -125,7 +125,7 @@ class Profile:
         raise UsageError("this profile holds no time", hint="Record the program again: bragg run")
 
     def findings(self) -> list[Finding]:
-        """Why the program was slow: what `bragg analyze` says, what gains most first, after what the file carries."""
+        """Why the program was slow: what `bragg analyze` says, what gains most first."""
         return ANALYSES["findings"](self)  # type: ignore[no-any-return]
 
     def to_pandas(self, table: TableName = "nodes") -> Any:

@@ -19,6 +19,13 @@ def test_every_rule_can_be_loaded() -> None:
     assert all(isinstance(rule, Rule) for rule in RULES.values())
 
 
+def test_what_a_check_added_to_the_profile_is_said_unless_rules_are_named() -> None:
+    found = Finding("out-of-bounds", Severity.ERROR, "load outside of x")
+    evidence = Evidence(replace(profile_from_text("root\n  a 1us"), carried=[found]))
+    assert analysis(evidence).findings == [found]
+    assert analysis(evidence, ["autotuning"]).findings == []
+
+
 def test_times_without_counts_are_judged_too() -> None:
     profile = profile_from_text("root\n  step host=3ms\n    kernel:matmul 2ms")
     metrics = {name: metric for name, metric in profile.metrics.items() if name != "gpu_count"}

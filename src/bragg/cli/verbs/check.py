@@ -92,6 +92,12 @@ class _Check(click.Command):
     help="Write FORMAT to this file instead of stdout.",
 )
 @click.option("--force", is_flag=True, help="Overwrite OUT.")
+@click.option(
+    "--into",
+    type=click.Path(path_type=Path),
+    metavar="PROFILE",
+    help="Also add the findings to this profile of the program, for bragg report.",
+)
 @click.argument("target", nargs=-1, type=click.UNPROCESSED, shell_complete=programs)
 def check(
     target: tuple[str, ...],
@@ -109,6 +115,7 @@ def check(
     format_name: str | None,
     output: Path | None,
     force: bool,
+    into: Path | None,
 ) -> int:
     """Find bugs in the Triton kernels of a program, without a GPU.
 
@@ -127,4 +134,5 @@ def check(
     add = tuple(CHECKERS) if is_all else (*add, *_VARYING) if is_varied else add
     patience = Patience(limit, lambda text: say([text]), status=StatusLine(sys.stderr))
     session = CheckedSession(chosen_checkers(only, add, without), program, patience=patience, target=gpu)
-    return run_checked(session, target, chosen_output(format_name, output, force, as_json=as_json), module=module)
+    where = chosen_output(format_name, output, force, as_json=as_json, profile=into)
+    return run_checked(session, target, where, module=module)

@@ -19,16 +19,15 @@ __all__ = ["findings_of"]
 
 
 def findings_of(profile: Profile, answered: Answered, steady: tuple[int, int] | None) -> dict[str, Any]:
-    """Everything that `bragg analyze` says, and then what the profile carries: JSON values.
+    """Everything that `bragg analyze` says: JSON values.
 
     Args:
         profile: What is shown.
         answered: What the rules say of it.
         steady: Begin and end of the steady state, which slices are taken from; None: not known.
     """
-    found = [*answered.analysis.findings, *profile.carried]
+    found = answered.analysis.findings
     no_gpu = not found and is_without_gpu(answered.analysis)
-    is_worth = {id(finding) for finding in answered.worth(LEAST_GAIN)} | {id(finding) for finding in profile.carried}
     return {
         "sentence": "" if answered.bounds.busy is None else bounds_sentence(answered.bounds),
         "nothing": NO_GPU if no_gpu else "",
@@ -44,7 +43,7 @@ def findings_of(profile: Profile, answered: Answered, steady: tuple[int, int] | 
                 "gainOf": _whole(answered, finding),
                 "at": place_text(finding),
                 "numbers": [(each.name, quantity_text(each.value, each.unit)) for each in finding.evidence],
-                "isWorth": id(finding) in is_worth,
+                "isWorth": finding.is_worth(LEAST_GAIN),
                 "slice": _slice(profile, finding, steady),
             }
             for finding in found

@@ -71,12 +71,10 @@ def test_a_finding_is_what_analyze_prints_with_its_numbers_in_words() -> None:
     assert found["skipped"] == [{"missing": "calls of the API", "command": "bragg run --gpu-api", "rules": ["churn"]}]
 
 
-def test_small_gains_come_folded_and_what_the_profile_carries_last() -> None:
+def test_small_gains_come_folded() -> None:
     small = replace(FULL, gain=Gain(1, 1e7))
-    carried = Finding("checker", Severity.ERROR, "out of bounds")
-    profile = replace(profile_from_text("root\n  a 1us"), carried=[carried])
-    rows = findings_of(profile, answered(FULL, small), None)["rows"]
-    assert [(row["rule"], row["isWorth"]) for row in rows] == [("rule", True), ("rule", False), ("checker", True)]
+    rows = findings_of(profile_from_text("root\n  a 1us"), answered(FULL, small), None)["rows"]
+    assert [row["isWorth"] for row in rows] == [True, False]
 
 
 def test_the_slice_of_a_finding_is_the_longest_one_of_the_steady_state() -> None:
