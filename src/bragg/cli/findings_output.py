@@ -61,7 +61,7 @@ class FindingsOutput:
             write_lines(report.lines())
 
     def _add_to(self, profile: Path, report: Report) -> None:
-        from bragg.cli.carried_findings import carry_findings
+        from bragg.cli.annotations.carried import carry_findings
         from bragg.views.text.units import count_text
 
         carry_findings(profile, [finding.to_finding() for finding in report])

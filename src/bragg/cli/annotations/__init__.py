@@ -1,1 +1,1 @@
-"""Findings of `bragg check` for other tools, one file each; `bragg.registry.ANNOTATIONS` lists them."""
+"""Findings of `bragg check` for other tools, a file each (`registry.ANNOTATIONS`), and in a profile (`carried`)."""
