@@ -2,8 +2,9 @@
 
     python benchmarks/two_gpus.py [cost|planted|programs ...] [--out FILE]
 
-`cost` runs DDP of GPT-2 without and with bragg in turns. `planted` makes rank 1 late in six ways, and runs healthy
-jobs. `programs` records FSDP, a tensor-parallel matmul and a shard_map of JAX, all healthy. No card's setting changes.
+`cost` runs DDP of GPT-2 without and with bragg in turns. `planted` runs healthy jobs, and makes rank 1 late in six ways
+by a third of their step, which is more than hosts vary by themselves. `programs` records FSDP, a tensor-parallel matmul
+and a shard_map of JAX, all healthy. No card's setting changes.
 """
 
 from __future__ import annotations
@@ -25,7 +26,9 @@ import harness
 RANKS, STEPS, WARM_UP, SINCE = 2, 40, 5, 20
 LIMIT_S = 60
 ROUNDS = 2
-LATE_S = 0.008
+LEAST_LATE_S, LATE_SHARE = 0.008, 0.35  # of the step of a healthy job
+N_ONCE = 10  # times as late where it is once
+LATE_START_S = 3
 # Options of `bragg run` whose part of the cost is asked for.
 LEVELS = {
     "sums": [],
@@ -52,11 +55,12 @@ def main() -> None:
     parser.add_argument("parts", nargs="*", default=["cost", "planted", "programs"])
     parser.add_argument("--worker", metavar="PROGRAM", help="Run as a rank.")
     parser.add_argument("--plant", default="", choices=["", *PLANTED])
+    parser.add_argument("--late-s", type=float, default=LEAST_LATE_S, help="How late a rank is made in each step.")
     parser.add_argument("--keep", type=Path, help="Keep the jobs of `planted` and `programs` here.")
     parser.add_argument("--out", type=Path, help="JSON file to write.")
     options = parser.parse_args()
     if options.worker:
-        worker(options.worker, options.plant)
+        worker(options.worker, options.plant, options.late_s)
         return
     rows: list[dict[str, Any]] = []
     with tempfile.TemporaryDirectory() as temporary:
@@ -87,9 +91,14 @@ def costs(directory: Path) -> Iterator[dict[str, Any]]:
 
 
 def planted(directory: Path) -> Iterator[dict[str, Any]]:
-    """Jobs whose rank 1 is made late, and two healthy ones."""
-    for number, plant in enumerate([*PLANTED, "", ""]):
-        yield recorded_row("ddp", plant, directory / f"ddp-{plant or f'healthy-{number}'}")
+    """Two healthy jobs, and jobs whose rank 1 is made late."""
+    step_ms = 0.0
+    for number in range(2):
+        yield (row := recorded_row("ddp", "", directory / f"ddp-healthy-{number}"))
+        step_ms = max(step_ms, row.get("step_ms", 0.0))
+    late_s = max(LEAST_LATE_S, LATE_SHARE * step_ms / 1e3)
+    for plant in PLANTED:
+        yield {**recorded_row("ddp", plant, directory / f"ddp-{plant}", late_s), "late_ms": round(late_s * 1e3, 1)}
 
 
 def programs(directory: Path) -> Iterator[dict[str, Any]]:
@@ -98,11 +107,11 @@ def programs(directory: Path) -> Iterator[dict[str, Any]]:
         yield recorded_row(program, "", directory / program)
 
 
-def recorded_row(program: str, plant: str, job: Path) -> dict[str, Any]:
+def recorded_row(program: str, plant: str, job: Path, late_s: float = LEAST_LATE_S) -> dict[str, Any]:
     """A recorded job and what `bragg ranks` says of it; why it failed, if it did."""
     case = {"case": f"{program} {plant or 'healthy'}"}
     try:
-        found = run(program, plant, job, ["--no-summary", "--force", "--data", "trace"])
+        found = run(program, plant, job, ["--no-summary", "--force", "--data", "trace"], late_s)
         answer = bragg_json("ranks", job)
     except (subprocess.SubprocessError, RuntimeError) as error:
         return {**case, "is_right": False, "stderr": str(error)}
@@ -119,7 +128,9 @@ def recorded_row(program: str, plant: str, job: Path) -> dict[str, Any]:
     }
 
 
-def run(program: str, plant: str, job: Path, recorded: list[str] | None) -> dict[str, Any]:
+def run(
+    program: str, plant: str, job: Path, recorded: list[str] | None, late_s: float = LEAST_LATE_S
+) -> dict[str, Any]:
     """Run a program on both GPUs; what its slower rank said.
 
     Args:
@@ -127,9 +138,10 @@ def run(program: str, plant: str, job: Path, recorded: list[str] | None) -> dict
         plant: What makes rank 1 late.
         job: Directory that is written.
         recorded: Options of `bragg run`; None: without bragg.
+        late_s: How late rank 1 is made in each step.
     """
     launcher = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", str(RANKS), "--standalone"]
-    command = [*launcher, __file__, "--worker", program, "--plant", plant]
+    command = [*launcher, __file__, "--worker", program, "--plant", plant, "--late-s", str(late_s)]
     if recorded is not None:
         command = [sys.executable, "-m", "bragg", "run", *recorded, "-o", f"{job}/", "--", *command]
     with tempfile.TemporaryDirectory() as told:
@@ -147,18 +159,23 @@ def bragg_json(verb: str, job: Path) -> dict[str, Any]:
     return answer
 
 
-def worker(program: str, plant: str) -> None:
+def worker(program: str, plant: str, late_s: float) -> None:
     """One rank: some steps, whose median time it tells."""
     rank = int(os.environ["RANK"])
     if plant == "start" and rank == 1:
-        time.sleep(3)
-    step = {"ddp": ddp, "fsdp": fsdp, "tensor": tensor_parallel, "jax": shard_map}[program](rank, plant)
+        from transformers import GPT2LMHeadModel  # noqa: F401  # Once rank 0 has read it, rank 1 would catch up.
+
+        time.sleep(LATE_START_S)
+    if program == "ddp":
+        step = ddp(rank, plant, late_s)
+    else:
+        step = {"fsdp": fsdp, "tensor": tensor_parallel, "jax": shard_map}[program](rank)
     times = []
     for number in range(STEPS):
         begin = time.perf_counter()
         is_late = plant == "sleep" or (plant == "since" and number >= SINCE) or (plant == "once" and number == SINCE)
         if rank == 1 and is_late:
-            time.sleep(LATE_S * (20 if plant == "once" else 1))
+            time.sleep(late_s * (N_ONCE if plant == "once" else 1))
         step(number)
         times.append(time.perf_counter() - begin)
     told = {"step_ms": statistics.median(times[WARM_UP:]) * 1e3}
@@ -180,14 +197,14 @@ def gpt2(rank: int) -> Any:
     return TransformersGpt2()
 
 
-def ddp(rank: int, plant: str) -> Callable[[int], None]:
+def ddp(rank: int, plant: str, late_s: float) -> Callable[[int], None]:
     """GPT-2 by DistributedDataParallel."""
     import torch
     from torch.nn.parallel import DistributedDataParallel
 
     training = gpt2(rank)
     training.model = DistributedDataParallel(training.model)
-    batches = iter(loader(training.tokens, slow=plant == "input" and rank == 1))
+    batches = iter(loader(training.tokens, late_s if plant == "input" and rank == 1 else 0.0))
     other = torch.randn(4096, 4096, device="cuda")
 
     def step(_: int) -> None:
@@ -201,8 +218,8 @@ def ddp(rank: int, plant: str) -> Callable[[int], None]:
     return step
 
 
-def loader(tokens: Any, *, slow: bool) -> Any:
-    """A data loader of copies of a batch; a slow one takes a millisecond for each sample."""
+def loader(tokens: Any, late_s: float) -> Any:
+    """A data loader of copies of a batch, whose samples take so long together."""
     from torch.utils.data import DataLoader
 
     class Samples:
@@ -210,15 +227,15 @@ def loader(tokens: Any, *, slow: bool) -> Any:
             return len(tokens) * STEPS
 
         def __getitem__(self, index: int) -> Any:
-            if slow:
-                time.sleep(0.001)
+            if late_s:
+                time.sleep(late_s / len(tokens))
             return sample
 
     sample = tokens[0].cpu()
     return DataLoader(Samples(), batch_size=len(tokens))
 
 
-def fsdp(rank: int, _plant: str) -> Callable[[int], None]:
+def fsdp(rank: int) -> Callable[[int], None]:
     """GPT-2 with its blocks sharded."""
     import torch
     from torch.distributed.fsdp import fully_shard
@@ -236,7 +253,7 @@ def fsdp(rank: int, _plant: str) -> Callable[[int], None]:
     return step
 
 
-def tensor_parallel(rank: int, _plant: str) -> Callable[[int], None]:
+def tensor_parallel(rank: int) -> Callable[[int], None]:
     """Two matmuls, of which each rank has half."""
     import torch
     from torch import nn
@@ -256,7 +273,7 @@ def tensor_parallel(rank: int, _plant: str) -> Callable[[int], None]:
     return step
 
 
-def shard_map(rank: int, _plant: str) -> Callable[[int], None]:
+def shard_map(rank: int) -> Callable[[int], None]:
     """A matmul of JAX whose product is summed over both GPUs."""
     import jax
     import jax.numpy as jnp

@@ -25,6 +25,7 @@ class Lateness:
         counted: By name of a column of `CollectiveTable`, what each rank did in each step; NaN: not known.
         startup_ns: What the first collectives cost before the first step was over, by rank: [ranks].
         is_unit_step: Whether columns are steps of the program, not rounds of collectives.
+        startup_wall_ns: From the start of the first collective to the end of the first step; 0: not known.
     """
 
     cost_ns: FloatArray
@@ -32,6 +33,7 @@ class Lateness:
     counted: dict[str, FloatArray]
     startup_ns: FloatArray
     is_unit_step: bool
+    startup_wall_ns: float = 0.0
 
     @property
     def n_steps(self) -> int:
@@ -96,7 +98,13 @@ def lateness_of(ranks: Sequence[RankSummary], groups: Sequence[Group], *, is_who
     differences = {name: np.diff(counted.pop(name), axis=1) for name in COUNTED}  # of thousands of ranks one at a time
     step_ns = np.nan_to_num(_median(np.diff(ends, axis=1)))
     is_unit_step = any((rank.collectives.step >= 0).any() for rank in ranks) and len(main.step) > 0
-    return Lateness(cost[:, 1:], step_ns, differences, cost[:, 0], is_unit_step)
+    return Lateness(cost[:, 1:], step_ns, differences, cost[:, 0], is_unit_step, _startup_wall_ns(main))
+
+
+def _startup_wall_ns(group: Group) -> float:
+    begins = group.end_ns[:, 0] - group.duration_ns[:, 0]
+    lasted = group.end_ns[:, group.last_of_steps[0]] - begins
+    return float(np.nan_to_num(_median(lasted[:, None])[0]))
 
 
 def _stage(rank: RankSummary) -> tuple[int, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
@@ -17,10 +18,16 @@ __all__ = ["Straggler", "When", "stragglers_of"]
 # Generated jobs whose ranks vary by 3 % at random stay below half of each; see benchmarks/straggler_jobs.py.
 _SHARE = 0.015  # of the time of all steps, for what lasts
 _SURE = 5.0  # standard errors
-_SOME_STEPS, _ONE_STEP = 0.3, 0.75  # of the median step: what comes now and then; twice at most (healthy H100: 0.43)
+_SOME_STEPS, _ONE_STEP = 0.3, 1.0  # of the median step: what comes now and then; twice at most (healthy H100: 0.43)
+_FAR = 2.5  # times the longest of the other ranks: what is no matter of chance even if it comes once
+_RARELY = 0.01  # chance at which long steps of one rank are no accident
+_BEYOND = 2.0  # times what the second of the late ranks costs
+_STEADY = 0.3  # of its mean lateness in the median step; less comes now and then
+_LEAST_PART, _LEAST_PART_SHARE = 5, 0.1  # steps before and after a change
+_LEAST_BLOCKS = 5  # whose spread tells the error of their mean
 _NOISE = 8.0  # times what is usual for the second slowest rank
 _LEAST_NS = 300_000.0
-_STARTUP = 5.0  # median steps
+_STARTUP, _STARTUP_SHARE = 5.0, 0.5  # median steps; of the time that the start took: all ranks begin unevenly
 _LEAST_STARTUP_NS = 300e6
 _LEAST_SETUP_NS = 1e9  # two healthy H100: 0.4 s
 _CHANGED = 0.3  # of the cost after a change, at most before it
@@ -92,12 +99,28 @@ def _lasting(found: Lateness, index: int) -> Straggler | None:
         return None
     since = _change(excess)
     part = excess[since:]
-    is_sure = part.mean() > _SURE * part.std() / np.sqrt(len(part)) and np.median(part) > 0
+    is_sure = part.mean() > _SURE * _standard_error(part) and np.median(part) > _STEADY * part.mean()
     if not is_sure or excess.sum() < _SHARE * found.wall_ns or part.mean() < _LEAST_NS / 10:
+        return None
+    others = np.delete(found.excess_ns[:, since:], index, axis=0).mean(axis=1)
+    if part.mean() < _BEYOND * others.max():
         return None
     steps = since + np.flatnonzero(part > 0)
     when = When.ALWAYS if since == 0 else When.SINCE
     return Straggler(index, when, steps, float(np.median(part[part > 0])), float(part.sum()))
+
+
+def _standard_error(values: FloatArray) -> float:
+    """Of the mean of values in order, of which neighbours may be alike: a slow second of a host lasts several steps.
+
+    Source: Flyvbjerg and Petersen, J. Chem. Phys. 91, 461 (1989): the largest over the lengths of blocks.
+    """
+    found, blocks = 0.0, values
+    while True:
+        found = max(found, float(blocks.std(ddof=1) / np.sqrt(len(blocks))))
+        if len(blocks) < 2 * _LEAST_BLOCKS:
+            return found
+        blocks = blocks[len(blocks) % 2 :].reshape(-1, 2).mean(axis=1)
 
 
 def _change(excess: FloatArray) -> int:
@@ -107,24 +130,47 @@ def _change(excess: FloatArray) -> int:
     at = np.arange(1, n)
     low, high = before[1:n] / at, (before[n] - before[1:n]) / (n - at)
     # The split that explains most of the variance.
-    step = int(np.argmax((high - low) * np.abs(high - low) * at * (n - at))) + 1
+    gain = (high - low) * np.abs(high - low) * at * (n - at)
+    least = max(_LEAST_PART, round(_LEAST_PART_SHARE * n))
+    if n < 2 * least:
+        return 0
+    step = int(np.argmax(gain[least - 1 : n - least])) + least
     return step if high[step - 1] > 0 and low[step - 1] < _CHANGED * high[step - 1] else 0
 
 
 def _rare(found: Lateness, index: int) -> Straggler | None:
-    """One that is late in some steps, and much."""
+    """One that is late in some steps, and much: more often than others are, or far more."""
     excess = found.excess_ns[index]
     if not len(excess):
         return None
     usual = float(np.median(found.step_ns))
     least = max(_NOISE * found.usual_ns, _LEAST_NS)
-    steps = np.flatnonzero(excess > max(_SOME_STEPS * usual, least))
-    if len(steps) <= 2:
-        steps = np.flatnonzero(excess > max(_ONE_STEP * usual, least))
+    long_ns = max(_SOME_STEPS * usual, least)
+    steps = np.flatnonzero(excess > long_ns)
+    if not len(steps):
+        return None
+    others = np.delete(found.excess_ns, index, axis=0)
+    n_others = int((others > long_ns).any(axis=0).sum())
+    if len(steps) <= 2 or not _is_beyond_chance(len(steps), n_others, len(found.cost_ns)):
+        steps = np.flatnonzero(excess > max(_ONE_STEP * usual, least, _FAR * float(others.max())))
     if not len(steps):
         return None
     when = When.ONCE if len(steps) == 1 else When.SOMETIMES
     return Straggler(index, when, steps, float(np.median(excess[steps])), float(excess[steps].sum()))
+
+
+def _is_beyond_chance(n_own: int, n_others: int, n_ranks: int) -> bool:
+    """Whether so many of the long steps would rarely be one rank's, were they spread over the ranks at random."""
+    n, share = n_own + n_others, 1 / n_ranks
+    tail = sum(
+        math.exp(_log_combinations(n, k) + k * math.log(share) + (n - k) * math.log(1 - share))
+        for k in range(n_own, n + 1)
+    )
+    return n_ranks * tail < _RARELY
+
+
+def _log_combinations(n: int, k: int) -> float:
+    return math.lgamma(n + 1) - math.lgamma(k + 1) - math.lgamma(n - k + 1)
 
 
 def _at_start(found: Lateness, cost_ns: FloatArray, least_ns: float) -> Iterator[Straggler]:
@@ -134,7 +180,7 @@ def _at_start(found: Lateness, cost_ns: FloatArray, least_ns: float) -> Iterator
     index = int(np.argmax(cost_ns))
     cost = float(cost_ns[index] - np.median(np.delete(cost_ns, index)))
     usual = float(np.median(found.step_ns)) if found.n_steps else 0.0
-    if cost > max(_STARTUP * usual, least_ns):
+    if cost > max(_STARTUP * usual, _STARTUP_SHARE * found.startup_wall_ns, least_ns):
         yield Straggler(index, When.START, np.array([-1]), cost, cost)
 
 
