@@ -86,7 +86,7 @@ def test_filter_leaves_matches_and_their_share(kernels: Any) -> None:
     kernels.keyboard.press("/")
     kernels.keyboard.type("/BM=\\d+/")
     expect(cells(kernels, "name")).to_have_count(2)
-    expect(kernels.locator(".tools .note")).to_have_text("2 rows, 80.0 % of GPU time")
+    expect(kernels.locator(".tools .note")).to_have_text("2 rows, 80.0 % of the GPU time of the whole run")
 
 
 def test_specializations_are_one_row_by_kernel(kernels: Any) -> None:

@@ -44,7 +44,8 @@ root
 """)
     assert texts(profile) == [
         "jit_f was compiled 12 times, 2.2 s: its calls differ in shapes, types or static arguments, "
-        "or the program makes a new function each time; which: JAX_EXPLAIN_CACHE_MISSES=1"
+        "or the program makes a new function each time: keep these and the function the same; "
+        "JAX_EXPLAIN_CACHE_MISSES=1 lets JAX tell what differs"
     ]
 
 
@@ -70,7 +71,7 @@ def test_a_finding_names_its_row_and_how_much_it_matters() -> None:
     profile = profile_from_text("root\n  [compile] jit_f host=2s hostx9")
     (finding,) = findings(Evidence(profile))
     assert (finding.rule in RULES, finding.severity) == (True, Severity.WARNING)
-    assert finding.hint == "which: JAX_EXPLAIN_CACHE_MISSES=1"
+    assert finding.hint == "keep these and the function the same; JAX_EXPLAIN_CACHE_MISSES=1 lets JAX tell what differs"
 
 
 def test_what_saves_more_of_each_step_comes_first() -> None:

@@ -90,7 +90,7 @@ export class KernelsView implements View {
     const means = tester(this.query);
     this.rows = all.filter((row) => !this.query || means(row.label) || means(row.name));
     const share = this.rows.reduce((sum, row) => sum + row.share, 0);
-    this.note.textContent = `${countText(this.rows.length, "row")}, ${shareText(share)} of GPU time`;
+    this.note.textContent = `${countText(this.rows.length, "row")}, ${shareText(share)} of the GPU time of the whole run`;
     const columns = usedColumns(all);
     const sortColumn = [NAME, ...columns].find((column) => column.name === this.sort) ?? COLUMNS[0];
     const rows = sorted(this.rows, sortColumn, this.isDescending);

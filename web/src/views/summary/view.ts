@@ -32,11 +32,10 @@ export class SummaryView implements View {
     const said = element("section", "", element("h2", "", "In words"), list("answer", sentences));
     const best = this.best();
     root.append(element("div", best ? "two" : "one", ...(best ? [best] : []), said));
-    root.append(element("div", "tables", ...tables.map((table) => this.table(table))));
     const run = element("section", "", element("h2", "", "The run"), pairs(facts));
-    const unknown = element("section", "");
-    if (lacks.length) unknown.append(element("h2", "", "What is not known"), list("lacks", lacks));
-    root.append(element("div", "two", run, unknown));
+    const cells = [...tables.map((table) => this.table(table)), run];
+    if (lacks.length) cells.push(element("section", "", element("h2", "", "What is not known"), list("lacks", lacks)));
+    root.append(element("div", "tables", ...cells));
     parent.append(root);
   }
 

@@ -123,7 +123,10 @@ export class Stage {
     context.fillStyle = palette.backgroundCss;
     context.fillRect(0, 0, width_px, RULER_PX);
     context.fillStyle = palette.faint;
-    for (const [x, text] of ticks) if (x >= labels_px) context.fillText(text, x + 3, RULER_PX / 2);
+    for (const [x, text] of ticks) {
+      const isWhole = x >= labels_px && x + 3 + context.measureText(text).width <= width_px;
+      if (isWhole) context.fillText(text, x + 3, RULER_PX / 2);
+    }
     context.fillStyle = palette.line;
     context.fillRect(0, RULER_PX - 1, width_px, 1);
     for (const [x] of ticks) if (x >= labels_px) context.fillRect(x, 4, 1, RULER_PX - 4);

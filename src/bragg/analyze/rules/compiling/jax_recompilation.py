@@ -41,7 +41,7 @@ def _find(evidence: Evidence) -> Iterator[Finding]:
             Severity.WARNING,
             f"{each.module} was compiled {each.count} times, {each.time_ns / 1e9:.2g} s: its calls differ in "
             "shapes, types or static arguments, or the program makes a new function each time",
-            hint="which: JAX_EXPLAIN_CACHE_MISSES=1",
+            hint="keep these and the function the same; JAX_EXPLAIN_CACHE_MISSES=1 lets JAX tell what differs",
             node=each.place.node,
             file=each.place.file,
             line=each.place.line,

@@ -30,8 +30,8 @@ def _find(evidence: Evidence) -> Iterator[Finding]:
         return
     cause = Cause(
         "small-steps",
-        f"the GPU works {busy:.0%} of the time and waits {share:.0%} for Python and operators, which launch little: "
-        f"{evidence.per_step(n_launches):,.3g} kernels {evidence.step_word} beside graphs",
+        f"the GPU works {busy * 100:.0f} % of the time and waits {share * 100:.0f} % for Python and operators, which "
+        f"launch little: {evidence.per_step(n_launches):,.3g} kernels {evidence.step_word} beside graphs",
         _CHANGE,
         evidence=(
             Quantity("busy", busy, "share"),
