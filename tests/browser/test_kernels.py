@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from bragg.model import DurationTable, KernelTable, Profile
-from bragg.model.durations import bucket_of
+from bragg.model.durations import buckets_of
 from tests.support.profiles import profile_from_text
 from tests.support.waiting import expect, expect_value
 
@@ -41,7 +41,7 @@ def profile() -> Profile:
     )
     times = np.array([50_000, 100_000, 150_000, 500_000, 100_000, 100_000])
     durations = DurationTable(
-        np.array([first] * 3 + [second, third, third]), bucket_of(times), np.ones(6, np.int64), np.zeros(6, np.int64)
+        np.array([first] * 3 + [second, third, third]), buckets_of(times), np.ones(6, np.int64), np.zeros(6, np.int64)
     )
     meta = {"devices": [{"name": "NVIDIA H200", "arch": "90"}]}
     return replace(found, meta=meta, kernels=KernelTable(**rows), durations=durations)

@@ -2,7 +2,7 @@ import "./app.css";
 import { render } from "preact";
 import { decode, fromBase64 } from "./data/decode";
 import type { ProfileData } from "./data/profile";
-import { movedPlace, parsePlace, placeText } from "./shell/address";
+import { addressText, movedAddress, parseAddress } from "./shell/address";
 import { App } from "./shell/app";
 import { followParent } from "./shell/embed";
 import { Followed } from "./shell/follow";
@@ -32,7 +32,7 @@ function followServer(root: HTMLElement): void {
   };
   let listed: number[] = [];
   const showMoved = (profiles: ProfileData[], numbers: number[]) => {
-    history.replaceState(null, "", placeText(movedPlace(parsePlace(location.hash), listed, numbers)));
+    history.replaceState(null, "", addressText(movedAddress(parseAddress(location.hash), listed, numbers)));
     listed = numbers;
     show(root, profiles);
   };

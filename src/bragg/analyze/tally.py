@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from bragg.model import FrameKind, Profile, TrackKind
-from bragg.model.durations import bucket_range
+from bragg.model.durations import DurationTable
 from bragg.model.table import BoolArray, FloatArray, Int64Array
 from bragg.model.transform import with_descendants
 
@@ -243,12 +243,10 @@ def _row(name: str, found: _Sum, kind: _Kind, total: float, ranks: Sequence[int]
 
 def _quantiles(found: _Sum) -> tuple[float, float, float] | None:
     """Percentiles of single launches; None where not all of them were kept."""
-    buckets = np.array(sorted(found.buckets), np.int32)
-    counts = np.array([found.buckets[bucket] for bucket in buckets.tolist()], np.int64)
-    if not found.calls or counts.sum() != found.calls:
+    if not found.calls or sum(found.buckets.values()) != found.calls:
         return None
-    below = np.cumsum(counts)
-    low, high = bucket_range(buckets)
-    middle = np.clip((low + high - 1) / 2, found.least, found.most)
-    p50, p95, p99 = (float(middle[int(np.searchsorted(below, max(q * found.calls, 1)))]) for q in _QUANTILES)
+    zeros = np.zeros(len(found.buckets), np.int64)
+    counts = np.array(list(found.buckets.values()), np.int64)
+    durations = DurationTable(zeros.astype(np.int32), np.array(list(found.buckets), np.int32), counts, zeros)
+    p50, p95, p99 = (float(np.clip(durations.quantiles(q, 1)[0], found.least, found.most)) for q in _QUANTILES)
     return p50, p95, p99

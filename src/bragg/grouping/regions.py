@@ -88,7 +88,7 @@ class _Times:
         return cls(amounts[0], amounts[1], amounts[2], durations)
 
     def quantile(self, q: float) -> float:
-        return self.durations.quantile(np.zeros(1, np.int32), q)
+        return float(self.durations.quantiles(q, 1)[0])
 
 
 def _is_amount(value: int | None) -> TypeGuard[int]:

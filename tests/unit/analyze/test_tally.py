@@ -7,7 +7,7 @@ import pytest
 
 from bragg.analyze.tally import Section, Tally, TallyRow, tally_of
 from bragg.model import DurationTable, Metric, MetricKind, Profile
-from bragg.model.durations import bucket_of
+from bragg.model.durations import buckets_of
 from bragg.model.metric import Combine
 from tests.support.jobs import rank_profile
 from tests.support.profiles import profile_from_text
@@ -38,7 +38,7 @@ def with_launches(profile: Profile, name: str, *durations_ns: int) -> Profile:
     launches = np.array(durations_ns)
     n = len(launches)
     durations = DurationTable(
-        np.full(n, frame, np.int32), bucket_of(launches), np.ones(n, np.int64), np.zeros(n, np.int64)
+        np.full(n, frame, np.int32), buckets_of(launches), np.ones(n, np.int64), np.zeros(n, np.int64)
     )
     nodes = profile.tree.frame == frame
     extremes = {

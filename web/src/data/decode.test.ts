@@ -16,7 +16,7 @@ function varints(values: number[], isDelta = false): number[] {
 }
 
 /** A payload of a root and a kernel with two slices. */
-function payload(version = 3): Uint8Array<ArrayBuffer> {
+function payload(version = 4): Uint8Array<ArrayBuffer> {
   const bytes: number[] = [];
   const place = (n: number, added: number[]) => {
     const at = bytes.length;
@@ -46,7 +46,6 @@ function payload(version = 3): Uint8Array<ArrayBuffer> {
     metrics: {
       time: { unit: "ns", kind: "inclusive", own: { code: "sparse", n: 2, rows: delta(1), values: doubles(1.5) } },
     },
-    durations: { frame: delta(), bucket: delta(), count: integers() },
     tracks: { kind: raw("u8", 1, Uint8Array.of(2)), label: ["GPU"], process: integers(1), device: integers(0) },
     slices: {
       start: delta(0, 2 ** 50 + 1),
@@ -91,6 +90,6 @@ describe("a payload", () => {
     expect([...slices.duration]).toEqual([5, 2 ** 40]);
   });
   it("of another version is refused", () => {
-    expect(() => read(payload(1))).toThrow("reads payloads of version 3");
+    expect(() => read(payload(1))).toThrow("reads payloads of version 4");
   });
 });

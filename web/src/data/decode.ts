@@ -2,13 +2,14 @@
 
 import type { Metric, PausesOfDevice, ProfileData } from "./profile";
 
-interface Place {
+/** Where a column stands behind the header. */
+interface Packed {
   at: number;
   size: number;
   n: number;
 }
-type Integers = Place & { code: "varint" | "delta" };
-type Column = Integers | (Place & { code: "raw"; type: "u8" | "f64" });
+type Integers = Packed & { code: "varint" | "delta" };
+type Column = Integers | (Packed & { code: "raw"; type: "u8" | "f64" });
 interface Sparse {
   code: "sparse";
   n: number;
@@ -22,7 +23,7 @@ type PackedMetrics = Record<string, Omit<Metric, "own"> & { own: Sparse }>;
 interface Header
   extends Omit<
     ProfileData,
-    "frames" | "libraries" | "tree" | "metrics" | "steady" | "durations" | "tracks" | "slices" | "flows" | "pauses"
+    "frames" | "libraries" | "tree" | "metrics" | "steady" | "tracks" | "slices" | "flows" | "pauses"
   > {
   version: number;
   frames: {
@@ -39,14 +40,13 @@ interface Header
   tree: { parent: Column; frame: Column; fold: Column };
   metrics: PackedMetrics;
   steady: PackedMetrics | null;
-  durations: { frame: Column; bucket: Column; count: Column };
   tracks: { kind: Column; label: string[]; process: Column; device: Column };
   slices: { start: Column; duration: Column; node: Column; track: Column; correlation: Column };
   flows: { source: Column; target: Column };
   pauses: { devices: PausesOfDevice[]; next: Column; back: Column; launch: Column };
 }
 
-const VERSION = 3;
+const VERSION = 4;
 
 /** The profile in a gzip-packed payload. */
 export async function decode(packed: Uint8Array<ArrayBuffer>): Promise<ProfileData> {
@@ -68,7 +68,7 @@ export function read(bytes: Uint8Array<ArrayBuffer>): ProfileData {
   const header = JSON.parse(new TextDecoder().decode(bytes.subarray(4, 4 + headerSize))) as Header;
   if (header.version !== VERSION) throw new Error(`this page reads payloads of version ${VERSION}`);
   const columns = new Columns(bytes.subarray(4 + headerSize));
-  const { version: _, frames, tree, metrics, steady, durations, tracks, slices, flows, pauses, ...same } = header;
+  const { version: _, frames, tree, metrics, steady, tracks, slices, flows, pauses, ...same } = header;
   const files = columns.int32(frames.file);
   const next = columns.int32(pauses.next);
   return {
@@ -90,11 +90,6 @@ export function read(bytes: Uint8Array<ArrayBuffer>): ProfileData {
     },
     metrics: columns.metrics(metrics),
     steady: steady && columns.metrics(steady),
-    durations: {
-      frame: columns.int32(durations.frame),
-      bucket: columns.int32(durations.bucket),
-      count: columns.float64(durations.count),
-    },
     tracks: {
       kind: columns.uint8(tracks.kind),
       label: tracks.label,

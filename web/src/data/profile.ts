@@ -144,8 +144,8 @@ export interface Configuration {
 export interface KernelRow {
   /** Row of `frames`. */
   frame: number;
-  /** Its name without the specialization. */
-  base: string;
+  /** What its variants have in common: the name without the specialization, or what all of them are called here. */
+  family: string;
   time_ns: number;
   /** Launches. */
   count: number;
@@ -160,12 +160,8 @@ export interface KernelRow {
   configurations: Configuration[];
 }
 
-/** How long launches took: a histogram for each kernel, by frame and bucket; see views/kernels/durations.ts. */
-export interface Durations {
-  frame: Int32Array;
-  bucket: Int32Array;
-  count: Float64Array;
-}
+/** Of the launches of a kernel, ns, within 3.2 %; null: not all launches were kept. */
+export type Percentiles = [p50: number | null, p95: number | null];
 
 export interface Tracks {
   kind: Uint8Array;
@@ -289,7 +285,8 @@ export interface ProfileData {
   opens: { isSteady: boolean; metric: string | null };
   /** The one with most time first. */
   kernels: KernelRow[];
-  durations: Durations;
+  /** By `family`, and by the name of the frame. */
+  percentiles: Record<"kernel" | "specialization", Record<string, Percentiles>>;
   tracks: Tracks;
   slices: Slices;
   flows: Flows;

@@ -76,7 +76,7 @@ export function profileFromText(text: string): ProfileData {
     steady: null,
     opens: { isSteady: false, metric: "gpu_time" },
     kernels: [],
-    durations: { frame: none(), bucket: none(), count: new Float64Array(0) },
+    percentiles: { kernel: {}, specialization: {} },
     tracks: { kind: new Uint8Array(0), label: [], process: none(), device: none() },
     slices: {
       start: new Float64Array(0),

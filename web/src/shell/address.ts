@@ -1,6 +1,6 @@
 // The part of the address after `#`: which profile, which view, and what it shows.
 
-export interface Place {
+export interface Address {
   /** Of several profiles in one page. */
   profile: number;
   /** Empty: the first. */
@@ -8,7 +8,7 @@ export interface Place {
   state: Record<string, string>;
 }
 
-export function parsePlace(hash: string): Place {
+export function parseAddress(hash: string): Address {
   const found = Object.fromEntries(new URLSearchParams(hash.replace(/^#/, "")));
   const { view = "", profile = "0", ...state } = found;
   return { view, profile: Number.parseInt(profile, 10) || 0, state };
@@ -20,16 +20,16 @@ export function parsePlace(hash: string): Place {
  * @param before numbers of the profiles that were listed; none: nothing was
  * @param after those that are listed now; the first is chosen where the old one is gone
  */
-export function movedPlace(place: Place, before: number[], after: number[]): Place {
-  const chosen = before[place.profile];
-  if (chosen === undefined) return place;
+export function movedAddress(address: Address, before: number[], after: number[]): Address {
+  const chosen = before[address.profile];
+  if (chosen === undefined) return address;
   const profile = after.indexOf(chosen);
-  return profile < 0 ? { view: place.view, profile: 0, state: {} } : { ...place, profile };
+  return profile < 0 ? { view: address.view, profile: 0, state: {} } : { ...address, profile };
 }
 
-export function placeText(place: Place): string {
-  const entries = Object.entries(place.state).filter(([, value]) => value !== "");
-  const first: [string, string][] = [["view", place.view]];
-  if (place.profile) first.push(["profile", String(place.profile)]);
+export function addressText(address: Address): string {
+  const entries = Object.entries(address.state).filter(([, value]) => value !== "");
+  const first: [string, string][] = [["view", address.view]];
+  if (address.profile) first.push(["profile", String(address.profile)]);
   return `#${new URLSearchParams([...first, ...entries])}`;
 }

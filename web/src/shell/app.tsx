@@ -4,8 +4,8 @@ import type { Theme } from "../ui/colours";
 import { printable } from "../ui/text";
 import { viewsOf } from "../views";
 import type { Host, View } from "../views/view";
-import { type Place, parsePlace, placeText } from "./address";
-import { tellPlace } from "./embed";
+import { type Address, addressText, parseAddress } from "./address";
+import { tellAddress } from "./embed";
 import { Help } from "./help";
 import { runLabel } from "./run_label";
 import { applyTheme, initialTheme, storeTheme } from "./theme";
@@ -16,14 +16,14 @@ interface Props {
 }
 
 interface State {
-  place: Place;
+  address: Address;
   theme: Theme;
   helps: boolean;
 }
 
 /** The page: tabs, theme, help, and the view that the address names. */
 export class App extends Component<Props, State> {
-  override state: State = { place: this.placeInAddress(), theme: initialTheme(), helps: false };
+  override state: State = { address: this.readAddress(), theme: initialTheme(), helps: false };
   /** What each view showed when it was left. */
   private readonly left = new Map<string, Record<string, string>>();
   /** What the address was when it was last read or written; it is another when `hashchange` is yet to come. */
@@ -34,20 +34,20 @@ export class App extends Component<Props, State> {
     super(props);
     // Views read the theme's colours when they are mounted, which is before the page is.
     applyTheme(this.state.theme);
-    const { place } = this.state;
-    if (place.state.node) this.share(place.state.node, place);
+    const { address } = this.state;
+    if (address.state.node) this.share(address.state.node, address);
   }
 
   override componentDidMount(): void {
     this.showTab();
-    tellPlace(placeText(this.state.place));
+    tellAddress(addressText(this.state.address));
     window.addEventListener("hashchange", this.onAddress);
     document.addEventListener("keydown", this.onKey);
   }
 
   override componentDidUpdate(): void {
     this.showTab();
-    tellPlace(placeText(this.state.place));
+    tellAddress(addressText(this.state.address));
   }
 
   override componentWillUnmount(): void {
@@ -58,7 +58,7 @@ export class App extends Component<Props, State> {
   }
 
   override render() {
-    const { place, theme, helps } = this.state;
+    const { address, theme, helps } = this.state;
     const data = this.data;
     const views = viewsOf(data);
     return (
@@ -70,8 +70,8 @@ export class App extends Component<Props, State> {
             {Object.entries(views).map(([name, row], index) => (
               <a
                 key={name}
-                href={placeText({ ...place, view: name, state: this.left.get(name) ?? {} })}
-                aria-current={name === place.view ? "page" : undefined}
+                href={addressText({ ...address, view: name, state: this.left.get(name) ?? {} })}
+                aria-current={name === address.view ? "page" : undefined}
                 class={row.needs(data) ? "empty" : ""}
                 title={row.needs(data) || `${row.label} (${index + 1})`}
               >
@@ -87,14 +87,14 @@ export class App extends Component<Props, State> {
           </button>
         </header>
         <ViewFrame
-          key={`${place.profile} ${place.view} ${theme}`}
-          row={views[place.view]}
+          key={`${address.profile} ${address.view} ${theme}`}
+          row={views[address.view]}
           data={data}
           host={this.host}
-          state={place.state}
+          state={address.state}
           onView={this.onView}
         />
-        {helps && <Help row={views[place.view]} onClose={() => this.setState({ helps: false })} />}
+        {helps && <Help row={views[address.view]} onClose={() => this.setState({ helps: false })} />}
       </>
     );
   }
@@ -103,8 +103,8 @@ export class App extends Component<Props, State> {
     return (
       <select
         aria-label="Profile"
-        value={this.state.place.profile}
-        onChange={(event) => this.go({ ...this.state.place, profile: Number(event.currentTarget.value), state: {} })}
+        value={this.state.address.profile}
+        onChange={(event) => this.go({ ...this.state.address, profile: Number(event.currentTarget.value), state: {} })}
       >
         {this.props.profiles.map((profile, index) => (
           <option key={`${index} ${profile.title}`} value={index}>
@@ -116,25 +116,25 @@ export class App extends Component<Props, State> {
   }
 
   private get data(): ProfileData {
-    return this.props.profiles[this.state.place.profile];
+    return this.props.profiles[this.state.address.profile];
   }
 
   /** An address may be of another report: what it names and is not here is the usual. */
-  private placeInAddress(): Place {
-    const place = parsePlace(location.hash);
-    const profile = place.profile in this.props.profiles ? place.profile : 0;
+  private readAddress(): Address {
+    const address = parseAddress(location.hash);
+    const profile = address.profile in this.props.profiles ? address.profile : 0;
     const views = viewsOf(this.props.profiles[profile]);
-    return { ...place, profile, view: place.view in views ? place.view : Object.keys(views)[0] };
+    return { ...address, profile, view: address.view in views ? address.view : Object.keys(views)[0] };
   }
 
   private get host(): Host {
     return {
       theme: this.state.theme,
       select: (node) => {
-        this.share(String(node), this.state.place);
+        this.share(String(node), this.state.address);
         this.forceUpdate();
       },
-      open: (view, state) => this.go({ ...this.state.place, view, state }),
+      open: (view, state) => this.go({ ...this.state.address, view, state }),
       changed: () => this.onChanged(),
     };
   }
@@ -145,9 +145,9 @@ export class App extends Component<Props, State> {
   }
 
   /** What is chosen in one view is chosen in the others. */
-  private share(node: string, place: Place): void {
+  private share(node: string, address: Address): void {
     for (const name of Object.keys(viewsOf(this.data))) {
-      if (name !== place.view) this.left.set(name, { ...this.left.get(name), node });
+      if (name !== address.view) this.left.set(name, { ...this.left.get(name), node });
     }
   }
 
@@ -158,27 +158,27 @@ export class App extends Component<Props, State> {
   private onChanged(): void {
     // Where the reader wants to go next comes before what is shown now.
     if (this.shown === null || location.hash !== this.address) return;
-    const place = { ...this.state.place, state: this.shown.state() };
-    this.left.set(place.view, place.state);
-    history.replaceState(null, "", placeText(place));
+    const address = { ...this.state.address, state: this.shown.state() };
+    this.left.set(address.view, address.state);
+    history.replaceState(null, "", addressText(address));
     this.address = location.hash;
-    this.setState({ place });
+    this.setState({ address });
   }
 
-  private go(place: Place): void {
-    this.left.set(place.view, place.state);
-    location.hash = placeText(place);
+  private go(address: Address): void {
+    this.left.set(address.view, address.state);
+    location.hash = addressText(address);
   }
 
   private readonly onAddress = (): void => {
-    const { place: before } = this.state;
-    const place = this.placeInAddress();
+    const { address: before } = this.state;
+    const address = this.readAddress();
     this.address = location.hash;
-    if (place.profile !== before.profile) this.left.clear();
+    if (address.profile !== before.profile) this.left.clear();
     // Some views tell what they show only when the picture rests.
-    else if (this.shown && place.view !== before.view) this.left.set(before.view, this.shown.state());
-    if (place.state.node) this.share(place.state.node, place);
-    this.setState({ place });
+    else if (this.shown && address.view !== before.view) this.left.set(before.view, this.shown.state());
+    if (address.state.node) this.share(address.state.node, address);
+    this.setState({ address });
   };
 
   private readonly toggleTheme = (): void => {
@@ -194,7 +194,7 @@ export class App extends Component<Props, State> {
     const isTyping = event.target instanceof Element && event.target.closest("input, select, textarea");
     if (isTyping || event.ctrlKey || event.metaKey || event.altKey) return;
     const view = Object.keys(viewsOf(this.data))[Number(event.key) - 1];
-    if (view !== undefined) this.go({ ...this.state.place, view, state: this.left.get(view) ?? {} });
+    if (view !== undefined) this.go({ ...this.state.address, view, state: this.left.get(view) ?? {} });
     else if (event.key === "?") this.setState({ helps: !this.state.helps });
     else if (event.key === "T") this.toggleTheme();
     else return;

@@ -3,9 +3,9 @@
 const isEmbedded = parent !== window;
 
 /** Tell the page around this one what is shown: what stands behind `#`. */
-export function tellPlace(place: string): void {
+export function tellAddress(address: string): void {
   // A sandboxed page has no origin, so there is none to tell; nothing but the address is told.
-  if (isEmbedded) parent.postMessage({ bragg: place.replace(/^#/, "") }, "*");
+  if (isEmbedded) parent.postMessage({ bragg: address.replace(/^#/, "") }, "*");
 }
 
 /** Show what the page around this one asks for. */

@@ -9,7 +9,7 @@ import numpy as np
 from bragg.analyze.wall.parts import wall_parts
 from bragg.analyze.wall.wall_time import Steady
 from bragg.model import Combine, FrameKind, Metric, MetricKind, Profile, TrackKind
-from bragg.model.durations import DurationTable, bucket_of
+from bragg.model.durations import DurationTable, buckets_of
 from bragg.model.table import BoolArray, Int32Array, Int64Array
 from bragg.model.trace import SliceTable
 
@@ -71,7 +71,7 @@ def _durations(profile: Profile, slices: SliceTable) -> DurationTable:
     kernels = slices.take((profile.tree.kind == FrameKind.KERNEL)[slices.node])
     one = np.ones(len(kernels), np.int64)
     frame = profile.tree.frame[kernels.node]
-    return DurationTable(frame, bucket_of(kernels.duration_ns), one, kernels.start_ns).combined()
+    return DurationTable(frame, buckets_of(kernels.duration_ns), one, kernels.start_ns).combined()
 
 
 def _extreme(name: str, slices: SliceTable, n_nodes: int, combine: Combine) -> Metric:

@@ -16,7 +16,7 @@ from bragg.model import (
     TrackKind,
     TrackTable,
 )
-from bragg.model.durations import bucket_of
+from bragg.model.durations import buckets_of
 from bragg.model.host_time import own_host_time
 from bragg.model.table import Int32Array, Int64Array
 
@@ -55,7 +55,7 @@ def durations_of_slices(tree: CallTree, tracks: TrackTable, slices: SliceTable) 
     if not len(on_gpu):
         return DurationTable.empty()
     ones = np.ones(len(on_gpu), np.int64)
-    return DurationTable(tree.frame[on_gpu.node], bucket_of(on_gpu.duration_ns), ones, on_gpu.start_ns).combined()
+    return DurationTable(tree.frame[on_gpu.node], buckets_of(on_gpu.duration_ns), ones, on_gpu.start_ns).combined()
 
 
 def gpu_facts(tracks: TrackTable, slices: SliceTable) -> dict[str, Any]:

@@ -11,6 +11,7 @@ import weakref
 from time import perf_counter_ns
 
 from bragg.core import core
+from bragg.duration_buckets import bucket_of
 from bragg.record.inside.first_calls import FirstCalls
 from bragg.record.inside.region_spans import RegionSpans
 from bragg.record.region_names import ALL, STEP
@@ -23,16 +24,7 @@ if TYPE_CHECKING:
     _Result = TypeVar("_Result")
     Reading = dict[str, dict[str, Any]]
 
-__all__ = ["REGIONS", "Reading", "Regions", "Times", "bucket_of", "since"]
-
-# As the durations of kernels: 1 ns each below 16 ns, then 16 buckets an octave.
-_STEP_BITS = 4
-
-
-def bucket_of(duration_ns: int) -> int:
-    """The bucket of a duration; see `bragg.model.durations`."""
-    octave = max(duration_ns.bit_length() - _STEP_BITS, 1)
-    return (octave << _STEP_BITS) + (duration_ns >> (octave - 1)) - (1 << _STEP_BITS)
+__all__ = ["REGIONS", "Reading", "Regions", "Times", "since"]
 
 
 class Times:

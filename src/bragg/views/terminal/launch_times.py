@@ -9,7 +9,6 @@ from functools import cached_property
 import numpy as np
 
 from bragg.model import DurationTable, FrameKind, MetricKind, Profile
-from bragg.model.durations import bucket_range
 from bragg.model.table import BoolArray, FloatArray, Int64Array
 from bragg.views.terminal.formulas import Computed, Formulas
 
@@ -78,19 +77,11 @@ class LaunchTimes:
 
     @cached_property
     def _n_launches(self) -> Int64Array:
-        counts = np.zeros(self.n_rows, np.int64)
-        np.add.at(counts, self.durations.frame, self.durations.count)
-        return counts
+        return self.durations.launches(self.n_rows)
 
     def _quantile(self, table: Profile, q: float) -> FloatArray:
-        """Middle of the bucket that the quantile falls in, within the shortest and the longest launch: ns [n_rows]."""
-        if not len(self.durations):
-            return np.full(self.n_rows, np.nan)
-        below_row = np.cumsum(self._n_launches) - self._n_launches
-        wanted = below_row + np.maximum(q * self._n_launches, 1)
-        found = np.searchsorted(np.cumsum(self.durations.count), wanted)
-        low, high = bucket_range(self.durations.bucket[np.minimum(found, len(self.durations) - 1)])
-        middle = np.asarray((low + high - 1) / 2, np.float64)
+        """A quantile of the launches of each row, within the shortest and the longest: ns [n_rows]."""
+        middle = self.durations.quantiles(q, self.n_rows)
         if "gpu_time_min" not in table.metrics:
             return middle
         shortest, longest = table.own("gpu_time_min"), table.own("gpu_time_max")

@@ -29,6 +29,7 @@ from bragg.views.text.labels import Labels
 from bragg.views.text.run_facts import RunFacts
 from bragg.views.text.style import printable
 from bragg.views.web.column_codes import ColumnWriter
+from bragg.views.web.launch_times import family_of, percentiles
 
 __all__ = ["NO_ANALYSES", "Analyses", "Summary", "pack"]
 
@@ -96,7 +97,7 @@ def pack(profile: Profile, *, analyses: Analyses = NO_ANALYSES) -> bytes:
     columns = ColumnWriter()
     frames = _frames(profile.tree.frames, columns)
     header = {
-        "version": 3,
+        "version": 4,
         "title": analyses.title,
         "run": _run(profile),
         "meta": profile.meta,
@@ -113,12 +114,7 @@ def pack(profile: Profile, *, analyses: Analyses = NO_ANALYSES) -> bytes:
             "isSteady": analyses.steady is not None and analyses.opens != "",
             "metric": analyses.opens or _main_metric(profile),
         },
-        "kernels": [asdict(kernel) for kernel in analyses.kernels],
-        "durations": {
-            "frame": columns.integers(profile.durations.frame, delta=True),
-            "bucket": columns.integers(profile.durations.bucket, delta=True),
-            "count": columns.integers(profile.durations.count),
-        },
+        **_kernels(profile, analyses.kernels),
         **_trace(profile, columns),
         "findings": analyses.findings,
         "sources": _source_files(profile),
@@ -187,6 +183,18 @@ def _numbered(texts: Sequence[str]) -> tuple[list[str], Int64Array]:
     number: dict[str, int] = {}
     rows = [number.setdefault(text, len(number)) for text in texts]
     return list(number), np.array(rows, np.int64)
+
+
+def _kernels(profile: Profile, kernels: Sequence[KernelFacts]) -> dict[str, Any]:
+    """The table of kernels, and percentiles by what its rows are called in each grouping."""
+    names, family = profile.tree.frames.name, family_of(profile)
+    return {
+        "kernels": [{**asdict(kernel), "family": family(kernel)} for kernel in kernels],
+        "percentiles": {
+            "kernel": percentiles(profile, kernels, family),
+            "specialization": percentiles(profile, kernels, lambda kernel: names[kernel.frame]),
+        },
+    }
 
 
 def _trace(profile: Profile, columns: ColumnWriter) -> dict[str, Any]:

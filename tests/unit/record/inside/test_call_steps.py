@@ -1,7 +1,7 @@
 from __future__ import annotations
 
+from bragg.duration_buckets import bucket_of
 from bragg.record.inside.call_steps import CallSteps
-from bragg.record.inside.regions import bucket_of
 
 
 def test_a_step_lasts_from_the_end_of_a_call_to_the_end_of_the_next() -> None:

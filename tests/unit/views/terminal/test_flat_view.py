@@ -7,7 +7,7 @@ import pytest
 
 from bragg.errors import NothingRecorded
 from bragg.model import Combine, DurationTable, Metric, MetricKind, Profile
-from bragg.model.durations import bucket_of
+from bragg.model.durations import buckets_of
 from bragg.views.terminal.derived_metrics import DERIVED
 from bragg.views.terminal.flat_view import flat_lines, flat_view
 from bragg.views.terminal.view_options import ViewOptions
@@ -65,7 +65,7 @@ def test_of_copies_no_percentile_is_known_and_the_reason_is_theirs() -> None:
 def with_durations(profile: Profile, launches: dict[str, list[tuple[int, int]]]) -> Profile:
     """Begin and length of each launch, ns, by kernel."""
     rows = [
-        (profile.tree.frames.name.index(name), bucket_of(np.array([length]))[0], 1, begin)
+        (profile.tree.frames.name.index(name), buckets_of(np.array([length]))[0], 1, begin)
         for name, times in launches.items()
         for begin, length in times
     ]

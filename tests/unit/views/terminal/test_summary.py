@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from bragg.record.inside.regions import bucket_of
+from bragg.duration_buckets import bucket_of
 from bragg.views.terminal.summary import summary_lines
 from bragg.views.text.style import PLAIN, Style
 from tests.support.profiles import profile_from_text

@@ -311,9 +311,9 @@ def test_json_rows_follow_their_parents_and_carry_raw_values(training: Profile) 
 
 @given(profiles(), st.integers(1, 30))
 def test_any_profile_is_shown_within_its_limit_of_lines(profile: Profile, max_lines: int) -> None:
-    if not profile.metrics or not any(np.nan_to_num(profile.inclusive(name)).any() for name in profile.metrics):
+    metric = next((name for name in profile.metrics if np.nan_to_num(profile.inclusive(name))[0]), None)
+    if metric is None:
         return
-    metric = next(name for name in profile.metrics if np.nan_to_num(profile.inclusive(name)).any())
     view = tree_view(profile, ViewOptions(metrics=(metric,), max_lines=max_lines))
     assert len([line for line in tree_lines(view, PLAIN)[1:] if "not shown" not in line]) <= max_lines
 

@@ -1,13 +1,12 @@
 import { describe, expect, it } from "vitest";
-import type { KernelRow, ProfileData } from "../../data/profile";
+import type { KernelRow, Percentiles, ProfileData } from "../../data/profile";
 import { profileFromText } from "../../data/sample";
 import { COLUMNS, sizeText, sorted } from "./columns";
-import { bucketRange, histograms, quantiles } from "./durations";
 import { rowsOf } from "./rows";
 
-function kernel(frame: number, base: string, time_ns: number, more: Partial<KernelRow> = {}): KernelRow {
+function kernel(frame: number, family: string, time_ns: number, more: Partial<KernelRow> = {}): KernelRow {
   const unknown = { max_ns: null, flops: null, bytes: null, roof_ns: null, bound: null, configurations: [] };
-  return { frame, base, time_ns, count: 1, ...unknown, ...more };
+  return { frame, family, time_ns, count: 1, ...unknown, ...more };
 }
 
 function withKernels(...kernels: KernelRow[]): ProfileData {
@@ -27,10 +26,10 @@ describe("rows", () => {
     const some = withKernels(kernel(1, "mm", 60, known), kernel(2, "mm", 30));
     expect(rowsOf(some, "kernel")[0].util).toBe(null);
   });
-  it("have no percentile above the longest launch", () => {
-    const durations = { frame: Int32Array.of(1), bucket: Int32Array.of(48), count: Float64Array.of(1) };
-    const data = { ...withKernels(kernel(1, "mm", 64, { max_ns: 64 })), durations };
-    expect(rowsOf(data, "kernel")[0]).toMatchObject({ p50_ns: 64, p95_ns: 64, max_ns: 64 });
+  it("have the percentiles of their grouping", () => {
+    const percentiles = { kernel: { mm: [2, 3] as Percentiles }, specialization: {} };
+    expect(rowsOf({ ...data, percentiles }, "kernel")[0]).toMatchObject({ p50_ns: 2, p95_ns: 3 });
+    expect(rowsOf({ ...data, percentiles }, "specialization")[0]).toMatchObject({ p50_ns: null, p95_ns: null });
   });
   it("sort what is not known behind everything else", () => {
     const util = COLUMNS.find((column) => column.name === "util");
@@ -56,22 +55,6 @@ describe("rows", () => {
       ["Net", 4],
       ["train.py", 1],
     ]);
-  });
-});
-
-describe("durations", () => {
-  it("have buckets of 1 ns, then 16 an octave", () => {
-    expect([bucketRange(15), bucketRange(16), bucketRange(32), bucketRange(48)]).toEqual([
-      [15, 16],
-      [16, 17],
-      [32, 34],
-      [64, 68],
-    ]);
-  });
-  it("give no quantile unless every launch is in them", () => {
-    const known = histograms({ frame: Int32Array.of(1, 1), bucket: Int32Array.of(3, 9), count: Float64Array.of(3, 1) });
-    expect(quantiles(known, [1], 4, [0.5, 0.95])).toEqual([3, 9]);
-    expect(quantiles(known, [1], 5, [0.5])).toEqual([null]);
   });
 });
 

@@ -1,7 +1,6 @@
 // Kernels put together by what they are called or by who launched them.
 
-import { type Configuration, FrameKind, type KernelRow, type ProfileData } from "../../data/profile";
-import { type Histograms, histograms, quantiles } from "./durations";
+import { type Configuration, FrameKind, type KernelRow, type Percentiles, type ProfileData } from "../../data/profile";
 
 export const GROUPINGS = ["kernel", "specialization", "module"] as const;
 export type Grouping = (typeof GROUPINGS)[number];
@@ -29,8 +28,8 @@ export interface Row {
   configurations: Configuration[];
 }
 
-const SHARES = [0.5, 0.95];
 const NS_PER_S = 1e9;
+const UNKNOWN: Percentiles = [null, null];
 const UNKNOWN_MODULE = "(not called from Python)";
 
 export function rowsOf(data: ProfileData, grouping: Grouping): Row[] {
@@ -40,21 +39,16 @@ export function rowsOf(data: ProfileData, grouping: Grouping): Row[] {
   return rows;
 }
 
-function byName(data: ProfileData, grouping: Grouping): Row[] {
-  const known = histograms(data.durations);
+function byName(data: ProfileData, grouping: "kernel" | "specialization"): Row[] {
   const groups = new Map<string, KernelRow[]>();
   for (const kernel of data.kernels) {
-    const name = grouping === "kernel" ? familyOf(data, kernel) : data.frames.name[kernel.frame];
+    const name = grouping === "kernel" ? kernel.family : data.frames.name[kernel.frame];
     const group = groups.get(name);
     if (group) group.push(kernel);
     else groups.set(name, [kernel]);
   }
-  return [...groups].map(([name, kernels]) => sumOf(data, known, name, kernels));
-}
-
-/** What variants of a kernel have in common: the name without its specialization, or what all of them are called here. */
-function familyOf({ frames }: ProfileData, { base, frame }: KernelRow): string {
-  return base === frames.name[frame] ? frames.label[frame] : base;
+  const known = data.percentiles[grouping];
+  return [...groups].map(([name, kernels]) => sumOf(data, known[name] ?? UNKNOWN, name, kernels));
 }
 
 /** The variants that a row is the sum of, the one with most time first; none: it is one. */
@@ -64,17 +58,13 @@ export function variantsOf(data: ProfileData, row: Row, grouping: Grouping): Row
   return variants.sort((one, other) => other.time_ns - one.time_ns);
 }
 
-function sumOf(data: ProfileData, known: Histograms, name: string, kernels: KernelRow[]): Row {
+function sumOf(data: ProfileData, [p50_ns, p95_ns]: Percentiles, name: string, kernels: KernelRow[]): Row {
   const sum = (value: (kernel: KernelRow) => number) => kernels.reduce((added, kernel) => added + value(kernel), 0);
   const frames = kernels.map((kernel) => kernel.frame);
   const time_ns = sum((kernel) => kernel.time_ns);
   const count = sum((kernel) => kernel.count);
   const longest = kernels.map((kernel) => kernel.max_ns ?? Number.NaN);
   const max_ns = longest.some(Number.isNaN) ? null : Math.max(...longest);
-  // A bucket may end behind the longest launch.
-  const [p50_ns, p95_ns] = quantiles(known, frames, count, SHARES).map((quantile) =>
-    quantile === null ? null : Math.min(quantile, max_ns ?? quantile),
-  );
   /** Where it is known of all of them. */
   const perTime = (of: (kernel: KernelRow) => number | null, scale = 1) =>
     kernels.every((kernel) => of(kernel) !== null) ? (sum((kernel) => of(kernel) ?? 0) / time_ns) * scale : null;

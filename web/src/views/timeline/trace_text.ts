@@ -133,7 +133,7 @@ const EMPTY = {
   steady: null,
   opens: { isSteady: false, metric: null },
   kernels: [],
-  durations: { frame: new Int32Array(0), bucket: new Int32Array(0), count: new Float64Array(0) },
+  percentiles: { kernel: {}, specialization: {} },
   findings: null,
   sources: {},
   code: [],
