@@ -22,14 +22,7 @@ from bragg.formats.format import Format, damaged, unknown_format
 from bragg.formats.limits import Limits
 from bragg.formats.timelines.call_tree import Frames, Nodes, call_tree
 from bragg.formats.timelines.metrics import durations_of_slices, gpu_facts, metrics_of_slices, moved_bytes
-from bragg.model import (
-    FrameKind,
-    KernelTable,
-    Profile,
-    SliceTable,
-    TrackKind,
-    TrackTable,
-)
+from bragg.model import FrameKind, KernelTable, Profile, SliceTable, TrackKind, TrackTable
 
 __all__ = ["FORMAT", "read"]
 

@@ -67,6 +67,12 @@ class Facts:
         """The values that are objects, by name."""
         return {name: Facts(value) for name, value in self._values.items() if isinstance(value, Mapping)}
 
+    def numbered(self) -> list[tuple[int, Facts]]:
+        """The values that are objects and have a number as name, by ascending number."""
+        return sorted(
+            ((int(name), table) for name, table in self.tables().items() if name.isdecimal()), key=lambda item: item[0]
+        )
+
     def texts(self, name: str) -> list[str]:
         """The items of a list as texts; none when it is missing."""
         value = self._values.get(name)

@@ -123,9 +123,9 @@ class JaxMemory:
 
 def jax_memory_of(meta: Mapping[str, Any]) -> list[JaxMemory]:
     """By ascending ordinal; none: JAX used no GPU, or memory was not followed."""
-    devices = {int(name): table for name, table in Facts(meta).table("jax_memory").tables().items() if name.isdecimal()}
+    devices = Facts(meta).table("jax_memory").numbered()
     names = ("peak_bytes_in_use", "bytes_limit", "largest_alloc_size", "num_allocs")
-    return [JaxMemory(ordinal, *(table.count(name) for name in names)) for ordinal, table in sorted(devices.items())]
+    return [JaxMemory(ordinal, *(table.count(name) for name in names)) for ordinal, table in devices]
 
 
 def gpu_memory_of(meta: Mapping[str, Any]) -> GpuMemory | None:
@@ -134,8 +134,7 @@ def gpu_memory_of(meta: Mapping[str, Any]) -> GpuMemory | None:
     if not facts.is_table("gpu_memory"):
         return None
     told = facts.table("gpu_memory")
-    devices = {int(name): table for name, table in told.table("devices").tables().items() if name.isdecimal()}
-    return GpuMemory(told.text("reason"), tuple(_device(ordinal, table) for ordinal, table in sorted(devices.items())))
+    return GpuMemory(told.text("reason"), tuple(_device(*device) for device in told.table("devices").numbered()))
 
 
 def united_memory(one: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any]:

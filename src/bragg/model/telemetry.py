@@ -144,11 +144,10 @@ def telemetry_of(meta: Mapping[str, Any]) -> Telemetry | None:
     if not facts.is_table("telemetry"):
         return None
     told = facts.table("telemetry")
-    devices = {int(name): table for name, table in told.table("devices").tables().items() if name.isdecimal()}
     return Telemetry(
         reason=told.text("reason") or told.table("sampling").text("reason"),
         interval_ns=told.count("interval_ns"),
-        gpus=tuple(_gpu(ordinal, table) for ordinal, table in sorted(devices.items())),
+        gpus=tuple(_gpu(*device) for device in told.table("devices").numbered()),
         host=_values(told.table("host")),
         lost_values=told.count("lost_values"),
         missed_samples=told.table("sampling").count("missed_samples"),

@@ -11,13 +11,13 @@ from typing import Any
 import numpy as np
 
 from bragg.formats.chrome.names import collective_name, frame_of, whole_number
+from bragg.formats.encodings.trace_event import arguments_of, time_ns
 from bragg.formats.limits import Limits
 from bragg.model import FrameKind
 from bragg.model.table import Int64Array
 
 __all__ = ["ChromeEvents"]
 
-_MAX_NS = 1 << 61
 _COLUMNS = ("start_ns", "duration_ns", "lane", "what", "correlation", "operator", "bytes")
 # Its launches tell correlation ids, and from forward to backward operators nothing is launched.
 _FLOWS_OF_PYTORCH = ("ac2g", "fwdbwd")
@@ -77,14 +77,14 @@ class ChromeEvents:
         self.is_trace = True
         place = str(event.get("pid", 0)), str(event.get("tid", 0))
         if phase == "X":
-            self._add_slice(event, place, _ns(event, "ts"), _ns(event, "dur"))
+            self._add_slice(event, place, time_ns(event, "ts"), time_ns(event, "dur"))
         elif phase == "M":
             self._add_name(event, place)
         elif phase == "B":
-            self._add_slice(event, place, _ns(event, "ts"), 0)
+            self._add_slice(event, place, time_ns(event, "ts"), 0)
             self._open.setdefault(place, []).append(len(self._columns["what"]) - 1)
         elif phase == "E":
-            self._end_slice(place, _ns(event, "ts"))
+            self._end_slice(place, time_ns(event, "ts"))
         elif phase in ("s", "f"):
             self._add_flow(event, place)
         elif phase == "C":
@@ -112,7 +112,7 @@ class ChromeEvents:
         return self.lanes.setdefault(place, len(self.lanes))
 
     def _add_slice(self, event: dict[str, Any], place: tuple[str, str], start_ns: int, duration_ns: int) -> None:
-        arguments = _arguments(event)
+        arguments = arguments_of(event)
         lane, what = self._lane(place), self._what(event, arguments)
         correlation = next((whole_number(arguments[name]) for name in _CORRELATIONS if name in arguments), 0)
         operator, size_bytes = whole_number(arguments.get("External id")), whole_number(arguments.get("bytes"))
@@ -142,7 +142,7 @@ class ChromeEvents:
         return what
 
     def _add_name(self, event: dict[str, Any], place: tuple[str, str]) -> None:
-        name = str(_arguments(event).get("name", ""))
+        name = str(arguments_of(event).get("name", ""))
         if event.get("name") == "thread_name":
             self.names[place] = name
         elif event.get("name") == "process_name":
@@ -151,32 +151,19 @@ class ChromeEvents:
     def _add_flow(self, event: dict[str, Any], place: tuple[str, str]) -> None:
         number = whole_number(event.get("id"))
         if number and event.get("cat") not in _FLOWS_OF_PYTORCH:
-            end = self._lane(place), _ns(event, "ts")
+            end = self._lane(place), time_ns(event, "ts")
             if end in self.flows:
                 self._same_flow[number] = self.flows[end]
             else:
                 self.flows[end] = self._same_flow.get(number, number)
 
     def _add_counter(self, event: dict[str, Any], process: str) -> None:
-        for series, value in _arguments(event).items():
+        for series, value in arguments_of(event).items():
             if isinstance(value, (int, float)) and math.isfinite(value):
                 name = str(event.get("name", ""))
                 label = name if series == "value" else f"{name} {series}"
                 self._count_row()
-                self.counters.append((_ns(event, "ts"), process, label, float(value)))
-
-
-def _arguments(event: Mapping[str, Any]) -> Mapping[str, Any]:
-    arguments = event.get("args")
-    return arguments if isinstance(arguments, dict) else {}
-
-
-def _ns(event: Mapping[str, Any], name: str) -> int:
-    """A time of an event, which is given in microseconds."""
-    value = event.get(name, 0)
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value < _MAX_NS // 1000:
-        raise ValueError(f"{name} of an event is not a time: {value!r}")
-    return round(value * 1000)
+                self.counters.append((time_ns(event, "ts"), process, label, float(value)))
 
 
 def _launch(arguments: Mapping[str, Any]) -> tuple[int, ...]:

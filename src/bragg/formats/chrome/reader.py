@@ -21,15 +21,7 @@ from bragg.formats.format import damaged, unknown_format
 from bragg.formats.limits import Limits
 from bragg.formats.timelines.call_tree import Frames, Nodes, call_tree
 from bragg.formats.timelines.metrics import durations_of_slices, gpu_facts, metrics_of_slices, moved_bytes
-from bragg.model import (
-    CounterTable,
-    FrameKind,
-    KernelTable,
-    Profile,
-    SliceTable,
-    TrackKind,
-    TrackTable,
-)
+from bragg.model import CounterTable, FrameKind, KernelTable, Profile, SliceTable, TrackKind, TrackTable
 from bragg.model.facts import Facts
 from bragg.model.table import Int32Array, Int64Array
 

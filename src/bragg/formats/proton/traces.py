@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from bragg.formats.encodings.deep_json import memory_bytes
+from bragg.formats.encodings.trace_event import arguments_of, time_ns
 from bragg.formats.files import read_content
 from bragg.formats.format import Format, unknown_format
 from bragg.formats.limits import Limits
@@ -98,9 +99,9 @@ class _Timeline:
             if phase == "X":
                 self._add_slice(event, lane, base_ns)
             elif phase == "M" and event.get("name") == "thread_name":
-                self._lane_names[lane] = str(_arguments(event).get("name", ""))
+                self._lane_names[lane] = str(arguments_of(event).get("name", ""))
             elif phase in ("s", "f") and isinstance(event.get("id"), int):
-                place = (*lane, base_ns + _ns(event, "ts"))
+                place = (*lane, base_ns + time_ns(event, "ts"))
                 self._flows[place] = event["id"] % _MAX_NS + 1
         if not document["traceEvents"]:
             self.is_of_proton = True
@@ -114,13 +115,13 @@ class _Timeline:
         node = 0
         for name, kind in frames:
             node = self._nodes.child(node, name, kind)
-        start_ns, duration_ns = base_ns + _ns(event, "ts"), _ns(event, "dur")
+        start_ns, duration_ns = base_ns + time_ns(event, "ts"), time_ns(event, "dur")
         track = self._tracks.setdefault((track_kind, *lane), len(self._tracks))
         self._slices.append((start_ns, duration_ns, node, track))
         self._places.append((*lane, start_ns))
         if str(event.get("cat")) not in _KINDS:
             self._columns.add(node, "cycles (exc)", duration_ns)
-        metrics = _arguments(event).get("metrics")
+        metrics = arguments_of(event).get("metrics")
         if isinstance(metrics, dict) and track_kind is not TrackKind.RANGES:
             for name, value in metrics.items():
                 self._columns.add(node, name, _number(value))
@@ -171,7 +172,7 @@ def _place_in_tree(
     event: dict[str, Any], lane: tuple[str, str]
 ) -> tuple[TrackKind, list[tuple[str, FrameKind]]] | None:
     """The kind of track of a slice, and names and kinds of its call path; None when it has none."""
-    stack, name = _arguments(event).get("call_stack"), str(event.get("name"))
+    stack, name = arguments_of(event).get("call_stack"), str(event.get("name"))
     if stack is None and str(event.get("cat")) in _KINDS and _is_graph_lane(lane[1]):
         return TrackKind.RANGES, [(name.partition(": <")[0], FrameKind.MARKER)]
     if not isinstance(stack, list) or not all(isinstance(caller, str) for caller in stack):
@@ -186,19 +187,6 @@ def _place_in_tree(
 
 def _is_graph_lane(lane: str) -> bool:
     return lane.isdecimal() and _GRAPH_LANES <= int(lane) < _STREAM_LANES
-
-
-def _arguments(event: dict[str, Any]) -> dict[str, Any]:
-    arguments = event.get("args")
-    return arguments if isinstance(arguments, dict) else {}
-
-
-def _ns(event: dict[str, Any], name: str) -> int:
-    """A time of an event, which is given in microseconds."""
-    value = event.get(name, 0)
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value < _MAX_NS // 4000:
-        raise ValueError(f"{name} of an event is not a time: {value!r}")
-    return round(value * 1000)
 
 
 def _number(value: Any) -> Any:
