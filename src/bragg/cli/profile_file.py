@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from bragg.cli.progress import working
-from bragg.errors import UsageError
+from bragg.errors import BadFile, UsageError
 
 if TYPE_CHECKING:
     from bragg.model import Profile
@@ -72,12 +72,17 @@ def loaded(path: Path, *, trace: bool = True) -> Profile:
     """
     from bragg import formats
 
+    if not path.exists() and (killed := _killed_run(path.parent)):
+        raise BadFile(f"there is no {path}", hint=killed)
     with working(f"Reading {path}"):
         return formats.load(path, trace=trace)
 
 
 def _hint(directory: Path) -> str:
-    captures = directory.glob(".bragg-*/*.part")
-    if (capture := next(captures, None)) is not None:
-        return f"A run was killed here, or is still running: bragg recover {capture.parent}"
-    return "Record one with: bragg run script.py; or try: bragg demo"
+    return _killed_run(directory) or "Record one with: bragg run script.py; or try: bragg demo"
+
+
+def _killed_run(directory: Path) -> str:
+    """How to get the profile of a run that left captures in a directory; empty: none did."""
+    capture = next(directory.glob(".bragg-*/*.part"), None)
+    return f"A run was killed here, or is still running: bragg recover {capture.parent}" if capture else ""

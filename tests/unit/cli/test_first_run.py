@@ -29,6 +29,16 @@ def test_recover_says_where_it_looked(bragg: Bragg) -> None:
     assert outcome.stderr.startswith("error: there is no .part file in . or a .bragg-* directory in it\n")
 
 
+def test_the_profile_of_a_killed_run_is_said_to_be_recoverable(bragg: Bragg, tmp_path: Path) -> None:
+    (tmp_path / ".bragg-1a2b").mkdir()
+    (tmp_path / ".bragg-1a2b" / "42.part").touch()
+    outcome = bragg("view", "train.bragg")
+    assert outcome.exit_code == 6
+    assert outcome.stderr == (
+        "error: there is no train.bragg\nhint: A run was killed here, or is still running: bragg recover .bragg-1a2b\n"
+    )
+
+
 def test_a_directory_stands_for_its_newest_profile(bragg: Bragg, tmp_path: Path) -> None:
     (tmp_path / "runs").mkdir()
     assert bragg("view", "runs").stderr.startswith("error: there is no .bragg file in runs\n")
