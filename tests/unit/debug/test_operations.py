@@ -61,6 +61,17 @@ def test_scaled_product_of_microscaled_blocks(names: tuple[str, str]) -> None:
     np.testing.assert_allclose(c, x @ y.T + 1, rtol=1e-5, atol=1e-3)
 
 
+def test_scales_of_nvfp4_are_numbers() -> None:
+    random = np.random.default_rng(0)
+    (a, x), (b, y) = operand(random, "e2m1", 32, 64), operand(random, "e2m1", 16, 64)
+    a_scale, b_scale = (random.uniform(0.1, 400, (rows, 4)).astype(NARROW["e4m3"]) for rows in (32, 16))
+    x *= np.repeat(a_scale.astype(np.float64), 16, axis=1)
+    y *= np.repeat(b_scale.astype(np.float64), 16, axis=1)
+    c = np.zeros((32, 16), np.float32)
+    run(scaled_product, a, a_scale, np.ascontiguousarray(b.T), b_scale, c, A="e2m1", B="e2m1", KA=32, KB=32, G=4)
+    np.testing.assert_allclose(c, x @ y.T + 1, rtol=1e-5, atol=1e-3)
+
+
 def test_scale_of_all_ones_is_nan_and_wrong_scales_are_a_fault() -> None:
     random = np.random.default_rng(0)
     (a, _), (b, _) = operand(random, "e4m3", 32, 64), operand(random, "e4m3", 16, 64)

@@ -1,4 +1,4 @@
-"""Products of microscaled blocks: narrow elements, of which each group along k shares a power of two."""
+"""Products of microscaled blocks: narrow elements, of which each group along k shares a scale."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def dot_scaled(
 
     Args:
         lhs: [..., m, k]; e2m1 holds two elements in a byte, the first in the lower half.
-        lhs_scale: uint8 [..., m, k / group], exponents with a bias of 127; None: 1.
+        lhs_scale: [..., m, k / group]; uint8: exponents with a bias of 127; fp8e4nv: numbers, as of nvfp4; None: 1.
         lhs_format: e2m1, e4m3, e5m2, bf16 or fp16.
         rhs: [..., k, n].
         rhs_scale: [..., n, k / group].
@@ -105,14 +105,16 @@ def _scaled(values: Array, scale: Any, narrow: DType, fast_math: bool) -> Array:
     if scale is None:
         return values
     given = as_tensor(scale)
-    if given.dtype.name not in ("uint8", "int8"):
-        raise KernelFault(f"scales are exponents in uint8, not {given.dtype}")
+    if given.dtype.name not in ("uint8", "int8", "fp8e4nv"):
+        raise KernelFault(f"scales are exponents in uint8 or numbers in fp8e4nv, not {given.dtype}")
     groups = given.shape[-1] if given.shape else 0
     if given.shape[:-1] != values.shape[1:-1] or not groups or values.shape[-1] // groups not in (16, 32):
         raise KernelFault(
             f"scales of shape {list(given.shape)} do not fit {values.shape[-2]} rows of {values.shape[-1]} elements",
             hint="Rows first, for rhs too: [n, k / 32]",
         )
+    if given.dtype.name == "fp8e4nv":  # With e2m1 6 bits, which bf16 and fp16 hold.
+        return round_to(values * np.repeat(given.data, values.shape[-1] // groups, axis=-1), narrow)
     exponents = np.repeat(given.data.view(np.uint8), values.shape[-1] // groups, axis=-1).astype(np.uint32)
     factor = round_to((exponents << np.uint32(23)).view(np.float32), narrow)
     product = round_to(values * factor, narrow)
