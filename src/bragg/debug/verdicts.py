@@ -60,7 +60,7 @@ def judged(launch: Launch, *, has_findings: bool, checkers: Collection[str]) -> 
         return Verdict(kernel, "clean", "the grid has no programs")
     if launch.mixes_atomics:
         return Verdict(kernel, "clean", "atomics and other accesses share a tensor")
-    place = dependence_of(launch.program)
+    place = dependence_of(launch.program, launch.fixed)
     if place is not None:
         return Verdict(kernel, "clean", place.what, place.file, place.line)
     return Verdict(kernel, "proven")

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import inspect
+import linecache
 from typing import Any
 
 import numpy as np
@@ -131,6 +132,45 @@ def test_the_statement_that_breaks_the_proof_is_named(kernel: Any) -> None:
 def test_functions_that_are_called_are_followed() -> None:
     assert place_of(in_a_helper).line == stored_twice.starting_line_number + 2
     assert place_of(in_what_combines).line == larger_by_a_branch.starting_line_number + 2
+
+
+@triton.jit
+def chosen(x, i, MODE: tl.constexpr):
+    if MODE & 2:
+        return tl.load(x + tl.load(x + i).to(tl.int32))
+    return tl.load(x + i)
+
+
+@triton.jit
+def with_options(x, index, out, n, SCALED: tl.constexpr, MODE: tl.constexpr):
+    i = tl.arange(0, 16)
+    both: tl.constexpr = SCALED and MODE == 3
+    if index is not None and SCALED:
+        i = tl.load(index + i)
+    value = chosen(x, i, MODE) if not both else tl.load(x + tl.load(index + i))
+    if n > 4 and not SCALED and MODE > 3:
+        n = tl.load(x).to(tl.int32)
+    tl.store(out + tl.arange(0, 16), value + x.dtype.is_floating(), mask=tl.arange(0, 16) < n)
+
+
+@pytest.mark.parametrize(
+    ("index", "scaled", "mode", "code"),
+    [
+        (None, False, 1, ""),
+        (None, True, 1, ""),
+        (None, False, 2, "return tl.load(x + tl.load(x + i).to(tl.int32))"),
+        (np.zeros(16, "i4"), False, 1, ""),
+        (np.zeros(16, "i4"), True, 1, "return tl.load(x + i)"),
+        (np.zeros(16, "i4"), True, 3, "i = tl.load(index + i)"),
+        (None, False, 4, "if n > 4 and not SCALED and MODE > 3:"),
+    ],
+)
+def test_branches_that_constants_rule_out_break_no_proof(index: Any, scaled: bool, mode: int, code: str) -> None:
+    with bragg.debug.check() as report:
+        with_options[(1,)](np.zeros(32, "f4"), index, np.zeros(16, "f4"), 16, scaled, mode)
+    (found,) = report.verdicts.counts
+    assert linecache.getline(found.file, found.line).strip() == code
+    assert found.verdict == ("clean" if code else "proven")
 
 
 @triton.jit

@@ -2,7 +2,7 @@
 
 A name depends on data when anything that is assigned to it anywhere in the function does: the order of statements is
 not looked at, so nothing is missed. Functions of the author are followed with the arguments that depend on data. What
-cannot be followed counts as dependent.
+cannot be followed counts as dependent. Branches that the constants of a launch rule out are not looked at.
 """
 
 from __future__ import annotations
@@ -14,13 +14,14 @@ from types import FunctionType, ModuleType
 from typing import Any
 
 from bragg.debug.flow.jitted import is_jitted, python_function
-from bragg.debug.flow.nodes import children, walk
+from bragg.debug.flow.nodes import PLAIN, Fixed, children, fixed_names, live_nodes, value_of, walk
 from bragg.debug.flow.program import Program
 
 __all__ = ["Dependence", "dependence_of"]
 
 # Attributes and functions that tell of types and shapes alone.
-_SHAPES = {"shape", "dtype", "type", "numel", "element_ty", "scalar", "primitive_bitwidth", "block_shape"}
+_TYPES = {"dtype", "type", "element_ty", "scalar"}
+_SHAPES = {*_TYPES, "shape", "numel", "primitive_bitwidth", "block_shape"}
 _SHAPE_FUNCTIONS = {"zeros_like", "full_like", "len", "isinstance"}
 # Functions that give what memory holds. The arguments with these names, and positions, say where they access it.
 _WHERE = {
@@ -57,18 +58,30 @@ class Dependence:
     line: int
 
 
-def dependence_of(program: Program) -> Dependence | None:
-    """The first place of a kernel that depends on data; None: there is none."""
+def dependence_of(program: Program, constants: Fixed | None = None) -> Dependence | None:
+    """The first place of a kernel that depends on data; None: there is none.
+
+    Args:
+        program: The kernel.
+        constants: Parameters that a launch compiles into it, and their values; None: no launch is meant.
+    """
     if not program.is_rewritten:
         return Dependence("the function has no source", program.function.__code__.co_filename, 0)
-    if program.dependence is None:
-        known, key = program.text.found, (dependence_of, _meanings(program))
+    values = _deciding(program, constants or {})
+    if values not in program.dependence:
+        known, key = program.text.found, (dependence_of, _meanings(program), values)
         if key[1] is None or key not in known:
-            found = _Function(program, frozenset(), {}).places()
+            found = _Function(program, frozenset(), {}, dict(values)).places()
             known[key] = min(found, key=lambda place: place.line) if found else None
-        program.dependence = (known[key],)
-    first: Dependence | None = program.dependence[0]
+        program.dependence[values] = known[key]
+    first: Dependence | None = program.dependence[values]
     return first
+
+
+def _deciding(program: Program, constants: Fixed) -> tuple[tuple[str, Any], ...]:
+    """Those that may decide conditions."""
+    names = program.text.deciding_names
+    return tuple((name, value) for name, value in constants.items() if name in names and isinstance(value, PLAIN))
 
 
 def _meanings(program: Program) -> tuple[tuple[str, str], ...] | None:
@@ -83,7 +96,7 @@ def _meanings(program: Program) -> tuple[tuple[str, str], ...] | None:
     return tuple(found)
 
 
-Known = dict[tuple[Any, frozenset[str]], tuple[bool, list[Dependence]]]
+Known = dict[tuple[Any, ...], tuple[bool, list[Dependence]]]
 
 
 class _Function:
@@ -93,14 +106,16 @@ class _Function:
         program: The function.
         tainted: Its parameters that depend on data.
         known: What is known of the functions that it calls.
+        arguments: Its parameters whose values are known.
     """
 
-    def __init__(self, program: Program, tainted: frozenset[str], known: Known) -> None:
+    def __init__(self, program: Program, tainted: frozenset[str], known: Known, arguments: Fixed) -> None:
         self._program, self._known = program, known
         self._tree = program.text.tree
         self._tainted = set(tainted)
         self._names = program.names()
-        self._nodes = walk(self._tree)
+        self._fixed = fixed_names(self._tree, arguments)
+        self._nodes = live_nodes(self._tree, self._fixed)
         stored = (node for node in self._nodes if isinstance(node, ast.Name))
         self._local = {node.id for node in stored if isinstance(node.ctx, ast.Store)}
         self._local |= {one.arg for one in self._nodes if isinstance(one, ast.arg)}
@@ -121,10 +136,14 @@ class _Function:
 
     def _places(self) -> Iterator[Dependence]:
         for node in self._nodes:
-            if isinstance(node, ast.If | ast.While | ast.IfExp | ast.Assert) and self._depends(node.test):
+            if isinstance(node, ast.If | ast.While | ast.IfExp | ast.Assert) and self._decides(node.test):
                 yield self._at(node, "the condition depends on data")
             elif isinstance(node, ast.Call):
                 yield from self._places_of_call(node)
+
+    def _decides(self, test: ast.expr) -> bool:
+        """A condition depends on data."""
+        return self._depends(test) and value_of(test, self._fixed) is None
 
     def _places_of_call(self, call: ast.Call) -> Iterator[Dependence]:
         name = _name_of(call)
@@ -142,13 +161,14 @@ class _Function:
             yield self._at(call, f"the call of {name} is not followed")
         for function in map(self._target, _given(call)):  # What combines elements of reductions and scans.
             if is_jitted(function) and not _is_tritons(function):
-                yield from self._analysed(function, None)[1]
+                yield from self._analysed(function, None, {})[1]
 
     def _is_known_method(self, function: ast.Attribute, target: Any) -> bool:
         from bragg.debug.language import FUNCTIONS
 
         return (
             target is not None
+            or (isinstance(function.value, ast.Attribute) and function.value.attr in _TYPES)
             or function.attr in {*FUNCTIONS, *_WHERE, "to", "logical_and", "logical_or"}
             or bool(hasattr(_language(), function.attr))
         )
@@ -176,6 +196,8 @@ class _Function:
             return node.attr not in _SHAPES and self._depends(node.value)
         if isinstance(node, ast.Call):
             return self._result_depends(node)
+        if isinstance(node, ast.IfExp) and (known := value_of(node.test, self._fixed)) is not None:
+            return self._depends(node.body if known[0] else node.orelse)
         return any(self._depends(child) for child in _expressions(node))
 
     def _result_depends(self, call: ast.Call) -> bool:
@@ -195,22 +217,28 @@ class _Function:
         given = dict(zip(names, call.args, strict=False))
         tainted = {name for name, value in given.items() if self._depends(value)}
         tainted |= {word.arg for word in call.keywords if word.arg and self._depends(word.value)}
+        named = {word.arg: word.value for word in call.keywords if word.arg}
+        values = {name: value_of(value, self._fixed) for name, value in {**given, **named}.items()}
+        fixed = {name: value[0] for name, value in values.items() if value is not None}
         is_spread = any(isinstance(one, ast.Starred) for one in call.args) or any(not one.arg for one in call.keywords)
         has_more = len(call.args) > len(names)
-        return self._analysed(target, None if is_spread or has_more else frozenset(tainted))
+        if is_spread or has_more:
+            return self._analysed(target, None, {})
+        return self._analysed(target, frozenset(tainted), fixed)
 
-    def _analysed(self, target: Any, tainted: frozenset[str] | None) -> tuple[bool, list[Dependence]]:
-        """A function that is called; `tainted` None: all of its parameters depend on data."""
+    def _analysed(self, target: Any, tainted: frozenset[str] | None, fixed: Fixed) -> tuple[bool, list[Dependence]]:
+        """A function that is called; `tainted` None: all of its parameters depend on data; `fixed`: known ones."""
         program = Program.of(python_function(target), target)
         if not program.is_rewritten:
             return True, [Dependence("the function has no source", program.function.__code__.co_filename, 0)]
         if tainted is None:
             code = program.function.__code__
             tainted = frozenset(code.co_varnames[: code.co_argcount + code.co_kwonlyargcount + 1])
-        key = (program.function, tainted)
+        values = _deciding(program, fixed)
+        key = (program.function, tainted, values)
         if key not in self._known:
             self._known[key] = (True, [])  # While it calls itself.
-            self._known[key] = _Function(program, tainted, self._known)._result()
+            self._known[key] = _Function(program, tainted, self._known, dict(values))._result()
         return self._known[key]
 
     def _target(self, node: ast.expr) -> Any:

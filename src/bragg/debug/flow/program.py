@@ -29,7 +29,7 @@ class Program:
     Attributes:
         function: The author's function.
         largest_blocks: Elements of the largest block that it had, by the constants that sizes of blocks depend on.
-        dependence: Where it depends on data, once that was looked for: by `bragg.debug.flow.dependence`.
+        dependence: Where it depends on data, by constants of launches: filled by `bragg.debug.flow.dependence`.
         replaced: Text in the place of its own, as Triton's `_unsafe_update_src` puts it there; None: its own counts.
     """
 
@@ -52,7 +52,7 @@ class Program:
     def __post_init__(self) -> None:
         self._made_of = self.function.__code__
         self.largest_blocks: dict[tuple[str, ...], int] = {}
-        self.dependence: tuple[Any] | None = None
+        self.dependence: dict[tuple[tuple[str, Any], ...], Any] = {}
 
     def _as_in(self, jitted: Any) -> Program:
         text = getattr(jitted, "src", None)

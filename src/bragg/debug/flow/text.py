@@ -13,6 +13,7 @@ from types import CodeType
 from typing import Any
 
 from bragg.debug.flow.global_names import Reasons, free_names, reasons_to_refuse
+from bragg.debug.flow.nodes import deciding_names
 from bragg.debug.flow.transform import rewrite
 
 __all__ = ["Text"]
@@ -51,6 +52,11 @@ class Text:
     def free_names(self) -> list[ast.expr]:
         """Names, and dotted names, that it uses and does not assign."""
         return free_names(self.tree)
+
+    @cached_property
+    def deciding_names(self) -> frozenset[str]:
+        """Names that its conditions, and those of functions that it calls, may be decided by."""
+        return deciding_names(self.tree)
 
     def code(self, names: Mapping[str, Any] | None) -> CodeType:
         """The rewritten function.

@@ -128,6 +128,11 @@ class Launch:
         """The constants, on which sizes of blocks depend."""
         return tuple(repr(self.arguments[name]) for name in sorted(self.constants))
 
+    @property
+    def fixed(self) -> dict[str, Any]:
+        """Arguments that Triton compiles into the kernel: constants, and None."""
+        return {name: value for name, value in self.arguments.items() if value is None or name in self.constants}
+
     def run(self, listeners: Listeners) -> None:
         """Execute it.
 
