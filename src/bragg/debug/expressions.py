@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-__all__ = ["AccessText", "access_text", "feeding", "feeds"]
+__all__ = ["AccessText", "access_text", "changes_what_it_loads", "feeding", "feeds"]
 
 # Position of the mask among the arguments.
 _MASK = {"load": 1, "store": 2, "atomic": 2}
@@ -60,6 +60,23 @@ def access_text(file: str, line: int, kind: str, tensor: str) -> AccessText:
     if "boundary_check" in named:
         text = f"boundary_check={ast.unparse(named['boundary_check'])}"
     return AccessText("" if pointer is None else ast.unparse(pointer), text, has_filler)
+
+
+@lru_cache(maxsize=1024)
+def changes_what_it_loads(file: str, line: int) -> bool:
+    """The store at a line goes where loaded indices say, and its value comes from a load of the same address."""
+    calls = [call for call in _calls(file) if call.args and _name(call) in ("load", "store")]
+    stores = [call for call in calls if _name(call) == "store" and _spans(call, line)]
+    if _function(file, line) is None or len(stores) != 1 or len(stores[0].args) == 1:
+        return False
+
+    def loads(value: ast.expr) -> list[str]:
+        lines = _origins(file, line, _names(value))[0] | {line}
+        return [ast.dump(call.args[0]) for call in calls if _name(call) == "load" and call.lineno in lines]
+
+    address, value = stores[0].args[:2]
+    place = ast.dump(address)
+    return place in loads(value) and any(index != place for index in loads(address))
 
 
 class _Conditions(ast.NodeTransformer):
@@ -128,8 +145,12 @@ def _tree(file: str) -> ast.Module:
 
 
 def _is_access(call: ast.Call) -> bool:
-    name = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
-    return name in ("load", "store") or name.startswith("atomic_")
+    return _name(call) in ("load", "store") or _name(call).startswith("atomic_")
+
+
+def _name(call: ast.Call) -> str:
+    """Of the function or method."""
+    return call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
 
 
 def feeding(places: Sequence[tuple[str, int]], here: tuple[str, int]) -> list[tuple[str, int]]:
@@ -175,7 +196,7 @@ def _function(file: str, line: int) -> ast.FunctionDef | None:
     return around[-1] if around else None
 
 
-def _spans(node: ast.stmt, line: int) -> bool:
+def _spans(node: ast.stmt | ast.expr, line: int) -> bool:
     return node.lineno <= line <= (node.end_lineno or node.lineno)
 
 

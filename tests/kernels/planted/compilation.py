@@ -79,6 +79,13 @@ def address_astray(x, out):
     tl.store(out + tl.arange(0, 16), values)
 
 
+@bug("portability", floats(32, 17), 32, 17, grid=(1,), programs={0})
+@triton.jit
+def descriptor_of_rows_that_are_not_aligned(x, rows, columns):
+    window = tl.make_tensor_descriptor(x, [rows, columns], [columns, 1], [16, 16])  # bug
+    window.store([0, 0], window.load([16, 0]))
+
+
 @bug("portability", floats(64), grid=(1,), programs={0})
 @triton.jit
 def and_between_blocks(x):

@@ -174,6 +174,14 @@ def lanes_that_scatter_to_one_element(index, x, out):
     tl.store(out + tl.load(index + i), tl.load(x + i))  # bug
 
 
+@bug("data-race", lambda: np.arange(64, dtype="i4") % 4, integers(4), tensor="counts", grid=(1,))
+@triton.jit
+def lanes_that_count_without_atomics(keys, counts):
+    place = counts + tl.load(keys + tl.arange(0, 64))
+    count = tl.load(place)
+    tl.store(place, count + 1)  # bug
+
+
 @bug("data-race", lambda: np.zeros(4, "i4"), floats(4, 16), floats(24, 16), grid=(24,), tensor="sums", programs=None)
 @triton.jit
 def lock_that_lets_everybody_in(locks, sums, x):

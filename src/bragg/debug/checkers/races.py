@@ -10,6 +10,7 @@ import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
 from bragg.debug.checkers.checker import Checker, LaunchFindings
+from bragg.debug.expressions import changes_what_it_loads
 from bragg.debug.findings import program_ids
 from bragg.debug.memory.access import Access
 from bragg.debug.memory.polls import Test
@@ -244,13 +245,21 @@ class _Detector:
             self._tell(access, clash, lanes, rivals, steps, places, "reads")
 
     def _see_lanes_that_meet(self, access: Access, index: Array, who: Array, lanes: Array) -> None:
-        """Lanes of one program that store different values in one element."""
+        """Lanes of one program that store different values in one element, or each change what they have loaded."""
         if affine_of(access.offset) is not None:
             return
         order = np.lexsort((lanes, who, index))
         before, after = order[:-1], order[1:]
         meets = (index[before] == index[after]) & (who[before] == who[after]) & (lanes[before] != lanes[after])
-        meets[meets] = ~_writes_equal(access, lanes[before[meets]], lanes[after[meets]])
+        if not meets.any():
+            return
+        differs = ~_writes_equal(access, lanes[before[meets]], lanes[after[meets]])
+        if not differs.any() and changes_what_it_loads(*access.place):
+            meets[meets] = ~self._is_same_value(access, lanes[after[meets]])
+            what = "lanes of one program load and change one element, and only one change is kept"
+        else:
+            meets[meets] = differs
+            what = "lanes of one program write different values to one element"
         if not meets.any():
             return
         own = np.unique(lanes[after[meets]])
@@ -259,7 +268,7 @@ class _Detector:
             access.programs[own],
             access.lane_numbers[own],
             access.offsets[own],
-            f"data race on {access.buffer.name}: lanes of one program write different values to one element",
+            f"data race on {access.buffer.name}: {what}",
             "Let the indices of a store differ, or combine values first: tl.atomic_add, tl.atomic_max and the like",
         )
 

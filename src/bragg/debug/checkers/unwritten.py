@@ -3,24 +3,26 @@
 Judged when the program ends, by what memory then holds: later launches and the host may write the rest. Whoever makes
 a tensor larger than what is written may have meant it: rows that are padded, slots of a workspace, blocks above a
 diagonal. So what lies at an end counts only in a tensor that the kernel was told the extent of, and where no mask has
-left it out; gaps count between elements that are written.
+left it out, unless that mask compares with the extent less a constant; gaps count between elements that are written.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import ast
+from collections.abc import Iterator
 from functools import partial
 
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
 from bragg.debug.checkers.checker import Checker, LaunchFindings
+from bragg.debug.expressions import access_text
 from bragg.debug.flow.dependence import dependence_of
 from bragg.debug.memory.access import Access
 from bragg.debug.memory.arrays import is_of_torch
 from bragg.debug.memory.emptiness import unwritten
 from bragg.debug.memory.storage import Buffer
-from bragg.debug.state import Listeners
+from bragg.debug.state import Listeners, machine
 from bragg.debug.values import lift_array
 from bragg.model import Severity
 from bragg.model.table import Array
@@ -28,27 +30,50 @@ from bragg.model.table import Array
 __all__ = ["UNWRITTEN_RESULT"]
 
 
-@dataclass
 class _Result:
     """A tensor that was empty before the launch, and that the launch stores to.
 
     Attributes:
         buffer: The tensor.
         place: File and line of the last store.
-        leaves_out: A mask has left out elements of the tensor.
     """
 
-    buffer: Buffer
-    place: tuple[str, int]
-    leaves_out: bool = False
+    def __init__(self, buffer: Buffer, place: tuple[str, int]) -> None:
+        self.buffer = buffer
+        self.place = place
+        count = buffer.high - buffer.low
+        self._left_out = np.zeros(count, bool)
+        self._idle = np.zeros(count, np.int32)  # Numbers of programs whose mask left out a whole block, from 1.
 
     def see(self, access: Access) -> None:
         """A store to it."""
         self.place = access.place
-        if access.mask is not None and not self.leaves_out:
-            off = ~lift_array(access.mask, len(access.shape))
-            inside = ~self.buffer.outside(np.broadcast_to(access.offset.data, access.shape))
-            self.leaves_out = bool((off & inside).any())
+        if access.mask is None or access.mask.all():
+            return
+        mask = np.broadcast_to(lift_array(access.mask, len(access.shape)), access.shape)
+        offsets = np.broadcast_to(access.offset.data, access.shape)
+        off = ~mask & ~self.buffer.outside(offsets)
+        if not off.any():
+            return
+        active = machine().active_programs
+        is_idle = np.broadcast_to(~mask.any(axis=tuple(range(1, mask.ndim)), keepdims=True), mask.shape)
+        self._left_out[offsets[off & ~is_idle] - self.buffer.low] = True
+        idle = np.broadcast_to(active.reshape(-1, *[1] * (mask.ndim - 1)), mask.shape)[off & is_idle]
+        self._idle[offsets[off & is_idle] - self.buffer.low] = idle + 1
+
+    def left_out(self, empty: Array) -> Array:
+        """Elements that a mask has left out: bool, as `empty`, the elements of the memory that nobody has written.
+
+        A program beyond the end of a row points at the rows that follow, which others write: it left out nothing.
+        """
+        beyond = np.unique(self._idle[~empty])
+        result: Array = self._left_out | ((self._idle > 0) & ~np.isin(self._idle, beyond))
+        return result
+
+    def conditions(self) -> Iterator[ast.Compare]:
+        """Comparisons of the mask of the last store, as far as its source tells."""
+        text = access_text(*self.place, "store", self.buffer.name).mask
+        return (node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Compare))
 
 
 def _watch(record: LaunchFindings) -> Listeners:
@@ -61,11 +86,13 @@ def _watch(record: LaunchFindings) -> Listeners:
     def look(access: Access) -> None:
         key = id(access.buffer)
         if access.kind == "store" and key in empty:
-            results.setdefault(key, _Result(empty[key], access.place)).see(access)
+            if key not in results:
+                results[key] = _Result(empty[key], access.place)
+            results[key].see(access)
 
     def end() -> None:
         # Which slots of a cache or a sorted list are filled is up to the data.
-        if not results or dependence_of(launch.program) is not None:
+        if not results or dependence_of(launch.program, launch.fixed) is not None:
             return
         for result in results.values():
             if _holes(record, result).any():
@@ -107,30 +134,49 @@ def _has_memory(buffer: Buffer) -> bool:
 def _holes(record: LaunchFindings, result: _Result) -> Array:
     """bool, as the tensor: elements that nobody has written, and somebody should have."""
     buffer = result.buffer
-    empty = unwritten(buffer, np.arange(buffer.low, buffer.high))
-    strides = tuple(stride * empty.itemsize for stride in buffer.strides)
-    empty = np.array(as_strided(empty[buffer.first :], buffer.shape, strides))
+    memory = unwritten(buffer, np.arange(buffer.low, buffer.high))
+    empty, left_out = (_as_tensor(buffer, flat) for flat in (memory, result.left_out(memory)))
     holes = np.zeros(buffer.shape, bool)
     for axis in range(len(buffer.shape)):
-        holes |= _on_axis(empty, axis, is_meant=_is_meant(record, buffer, axis), result=result)
+        if _is_meant(record, result, axis):
+            holes |= _gaps(empty, axis) | _end(empty, axis, None if _stops_short(record, result, axis) else left_out)
+        elif empty.ndim > 1 or not _is_regular(_gaps(empty, axis)):
+            holes |= _gaps(empty, axis)
     return holes
 
 
-def _on_axis(empty: Array, axis: int, *, is_meant: bool, result: _Result) -> Array:
-    """bool, as the tensor: holes by what stands before and after them along an axis."""
+def _as_tensor(buffer: Buffer, flat: Array) -> Array:
+    """A copy of what belongs to each element of a tensor's memory, in the shape of the tensor."""
+    strides = tuple(stride * flat.itemsize for stride in buffer.strides)
+    return np.array(as_strided(flat[buffer.first :], buffer.shape, strides))
+
+
+def _gaps(empty: Array, axis: int) -> Array:
+    """bool, as the tensor: holes with written elements before and after them along an axis."""
     written = ~empty
     before = np.logical_or.accumulate(written, axis)
     after = np.flip(np.logical_or.accumulate(np.flip(written, axis), axis), axis)
-    gaps = empty & before & after
-    if not is_meant:
-        return np.zeros_like(gaps) if empty.ndim == 1 and _is_regular(gaps) else gaps
-    if result.leaves_out:
-        return gaps
-    # A slab at the end, which is missing at all indices of the other axes.
+    result: Array = empty & before & after
+    return result
+
+
+def _end(empty: Array, axis: int, left_out: Array | None) -> Array:
+    """bool, as the tensor: the slab at the end of an axis that is missing at all indices of the other axes.
+
+    Args:
+        empty: bool, as the tensor.
+        axis: The axis.
+        left_out: bool, as the tensor: where a mask has left out the begin of the slab, it is meant. None: nowhere.
+    """
     others = tuple(other for other in range(empty.ndim) if other != axis)
-    rows = empty.all(axis=others, keepdims=True)
-    ends = rows & ~np.flip(np.logical_or.accumulate(np.flip(~rows, axis), axis), axis)
-    return gaps | (np.broadcast_to(ends, empty.shape) if not rows.all() else np.zeros_like(gaps))
+    written = np.flatnonzero(~empty.all(axis=others))
+    result = np.zeros_like(empty)
+    if not len(written) or written[-1] + 1 == empty.shape[axis]:
+        return result
+    begin = int(written[-1]) + 1
+    if left_out is None or not left_out.take(begin, axis).all():
+        result[(slice(None),) * axis + (slice(begin, None),)] = True
+    return result
 
 
 def _is_regular(gaps: Array) -> bool:
@@ -140,13 +186,34 @@ def _is_regular(gaps: Array) -> bool:
     return len(np.unique(ends - starts)) <= 1 and len(np.unique(np.diff(starts))) <= 1
 
 
-def _is_meant(record: LaunchFindings, buffer: Buffer, axis: int) -> bool:
-    """The kernel was told the extent of an axis: as a number that is not the stride of a tensor only."""
-    launch, extent = record.launch, buffer.shape[axis]
+def _is_meant(record: LaunchFindings, result: _Result, axis: int) -> bool:
+    """The kernel was told the extent of an axis: a mask compares with it, or it is not the stride of a tensor only."""
+    launch, extent = record.launch, result.buffer.shape[axis]
+    if any(_extents(record, condition, extent) for condition in result.conditions()):
+        return True
     numbers = [value for name, value in launch.arguments.items() if name not in launch.constants]
     told = sum(isinstance(value, int) and value == extent for value in numbers)
     strides = sum(stride == extent for one in launch.buffers for stride in one.strides)
     return told > strides
+
+
+def _extents(record: LaunchFindings, node: ast.AST, extent: int) -> set[str]:
+    """Names in an expression of arguments that are the extent of an axis."""
+    names = {part.id for part in ast.walk(node) if isinstance(part, ast.Name)}
+    return {name for name, value in record.launch.arguments.items() if name in names and value == extent}
+
+
+def _stops_short(record: LaunchFindings, result: _Result, axis: int) -> bool:
+    """A mask compares with the extent of an axis less a constant, as in `i < n - 1` and `i + 1 < n`."""
+    extent = result.buffer.shape[axis]
+    for condition in result.conditions():
+        if len(condition.ops) == 1 and isinstance(condition.ops[0], ast.Lt | ast.LtE):
+            left, right = condition.left, condition.comparators[0]
+            less = isinstance(right, ast.BinOp) and isinstance(right.op, ast.Sub) and right.right
+            more = isinstance(left, ast.BinOp) and isinstance(left.op, ast.Add) and left.right
+            if isinstance(less or more, ast.Constant) and _extents(record, right, extent):
+                return True
+    return False
 
 
 UNWRITTEN_RESULT = Checker("unwritten", "elements of a result that no program writes", True, _watch)

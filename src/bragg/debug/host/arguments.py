@@ -113,7 +113,7 @@ class Arguments:
         padding = getattr(value, "padding", "zero")
         layout = getattr(value, "layout", None)
         shape, strides, block_shape = tuple(value.shape), tuple(value.strides), tuple(value.block_shape)
-        return make_descriptor(base, shape, strides, block_shape, padding, layout)
+        return make_descriptor(base, shape, strides, block_shape, padding, layout, is_of_host=True)
 
     def _tensor(self, name: str, value: Any, dtype: DType | None = None) -> Pointer:
         while type(value).__name__ == "TensorWrapper":

@@ -149,6 +149,7 @@ class Descriptor:
         block_shape: Of the blocks that are read and written.
         padding: `zero` or `nan`.
         layout: Of the blocks in shared memory, as Gluon's kernels ask for it; no matter here.
+        is_of_host: No kernel has made it: what is wrong with it is found at its uses.
     """
 
     base: Pointer
@@ -157,6 +158,7 @@ class Descriptor:
     block_shape: tuple[int, ...]
     padding: str = "zero"
     layout: Any = None
+    is_of_host: bool = False
 
     is_kernel_value: ClassVar[bool] = True
 
@@ -190,7 +192,7 @@ class Descriptor:
         """Of the tensor, in elements: from one to the next along each axis."""
         return self.element_strides
 
-    def _tell_misalignment(self) -> None:
+    def tell_misalignment(self) -> None:
         """Tell of a base or a stride that the hardware does not take."""
         listeners = machine().listeners
         if not listeners.differs:
@@ -204,8 +206,12 @@ class Descriptor:
                     "Align the tensor and pad its rows",
                 )
 
+    def _tell_use(self) -> None:
+        if self.is_of_host:
+            self.tell_misalignment()
+
     def _window(self, offsets: Any) -> _Window:
-        self._tell_misalignment()
+        self._tell_use()
         if len(offsets) != len(self.block_shape):
             raise KernelFault(f"a descriptor of {len(self.block_shape)} axes was given {len(offsets)} offsets")
         return _Window(self.base, self.extents, self.element_strides, _wide(offsets), self.block_shape)
@@ -238,7 +244,7 @@ class Descriptor:
         Raises:
             KernelFault: What the hardware does not gather.
         """
-        self._tell_misalignment()
+        self._tell_use()
         numbers = as_tensor(rows)
         least_columns = 32 // self.dtype.bits * 8
         if len(self.block_shape) != 2 or self.block_shape[0] != 1:
@@ -292,6 +298,8 @@ def make_descriptor(
     block_shape: Sequence[int],
     padding: str = "zero",
     layout: Any = None,
+    *,
+    is_of_host: bool = False,
 ) -> Descriptor:
     """A descriptor of the tensor that starts at a pointer.
 
@@ -309,4 +317,9 @@ def make_descriptor(
             f"Descriptor block shape must have at least {_LEAST_ROW_BYTES} bytes in the last dimension, but got "
             f"{block_shape[-1]} * {base.element.size_bytes} = {row_bytes} bytes"
         )
-    return Descriptor(base, _wide(shape), widened, tuple(int(n) for n in block_shape), padding, layout)
+    made = Descriptor(
+        base, _wide(shape), widened, tuple(int(n) for n in block_shape), padding, layout, is_of_host=is_of_host
+    )
+    if not is_of_host:
+        made.tell_misalignment()
+    return made

@@ -32,6 +32,33 @@ def copied(x, out, rows, columns, x_stride, out_stride, R: tl.constexpr, C: tl.c
 
 
 @triton.jit
+def copied_by_swapped_programs(x, out, rows, columns, R: tl.constexpr, C: tl.constexpr):
+    r = tl.program_id(1) * R + tl.arange(0, R)[:, None]
+    c = tl.program_id(0) * C + tl.arange(0, C)[None, :]
+    mask = (r < rows) & (c < columns)
+    tl.store(out + r * columns + c, tl.load(x + r * columns + c, mask=mask), mask=mask)
+
+
+@triton.jit
+def all_but_one(out, n, B: tl.constexpr):
+    i = tl.program_id(0) * B + tl.arange(0, B)
+    tl.store(out + i, 1.0, mask=i < n - 1)
+
+
+@triton.jit
+def differences(x, out, n, B: tl.constexpr):
+    i = tl.program_id(0) * B + tl.arange(0, B)
+    both = i + 1 < n
+    tl.store(out + i, tl.load(x + i + 1, mask=both) - tl.load(x + i, mask=both), mask=both)
+
+
+@triton.jit
+def rows_below(out, rows, columns, R: tl.constexpr, C: tl.constexpr):
+    r, c = tl.program_id(0) * R + tl.arange(0, R)[:, None], tl.arange(0, C)[None, :]
+    tl.store(out + r * columns + c, 1.0, mask=(r < rows) & (c < columns) & (c < r))
+
+
+@triton.jit
 def lower_triangle(out, B: tl.constexpr):
     i = tl.arange(0, B)
     tl.store(out + i[:, None] * B + i[None, :], 1.0, mask=i[:, None] >= i[None, :])
@@ -86,9 +113,29 @@ def test_tiles_that_the_grid_leaves_out(grid: tuple[int, int]) -> None:
     assert text.startswith(f"{96 * 64 - grid[0] * grid[1] * 1024} of 6144 ")
 
 
+def test_tiles_of_a_grid_whose_axes_are_swapped() -> None:
+    (text,) = found(lambda: copied_by_swapped_programs[(4, 2)](ones(64, 32), empty(64, 32), 64, 32, R=16, C=16))
+    assert text.startswith("1024 of 2048 ")
+
+
+def test_columns_whose_count_is_the_stride_of_the_rows_too() -> None:
+    (text,) = found(lambda: copied[(3, 2)](ones(40, 40), empty(40, 40), 40, 40, 40, 40, R=16, C=16))
+    assert text.endswith("the first is out[0, 32], the last out[39, 39]")
+
+
+def test_last_elements_that_a_mask_leaves_out_by_its_own_subtraction() -> None:
+    (text,) = found(lambda: all_but_one[(4,)](empty(200), 200, B=64))
+    assert text.endswith("the first is out[199], the last out[199]")
+    assert len(found(lambda: differences[(4,)](ones(200), empty(200), 200, B=64))) == 1
+
+
 @pytest.mark.parametrize(
     "run",
     [
+        lambda: differences[(4,)](ones(200), empty(199), 200, B=64),
+        lambda: rows_below[(3,)](empty(40, 40), 40, 40, R=16, C=64),
+        lambda: copied_by_swapped_programs[(2, 4)](ones(64, 32), empty(64, 32), 64, 32, R=16, C=16),
+        lambda: copied_by_swapped_programs[(4, 4)](ones(40, 40), empty(64, 40), 40, 40, R=16, C=16),
         lambda: copy((3, 2), empty(96, 64)),
         lambda: copy((3, 2), empty(96, 72)),
         lambda: copy((3, 2), empty(96, 72)[:, :64]),
@@ -100,7 +147,22 @@ def test_tiles_that_the_grid_leaves_out(grid: tuple[int, int]) -> None:
         lambda: slots[(4,)](empty(4 * 40), 40, 30, B=32),
         lambda: scattered[(1,)](np.arange(0, 64, 2), empty(100), 100, B=32),
     ],
-    ids=["whole", "padded", "view", "more-rows", "initialised", "aligned", "part", "triangle", "slots", "scattered"],
+    ids=[
+        "differences",
+        "below",
+        "swapped",
+        "idle",
+        "whole",
+        "padded",
+        "view",
+        "more-rows",
+        "initialised",
+        "aligned",
+        "part",
+        "triangle",
+        "slots",
+        "scattered",
+    ],
 )
 def test_tensors_that_are_larger_on_purpose(run: Callable[[], Any]) -> None:
     assert found(run) == []
