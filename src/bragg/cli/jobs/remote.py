@@ -30,20 +30,21 @@ def local_files(words: Sequence[str]) -> Iterator[list[Path]]:
 
 
 def _copied(address: str, stack: ExitStack) -> Path:
+    folder = Path(stack.enter_context(TemporaryDirectory(prefix="bragg-")))
     try:
         from fsspec.core import url_to_fs
 
         system, place = url_to_fs(address)
         found = [place] if system.isfile(place) else sorted(filter(_is_of_job, system.ls(place, detail=False)))
-        if not found:
-            raise BadFile(f"there is no profile of a rank in {address}", hint="Give the directory of a job")
-        folder = Path(stack.enter_context(TemporaryDirectory(prefix="bragg-")))
         names = [folder / PurePosixPath(name).name for name in found]
-        system.get(found, [str(name) for name in names])
+        if found:
+            system.get(found, [str(name) for name in names])
     except ImportError as error:
         raise UsageError(f"{address} needs fsspec: {error}", hint="pip install 'bragg[remote]'") from error
-    except (OSError, ValueError) as error:
+    except Exception as error:  # Clients of stores raise their own, such as that of missing credentials.
         raise BadFile(f"cannot read {address}: {error}", hint="Check the address") from error
+    if not found:
+        raise BadFile(f"there is no profile of a rank in {address}", hint="Give the directory of a job")
     return names[0] if found == [place] else folder
 
 

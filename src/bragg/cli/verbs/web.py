@@ -9,6 +9,7 @@ import shlex
 import sys
 import webbrowser
 from collections.abc import Mapping
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,6 +19,7 @@ from bragg.cli.console import say, write_json, write_lines
 from bragg.errors import BackendUnavailable, BadFile
 
 if TYPE_CHECKING:
+    from bragg.analyze.ranks.answer import RanksAnswer
     from bragg.views.web.server import ProfileServer
 
 __all__ = ["tunnel_command", "web"]
@@ -98,7 +100,6 @@ def _server(paths: tuple[Path, ...], port: int) -> ProfileServer:
 
 def _packed(path: Path) -> bytes:
     from bragg import formats
-    from bragg.cli.rank_files import compared_ranks
     from bragg.views.text.run_facts import RunFacts
     from bragg.views.web.report_payload import report_payload
 
@@ -107,7 +108,20 @@ def _packed(path: Path) -> bytes:
     name = (
         f"{RunFacts(profile.meta).command or path.name} (running, pid {profile.run.pid})" if is_running else path.name
     )
-    return report_payload(profile, name, ranks=compared_ranks(path.parent))
+    return report_payload(profile, name, ranks=_compared(path.parent, _state(path.parent)))
+
+
+@lru_cache(maxsize=1)
+def _compared(directory: Path, _state: tuple[tuple[str, int], ...]) -> RanksAnswer | None:
+    """The ranks of a job compared, once for all of its profiles as long as none of them changes."""
+    from bragg.cli.rank_files import compared_ranks
+
+    return compared_ranks(directory)
+
+
+def _state(directory: Path) -> tuple[tuple[str, int], ...]:
+    """Names of the profiles in a directory, and when each was written."""
+    return tuple(sorted((path.name, path.stat().st_mtime_ns) for path in directory.glob("*.bragg")))
 
 
 def _has_browser(environment: Mapping[str, str]) -> bool:

@@ -95,7 +95,7 @@ def _read(archive: ZipFile, path: Path) -> RankSummary | None:
         is_cut_short=not facts.is_false("is_cut_short"),
         calls=known,
         collectives=table,
-        paths=partial(_paths, path),
+        paths=_Paths(path, _table(PathTable, decode(_member(archive, _PATHS), (np.int64,)))),
         labels=partial(_labels, path),
         clock=RankClock.from_json(facts.table("clock").values()),
     )
@@ -115,13 +115,23 @@ def _check(calls: CollectiveCallTable, table: CollectiveTable) -> None:
         raise ValueError("a collective is of no step")
 
 
-def _paths(path: Path) -> PathTable:
-    with open_file(path) as file:
-        try:
-            with ZipFile(file) as archive:
-                return _table(PathTable, decode(_member(archive, _PATHS), (np.int64,)))
-        except ARCHIVE_DAMAGE as error:
-            raise damaged(path, error, "Copy it again, or recover it from the .part file") from error
+class _Paths:
+    """The call paths of a file: read with it for the first caller, who sums them; for others anew: they are large."""
+
+    def __init__(self, path: Path, first: PathTable) -> None:
+        self._path = path
+        self._first: PathTable | None = first
+
+    def __call__(self) -> PathTable:
+        first, self._first = self._first, None
+        if first is not None:
+            return first
+        with open_file(self._path) as file:
+            try:
+                with ZipFile(file) as archive:
+                    return _table(PathTable, decode(_member(archive, _PATHS), (np.int64,)))
+            except ARCHIVE_DAMAGE as error:
+                raise damaged(self._path, error, "Copy it again, or recover it from the .part file") from error
 
 
 def _labels(path: Path) -> list[str]:

@@ -57,12 +57,27 @@ def meet(rank: int, publish: Callable[[str], object], find: Callable[[], str | N
     while (found := find()) is None and time.monotonic() < deadline:
         time.sleep(_FIND_POLL_S)
     address, _, boot = (found or "").rpartition(" ")
-    if not address or boot == boot_id() != "":
+    if not address or boot == boot_id() != "" or (resolved := _resolved(address)) is None:
         return
-    _asked[:] = [address]
+    _asked[:] = [resolved]
     pid = os.getpid()
     tell_at_stop("clock_exchanges", lambda is_end: _asked_again(is_end=is_end and os.getpid() == pid))
     part()
+
+
+def _resolved(address: str) -> str | None:
+    """The address with the number of the host; None: the resolver, which knows no deadline, does not answer in time."""
+    host, _, rest = address.partition(":")
+    found: list[str] = []
+
+    def resolve() -> None:
+        with suppress(OSError):
+            found.append(socket.gethostbyname(host))
+
+    resolver = threading.Thread(target=resolve, name="bragg resolver", daemon=True)
+    resolver.start()
+    resolver.join(_FIND_S)
+    return f"{found[0]}:{rest}" if found else None
 
 
 def part(*_: object) -> None:
@@ -98,7 +113,7 @@ def serve() -> str:
 
 
 def ask(address: str) -> tuple[int, int, int] | None:
-    """Ask what time it is at an address.
+    """Ask what time it is at an address, whose host is a number: a name may take long.
 
     Returns:
         This process's time, what the other clock is ahead of it, and the time on the way there and back, in ns: the

@@ -53,6 +53,19 @@ def test_what_is_not_there_is_said_in_one_line(bragg: Bragg, address: str, word:
     assert said in ended.stderr.splitlines()[0]
 
 
+def test_errors_of_a_store_that_are_its_own_are_said_in_one_line(bragg: Bragg, monkeypatch: pytest.MonkeyPatch) -> None:
+    class NoCredentialsError(Exception):
+        """As botocore's, which is no OSError."""
+
+    def refuse(*_: object) -> bool:
+        raise NoCredentialsError("Unable to locate credentials")
+
+    monkeypatch.setattr(fsspec.get_filesystem_class("memory"), "isfile", refuse)
+    ended = bragg("ranks", "memory://bucket/train.job")
+    assert ended.exit_code == 6
+    assert "cannot read memory://bucket/train.job: Unable to locate credentials" in ended.stderr.splitlines()[0]
+
+
 def test_without_fsspec_the_hint_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "fsspec.core", None)
     with pytest.raises(UsageError, match="needs fsspec"), local_files(["s3://bucket/train.job"]):

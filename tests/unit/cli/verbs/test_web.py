@@ -13,9 +13,11 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.straggler_jobs import JobPlan, write_job_files
 from bragg import formats
+from bragg.cli import rank_files
 from bragg.cli.main import main
-from bragg.cli.verbs.web import tunnel_command
+from bragg.cli.verbs.web import _packed, tunnel_command
 from bragg.views.web.server import ProfileServer
 from tests.support.profiles import profile_from_text
 
@@ -87,3 +89,16 @@ def test_address_is_printed_works_and_ends_with_ctrl_c(tmp_path: Path) -> None:
             assert answer.read().startswith(b"\x1f\x8b")
         process.send_signal(signal.SIGINT)
         assert process.wait(60) == 0
+
+
+def test_ranks_are_compared_once_for_all_profiles_of_a_job(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    files = write_job_files(JobPlan(n_ranks=2, n_steps=3, n_layers=1), tmp_path)
+    compare = rank_files.compared_ranks
+    compared: list[Path] = []
+    monkeypatch.setattr(rank_files, "compared_ranks", lambda path: (compared.append(path), compare(path))[1])
+    for file in files:
+        _packed(file)
+    assert compared == [tmp_path]
+    os.utime(files[0], ns=(1, 1))
+    _packed(files[0])
+    assert compared == [tmp_path] * 2

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import IO
 from zipfile import ZIP_DEFLATED, ZipFile
 
 import numpy as np
@@ -12,7 +13,8 @@ from bragg import formats
 from bragg.analyze.ranks.summarize import summarize
 from bragg.errors import BadFile
 from bragg.formats.bragg import read, write
-from bragg.formats.job import summary_slices
+from bragg.formats.files import open_file
+from bragg.formats.job import summaries, summary_slices
 from bragg.formats.job.summaries import members_of, read_summary
 from bragg.model import Profile
 from bragg.model.rank_summary import PathTable
@@ -114,3 +116,23 @@ def test_the_capture_of_a_rank_becomes_a_file_with_a_summary(tmp_path: Path, mon
     monkeypatch.setattr(summary_slices, "_MAX_SLICES", 1)
     formats.finish(capture, tmp_path / "b.bragg")
     assert read_summary(tmp_path / "b.bragg") is None
+
+
+def test_a_file_is_opened_once_for_its_summary_and_the_sums_of_its_call_paths(
+    profile: Profile, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened: list[Path] = []
+
+    def counted(path: Path) -> IO[bytes]:
+        opened.append(path)
+        return open_file(path)
+
+    path = tmp_path / "rank00000.bragg"
+    write(profile, path)
+    monkeypatch.setattr(summaries, "open_file", counted)
+    found = read_summary(path)
+    assert found is not None
+    first = found.paths()
+    assert len(opened) == 1
+    assert found.paths().path.tolist() == first.path.tolist()  # Which does not stay in memory.
+    assert len(opened) == 2

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import socket
+import threading
 
 import pytest
 
@@ -31,7 +32,6 @@ def test_nobody_that_answers_is_not_waited_for() -> None:
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as silent:
         silent.bind(("127.0.0.1", 0))
         assert ask(f"127.0.0.1:{silent.getsockname()[1]}:7") is None
-    assert ask("name.invalid:1:7") is None
 
 
 def test_questions_without_the_token_get_no_answer() -> None:
@@ -64,3 +64,13 @@ def test_a_rank_that_finds_no_address_goes_on(monkeypatch: pytest.MonkeyPatch) -
     meet(1, lambda _: None, lambda: None)
     part()
     assert "clock_exchanges" not in metadata.at_stop()
+
+
+def test_a_name_that_no_resolver_answers_for_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    never = threading.Event()
+    monkeypatch.setattr(rank_clock, "_FIND_S", 0.01)
+    monkeypatch.setattr(rank_clock, "boot_id", lambda: "another boot")
+    monkeypatch.setattr(socket, "gethostbyname", lambda _: never.wait(30))
+    meet(1, lambda _: None, lambda: "far.invalid:1:7 boot")
+    assert "clock_exchanges" not in metadata.at_stop()
+    never.set()
