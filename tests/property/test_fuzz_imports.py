@@ -9,6 +9,7 @@ import pytest
 
 from bragg import formats
 from bragg.errors import BadFile
+from tests.support.iprof_trace import iprof_trace
 from tests.support.mutations import fill, flip_bits, outcomes, splice, truncate
 from tests.support.nsys_database import write_database
 
@@ -42,6 +43,14 @@ def test_no_damaged_compression_is_read_wrongly(tmp_path: Path) -> None:
 def test_no_damaged_database_is_read_wrongly(tmp_path: Path) -> None:
     whole = write_database(tmp_path / "report.sqlite").read_bytes()
     found = outcomes(whole, MUTATIONS, tmp_path / "file", N_FILES)
+    assert found["read"] > 0
+    assert found["BadFile"] > 0
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("bounded_memory")
+def test_no_damaged_perfetto_trace_is_read_wrongly(tmp_path: Path) -> None:
+    found = outcomes(iprof_trace(("a", "b")), MUTATIONS, tmp_path / "file", N_FILES)
     assert found["read"] > 0
     assert found["BadFile"] > 0
 

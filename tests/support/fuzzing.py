@@ -35,6 +35,7 @@ from bragg.views.terminal.view_options import ViewOptions
 from bragg.views.text.style import PLAIN, without_control
 from bragg.views.web.report_payload import report_payload
 from tests.support.captures import small_capture
+from tests.support.iprof_trace import iprof_trace
 from tests.support.mutations import (
     Mutation,
     assert_is_one_line_with_a_hint,
@@ -230,6 +231,7 @@ READERS: dict[str, Reader] = {
     "pprof": Reader(
         lambda: gzip.decompress((GOLDEN / "imports/jax-memory.pprof").read_bytes()), (*_BYTES, *[change_protobuf] * 4)
     ),
+    "perfetto": Reader(lambda: iprof_trace(("a", "b")), (*_BYTES, *[change_protobuf] * 4)),
     "nsys": Reader(_database, (*_BYTES, *[change_database] * 4)),
     "proton-tree": _golden("proton/kernels-3.9.hatchet", change_json),
     "proton-samples": _golden("proton/samples-3.9.hatchet", change_json),

@@ -21,6 +21,7 @@ from bragg.formats.perfetto import fields
 from bragg.formats.perfetto.collectives import Links
 from bragg.formats.perfetto.events import Events
 from bragg.formats.perfetto.gpu_stages import stage_events, stage_texts
+from bragg.formats.perfetto.reader import is_perfetto, read
 from bragg.formats.timelines.lanes import Lane, lanes, require_slices
 from bragg.model import FlowTable, Profile, TrackKind
 from bragg.model.ids import NodeId
@@ -316,5 +317,7 @@ FORMAT = Format(
     ".perfetto-trace",
     "Perfetto trace, protocol buffers",
     next_step="open it in Perfetto",
+    sniff=is_perfetto,
+    read=read,
     write=write,
 )

@@ -1,0 +1,83 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import bragg
+from bragg import formats
+from bragg.cli.main import main
+from bragg.errors import BadFile
+from bragg.formats.encodings.protobuf import message, number
+from bragg.model import FrameKind, Profile, TrackKind
+from tests.support.iprof_trace import CALLS, EPOCH_NS, WORK, iprof_trace
+
+SAMPLE = Path(bragg.__file__).parent / "data" / "sample-h100.bragg"
+
+
+def _slices(profile: Profile, kind: TrackKind) -> list[tuple[int, int, str]]:
+    on_kind = profile.slices.take(profile.tracks.kind[profile.slices.track] == kind)
+    names = [profile.tree.frames.name[frame] for frame in profile.tree.frame[on_kind.node].tolist()]
+    return list(zip((on_kind.start_ns - EPOCH_NS).tolist(), on_kind.duration_ns.tolist(), names, strict=True))
+
+
+@pytest.mark.parametrize("is_old", [False, True])
+def test_calls_and_work_of_iprof_are_where_and_when_it_says(tmp_path: Path, is_old: bool) -> None:
+    path = tmp_path / "out.pftrace"
+    path.write_bytes(iprof_trace(("x1", "x2"), is_old=is_old))
+    profile = formats.load(path)
+    assert sorted(_slices(profile, TrackKind.HOST_THREAD)) == sorted(CALLS * 2)
+    assert sorted(_slices(profile, TrackKind.GPU_STREAM)) == sorted(WORK * 2)
+    places = zip(profile.tracks.host, profile.tracks.process.tolist(), profile.tracks.device.tolist(), strict=True)
+    assert sorted(places) == [("x1", 4000, -1), ("x1", 4000, 0), ("x2", 4001, -1), ("x2", 4001, 1)]
+    assert profile.total("gpu_time") == 2 * 340
+    kinds = dict(zip(profile.tree.frames.name, profile.tree.frames.kind.tolist(), strict=True))
+    assert kinds["cuLaunchKernel"] == FrameKind.GPU_API
+    assert kinds["MPI_Allreduce"] == FrameKind.SCOPE
+    inner = profile.tree.frames.name.index("inner")
+    (node,) = np.flatnonzero(profile.tree.frame == inner).tolist()
+    assert profile.tree.frames.name[profile.tree.frame[profile.tree.parent[node]]] == "cuLaunchKernel"
+
+
+def test_verbs_take_the_trace_of_a_node(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "timeline_x1.pftrace"
+    path.write_bytes(iprof_trace())
+    assert main(["tally", str(path), "--json"]) == 0
+    sections = {each["title"]: each["rows"] for each in json.loads(capsys.readouterr().out)["sections"]}
+    assert [(row["name"], row["calls"]) for row in sections["device"]] == [("matmul", 1), ("cuMemcpyHtoDAsync_v2", 1)]
+    assert main(["view", str(path)]) == 0
+    assert "matmul" in capsys.readouterr().out
+
+
+def test_what_bragg_exports_is_read_with_the_same_slices(tmp_path: Path) -> None:
+    profile = formats.load(SAMPLE)
+    formats.export(profile, "perfetto", tmp_path / "own.pftrace")
+    found = formats.load(tmp_path / "own.pftrace")
+    mine, others = (np.sort(each.slices.start_ns) for each in (profile, found))
+    np.testing.assert_array_equal(mine, others)
+    assert found.slices.duration_ns.sum() == profile.slices.duration_ns.sum()
+    assert found.total("gpu_time") == profile.total("gpu_time")
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (iprof_trace()[:-3], "breaks off"),
+        (message(1, number(8, 7), number(10, 1)) * 3, "unknown format"),
+        (message(1, number(10, 1), message(11, b"\xff" * 12)), "a number has too many bytes"),
+    ],
+)
+def test_damage_is_told_in_one_line(tmp_path: Path, content: bytes, said: str) -> None:
+    path = tmp_path / "out.pftrace"
+    path.write_bytes(content)
+    with pytest.raises(BadFile, match=said):
+        formats.load(path)
+
+
+def test_a_slice_without_an_end_is_left_out(tmp_path: Path) -> None:
+    path = tmp_path / "out.pftrace"
+    begin = number(8, EPOCH_NS + 900) + message(11, number(9, 1), number(11, 3), message(23, b"killed"))
+    path.write_bytes(iprof_trace() + message(1, begin))
+    assert sorted(_slices(formats.load(path), TrackKind.HOST_THREAD)) == sorted(CALLS)
