@@ -1,8 +1,9 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
-from bragg.model import FrameKind, Profile
+from bragg.model import CallTree, FrameKind, FrameTable, Profile
 from bragg.model.regroup import regroup
 from bragg.model.table import BoolArray
 from tests.support.profiles import profile_from_text, tree_to_text
@@ -63,3 +64,25 @@ def test_the_root_stays_where_all_else_is_dropped() -> None:
     nothing = regroup(profile.tree, dropped=np.ones(len(profile.tree), np.bool_)).apply(profile)
     assert len(nothing.tree) == 1
     assert nothing.total("gpu_time") == 0
+
+
+def test_wide_and_narrow_trees_are_numbered_alike(monkeypatch: pytest.MonkeyPatch) -> None:
+    random = np.random.default_rng(0)
+    parent = np.array([-1, *(int(random.integers(max(0, node - 20), node)) for node in range(1, 300))], np.int32)
+    names = ["root", "a", "b", "c"]
+    frames = FrameTable(
+        kind=np.array([FrameKind.ROOT, *[FrameKind.PYTHON] * 3], np.uint8),
+        name=names,
+        file=[""] * 4,
+        line=np.zeros(4, np.int32),
+        device=np.full(4, -1, np.int32),
+    )
+    tree = CallTree(parent, np.array([0, *random.integers(1, 4, 299)], np.int32), frames)
+    folded, dropped = random.random(300) < 0.4, random.random(300) < 0.02
+    narrow = regroup(tree, folded=folded, dropped=dropped)
+    monkeypatch.setattr("bragg.model.regroup._FEW", 0)
+    wide = regroup(tree, folded=folded, dropped=dropped)
+    assert 1 < len(narrow.tree) < 180
+    for one, other in ((narrow.target, wide.target), (narrow.tree.parent, wide.tree.parent)):
+        assert one.tolist() == other.tolist()
+    assert narrow.tree.frame.tolist() == wide.tree.frame.tolist()

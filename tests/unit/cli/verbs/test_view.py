@@ -148,7 +148,7 @@ def test_fifty_thousand_call_paths_are_shown_in_time(bragg_process: Bragg, tmp_p
 
 
 def large_profile(n_nodes: int) -> Profile:
-    """A random tree, about 40 deep, of Python frames with kernels at its leaves."""
+    """A random tree, 10,000 deep as of recursion, of Python frames with kernels at its leaves."""
     random = np.random.default_rng(0)
     above = np.minimum(np.arange(n_nodes), random.geometric(0.2, n_nodes))
     parent = np.arange(n_nodes) - above
