@@ -13,6 +13,7 @@ from bragg.model.gpu_memory import gpu_memory_of
 __all__ = [
     "API_CALLS",
     "CODE",
+    "GPU_COUNT",
     "GPU_TIME",
     "HOST_TIME",
     "IDLE",
@@ -62,6 +63,7 @@ def _calls_api(evidence: Evidence) -> bool:
     )
 
 
+GPU_COUNT = Need("counts of GPU work", "", _has("gpu_count"))
 GPU_TIME = Need("GPU time", "", _has("gpu_time"))
 HOST_TIME = Need("host time", "", _has("host_time"))
 IDLE = Need("what GPUs waited for", "--data trace", lambda evidence: evidence.idle_ns is not None)

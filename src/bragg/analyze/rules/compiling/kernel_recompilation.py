@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from bragg.analyze.causes.evidence import Evidence
-from bragg.analyze.causes.needs import GPU_TIME, HOST_TIME
+from bragg.analyze.causes.needs import GPU_COUNT, HOST_TIME
 from bragg.analyze.causes.paths import below, hottest_place, in_files, line_above
 from bragg.analyze.causes.thresholds import FEW_USES, MANY_VERSIONS
 from bragg.analyze.engine import Rule, Subject
@@ -28,8 +28,6 @@ _TUNES = re.compile(r"triton[/\\]runtime[/\\]autotuner\.py$|_inductor[/\\]runtim
 
 def _find(evidence: Evidence) -> Iterator[Finding]:
     profile, tree = evidence.profile, evidence.profile.tree
-    if "gpu_count" not in profile.metrics:
-        return
     launches = np.nan_to_num(profile.own("gpu_count").astype(np.float64))
     time_ns = np.nan_to_num(profile.own("host_time").astype(np.float64))
     is_compiler, is_tuned = below(profile, in_files(profile, _COMPILES)), below(profile, in_files(profile, _TUNES))
@@ -70,7 +68,7 @@ RULE = Rule(
     _find,
     Subject.ANALYSIS,
     "Triton kernels that are compiled for each value of an argument",
-    (GPU_TIME, HOST_TIME),
+    (GPU_COUNT, HOST_TIME),
     (MANY_VERSIONS, FEW_USES),
     _CHANGE,
 )

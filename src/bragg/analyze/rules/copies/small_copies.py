@@ -8,7 +8,7 @@ import numpy as np
 
 from bragg.analyze.causes.evidence import Evidence
 from bragg.analyze.causes.host_finding import Cause, host_finding
-from bragg.analyze.causes.needs import IDLE
+from bragg.analyze.causes.needs import GPU_COUNT, IDLE
 from bragg.analyze.causes.paths import named
 from bragg.analyze.causes.thresholds import OFTEN, SMALL_COPY
 from bragg.analyze.engine import HostTime, Rule, Subject
@@ -22,7 +22,7 @@ _SAVED = 0.9
 def _find(evidence: Evidence) -> Iterator[Finding]:
     profile = evidence.profile
     copies = named(profile, lambda name: name == "copy HtoD")
-    if "gpu_bytes" not in profile.metrics or "gpu_count" not in profile.metrics:
+    if "gpu_bytes" not in profile.metrics:  # nothing was copied
         return
     mean_bytes = profile.own("gpu_bytes") / np.maximum(profile.own("gpu_count"), 1)
     small = copies & (mean_bytes < SMALL_COPY.value) & (evidence.gpu_count > 0)
@@ -48,7 +48,7 @@ RULE = Rule(
     _find,
     Subject.ANALYSIS,
     "many small copies from the host",
-    (IDLE,),
+    (IDLE, GPU_COUNT),
     (OFTEN, SMALL_COPY),
     "one copy of one tensor",
     host_time=HostTime.CAUSE,
