@@ -18,6 +18,9 @@ settings.load_profile("bragg")
 for _variable in ("RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "SLURM_PROCID", "NO_COLOR", "FORCE_COLOR", "BRAGG_LOG"):
     os.environ.pop(_variable, None)
 
+# Triton's cache of a user may hold the same kernels, compiled from files of another checkout.
+os.environ.setdefault("TRITON_CACHE_DIR", str(ROOT / "build" / "triton"))
+
 
 @pytest.fixture(scope="session")
 def fakes_directory() -> Path:

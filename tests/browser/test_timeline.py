@@ -365,11 +365,11 @@ def test_in_the_dark_the_background_is_dark(pages: Any, pixel: Pixel) -> None:
 
 
 def painting_ms(pages: Any, file: Path) -> float:
-    """What painting a frame takes while keys are held; the median, as few frames are interrupted."""
+    """What painting a frame takes while keys are held; the lower quartile: a busy machine interrupts frames."""
     page = pages.open(file, "view=timeline")
     totals(page).locator("td").first.wait_for()
     frames_ms = sorted(page.evaluate(FRAMES, ["w", "d", "a", "s"]))
-    return float(frames_ms[len(frames_ms) // 2])
+    return float(frames_ms[len(frames_ms) // 4])
 
 
 def test_a_frame_of_half_a_million_slices_costs_little_more_than_one_of_a_thousand(pages: Any) -> None:
@@ -388,7 +388,8 @@ FRAMES = """async keys => {
     });
     for (const key of keys) {
         document.dispatchEvent(new KeyboardEvent("keydown", {key}));
-        await new Promise(done => setTimeout(done, 250));
+        const enough = times.length + 12;
+        while (times.length < enough) await new Promise(done => setTimeout(done, 50));
         document.dispatchEvent(new KeyboardEvent("keyup", {key}));
     }
     return times;

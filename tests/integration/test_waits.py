@@ -19,7 +19,7 @@ def for_lock():
     lock = threading.Lock()
     lock.acquire()
     lock.acquire(timeout=0.3)
-def for_process(): subprocess.run(["sleep", "0.3"])
+def for_process(): subprocess.run(["sleep", "0.6"])  # on a busy machine it sleeps before it is waited for
 def for_queue():
     try: queue.Queue().get(timeout=0.3)
     except queue.Empty: pass
