@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Executor
@@ -33,6 +34,8 @@ __all__ = [
 ]
 
 _CONNECT_S = 10
+# Of files that do not tell their rank, such as those of nsys profile -o report.%q{RANK}.
+_NUMBER_IN_NAME = re.compile(r"(?:rank|[._-])(\d{1,9})(?:\.[A-Za-z]+)+$")
 _BATCHES_AT_ONCE = 8
 _RANKS_A_BATCH = 128  # 12 MB of call paths, of which the sums stay
 
@@ -186,7 +189,12 @@ def _read(path: Path, number: int | None) -> RankSummary:
 
     profile = formats.load(path)
     if number is None and profile.run.rank is None:
-        raise UsageError(f"{path} does not say which rank it is")
+        told = _NUMBER_IN_NAME.search(path.name)
+        if told is None:
+            raise UsageError(
+                f"{path} does not say which rank it is", hint="Put its number into its name, such as report.3.sqlite"
+            )
+        number = int(told[1])
     return summarize(profile, number)
 
 

@@ -1,8 +1,10 @@
 from __future__ import annotations
 
+import sqlite3
 import sys
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +16,7 @@ from bragg.cli import rank_files
 from bragg.cli.rank_files import executor_named, read_batch, read_ranks
 from bragg.errors import UsageError
 from bragg.views.text.ranks_text import ranks_json
+from tests.support.nsys_database import write_database
 from tests.unit.cli.conftest import Bragg
 
 
@@ -69,3 +72,16 @@ def test_without_dask_the_hint_says_what_to_install(monkeypatch: pytest.MonkeyPa
     monkeypatch.setitem(sys.modules, "distributed", None)
     with pytest.raises(UsageError, match="distributed is not installed"), executor_named("dask:tcp://n1:8786"):
         pass
+
+
+def test_databases_of_nsys_are_ranks_by_the_numbers_in_their_names(tmp_path: Path) -> None:
+    named = [write_database(tmp_path / name) for name in ("report.7.sqlite", "job-rank12.sqlite")]
+    for path in named:
+        with closing(sqlite3.connect(path)) as database, database:
+            database.execute("UPDATE StringIds SET value = 'ncclDevKernel_AllReduce_Sum_f32_RING_LL' WHERE id = 1")
+    read = read_ranks([*named, write_database(tmp_path / "report.sqlite")])
+    assert [(each.rank, each.collectives.duration_ns.tolist()) for each in read.summaries] == [
+        (7, [400, 300]),
+        (12, [400, 300]),
+    ]
+    assert read.problems == [f"{tmp_path / 'report.sqlite'} does not say which rank it is"]
