@@ -30,6 +30,8 @@ def run_plainly(kernel: Any, grid: Any, arguments: tuple[Any, ...], named: dict[
 
 # Runners of the blocks that are entered now, the innermost last.
 _RUNNERS: list[Runner] = []
+# One for all blocks: tests that are checked one by one define the same kernels again.
+_SOURCES = Sources()
 
 
 class Launched:
@@ -143,7 +145,7 @@ def redirect(run: Runner, is_wanted: Callable[[], bool] = lambda: True) -> Calla
         redirect_class(kind)
         replace(kind, "__call__", _call_without_grid(kind.__dict__.get("__call__"), is_wanted))
     replace(compiled, "run", run_property(compiled.__dict__.get("run"), one_at_a_time, is_wanted))
-    replace(sys.modules["triton.runtime.jit"], "inspect", Sources())
+    replace(sys.modules["triton.runtime.jit"], "inspect", _SOURCES)
     undo.append(when_imported("triton.runtime.interpreter", redirect_interpreter))
     undo.append(when_imported("torch._inductor.runtime.triton_heuristics", redirect_inductor))
 

@@ -20,7 +20,7 @@ from bragg.debug.expressions import access_text
 from bragg.debug.flow.dependence import dependence_of
 from bragg.debug.memory.access import Access
 from bragg.debug.memory.arrays import is_of_torch
-from bragg.debug.memory.emptiness import unwritten
+from bragg.debug.memory.emptiness import has_unwritten, unwritten
 from bragg.debug.memory.storage import Buffer
 from bragg.debug.state import Listeners, machine
 from bragg.debug.values import lift_array
@@ -91,10 +91,11 @@ def _watch(record: LaunchFindings) -> Listeners:
             results[key].see(access)
 
     def end() -> None:
+        partial_results = [result for result in results.values() if has_unwritten(result.buffer)]
         # Which slots of a cache or a sorted list are filled is up to the data.
-        if not results or dependence_of(launch.program, launch.fixed) is not None:
+        if not partial_results or dependence_of(launch.program, launch.fixed) is not None:
             return
-        for result in results.values():
+        for result in partial_results:
             if _holes(record, result).any():
                 key = (record.rule, launch.kernel, result.place, result.buffer.name)
                 record.report.judge_at_end(key, partial(_judge, record, result))

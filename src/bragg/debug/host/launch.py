@@ -259,7 +259,7 @@ def _annotated_types(jitted: Any) -> dict[str, str]:
     """Parameters whose annotation says which type Triton converts a number to, or that they are `tl.const`."""
     function = python_function(jitted)
     if function not in _TYPES:
-        parameters = getattr(jitted, "params", ())
+        parameters = [one for one in getattr(jitted, "params", ()) if one.name in function.__annotations__]
         found = {one.name: CONSTANT if one.is_const else one.annotation_type for one in parameters}
         _TYPES[function] = {name: kind for name, kind in found.items() if kind}
     return _TYPES[function]

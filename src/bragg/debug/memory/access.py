@@ -80,7 +80,7 @@ class Access:
         block = affine_of(self.offset)
         if block is None:
             return None
-        base = np.broadcast_to(block.base, self.shape[0])
+        base = block.base if len(block.base) == self.shape[0] else np.broadcast_to(block.base, self.shape[0])
         if self.mask is None:
             return Affine(base, block.strides, block.shape)
         count = prefix(self.mask, block.shape)

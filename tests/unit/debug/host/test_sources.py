@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import inspect
 import linecache
+import sys
 from pathlib import Path
 from types import FunctionType
 from typing import Any
@@ -12,6 +13,7 @@ from typing import Any
 import pytest
 
 from bragg.debug.host.sources import Sources
+from bragg.debug.switch import redirected, run_plainly
 
 
 def function_of(path: Path, text: str) -> FunctionType:
@@ -50,3 +52,13 @@ def test_a_changed_file_is_read_again(tmp_path: Path) -> None:
 
 def test_what_is_no_function_is_left_to_inspect() -> None:
     assert Sources().getsourcelines(Path) == inspect.getsourcelines(Path)
+
+
+def test_tests_that_are_checked_one_by_one_share_the_texts() -> None:
+    pytest.importorskip("triton")
+    seen = []
+    for _ in range(2):
+        with redirected(run_plainly):
+            seen.append(sys.modules["triton.runtime.jit"].inspect)
+    assert seen[0] is seen[1]
+    assert sys.modules["triton.runtime.jit"].inspect is inspect
