@@ -14,6 +14,7 @@ from bragg.debug.expressions import access_text
 from bragg.debug.flow.place import kernel_line
 from bragg.debug.memory.access import Access
 from bragg.debug.memory.addresses import is_nowhere
+from bragg.debug.memory.storage import Buffer
 from bragg.debug.numbers.operands import affine_of
 from bragg.debug.state import Listeners, machine
 from bragg.model import Severity
@@ -70,10 +71,10 @@ def _kinds(access: Access, outside: Array) -> Iterator[tuple[str, Array]]:
     before = outside & (offsets < buffer.low)
     beyond = outside & (offsets >= buffer.high)
     if not len(buffer.flat):
-        yield (
-            f"{kind} {'outside of all tensors' if is_nowhere(buffer) else f'of {buffer.name}, which is empty'}",
-            outside,
-        )
+        is_view = isinstance(buffer.owner, Buffer)
+        lacks = f"is smaller than one {buffer.dtype}" if is_view else "is empty"
+        place = "outside of all tensors" if is_nowhere(buffer) else f"of {buffer.name}, which {lacks}"
+        yield f"{kind} {place}", outside
     elif buffer.low == 0:
         yield f"{kind} before the first element of {buffer.name}", before
         yield f"{kind} outside of {buffer.name}, which has the offsets 0 to {buffer.high - 1}", beyond

@@ -94,22 +94,23 @@ class Buffer:
             raise KernelFault(f"{self.name} is read-only", hint="Pass an array that may be written, such as NumPy's")
 
     def seen_as(self, dtype: DType) -> Buffer:
-        """The tensor as one of elements of another size; itself when the size is the same.
+        """The tensor as one of elements of another size, as many as it holds; itself when the size is the same.
 
         Raises:
-            Unsupported: It is a strided view, or does not hold a whole number of such elements.
+            Unsupported: It is a strided view, or does not begin with a whole element.
         """
         size = dtype.size_bytes
         if size == self.flat.itemsize:
             return self
         if size not in self._views:
             start = self.first * self.flat.itemsize
-            if self.gaps is not None or start % size or len(self.flat) * self.flat.itemsize % size:
+            if self.gaps is not None or start % size:
                 raise Unsupported(
-                    f"a pointer into {self.name} cannot become one to {dtype}: it does not hold whole elements of it",
+                    f"a pointer into {self.name} cannot become one to {dtype}: it is a strided view",
                     hint="View the tensor with the other type before the launch",
                 )
-            flat = self.flat.view(dtype.storage)
+            whole = self.flat.nbytes // size * size  # What lies only in part in the tensor is outside of it.
+            flat = self.flat.view(np.uint8)[:whole].view(dtype.storage)
             shape, first = (len(flat),), start // size
             self._views[size] = Buffer(
                 self.name, dtype, flat, shape, (1,), self.address, first=first, writable=self.writable, owner=self

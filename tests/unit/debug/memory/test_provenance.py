@@ -118,6 +118,30 @@ def test_pointer_to_elements_of_another_size() -> None:
 
 
 @triton.jit
+def doubles(out, place):
+    tl.store(out.to(tl.pointer_type(tl.float64)) + place, 1.5)
+
+
+@pytest.mark.parametrize(
+    ("elements", "place", "message"),
+    [
+        (1, 0, "store of out, which is smaller than one fp64"),
+        (3, 1, "store outside of out, which has the offsets 0 to 0"),
+        (3, 0, None),
+    ],
+)
+def test_an_element_that_is_only_in_part_in_the_tensor_is_outside(
+    elements: int, place: int, message: str | None
+) -> None:
+    out = np.zeros(elements, np.float32)
+    with bragg.debug.check() as report:
+        bragg.debug.interpret(doubles)[(1,)](out, place)
+    assert [finding.message for finding in report] == ([message] if message else [])
+    assert out[: elements // 2 * 2].view(np.float64).tolist() == ([] if elements == 1 else [1.5 if place == 0 else 0.0])
+    assert out[2:].tolist() == [0.0] * (elements - 2)
+
+
+@triton.jit
 def unaligned(x, out):
     tl.store(out, tl.load((x.to(tl.int64) + 2).to(tl.pointer_type(tl.float32))))
 
