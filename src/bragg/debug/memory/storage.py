@@ -225,7 +225,8 @@ LIVE: weakref.WeakValueDictionary[int, Buffer] = weakref.WeakValueDictionary()
 def window(array: Array, start: int, shape: tuple[int, ...], strides: tuple[int, ...]) -> Array:
     """A view of a contiguous array from an element on, strides in elements; `as_strided` takes five times as long."""
     size = array.itemsize
-    return np.ndarray(shape, array.dtype, array, start * size, tuple(stride * size for stride in strides))
+    view: Array = np.ndarray(shape, array.dtype, array, start * size, tuple(stride * size for stride in strides))
+    return view
 
 
 def _step(base: Array) -> int | None:
