@@ -12,6 +12,7 @@ from xml.etree import ElementTree
 
 import pytest
 
+from bragg.cli.annotations.carried import carry_findings
 from bragg.formats import load
 from bragg.model import Confidence
 
@@ -101,20 +102,20 @@ def test_a_file_for_others_stands_beside_the_text(tmp_path: Path) -> None:
 def test_findings_go_into_the_profile_of_the_program(tmp_path: Path) -> None:
     (tmp_path / "script.py").write_text(KERNELS + SCRIPT)
     bragg(tmp_path, "run", "-o", "run.bragg", "script.py")
-    for _ in range(2):  # A second check replaces what the first one found.
-        done = bragg(tmp_path, "check", "--into", "run.bragg", "script.py")
-        assert done.returncode == 3
-        assert (
-            done.stderr.splitlines()[-1]
-            == f"Added 1 finding to {tmp_path}/run.bragg. Next: bragg report {tmp_path}/run.bragg"
-        )
+    done = bragg(tmp_path, "check", "--into", "run.bragg", "script.py")
+    assert done.returncode == 3
+    assert (
+        done.stderr.splitlines()[-1]
+        == f"Added 1 finding to {tmp_path}/run.bragg. Next: bragg report {tmp_path}/run.bragg"
+    )
     profile = load(tmp_path / "run.bragg")
     (carried,) = profile.carried
     assert (carried.rule, carried.line, carried.confidence) == ("out-of-bounds", 10, Confidence.PROVEN)
     assert carried.node is not None
     assert profile.tree.label(carried.node).startswith("scale")
     assert carried in profile.findings()
-    assert "out-of-bounds" in bragg(tmp_path, "analyze", "run.bragg").stdout
+    carry_findings(tmp_path / "run.bragg", [])
+    assert load(tmp_path / "run.bragg").carried == []
 
 
 def test_only_a_profile_gets_findings(tmp_path: Path) -> None:
