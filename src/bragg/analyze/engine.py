@@ -37,21 +37,21 @@ class Rule:
 
     Attributes:
         find: What it finds, what matters most first.
-        subject: What the findings are about.
         summary: What it looks for, for the docs and for the list of what was found fine.
         needs: What a profile must have.
         thresholds: The numbers that it compares with.
         change: What to do about it, for the docs.
         host_time: What it says of the time in which a GPU waits for the host.
+        subject: What the findings are about.
     """
 
     find: Callable[[Evidence], Iterator[Finding]]
-    subject: Subject = Subject.RUN
-    summary: str = ""
+    summary: str
     needs: tuple[Need, ...] = ()
     thresholds: tuple[Threshold, ...] = ()
     change: str = ""
     host_time: HostTime = HostTime.NOTHING
+    subject: Subject = Subject.ANALYSIS
 
 
 # A cause that gains less than this share of what the whole does explains little of it.

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from bragg.analyze.causes.evidence import Evidence
 from bragg.analyze.causes.needs import TELEMETRY
 from bragg.analyze.causes.thresholds import HELD_CLOCKS
-from bragg.analyze.engine import Rule, Subject
+from bragg.analyze.engine import Rule
 from bragg.analyze.steady_telemetry import steady_telemetry
 from bragg.model import Confidence, Finding, Quantity, Severity
 from bragg.model.telemetry import LIMITS, GpuTelemetry
@@ -61,11 +61,4 @@ def _of_recording(gpu: GpuTelemetry) -> tuple[int, dict[str, float]]:
     return busy, {name: min(share, 1.0) for name, share in held.items()}
 
 
-RULE = Rule(
-    _find,
-    Subject.ANALYSIS,
-    "clocks that a limit of power or temperature holds down",
-    (TELEMETRY,),
-    (HELD_CLOCKS,),
-    _POWER,
-)
+RULE = Rule(_find, "clocks that a limit of power or temperature holds down", (TELEMETRY,), (HELD_CLOCKS,), _POWER)

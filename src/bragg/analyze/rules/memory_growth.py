@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from bragg.analyze.causes.evidence import Evidence
 from bragg.analyze.causes.needs import MEMORY, STEADY
 from bragg.analyze.causes.thresholds import MEMORY_GROWTH
-from bragg.analyze.engine import Rule, Subject
+from bragg.analyze.engine import Rule
 from bragg.analyze.steady_memory import steady_memory
 from bragg.model import Confidence, Finding, Quantity, Severity
 from bragg.model.gpu_memory import AT_END, gpu_memory_of
@@ -40,11 +40,4 @@ def _find(evidence: Evidence) -> Iterator[Finding]:
         )
 
 
-RULE = Rule(
-    _find,
-    Subject.ANALYSIS,
-    "memory of a GPU that each step leaves allocated",
-    (MEMORY, STEADY),
-    (MEMORY_GROWTH,),
-    _CHANGE,
-)
+RULE = Rule(_find, "memory of a GPU that each step leaves allocated", (MEMORY, STEADY), (MEMORY_GROWTH,), _CHANGE)

@@ -27,4 +27,4 @@ def _find(evidence: Evidence) -> Iterator[Finding]:
         )
 
 
-RULE = Rule(_find, Subject.STEPS, "steps most of whose time lies in none of their regions")
+RULE = Rule(_find, "steps most of whose time lies in none of their regions", subject=Subject.STEPS)

@@ -42,4 +42,4 @@ def _finding(severity: Severity, message: str, hint: str = "") -> Finding:
     return Finding("step-waits", severity, message, hint)
 
 
-RULE = Rule(_find, Subject.STEPS, "whether the GPU waits in training steps")
+RULE = Rule(_find, "whether the GPU waits in training steps", subject=Subject.STEPS)

@@ -10,7 +10,7 @@ from bragg.analyze.causes.needs import GPU_TIME
 from bragg.analyze.causes.paths import named
 from bragg.analyze.causes.thresholds import MUCH_GPU
 from bragg.analyze.causes.work_finding import Work, work_findings
-from bragg.analyze.engine import Rule, Subject
+from bragg.analyze.engine import Rule
 from bragg.model import Finding
 
 __all__ = ["work_rule"]
@@ -28,4 +28,4 @@ def work_rule(work: Work, names: re.Pattern[str], finds: str) -> Rule:
     def find(evidence: Evidence) -> Iterator[Finding]:
         yield from work_findings(evidence, named(evidence.profile, names.search), work)
 
-    return Rule(find, Subject.ANALYSIS, finds, (GPU_TIME,), (MUCH_GPU,), work.change)
+    return Rule(find, finds, (GPU_TIME,), (MUCH_GPU,), work.change)

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from functools import partial
 
 from bragg.analyze.causes.clocked import CLOCKS, UNEVEN, clock_findings
-from bragg.analyze.causes.evidence import Evidence
 from bragg.analyze.causes.hot_kernels import HotKernel
 from bragg.analyze.causes.kernel_finding import Defect
 from bragg.analyze.causes.needs import GPU_TIME
 from bragg.analyze.causes.thresholds import MUCH_GPU, SHORT_LAUNCH
-from bragg.analyze.engine import Rule, Subject
-from bragg.model import Confidence, Finding, Quantity
+from bragg.analyze.engine import Rule
+from bragg.model import Confidence, Quantity
 from bragg.model.inside_kernels import InsideKernel
 
 __all__ = ["RULE"]
@@ -39,13 +38,8 @@ def _judge(_: HotKernel, inside: InsideKernel) -> Defect | None:
     )
 
 
-def _find(evidence: Evidence) -> Iterator[Finding]:
-    yield from clock_findings(evidence, "uneven-multiprocessors", _judge)
-
-
 RULE = Rule(
-    _find,
-    Subject.ANALYSIS,
+    partial(clock_findings, rule="uneven-multiprocessors", judge=_judge),
     "launches in which some multiprocessors work longer than others",
     (GPU_TIME, CLOCKS),
     (MUCH_GPU, UNEVEN, SHORT_LAUNCH),

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 
 from bragg.analyze.causes.clocked import CLOCKS, MUCH_WAITING, clock_findings, places_of, share_of_warps
-from bragg.analyze.causes.evidence import Evidence
 from bragg.analyze.causes.hot_kernels import HotKernel
 from bragg.analyze.causes.kernel_finding import Defect
 from bragg.analyze.causes.needs import GPU_TIME
 from bragg.analyze.causes.thresholds import MUCH_GPU
-from bragg.analyze.engine import Rule, Subject
-from bragg.model import Confidence, Finding, Quantity
+from bragg.analyze.engine import Rule
+from bragg.model import Confidence, Quantity
 from bragg.model.inside_kernels import InsideKernel
 
 __all__ = ["RULE"]
@@ -60,13 +60,8 @@ def _of_copies(inside: InsideKernel) -> Iterator[Quantity]:
             yield Quantity("cycles from the beginning of a copy to the end of its wait", max(copies.latency))
 
 
-def _find(evidence: Evidence) -> Iterator[Finding]:
-    yield from clock_findings(evidence, "waits-for-tiles", _judge)
-
-
 RULE = Rule(
-    _find,
-    Subject.ANALYSIS,
+    partial(clock_findings, rule="waits-for-tiles", judge=_judge),
     "matrix products whose warps wait for their tiles: a pipeline that is too shallow, or copies that are too slow",
     (GPU_TIME, CLOCKS),
     (MUCH_GPU, MUCH_WAITING),

@@ -12,7 +12,7 @@ from bragg.analyze.causes.host_finding import Cause, host_finding
 from bragg.analyze.causes.needs import OPERATORS
 from bragg.analyze.causes.paths import below, named
 from bragg.analyze.causes.thresholds import WAITS
-from bragg.analyze.engine import HostTime, Rule, Subject
+from bragg.analyze.engine import HostTime, Rule
 from bragg.grouping.compiled_regions import AFTER_BREAK, COMPILED_REGION
 from bragg.model import Confidence, Finding, Gain, Quantity
 from bragg.model.table import BoolArray
@@ -62,7 +62,6 @@ def _lookups(evidence: Evidence, parts: BoolArray) -> BoolArray:
 
 RULE = Rule(
     _find,
-    Subject.ANALYSIS,
     "graphs of torch.compile that break in each step",
     (OPERATORS,),
     (WAITS,),

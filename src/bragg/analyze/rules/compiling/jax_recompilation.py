@@ -78,4 +78,4 @@ def _compilations(evidence: Evidence) -> list[_Compiled]:
     return found
 
 
-RULE = Rule(_find, Subject.RUN, "functions that JAX compiles again and again", (HOST_TIME,))
+RULE = Rule(_find, "functions that JAX compiles again and again", (HOST_TIME,), subject=Subject.RUN)

@@ -10,7 +10,7 @@ import numpy as np
 from bragg.analyze.causes.evidence import Evidence
 from bragg.analyze.causes.needs import GPU_TIME, HOST_TIME
 from bragg.analyze.causes.paths import below, hottest_place, in_files, named
-from bragg.analyze.engine import Rule, Subject
+from bragg.analyze.engine import Rule
 from bragg.model import Confidence, Finding, FrameKind, Gain, Quantity, Severity
 from bragg.model.kernel_name import base_name
 
@@ -54,11 +54,4 @@ def _find(evidence: Evidence) -> Iterator[Finding]:
     )
 
 
-RULE = Rule(
-    _find,
-    Subject.ANALYSIS,
-    "kernels that Triton's autotuner tunes again and again",
-    (GPU_TIME, HOST_TIME),
-    (),
-    _CHANGE,
-)
+RULE = Rule(_find, "kernels that Triton's autotuner tunes again and again", (GPU_TIME, HOST_TIME), (), _CHANGE)

@@ -12,7 +12,7 @@ from bragg.analyze.causes.evidence import Evidence
 from bragg.analyze.causes.needs import GPU_COUNT, HOST_TIME
 from bragg.analyze.causes.paths import below, hottest_place, in_files, line_above
 from bragg.analyze.causes.thresholds import FEW_USES, MANY_VERSIONS
-from bragg.analyze.engine import Rule, Subject
+from bragg.analyze.engine import Rule
 from bragg.model import Confidence, Finding, FrameKind, Gain, Quantity, Severity
 from bragg.model.kernel_name import base_name
 
@@ -66,7 +66,6 @@ def _find(evidence: Evidence) -> Iterator[Finding]:
 
 RULE = Rule(
     _find,
-    Subject.ANALYSIS,
     "Triton kernels that are compiled for each value of an argument",
     (GPU_COUNT, HOST_TIME),
     (MANY_VERSIONS, FEW_USES),

@@ -12,7 +12,7 @@ import numpy as np
 from bragg.analyze.causes.evidence import Evidence
 from bragg.analyze.causes.needs import OPERATORS
 from bragg.analyze.causes.paths import below, hottest_place, named
-from bragg.analyze.engine import Rule, Subject
+from bragg.analyze.engine import Rule
 from bragg.grouping.compiled_regions import COMPILED_REGION
 from bragg.model import Confidence, Finding, Gain, Quantity, Severity
 
@@ -68,7 +68,6 @@ def _gain(evidence: Evidence, waits_ns: dict[str, float]) -> Gain | None:
 
 RULE = Rule(
     _find,
-    Subject.ANALYSIS,
     "functions that torch.compile compiles again and again",
     (OPERATORS,),
     (),

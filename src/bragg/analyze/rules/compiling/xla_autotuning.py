@@ -40,4 +40,4 @@ def _find(evidence: Evidence) -> Iterator[Finding]:
         )
 
 
-RULE = Rule(_find, Subject.RUN, "GPU time that XLA's autotuning takes", (GPU_TIME,))
+RULE = Rule(_find, "GPU time that XLA's autotuning takes", (GPU_TIME,), subject=Subject.RUN)

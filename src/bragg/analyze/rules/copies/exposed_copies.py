@@ -11,7 +11,7 @@ from bragg.analyze.causes.needs import GPU_TIME
 from bragg.analyze.causes.paths import below, named
 from bragg.analyze.causes.staged import staged_copies
 from bragg.analyze.causes.thresholds import EXPOSED, RECURRING
-from bragg.analyze.engine import Rule, Subject
+from bragg.analyze.engine import Rule
 from bragg.model import Confidence, Finding, Quantity
 
 __all__ = ["RULE"]
@@ -46,7 +46,6 @@ def _find(evidence: Evidence) -> Iterator[Finding]:
 
 RULE = Rule(
     _find,
-    Subject.ANALYSIS,
     "copies that no kernel runs beside",
     (GPU_TIME,),
     (EXPOSED, RECURRING),

@@ -10,7 +10,7 @@ from bragg.analyze.causes.needs import GPU_TIME
 from bragg.analyze.causes.paths import below, named
 from bragg.analyze.causes.thresholds import MANY_FILLS
 from bragg.analyze.causes.work_finding import Work, work_findings
-from bragg.analyze.engine import HostTime, Rule, Subject
+from bragg.analyze.engine import HostTime, Rule
 from bragg.model import Confidence, Finding
 
 __all__ = ["RULE"]
@@ -35,12 +35,4 @@ def _find(evidence: Evidence) -> Iterator[Finding]:
         yield from work_findings(evidence, nodes, _WORK)
 
 
-RULE = Rule(
-    _find,
-    Subject.ANALYSIS,
-    "many fills of memory",
-    (GPU_TIME,),
-    (MANY_FILLS,),
-    _WORK.change,
-    host_time=HostTime.CAUSE,
-)
+RULE = Rule(_find, "many fills of memory", (GPU_TIME,), (MANY_FILLS,), _WORK.change, host_time=HostTime.CAUSE)

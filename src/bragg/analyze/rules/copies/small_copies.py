@@ -11,7 +11,7 @@ from bragg.analyze.causes.host_finding import Cause, host_finding
 from bragg.analyze.causes.needs import GPU_COUNT, IDLE
 from bragg.analyze.causes.paths import named
 from bragg.analyze.causes.thresholds import OFTEN, SMALL_COPY
-from bragg.analyze.engine import HostTime, Rule, Subject
+from bragg.analyze.engine import HostTime, Rule
 from bragg.model import Confidence, Finding, Quantity
 
 __all__ = ["RULE"]
@@ -46,7 +46,6 @@ def _find(evidence: Evidence) -> Iterator[Finding]:
 
 RULE = Rule(
     _find,
-    Subject.ANALYSIS,
     "many small copies from the host",
     (IDLE, GPU_COUNT),
     (OFTEN, SMALL_COPY),

@@ -10,7 +10,7 @@ from bragg.analyze.causes.host_finding import Cause, host_finding, three_digits
 from bragg.analyze.causes.needs import GPU_TIME, HOST_TIME
 from bragg.analyze.causes.staged import staged_copies
 from bragg.analyze.causes.thresholds import STAGED_COPY, WAITS
-from bragg.analyze.engine import Rule, Subject
+from bragg.analyze.engine import Rule
 from bragg.model import Confidence, Finding, Quantity
 
 __all__ = ["RULE"]
@@ -49,7 +49,6 @@ def _limit(alone_share: float) -> str:
 
 RULE = Rule(
     _find,
-    Subject.ANALYSIS,
     "copies to the GPU from memory that is not pinned",
     (GPU_TIME, HOST_TIME),
     (STAGED_COPY, WAITS),

@@ -9,7 +9,7 @@ from bragg.analyze.causes.host_finding import Cause, host_finding
 from bragg.analyze.causes.needs import API_CALLS
 from bragg.analyze.causes.paths import named
 from bragg.analyze.causes.thresholds import WAITS
-from bragg.analyze.engine import HostTime, Rule, Subject
+from bragg.analyze.engine import HostTime, Rule
 from bragg.model import Confidence, Finding, FrameKind, Gain, Quantity
 
 __all__ = ["CHANGE", "RULE", "emptying_gain"]
@@ -56,7 +56,6 @@ def emptying_gain(evidence: Evidence, took_ns: float) -> Gain | None:
 
 RULE = Rule(
     _find,
-    Subject.ANALYSIS,
     "memory that is allocated and freed in each step",
     (API_CALLS,),
     (WAITS,),

@@ -11,7 +11,7 @@ from bragg.analyze.causes.host_finding import Cause, host_finding
 from bragg.analyze.causes.needs import GPU_TIME
 from bragg.analyze.causes.paths import named
 from bragg.analyze.causes.thresholds import EXPOSED
-from bragg.analyze.engine import Rule, Subject
+from bragg.analyze.engine import Rule
 from bragg.model import Confidence, Finding, Quantity
 
 __all__ = ["RULE"]
@@ -41,10 +41,5 @@ def _find(evidence: Evidence) -> Iterator[Finding]:
 
 
 RULE = Rule(
-    _find,
-    Subject.ANALYSIS,
-    "communication that nothing runs beside",
-    (GPU_TIME,),
-    (EXPOSED,),
-    "send gradients while others are computed",
+    _find, "communication that nothing runs beside", (GPU_TIME,), (EXPOSED,), "send gradients while others are computed"
 )

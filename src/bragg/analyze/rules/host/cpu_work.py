@@ -9,7 +9,7 @@ from bragg.analyze.causes.host_finding import Cause, host_finding
 from bragg.analyze.causes.long_operators import long_operators
 from bragg.analyze.causes.needs import IDLE, OPERATORS
 from bragg.analyze.causes.thresholds import CPU_CALL, PLAN_SHARE
-from bragg.analyze.engine import HostTime, Rule, Subject
+from bragg.analyze.engine import HostTime, Rule
 from bragg.model import Confidence, Finding
 
 __all__ = ["RULE"]
@@ -34,7 +34,6 @@ def _find(evidence: Evidence) -> Iterator[Finding]:
 
 RULE = Rule(
     _find,
-    Subject.ANALYSIS,
     "operators that compute on the CPU while the GPU waits",
     (OPERATORS, IDLE),
     (CPU_CALL, PLAN_SHARE),

@@ -9,7 +9,7 @@ from bragg.analyze.causes.host_finding import Cause, host_finding
 from bragg.analyze.causes.needs import IDLE
 from bragg.analyze.causes.paths import below, named
 from bragg.analyze.causes.thresholds import WAITED
-from bragg.analyze.engine import HostTime, Rule, Subject
+from bragg.analyze.engine import HostTime, Rule
 from bragg.model import Confidence, Finding, Quantity
 
 __all__ = ["RULE"]
@@ -54,7 +54,6 @@ def _find(evidence: Evidence) -> Iterator[Finding]:
 
 RULE = Rule(
     _find,
-    Subject.ANALYSIS,
     "steps that wait for a DataLoader",
     (IDLE,),
     (WAITED,),

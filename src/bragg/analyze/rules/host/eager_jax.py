@@ -9,7 +9,7 @@ from bragg.analyze.causes.host_finding import Cause, host_finding
 from bragg.analyze.causes.needs import IDLE
 from bragg.analyze.causes.paths import below, named
 from bragg.analyze.causes.thresholds import IDLE_GPU, JITTED
-from bragg.analyze.engine import HostTime, Rule, Subject
+from bragg.analyze.engine import HostTime, Rule
 from bragg.grouping.hlo_names import CALLS
 from bragg.model import Confidence, Finding, Quantity
 
@@ -49,7 +49,6 @@ def _find(evidence: Evidence) -> Iterator[Finding]:
 
 RULE = Rule(
     _find,
-    Subject.ANALYSIS,
     "steps of JAX that consist of many jitted calls",
     (IDLE,),
     (JITTED, IDLE_GPU),

@@ -11,7 +11,7 @@ from bragg.analyze.causes.host_finding import Cause, host_finding
 from bragg.analyze.causes.needs import API_CALLS, HOST_TIME, IDLE
 from bragg.analyze.causes.paths import below, named
 from bragg.analyze.causes.thresholds import PLAN_SHARE
-from bragg.analyze.engine import HostTime, Rule, Subject
+from bragg.analyze.engine import HostTime, Rule
 from bragg.analyze.rules.host.allocator import CHANGE, emptying_gain
 from bragg.model import Confidence, Finding, FrameKind, Quantity
 
@@ -46,11 +46,5 @@ def _find(evidence: Evidence) -> Iterator[Finding]:
 
 
 RULE = Rule(
-    _find,
-    Subject.ANALYSIS,
-    "torch.cuda.empty_cache() in the steps",
-    (HOST_TIME, IDLE),
-    (PLAN_SHARE,),
-    CHANGE,
-    host_time=HostTime.CAUSE,
+    _find, "torch.cuda.empty_cache() in the steps", (HOST_TIME, IDLE), (PLAN_SHARE,), CHANGE, host_time=HostTime.CAUSE
 )

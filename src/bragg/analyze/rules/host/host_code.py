@@ -12,7 +12,7 @@ from bragg.analyze.causes.needs import HOST_TIME, IDLE
 from bragg.analyze.causes.paths import below
 from bragg.analyze.causes.sampled_code import SampledCode, sampled_code
 from bragg.analyze.causes.thresholds import LONG_CODE, WAITS, WRITING
-from bragg.analyze.engine import HostTime, Rule, Subject
+from bragg.analyze.engine import HostTime, Rule
 from bragg.model import Confidence, Finding, Quantity
 from bragg.model.table import BoolArray
 
@@ -70,7 +70,6 @@ def _starting_ns(evidence: Evidence, nodes: BoolArray) -> float:
 
 RULE = Rule(
     _find,
-    Subject.ANALYSIS,
     "code of the host between launches that a GPU waits for",
     (IDLE, HOST_TIME),
     (LONG_CODE, WAITS, WRITING),

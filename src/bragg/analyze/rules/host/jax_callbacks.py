@@ -10,7 +10,7 @@ from bragg.analyze.causes.host_finding import Cause, host_finding, three_digits
 from bragg.analyze.causes.needs import GPU_TIME, HOST_TIME
 from bragg.analyze.causes.paths import below, named
 from bragg.analyze.causes.thresholds import WAITS
-from bragg.analyze.engine import HostTime, Rule, Subject
+from bragg.analyze.engine import HostTime, Rule
 from bragg.grouping.hlo_names import CALLBACK
 from bragg.model import Confidence, Finding, Quantity
 
@@ -48,7 +48,6 @@ def _find(evidence: Evidence) -> Iterator[Finding]:
 
 RULE = Rule(
     _find,
-    Subject.ANALYSIS,
     "jitted functions of JAX that call back to Python",
     (GPU_TIME, HOST_TIME),
     (WAITS,),

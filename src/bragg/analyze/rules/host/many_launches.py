@@ -8,7 +8,7 @@ from bragg.analyze.causes.evidence import Evidence
 from bragg.analyze.causes.host_finding import Cause, host_finding
 from bragg.analyze.causes.needs import GPU_TIME, LAUNCH_COUNT
 from bragg.analyze.causes.thresholds import FEW_LAUNCHES, IDLE_GPU, MANY_LAUNCHES, SHORT_KERNEL
-from bragg.analyze.engine import HostTime, Rule, Subject
+from bragg.analyze.engine import HostTime, Rule
 from bragg.model import Confidence, Finding, FrameKind, Quantity
 
 __all__ = ["RULE"]
@@ -58,7 +58,6 @@ def _change(evidence: Evidence) -> str:
 
 RULE = Rule(
     _find,
-    Subject.ANALYSIS,
     "many short kernels, each launched by itself, while the GPU waits",
     (GPU_TIME, LAUNCH_COUNT),
     (MANY_LAUNCHES, FEW_LAUNCHES, SHORT_KERNEL, IDLE_GPU),

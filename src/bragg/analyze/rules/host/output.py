@@ -8,7 +8,7 @@ from bragg.analyze.causes.evidence import Evidence
 from bragg.analyze.causes.host_finding import Cause, host_finding, three_digits
 from bragg.analyze.causes.needs import IDLE
 from bragg.analyze.causes.thresholds import WRITING
-from bragg.analyze.engine import HostTime, Rule, Subject
+from bragg.analyze.engine import HostTime, Rule
 from bragg.model import Confidence, Finding, Quantity
 
 __all__ = ["RULE"]
@@ -39,7 +39,6 @@ def _find(evidence: Evidence) -> Iterator[Finding]:
 
 RULE = Rule(
     _find,
-    Subject.ANALYSIS,
     "checkpoints, prints and logs that a GPU waits for",
     (IDLE,),
     (WRITING,),

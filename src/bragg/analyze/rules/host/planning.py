@@ -9,7 +9,7 @@ from bragg.analyze.causes.host_finding import Cause, host_finding
 from bragg.analyze.causes.long_operators import long_operators
 from bragg.analyze.causes.needs import IDLE, OPERATORS
 from bragg.analyze.causes.thresholds import PLAN_CALL, PLAN_SHARE
-from bragg.analyze.engine import HostTime, Rule, Subject
+from bragg.analyze.engine import HostTime, Rule
 from bragg.model import Confidence, Finding
 
 __all__ = ["RULE"]
@@ -42,7 +42,6 @@ def _find(evidence: Evidence) -> Iterator[Finding]:
 
 RULE = Rule(
     _find,
-    Subject.ANALYSIS,
     "operators that plan, tune or compile at each call",
     (OPERATORS, IDLE),
     (PLAN_CALL, PLAN_SHARE),

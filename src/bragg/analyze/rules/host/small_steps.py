@@ -8,7 +8,7 @@ from bragg.analyze.causes.evidence import Evidence
 from bragg.analyze.causes.host_finding import Cause, host_finding
 from bragg.analyze.causes.needs import GPU_TIME, LAUNCH_COUNT
 from bragg.analyze.causes.thresholds import FEW_LAUNCHES, HOST_BOUND, MANY_LAUNCHES
-from bragg.analyze.engine import HostTime, Rule, Subject
+from bragg.analyze.engine import HostTime, Rule
 from bragg.model import Confidence, Finding, Quantity, Severity
 
 __all__ = ["RULE"]
@@ -47,7 +47,6 @@ def _find(evidence: Evidence) -> Iterator[Finding]:
 
 RULE = Rule(
     _find,
-    Subject.ANALYSIS,
     "steps with few launches and little work for the GPU",
     (GPU_TIME, LAUNCH_COUNT),
     (HOST_BOUND, MANY_LAUNCHES, FEW_LAUNCHES),

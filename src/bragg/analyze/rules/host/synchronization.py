@@ -11,7 +11,7 @@ from bragg.analyze.causes.host_finding import Cause, host_finding
 from bragg.analyze.causes.needs import GPU_TIME, IDLE
 from bragg.analyze.causes.paths import below, named
 from bragg.analyze.causes.thresholds import PLAN_SHARE, WAITS
-from bragg.analyze.engine import HostTime, Rule, Subject
+from bragg.analyze.engine import HostTime, Rule
 from bragg.analyze.wall.activity import activity_of
 from bragg.model import Confidence, Finding, FrameKind, Quantity
 from bragg.model.kernel_name import operator_name
@@ -143,7 +143,6 @@ def _outer(track: Int32Array, start_ns: Int64Array, end_ns: Int64Array) -> BoolA
 
 RULE = Rule(
     _find,
-    Subject.ANALYSIS,
     "waits for the GPU in each step: item, cpu, nonzero, synchronize",
     (GPU_TIME, IDLE),
     (WAITS, PLAN_SHARE),

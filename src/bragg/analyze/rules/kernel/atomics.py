@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from functools import partial
 
-from bragg.analyze.causes.evidence import Evidence
 from bragg.analyze.causes.hot_kernels import HotKernel
 from bragg.analyze.causes.kernel_finding import Defect, kernel_findings
 from bragg.analyze.causes.needs import CODE, GPU_TIME
 from bragg.analyze.causes.thresholds import MANY_LANES, MUCH_GPU
-from bragg.analyze.engine import Rule, Subject
-from bragg.model import Confidence, Finding, Quantity
+from bragg.analyze.engine import Rule
+from bragg.model import Confidence, Quantity
 from bragg.model.compiled import Atomic, CompiledKernel
 
 __all__ = ["RULE"]
@@ -42,13 +41,8 @@ def _is_contended(atomic: Atomic) -> bool:
     return atomic.elements >= MANY_LANES.value or (atomic.in_loop and atomic.is_per_program is False)
 
 
-def _find(evidence: Evidence) -> Iterator[Finding]:
-    yield from kernel_findings(evidence, "atomics-on-one-address", _judge)
-
-
 RULE = Rule(
-    _find,
-    Subject.ANALYSIS,
+    partial(kernel_findings, rule="atomics-on-one-address", judge=_judge),
     "atomic operations of many threads, or of each turn, on one address",
     (GPU_TIME, CODE),
     (MUCH_GPU, MANY_LANES),

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from functools import partial
 
-from bragg.analyze.causes.evidence import Evidence
 from bragg.analyze.causes.hot_kernels import HotKernel
 from bragg.analyze.causes.kernel_finding import Defect, kernel_findings
 from bragg.analyze.causes.needs import CODE, GPU_TIME
 from bragg.analyze.causes.thresholds import MUCH_GPU
-from bragg.analyze.engine import Rule, Subject
-from bragg.model import Confidence, Finding, Quantity
+from bragg.analyze.engine import Rule
+from bragg.model import Confidence, Quantity
 from bragg.model.compiled import CompiledKernel, TensorCores
 
 __all__ = ["RULE"]
@@ -38,13 +37,8 @@ def _judge(kernel: HotKernel, compiled: CompiledKernel) -> Defect | None:
     )
 
 
-def _find(evidence: Evidence) -> Iterator[Finding]:
-    yield from kernel_findings(evidence, "dot-without-tensor-cores", _judge)
-
-
 RULE = Rule(
-    _find,
-    Subject.ANALYSIS,
+    partial(kernel_findings, rule="dot-without-tensor-cores", judge=_judge),
     "products of float32 tiles in Triton kernels without tensor cores",
     (GPU_TIME, CODE),
     (MUCH_GPU,),

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from functools import partial
 
-from bragg.analyze.causes.evidence import Evidence
 from bragg.analyze.causes.hot_kernels import HotKernel
 from bragg.analyze.causes.kernel_finding import Defect, counted_text, kernel_findings
 from bragg.analyze.causes.needs import CODE, GPU_TIME, LAUNCHES
 from bragg.analyze.causes.thresholds import MUCH_GPU, SHORT_LAUNCH
-from bragg.analyze.engine import Rule, Subject
-from bragg.model import Confidence, Finding, Quantity
+from bragg.analyze.engine import Rule
+from bragg.model import Confidence, Quantity
 from bragg.model.compiled import CompiledKernel
 
 __all__ = ["RULE"]
@@ -42,13 +41,8 @@ def _judge(kernel: HotKernel, compiled: CompiledKernel) -> Defect | None:
     )
 
 
-def _find(evidence: Evidence) -> Iterator[Finding]:
-    yield from kernel_findings(evidence, "few-blocks", _judge)
-
-
 RULE = Rule(
-    _find,
-    Subject.ANALYSIS,
+    partial(kernel_findings, rule="few-blocks", judge=_judge),
     "grids of Triton kernels with at most half as many blocks as there are multiprocessors",
     (GPU_TIME, CODE, LAUNCHES),
     (MUCH_GPU, SHORT_LAUNCH),

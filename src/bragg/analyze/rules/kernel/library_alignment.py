@@ -9,7 +9,7 @@ from bragg.analyze.causes.needs import GPU_TIME
 from bragg.analyze.causes.paths import named
 from bragg.analyze.causes.thresholds import MUCH_GPU, WIDE_ACCESS
 from bragg.analyze.causes.work_finding import Work, work_findings
-from bragg.analyze.engine import Rule, Subject
+from bragg.analyze.engine import Rule
 from bragg.model import Confidence, Finding
 from bragg.model.library_kernel import LibraryKernel, library_kernel
 
@@ -43,7 +43,6 @@ def _find(evidence: Evidence) -> Iterator[Finding]:
 
 RULE = Rule(
     _find,
-    Subject.ANALYSIS,
     "matrix products of libraries whose operands are not aligned to 16 bytes",
     (GPU_TIME,),
     (MUCH_GPU, WIDE_ACCESS),

@@ -13,7 +13,7 @@ from bragg.analyze.causes.needs import GPU_TIME
 from bragg.analyze.causes.paths import named
 from bragg.analyze.causes.thresholds import MUCH_GPU, WIDE_ACCESS
 from bragg.analyze.causes.work_finding import Work, work_findings
-from bragg.analyze.engine import Rule, Subject
+from bragg.analyze.engine import Rule
 from bragg.analyze.rules.kernel.library_alignment import align_bytes
 from bragg.model import Confidence, Finding, Profile
 from bragg.model.library_kernel import library_kernel
@@ -61,7 +61,6 @@ def _is_new(profile: Profile, ordinal: int) -> bool:
 
 RULE = Rule(
     _find,
-    Subject.ANALYSIS,
     "matrix products of libraries, on GPUs from sm_90 on, by kernels of older ones",
     (GPU_TIME,),
     (MUCH_GPU,),

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from functools import partial
 
-from bragg.analyze.causes.evidence import Evidence
 from bragg.analyze.causes.hot_kernels import HotKernel
 from bragg.analyze.causes.kernel_finding import Defect, kernel_findings, names_text
 from bragg.analyze.causes.needs import CODE, GPU_TIME
 from bragg.analyze.causes.thresholds import MUCH_GPU, NARROW_ACCESS, WIDE_ACCESS
-from bragg.analyze.engine import Rule, Subject
-from bragg.model import Confidence, Finding, Quantity
+from bragg.analyze.engine import Rule
+from bragg.model import Confidence, Quantity
 from bragg.model.compiled import Access, CompiledKernel
 
 __all__ = ["RULE", "culprits", "is_narrow"]
@@ -68,13 +68,8 @@ def _that_count(accesses: Sequence[Access]) -> list[Access]:
     return [each for each in accesses if each.in_loop] or list(accesses)
 
 
-def _find(evidence: Evidence) -> Iterator[Finding]:
-    yield from kernel_findings(evidence, "narrow-access", _judge)
-
-
 RULE = Rule(
-    _find,
-    Subject.ANALYSIS,
+    partial(kernel_findings, rule="narrow-access", judge=_judge),
     "loads and stores of Triton kernels that lost their width to an unaligned argument",
     (GPU_TIME, CODE),
     (MUCH_GPU, NARROW_ACCESS, WIDE_ACCESS),

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from functools import partial
 
-from bragg.analyze.causes.evidence import Evidence
 from bragg.analyze.causes.hot_kernels import HotKernel
 from bragg.analyze.causes.kernel_finding import Defect, kernel_findings
 from bragg.analyze.causes.needs import CODE, GPU_TIME, LAUNCHES
 from bragg.analyze.causes.thresholds import LOW_OCCUPANCY, MUCH_GPU, NEAR_ROOF
-from bragg.analyze.engine import Rule, Subject
-from bragg.model import Confidence, Finding, Quantity
+from bragg.analyze.engine import Rule
+from bragg.model import Confidence, Quantity
 from bragg.model.compiled import CompiledKernel
 
 __all__ = ["RULE"]
@@ -42,13 +41,8 @@ def _judge(kernel: HotKernel, compiled: CompiledKernel) -> Defect | None:
     )
 
 
-def _find(evidence: Evidence) -> Iterator[Finding]:
-    yield from kernel_findings(evidence, "low-occupancy", _judge)
-
-
 RULE = Rule(
-    _find,
-    Subject.ANALYSIS,
+    partial(kernel_findings, rule="low-occupancy", judge=_judge),
     "Triton kernels without products of which few warps fit on a multiprocessor",
     (GPU_TIME, CODE, LAUNCHES),
     (MUCH_GPU, LOW_OCCUPANCY, NEAR_ROOF),

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from functools import partial
 
-from bragg.analyze.causes.evidence import Evidence
 from bragg.analyze.causes.hot_kernels import HotKernel
 from bragg.analyze.causes.kernel_finding import Defect, kernel_findings, names_text
 from bragg.analyze.causes.needs import CODE, GPU_TIME
 from bragg.analyze.causes.thresholds import MUCH_GPU, NARROW_ACCESS
-from bragg.analyze.engine import Rule, Subject
+from bragg.analyze.engine import Rule
 from bragg.analyze.rules.kernel.narrow_access import culprits
-from bragg.model import Confidence, Finding, Quantity
+from bragg.model import Confidence, Quantity
 from bragg.model.compiled import CompiledKernel, TensorCores
 
 __all__ = ["RULE"]
@@ -51,13 +50,8 @@ def _judge(kernel: HotKernel, compiled: CompiledKernel) -> Defect | None:
     )
 
 
-def _find(evidence: Evidence) -> Iterator[Finding]:
-    yield from kernel_findings(evidence, "loop-not-pipelined", _judge)
-
-
 RULE = Rule(
-    _find,
-    Subject.ANALYSIS,
+    partial(kernel_findings, rule="loop-not-pipelined", judge=_judge),
     "loops of Triton kernels that load and multiply tiles in turns",
     (GPU_TIME, CODE),
     (MUCH_GPU, NARROW_ACCESS),

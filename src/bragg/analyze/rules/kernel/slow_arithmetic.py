@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from functools import partial
 
-from bragg.analyze.causes.evidence import Evidence
 from bragg.analyze.causes.hot_kernels import HotKernel
 from bragg.analyze.causes.kernel_finding import Defect, kernel_findings
 from bragg.analyze.causes.needs import CODE, GPU_TIME
 from bragg.analyze.causes.thresholds import MUCH_GPU, SLOW_LINES
-from bragg.analyze.engine import Rule, Subject
-from bragg.model import Confidence, Finding, Quantity
+from bragg.analyze.engine import Rule
+from bragg.model import Confidence, Quantity
 from bragg.model.compiled import CompiledKernel, SlowOperation
 
 __all__ = ["RULE"]
@@ -59,13 +58,8 @@ def _change(operation: SlowOperation) -> str:
     return _BY_INTEGER if operation.name in ("integer division", "remainder") else _FUNCTION
 
 
-def _find(evidence: Evidence) -> Iterator[Finding]:
-    yield from kernel_findings(evidence, "slow-arithmetic", _judge)
-
-
 RULE = Rule(
-    _find,
-    Subject.ANALYSIS,
+    partial(kernel_findings, rule="slow-arithmetic", judge=_judge),
     "divisions, remainders and costly functions in loops of Triton kernels",
     (GPU_TIME, CODE),
     (MUCH_GPU, SLOW_LINES),

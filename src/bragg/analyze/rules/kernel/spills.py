@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from functools import partial
 
-from bragg.analyze.causes.evidence import Evidence
 from bragg.analyze.causes.hot_kernels import HotKernel
 from bragg.analyze.causes.kernel_finding import Defect, kernel_findings
 from bragg.analyze.causes.needs import CODE, GPU_TIME
 from bragg.analyze.causes.thresholds import MUCH_GPU, SPILLED
-from bragg.analyze.engine import Rule, Subject
-from bragg.model import Confidence, Finding, Place, Quantity
+from bragg.analyze.engine import Rule
+from bragg.model import Confidence, Place, Quantity
 from bragg.model.compiled import CompiledKernel
 
 __all__ = ["RULE"]
@@ -50,8 +49,10 @@ def _lines_in_loops(compiled: CompiledKernel) -> set[tuple[str, int]]:
     return {(place.file, place.line) for place in (*accesses, *dots)}
 
 
-def _find(evidence: Evidence) -> Iterator[Finding]:
-    yield from kernel_findings(evidence, "register-spills", _judge)
-
-
-RULE = Rule(_find, Subject.ANALYSIS, "kernels that spill registers", (GPU_TIME, CODE), (MUCH_GPU, SPILLED), _CHANGE)
+RULE = Rule(
+    partial(kernel_findings, rule="register-spills", judge=_judge),
+    "kernels that spill registers",
+    (GPU_TIME, CODE),
+    (MUCH_GPU, SPILLED),
+    _CHANGE,
+)

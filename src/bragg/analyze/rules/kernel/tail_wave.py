@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from functools import partial
 
-from bragg.analyze.causes.evidence import Evidence
 from bragg.analyze.causes.hot_kernels import HotKernel
 from bragg.analyze.causes.kernel_finding import Defect, kernel_findings
 from bragg.analyze.causes.needs import CODE, GPU_TIME, LAUNCHES
 from bragg.analyze.causes.thresholds import MUCH_GPU, SHORT_LAUNCH, WASTED_WAVE
-from bragg.analyze.engine import Rule, Subject
+from bragg.analyze.engine import Rule
 from bragg.analyze.kernel_facts import Configuration
 from bragg.analyze.occupancy import resident_blocks
-from bragg.model import Confidence, Finding, Quantity
+from bragg.model import Confidence, Quantity
 from bragg.model.compiled import CompiledKernel
 
 __all__ = ["RULE"]
@@ -55,13 +54,8 @@ def _places(kernel: HotKernel, launch: Configuration) -> int:
     return resident_blocks(arch, x * y * z, launch.registers, launch.shared_bytes) * kernel.num_sms
 
 
-def _find(evidence: Evidence) -> Iterator[Finding]:
-    yield from kernel_findings(evidence, "tail-wave", _judge)
-
-
 RULE = Rule(
-    _find,
-    Subject.ANALYSIS,
+    partial(kernel_findings, rule="tail-wave", judge=_judge),
     "grids of Triton kernels whose last wave is nearly empty",
     (GPU_TIME, CODE, LAUNCHES),
     (MUCH_GPU, WASTED_WAVE, SHORT_LAUNCH),

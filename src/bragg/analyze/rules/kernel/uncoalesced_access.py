@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from functools import partial
 
-from bragg.analyze.causes.evidence import Evidence
 from bragg.analyze.causes.hot_kernels import HotKernel
 from bragg.analyze.causes.kernel_finding import Defect, kernel_findings, names_text
 from bragg.analyze.causes.needs import CODE, GPU_TIME
 from bragg.analyze.causes.thresholds import MANY_LANES, MUCH_GPU, WASTED_TRAFFIC
-from bragg.analyze.engine import Rule, Subject
-from bragg.model import Confidence, Finding, Quantity
+from bragg.analyze.engine import Rule
+from bragg.model import Confidence, Quantity
 from bragg.model.compiled import Access, CompiledKernel
 
 __all__ = ["RULE"]
@@ -57,13 +57,8 @@ def _bytes_of_element(access: Access, strided: Sequence[Access]) -> float:
     return max(moved / beside, access.element_bytes) if moved < _SECTOR_BYTES else _SECTOR_BYTES
 
 
-def _find(evidence: Evidence) -> Iterator[Finding]:
-    yield from kernel_findings(evidence, "uncoalesced-access", _judge)
-
-
 RULE = Rule(
-    _find,
-    Subject.ANALYSIS,
+    partial(kernel_findings, rule="uncoalesced-access", judge=_judge),
     "loads and stores of Triton kernels whose neighbouring elements are far apart in memory",
     (GPU_TIME, CODE),
     (MUCH_GPU, WASTED_TRAFFIC, MANY_LANES),

@@ -12,7 +12,7 @@ from bragg.analyze.causes.needs import GPU_TIME, OPERATORS
 from bragg.analyze.causes.paths import below, named
 from bragg.analyze.causes.thresholds import MUCH_GPU
 from bragg.analyze.causes.work_finding import Work, work_findings
-from bragg.analyze.engine import Rule, Subject
+from bragg.analyze.engine import Rule
 from bragg.model import Confidence, Finding, FrameKind
 from bragg.model.table import BoolArray
 
@@ -57,11 +57,4 @@ def _by_hand(evidence: Evidence) -> BoolArray:
     return below(profile, (softmax | products) & np.isin(function, both[n_products >= 2]))
 
 
-RULE = Rule(
-    _find,
-    Subject.ANALYSIS,
-    "attention without flash attention",
-    (GPU_TIME, OPERATORS),
-    (MUCH_GPU,),
-    _WORK.change,
-)
+RULE = Rule(_find, "attention without flash attention", (GPU_TIME, OPERATORS), (MUCH_GPU,), _WORK.change)

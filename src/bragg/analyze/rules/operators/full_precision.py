@@ -10,7 +10,7 @@ from bragg.analyze.causes.needs import GPU_TIME
 from bragg.analyze.causes.paths import named
 from bragg.analyze.causes.thresholds import MUCH_GPU
 from bragg.analyze.causes.work_finding import Work, work_findings
-from bragg.analyze.engine import Rule, Subject
+from bragg.analyze.engine import Rule
 from bragg.model import Confidence, Finding
 
 __all__ = ["RULE"]
@@ -33,10 +33,5 @@ def _find(evidence: Evidence) -> Iterator[Finding]:
 
 
 RULE = Rule(
-    _find,
-    Subject.ANALYSIS,
-    "matrix products in 32-bit floating point without tensor cores",
-    (GPU_TIME,),
-    (MUCH_GPU,),
-    _WORK.change,
+    _find, "matrix products in 32-bit floating point without tensor cores", (GPU_TIME,), (MUCH_GPU,), _WORK.change
 )

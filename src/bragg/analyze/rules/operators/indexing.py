@@ -10,7 +10,7 @@ from bragg.analyze.causes.needs import GPU_TIME
 from bragg.analyze.causes.paths import below, named
 from bragg.analyze.causes.thresholds import MUCH_GPU
 from bragg.analyze.causes.work_finding import Work, work_findings
-from bragg.analyze.engine import Rule, Subject
+from bragg.analyze.engine import Rule
 from bragg.model import Confidence, Finding
 
 __all__ = ["RULE"]
@@ -33,11 +33,4 @@ def _find(evidence: Evidence) -> Iterator[Finding]:
     yield from work_findings(evidence, below(profile, named(profile, _GRADIENT.fullmatch)), _WORK)
 
 
-RULE = Rule(
-    _find,
-    Subject.ANALYSIS,
-    "gradients of indexing that sort",
-    (GPU_TIME,),
-    (MUCH_GPU,),
-    _WORK.change,
-)
+RULE = Rule(_find, "gradients of indexing that sort", (GPU_TIME,), (MUCH_GPU,), _WORK.change)

@@ -10,7 +10,7 @@ from bragg.analyze.causes.needs import GPU_TIME
 from bragg.analyze.causes.paths import below, named
 from bragg.analyze.causes.thresholds import MANY_KERNELS
 from bragg.analyze.causes.work_finding import Work, work_findings
-from bragg.analyze.engine import HostTime, Rule, Subject
+from bragg.analyze.engine import HostTime, Rule
 from bragg.model import Confidence, Finding, FrameKind
 
 __all__ = ["RULE"]
@@ -39,7 +39,6 @@ def _find(evidence: Evidence) -> Iterator[Finding]:
 
 RULE = Rule(
     _find,
-    Subject.ANALYSIS,
     "optimizers that update parameters one by one",
     (GPU_TIME,),
     (MANY_KERNELS,),

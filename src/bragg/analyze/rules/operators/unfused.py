@@ -10,7 +10,7 @@ from bragg.analyze.causes.needs import GPU_TIME
 from bragg.analyze.causes.paths import below, named
 from bragg.analyze.causes.thresholds import MANY_ELEMENTWISE
 from bragg.analyze.causes.work_finding import Work, work_findings
-from bragg.analyze.engine import HostTime, Rule, Subject
+from bragg.analyze.engine import HostTime, Rule
 from bragg.model import Confidence, Finding
 
 __all__ = ["RULE"]
@@ -40,11 +40,5 @@ def _find(evidence: Evidence) -> Iterator[Finding]:
 
 
 RULE = Rule(
-    _find,
-    Subject.ANALYSIS,
-    "chains of elementwise kernels",
-    (GPU_TIME,),
-    (MANY_ELEMENTWISE,),
-    _WORK.change,
-    host_time=HostTime.CAUSE,
+    _find, "chains of elementwise kernels", (GPU_TIME,), (MANY_ELEMENTWISE,), _WORK.change, host_time=HostTime.CAUSE
 )

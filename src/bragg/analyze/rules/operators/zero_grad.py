@@ -9,7 +9,7 @@ from bragg.analyze.causes.needs import GPU_TIME
 from bragg.analyze.causes.paths import below, named
 from bragg.analyze.causes.thresholds import MUCH_GPU
 from bragg.analyze.causes.work_finding import Work, work_findings
-from bragg.analyze.engine import HostTime, Rule, Subject
+from bragg.analyze.engine import HostTime, Rule
 from bragg.model import Confidence, Finding
 
 __all__ = ["RULE"]
@@ -33,11 +33,5 @@ def _find(evidence: Evidence) -> Iterator[Finding]:
 
 
 RULE = Rule(
-    _find,
-    Subject.ANALYSIS,
-    "gradients that are filled with zeros",
-    (GPU_TIME,),
-    (MUCH_GPU,),
-    _WORK.change,
-    host_time=HostTime.CAUSE,
+    _find, "gradients that are filled with zeros", (GPU_TIME,), (MUCH_GPU,), _WORK.change, host_time=HostTime.CAUSE
 )
