@@ -10,6 +10,7 @@ from dataclasses import replace
 import pytest
 
 from bragg.analyze.causes.evidence import Evidence
+from bragg.analyze.causes.needs import CODE
 from bragg.analyze.engine import analysis
 from bragg.model import Finding
 from bragg.registry import RULES
@@ -21,7 +22,7 @@ from tests.support import triton_kernels as kernels  # noqa: E402
 from tests.support.compiled_variants import Variant, line_of, profile_of  # noqa: E402
 from tests.support.kernel_pairs import PAIRS, Pair  # noqa: E402
 
-KERNEL_RULES = [name for name in RULES if RULES[name].find.__module__.startswith("bragg.analyze.rules.kernel")]
+KERNEL_RULES = [name for name, rule in RULES.items() if CODE in rule.needs]
 FLOAT, HALF, INT = "*fp32", "*fp16", "i32"
 MATMUL = Variant(
     kernels.matmul,
@@ -74,8 +75,7 @@ def found(variant: Variant) -> list[Finding]:
 
 
 def test_each_rule_about_kernels_has_two_pairs() -> None:
-    of_code = [name for name in KERNEL_RULES if "code of kernels" in {need.what for need in RULES[name].needs}]
-    assert {name: sum(pair.rule == name for pair in PAIRS) for name in of_code} == dict.fromkeys(of_code, 2)
+    assert {name: sum(pair.rule == name for pair in PAIRS) for name in KERNEL_RULES} == dict.fromkeys(KERNEL_RULES, 2)
 
 
 @every_pair
