@@ -89,9 +89,8 @@ class ProcessRecording:
 
     def __init__(self, directory: str, options: Mapping[str, Any]) -> None:
         self._directory = directory
-        self._recording: Recording | None = Recording(self._part_path(), options)
-        if any(word.startswith(_IDLE_PROCESSES) for word in sys.orig_argv):
-            self.deactivate()
+        is_idle = any(word.startswith(_IDLE_PROCESSES) for word in sys.orig_argv)
+        self._recording: Recording | None = Recording(self._part_path(), options, is_active=not is_idle)
         # Since 3.12 Python warns of forks beside threads; those of the recorder are not the program's.
         warnings.filterwarnings("ignore", r"This process \(pid=\d+\) is multi-threaded", DeprecationWarning)
         if options.get("watch_s"):

@@ -33,6 +33,7 @@ class Recording:
     Args:
         part_path: The capture.
         options: What to record, as `RecordConfig.options` lists it.
+        is_active: Whether it records at once; else when the session is activated, or in a fork.
 
     Attributes:
         session: The native session.
@@ -43,7 +44,7 @@ class Recording:
         RuntimeError: The backend cannot measure here; `auto` falls back to the CPU and says so.
     """
 
-    def __init__(self, part_path: str, options: Mapping[str, Any]) -> None:
+    def __init__(self, part_path: str, options: Mapping[str, Any], *, is_active: bool = True) -> None:
         self._options = {**options, "context": _possible_context(options["context"])}
         self.backend = choose_backend(options["backend"], os.environ)
         try:
@@ -54,6 +55,8 @@ class Recording:
             self.backend = choose_backend("cpu", os.environ)
             self.session = self._start(part_path)
             note(f"the GPU is not recorded: {error}")
+        if not is_active:  # Before anything else takes time, in which the host would be sampled.
+            self.session.deactivate()
         self._has_timeline = options["data"] == "trace"
         if self._has_timeline:
             REGIONS.spans.begin()
