@@ -13,7 +13,6 @@ from collections.abc import Iterator
 from functools import partial
 
 import numpy as np
-from numpy.lib.stride_tricks import as_strided
 
 from bragg.debug.checkers.checker import Checker, LaunchFindings
 from bragg.debug.expressions import access_text
@@ -21,7 +20,7 @@ from bragg.debug.flow.dependence import dependence_of
 from bragg.debug.memory.access import Access
 from bragg.debug.memory.arrays import is_of_torch
 from bragg.debug.memory.emptiness import has_unwritten, unwritten
-from bragg.debug.memory.storage import Buffer
+from bragg.debug.memory.storage import Buffer, window
 from bragg.debug.state import Listeners, machine
 from bragg.debug.values import lift_array
 from bragg.model import Severity
@@ -148,8 +147,7 @@ def _holes(record: LaunchFindings, result: _Result) -> Array:
 
 def _as_tensor(buffer: Buffer, flat: Array) -> Array:
     """A copy of what belongs to each element of a tensor's memory, in the shape of the tensor."""
-    strides = tuple(stride * flat.itemsize for stride in buffer.strides)
-    return np.array(as_strided(flat[buffer.first :], buffer.shape, strides))
+    return np.array(window(flat, buffer.first, buffer.shape, buffer.strides))
 
 
 def _gaps(empty: Array, axis: int) -> Array:

@@ -8,7 +8,6 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.lib.stride_tricks import as_strided
 
 from bragg.debug.faults import KernelFault, Unsupported
 from bragg.debug.numbers.affine import Affine
@@ -128,12 +127,10 @@ class Buffer:
         if math.prod(self.shape) >= len(self.flat):
             return None
         gaps = np.ones(len(self.flat), bool)
-        size = gaps.itemsize
-        own = as_strided(gaps[self.first :], self.shape, tuple(stride * size for stride in self.strides))
         if any(stride < 0 for stride in self.strides):
             gaps[self._offsets() + self.first] = False
         else:
-            own[...] = False
+            window(gaps, self.first, self.shape, self.strides)[...] = False
         return gaps if gaps.any() else None
 
     def _offsets(self) -> Array:
