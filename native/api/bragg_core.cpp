@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <bit>
 #include <cstdio>
 #include <cstdlib>
@@ -49,10 +50,10 @@ void copy_text(const std::string& text, char* out, uint32_t size) {
 }
 
 void handle_forks_once() {
-  static const int registered =
-      pthread_atfork([] { Recorder::instance().prepare_fork(); }, [] { Recorder::instance().after_fork_in_parent(); },
-                     [] { Recorder::instance().after_fork_in_child(); });
-  (void)registered;
+  static std::atomic<bool> are_handled{false};
+  if (are_handled.exchange(true)) return;
+  pthread_atfork([] { Recorder::instance().prepare_fork(); }, [] { Recorder::instance().after_fork_in_parent(); },
+                 [] { Recorder::instance().after_fork_in_child(); });
 }
 
 const char* environment(const char* name, const char* otherwise) {

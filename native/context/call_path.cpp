@@ -1,11 +1,14 @@
 #include "context/call_path.h"
 
+#include "context/found_once.h"
+
 namespace bragg {
 namespace {
 
+constinit FoundOnce<FrameId> unknown_code_frame;
+
 FrameId unknown_code() noexcept {
-  static const FrameId frame = intern_frame(FrameKind::Native, "[unknown native code]");
-  return frame;
+  return unknown_code_frame.get([] { return intern_frame(FrameKind::Native, "[unknown native code]"); });
 }
 
 }  // namespace

@@ -98,8 +98,7 @@ int64_t detail::slow_now_ns() noexcept { return monotonic_ns() + epoch_ns(); }
 
 // The two are read at one moment: of some tries the one in which the least time passed.
 void tend_clock() noexcept {
-  static const bool is_steady = ticks_are_steady();
-  if (!is_steady) return;
+  if (!ticks_are_steady()) return;
   uint64_t best_ticks = 0, least = ~uint64_t{0};
   int64_t best_ns = 0;
   for (int tries = 0; tries < 4; ++tries) {

@@ -9,6 +9,7 @@
 #include "context/clock.h"
 #include "context/consumer_signal.h"
 #include "context/context_lenders.h"
+#include "context/found_once.h"
 #include "context/stream_captures.h"
 #include "context/thread_registry.h"
 
@@ -21,20 +22,23 @@ constexpr uint32_t kFullRingYields = 64;
 constexpr uint32_t kFullRingNaps = 20'000;
 constexpr timespec kNap{.tv_sec = 0, .tv_nsec = 100'000};
 
+constinit FoundOnce<FrameId> waiting_frame;
+
 }  // namespace
 
 constinit thread_local ThreadContext* ThreadContext::this_thread_ = nullptr;
 
+const pthread_key_t ThreadContext::exit_key_ = [] {
+  pthread_key_t created{};
+  pthread_key_create(&created, on_thread_exit);
+  return created;
+}();
+
 ThreadContext::ThreadContext() : entries_(new Entry[64]), openings_(new Opening[64]), capacity_(64) {}
 
 ThreadContext& ThreadContext::begin() noexcept {
-  static const pthread_key_t exit_key = [] {
-    pthread_key_t created{};
-    pthread_key_create(&created, on_thread_exit);
-    return created;
-  }();
   this_thread_ = ThreadRegistry::instance().acquire();
-  pthread_setspecific(exit_key, this_thread_);
+  pthread_setspecific(exit_key_, this_thread_);
   return *this_thread_;
 }
 
@@ -265,7 +269,7 @@ void ThreadContext::record_sample(SessionMask mask, int64_t elapsed_ns, int64_t 
   };
   const int64_t worked_from_ns = sampled_ns_ - work_ns;
   if (wait_ns > 0) {
-    static const FrameId waiting = intern_frame(FrameKind::State, "[waiting]");
+    const FrameId waiting = waiting_frame.get([] { return intern_frame(FrameKind::State, "[waiting]"); });
     const NodeId node = CallingContextTree::instance().child(nodes.python, waiting);
     record_part(node, {worked_from_ns - wait_ns, worked_from_ns}, wait_ns < work_ns);
   }

@@ -1,6 +1,8 @@
 // Where a thread is: the stack of open scopes and operators, and the node of the calling context tree on top of it.
 #pragma once
 
+#include <pthread.h>
+
 #include <array>
 #include <atomic>
 #include <cstdint>
@@ -272,6 +274,7 @@ class ThreadContext {
 
   [[nodiscard]] static ThreadContext& begin() noexcept;
   static void on_thread_exit(void* context);
+  static const pthread_key_t exit_key_;
 
   // Those of this thread, if paths are wanted with them.
   [[nodiscard]] static PythonFrameIterator python_frames() noexcept {

@@ -92,6 +92,7 @@ class Recorder final : private EventSink {
     uint64_t records = 0;             // that had come at the last look
     int64_t graphs_ns = 0;            // since when only records of graphs are missing; 0: others are, too
     int64_t progress_ns = 0;
+    int64_t patience_ns = 0;
     uint32_t flushes = 0;  // since then, that brought no progress
     int64_t interrupt_looked_ns = 0;
   };

@@ -44,6 +44,7 @@ int64_t wished_patience_ns() {
 void Recorder::drain(uint32_t session) {
   Drain drain;
   drain.session = session;
+  drain.patience_ns = wished_patience_ns();
   {
     const WorkLock work(work_mutex_);
     step();
@@ -123,11 +124,11 @@ Recorder::Missing Recorder::missing_of(Drain& drain) {
 bool Recorder::is_out_of_patience(Drain& drain) {
   if (is_interrupted(drain)) return true;
   if (drain.flushes < kPatientFlushes) return false;
-  static const int64_t wished_ns = wished_patience_ns();
   const bool is_leaving = is_leaving_.load();
   if (drain.missing == Missing::GraphRecords && monotonic_ns() > drain.graphs_ns + kGraphPatienceNs) return true;
   const bool is_short = drain.missing == Missing::PerhapsRecords || is_leaving;
-  return monotonic_ns() > drain.progress_ns + (is_short ? std::min(kShortPatienceNs, wished_ns) : wished_ns);
+  return monotonic_ns() >
+         drain.progress_ns + (is_short ? std::min(kShortPatienceNs, drain.patience_ns) : drain.patience_ns);
 }
 
 bool Recorder::is_interrupted(Drain& drain) {

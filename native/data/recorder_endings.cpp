@@ -13,6 +13,7 @@
 #include "backends/code_images.h"
 #include "backends/code_numbers.h"
 #include "context/call_names.h"
+#include "context/clock.h"
 #include "context/consumer_signal.h"
 #include "context/kernel_names.h"
 #include "context/loaded_code.h"
@@ -86,6 +87,9 @@ void Recorder::finish_and_end_by(int number) {
 }
 
 void Recorder::prepare_fork() {
+  // Whoever needs these first makes them: the child would wait for ever for a thread that is in the middle of it.
+  (void)ticks_are_steady();
+  (void)Outboxes::instance();
   control_mutex_.lock();
   work_mutex_.lock();
   sources_.for_each([](EventSource& source) { source.lock_for_fork(); });

@@ -12,6 +12,7 @@
 #include <optional>
 #include <utility>
 
+#include "context/found_once.h"
 #include "context/hash.h"
 #include "context/thread_context.h"
 
@@ -116,13 +117,18 @@ void place_new_nodes(ThreadContext& thread, const Engine& from) noexcept {
     if (const NodeKey key(thread_number, number); key.is_valid()) places.put(key, *creator);
 }
 
+constinit FoundOnce<FrameId> backward_frame, unknown_frame;
+
+FrameId unknown_operator() noexcept {
+  return unknown_frame.get([] { return intern_frame(FrameKind::Operator, "[backward of an unknown operator]"); });
+}
+
 void push_node(ThreadContext& thread, const Engine& from, Source source, EntryOwner owner) noexcept {
-  static const FrameId backward = intern_frame(FrameKind::State, "[backward]");
-  static const FrameId unknown = intern_frame(FrameKind::Operator, "[backward of an unknown operator]");
   const std::optional<NodeKey> key = current_node(from);
   const std::optional<ContextNodes> forward = key && key->is_valid() ? places.find(*key) : std::nullopt;
-  if (forward) return thread.push_elsewhere(*forward, source, backward, owner);
-  thread.push_operator(source, unknown, owner);
+  if (!forward) return thread.push_operator(source, unknown_operator(), owner);
+  const FrameId backward = backward_frame.get([] { return intern_frame(FrameKind::State, "[backward]"); });
+  thread.push_elsewhere(*forward, source, backward, owner);
 }
 
 }  // namespace

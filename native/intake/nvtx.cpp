@@ -45,12 +45,13 @@ void free_nestings(void*) {
   while (nestings != nullptr) delete std::exchange(nestings, nestings->next);
 }
 
+const pthread_key_t exit_key = [] {
+  pthread_key_t key{};
+  pthread_key_create(&key, free_nestings);
+  return key;
+}();
+
 Nesting& add_nesting(const Domain& domain) noexcept {
-  static const pthread_key_t exit_key = [] {
-    pthread_key_t key{};
-    pthread_key_create(&key, free_nestings);
-    return key;
-  }();
   nestings = new Nesting{.domain = &domain, .next = nestings};
   pthread_setspecific(exit_key, nestings);
   return *nestings;

@@ -3,6 +3,8 @@
 #include <bit>
 #include <optional>
 
+#include "context/found_once.h"
+
 namespace bragg::nvtx {
 namespace {
 
@@ -28,6 +30,8 @@ std::optional<double> number_in(const EventAttributes& attributes) noexcept {
   }
 }
 
+constinit FoundOnce<MetricId> last_number, sum_of_numbers;
+
 MetricId metric(const char* name, MetricKind kind) { return MetricNames::instance().intern(name, "", kind, true); }
 
 }  // namespace
@@ -36,8 +40,8 @@ MetricId metric(const char* name, MetricKind kind) { return MetricNames::instanc
 void record_payload(ContextNodes nodes, const EventAttributes& attributes) noexcept {
   const std::optional<double> number = number_in(attributes);
   if (!number || !recording()) return;
-  static const MetricId last = metric("nvtx_payload", MetricKind::Property);
-  static const MetricId sum = metric("nvtx_payload_sum", MetricKind::Exclusive);
+  const MetricId last = last_number.get([] { return metric("nvtx_payload", MetricKind::Property); });
+  const MetricId sum = sum_of_numbers.get([] { return metric("nvtx_payload_sum", MetricKind::Exclusive); });
   ThreadContext& thread = ThreadContext::current();
   for (const MetricId each : {last, sum})
     if (each != MetricId::None) thread.record_value_now(nodes, each, std::bit_cast<uint64_t>(*number));

@@ -183,6 +183,54 @@ def test_a_process_that_forks_before_cuda_is_recorded_on_both_sides(record: Reco
     assert sorted(path for profile in run.profiles for path in kernels(profile)) == ["child/k", "parent/k"]
 
 
+SLOW_CLOCK = """
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+int pthread_setname_np(pthread_t thread, const char *name) {
+  if (strcmp(name, "bragg writer") == 0) sleep(4); /* else it waits for the clock, and the fork for its lock */
+  return 0;
+}
+FILE *fopen(const char *path, const char *mode) {
+  if (strstr(path, "current_clocksource") != NULL) {
+    close(open("looking", O_CREAT | O_WRONLY, 0600));
+    usleep(2000000);
+  }
+  return ((FILE *(*)(const char *, const char *))dlsym(RTLD_NEXT, "fopen"))(path, mode);
+}
+"""
+
+
+def test_a_fork_while_a_thread_of_the_recorder_looks_at_the_clock_leaves_a_child_that_ends(
+    record: Record, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source, library = tmp_path / "slow_clock.c", tmp_path / "libslow_clock.so"
+    source.write_text(SLOW_CLOCK)
+    subprocess.run(["cc", "-shared", "-fPIC", "-o", library, source, "-ldl"], check=True)
+    monkeypatch.setenv("LD_PRELOAD", str(library))
+    run = record(
+        """
+        import os, sys, time
+        until = time.monotonic() + 30
+        while not os.path.exists("looking") and time.monotonic() < until: time.sleep(0.01)
+        child = os.fork()
+        with bragg.scope("parent" if child else "child"): pass
+        if not child: sys.exit(0)
+        while (ended := os.waitpid(child, os.WNOHANG)) == (0, 0) and time.monotonic() < until: time.sleep(0.05)
+        if ended == (0, 0): os.kill(child, 9)
+        sys.exit(0 if ended == (child, 0) else 7)
+        """,
+        start="import bragg\n",
+    )
+    assert run.exit_code == 0
+    labels = [profile.tree.label(node) for profile in run.profiles for node in range(len(profile.tree))]
+    assert sorted({"parent", "child"}.intersection(labels)) == ["child", "parent"]
+
+
 def test_a_killed_process_loses_nothing_that_was_flushed(record: Record) -> None:
     run = record(
         """

@@ -98,8 +98,8 @@ void HostTelemetry::read_process(HostReading& reading, int64_t time_ns) {
   const auto words = words_of(std::string_view(stat).substr(name_end + 1));
   const auto minor = number_at(words, 7), major = number_at(words, 9), user = number_at(words, 11),
              system = number_at(words, 12), pages = number_at(words, 21);
-  static const double ticks_per_s = static_cast<double>(sysconf(_SC_CLK_TCK));
-  static const double page_bytes = static_cast<double>(sysconf(_SC_PAGESIZE));
+  const auto ticks_per_s = static_cast<double>(sysconf(_SC_CLK_TCK));
+  const auto page_bytes = static_cast<double>(sysconf(_SC_PAGESIZE));
   if (user && system) reading.values[kCpu] = rates_[kCpu].per_second(*user + *system, time_ns) / ticks_per_s * 100;
   if (pages) reading.values[kResident] = static_cast<double>(*pages) * page_bytes;
   if (minor) reading.values[kMinorFaults] = rates_[kMinorFaults].per_second(*minor, time_ns);

@@ -19,7 +19,7 @@ struct Call {
   std::atomic<FrameId> frame{FrameId::None};  // interned by the first call
 };
 
-struct Calls {
+constinit struct Calls {
   std::array<Call, kMaxCbids> driver, runtime;
   std::atomic<ApiLevel> level{ApiLevel::Off};
   bool are_known = false;
@@ -27,12 +27,7 @@ struct Calls {
   [[nodiscard]] std::array<Call, kMaxCbids>& of(cupti::Domain domain) {
     return domain == cupti::Domain::RuntimeApi ? runtime : driver;
   }
-};
-
-Calls& calls() {
-  static Calls& instance = *new Calls;  // CUPTI may call until the process is gone
-  return instance;
-}
+} calls;
 
 constexpr cupti::Domain kDomains[] = {cupti::Domain::DriverApi, cupti::Domain::RuntimeApi};
 
@@ -48,18 +43,18 @@ constexpr cupti::Domain kDomains[] = {cupti::Domain::DriverApi, cupti::Domain::R
 }
 
 void learn_names(const CuptiLibrary& cupti) {
-  if (calls().are_known) return;
+  if (calls.are_known) return;
   for (const cupti::Domain domain : kDomains) {
     for (uint32_t cbid = 1; cbid < kMaxCbids; ++cbid) {
       const char* text = nullptr;
       if (cupti.callback_name(domain, cbid, &text) != cupti::Result::Success || text == nullptr) continue;
       const std::string_view name = cupti::api_name(text);
-      Call& call = calls().of(domain)[cbid];
+      Call& call = calls.of(domain)[cbid];
       if (!cupti::only_asks(name)) call.callback_name = text;
       call.waiting = cupti::waiting(name);
     }
   }
-  calls().are_known = true;
+  calls.are_known = true;
 }
 
 FrameId frame_of(Call& call) noexcept {
@@ -73,36 +68,36 @@ FrameId frame_of(Call& call) noexcept {
 }  // namespace
 
 void follow(const CuptiLibrary& cupti, cupti::Subscriber subscriber, ApiLevel level) {
-  const ApiLevel before = calls().level.load();
+  const ApiLevel before = calls.level.load();
   if (level == before) return;
   learn_names(cupti);
-  calls().level.store(ApiLevel::Off);
+  calls.level.store(ApiLevel::Off);
   for (const cupti::Domain domain : kDomains) {
     for (uint32_t cbid = 1; cbid < kMaxCbids; ++cbid) {
-      const Call& call = calls().of(domain)[cbid];
+      const Call& call = calls.of(domain)[cbid];
       const bool wanted = is_wanted(call, level);
       if (wanted != is_wanted(call, before) && !is_shared(domain, cbid))
         (void)cupti.enable_callback(wanted ? 1 : 0, subscriber, domain, cbid);
     }
   }
   forget();
-  calls().level.store(level);
+  calls.level.store(level);
 }
 
 // A call whose end is not told any more must not stay open. A callback that comes too late reads the epoch before the
 // level, so it opens a call of an epoch that has passed, or none.
 void forget() {
-  calls().level.store(ApiLevel::Off);
+  calls.level.store(ApiLevel::Off);
   recording_state.api_epoch.fetch_add(1);
 }
 
-bool are_followed() noexcept { return calls().level.load(std::memory_order_relaxed) != ApiLevel::Off; }
+bool are_followed() noexcept { return calls.level.load(std::memory_order_relaxed) != ApiLevel::Off; }
 
 void enter(cupti::Domain domain, uint32_t cbid, const cupti::CallbackData& data) noexcept {
   const uint32_t epoch = recording_state.api_epoch.load();
-  const ApiLevel level = calls().level.load();
+  const ApiLevel level = calls.level.load();
   if (level == ApiLevel::Off || cbid >= kMaxCbids) return;
-  Call& call = calls().of(domain)[cbid];
+  Call& call = calls.of(domain)[cbid];
   if (!is_wanted(call, level)) return;
   const SessionMask mask = recording_state.active.load(std::memory_order_relaxed);
   ThreadContext& thread = ThreadContext::current();
@@ -116,7 +111,7 @@ void leave(cupti::Domain domain, uint32_t cbid, const cupti::CallbackData& data)
   ThreadContext* thread = ThreadContext::current_if_any();
   if (thread == nullptr || !thread->api_call.is_open()) return;
   if (thread->api_call.id != ApiCallId{static_cast<uint32_t>(domain), cbid, data.correlation}) return;
-  thread->cost.measure(CostPart::ApiCalls, [&] { thread->end_api_call(calls().of(domain)[cbid].waiting); });
+  thread->cost.measure(CostPart::ApiCalls, [&] { thread->end_api_call(calls.of(domain)[cbid].waiting); });
 }
 
 }  // namespace bragg::api_calls

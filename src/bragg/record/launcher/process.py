@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import signal
+import threading
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 from bragg.errors import UsageError
@@ -13,7 +15,6 @@ __all__ = ["Ended", "run_child"]
 
 _PASSED_ON = {signal.SIGINT, signal.SIGQUIT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2}
 _AWAITED = _PASSED_ON | {signal.SIGCHLD}
-_LOOK_EVERY_S = 0.2
 # Python ignores these in itself; a child expects the default, as `subprocess` gives it.
 _RESTORED = (signal.SIGPIPE, signal.SIGXFSZ)
 
@@ -54,12 +55,22 @@ def _start(command: Sequence[str], environ: Mapping[str, str], mask: set[int]) -
 
 
 def _wait(pid: int) -> int:
+    # A library's thread that blocks no signals may take SIGCHLD away. No time limit instead: `sigtimedwait` of Python
+    # invents a signal where this process was stopped for longer than that.
+    teller = threading.Thread(target=_tell_end, args=(pid, threading.get_ident()), daemon=True)
+    teller.start()
     while True:
-        # With a limit: a library's thread that blocks no signals may take SIGCHLD away.
-        arrived = signal.sigtimedwait(_AWAITED, _LOOK_EVERY_S)
+        arrived = signal.sigwaitinfo(_AWAITED)
         ended, status = os.waitpid(pid, os.WNOHANG)
         if ended == pid:
+            teller.join()
             return os.waitstatus_to_exitcode(status)
         # From a process; a terminal's key (SI_KERNEL, 128) has reached the child as well.
-        if arrived is not None and arrived.si_signo != signal.SIGCHLD and arrived.si_code <= 0:
+        if arrived.si_signo != signal.SIGCHLD and arrived.si_code <= 0:
             os.kill(pid, arrived.si_signo)
+
+
+def _tell_end(pid: int, thread: int) -> None:
+    with suppress(ChildProcessError):  # That thread has seen it by itself.
+        os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
+        signal.pthread_kill(thread, signal.SIGCHLD)

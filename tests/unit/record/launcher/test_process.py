@@ -91,3 +91,28 @@ def test_key_of_the_terminal_reaches_the_child_once(tmp_path: Path) -> None:
     os.waitpid(pid, 0)
     os.close(terminal)
     assert b"exit 1" in shown
+
+
+def test_a_parent_that_was_stopped_for_a_while_passes_nothing_on(tmp_path: Path) -> None:
+    ready, may_end = tmp_path / "ready", tmp_path / "may_end"
+    child = f"""
+        import pathlib, signal, time
+        caught = []
+        for number in signal.valid_signals() - {{signal.SIGKILL, signal.SIGSTOP, signal.SIGCHLD}}:
+            signal.signal(number, lambda number, _: caught.append(number))
+        pathlib.Path({str(ready)!r}).touch()
+        while not pathlib.Path({str(may_end)!r}).exists(): time.sleep(0.01)
+        raise SystemExit(len(caught))
+    """
+    arguments = [sys.executable, "-c", PARENT, textwrap.dedent(child)]
+    with subprocess.Popen(arguments, stdout=subprocess.PIPE, text=True) as parent:
+        while not ready.exists():
+            time.sleep(0.01)
+        for _ in range(3):
+            time.sleep(0.1)
+            parent.send_signal(signal.SIGSTOP)
+            time.sleep(0.4)
+            parent.send_signal(signal.SIGCONT)
+        may_end.touch()
+        out, _ = parent.communicate(timeout=60)
+    assert out == "exit 0\n"
