@@ -10,17 +10,17 @@ from numpy.typing import NDArray
 
 from bragg.model.table import BoolArray, UInt8Array
 
-__all__ = ["Messages", "fields", "message", "number", "signed", "text", "varints"]
+__all__ = ["Messages", "broken_off", "fields", "message", "number", "read_field", "signed", "text", "varints"]
 
-_VARINT, _FIXED64, _LENGTH, _FIXED32 = 0, 1, 2, 5
-_FIXED_BYTES = {_FIXED64: 8, _FIXED32: 4}
-_MAX_VARINT_BYTES = 10
+VARINT, _FIXED64, LENGTH, _FIXED32 = 0, 1, 2, 5
+FIXED_BYTES = {_FIXED64: 8, _FIXED32: 4}
+MAX_VARINT_BYTES = 10
 _MASK_64 = (1 << 64) - 1
 
 
 def number(field: int, value: int) -> bytes:
     """A varint field."""
-    return _varint(field << 3 | _VARINT) + _varint(value)
+    return _varint(field << 3 | VARINT) + _varint(value)
 
 
 def text(field: int, value: str) -> bytes:
@@ -31,7 +31,7 @@ def text(field: int, value: str) -> bytes:
 def message(field: int, *content: bytes) -> bytes:
     """A field that holds a message, or bytes."""
     joined = b"".join(content)
-    return _varint(field << 3 | _LENGTH) + _varint(len(joined)) + joined
+    return _varint(field << 3 | LENGTH) + _varint(len(joined)) + joined
 
 
 def _varint(value: int) -> bytes:
@@ -57,15 +57,20 @@ def fields(content: bytes, *, may_break_off: bool = False) -> Iterator[tuple[int
     at = 0
     while at < len(content):
         try:
-            field, value, at = _read_field(content, at)
+            field, value, at = read_field(content, at)
         except IndexError as error:
             if may_break_off:
                 return
-            raise ValueError(f"it breaks off in a field, at byte {at}") from error
+            raise broken_off(at) from error
         yield field, value
 
 
-def _read_field(content: bytes, at: int) -> tuple[int, int | bytes, int]:
+def broken_off(at: int) -> ValueError:
+    """What is wrong with a field that begins at a byte and has no end."""
+    return ValueError(f"it breaks off in a field, at byte {at}")
+
+
+def read_field(content: bytes, at: int) -> tuple[int, int | bytes, int]:
     """Number and value of a field, and where it ends.
 
     Raises:
@@ -74,10 +79,10 @@ def _read_field(content: bytes, at: int) -> tuple[int, int | bytes, int]:
     """
     tag, at = _read_varint(content, at)
     field, wire = tag >> 3, tag & 7
-    if wire == _VARINT:
+    if wire == VARINT:
         value, at = _read_varint(content, at)
         return field, value, at
-    size, at = _read_varint(content, at) if wire == _LENGTH else (_FIXED_BYTES.get(wire, -1), at)
+    size, at = _read_varint(content, at) if wire == LENGTH else (FIXED_BYTES.get(wire, -1), at)
     if size < 0 or not field:
         raise ValueError(f"a field of type {wire} is unknown, at byte {at}")
     if at + size > len(content):
@@ -120,7 +125,7 @@ def _read_varint(content: bytes, at: int) -> tuple[int, int]:
         value |= (byte & 0x7F) << shift
         shift += 7
         at += 1
-        if shift >= 7 * _MAX_VARINT_BYTES:
+        if shift >= 7 * MAX_VARINT_BYTES:
             raise ValueError(f"a number has too many bytes, at byte {at}")
     return (value | byte << shift) & _MASK_64, at + 1
 
@@ -142,7 +147,7 @@ class Messages:
 
     def numbers(self, field: int, values: NDArray[Any], where: BoolArray | None = None) -> Messages:
         """A varint field, one of integers [messages], in the rows of `where` [messages]; None: in all."""
-        present = self._tag(field << 3 | _VARINT, where)
+        present = self._tag(field << 3 | VARINT, where)
         self._varints(values.astype(np.uint64), present)
         return self
 
@@ -157,7 +162,7 @@ class Messages:
 
     def messages(self, field: int, inner: Messages, where: BoolArray | None = None) -> Messages:
         """A field that holds the message of `inner` in the same row, where `where` [messages] is true; None: in all."""
-        present = self._tag(field << 3 | _LENGTH, where)
+        present = self._tag(field << 3 | LENGTH, where)
         self._varints(inner._lengths.astype(np.uint64), present)
         for column, inner_present in zip(inner._columns, inner._present, strict=True):
             self._append(column, inner_present & present)
@@ -176,7 +181,7 @@ class Messages:
         return present
 
     def _varints(self, values: NDArray[np.uint64], present: BoolArray) -> None:
-        for _ in range(_MAX_VARINT_BYTES):
+        for _ in range(MAX_VARINT_BYTES):
             rest = values >> np.uint64(7)
             more = rest != 0
             self._append((values & np.uint64(0x7F) | more.astype(np.uint64) << np.uint64(7)).astype(np.uint8), present)
