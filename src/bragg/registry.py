@@ -164,6 +164,7 @@ RULES = Registry(
         "unfused-attention": "bragg.analyze.rules.operators.attention:RULE",
         "optimizer-loop": "bragg.analyze.rules.operators.optimizer:RULE",
         "zero-grad": "bragg.analyze.rules.operators.zero_grad:RULE",
+        "anomaly-mode": "bragg.analyze.rules.operators.anomaly:RULE",
         "fills": "bragg.analyze.rules.copies.fills:RULE",
         "device-copies": "bragg.analyze.rules.copies.device_copies:RULE",
         "allocator-churn": "bragg.analyze.rules.host.allocator:RULE",

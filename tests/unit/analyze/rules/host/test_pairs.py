@@ -41,6 +41,7 @@ ADD = f"{MAIN} > aten::add#operator"
 ELEMENTWISE = "void at::native::vectorized_elementwise_kernel<4>"
 STEP = "Optimizer.step#SGD.step#operator"
 ZERO = "Optimizer.zero_grad#SGD.zero_grad#operator"
+GRADIENT = f"{MAIN} > aten::mm#operator > [backward]#state > MmBackward0#operator"
 ATTENTION = f"{MAIN} > aten::scaled_dot_product_attention#operator > aten::_scaled_dot_product_attention_math#operator"
 FLASH = f"{MAIN} > aten::scaled_dot_product_attention#operator > aten::_flash_attention_forward#operator"
 ITEM = f"{MAIN} > aten::item#operator > aten::_local_scalar_dense#operator"
@@ -145,6 +146,16 @@ PAIRS = {
     "zero-grad": (
         stepped(launched(10, f"{ZERO} > aten::zero_#operator", "FillFunctor", 2, 20), 220),
         stepped(f"host 0-5 {ZERO}\n" + launched(10, MM, "gemm", 2, 20, 10), 220),
+    ),
+    # After each kernel of the backward pass two that look for NaN, and a wait for what they found.
+    "anomaly-mode": (
+        stepped(
+            f"{launched(2, GRADIENT, 'gemm', 50, 200)}\n"
+            f"{launched(2, f'{GRADIENT} > aten::isnan#operator', 'ne', 2, 200, 60)}\n"
+            + "\n".join(f"host {i}-{i + 40} {GRADIENT} > aten::item#operator" for i in (100, 300)),
+            420,
+        ),
+        stepped(launched(2, GRADIENT, "gemm", 50, 60) + f"\nhost 120-160 {MAIN} > aten::isnan#operator", 220),
     ),
     "fills": (
         stepped(launched(60, f"{MAIN} > aten::fill_#operator", "FillFunctor", 2, 10), 620),
