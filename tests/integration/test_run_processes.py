@@ -10,6 +10,8 @@ import pytest
 from bragg.record import captures
 from tests.support.runs import Recorder
 
+_LONG_S = 30  # for what takes much less, also on a machine that is busy
+
 
 @pytest.fixture
 def recorder(tmp_path: Path) -> Recorder:
@@ -39,6 +41,57 @@ def test_forked_child_records_its_own_work_and_not_its_parent_s(
     assert {profile.meta["pid"] for profile in run.profiles.values()} == {
         int(path.stem.partition("-")[0]) for path in run.result.captures
     }
+
+
+@pytest.mark.parametrize("context", ["python", "shadow"])
+def test_child_that_a_thread_has_forked_ends_with_that_thread(
+    recorder: Recorder, capfd: pytest.CaptureFixture[str], context: str
+) -> None:
+    run = recorder.program(
+        f"""
+        import bragg, os, sys, threading
+        def work():
+            child = os.fork()
+            if not child:
+                with bragg.scope("child"): pass
+                sys.exit()
+            killing = threading.Timer({_LONG_S}, os.kill, [child, 9])
+            killing.start()
+            ended.append(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+            killing.cancel()
+        ended = []
+        with bragg.scope("main"): pass
+        for _ in range(2):
+            thread = threading.Thread(target=work)
+            thread.start()
+            thread.join()
+        sys.exit(f"{{ended}}")
+        """,
+        context=context,
+    )
+    assert (run.result.exit_code, capfd.readouterr().err) == (1, "[0, 0]\n")
+    assert run.scopes()[1:] == [{"child"}, {"child"}]
+    assert all(profile.meta["capture"]["complete"] for profile in run.profiles.values())
+
+
+def test_child_waits_for_no_lock_that_a_thread_of_its_parent_has(recorder: Recorder) -> None:
+    run = recorder.program(
+        f"""
+        import bragg, os, sys, threading
+        from bragg.record.inside.call_steps import CALL_STEPS
+        from bragg.record.inside.regions import REGIONS
+        with CALL_STEPS._lock, REGIONS._lock:  # as another thread may
+            child = os.fork()
+        if not child: os._exit(0)
+        killing = threading.Timer({_LONG_S}, os.kill, [child, 9])
+        killing.start()
+        status = os.waitpid(child, 0)[1]
+        killing.cancel()
+        sys.exit(os.waitstatus_to_exitcode(status))
+        """,
+        sample_interval_us=0,
+    )
+    assert run.result.exit_code == 0
 
 
 @pytest.mark.parametrize("method", multiprocessing.get_all_start_methods())

@@ -5,6 +5,7 @@ Which function is the one that trains is not known here; times of each are kept.
 
 from __future__ import annotations
 
+import os
 import threading
 from time import perf_counter_ns
 
@@ -53,7 +54,11 @@ class CallSteps:
 
     def __init__(self) -> None:
         self._functions: dict[str, _Function] = {}
-        self._lock = threading.Lock()
+        self._free_lock()
+        os.register_at_fork(after_in_child=self._free_lock)
+
+    def _free_lock(self) -> None:
+        self._lock = threading.Lock()  # not the one that a thread held which the child does not have
 
     def begin(self) -> None:
         """Calls are seen from now on: what lies between them and earlier ones is not a step."""

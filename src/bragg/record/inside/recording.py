@@ -33,7 +33,7 @@ class Recording:
     Args:
         part_path: The capture.
         options: What to record, as `RecordConfig.options` lists it.
-        is_active: Whether it records at once; else when the session is activated, or in a fork.
+        is_active: Whether this process is recorded; else its forks alone are.
 
     Attributes:
         session: The native session.
@@ -48,14 +48,14 @@ class Recording:
         self._options = {**options, "context": _possible_context(options["context"])}
         self.backend = choose_backend(options["backend"], os.environ)
         try:
-            self.session = self._start(part_path)
+            self.session = self._start(part_path, samples_host=is_active)
         except RuntimeError as error:
             if options["backend"] != "auto":
                 raise
             self.backend = choose_backend("cpu", os.environ)
-            self.session = self._start(part_path)
+            self.session = self._start(part_path, samples_host=is_active)
             note(f"the GPU is not recorded: {error}")
-        if not is_active:  # Before anything else takes time, in which the host would be sampled.
+        if not is_active:
             self.session.deactivate()
         self._has_timeline = options["data"] == "trace"
         if self._has_timeline:
@@ -96,9 +96,11 @@ class Recording:
         found = {"regions": regions, "region_spans": spans}
         return json.dumps({**metadata.at_stop(is_end=is_end), **{key: value for key, value in found.items() if value}})
 
-    def _start(self, part_path: str) -> core.Session:
+    def _start(self, part_path: str, *, samples_host: bool = True) -> core.Session:
         options = {**self._options, "backend": self.backend.name}
-        if options["sample_interval_us"] is None:
+        if not samples_host:
+            options["sample_interval_us"] = 0
+        elif options["sample_interval_us"] is None:
             options["sample_interval_us"] = self.backend.sample_interval_us
         # The core's threads inherit this mask: a signal that they took would not wake the main thread, on which alone
         # Python runs the program's handlers.

@@ -6,6 +6,7 @@ between two ends of an optimizer's step.
 
 from __future__ import annotations
 
+import os
 import threading
 import weakref
 from time import perf_counter_ns
@@ -104,10 +105,14 @@ class Regions:
         self.spans = RegionSpans(ALL)
         self._scopes: dict[str, core.Scope | _State] = {name: core.Scope(f"torch: {name}") for name in ALL[1:]}
         self._times = {name: Times() for name in ALL}
-        self._lock = threading.Lock()
+        self._free_lock()
+        os.register_at_fork(after_in_child=self._free_lock)
         self._step_began_ns: int | None = None
         self._step_began_at_ns = 0  # CLOCK_REALTIME, as timelines are
         self._leader: Callable[[], object] = lambda: None
+
+    def _free_lock(self) -> None:
+        self._lock = threading.Lock()  # not the one that a thread held which the child does not have
 
     def run(
         self,
