@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Executor
@@ -14,6 +13,7 @@ from typing import TYPE_CHECKING
 from bragg.analyze.ranks.path_sums import PathSums
 from bragg.errors import BraggError, UsageError
 from bragg.formats.job.directory import is_job, read_job
+from bragg.formats.job.foreign import number_in_name
 from bragg.formats.job.nccl_inspector import read_inspector
 from bragg.formats.job.summaries import read_summary
 from bragg.model.job import Rank
@@ -34,8 +34,6 @@ __all__ = [
 ]
 
 _CONNECT_S = 10
-# Of files that do not tell their rank, such as those of nsys profile -o report.%q{RANK}.
-_NUMBER_IN_NAME = re.compile(r"(?:rank|[._-])(\d{1,9})(?:\.[A-Za-z]+)+$")
 _BATCHES_AT_ONCE = 8
 _RANKS_A_BATCH = 128  # 12 MB of call paths, of which the sums stay
 
@@ -120,7 +118,8 @@ def read_batch(ranks: Sequence[Rank | Path]) -> RankBatch:
     for rank in ranks:
         try:
             if isinstance(rank, Rank):
-                read = replace(_read(rank.path, rank.rank), rank=rank.rank, host=rank.host, role=rank.role)
+                read = _read(rank.path, rank.rank)
+                read = replace(read, rank=rank.rank, host=rank.host or read.host, role=rank.role)
             else:
                 read = _read(rank, None)
             sums.append(PathSums.of(read.rank, read.paths()))
@@ -189,12 +188,11 @@ def _read(path: Path, number: int | None) -> RankSummary:
 
     profile = formats.load(path)
     if number is None and profile.run.rank is None:
-        told = _NUMBER_IN_NAME.search(path.name)
-        if told is None:
+        number = number_in_name(path)
+        if number is None:
             raise UsageError(
                 f"{path} does not say which rank it is", hint="Put its number into its name, such as report.3.sqlite"
             )
-        number = int(told[1])
     return summarize(profile, number)
 
 

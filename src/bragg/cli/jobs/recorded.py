@@ -11,7 +11,7 @@ from shlex import quote
 from typing import TYPE_CHECKING
 
 from bragg.errors import BadFile
-from bragg.formats.job.directory import INDEX, is_job, rank_file_name, read_job, write_job
+from bragg.formats.job.directory import INDEX, is_recorded_job, rank_file_name, read_job, write_job
 from bragg.model import FrameKind, Profile
 from bragg.model.job import Job, Rank
 from bragg.record.output import Producer, expand, give_free_name
@@ -191,7 +191,7 @@ def _wanted(pattern: str, program: str) -> Path:
 
 def _job_in(directory: Path) -> Job | None:
     """The job of a directory; one without ranks if it cannot be read; None: there is none."""
-    if not is_job(directory):
+    if not is_recorded_job(directory):
         return None
     try:
         return read_job(directory)

@@ -75,10 +75,10 @@ def _compare(files: Sequence[Path], executor: str | None, columns: Path | None, 
 def _named(files: Sequence[Path]) -> Sequence[Path]:
     if files:
         return files
-    from bragg.formats.job.directory import is_job
+    from bragg.formats.job.directory import is_recorded_job
 
-    found = [path for path in sorted(Path().iterdir()) if is_job(path)]
-    if is_job(Path()):
+    found = [path for path in sorted(Path().iterdir()) if is_recorded_job(path)]
+    if is_recorded_job(Path()):
         return [Path()]
     if not found:
         raise UsageError("there is no job here", hint="Record one with: bragg run --data trace -- torchrun train.py")

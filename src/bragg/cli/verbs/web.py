@@ -8,8 +8,8 @@ import secrets
 import shlex
 import sys
 import webbrowser
-from collections.abc import Mapping
-from functools import lru_cache
+from collections.abc import Mapping, Sequence
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -85,21 +85,32 @@ def _advice(tunnel: str | None) -> list[str]:
     return [f"Run this on your own machine, then open the address there: {tunnel}", stop]
 
 
-def _server(paths: tuple[Path, ...], port: int) -> ProfileServer:
+def _server(paths: Sequence[Path], port: int) -> ProfileServer:
+    from bragg.formats.job.foreign import foreign_ranks
     from bragg.views.web.server import ProfileServer
     from bragg.views.web.shelf import Shelf
 
+    foreign = {path: [rank.path for rank in foreign_ranks(path)] for path in paths if path.is_dir()}
+    shown = [file for path in paths for file in foreign.get(path) or [path]]
+    pack = partial(_packed, directories=frozenset(path for path, files in foreign.items() if files))
     title = paths[0].resolve().name if len(paths) == 1 else f"{len(paths)} profiles"
     try:
-        return ProfileServer(Shelf(paths, _packed), secrets.token_urlsafe(24), port=port, title=f"{title} - bragg")
+        return ProfileServer(Shelf(shown, pack), secrets.token_urlsafe(24), port=port, title=f"{title} - bragg")
     except OSError as error:
         raise BackendUnavailable(
             f"port {port} cannot be used: {error.strerror}", hint="Choose another one, or none: --port 0"
         ) from error
 
 
-def _packed(path: Path) -> bytes:
+def _packed(path: Path, directories: frozenset[Path] = frozenset()) -> bytes:
+    """A profile as the page reads it, with the ranks of its job compared.
+
+    Args:
+        path: The profile.
+        directories: Those with ranks of other profilers that were named: elsewhere such files may be of anything.
+    """
     from bragg import formats
+    from bragg.formats.job.directory import is_recorded_job
     from bragg.views.text.run_facts import RunFacts
     from bragg.views.web.report_payload import report_payload
 
@@ -108,7 +119,9 @@ def _packed(path: Path) -> bytes:
     name = (
         f"{RunFacts(profile.meta).command or path.name} (running, pid {profile.run.pid})" if is_running else path.name
     )
-    return report_payload(profile, name, ranks=_compared(path.parent, _state(path.parent)))
+    is_job = path.parent in directories or is_recorded_job(path.parent)
+    ranks = _compared(path.parent, _state(path.parent)) if is_job else None
+    return report_payload(profile, name, ranks=ranks)
 
 
 @lru_cache(maxsize=1)
@@ -120,8 +133,8 @@ def _compared(directory: Path, _state: tuple[tuple[str, int], ...]) -> RanksAnsw
 
 
 def _state(directory: Path) -> tuple[tuple[str, int], ...]:
-    """Names of the profiles in a directory, and when each was written."""
-    return tuple(sorted((path.name, path.stat().st_mtime_ns) for path in directory.glob("*.bragg")))
+    """Names of the files in a directory, and when each was written."""
+    return tuple(sorted((path.name, path.stat().st_mtime_ns) for path in directory.glob("*.*") if path.is_file()))
 
 
 def _has_browser(environment: Mapping[str, str]) -> bool:

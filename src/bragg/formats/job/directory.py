@@ -5,7 +5,8 @@
     rank00017-p4711.bragg          a process that it started
 
 The file is an index, not the truth: a profile that it does not list is asked itself, so a job can be read while it is
-being written, and nodes that write at once need not wait for each other.
+being written, and nodes that write at once need not wait for each other. A directory with files of another profiler is
+read, too.
 """
 
 from __future__ import annotations
@@ -23,11 +24,12 @@ from typing import Any
 from bragg.errors import BadFile
 from bragg.formats.bragg import read_meta
 from bragg.formats.files import new_file
+from bragg.formats.job.foreign import foreign_ranks, has_foreign_ranks
 from bragg.model.facts import Facts
 from bragg.model.job import Job, Rank
 from bragg.model.run import Run
 
-__all__ = ["INDEX", "is_job", "rank_file_name", "read_job", "write_job"]
+__all__ = ["INDEX", "is_job", "is_recorded_job", "rank_file_name", "read_job", "write_job"]
 
 INDEX = "job.json"
 _VERSION = 1
@@ -48,7 +50,12 @@ def rank_file_name(rank: int, restarts: int = 0) -> str:
 
 
 def is_job(path: Path) -> bool:
-    """Whether a path is the directory of a job."""
+    """Whether a path is the directory of a job, which bragg or another profiler recorded."""
+    return is_recorded_job(path) or (path.is_dir() and has_foreign_ranks(path))
+
+
+def is_recorded_job(path: Path) -> bool:
+    """Whether a path is the directory of a job that bragg recorded."""
     return path.is_dir() and ((path / INDEX).is_file() or next(path.glob(_PROFILES), None) is not None)
 
 
@@ -122,6 +129,7 @@ class _Found:
         self.others += [present[name] for name in index.texts("others") if name in present]
         for name in present.keys() - listed:
             self._ask(present[name])
+        self._ranks += [] if index.rows("ranks") else foreign_ranks(directory)
 
     def _ask(self, path: Path) -> None:
         """Add a profile that is not listed."""

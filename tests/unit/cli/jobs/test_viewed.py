@@ -9,6 +9,7 @@ import pytest
 
 from bragg.cli.profile_file import newest_profile, newest_profile_or_job
 from bragg.errors import BadFile
+from tests.support.iprof_trace import iprof_trace
 from tests.support.jobs import job_of
 from tests.unit.cli.conftest import Bragg
 
@@ -97,3 +98,22 @@ def test_job_without_a_readable_rank_is_refused(tmp_path: Path) -> None:
     (job / "rank00000.bragg").write_bytes(b"PK\x03\x04 cut")
     with pytest.raises(BadFile, match="can be read"):
         newest_profile(job)
+
+
+def test_verbs_take_a_directory_of_other_profilers_and_name_the_rank_that_cannot_be_read(
+    bragg: Bragg, tmp_path: Path
+) -> None:
+    for rank in range(2):
+        (tmp_path / f"iprof.{rank}.pftrace").write_bytes(iprof_trace((f"x{rank}",)))
+    (tmp_path / "iprof.2.pftrace").write_bytes(iprof_trace()[:-3])
+    viewed = bragg("view", str(tmp_path), "--json")
+    content: dict[str, Any] = json.loads(viewed.stdout)
+    assert [row["file"] for row in content["ranks"]] == ["iprof.0.pftrace", "iprof.1.pftrace"]
+    assert [row["values"]["gpu_time_mean"] for row in content["rows"] if row["name"] == "matmul"] == [300]
+    assert "iprof.2.pftrace is damaged" in viewed.stderr
+    tally = json.loads(bragg("tally", str(tmp_path), "--json").stdout)
+    (calls,) = [each["rows"] for each in tally["sections"] if each["title"] == "device"]
+    assert [(row["name"], row["calls"]) for row in calls] == [("matmul", 2), ("cuMemcpyHtoDAsync_v2", 2)]
+    written = json.loads(bragg("report", str(tmp_path), "-o", str(tmp_path / "page.html"), "--json").stdout)
+    assert Path(written["file"]).name == "iprof.0.pftrace"
+    assert bragg("diff", str(tmp_path), str(tmp_path)).exit_code == 0

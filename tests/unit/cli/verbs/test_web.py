@@ -19,6 +19,7 @@ from bragg.cli import rank_files
 from bragg.cli.main import main
 from bragg.cli.verbs.web import _packed, tunnel_command
 from bragg.views.web.server import ProfileServer
+from tests.support.iprof_trace import iprof_trace
 from tests.support.profiles import profile_from_text
 
 
@@ -102,3 +103,17 @@ def test_ranks_are_compared_once_for_all_profiles_of_a_job(tmp_path: Path, monke
     os.utime(files[0], ns=(1, 1))
     _packed(files[0])
     assert compared == [tmp_path] * 2
+
+
+def test_files_of_other_profilers_are_ranks_only_in_a_directory_that_was_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files = [tmp_path / f"iprof.{rank}.pftrace" for rank in range(2)]
+    for file in files:
+        file.write_bytes(iprof_trace())
+    compared: list[Path] = []
+    monkeypatch.setattr(rank_files, "compared_ranks", compared.append)
+    _packed(files[0])
+    assert compared == []
+    _packed(files[0], frozenset([tmp_path]))
+    assert compared == [tmp_path]
