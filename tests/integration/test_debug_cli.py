@@ -226,9 +226,16 @@ def test_launches_are_varied_on_request(tmp_path: Path) -> None:
     assert "elements of out change with BLOCK, which should not matter" in result.stdout
 
 
-def test_a_program_without_kernels_is_not_fine(tmp_path: Path) -> None:
-    (tmp_path / "plain.py").write_text("print('no kernel')\n")
+@pytest.mark.parametrize(
+    ("text", "code", "reason"),
+    [
+        ("print('no kernel')", 7, "the program has no Triton kernels"),
+        ("import sys; sys.exit(5)", 5, "the program failed with exit code 5 before it launched a Triton kernel"),
+    ],
+)
+def test_a_program_without_kernels_is_not_fine(tmp_path: Path, text: str, code: int, reason: str) -> None:
+    (tmp_path / "plain.py").write_text(text)
     command = [sys.executable, "-m", "bragg", "check", "plain.py"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False)
-    assert done.returncode == 7
-    assert done.stderr.startswith("nothing was checked: the program has no Triton kernels")
+    assert done.returncode == code
+    assert done.stderr.startswith(f"nothing was checked: {reason}")

@@ -97,7 +97,7 @@ def _total(samples: Sequence[_Sample]) -> Samples:
 def _why_no_code(profile: Profile) -> str:
     if profile.run.interpreted_launches:
         return "bragg's interpreter executed it, which compiles nothing: record on a GPU"
-    return "Kernels of Triton have code, those of libraries (cuBLAS, ATen) have not"
+    return "Kernels of Triton have code, those of libraries (cuBLAS, ATen) have none"
 
 
 @dataclass(frozen=True)

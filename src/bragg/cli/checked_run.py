@@ -113,7 +113,7 @@ def _run_to_its_end(target: tuple[str, ...], report: Report, *, is_module: bool)
                 end = _End(0, raised)
             ending.run()
             if not report.launches:  # Before its functions are gone.
-                end.unreached = unreached()
+                end.unreached = unreached(end.code)
             ending.destroy_objects()
     except KeyboardInterrupt:
         return _End(_STOPPED, is_stopped=True)
@@ -130,7 +130,7 @@ def _concluded(report: Report, output: FindingsOutput, root: Path, end: _End) ->
     elif error is None and report.refused:
         said, code = f"not everything was checked: {next(iter(report.refused))}", code or _NOTHING_CHECKED
     elif error is None and not report.launches and not len(report):
-        said, code = end.unreached or unreached(), code or _NOTHING_CHECKED
+        said, code = end.unreached or unreached(code), code or _NOTHING_CHECKED
     elif error is None and not report.programs and not len(report):
         said, code = "nothing was checked: no launch has a program", code or _NOTHING_CHECKED
     problem = str(error or said) or (f"the program ended with exit code {code}" if code not in (0, _FINDINGS) else "")

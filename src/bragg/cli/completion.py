@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from click.shell_completion import CompletionItem
+from click.shell_completion import CompletionItem, FishComplete, add_completion_class
 
 from bragg.errors import BraggError
 from bragg.registry import ANNOTATIONS, CHECKERS
@@ -20,12 +20,19 @@ if TYPE_CHECKING:
 
     from bragg.model import Profile
 
-__all__ = ["checkers", "finding_formats", "gates", "kernels", "metrics", "programs", "writable_formats"]
+__all__ = ["ListsInFish", "checkers", "finding_formats", "gates", "kernels", "metrics", "programs", "writable_formats"]
 
 _LARGE_BYTES = 50_000_000  # Reading it takes longer than a shell may wait.
 _GATES = ("total", "wall", "step", "rows", "region:", "path:", "kernel:")
 _PREFIX = ","
 _Complete = Callable[["click.Context", "click.Parameter", str], list[CompletionItem]]
+
+
+@add_completion_class
+class ListsInFish(FishComplete):
+    """Offers fish lists such as `time,count` whole: click's script cuts a value at its first comma."""
+
+    source_template = FishComplete.source_template.replace('string split ","', 'string split --max 1 ","')
 
 
 def _starting(incomplete: str, words: Iterable[str]) -> list[CompletionItem]:
@@ -48,15 +55,15 @@ def metrics(context: click.Context, _parameter: click.Parameter, incomplete: str
 
 
 def kernels(context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """Names of kernels of the profile on the command line."""
-    from bragg.model import FrameKind
+    """Kernels of the profile on the command line; those with code if there are any, as others cannot be shown."""
+    from bragg.analyze.kernel_choice import every_kernel
 
     profile = _profile(context)
     if profile is None:
         return []
-    frames = profile.tree.frames
-    kinds = zip(frames.kind.tolist(), frames.name, strict=True)
-    return _starting(incomplete, sorted({name for kind, name in kinds if kind == FrameKind.KERNEL}))
+    choices = every_kernel(profile)
+    with_code = [choice for choice in choices if choice.code]
+    return _starting(incomplete, sorted(choice.name for choice in with_code or choices))
 
 
 def gates(_context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:

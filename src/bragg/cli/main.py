@@ -18,6 +18,7 @@ from bragg.errors import BraggError
 
 __all__ = ["main"]
 
+_COMPLETION = "_BRAGG_COMPLETE"
 _INTERNAL_ERROR = 1
 _USAGE_ERROR = 2
 _INTERRUPTED = 130
@@ -63,6 +64,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             setattr(sys, name, Path(os.devnull).open("w", encoding="utf-8"))  # noqa: SIM115
         elif isinstance(stream, io.TextIOWrapper):  # not where another program put its own in place
             stream.reconfigure(errors="backslashreplace")
+    if _COMPLETION in os.environ:
+        import bragg.cli.completion  # noqa: F401  # what is registered there writes the script of a shell
     try:
         code = command_line.main(
             None if arguments is None else list(arguments), prog_name="bragg", standalone_mode=False

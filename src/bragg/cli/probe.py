@@ -16,6 +16,8 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
 
+from bragg.cli.process_end import signal_name
+
 __all__ = ["COUNTERS", "ProbeProcess"]
 
 # Initialising 8 GPUs and importing PyTorch take about 5 s each; more means that the driver hangs.
@@ -55,7 +57,7 @@ class ProbeProcess:
         last_line = errors.strip().rpartition("\n")[2]
         if code > 0 or code == -signal.SIGKILL:
             return last_line or f"exit code {code}"
-        return f"the process was ended by {signal.Signals(-code).name}"
+        return f"the process was ended by {signal_name(-code)}"
 
 
 def _main() -> None:

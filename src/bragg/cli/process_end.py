@@ -6,7 +6,15 @@ import os
 import signal
 import sys
 
-__all__ = ["end_like"]
+__all__ = ["end_like", "signal_name"]
+
+
+def signal_name(number: int) -> str:
+    """`SIGKILL`; `signal 40` for one without a name."""
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
 
 
 def end_like(exit_code: int) -> int:

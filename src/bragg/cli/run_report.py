@@ -14,6 +14,7 @@ from bragg.analyze.report import answered
 from bragg.analyze.wall.parts import wall_parts
 from bragg.analyze.wall.steady import steady_part
 from bragg.cli.jobs.recorded import as_job, job_line
+from bragg.cli.process_end import signal_name
 from bragg.cli.progress import working
 from bragg.cli.worker_profiles import with_folded_workers
 from bragg.errors import BackendUnavailable, NothingRecorded
@@ -84,7 +85,7 @@ class RunReport:
         with working("Writing the profile"):
             finished = result.finish(finish)
         if not finished.profiles:
-            raise NothingRecorded(_why_empty(finished.empty), hint=_hint_for_empty(result))
+            raise NothingRecorded(_why_empty(result.exit_code, finished.empty), hint=_hint_for_empty(result))
         n_earlier = len(finished.earlier)
         profiles = finished.profiles if n_earlier else with_folded_workers(finished.profiles, result.config.output)
         report = cls(result.exit_code, result.duration_s, profiles, finished.empty, result.notes, n_earlier)
@@ -189,9 +190,12 @@ def _size_and_cost(path: Path, facts: RunFacts) -> str:
     return ", ".join(filter(None, [bytes_text(path.stat().st_size), facts.cost]))
 
 
-def _why_empty(n_processes: int) -> str:
+def _why_empty(exit_code: int, n_processes: int) -> str:
+    if exit_code < 0:
+        return f"nothing was recorded: {signal_name(-exit_code)} ended the program before anything was written"
     if n_processes:
-        return "nothing was recorded: the program ended before it launched a kernel, entered a scope or was sampled"
+        ended = f"failed with exit code {exit_code}" if exit_code else "ended"
+        return f"nothing was recorded: the program {ended} before it launched a kernel, entered a scope or was sampled"
     return "nothing was recorded: no process of the program was Python or used a GPU"
 
 

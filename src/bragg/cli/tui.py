@@ -30,7 +30,7 @@ def run_tui(profile: Profile, title: str, options: ViewOptions) -> None:
     try:
         from bragg.views.tui.app import ProfileApp
     except ImportError as error:
-        raise UsageError(f"--tui needs {error.name}", hint="Install it: pip install 'bragg[tui]'") from error
+        raise UsageError("--tui needs the package textual", hint="Install it: pip install 'bragg[tui]'") from error
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         raise UsageError("--tui needs a terminal", hint="Leave it out to write the tree as text")
     from bragg.views.terminal.tree_view import tree_view

@@ -11,8 +11,14 @@ __all__ = ["unreached"]
 _SHOWN = 5
 
 
-def unreached() -> str:
-    """A sentence for a program whose kernels were not executed: nothing was checked, and which kernels there are."""
+def unreached(exit_code: int = 0) -> str:
+    """A sentence for a program whose kernels were not executed: nothing was checked, and which kernels there are.
+
+    Args:
+        exit_code: Of the program.
+    """
+    if exit_code:
+        return f"nothing was checked: the program failed with exit code {exit_code} before it launched a Triton kernel"
     functions = {python_function(one) for one in gc.get_objects() if is_jitted(one)}
     own = sorted(
         f"{one.__name__} ({one.__code__.co_filename}:{one.__code__.co_firstlineno})"

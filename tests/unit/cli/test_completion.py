@@ -7,6 +7,7 @@ import pytest
 
 from bragg.cli.main import main
 from tests.support.jobs import job_of
+from tests.support.recordings import SAMPLE
 
 Offered = Callable[[str], list[str]]
 
@@ -59,6 +60,45 @@ def test_nothing_is_offered_where_no_profile_can_be_read(offered: Offered, tmp_p
     assert offered("bragg view -m g") == []
     (tmp_path / "broken.bragg").write_bytes(b"PK")
     assert offered("bragg view broken.bragg -m g") == []
+
+
+@pytest.mark.parametrize(
+    ("shell", "words", "last", "offer"),
+    [
+        ("zsh", "bragg diff --gate k", "3", ["plain", "kernel:", "_"]),
+        ("zsh", "bragg run tra", "2", ["file", "tra", "_"]),
+        ("fish", "bragg view train.bragg -m count,gpu_c", "count,gpu_c", ["plain,count,gpu_count"]),
+        ("fish", "bragg run tra", "tra", ["file,tra"]),
+    ],
+)
+@pytest.mark.usefixtures("profile_file")
+def test_zsh_and_fish_are_offered_the_same(
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    shell: str,
+    words: str,
+    last: str,
+    offer: list[str],
+) -> None:
+    monkeypatch.setenv("_BRAGG_COMPLETE", f"{shell}_complete")
+    monkeypatch.setenv("COMP_WORDS", words)
+    monkeypatch.setenv("COMP_CWORD", last)
+    with pytest.raises(SystemExit, match="0"):
+        main([])
+    assert capsys.readouterr().out.splitlines() == offer
+
+
+def test_script_for_fish_splits_the_type_from_the_value_alone(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("_BRAGG_COMPLETE", "fish_source")
+    with pytest.raises(SystemExit, match="0"):
+        main([])
+    assert 'string split --max 1 "," $completion' in capsys.readouterr().out
+
+
+def test_kernels_with_code_are_offered_where_there_are_any(offered: Offered) -> None:
+    assert offered(f"bragg source {SAMPLE} ") == ["plain,squared_relu_kernel<BLOCK=1024", "w4", "s3", "f32>"]
 
 
 def test_metrics_of_a_job_are_those_of_a_rank(offered: Offered, tmp_path: Path) -> None:

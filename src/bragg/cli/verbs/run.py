@@ -329,5 +329,6 @@ def run(
         elif as_json:
             write_json("run", empty_run_json(result, error.message))
         else:
-            say([stream_style(sys.stderr).warning(f"note: {error.message}")])
+            hint = [f"hint: {error.hint}"] if error.hint else []
+            say([stream_style(sys.stderr).warning(f"note: {error.message}"), *hint])
     return end_like(result.exit_code)

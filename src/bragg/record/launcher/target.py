@@ -17,6 +17,7 @@ __all__ = ["Target", "find_target"]
 
 _PYTHON_SUFFIXES = {".py", ".pyc", ".pyz", ".pyw"}
 _NOTEBOOK = ".ipynb"
+_SHELL = ".sh"
 _MAX_FIRST_LINE = 256  # more of it no system reads
 _PROFILES = (".bragg", ".part")
 _PYTEST = ("pytest", "py.test")
@@ -77,7 +78,9 @@ def _is_python(path: Path) -> bool:
         return (path / "__main__.py").is_file()
     if not path.is_file():
         return False
-    return path.suffix in _PYTHON_SUFFIXES or not (os.access(path, os.X_OK) or _names_another_program(path))
+    return path.suffix in _PYTHON_SUFFIXES or not (
+        path.suffix == _SHELL or os.access(path, os.X_OK) or _names_another_program(path)
+    )
 
 
 def _names_another_program(path: Path) -> bool:
@@ -109,7 +112,10 @@ def _why_not(path: Path) -> str:
 
 def _how_to_run(path: Path) -> str:
     """For a program that exists."""
-    return f"chmod +x {shlex.quote(str(path))}" if path.is_file() else ""
+    name = shlex.quote(str(path))
+    if path.suffix == _SHELL:
+        return f"bragg run -- bash {name}"
+    return f"chmod +x {name}" if path.is_file() else ""
 
 
 def _near_miss(path: Path) -> str:

@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 import re
 import signal
+import sys
 from pathlib import Path
 
 import pytest
@@ -151,6 +152,18 @@ def test_profile_that_cannot_be_written_leaves_the_exit_code_alone(bragg_process
     outcome = bragg_process("run", "-o", "gone/out.bragg", script, "import shutil; shutil.rmtree('gone')")
     assert outcome.exit_code == 0
     assert "nothing was recorded" in outcome.stderr
+
+
+@pytest.mark.parametrize(
+    ("program", "reason"),
+    [
+        ("import sys; sys.exit(3)", "the program failed with exit code 3 before it launched a kernel"),
+        ("import os; os.kill(os.getpid(), 9)", "SIGKILL ended the program before anything was written\nhint: A killed"),
+    ],
+)
+def test_empty_recording_says_how_the_program_ended(bragg_process: Bragg, program: str, reason: str) -> None:
+    outcome = bragg_process("run", "--sample-interval", "0", "--", sys.executable, "-c", program)
+    assert f"note: nothing was recorded: {reason}" in outcome.stderr
 
 
 def test_exit_code_of_a_failed_program_wins_over_an_empty_recording(bragg_process: Bragg) -> None:

@@ -35,6 +35,13 @@ def test_text_without_suffix_is_a_script_unless_it_is_executable(here: Path) -> 
     assert find_target(["./tool"]).command == ("./tool",)
 
 
+def test_shell_script_is_not_given_to_python(here: Path) -> None:
+    (here / "job.sh").write_text("python train.py\n")
+    with pytest.raises(UsageError, match=r"cannot run job\.sh: it is not executable") as caught:
+        find_target(["job.sh"])
+    assert caught.value.hint == "bragg run -- bash job.sh"
+
+
 def test_module_and_pytest_run_as_modules() -> None:
     assert find_target(["-m", "pkg.mod", "-v"]).command == (sys.executable, "-m", "pkg.mod", "-v")
     assert find_target(["pytest", "-q"]).command == (sys.executable, "-m", "pytest", "-q")
