@@ -196,7 +196,7 @@ class Machine:
             bit: Why they must not be used.
             buffer: The tensor that is accessed by them; None: none is.
         """
-        if taint is not None and self.listeners.tainted and (taint & bit).any():
+        if taint is not None and self.listeners.tainted and (taint & np.uint32(bit)).any():
             for listener in self.listeners.tainted:
                 listener(use, taint, bit, buffer)
 

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from bragg.debug.memory.storage import Buffer
 
 __all__ = [
+    "CHOSEN",
     "DIVIDED",
     "IN_FLIGHT",
     "MEANINGLESS",
@@ -42,13 +43,14 @@ __all__ = [
     "TypeOfBlock",
     "merged_taint",
     "scalar",
+    "taint_of_choice",
     "uniform_value",
     "unset_fault",
 ]
 
 Bounds = tuple[int, int] | None
 
-# The lower eight bits of a taint: why an element must not be used. Those above them: of which loads it comes.
+# The lower nine bits of a taint: why an element must not be used. Those above them: of which loads it comes.
 UNDEFINED = 1
 OVERFLOWN = 2
 MISLED = 4  # It rests on a promise that does not hold.
@@ -57,9 +59,10 @@ DIVIDED = 16  # An integer divided by zero.
 SHIFTED = 32  # By as many bits as the integer has, or more.
 SIGNAL = 64  # What an atomic that acquires has returned: to decide by it is to wait for what it has seen.
 IN_FLIGHT = 128  # Of a product that runs beside the kernel and was not waited for.
+CHOSEN = 256  # By an undefined element, among known ones: which of them it is, nobody knows.
 # What must not be used in any way.
-MEANINGLESS = (UNDEFINED, UNWRITTEN, DIVIDED, SHIFTED, IN_FLIGHT)
-LOADS = tuple(1 << bit for bit in range(8, 32))
+MEANINGLESS = (UNDEFINED, CHOSEN, UNWRITTEN, DIVIDED, SHIFTED, IN_FLIGHT)
+LOADS = tuple(1 << bit for bit in range(9, 32))
 
 
 class _OperatorTable(dict[str, Callable[..., Any]]):
@@ -285,7 +288,11 @@ class Tensor(Operators):
             lanes: bool [programs or 1, *block], or what broadcasts to it.
             bit: Why, with the load that they come from.
         """
-        own = Tensor(self._data, self.dtype, self.affine, self.bounds, lanes * np.uint32(bit))
+        return self.with_taint(lanes * np.uint32(bit))
+
+    def with_taint(self, taint: Array) -> Tensor:
+        """The same values, with a taint beside their own."""
+        own = Tensor(self._data, self.dtype, self.affine, self.bounds, taint)
         own.taint = merged_taint(self, own)
         return own
 
@@ -452,6 +459,12 @@ def merged_taint(*operands: Any) -> Array | None:
             rank = max(taint.ndim, other.ndim)
             taint = lift_array(taint, rank) | lift_array(other, rank)
     return taint
+
+
+def taint_of_choice(taint: Array) -> Array:
+    """The taint of what is chosen among known elements by elements with a taint."""
+    choice: Array = np.where(taint & UNDEFINED, (taint & ~np.uint32(UNDEFINED)) | np.uint32(CHOSEN), taint)
+    return choice
 
 
 def lift_array(data: Array, rank: int) -> Array:

@@ -253,6 +253,49 @@ def first_zero_of_each_row():
 
 
 @triton.jit
+def bucket_kernel(x, borders, out, n, n_borders, B: tl.constexpr):
+    i = tl.program_id(0) * B + tl.arange(0, B)
+    values = tl.load(x + i, i < n)
+    low = tl.zeros([B], tl.int64)
+    high = tl.full([B], n_borders, tl.int64)
+    rest = n_borders + 1
+    while rest > 1:
+        middle = (low + high) // 2
+        inside = middle < n_borders
+        is_above = (values > tl.load(borders + middle, mask=inside, other=0)) | (values != values)
+        low = tl.where(is_above & inside, middle + 1, low)
+        high = tl.where(is_above, high, middle)
+        rest = (rest + 1) // 2
+    tl.store(out + i, low, i < n)
+
+
+@correct
+def buckets_by_binary_search_beside_lanes_that_were_not_loaded():
+    x, borders = np.linspace(-3, 3, 100, dtype="f4"), np.linspace(-2, 2, 37, dtype="f4")
+    out = np.empty(100, "i8")
+    bucket_kernel[(4,)](x, borders, out, 100, 37, B=32)
+    return [(out, np.searchsorted(borders, x))]
+
+
+@triton.jit
+def branchless_kernel(x, borders, out, n, B: tl.constexpr):
+    i = tl.arange(0, B)
+    values = tl.load(x + i, i < n)
+    place = tl.zeros([B], tl.int32)
+    for step in tl.static_range(3, -1, -1):
+        place += (tl.load(borders + place + (1 << step) - 1) < values).to(tl.int32) << step
+    tl.store(out + i, place, i < n)
+
+
+@correct
+def branchless_search_beside_lanes_that_were_not_loaded():
+    x, borders = np.linspace(-3, 3, 20, dtype="f4"), np.linspace(-2, 2, 15, dtype="f4")
+    out = np.empty(20, "i4")
+    branchless_kernel[(1,)](x, borders, out, 20, B=32)
+    return [(out, np.searchsorted(borders, x))]
+
+
+@triton.jit
 def tries_kernel(lock, out, most):
     count = 0
     while tl.atomic_cas(lock, 0, 1) == 1 and count < most:

@@ -62,6 +62,40 @@ def addresses_of_lanes_that_were_not_loaded(index, x, out, n):
     tl.store(out + i, values)
 
 
+@bug("uninitialised-read", floats(20), floats(2), floats(32), 20, tensor="x", programs={0}, grid=(1,))
+@triton.jit
+def looks_up_by_lanes_that_were_not_loaded(x, table, out, n):
+    i = tl.arange(0, 32)
+    values = tl.load(x + i, mask=i < n)  # bug
+    tl.store(out + i, tl.load(table + tl.where(values > 0.5, 1, 0)))
+
+
+@bug("uninitialised-read", floats(20), floats(1), 20, tensor="x", programs={0}, grid=(1,))
+@triton.jit
+def counts_lanes_that_were_not_loaded(x, out, n):
+    i = tl.arange(0, 32)
+    values = tl.load(x + i, mask=i < n)  # bug
+    tl.store(out, tl.sum(tl.where(values == 0.5, 1, 0), 0))
+
+
+@bug("uninitialised-read", floats(20), floats(64), 20, tensor="x", programs={0}, grid=(1,))
+@triton.jit
+def scatters_by_lanes_that_were_not_loaded(x, out, n):
+    i = tl.arange(0, 32)
+    values = tl.load(x + i, mask=i < n)  # bug
+    tl.store(out + i + 32 * (values > 0.5).to(tl.int32), values, mask=i < 20)
+    tl.store(out + i + 32 * (values > 0.5).to(tl.int32), 1.0)
+
+
+@bug("uninitialised-read", floats(20), integers(20), floats(64), floats(32), 20, tensor="index", grid=(1,))
+@triton.jit
+def chooses_among_lanes_that_were_not_loaded(x, index, table, out, n):
+    i = tl.arange(0, 32)
+    values = tl.load(x + i, mask=i < n)
+    rows = tl.load(index + i, mask=i < n)  # bug
+    tl.store(out + i, tl.load(table + tl.where(values > 0.5, rows, 0)), mask=i < n)
+
+
 @bug("uninitialised-read", floats(8, 50), floats(8, 50), 50, tensor="x", programs=range(8), grid=(8,), B=64)
 @triton.jit
 def softmax_over_lanes_that_were_not_loaded(x, out, n, B: tl.constexpr):

@@ -10,7 +10,7 @@ from bragg.debug.memory.access import Access
 from bragg.debug.memory.emptiness import unwritten
 from bragg.debug.memory.storage import Buffer
 from bragg.debug.state import Listeners, machine
-from bragg.debug.values import LOADS, UNDEFINED, UNWRITTEN
+from bragg.debug.values import CHOSEN, LOADS, UNDEFINED, UNWRITTEN
 from bragg.model import Severity
 from bragg.model.table import Array
 
@@ -45,9 +45,9 @@ def _watch(record: LaunchFindings) -> Listeners:
     suspects = record.launch.empty
 
     def tell(use: str, taint: Array, bit: int, _buffer: Buffer | None) -> None:
-        if bit not in (UNDEFINED, UNWRITTEN) or use not in _USES:
+        if bit not in (UNDEFINED, CHOSEN, UNWRITTEN) or use not in _USES:
             return
-        sources, (message, hint) = (masked, _MASKED) if bit == UNDEFINED else (never, _NEVER)
+        sources, (message, hint) = (never, _NEVER) if bit == UNWRITTEN else (masked, _MASKED)
         lanes = (taint & bit) != 0
         is_copy = use == "store" and bit == UNWRITTEN and not machine().operations
         for source, own in _blamed(sources, taint * lanes):

@@ -19,7 +19,7 @@ from bragg.debug.expressions import access_text
 from bragg.debug.flow.dependence import dependence_of
 from bragg.debug.memory.access import Access
 from bragg.debug.memory.arrays import is_of_torch
-from bragg.debug.memory.emptiness import has_unwritten, unwritten
+from bragg.debug.memory.emptiness import is_known_by_element, looks_unwritten, unwritten
 from bragg.debug.memory.storage import Buffer, window
 from bragg.debug.state import Listeners, machine
 from bragg.debug.values import lift_array
@@ -43,10 +43,28 @@ class _Result:
         count = buffer.high - buffer.low
         self._left_out = np.zeros(count, bool)
         self._idle = np.zeros(count, np.int32)  # Numbers of programs whose mask left out a whole block, from 1.
+        self._rest: Array | None = None  # Of types that are not known by the element: what was empty and stays so.
+        if not is_known_by_element(buffer):
+            self._rest = unwritten(buffer, np.arange(buffer.low, buffer.high))
+            word = 8 // buffer.dtype.size_bytes
+            for edge in (slice(None, word), slice(-word, None)):  # Words that reach beyond an end are not looked at.
+                self._rest[edge] |= looks_unwritten(buffer)[edge].all()
+
+    def empty(self) -> Array:
+        """Elements of the memory that nobody has written: bool.
+
+        Where somebody else has written some of what the launch has not, it may be all: single elements do not tell.
+        """
+        if self._rest is None:
+            return unwritten(self.buffer, np.arange(self.buffer.low, self.buffer.high))
+        is_kept = bool(looks_unwritten(self.buffer)[self._rest].all())
+        return self._rest if is_kept else np.zeros_like(self._rest)
 
     def see(self, access: Access) -> None:
         """A store to it."""
         self.place = access.place
+        if self._rest is not None:
+            self._rest[access.offsets - self.buffer.low] = False
         if access.mask is None or access.mask.all():
             return
         mask = np.broadcast_to(lift_array(access.mask, len(access.shape)), access.shape)
@@ -90,7 +108,7 @@ def _watch(record: LaunchFindings) -> Listeners:
             results[key].see(access)
 
     def end() -> None:
-        partial_results = [result for result in results.values() if has_unwritten(result.buffer)]
+        partial_results = [result for result in results.values() if result.empty().any()]
         # Which slots of a cache or a sorted list are filled is up to the data.
         if not partial_results or dependence_of(launch.program, launch.fixed) is not None:
             return
@@ -134,7 +152,7 @@ def _has_memory(buffer: Buffer) -> bool:
 def _holes(record: LaunchFindings, result: _Result) -> Array:
     """bool, as the tensor: elements that nobody has written, and somebody should have."""
     buffer = result.buffer
-    memory = unwritten(buffer, np.arange(buffer.low, buffer.high))
+    memory = result.empty()
     empty, left_out = (_as_tensor(buffer, flat) for flat in (memory, result.left_out(memory)))
     holes = np.zeros(buffer.shape, bool)
     for axis in range(len(buffer.shape)):

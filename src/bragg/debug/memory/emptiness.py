@@ -17,17 +17,21 @@ from bragg.debug.host.imports import on_import
 from bragg.debug.memory.storage import Buffer
 from bragg.model.table import Array
 
-__all__ = ["has_unwritten", "marked_allocations", "unwritten"]
+__all__ = ["has_unwritten", "is_known_by_element", "looks_unwritten", "marked_allocations", "unwritten"]
 
 _PATTERNS = {2: np.uint16(0x7FC1), 4: np.uint32(0x7FC17FC1), 8: np.uint64(0x7FC17FC17FC17FC1)}
 _PIECE = _PATTERNS[2]
 
 
+def is_known_by_element(buffer: Buffer) -> bool:
+    """The pattern is rare among elements of this type, so that one is enough to recognise it."""
+    dtype = buffer.dtype
+    return dtype.size_bytes >= 4 or (dtype.size_bytes == 2 and dtype.is_floating())
+
+
 def _pattern(buffer: Buffer) -> Any:
     """The pattern in words of the size in which it is looked for."""
-    dtype = buffer.dtype
-    is_rare = dtype.size_bytes >= 4 or (dtype.size_bytes == 2 and dtype.is_floating())
-    return _PATTERNS[dtype.size_bytes if is_rare else 8]
+    return _PATTERNS[buffer.dtype.size_bytes if is_known_by_element(buffer) else 8]
 
 
 def _words(buffer: Buffer) -> tuple[Array, int]:
@@ -54,6 +58,18 @@ def unwritten(buffer: Buffer, offsets: Array) -> Array:
     is_known = (place >= 0) & (place < len(words))
     result: Array = is_known & (words[np.where(is_known, place, 0)] == _pattern(buffer))
     return result
+
+
+def looks_unwritten(buffer: Buffer) -> Array:
+    """Elements of the memory that may never have been written: bool [elements].
+
+    Of types that are not known by the element, one in 256 or more looks so by chance.
+    """
+    data = buffer.flat.view(np.uint8)
+    start = (buffer.address + buffer.low * buffer.dtype.size_bytes) % _PIECE.nbytes
+    expected = np.resize(np.roll(np.frombuffer(_PIECE.tobytes(), np.uint8), -start), len(data))
+    same: Array = (data == expected).reshape(-1, buffer.dtype.size_bytes).all(axis=1)
+    return same
 
 
 def _mark_array(array: Any) -> Any:

@@ -16,14 +16,29 @@ from bragg.debug.numbers.dtypes import DTYPES, DType
 from bragg.debug.numbers.operands import affine_of, as_tensor
 from bragg.debug.numbers.shapes import broadcast_to, common_shape
 from bragg.debug.state import machine
-from bragg.debug.values import MEANINGLESS, MISLED, SIGNAL, UNDEFINED, UNWRITTEN, Pointer, Tensor, lift_array
+from bragg.debug.values import (
+    CHOSEN,
+    LOADS,
+    MEANINGLESS,
+    MISLED,
+    SIGNAL,
+    UNDEFINED,
+    UNWRITTEN,
+    Pointer,
+    Tensor,
+    lift_array,
+)
 from bragg.model.table import Array
 
 __all__ = ["checked_mask", "chosen_parts", "load", "report_stored_taint", "report_taint", "store"]
 
+_CHOSEN = np.uint32(CHOSEN)
+_MEANINGLESS_PLACES = tuple(bit for bit in MEANINGLESS if bit != CHOSEN)
+_ANY_LOAD = np.uint32(sum(LOADS))
+
 
 def load(pointer: Any, mask: Any = None, other: Any = None, volatile: bool = False) -> Tensor:
-    """Read a block; elements whose address rests on a broken promise rest on it too.
+    """Read a block; elements whose address rests on a broken promise, or on a choice, rest on it too.
 
     Args:
         pointer: Block of pointers.
@@ -37,8 +52,20 @@ def load(pointer: Any, mask: Any = None, other: Any = None, volatile: bool = Fal
             "tl.load takes `other` only with `mask`", hint="Say which lanes are to be read, or drop other"
         )
     result = _loaded(where, mask, other, volatile)
-    taint = where.offset.taint
-    return result if taint is None else result.tainted(taint & MISLED != 0, MISLED)
+    test = mask if isinstance(mask, Tensor) else None
+    if where.offset.taint is None and (test is None or test.taint is None):
+        return result
+    return _with_taint_of_place(result, where.offset.taint, test)
+
+
+def _with_taint_of_place(loaded: Tensor, address: Array | None, test: Tensor | None) -> Tensor:
+    if address is not None:
+        loaded = loaded.tainted(address & MISLED != 0, MISLED)
+    lanes, doubt = (None, None) if test is None else (test.data, test.taint)
+    for taint in (_of_lanes(address, lanes), doubt):
+        if taint is not None:
+            loaded = loaded.with_taint(np.where(taint & _CHOSEN, taint & (_CHOSEN | _ANY_LOAD), np.uint32(0)))
+    return loaded
 
 
 def _loaded(where: Pointer, mask: Any, other: Any, volatile: bool) -> Tensor:
@@ -160,14 +187,18 @@ def _mask(mask: Any, pointer: Pointer) -> Tensor | None:
 
 
 def report_taint(use: str, where: Pointer, test: Tensor | None) -> None:
-    """Tell of masks, and of addresses of lanes that are on, which were computed from meaningless elements."""
+    """Tell of masks, and of addresses of lanes that are on, which were computed from meaningless elements.
+
+    A load at an address that is chosen among known ones does no harm by itself: as of any other, it is told where it
+    leaves its tensor, and its result is as uncertain as the choice.
+    """
     if where.offset.taint is None and (test is None or test.taint is None):
         return
     addresses = _of_lanes(where.offset.taint, None if test is None else test.data)
     for taint in (where.offset.taint, None if test is None else test.taint):
         machine().tell_decision(taint, SIGNAL)
     for taint in (addresses, None if test is None else test.taint):
-        for bit in MEANINGLESS:
+        for bit in MEANINGLESS if use != "load" else _MEANINGLESS_PLACES:
             machine().tell_taint(use, taint, bit, where.buffer)
 
 

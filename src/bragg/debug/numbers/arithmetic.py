@@ -19,15 +19,18 @@ from bragg.debug.numbers.promotion import extremes_are_wide, is_number
 from bragg.debug.numbers.shapes import broadcast_pair, common_shape
 from bragg.debug.state import machine
 from bragg.debug.values import (
+    CHOSEN,
     DIVIDED,
     OVERFLOWN,
     SHIFTED,
+    UNDEFINED,
     Bounds,
     Pointer,
     Tensor,
     lift_array,
     merged_taint,
     scalar,
+    taint_of_choice,
 )
 from bragg.model.table import Array
 
@@ -332,11 +335,14 @@ def select(condition: Any, a: Any, b: Any) -> Any:
 
 
 def _selected_taint(mask: Array, test: Tensor, x: Tensor, y: Tensor, rank: int) -> Array | None:
-    """Only the chosen side matters, and the condition."""
+    """Only the chosen side matters, and the condition; where that is undefined, both sides do."""
     if test.taint is None and x.taint is None and y.taint is None:
         return None
-    a, b, c = (_NO_TAINT if t is None else t for t in (x.taint, y.taint, test.taint))
-    return np.where(mask, lift_array(a, rank), lift_array(b, rank)) | lift_array(c, rank)
+    a, b, c = (_NO_TAINT if t is None else lift_array(t, rank) for t in (x.taint, y.taint, test.taint))
+    is_open = c & np.uint32(UNDEFINED | CHOSEN) != 0
+    if is_open.any() and x.dtype.bits > 1:
+        c = np.where(is_open & ((a | b) & UNDEFINED != 0), c | a | b, taint_of_choice(c))
+    return np.where(mask, a, b) | c
 
 
 def _extreme(

@@ -11,7 +11,7 @@ from bragg.debug.memory.provenance import addresses_of, pointer_of_addresses
 from bragg.debug.numbers.dtypes import DTYPES, DType, PointerType
 from bragg.debug.numbers.rounding import decode, encode, round_to, truncate_to
 from bragg.debug.state import is_wide, machine, tell_result
-from bragg.debug.values import OVERFLOWN, Pointer, Tensor
+from bragg.debug.values import OVERFLOWN, Pointer, Tensor, taint_of_choice
 from bragg.model.table import Array
 
 __all__ = ["bitcast", "cast"]
@@ -81,14 +81,16 @@ def _pointer_of_integers(x: Tensor, dtype: PointerType) -> Pointer:
 def _cast_integer(x: Tensor, dtype: DType) -> Tensor:
     """To a wider or narrower integer; bits that do not fit are dropped."""
     low, high = dtype.limits
-    bounds = x.bounds
+    bounds, taint = x.bounds, x.taint
+    if taint is not None and x.dtype.bits == 1:
+        taint = taint_of_choice(taint)
     if x.affine is not None and bounds is None:
         bounds = x.affine.bounds()
     if bounds is not None and low <= bounds[0] and bounds[1] <= high:
         if x.affine is not None:
-            return Tensor(None, dtype, x.affine, bounds, x.taint)
-        return Tensor(x.data.astype(dtype.carrier), dtype, None, bounds, x.taint)
-    return Tensor(x.data.astype(dtype.carrier), dtype, taint=x.taint)
+            return Tensor(None, dtype, x.affine, bounds, taint)
+        return Tensor(x.data.astype(dtype.carrier), dtype, None, bounds, taint)
+    return Tensor(x.data.astype(dtype.carrier), dtype, taint=taint)
 
 
 def _converted(data: Array, source: DType, dtype: DType, rounding: str | None) -> Array:

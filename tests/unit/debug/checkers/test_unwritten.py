@@ -46,6 +46,14 @@ def all_but_one(out, n, B: tl.constexpr):
 
 
 @triton.jit
+def rows_but_their_last(x, out, columns, C: tl.constexpr):
+    c = tl.arange(0, C)
+    mask = c < columns - 1
+    start = tl.program_id(0) * columns
+    tl.store(out + start + c, tl.load(x + start + c, mask=mask).to(out.dtype.element_ty), mask=mask)
+
+
+@triton.jit
 def differences(x, out, n, B: tl.constexpr):
     i = tl.program_id(0) * B + tl.arange(0, B)
     both = i + 1 < n
@@ -193,3 +201,35 @@ def test_tensors_of_pytorch_whose_memory_is_gone() -> None:
 
     assert found(run) == []
     assert len(found(lambda: doubled[(7,)](torch.ones(1000), torch.empty(1000), 1000, B=128))) == 1
+
+
+@pytest.mark.parametrize("name", ["float8_e4m3fn", "int8", "int16"])
+def test_single_elements_of_small_types(name: str) -> None:
+    torch = pytest.importorskip("torch")
+    dtype = getattr(torch, name)
+
+    def run() -> None:
+        out = torch.empty(7, 130, dtype=dtype)
+        rows_but_their_last[(7,)](torch.ones(7, 130), out, 130, C=256)
+
+    expected = "7 of 910 elements of out are written by nobody, and their neighbours are; "
+    assert found(run) == [expected + "the first is out[0, 129], the last out[6, 129]"]
+
+
+def test_small_types_that_others_write_too() -> None:
+    torch = pytest.importorskip("torch")
+
+    def run(first: bool) -> None:
+        out = torch.empty(1024, dtype=torch.uint8)
+        halves = [(out[:512], 0), (out[512:], 512)]
+        for half, _ in halves if first else halves[::-1]:
+            doubled[(4,)](torch.arange(512).to(torch.uint8), half, 512, B=128)
+
+    assert found(lambda: run(first=True)) == found(lambda: run(first=False)) == []
+
+    def whole_tensor_in_halves() -> None:
+        out = torch.empty(1024, dtype=torch.uint8)
+        doubled[(4,)](torch.arange(512).to(torch.uint8), out, 512, B=128)
+        doubled[(8,)](torch.arange(1024).to(torch.uint8), out, 1024, B=128)
+
+    assert found(whole_tensor_in_halves) == []
