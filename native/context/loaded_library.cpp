@@ -1,7 +1,5 @@
 #include "context/loaded_library.h"
 
-#include <link.h>
-
 #include <climits>
 #include <cstdlib>
 
@@ -20,7 +18,7 @@ std::vector<std::string> mapped_libraries(const std::string& prefix) {
     const std::string& prefix;
     std::vector<std::string> found;
   } search{prefix, {}};
-  dl_iterate_phdr(
+  library_walks.walk(
       [](dl_phdr_info* info, size_t, void* data) {
         auto& wanted = *static_cast<Search*>(data);
         const std::string path = info->dlpi_name;
@@ -35,7 +33,7 @@ std::vector<std::string> mapped_libraries(const std::string& prefix) {
 
 uint64_t libraries_loaded() {
   uint64_t count = 0;
-  dl_iterate_phdr(
+  library_walks.walk(
       [](dl_phdr_info* info, size_t, void* data) {
         *static_cast<uint64_t*>(data) = info->dlpi_adds;
         return 1;

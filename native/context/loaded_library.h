@@ -2,8 +2,10 @@
 #pragma once
 
 #include <dlfcn.h>
+#include <link.h>
 
 #include <cstdint>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -31,6 +33,23 @@ class LoadedLibrary {
   void* handle_ = nullptr;  // never closed: CUPTI and the driver do not survive it
   std::string path_;
 };
+
+// dl_iterate_phdr, for what is not held over a fork by another lock: the child of a fork that came in the middle of a
+// walk could load no library any more.
+class LibraryWalks {
+ public:
+  void walk(int (*visit)(dl_phdr_info*, size_t, void*), void* data) {
+    const std::lock_guard lock(mutex_);
+    dl_iterate_phdr(visit, data);
+  }
+  void lock_for_fork() { mutex_.lock(); }
+  void unlock_after_fork() { mutex_.unlock(); }
+
+ private:
+  std::mutex mutex_;
+};
+
+inline constinit LibraryWalks library_walks;
 
 // Paths of mapped libraries whose file name starts with `prefix`.
 [[nodiscard]] std::vector<std::string> mapped_libraries(const std::string& prefix);

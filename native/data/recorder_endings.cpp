@@ -17,6 +17,7 @@
 #include "context/consumer_signal.h"
 #include "context/kernel_names.h"
 #include "context/loaded_code.h"
+#include "context/loaded_library.h"
 #include "context/metric_names.h"
 #include "context/python_frame_ids.h"
 #include "context/stream_captures.h"
@@ -104,9 +105,11 @@ void Recorder::prepare_fork() {
   LoadedCode::instance().lock_for_fork();
   PythonFrameIds::instance().lock_for_fork();
   FrameTable::instance().lock_for_fork();
+  library_walks.lock_for_fork();
 }
 
 void Recorder::after_fork_in_parent() {
+  library_walks.unlock_after_fork();
   FrameTable::instance().unlock_after_fork();
   PythonFrameIds::instance().unlock_after_fork();
   LoadedCode::instance().unlock_after_fork();

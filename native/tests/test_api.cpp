@@ -2,10 +2,14 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
+#include <chrono>
 #include <string>
+#include <thread>
 
 #include "api/bragg_core.h"
 #include "check.h"
+#include "context/loaded_library.h"
 #include "recording.h"
 
 namespace {
@@ -25,6 +29,30 @@ TEST(a_forked_child_may_call_the_session_that_is_its_parents) {
   CHECK_EQ(waitpid(child, &status, 0), child);
   CHECK_EQ(status, 0);
   CHECK_EQ(recording.count("launches"), 0);
+}
+
+TEST(a_child_forked_while_a_thread_walks_the_libraries_may_walk_them_too) {
+  const Recording recording("fork_in_walk");
+  std::atomic<bool> walks{false};
+  std::thread walking([&walks] {
+    bragg::library_walks.walk(
+        [](dl_phdr_info*, size_t, void* begun) {
+          static_cast<std::atomic<bool>*>(begun)->store(true);
+          std::this_thread::sleep_for(std::chrono::milliseconds(50));
+          return 1;
+        },
+        &walks);
+  });
+  while (!walks.load()) std::this_thread::yield();
+  const pid_t child = fork();
+  if (child == 0) {
+    alarm(30);  // else it would wait for ever
+    _exit(bragg::libraries_loaded() > 0 ? 0 : 1);
+  }
+  walking.join();
+  int status = -1;
+  CHECK_EQ(waitpid(child, &status, 0), child);
+  CHECK_EQ(status, 0);
 }
 
 TEST(sessions_that_do_not_exist_are_left_alone) {

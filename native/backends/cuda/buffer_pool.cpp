@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
-#include <new>
 
 #include "context/consumer_signal.h"
 
@@ -60,7 +59,6 @@ void BufferPool::recycle(const ActivityBuffer& buffer) {
 }
 
 void BufferPool::forget_all() {
-  new (&mutex_) std::mutex;
   free_.clear();
   completed_.clear();
   allocated_.clear();

@@ -38,7 +38,10 @@ class BufferPool {
   // The oldest ones, at most so many.
   [[nodiscard]] std::vector<ActivityBuffer> take_completed(size_t at_most = kMaxUnread);
   void recycle(const ActivityBuffer& buffer);
-  void forget_all();  // in a forked child
+
+  void lock_for_fork() { mutex_.lock(); }
+  void unlock_after_fork() { mutex_.unlock(); }
+  void forget_all();  // in a forked child, which holds the lock
 
   [[nodiscard]] size_t allocated() const;
 

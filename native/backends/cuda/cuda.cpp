@@ -109,12 +109,24 @@ void detach() {
   self.unread_bytes.store(0);
 }
 
+void lock_for_fork() {
+  Backend& self = backend();
+  self.contexts_mutex.lock();
+  self.clock_mutex.lock();
+  self.buffers.lock_for_fork();
+}
+
+void unlock_after_fork() {
+  Backend& self = backend();
+  self.buffers.unlock_after_fork();
+  self.clock_mutex.unlock();
+  self.contexts_mutex.unlock();
+}
+
 void after_fork_in_child() {
   Backend& self = backend();
   self.unusable = self.unusable || self.state.load() == State::Attached;
-  new (&self.mutex) std::mutex;
-  new (&self.contexts_mutex) std::mutex;
-  new (&self.clock_mutex) std::mutex;
+  new (&self.mutex) std::mutex;  // held while CUPTI is called, which may hang
   self.contexts.clear();
   self.buffers.forget_all();
   self.collecting = false;

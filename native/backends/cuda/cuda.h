@@ -44,7 +44,9 @@ void flush(bool is_forced = false);
 [[nodiscard]] bool may_flush_in_background();
 // Unsubscribes; the library stays loaded. Never cuptiFinalize: it poisons CUPTI for the rest of the process.
 void detach();
-// In a forked child CUDA cannot be used if the parent had it up.
+void lock_for_fork();
+void unlock_after_fork();
+// In a forked child, which holds these locks, CUDA cannot be used if the parent had it up.
 void after_fork_in_child();
 
 // Takes the oldest buffers that have come; `take` walks them. True: there may be more.

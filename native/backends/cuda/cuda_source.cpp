@@ -94,8 +94,10 @@ class CudaSource final : public EventSource {
     device_values::lock_for_fork();
     pc_sampling::lock_for_fork();
     FunctionCubins::instance().lock_for_fork();
+    cuda_backend::lock_for_fork();  // last: CUPTI asks for buffers while others of these are held
   }
   void unlock_after_fork() override {
+    cuda_backend::unlock_after_fork();
     FunctionCubins::instance().unlock_after_fork();
     pc_sampling::unlock_after_fork();
     device_values::unlock_after_fork();

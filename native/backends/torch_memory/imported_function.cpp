@@ -11,6 +11,8 @@
 #include <cstring>
 #include <string_view>
 
+#include "context/loaded_library.h"
+
 namespace bragg {
 namespace {
 
@@ -83,7 +85,7 @@ Protection protection_of(const void* slot, ElfW(Addr) base) {
   };
   const auto size = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE));
   Search search{reinterpret_cast<uintptr_t>(slot) / size * size, size, base};
-  dl_iterate_phdr(
+  library_walks.walk(
       [](dl_phdr_info* info, size_t, void* data) {
         auto& wanted = *static_cast<Search*>(data);
         if (info->dlpi_addr != wanted.base) return 0;

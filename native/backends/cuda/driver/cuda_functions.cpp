@@ -1,7 +1,7 @@
 #include "backends/cuda/driver/cuda_functions.h"
 
 #include <atomic>
-#include <mutex>
+#include <memory>
 
 #include "context/loaded_library.h"
 
@@ -37,22 +37,22 @@ const char* resolve(const LoadedLibrary& library, CudaFunctions& functions) {
 
 }  // namespace
 
+// Threads may look at once, and a fork may come meanwhile: no lock.
 const CudaFunctions* CudaFunctions::find(std::string& reason) {
-  static std::atomic<const CudaFunctions*> found{nullptr};
+  static constinit std::atomic<const CudaFunctions*> found{nullptr};
   if (const CudaFunctions* functions = found.load(std::memory_order_acquire)) return functions;
-  static std::mutex mutex;
-  const std::lock_guard lock(mutex);
-  if (const CudaFunctions* functions = found.load(std::memory_order_relaxed)) return functions;
-  static CudaFunctions functions;
   const LoadedLibrary library = LoadedLibrary::already_mapped("libcuda.so.1");
   if (!library) {
     reason = "this process has not loaded a CUDA driver";
-  } else if (const char* missing = resolve(library, functions)) {
-    reason = std::string("the CUDA driver lacks ") + missing;
-  } else {
-    found.store(&functions, std::memory_order_release);
+    return nullptr;
   }
-  return found.load(std::memory_order_relaxed);
+  auto functions = std::make_unique<CudaFunctions>();
+  if (const char* missing = resolve(library, *functions)) {
+    reason = std::string("the CUDA driver lacks ") + missing;
+    return nullptr;
+  }
+  const CudaFunctions* first = nullptr;
+  return found.compare_exchange_strong(first, functions.get()) ? functions.release() : first;
 }
 
 std::string CudaFunctions::failure(const char* call, cuda::Result result) const {
