@@ -117,7 +117,7 @@ class KernelFinding(Finding):
         if self.example:
             lines.append(f"  example: {self.example}")
         if self.other:
-            lines.append(_other(self.other))
+            lines.extend(_other(self.other))
         if self.hint:
             lines.append(f"  fix: {self.hint}")
         return lines
@@ -150,12 +150,13 @@ def _ranges(numbers: set[int]) -> list[tuple[int, int]]:
     return found
 
 
-def _other(other: dict[str, Any]) -> str:
+def _other(other: dict[str, Any]) -> list[str]:
     place = f"{other['file']}:{other['line']}: {other['code']}"
     if "program" not in other:
-        return f"  {other.get('role', 'used at')}: {place}"
-    why = f"\n  not ordered: {other['why']}" if other.get("why") else ""
-    return f"  other side: program {other['program']} at {place}{why}"
+        return [f"  {other.get('role', 'used at')}: {place}"]
+    ids = other["program"]
+    program = "several programs" if isinstance(ids, str) else f"program {tuple(ids)}"
+    return [f"  other side: {program} at {place}", *([f"  not ordered: {other['why']}"] if other.get("why") else [])]
 
 
 def program_ids(number: int, grid: tuple[int, int, int]) -> tuple[int, int, int]:

@@ -16,7 +16,7 @@ from bragg.debug.memory.polls import Test
 from bragg.debug.memory.shadow import NOBODY, SEVERAL, Cells, Region, Regions
 from bragg.debug.memory.shared_reads import Read, SharedReads
 from bragg.debug.memory.storage import window
-from bragg.debug.memory.synchronisation import Synchronisation
+from bragg.debug.memory.synchronisation import NO_BARRIER, Synchronisation
 from bragg.debug.numbers.affine import Affine
 from bragg.debug.numbers.operands import affine_of
 from bragg.debug.numbers.rounding import encode
@@ -27,6 +27,7 @@ from bragg.model.table import Array
 __all__ = ["RACES"]
 
 _HINT = "Let each element belong to one program, or use tl.atomic_add and the like"
+_BARRIER_HINT = "Put tl.debug_barrier() between the access of the other side and the atomic that releases it"
 _SAME_VALUE = "writes too, the same value this time"
 
 
@@ -329,6 +330,7 @@ class _Detector:
         blamed = place if is_reversed else access.place
         if not is_reversed:
             self._told.add((access.place, place))
+        why = "" if rival == SEVERAL else self.sync.why_not(rival, int(steps[chosen[0]]), int(mine[0]))
         verb = {"load": "reads", "store": "writes", "atomic": "atomically changes"}[access.kind]
         self._record.at_access(
             access,
@@ -336,14 +338,14 @@ class _Detector:
             access.lane_numbers[own],
             access.offsets[own],
             f"data race on {access.buffer.name}: one program {verb} an element that another one {what}, in no order",
-            _HINT,
+            _BARRIER_HINT if why == NO_BARRIER else _HINT,
             severity,
             other={
                 "program": "several" if rival == SEVERAL else list(program_ids(rival, self._record.launch.grid)),
                 "file": place[0],
                 "line": place[1],
                 "code": linecache.getline(*place).strip(),
-                "why": "" if rival == SEVERAL else self.sync.why_not(rival, int(steps[chosen[0]]), int(mine[0])),
+                "why": why,
             },
             rivals=np.unique(other[chosen][other[chosen] >= 0]),
             group=(*blamed, access.buffer.name, severity),

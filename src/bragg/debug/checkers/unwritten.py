@@ -158,6 +158,8 @@ def _holes(record: LaunchFindings, result: _Result) -> Array:
     for axis in range(len(buffer.shape)):
         if _is_meant(record, result, axis):
             holes |= _gaps(empty, axis) | _end(empty, axis, None if _stops_short(record, result, axis) else left_out)
+            if not empty.take(-1, axis).any():
+                holes |= np.flip(_end(np.flip(empty, axis), axis, np.flip(left_out, axis)), axis)
         elif empty.ndim > 1 or not _is_regular(_gaps(empty, axis)):
             holes |= _gaps(empty, axis)
     return holes

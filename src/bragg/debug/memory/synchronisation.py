@@ -25,8 +25,9 @@ from bragg.debug.memory.access import Access
 from bragg.debug.memory.polls import Change, Known, Look, Poll, Read, Test
 from bragg.model.table import Array
 
-__all__ = ["Synchronisation"]
+__all__ = ["NO_BARRIER", "Synchronisation"]
 
+NO_BARRIER = "the other program's threads do not wait for each other before it releases"
 _NOTHING: Known = np.zeros(0, np.int32)
 
 
@@ -168,7 +169,7 @@ class Synchronisation:
         """What is missing for two programs to be ordered."""
         released = self._step(self._known, later, earlier)
         if released >= step:
-            return "the other program's threads do not wait for each other before it releases: add tl.debug_barrier()"
+            return NO_BARRIER
         if self._released.get(earlier, -1) < step:
             if self._narrow_scopes:
                 return "atomics of scope cta order nothing between programs"

@@ -81,3 +81,23 @@ def test_one_race_is_told_once() -> None:
 def test_races_at_two_lines_are_two() -> None:
     found = findings_of(two_races, 4, np.ones(1, "i4"), np.ones(1, "i4"))
     assert [finding.tensor.name for finding in found] == ["x", "y"]
+
+
+@triton.jit
+def releases_without_barrier(total, lock, x, B: tl.constexpr):
+    i = tl.arange(0, B)
+    while tl.atomic_cas(lock, 0, 1) == 1:
+        pass
+    tl.store(total + i, tl.load(total + i) + tl.load(x + i))
+    tl.atomic_xchg(lock, 0)
+
+
+def test_what_is_missing_for_an_order_stands_in_a_line_and_is_the_fix() -> None:
+    total, lock, x = np.zeros(16, "f4"), np.zeros(1, "i4"), np.ones(16, "f4")
+    finding = findings_of(releases_without_barrier, 4, total, lock, x, B=16)[0]
+    lines = finding.lines()
+    (side,) = (number for number, line in enumerate(lines) if line.startswith("  other side: program (0, 0, 0) at "))
+    assert lines[side + 1 :] == [
+        "  not ordered: the other program's threads do not wait for each other before it releases",
+        "  fix: Put tl.debug_barrier() between the access of the other side and the atomic that releases it",
+    ]

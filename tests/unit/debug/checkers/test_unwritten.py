@@ -46,6 +46,12 @@ def all_but_one(out, n, B: tl.constexpr):
 
 
 @triton.jit
+def all_but_the_first(x, out, n, B: tl.constexpr, FROM: tl.constexpr):
+    i = tl.program_id(0) * B + tl.arange(0, B) + FROM
+    tl.store(out + i, tl.load(x + i, mask=i < n), mask=i < n)
+
+
+@triton.jit
 def rows_but_their_last(x, out, columns, C: tl.constexpr):
     c = tl.arange(0, C)
     mask = c < columns - 1
@@ -233,3 +239,19 @@ def test_small_types_that_others_write_too() -> None:
         doubled[(8,)](torch.arange(1024).to(torch.uint8), out, 1024, B=128)
 
     assert found(whole_tensor_in_halves) == []
+
+
+def test_a_begin_that_is_left_out() -> None:
+    def run(first: int) -> None:
+        all_but_the_first[(8,)](ones(1000), empty(1000), 1000, B=128, FROM=first)
+
+    expected = "1 of 1000 elements of out are written by nobody, and their neighbours are; "
+    assert found(lambda: run(1)) == [expected + "the first is out[0], the last out[0]"]
+    assert found(lambda: run(0)) == []
+
+    def by_the_host() -> None:
+        out = empty(1000)
+        all_but_the_first[(8,)](ones(1000), out, 1000, B=128, FROM=1)
+        out[0] = 0
+
+    assert found(by_the_host) == []
