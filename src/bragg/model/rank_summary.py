@@ -64,10 +64,12 @@ class CollectiveTable(Table):
     launches: Int64Array
 
     def narrow(self) -> CollectiveTable:
-        """The same with four bytes for each number of a column where that is enough."""
+        """The same with four bytes for each number of a column where that is enough; it keeps no larger array alive."""
         columns = {name: getattr(self, name) for name in self.columns()}
         fit = {name: len(self) == 0 or abs(values).max() < 1 << 31 for name, values in columns.items()}
-        return self.replace(**{name: values.astype(np.int32) for name, values in columns.items() if fit[name]})
+        return self.replace(
+            **{name: values.astype(np.int32) if fit[name] else values.copy() for name, values in columns.items()}
+        )
 
 
 @dataclass(frozen=True, eq=False)

@@ -85,3 +85,10 @@ def test_databases_of_nsys_are_ranks_by_the_numbers_in_their_names(tmp_path: Pat
         (12, [400, 300]),
     ]
     assert read.problems == [f"{tmp_path / 'report.sqlite'} does not say which rank it is"]
+
+
+def test_a_rank_that_was_read_keeps_no_larger_array_alive(files: list[Path]) -> None:
+    (rank,) = read_batch(files[:1]).summaries
+    columns = [getattr(rank.collectives, name) for name in rank.collectives.columns()]
+    assert [column.dtype for column in columns].count(np.int64) > 0
+    assert all(column.base is None for column in columns)

@@ -18,6 +18,8 @@ COUNTED = ("compute_ns", "copy_ns", "data_ns", "launches")
 """Columns of `CollectiveTable` that count what a rank has done until a collective ends."""
 _MAX_PERIOD = 512
 _SAME = 0.98
+_NO_COLLECTIVE = -2  # of a rank, where others have a step or -1
+_BLOCK_COLUMNS = 64
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,35 +100,32 @@ def groups_of(ranks: Sequence[RankSummary]) -> list[Group]:
 
 
 def _group(name: str, members: list[int], ranks: Sequence[RankSummary]) -> Group:
-    tables = []
-    for index in members:
-        rank = ranks[index]
-        is_ours = np.array([group == name for group in rank.calls.group], np.bool_)
-        tables.append(rank.collectives.take(is_ours[rank.collectives.call]))
     # A recording may begin late, and other recorders leave out small ones.
-    numbers = np.unique(np.concatenate([table.sequence for table in tables]))
-    tables = [table.replace(sequence=np.searchsorted(numbers, table.sequence)) for table in tables]
+    numbers = np.unique(np.concatenate([_in_group(name, ranks[index]).sequence for index in members]))
     shape = (len(members), len(numbers))
-    columns = {key: np.full(shape, np.nan) for key in ("duration_ns", "exposed_ns", "end_ns", "step")}
-    code = np.full(shape, -1, np.int64)
-    epoch_ns = min((int(table.start_ns.min()) for table in tables if len(table)), default=0)
+    columns = {key: np.full(shape, np.nan) for key in ("duration_ns", "exposed_ns", "end_ns")}
+    told_step = np.full(shape, _NO_COLLECTIVE, np.int32)
+    code = np.full(shape, -1, np.int32)
+    starts = (_in_group(name, ranks[index]).start_ns for index in members)
+    epoch_ns = min((int(start_ns.min()) for start_ns in starts if len(start_ns)), default=0)
     codes: dict[tuple[str, int], int] = {}
-    for row, (index, table) in enumerate(zip(members, tables, strict=True)):
-        calls = ranks[index].calls
+    for row, index in enumerate(members):
+        calls, table = ranks[index].calls, _in_group(name, ranks[index])
         known = [
             codes.setdefault((calls.operation[call], int(calls.size_bytes[call])), len(codes))
             for call in range(len(calls))
         ]
-        at = table.sequence
-        code[row, at] = np.array(known, np.int64)[table.call]
+        at = np.searchsorted(numbers, table.sequence)
+        code[row, at] = np.array(known, np.int32)[table.call]
         columns["duration_ns"][row, at] = table.duration_ns
         columns["exposed_ns"][row, at] = np.where(table.exposed_ns < 0, np.nan, table.exposed_ns)
         columns["end_ns"][row, at] = (table.start_ns - epoch_ns).astype(np.float64) + table.duration_ns
-        columns["step"][row, at] = table.step
+        told_step[row, at] = table.step
     first = code.max(axis=0)
     is_unequal = ((code >= 0) & (code != first)).any(axis=0)
     kinds = list(codes)
-    step = _steps(columns.pop("step"), first)
+    step = _steps(told_step, first)
+    last_of_steps = _last_of_steps(step)
     return Group(
         name=name,
         members=np.array(members, np.int64),
@@ -137,38 +136,48 @@ def _group(name: str, members: list[int], ranks: Sequence[RankSummary]) -> Group
         exposed_ns=columns.pop("exposed_ns"),
         end_ns=columns.pop("end_ns"),
         epoch_ns=epoch_ns,
-        steps=step[_last_of_steps(step)].astype(np.int64),
-        counted=_counted(tables, _last_of_steps(step), len(numbers)),
+        steps=step[last_of_steps].astype(np.int64),
+        counted=_counted([(name, ranks[index]) for index in members], numbers, last_of_steps),
         n_unequal=int(is_unequal.sum()),
     )
+
+
+def _in_group(name: str, rank: RankSummary) -> CollectiveTable:
+    """The collectives of one group; made anew at each call: those of thousands of ranks would fill the memory."""
+    is_ours = np.array([group == name for group in rank.calls.group], np.bool_)[rank.collectives.call]
+    return rank.collectives if is_ours.all() else rank.collectives.take(is_ours)
 
 
 def _last_of_steps(step: Int32Array) -> Int64Array:
     return np.flatnonzero(np.append(step[1:] != step[:-1], True)).astype(np.int64)
 
 
-def _counted(tables: Sequence[CollectiveTable], rows: Int64Array, n_rows: int) -> dict[str, FloatArray]:
-    """What members had counted at some collectives: of thousands of ranks all of them would fill the memory."""
-    found = {key: np.full((len(tables), len(rows)), np.nan) for key in COUNTED}
-    for member, table in enumerate(tables):
-        row_of = np.full(n_rows, -1)
-        row_of[table.sequence] = np.arange(len(table))
-        place = row_of[rows]
+def _counted(
+    members: Sequence[tuple[str, RankSummary]], numbers: Int64Array, columns: Int64Array
+) -> dict[str, FloatArray]:
+    """What members of a group had counted at some of its collectives; of thousands of ranks all would fill memory."""
+    found = {key: np.full((len(members), len(columns)), np.nan) for key in COUNTED}
+    for member, (name, rank) in enumerate(members):
+        table = _in_group(name, rank)
+        row_of = np.full(len(numbers), -1)
+        row_of[np.searchsorted(numbers, table.sequence)] = np.arange(len(table))
+        place = row_of[columns]
         for key in COUNTED:
             found[key][member, place >= 0] = getattr(table, key)[place[place >= 0]]
     return found
 
 
-def _steps(told: FloatArray, code: Int64Array) -> Int32Array:
+def _steps(told: Int32Array, code: Int32Array) -> Int32Array:
     """The step of each collective, as most ranks say; where none does, the times its pattern has come before."""
-    known = told[:, ~np.isnan(told).any(axis=0)]
-    if known.size and (known >= 0).any():
-        middle = np.nanmedian(np.where(told < 0, np.nan, told), axis=0)
-        return np.maximum.accumulate(np.nan_to_num(middle)).astype(np.int32)
+    is_of_all = (told > _NO_COLLECTIVE).all(axis=0)
+    if (is_of_all & (told >= 0).any(axis=0)).any():
+        blocks = (told[:, begin : begin + _BLOCK_COLUMNS] for begin in range(0, told.shape[1], _BLOCK_COLUMNS))
+        middle = [np.nanmedian(np.where(block < 0, np.nan, block), axis=0) for block in blocks]
+        return np.maximum.accumulate(np.nan_to_num(np.concatenate(middle))).astype(np.int32)
     period = next((each for each in range(1, min(len(code) // 3, _MAX_PERIOD) + 1) if _repeats(code, each)), 1)
     # From the end: what comes once is at the start.
     return ((np.arange(len(code)) + -len(code) % period) // period).astype(np.int32)
 
 
-def _repeats(code: Int64Array, period: int) -> bool:
+def _repeats(code: Int32Array, period: int) -> bool:
     return bool((code[period:] == code[:-period]).mean() >= _SAME)

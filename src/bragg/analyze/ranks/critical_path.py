@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 
@@ -62,10 +63,10 @@ def critical_path(n_ranks: int, groups: Sequence[Group]) -> CriticalPath | None:
         n_ranks: Number of ranks.
         groups: Their process groups.
     """
-    order = [_Timeline(rank, groups) for rank in range(n_ranks)]
-    first = next((each for each in order if len(each.ends_ns)), None)
-    if first is None:
+    if not groups:
         return None
+    timeline = cache(lambda rank: _Timeline(rank, groups))  # of few ranks: the path leads through those that are late
+    first = timeline(min(int(group.members[0]) for group in groups))
     work, saved = np.zeros(n_ranks), np.zeros(n_ranks)
     slower: dict[str, float] = {}
     usual = [_usual_transfer(group) for group in groups]
@@ -83,8 +84,8 @@ def critical_path(n_ranks: int, groups: Sequence[Group]) -> CriticalPath | None:
         over = took - usual[number][column]
         if over > 0:
             slower[group.operation[column]] = slower.get(group.operation[column], 0.0) + over
-        begin_ns = float(group.end_ns[row, column]) + (group.epoch_ns - order[rank].epoch_ns) - took
-        place, before_ns = order[rank].before(begin_ns)
+        begin_ns = float(group.end_ns[row, column]) + (group.epoch_ns - timeline(rank).epoch_ns) - took
+        place, before_ns = timeline(rank).before(begin_ns)
         if place is not None:
             work[rank] += begin_ns - before_ns
             saved[rank] += _ahead_of_next(group, column)
