@@ -14,6 +14,24 @@ export interface RankRow {
   slack_ns: number | null;
 }
 
+/** A collective on one rank. */
+export interface LaneBar {
+  operation: string;
+  /** From the start of the step: its begin, when the last rank had come, its end. */
+  times_ns: [number, number, number];
+  /** The rank that came last; null: not known. */
+  last: number | null;
+}
+
+/** The step in which one rank costs the others most. */
+export interface StepLanes {
+  step: number;
+  length_ns: number;
+  /** Collectives of a rank behind those that are shown. */
+  left_out: number;
+  rows: { rank: number; bars: LaneBar[] }[];
+}
+
 export interface Ranks {
   sentence: string;
   /** The rank whose profile the page shows; null: of none. */
@@ -31,4 +49,6 @@ export interface Ranks {
   /** The most that a rank cost that has no row, of the time of all steps; null: there is none. */
   rest: number | null;
   rows: RankRow[];
+  /** null: no rank costs the others anything, or only sums are known. */
+  lanes: StepLanes | null;
 }

@@ -16,6 +16,7 @@ from bragg.analyze.ranks.imbalance import Imbalance, imbalances, path_values
 from bragg.analyze.ranks.lateness import Lateness, lateness_of
 from bragg.analyze.ranks.links import SlowLink, slow_links
 from bragg.analyze.ranks.path_sums import PathSums
+from bragg.analyze.ranks.step_lanes import StepLanes, step_lanes
 from bragg.analyze.ranks.stragglers import Straggler, stragglers_of
 from bragg.model.rank_summary import RankSummary
 
@@ -24,6 +25,7 @@ __all__ = ["Exposed", "RanksAnswer", "compare_ranks"]
 _USUAL = 64  # ranks; the median of so many is within a sixth of their spread
 _N_IMBALANCES = 3
 _N_TRANSFERS = 2
+_N_LANES, _N_BARS = 32, 64  # what a page shows without scrolling
 # Ranks that end together have this share of the collectives of the longest at least.
 _ENDED = 0.95
 
@@ -55,6 +57,7 @@ class RanksAnswer:
         clocks: How to put the times of each rank on the clock of the first one; None: no data says how.
         path: The chain of work and transfers that sets the length of the job; None: only sums are known.
         transfers: The collectives that take longest, with their bandwidth.
+        lanes: The step in which one rank costs the others most, a lane for each of some ranks; None: there is none.
         is_whole: Whether collectives are known one by one.
         n_collectives: How many were compared.
         notes: What could not be used, a line each.
@@ -69,6 +72,7 @@ class RanksAnswer:
     clocks: list[Alignment | None]
     path: CriticalPath | None
     transfers: list[Transfers]
+    lanes: StepLanes | None
     is_whole: bool
     n_collectives: int
     notes: list[str]
@@ -98,7 +102,7 @@ def compare_ranks(
     notes += clock_notes(ranks, clocks)
     if not groups:
         uneven = imbalances(path_values(ranks, _some(range(len(ranks)))), sums, _N_IMBALANCES)
-        return RanksAnswer(ranks, [], None, None, None, uneven, clocks, None, [], is_whole, 0, notes)
+        return RanksAnswer(ranks, [], None, None, None, uneven, clocks, None, [], None, is_whole, 0, notes)
     notes += _notes(ranks, groups)
     found = lateness_of(ranks, groups, is_whole=is_whole)
     host_waits_ns = np.array([sums.host_waits_ns[rank.rank] for rank in ranks], np.float64)
@@ -119,7 +123,10 @@ def compare_ranks(
     fast = transfers_of(groups, _N_TRANSFERS) if is_whole else []
     exposed = _exposed(found, groups)
     path = critical_path(len(ranks), groups) if is_whole else None
-    return RanksAnswer(ranks, causes, link, found, exposed, uneven, clocks, path, fast, is_whole, n_collectives, notes)
+    lanes = step_lanes(found, groups, _N_LANES, _N_BARS) if is_whole else None
+    return RanksAnswer(
+        ranks, causes, link, found, exposed, uneven, clocks, path, fast, lanes, is_whole, n_collectives, notes
+    )
 
 
 def _some(indices: Sequence[int]) -> Sequence[int]:

@@ -8,6 +8,7 @@ import numpy as np
 
 from bragg.analyze.ranks.answer import RanksAnswer
 from bragg.analyze.ranks.findings import findings_of
+from bragg.analyze.ranks.step_lanes import StepLanes
 from bragg.views.job.heat_map import HeatMap, heat_map
 from bragg.views.text.ranks_text import idea_lines, ranks_sentence
 from bragg.views.text.style import printable
@@ -37,6 +38,32 @@ def ranks_of(answer: RanksAnswer, shown: int | None) -> dict[str, Any]:
         "most_ns": 0.0 if drawn is None else drawn.most_ns,
         "rest": None if drawn is None else drawn.rest,
         "rows": [] if drawn is None else [_row(answer, drawn, row) for row in range(len(drawn.rows))],
+        "lanes": None if answer.lanes is None else _lanes(answer, answer.lanes),
+    }
+
+
+def _lanes(answer: RanksAnswer, lanes: StepLanes) -> dict[str, Any]:
+    def number(index: int | None) -> int | None:
+        return None if index is None else answer.ranks[index].rank
+
+    return {
+        "step": lanes.step + 1,
+        "length_ns": lanes.length_ns,
+        "left_out": lanes.n_left_out,
+        "rows": [
+            {
+                "rank": number(index),
+                "bars": [
+                    {
+                        "operation": printable(bar.operation),
+                        "times_ns": [round(each) for each in (bar.begin_ns, bar.arrived_ns, bar.end_ns)],
+                        "last": number(bar.last),
+                    }
+                    for bar in bars
+                ],
+            }
+            for index, bars in zip(lanes.ranks.tolist(), lanes.bars, strict=True)
+        ],
     }
 
 

@@ -1,12 +1,13 @@
 import "./ranks.css";
 import type { ProfileData } from "../../data/profile";
-import type { RankRow, Ranks } from "../../data/ranks";
+import type { LaneBar, RankRow, Ranks, StepLanes } from "../../data/ranks";
 import { heatColour } from "../../ui/colours";
 import { element } from "../../ui/element";
-import { shareText } from "../../ui/numbers";
+import { shareText, timeText } from "../../ui/numbers";
 import { printable } from "../../ui/text";
 import type { Host, View } from "../view";
 import { cellHeat, cellText, rowTexts } from "./cells";
+import { barText, longestWait, place } from "./lanes";
 
 /** Which rank of the job the others wait for, in which steps, and what the job would save. */
 export class RanksView implements View {
@@ -24,6 +25,7 @@ export class RanksView implements View {
       root.append(said);
     }
     if (ranks.rows.length > 0) root.append(...this.heatMap(ranks));
+    if (ranks.lanes !== null) root.append(...this.lanes(ranks, ranks.lanes));
     if (ranks.ideas.length > 0) root.append(element("h3", "", "Critical path"), ...paragraphs(ranks.ideas));
     if (ranks.notes.length > 0) root.append(element("h3", "", "Notes"), ...paragraphs(ranks.notes));
     if (ranks.shown !== null) root.append(element("p", "dim", `The other tabs show rank ${ranks.shown}.`));
@@ -62,6 +64,47 @@ export class RanksView implements View {
     name.title = printable(row.host);
     const numbers = rowTexts(row).map((text) => element("td", "number", text));
     return element("tr", "", name, element("td", "steps", cells), ...numbers);
+  }
+
+  private lanes({ unit, shown }: Ranks, lanes: StepLanes): HTMLElement[] {
+    const rows = lanes.rows.map(({ rank, bars }) => {
+      const lane = element("div", "lane", ...bars.flatMap((bar) => this.bar(lanes, rank, bar)));
+      lane.setAttribute("role", "img");
+      lane.setAttribute("aria-label", bars.map((bar) => barText(rank, bar)).join("; "));
+      return element(
+        "tr",
+        "",
+        element("th", rank === shown ? "shown" : "", String(rank)),
+        element("td", "steps", lane),
+      );
+    });
+    const head = ["rank", `${unit} ${lanes.step}, ${timeText(lanes.length_ns)}`];
+    const table = element("table", "heat lanes", element("thead", "", element("tr", "", ...head.map(headCell))));
+    table.append(element("tbody", "", ...rows));
+    const legend = element("p", "dim", this.key("wait"), "waits for the last rank  ", this.key("transfer"), "transfer");
+    const more = lanes.left_out > 0 ? ` ${lanes.left_out} more collectives follow.` : "";
+    const said = element("p", "", `${longestWait(lanes)}${more}`);
+    const title = `Who waits for whom in ${unit} ${lanes.step}, which costs most`;
+    return [element("h3", "", title), said, element("div", "scroll", table), legend];
+  }
+
+  /** The wait in a collective, and its transfer. */
+  private bar(lanes: StepLanes, rank: number, bar: LaneBar): HTMLElement[] {
+    const [begin, arrived, end] = bar.times_ns;
+    const parts = [this.key("wait"), this.key("transfer")];
+    const spans = [place(lanes, begin, arrived), place(lanes, arrived, end)];
+    for (const [index, part] of parts.entries()) {
+      part.style.left = `${spans[index][0]}%`;
+      part.style.width = `${spans[index][1]}%`;
+      part.title = barText(rank, bar);
+    }
+    return parts;
+  }
+
+  private key(part: "wait" | "transfer"): HTMLElement {
+    const mark = element("i", part);
+    if (part === "wait") mark.style.background = heatColour(0.5, this.host.theme);
+    return mark;
   }
 }
 
