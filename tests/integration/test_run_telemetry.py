@@ -55,7 +55,8 @@ def test_sums_are_in_the_profile_without_a_timeline(sampled: Record) -> None:
     }
     assert gpu.mean("pcie_received_bytes_per_s") == pytest.approx(2e9, rel=0.05)
     assert gpu.mean("nvlink_sent_bytes_per_s") == pytest.approx(10 * 1024 * 1e6, rel=0.05)
-    assert gpu.values["power_w"].samples == pytest.approx(50 * gpu.energy_ns / 1e9, rel=0.3)
+    missed = told_of(profile).missed_samples  # on a machine that is busy
+    assert gpu.values["power_w"].samples + missed == pytest.approx(50 * gpu.energy_ns / 1e9, rel=0.3)
     assert gpu.energy_j is not None
     assert gpu.energy_j == pytest.approx(WATT * gpu.energy_ns / 1e9, rel=0.02)
     assert 0.9e9 < gpu.energy_ns < 3e9
@@ -63,7 +64,7 @@ def test_sums_are_in_the_profile_without_a_timeline(sampled: Record) -> None:
     assert 0 < host["cpu_percent"].mean < 400
     assert host["resident_bytes"].most > 10e6
     assert not len(profile.counters)
-    assert "telemetry" not in warnings_of(profile.meta)
+    assert ("telemetry" in warnings_of(profile.meta)) == (missed > 0)
 
 
 def test_samples_are_tracks_of_the_timeline(sampled: Record) -> None:

@@ -121,7 +121,7 @@ class Telemetry:
         gpus: By ascending ordinal.
         host: Of the process and its cgroup, by name, such as `cpu_percent`, `resident_bytes`.
         lost_values: Values that the timeline lacks.
-        missed_samples: Samples that were not taken in time, since the calls of NVML took longer than the interval.
+        missed_samples: Samples not taken in time: NVML took longer than the interval, or the machine was busy.
     """
 
     reason: str

@@ -56,7 +56,7 @@ def telemetry_warnings(meta: Mapping[str, Any]) -> Iterator[str]:
                 yield f"GPU {gpu.ordinal} does not tell {'; '.join(lacking)}"
         if told.missed_samples:
             missed = count_text(told.missed_samples, "sample")
-            yield f"{missed} of telemetry not taken: NVML took longer than the interval"
+            yield f"{missed} of telemetry not taken: NVML took longer than the interval, or the machine was busy"
         if told.lost_values:
             yield f"{count_text(told.lost_values, 'value')} of telemetry not kept: the timeline was not written in time"
 
