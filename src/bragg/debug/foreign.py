@@ -153,7 +153,8 @@ def _undecorated(function: FunctionType) -> Callable[..., Any]:
 def _translated_object(value: Any, name: str) -> Any:
     kind = type(value).__name__
     if kind == "constexpr":
-        return translated(value.value, name)
+        held = translated(value.value, name)
+        return _constant_function(value.value, held) if type(value.value) is FunctionType else held
     if kind == "dtype":
         try:
             return dtype_named(value.name)
@@ -188,6 +189,17 @@ def _compile_time_function(function: Callable[..., Any]) -> Callable[..., Any]:
     def call(*arguments: Any, **named: Any) -> Any:
         given = {name: wrapped(value) for name, value in named.items()}
         return translated(function(*map(wrapped, arguments), **given))
+
+    return call
+
+
+def _constant_function(function: FunctionType, in_kernel: Callable[..., Any]) -> Callable[..., Any]:
+    """What `@tl.constexpr` makes of a function: of constants it is computed by Python, with constants as Triton's."""
+    of_constants = _compile_time_function(function)
+
+    def call(*arguments: Any, **named: Any) -> Any:
+        is_constant = all(isinstance(one, int | float | str) for one in (*arguments, *named.values()))
+        return (of_constants if is_constant else in_kernel)(*arguments, **named)
 
     return call
 

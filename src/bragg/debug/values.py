@@ -302,6 +302,13 @@ class Tensor(Operators):
             return self
         return Tensor(self._data, self.dtype, self.affine, self.bounds, self.taint & np.uint32(~bit & 0xFFFFFFFF))
 
+    def known(self, lanes: Array) -> Tensor:
+        """The same values, of which some lanes may be used in any way: bool [programs or 1, *block]."""
+        if self.taint is None:
+            return self
+        taint = np.where(lanes, np.uint8(0), lift_array(self.taint, lanes.ndim))
+        return Tensor(self._data, self.dtype, self.affine, self.bounds, taint)
+
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)

@@ -296,6 +296,25 @@ def branchless_search_beside_lanes_that_were_not_loaded():
 
 
 @triton.jit
+def compact_kernel(x, flags, out, n, B: tl.constexpr):
+    i = tl.arange(0, B)
+    inside = i < n
+    is_kept = inside & (tl.load(flags + i, inside) != 0)
+    place = tl.cumsum(is_kept.to(tl.int32), 0) - 1
+    tl.store(out + place, tl.load(x + i, inside), mask=is_kept)
+    kept = tl.load(flags + i, inside) * inside.to(tl.int32)
+    tl.store(out + n, tl.sum(kept, 0).to(tl.float32))
+
+
+@correct
+def flags_that_were_not_loaded_beside_a_mask_that_is_off():
+    flags, x = np.arange(20) % 3 == 0, np.arange(20, dtype="f4")
+    out = np.zeros(21, "f4")
+    compact_kernel[(1,)](x, flags.astype("i4"), out, 20, B=32)
+    return [(out, [*x[flags], *[0] * 13, 7])]
+
+
+@triton.jit
 def tries_kernel(lock, out, most):
     count = 0
     while tl.atomic_cas(lock, 0, 1) == 1 and count < most:

@@ -457,3 +457,39 @@ def test_absolute_values_of_8_bits_are_not_rounded() -> None:
     with bragg.debug.check(target="any"):
         absolute[(1,)](*wrapped, N=256)
     assert (out.view(torch.uint8) == (codes.view(torch.uint8) & 0x7F)).all()
+
+
+@triton.jit
+def lowest(dtype: tl.constexpr):
+    kind = dtype.value
+    return -1.0 if kind.is_floating() else 0
+
+
+@triton.jit
+def copied_as_the_block_pointer_says(x, out, N: tl.constexpr):
+    source = tl.make_block_ptr(x, (N,), (1,), (0,), (N,), (0,))
+    to = tl.make_block_ptr(out, (N,), (1,), (0,), (N,), (0,))
+    tl.store(to, (tl.load(source) + lowest(x.dtype.element_ty)).to(to.type.element_ty))
+
+
+def test_types_are_taken_from_block_pointers_and_from_constants() -> None:
+    out = np.zeros(4, "i4")
+    run(copied_as_the_block_pointer_says, np.arange(4, dtype="f4") + 0.5, out, N=4)
+    assert out.tolist() == [0, 0, 1, 2]
+
+
+@tl.constexpr
+def half_of(bits: tl.constexpr) -> int:
+    return (bits.value if isinstance(bits, tl.constexpr) else bits) // 2
+
+
+@triton.jit
+def fills_by_a_constant_function(out, N: tl.constexpr):
+    half: tl.constexpr = half_of(N)
+    tl.store(out + tl.arange(0, half), 1)
+
+
+def test_a_function_that_is_a_constant_gets_constants() -> None:
+    out = np.zeros(8, "i4")
+    run(fills_by_a_constant_function, out, N=8)
+    assert out.tolist() == [1] * 4 + [0] * 4

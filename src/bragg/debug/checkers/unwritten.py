@@ -145,7 +145,8 @@ def _has_memory(buffer: Buffer) -> bool:
     owner = buffer.owner
     if not is_of_torch(owner):
         return True
-    size_bytes = owner.untyped_storage().nbytes() - owner.storage_offset() * owner.element_size()
+    storage = owner.untyped_storage()
+    size_bytes = storage.nbytes() + storage.data_ptr() - owner.data_ptr()
     return bool(owner.data_ptr() == buffer.address and size_bytes >= (buffer.high - 1) * buffer.flat.itemsize)
 
 

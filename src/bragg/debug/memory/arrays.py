@@ -49,8 +49,10 @@ def _is_freed(value: Any, shape: tuple[int, ...], strides: tuple[int, ...]) -> b
     """The storage of a tensor of PyTorch was made smaller than the tensor, as sharded parameters are."""
     if not all(shape):
         return False
-    last = value.storage_offset() + sum(stride * (extent - 1) for stride, extent in zip(strides, shape, strict=True))
-    return bool((last + 1) * value.element_size() > value.untyped_storage().nbytes())
+    storage = value.untyped_storage()
+    last = sum(max(stride, 0) * (extent - 1) for stride, extent in zip(strides, shape, strict=True))
+    end = value.data_ptr() - storage.data_ptr() + (last + 1) * value.element_size()
+    return bool(end > storage.nbytes())
 
 
 def _array_buffer(name: str, value: Any, dtype: DType) -> Buffer:

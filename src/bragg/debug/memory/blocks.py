@@ -98,8 +98,8 @@ class BlockPointer(_Window):
 
     @property
     def type(self) -> TypeOfBlock:
-        """Pointer to a block."""
-        return TypeOfBlock(PointerType(self.base.element), self.block_shape)
+        """Pointer to a block, which is one pointer."""
+        return TypeOfBlock(PointerType(self.base.element), ())
 
     @property
     def dtype(self) -> PointerType:

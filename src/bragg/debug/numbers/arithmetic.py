@@ -133,9 +133,22 @@ def mul(a: Any, b: Any) -> Any:
     if dtype.is_floating():
         return elementwise(np.multiply, dtype, x, y)
     if dtype is _BOOL:
-        return elementwise(np.logical_and, dtype, x, y)
+        return _absorbed(elementwise(np.logical_and, dtype, x, y), x, y, 0)
     products = [i * j for i in x.known_bounds() for j in y.known_bounds()]
-    return _integer_result(np.multiply, x, y, dtype, (min(products), max(products)), _affine_product(x, y))
+    bounds = min(products), max(products)
+    return _absorbed(_integer_result(np.multiply, x, y, dtype, bounds, _affine_product(x, y)), x, y, 0)
+
+
+def _absorbed(result: Tensor, x: Tensor, y: Tensor, absorbing: int) -> Tensor:
+    """A result that is known where one side is known to be a number that decides it alone."""
+    if result.taint is None:
+        return result
+    lanes: Any = False
+    for side in (x, y):
+        rank = result.data.ndim
+        decides = lift_array(side.data, rank) == absorbing
+        lanes = lanes | (decides if side.taint is None else decides & (lift_array(side.taint, rank) == 0))
+    return result.known(lanes)
 
 
 def _move(pointer: Pointer, amount: Any, sign: int) -> Pointer:
@@ -253,6 +266,8 @@ def bitwise(name: str, function: Callable[..., Array]) -> Callable[[Any, Any], T
         result = elementwise(_arithmetic_shift if name == ">>" and is_signed else function, dtype, x, y)
         if name in _SHIFTS:
             result = _shifted(result, y)
+        if name == "&" or (name == "|" and dtype is _BOOL):
+            result = _absorbed(result, x, y, 0 if name == "&" else 1)
         return result.untainted(OVERFLOWN) if name in _MIXING else result
 
     return operate

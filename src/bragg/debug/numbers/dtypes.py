@@ -159,6 +159,11 @@ class DType:
         """Least value."""
         return self.limits[0]
 
+    @property
+    def value(self) -> DType:
+        """The type itself, for functions that take it as a `tl.constexpr`."""
+        return self
+
     def __getattr__(self, name: str) -> Any:
         """`is_fp16()`, `is_int32()` and the like."""
         if name.startswith("is_") and (name[3:] in DTYPES or name[3:] in _SHORT_NAMES):

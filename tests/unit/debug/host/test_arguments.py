@@ -159,6 +159,32 @@ def test_tensors_of_pytorch_on_the_cpu_are_used_where_they_are() -> None:
     assert table.sum() == table[2].sum()
 
 
+def test_a_view_that_a_library_makes_of_a_tensor_of_pytorch() -> None:
+    torch = pytest.importorskip("torch")
+    base = torch.arange(10.0)
+
+    class Reversed:
+        """What FlagGems passes for `flip`: PyTorch has no negative strides, and this has no `storage_offset`."""
+
+        dtype, device, shape = base.dtype, base.device, (10,)
+
+        def stride(self) -> tuple[int, ...]:
+            return (-1,)
+
+        def data_ptr(self) -> int:
+            return int(base[9:].data_ptr())
+
+        def element_size(self) -> int:
+            return 4
+
+        def untyped_storage(self) -> Any:
+            return base.untyped_storage()
+
+    out = torch.zeros(1)
+    run(double, Reversed(), out, 1)
+    assert out.tolist() == [18.0]
+
+
 def test_arrays_of_jax_are_read_and_results_go_to_arrays_of_numpy() -> None:
     jnp = pytest.importorskip("jax.numpy")
     out = np.zeros(10, "f4")
