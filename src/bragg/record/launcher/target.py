@@ -113,7 +113,7 @@ def _why_not(path: Path) -> str:
 def _how_to_run(path: Path) -> str:
     """For a program that exists."""
     name = shlex.quote(str(path))
-    if path.suffix == _SHELL:
+    if path.suffix == _SHELL and not _names_another_program(path):
         return f"bragg run -- bash {name}"
     return f"chmod +x {name}" if path.is_file() else ""
 
