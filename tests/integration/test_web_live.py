@@ -27,9 +27,11 @@ def test_run_is_seen_while_it_goes_on_and_its_profile_after_it(tmp_path: Path) -
     shelf = Shelf([tmp_path], lambda path: report_payload(formats.load(path), path.name))
     command = [sys.executable, "-m", "bragg", "run", "--flush-interval", "50", "--no-summary", "train.py"]
     with subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.DEVNULL) as running:
-        entry = entry_named(shelf, ".part")
-        assert header_with(shelf, entry, b'"step"')
-        (tmp_path / "enough").touch()
+        try:
+            entry = entry_named(shelf, ".part")
+            assert header_with(shelf, entry, b'"step"')
+        finally:
+            (tmp_path / "enough").touch()
         assert running.wait(PATIENCE_S) == 0
     assert [entry.title for entry in shelf.entries()] == ["train.bragg"]
     assert header_with(shelf, shelf.entries()[0], b'"step"')

@@ -6,7 +6,7 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from bragg.errors import BadFile, UsageError
+from bragg.errors import BadFile, NothingRecorded, UsageError
 from bragg.formats.files import first_bytes
 from bragg.formats.format import Format, unknown_format
 from bragg.formats.job.profiles import JobProfiles
@@ -40,6 +40,8 @@ def load(path: str | Path, *, trace: bool = True) -> Profile:
             with no_collection():  # which took 40 % of the time for a trace of 200,000 events
                 profile: Profile = format_.read(path, trace=trace)
             return profile
+    if not content and path.suffix == ".part":
+        raise NothingRecorded(f"{path} holds no measurement", hint="Nothing was written to it yet")
     raise unknown_format(path)
 
 

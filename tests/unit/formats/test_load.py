@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from bragg import formats
-from bragg.errors import BadFile, UsageError
+from bragg.errors import BadFile, NothingRecorded, UsageError
 from bragg.formats.files import new_file
 from tests.support.captures import small_capture
 from tests.support.profiles import profile_from_text, tree_to_text
@@ -38,6 +38,14 @@ def test_an_unknown_file_is_refused_with_what_to_give_instead(content: bytes, tm
     with pytest.raises(BadFile, match="is not a profile: unknown format") as error:
         formats.load(path)
     assert "Give a .bragg file" in error.value.hint
+
+
+def test_a_capture_to_which_nothing_was_written_yet_is_one(tmp_path: Path) -> None:
+    capture = tmp_path / "4711.part"
+    capture.touch()
+    with pytest.raises(NothingRecorded, match="holds no measurement") as error:
+        formats.load(capture)
+    assert error.value.hint == "Nothing was written to it yet"
 
 
 def test_a_format_that_is_only_read_cannot_be_written(tmp_path: Path) -> None:
