@@ -43,7 +43,8 @@ def has_foreign_ranks(directory: Path) -> bool:
 
 def foreign_ranks(directory: Path) -> list[Rank]:
     """The ranks whose files are in a directory; none if these are of fewer than two, or there are profiles of bragg."""
-    return list(_ranks(directory)) if has_foreign_ranks(directory) else []
+    ranks = list(_ranks(directory))
+    return ranks if len({each.rank for each in ranks}) > 1 else []
 
 
 def _ranks(directory: Path) -> Iterator[Rank]:
