@@ -17,7 +17,7 @@ import harness
 from bragg.analyze.ranks.collectives import collective_slices
 from bragg.formats.perfetto.ranks import write_ranks
 from bragg.model import Profile
-from bragg.model.job import Rank
+from bragg.model.ranks.job import Rank
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 from tests.support.large_traces import training_trace

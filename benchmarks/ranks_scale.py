@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 from bragg.formats.bragg import write
 from bragg.formats.job.directory import write_job
 from bragg.model import CallTree, FrameKind, FrameTable, Metric, MetricKind, Profile, SliceTable, TrackKind, TrackTable
-from bragg.model.job import Rank
+from bragg.model.ranks.job import Rank
 
 _SLOW, _FACTOR = 420, 1.05
 _STEP_NS, _TRANSFER_NS, _EPOCH_NS = 10_000_000, 500_000, 1_700_000_000_000_000_000

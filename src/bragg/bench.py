@@ -23,8 +23,8 @@ from bragg.core import core
 from bragg.errors import BackendUnavailable, BraggError, NothingRecorded, RecordingFailed, UsageError
 from bragg.garbage import no_collection
 from bragg.model import FrameKind, Profile, TrackKind
-from bragg.model.completeness import completeness_of
-from bragg.model.run import Run
+from bragg.model.meta.completeness import completeness_of
+from bragg.model.meta.run import Run
 from bragg.model.table import Int64Array
 from bragg.record.inside.session import Session
 

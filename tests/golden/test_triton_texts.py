@@ -10,7 +10,7 @@ import pytest
 
 from bragg.code.compiled.facts import facts_of
 from bragg.code.source_map import KernelCode, Stage
-from bragg.model.compiled import CompiledKernel, TensorCores
+from bragg.model.kernels.compiled import CompiledKernel, TensorCores
 
 FILES = sorted((Path(__file__).parent / "triton").glob("*.json.gz"))
 every_version = pytest.mark.parametrize("file", FILES, ids=lambda file: file.name.removesuffix(".json.gz"))

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from bragg.model import FrameKind, TrackKind
-from bragg.model.kernel_name import base_name
+from bragg.model.kernels.names import base_name
 from tests.gpu.conftest import Recorded, kernel_count, kernel_nodes, names_above
 
 pytestmark = pytest.mark.cuda

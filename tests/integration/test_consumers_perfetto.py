@@ -13,7 +13,7 @@ from bragg.analyze.ranks.collectives import collective_slices
 from bragg.formats.perfetto.ranks import write_ranks
 from bragg.formats.perfetto.trace import write
 from bragg.model import Profile
-from bragg.model.job import Rank
+from bragg.model.ranks.job import Rank
 from tests.support import perfetto
 from tests.support.browser import browser_page, server
 from tests.support.captures import small_capture

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from bragg.model import Profile, TrackKind
-from bragg.model.kernel_counters import kernel_counters
+from bragg.model.kernels.counters import kernel_counters
 from bragg.model.table import FloatArray
 from bragg.views.text.run_facts import RunFacts
 from tests.support.fake_gpu_runs import START, Record, kernels

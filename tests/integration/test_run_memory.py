@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from bragg.model import Profile, TrackKind
-from bragg.model.gpu_memory import DeviceMemory, gpu_memory_of
+from bragg.model.meta.gpu_memory import DeviceMemory, gpu_memory_of
 from bragg.views.text.memory_facts import memory_lines
 from tests.support.fake_gpu_runs import START, Record, Run, values
 

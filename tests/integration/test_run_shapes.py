@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from bragg.model import FrameKind
-from bragg.model.kernel_name import operator_name
+from bragg.model.kernels.names import operator_name
 from tests.support.runs import Recorder, names_of
 
 pytestmark = pytest.mark.skipif(importlib.util.find_spec("torch") is None, reason="torch is not installed")

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from bragg.model import Profile, TrackKind
-from bragg.model.kernel_counters import kernel_counters
-from bragg.model.telemetry import GPU_TRACKS, Telemetry, telemetry_of
+from bragg.model.kernels.counters import kernel_counters
+from bragg.model.meta.telemetry import GPU_TRACKS, Telemetry, telemetry_of
 from bragg.views.text.run_facts import RunFacts
 from tests.support.fake_gpu_runs import START, Record, kernels
 

@@ -20,8 +20,8 @@ from bragg.analyze.compiled_kernels import CompiledKernels
 from bragg.code.kernel_code import with_kernel_code
 from bragg.code.kernel_files import attributes_of
 from bragg.model import Profile
-from bragg.model.compiled import CompiledKernel
-from bragg.model.kernels import KernelTable
+from bragg.model.kernels.compiled import CompiledKernel
+from bragg.model.kernels.configurations import KernelTable
 from tests.support.profiles import profile_from_text
 
 H100 = {"name": "NVIDIA H100 80GB HBM3", "arch": "90", "num_sms": 132, "clock_khz": 1_980_000}

@@ -9,7 +9,7 @@ from typing import Any
 from bragg import formats
 from bragg.formats.job.directory import rank_file_name, write_job
 from bragg.model import Profile
-from bragg.model.job import Rank
+from bragg.model.ranks.job import Rank
 from tests.support.profiles import profile_from_text
 
 

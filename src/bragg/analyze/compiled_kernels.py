@@ -13,8 +13,8 @@ from bragg.analyze.occupancy import occupancy
 from bragg.code.compiled.facts import facts_of
 from bragg.code.source_map import KernelCode, code_of_kernels
 from bragg.model import FrameKind, Profile
-from bragg.model.compiled import CompiledKernel
-from bragg.model.kernel_name import base_name, specialization
+from bragg.model.kernels.compiled import CompiledKernel
+from bragg.model.kernels.names import base_name, specialization
 
 __all__ = ["CompiledKernels"]
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from bragg.model import Metric, MetricKind, Profile
-from bragg.model.kernel_name import operator_name
+from bragg.model.kernels.names import operator_name
 
 __all__ = ["HOST_WAIT", "is_waiting", "with_host_wait"]
 

@@ -13,7 +13,7 @@ from bragg.code.source_map import KernelCode, code_of_kernels
 from bragg.errors import NothingRecorded, UsageError
 from bragg.model import FrameKind, Profile
 from bragg.model.ids import NodeId
-from bragg.model.kernel_name import base_name
+from bragg.model.kernels.names import base_name
 
 __all__ = ["KernelChoice", "choose_kernel", "every_kernel", "why_absent"]
 

@@ -11,7 +11,7 @@ from bragg.analyze.occupancy import occupancy
 from bragg.analyze.work import devices_of, own_work, roof_parts_s
 from bragg.model import FrameKind, Profile
 from bragg.model.ids import FrameId
-from bragg.model.kernel_name import base_name
+from bragg.model.kernels.names import base_name
 from bragg.model.table import FloatArray, Int64Array
 
 __all__ = ["Configuration", "KernelFacts", "configurations_of", "kernel_facts"]

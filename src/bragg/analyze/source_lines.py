@@ -37,8 +37,8 @@ from bragg.code.waits_for import Waits
 from bragg.errors import NothingRecorded
 from bragg.model import Profile
 from bragg.model.ids import NodeId
-from bragg.model.inside_kernels import WITH_CLOCKS, InsideKernel
-from bragg.model.kernel_name import base_name
+from bragg.model.kernels.inside import WITH_CLOCKS, InsideKernel
+from bragg.model.kernels.names import base_name
 
 __all__ = ["annotate", "annotate_stages"]
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from bragg.analyze.wall.wall_time import Steady
 from bragg.model import Profile
-from bragg.model.gpu_memory import DeviceMemory, gpu_memory_of
+from bragg.model.meta.gpu_memory import DeviceMemory, gpu_memory_of
 
 __all__ = ["SteadyMemory", "steady_memory"]
 

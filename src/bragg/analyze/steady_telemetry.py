@@ -8,8 +8,8 @@ import numpy as np
 
 from bragg.analyze.wall.wall_time import Steady
 from bragg.model import Profile, TrackKind
+from bragg.model.meta.telemetry import CLOCK_TRACK, IDLE_TRACK, LIMITS, POWER_TRACK, track_of_reason
 from bragg.model.table import FloatArray
-from bragg.model.telemetry import CLOCK_TRACK, IDLE_TRACK, LIMITS, POWER_TRACK, track_of_reason
 
 __all__ = ["SteadyTelemetry", "steady_telemetry"]
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from bragg.analyze.specs import WIDTHS, Peak, find
 from bragg.model import Metric, MetricKind, Profile
-from bragg.model.run import Run
+from bragg.model.meta.run import Run
 from bragg.model.table import BoolArray, FloatArray, Int64Array
 
 __all__ = [

@@ -16,8 +16,8 @@ from bragg.formats.job.directory import is_job, read_job
 from bragg.formats.job.foreign import number_in_name
 from bragg.formats.job.nccl_inspector import read_inspector
 from bragg.formats.job.summaries import read_summary
-from bragg.model.job import Rank
-from bragg.model.rank_summary import RankSummary
+from bragg.model.ranks.job import Rank
+from bragg.model.ranks.summary import RankSummary
 
 if TYPE_CHECKING:
     from bragg.analyze.ranks.answer import RanksAnswer

@@ -36,8 +36,8 @@ from bragg.formats.limits import Limits, TooLargeError, check_depth
 from bragg.grouping.compiled_regions import name_compiled_regions
 from bragg.grouping.hlo_tree import place_operations
 from bragg.model import CallTree, FrameKind, Profile, SliceTable, TrackKind, TrackTable
+from bragg.model.meta.run import Run
 from bragg.model.regroup import regroup
-from bragg.model.run import Run
 from bragg.model.table import BoolArray, Int32Array, Int64Array
 from bragg.model.transform import has_data, with_ancestors
 

@@ -14,9 +14,9 @@ from bragg.grouping.compiled_regions import COMPILED_REGION
 from bragg.grouping.hlo_names import CALLS, COMPILE
 from bragg.model.durations import MAX_BUCKET, DurationTable
 from bragg.model.facts import Facts
+from bragg.model.meta.run import Run
 from bragg.model.metric import Combine, Metric, MetricKind
 from bragg.model.profile import Profile
-from bragg.model.run import Run
 from bragg.model.table import BoolArray, Int64Array
 from bragg.model.transform import innermost, with_descendants
 from bragg.model.tree import CallTree, FrameKind, FrameTable

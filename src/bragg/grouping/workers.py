@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from bragg.model.completeness import completeness_of
 from bragg.model.merge import merge
+from bragg.model.meta.completeness import completeness_of
 from bragg.model.profile import Profile
 from bragg.model.regroup import regroup
 from bragg.model.table import BoolArray

@@ -4,7 +4,7 @@ from bragg.model.durations import DurationTable
 from bragg.model.finding import Confidence, Finding, Gain, Place, Quantity, Severity
 from bragg.model.idle import IdleKind, IdleTable
 from bragg.model.inputs import InputTable
-from bragg.model.kernels import KernelTable
+from bragg.model.kernels.configurations import KernelTable
 from bragg.model.metric import Combine, Metric, MetricKind
 from bragg.model.profile import Profile
 from bragg.model.trace import CounterTable, FlowTable, SliceTable, TrackKind, TrackTable

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 
 from bragg.errors import UsageError
+from bragg.model.meta.run import Run
 from bragg.model.metric import Metric, MetricKind
 from bragg.model.profile import Profile
 from bragg.model.regroup import Regrouping, regroup
-from bragg.model.run import Run
 from bragg.model.table import BoolArray, Int32Array, Int64Array
 from bragg.model.trace import SliceTable
 from bragg.model.tree import CallTree, FrameTable

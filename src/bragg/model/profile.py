@@ -14,9 +14,9 @@ from bragg.model.durations import MAX_BUCKET, DurationTable
 from bragg.model.finding import Finding
 from bragg.model.idle import IdleKind, IdleTable
 from bragg.model.inputs import InputTable
-from bragg.model.kernels import KernelTable
+from bragg.model.kernels.configurations import KernelTable
+from bragg.model.meta.run import Run
 from bragg.model.metric import Metric, MetricKind
-from bragg.model.run import Run
 from bragg.model.table import Table
 from bragg.model.trace import CounterTable, FlowTable, SliceTable, TrackKind, TrackTable, launch_flows
 from bragg.model.tree import CallTree, FrameKind

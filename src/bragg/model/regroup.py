@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from bragg.model.ids import NodeId
-from bragg.model.inside_kernels import READING
-from bragg.model.kernel_name import base_name, operator_name
+from bragg.model.kernels.inside import READING
+from bragg.model.kernels.names import base_name, operator_name
 from bragg.model.profile import Profile
 from bragg.model.table import BoolArray, Int32Array, Int64Array
 from bragg.model.tree import CallTree, FrameKind, FrameTable

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
-from bragg.model.kernel_name import base_name
+from bragg.model.kernels.names import base_name
 from tests.gpu.conftest import Recorded, kernel_nodes
 
 pytestmark = pytest.mark.cuda

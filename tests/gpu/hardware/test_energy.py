@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from bragg.model.kernel_counters import power_rates
-from bragg.model.telemetry import telemetry_of
+from bragg.model.kernels.counters import power_rates
+from bragg.model.meta.telemetry import telemetry_of
 from tests.gpu.conftest import record
 
 pytestmark = pytest.mark.cuda

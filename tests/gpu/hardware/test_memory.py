@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from bragg.model import FrameKind, Profile
-from bragg.model.gpu_memory import AT_PEAK, gpu_memory_of
+from bragg.model.meta.gpu_memory import AT_PEAK, gpu_memory_of
 from tests.gpu.conftest import record
 
 pytestmark = pytest.mark.cuda

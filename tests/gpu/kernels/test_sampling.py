@@ -16,7 +16,7 @@ from bragg.analyze.kernel_choice import choose_kernel
 from bragg.analyze.source_lines import annotate
 from bragg.code.source_map import Stage, code_of_kernels
 from bragg.model import Profile
-from bragg.model.telemetry import telemetry_of
+from bragg.model.meta.telemetry import telemetry_of
 from tests.gpu.conftest import PROGRAMS, Recorded, record
 
 pytestmark = pytest.mark.cuda

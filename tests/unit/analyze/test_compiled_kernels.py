@@ -7,7 +7,7 @@ import pytest
 
 from bragg.analyze.compiled_kernels import CompiledKernels
 from bragg.code.compiled.resources import Resources, resources_of
-from bragg.model.compiled import TensorCores
+from bragg.model.kernels.compiled import TensorCores
 from tests.support import slow_kernels
 from tests.support.profiles import profile_from_text
 

@@ -10,7 +10,7 @@ from bragg.analyze.causes.kernel_finding import Defect, finding_of_kernel
 from bragg.analyze.causes.needs import Need
 from bragg.analyze.causes.thresholds import Threshold
 from bragg.model import Finding, Place
-from bragg.model.inside_kernels import InsideKernel, Stretch
+from bragg.model.kernels.inside import InsideKernel, Stretch
 
 __all__ = ["CLOCKS", "EMPTY_TAIL", "MUCH_WAITING", "UNEVEN", "clock_findings", "places_of", "share_of_warps"]
 

@@ -26,8 +26,8 @@ from bragg.errors import UsageError
 from bragg.grouping.hlo_names import CALLS
 from bragg.grouping.regions import group_by_region
 from bragg.model import FrameKind, Gain, IdleKind, Profile, SliceTable, TrackKind
+from bragg.model.meta.telemetry import Telemetry, telemetry_of
 from bragg.model.table import BoolArray, FloatArray
-from bragg.model.telemetry import Telemetry, telemetry_of
 
 __all__ = ["Evidence"]
 

@@ -14,7 +14,7 @@ from bragg.analyze.causes.thresholds import CPU_CALL, PLAN_CALL, PLAN_SHARE
 from bragg.analyze.host_wait import is_waiting
 from bragg.grouping.hlo_names import COMPILE
 from bragg.model import FrameKind, Profile
-from bragg.model.kernel_name import operator_name
+from bragg.model.kernels.names import operator_name
 from bragg.model.table import BoolArray, FloatArray
 
 __all__ = ["HostParts", "compiling", "host_parts", "special_parts"]

@@ -11,9 +11,9 @@ import numpy as np
 from bragg.analyze.compiled_kernels import CompiledKernels
 from bragg.analyze.kernel_facts import Configuration, KernelFacts
 from bragg.model import FrameKind, Place, Profile
-from bragg.model.compiled import CompiledKernel
 from bragg.model.ids import FrameId
-from bragg.model.kernel_name import base_name
+from bragg.model.kernels.compiled import CompiledKernel
+from bragg.model.kernels.names import base_name
 from bragg.model.table import BoolArray, FloatArray
 from bragg.model.transform import with_descendants
 

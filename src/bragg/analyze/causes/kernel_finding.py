@@ -11,8 +11,8 @@ from bragg.analyze.causes.evidence import Evidence
 from bragg.analyze.causes.hot_kernels import HotKernel
 from bragg.analyze.causes.paths import hottest_place
 from bragg.model import Confidence, Finding, Place, Quantity, Severity
-from bragg.model.compiled import CompiledKernel
 from bragg.model.ids import NodeId
+from bragg.model.kernels.compiled import CompiledKernel
 
 __all__ = ["Defect", "counted_text", "finding_of_kernel", "kernel_findings", "names_text"]
 

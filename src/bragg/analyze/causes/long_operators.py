@@ -9,7 +9,7 @@ import numpy as np
 
 from bragg.analyze.causes.evidence import Evidence
 from bragg.model import Gain, Quantity
-from bragg.model.kernel_name import operator_name
+from bragg.model.kernels.names import operator_name
 from bragg.model.table import BoolArray, FloatArray
 
 __all__ = ["LongOperator", "long_operators"]

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from bragg.analyze.causes.evidence import Evidence
 from bragg.model import FrameKind
-from bragg.model.gpu_memory import gpu_memory_of
+from bragg.model.meta.gpu_memory import gpu_memory_of
 
 __all__ = [
     "API_CALLS",

@@ -9,7 +9,7 @@ import numpy as np
 
 from bragg.model import FrameKind, Place, Profile
 from bragg.model.ids import NodeId
-from bragg.model.kernel_name import operator_name
+from bragg.model.kernels.names import operator_name
 from bragg.model.table import BoolArray, FloatArray, Int64Array
 from bragg.model.transform import with_descendants
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from bragg.analyze.compiled_kernels import CompiledKernels
 from bragg.code.source_map import Stage, source_name
 from bragg.model import Profile
-from bragg.model.compiled import CompiledKernel, Counted
-from bragg.model.kernel_name import base_name
+from bragg.model.kernels.compiled import CompiledKernel, Counted
+from bragg.model.kernels.names import base_name
 
 __all__ = ["CompiledChange", "compiled_changes"]
 

@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from bragg.model.rank_summary import CollectiveTable, RankSummary
+from bragg.model.ranks.summary import CollectiveTable, RankSummary
 from bragg.model.table import FloatArray, Int32Array, Int64Array
 
 __all__ = ["COUNTED", "Group", "groups_of"]

@@ -18,7 +18,7 @@ from bragg.analyze.ranks.links import SlowLink, slow_links
 from bragg.analyze.ranks.path_sums import PathSums
 from bragg.analyze.ranks.step_lanes import StepLanes, step_lanes
 from bragg.analyze.ranks.stragglers import Straggler, stragglers_of
-from bragg.model.rank_summary import RankSummary
+from bragg.model.ranks.summary import RankSummary
 
 __all__ = ["Exposed", "RanksAnswer", "compare_ranks"]
 

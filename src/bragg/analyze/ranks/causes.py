@@ -11,7 +11,7 @@ import numpy as np
 from bragg.analyze.ranks.imbalance import PathValues
 from bragg.analyze.ranks.lateness import Lateness
 from bragg.analyze.ranks.stragglers import Straggler, When
-from bragg.model.rank_summary import RankSummary
+from bragg.model.ranks.summary import RankSummary
 from bragg.model.table import FloatArray, Int64Array
 
 __all__ = ["Cause", "Reason", "cause_of", "peers_of"]

@@ -10,8 +10,8 @@ import numpy as np
 
 from bragg.analyze.ranks.aligned import Group
 from bragg.model import Profile
-from bragg.model.rank_clock import RankClock
-from bragg.model.rank_summary import RankSummary
+from bragg.model.ranks.clock import RankClock
+from bragg.model.ranks.summary import RankSummary
 from bragg.model.table import BoolArray, FloatArray, Int64Array
 
 __all__ = ["Alignment", "Basis", "alignments", "clock_notes", "on_first_clock"]

@@ -10,7 +10,7 @@ from bragg.analyze.ranks.intervals import Busy
 from bragg.analyze.ranks.operations import POINT_TO_POINT, Call, call_of_frame, operation_of_kernel
 from bragg.analyze.wall.step_times import step_times
 from bragg.model import FrameKind, Profile, SliceTable, TrackKind
-from bragg.model.rank_summary import CollectiveCallTable, CollectiveSlices, CollectiveTable
+from bragg.model.ranks.summary import CollectiveCallTable, CollectiveSlices, CollectiveTable
 from bragg.model.table import BoolArray, Int32Array, Int64Array
 from bragg.model.transform import with_descendants
 from bragg.model.tree import CallTree

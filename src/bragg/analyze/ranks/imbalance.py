@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from bragg.analyze.ranks.path_sums import PathSums
-from bragg.model.rank_summary import PathTable, RankSummary
+from bragg.model.ranks.summary import PathTable, RankSummary
 from bragg.model.table import BoolArray, FloatArray, Int64Array
 
 __all__ = ["Imbalance", "PathValues", "imbalances", "path_values"]

@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from bragg.analyze.ranks.aligned import COUNTED, Group
-from bragg.model.rank_summary import RankSummary
+from bragg.model.ranks.summary import RankSummary
 from bragg.model.table import FloatArray
 
 __all__ = ["Lateness", "lateness_of"]

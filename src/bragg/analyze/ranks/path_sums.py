@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bragg.model.rank_summary import PathTable
+from bragg.model.ranks.summary import PathTable
 from bragg.model.table import BoolArray, FloatArray, Int64Array
 
 __all__ = ["PathSums"]

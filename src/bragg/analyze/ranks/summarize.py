@@ -8,7 +8,7 @@ from bragg.analyze.imports import without_imports
 from bragg.analyze.ranks.collectives import collectives_of, host_of_collectives, kernel_calls, sums_of
 from bragg.analyze.ranks.path_ids import frame_ids, path_ids, path_label
 from bragg.model import Profile
-from bragg.model.rank_summary import PathTable, RankSummary
+from bragg.model.ranks.summary import PathTable, RankSummary
 from bragg.model.table import Int64Array
 
 __all__ = ["summarize"]

@@ -10,7 +10,7 @@ from bragg.analyze.causes.thresholds import HELD_CLOCKS
 from bragg.analyze.engine import Rule
 from bragg.analyze.steady_telemetry import steady_telemetry
 from bragg.model import Confidence, Finding, Quantity, Severity
-from bragg.model.telemetry import LIMITS, GpuTelemetry
+from bragg.model.meta.telemetry import LIMITS, GpuTelemetry
 
 __all__ = ["RULE"]
 

@@ -10,7 +10,7 @@ from bragg.analyze.causes.thresholds import MEMORY_GROWTH
 from bragg.analyze.engine import Rule
 from bragg.analyze.steady_memory import steady_memory
 from bragg.model import Confidence, Finding, Quantity, Severity
-from bragg.model.gpu_memory import AT_END, gpu_memory_of
+from bragg.model.meta.gpu_memory import AT_END, gpu_memory_of
 
 __all__ = ["RULE"]
 

@@ -12,7 +12,7 @@ from bragg.analyze.wall.activity import Activity, activity_of
 from bragg.analyze.wall.step_times import StepTimes, step_times
 from bragg.analyze.wall.wall_time import Steady, WallParts
 from bragg.model import FrameKind, Profile
-from bragg.model.run import Run
+from bragg.model.meta.run import Run
 from bragg.model.table import Int64Array
 
 __all__ = ["wall_parts"]

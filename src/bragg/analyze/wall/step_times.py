@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from bragg.grouping.regions import OPTIMIZER, step_function
 from bragg.model import FrameKind, Profile, TrackKind
 from bragg.model.facts import Facts
-from bragg.model.run import Run
+from bragg.model.meta.run import Run
 from bragg.model.table import BoolArray, Int64Array
 
 __all__ = ["StepTimes", "step_times"]

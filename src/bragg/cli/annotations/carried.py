@@ -11,7 +11,7 @@ import numpy as np
 from bragg.formats.bragg import read, write
 from bragg.model import Finding, FrameKind, Profile
 from bragg.model.ids import NodeId
-from bragg.model.kernel_name import base_name
+from bragg.model.kernels.names import base_name
 
 __all__ = ["carry_findings"]
 

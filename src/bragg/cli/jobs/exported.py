@@ -15,7 +15,7 @@ from bragg.errors import UsageError
 if TYPE_CHECKING:
     from bragg.analyze.ranks.clocks import Alignment
     from bragg.model import Profile
-    from bragg.model.job import Rank
+    from bragg.model.ranks.job import Rank
 
 __all__ = ["export_ranks"]
 

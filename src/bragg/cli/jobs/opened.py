@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from bragg.cli.console import say, stream_style
 from bragg.cli.progress import working
 from bragg.errors import BadFile, BraggError, UsageError
-from bragg.model.job import Job, Rank
+from bragg.model.ranks.job import Job, Rank
 
 if TYPE_CHECKING:
     from bragg.model import Profile

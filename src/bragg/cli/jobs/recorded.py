@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from bragg.errors import BadFile
 from bragg.formats.job.directory import INDEX, is_recorded_job, rank_file_name, read_job, write_job
 from bragg.model import FrameKind, Profile
-from bragg.model.job import Job, Rank
+from bragg.model.ranks.job import Job, Rank
 from bragg.record.output import Producer, expand, give_free_name
 from bragg.views.text.units import bytes_text, count_text
 

@@ -100,7 +100,7 @@ def _rows(profile: Profile) -> dict[str, int]:
 
 
 def _counters(profile: Profile) -> list[dict[str, Any]]:
-    from bragg.model.kernel_counters import kernel_counters
+    from bragg.model.kernels.counters import kernel_counters
 
     return [
         {

@@ -256,7 +256,7 @@ def _write_json(
     part: str | None,
 ) -> None:
     from bragg.analyze.wall.parts import wall_parts
-    from bragg.model.completeness import completeness_of
+    from bragg.model.meta.completeness import completeness_of
     from bragg.views.terminal.flat_view import flat_view
     from bragg.views.terminal.tree_view import tree_view
     from bragg.views.text.memory_facts import memory_json

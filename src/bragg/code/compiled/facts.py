@@ -13,7 +13,7 @@ from bragg.code.compiled.tile_program import TileProgram
 from bragg.code.sass_listing import INSTRUCTION_BYTES
 from bragg.code.source_map import KernelCode, PlaceKey, Stage, place_keys
 from bragg.code.source_place import CallChain
-from bragg.model.compiled import Access, CompiledKernel, Conversion, Loop
+from bragg.model.kernels.compiled import Access, CompiledKernel, Conversion, Loop
 
 __all__ = ["facts_of"]
 

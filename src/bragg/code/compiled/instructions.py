@@ -10,7 +10,7 @@ from bragg.code.compiled.tile_program import place_of_chain
 from bragg.code.source_map import KernelCode, Stage
 from bragg.code.source_place import CallChain
 from bragg.model import Place
-from bragg.model.compiled import Counted, TensorCores
+from bragg.model.kernels.compiled import Counted, TensorCores
 
 __all__ = ["counted", "doubles", "is_through_shared", "spills", "tensor_cores", "width_at"]
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 
 from bragg.code.mlir_text import split_location
 from bragg.code.source_place import CallChain
-from bragg.model.compiled import Argument
+from bragg.model.kernels.compiled import Argument
 
 __all__ = ["Layout", "Module", "Operation", "read_module", "tile_of"]
 

@@ -10,7 +10,7 @@ from functools import cached_property
 from bragg.code.compiled.operations import Layout, Module, Operation, tile_of
 from bragg.code.compiled.tile_program import place_of_chain
 from bragg.code.source_place import CallChain
-from bragg.model.compiled import Conversion, Reduction
+from bragg.model.kernels.compiled import Conversion, Reduction
 
 __all__ = ["TileLayouts"]
 

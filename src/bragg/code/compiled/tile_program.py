@@ -9,7 +9,7 @@ from bragg.code.compiled.operations import Module, Operation, tile_of
 from bragg.code.compiled.values import UNKNOWN, Value, values_of
 from bragg.code.source_place import CallChain, user_place
 from bragg.model import Place
-from bragg.model.compiled import Access, Atomic, Dot, Loop, SlowOperation
+from bragg.model.kernels.compiled import Access, Atomic, Dot, Loop, SlowOperation
 
 __all__ = ["TileProgram", "place_of_chain"]
 

@@ -13,7 +13,7 @@ from bragg.formats.captured.chunks import LAYOUTS, ChunkType
 from bragg.formats.captured.tables import CaptureTables, Columns
 from bragg.model import FrameKind, TrackKind
 from bragg.model.facts import Facts
-from bragg.model.inside_kernels import WITH_CLOCKS
+from bragg.model.kernels.inside import WITH_CLOCKS
 
 __all__ = ["add_clock_slices"]
 

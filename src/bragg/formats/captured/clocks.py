@@ -9,7 +9,7 @@ import numpy as np
 from bragg.formats.captured.growth import Growth, padded
 from bragg.formats.limits import Limits
 from bragg.model import FrameKind, Metric, MetricKind, Profile
-from bragg.model.inside_kernels import WITH_CLOCKS, InsideKernel
+from bragg.model.kernels.inside import WITH_CLOCKS, InsideKernel
 
 __all__ = ["CYCLES", "WAITING", "with_clocks"]
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from bragg.formats.limits import Limits
 from bragg.model import FrameKind, Metric, MetricKind, Profile
-from bragg.model.kernel_counters import Rates, power_rates, sampled_rates
+from bragg.model.kernels.counters import Rates, power_rates, sampled_rates
 from bragg.model.table import BoolArray, FloatArray, Int32Array
 
 __all__ = ["with_counted"]

@@ -28,7 +28,7 @@ from bragg.model import (
     TrackTable,
 )
 from bragg.model.host_time import WAIT_TIME, own_host_time, waiting_nodes
-from bragg.model.run import Run
+from bragg.model.meta.run import Run
 from bragg.model.table import Int32Array, Int64Array
 
 __all__ = [

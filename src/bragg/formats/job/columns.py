@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from bragg.errors import BadFile, UsageError
-from bragg.model.rank_summary import CollectiveCallTable, CollectiveTable, PathTable, RankSummary
+from bragg.model.ranks.summary import CollectiveCallTable, CollectiveTable, PathTable, RankSummary
 
 __all__ = ["write_columns"]
 

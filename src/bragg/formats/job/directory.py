@@ -26,8 +26,8 @@ from bragg.formats.bragg import read_meta
 from bragg.formats.files import new_file
 from bragg.formats.job.foreign import foreign_ranks, has_foreign_ranks
 from bragg.model.facts import Facts
-from bragg.model.job import Job, Rank
-from bragg.model.run import Run
+from bragg.model.meta.run import Run
+from bragg.model.ranks.job import Job, Rank
 
 __all__ = ["INDEX", "is_job", "is_recorded_job", "rank_file_name", "read_job", "write_job"]
 

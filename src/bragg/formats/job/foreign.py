@@ -12,7 +12,7 @@ from pathlib import Path
 
 from bragg.errors import BadFile
 from bragg.formats.files import first_bytes
-from bragg.model.job import Rank
+from bragg.model.ranks.job import Rank
 from bragg.registry import FORMATS
 
 __all__ = ["foreign_ranks", "has_foreign_ranks", "number_in_name"]

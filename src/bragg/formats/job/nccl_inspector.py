@@ -21,7 +21,7 @@ from bragg.errors import BadFile
 from bragg.formats.files import open_content
 from bragg.formats.format import damaged
 from bragg.model.facts import Facts
-from bragg.model.rank_summary import CollectiveCallTable, CollectiveTable, PathTable, RankSummary
+from bragg.model.ranks.summary import CollectiveCallTable, CollectiveTable, PathTable, RankSummary
 
 __all__ = ["read_inspector"]
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 from bragg.model import Profile
-from bragg.model.job import Job, Rank
+from bragg.model.ranks.job import Job, Rank
 
 __all__ = ["JobProfiles"]
 

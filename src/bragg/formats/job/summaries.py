@@ -22,8 +22,8 @@ from bragg.formats.encodings.npy import ARCHIVE_DAMAGE, decode, encode
 from bragg.formats.files import open_file
 from bragg.formats.format import damaged
 from bragg.model.facts import Facts
-from bragg.model.rank_clock import RankClock
-from bragg.model.rank_summary import CollectiveCallTable, CollectiveTable, PathTable, RankSummary
+from bragg.model.ranks.clock import RankClock
+from bragg.model.ranks.summary import CollectiveCallTable, CollectiveTable, PathTable, RankSummary
 from bragg.model.table import Table
 
 __all__ = ["members_of", "read_summary"]

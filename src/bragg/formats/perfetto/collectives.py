@@ -8,7 +8,7 @@ import numpy as np
 
 from bragg.formats.encodings.protobuf import Messages, message, number, text
 from bragg.formats.perfetto import fields
-from bragg.model.rank_summary import CollectiveSlices
+from bragg.model.ranks.summary import CollectiveSlices
 from bragg.model.table import BoolArray, Int64Array
 
 __all__ = ["Links"]

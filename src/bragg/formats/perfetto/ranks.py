@@ -19,8 +19,8 @@ from bragg.formats.perfetto.collectives import Links
 from bragg.formats.perfetto.fields import PACKET, REALTIME
 from bragg.formats.perfetto.trace import Placement, TrackIds, packets
 from bragg.model import Profile
-from bragg.model.job import Rank
-from bragg.model.rank_summary import CollectiveSlices
+from bragg.model.ranks.job import Rank
+from bragg.model.ranks.summary import CollectiveSlices
 
 __all__ = ["RankIds", "write_ranks"]
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from bragg.model import CallTree, FrameKind, FrameTable, Metric, MetricKind, Profile
-from bragg.model.kernel_name import base_name
+from bragg.model.kernels.names import base_name
 from bragg.model.regroup import regroup
 
 __all__ = ["with_lines_below_kernels", "with_proton_metrics"]

@@ -12,7 +12,7 @@ import numpy as np
 import bragg
 from bragg.formats.hatchet import to_tree
 from bragg.model import CallTree, DurationTable, FrameKind, FrameTable, KernelTable, Metric, MetricKind, Profile
-from bragg.model.kernel_name import base_name
+from bragg.model.kernels.names import base_name
 from bragg.model.regroup import Regrouping, regroup
 from bragg.proton.output.instruction_samples import with_lines_below_kernels, with_proton_metrics
 from bragg.proton.recording.metric_values import TEXT_UNIT, text_of

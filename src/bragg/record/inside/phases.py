@@ -12,9 +12,9 @@ import numpy as np
 
 from bragg.errors import UsageError
 from bragg.model import Profile, TrackTable
-from bragg.model.gpu_memory import AT_PEAK, HELD, gpu_memory_of, united_memory
 from bragg.model.merge import merge
-from bragg.model.telemetry import united
+from bragg.model.meta.gpu_memory import AT_PEAK, HELD, gpu_memory_of, united_memory
+from bragg.model.meta.telemetry import united
 from bragg.record.captures import has_ended
 from bragg.record.output import claim, phase_path
 

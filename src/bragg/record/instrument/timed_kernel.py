@@ -14,7 +14,7 @@ from bragg.code.instrument.probes import Probe
 from bragg.code.instrument.rewriting import CONTROL, Instrumented, instrument
 from bragg.code.instrument.stored_types import stored_types
 from bragg.core import core
-from bragg.model.inside_kernels import WITH_CLOCKS, WITH_PROBES
+from bragg.model.kernels.inside import WITH_CLOCKS, WITH_PROBES
 from bragg.record.inside.notes import note
 from bragg.record.instrument.buffers import Buffers, Plan, plan
 from bragg.record.instrument.compiled_kernel import ptxas_options, source_scopes

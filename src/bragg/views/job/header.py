@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from bragg.model import Profile
-from bragg.model.job import Job
+from bragg.model.ranks.job import Job
 from bragg.views.text.run_facts import RunFacts
 from bragg.views.text.style import Style, printable
 from bragg.views.text.units import count_text, time_text

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from bragg.model.run import Run
+from bragg.model.meta.run import Run
 from bragg.views.terminal.columns import Column
 from bragg.views.text.style import printable
 

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import PurePosixPath
 from typing import Any
 
-from bragg.model.inside_kernels import InsideKernel, Line
-from bragg.model.run import Run
+from bragg.model.kernels.inside import InsideKernel, Line
+from bragg.model.meta.run import Run
 from bragg.views.text.probe_facts import probe_lines
 from bragg.views.text.style import printable
 from bragg.views.text.units import count_text, share_text

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from bragg.analyze.comparing.compiled_changes import CompiledChange
-from bragg.model.kernel_name import base_name
+from bragg.model.kernels.names import base_name
 from bragg.views.text.style import Style, printable
 from bragg.views.text.units import share_text
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from bragg.model.facts import Facts
-from bragg.model.run import Run
+from bragg.model.meta.run import Run
 from bragg.views.text.units import count_text, time_text
 
 __all__ = ["counter_warnings"]

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from bragg.model.gpu_memory import DeviceMemory, gpu_memory_of, jax_memory_of
-from bragg.model.run import Run
+from bragg.model.meta.gpu_memory import DeviceMemory, gpu_memory_of, jax_memory_of
+from bragg.model.meta.run import Run
 from bragg.views.text.units import bytes_text, count_text, share_text
 
 __all__ = ["memory_json", "memory_lines", "memory_warnings"]

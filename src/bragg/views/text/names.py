@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from functools import cache
 
-from bragg.model.kernel_name import is_specialized
+from bragg.model.kernels.names import is_specialized
 from bragg.views.text.demangle import demangle
 
 __all__ = ["short_function", "short_symbol", "shorten"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import PurePosixPath
 
-from bragg.model.inside_kernels import Count, InsideKernel
+from bragg.model.kernels.inside import Count, InsideKernel
 from bragg.views.text.units import count_text, share_text
 
 __all__ = ["probe_lines"]

@@ -9,9 +9,9 @@ from functools import cached_property
 from pathlib import PurePath
 from typing import Any
 
-from bragg.model.completeness import Completeness, completeness_of
-from bragg.model.overhead import Overhead, overhead_of
-from bragg.model.run import Run
+from bragg.model.meta.completeness import Completeness, completeness_of
+from bragg.model.meta.overhead import Overhead, overhead_of
+from bragg.model.meta.run import Run
 from bragg.views.text.counter_facts import counter_warnings
 from bragg.views.text.memory_facts import memory_warnings
 from bragg.views.text.sampling_facts import sampling_warnings

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from bragg.model.run import Run
+from bragg.model.meta.run import Run
 from bragg.views.text.units import count_text, share_text, time_text
 
 __all__ = ["sampling_line", "sampling_warnings"]

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from typing import Any
 
-from bragg.model.run import Run
-from bragg.model.telemetry import HELD_REASONS, GpuTelemetry, telemetry_of
+from bragg.model.meta.run import Run
+from bragg.model.meta.telemetry import HELD_REASONS, GpuTelemetry, telemetry_of
 from bragg.views.text.style import printable
 from bragg.views.text.units import bytes_text, count_text, share_text
 

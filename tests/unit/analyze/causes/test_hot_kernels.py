@@ -7,7 +7,7 @@ import pytest
 from bragg.analyze import compiled_kernels
 from bragg.analyze.causes.evidence import Evidence
 from bragg.code.source_map import KernelCode
-from bragg.model.compiled import CompiledKernel
+from bragg.model.kernels.compiled import CompiledKernel
 from tests.support.profiles import profile_from_text
 
 

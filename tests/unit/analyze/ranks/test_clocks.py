@@ -5,8 +5,8 @@ import pytest
 
 from bragg.analyze.ranks.aligned import groups_of
 from bragg.analyze.ranks.clocks import Alignment, Basis, alignments, clock_notes
-from bragg.model.rank_clock import RankClock
-from bragg.model.rank_summary import CollectiveCallTable, CollectiveTable, PathTable, RankSummary
+from bragg.model.ranks.clock import RankClock
+from bragg.model.ranks.summary import CollectiveCallTable, CollectiveTable, PathTable, RankSummary
 
 EPOCH_NS = 1_700_000_000_000_000_000
 SECOND_NS = 1_000_000_000

@@ -7,7 +7,7 @@ from benchmarks.straggler_jobs import HEALTHY, KINDS, JobPlan, profiles_of
 from bragg.analyze.ranks.aligned import groups_of
 from bragg.analyze.ranks.critical_path import CriticalPath, critical_path
 from bragg.analyze.ranks.summarize import summarize
-from bragg.model.rank_summary import RankSummary
+from bragg.model.ranks.summary import RankSummary
 from tests.unit.analyze.ranks.test_clocks import EPOCH_NS, US, rank_summary
 
 STEPS = 4

@@ -16,7 +16,7 @@ from bragg.analyze.ranks.stragglers import When, stragglers_of
 from bragg.analyze.ranks.summarize import summarize
 from bragg.cli.rank_files import read_ranks
 from bragg.model import SliceTable
-from bragg.model.rank_summary import PathTable
+from bragg.model.ranks.summary import PathTable
 from bragg.views.text.ranks_text import ranks_lines
 from bragg.views.text.style import Style
 from tests.support.profiles import profile_from_text

@@ -12,8 +12,8 @@ from bragg.analyze.engine import analysis
 from bragg.analyze.steady_telemetry import steady_telemetry
 from bragg.analyze.wall.wall_time import Steady
 from bragg.model import CounterTable, Finding, Profile, TrackKind, TrackTable
+from bragg.model.meta.telemetry import CLOCK_TRACK, IDLE_TRACK, POWER_TRACK, track_of_reason
 from bragg.model.table import FloatArray
-from bragg.model.telemetry import CLOCK_TRACK, IDLE_TRACK, POWER_TRACK, track_of_reason
 from tests.support.profiles import profile_from_text
 
 RULE = "held-clocks"

@@ -10,8 +10,8 @@ import pytest
 from bragg.formats.captured.counted import with_counted
 from bragg.formats.limits import Limits
 from bragg.model import CounterTable, FrameKind, Profile, SliceTable, TrackKind, TrackTable
-from bragg.model.kernel_counters import power_rates
-from bragg.model.telemetry import POWER_TRACK
+from bragg.model.kernels.counters import power_rates
+from bragg.model.meta.telemetry import POWER_TRACK
 from tests.support.profiles import profile_from_text
 
 SECOND_NS, SAMPLE_NS = 1_000_000_000, 100_000_000

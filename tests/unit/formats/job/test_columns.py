@@ -11,7 +11,7 @@ from bragg.cli.rank_files import read_ranks
 from bragg.errors import BadFile, UsageError
 from bragg.formats.job import columns
 from bragg.formats.job.columns import write_columns
-from bragg.model.rank_summary import RankSummary
+from bragg.model.ranks.summary import RankSummary
 
 polars = pytest.importorskip("polars")
 

@@ -9,7 +9,7 @@ import pytest
 from bragg.errors import BadFile
 from bragg.formats.job import directory as job_files
 from bragg.formats.job.directory import INDEX, is_job, rank_file_name, read_job, write_job
-from bragg.model.job import Rank
+from bragg.model.ranks.job import Rank
 from tests.support.jobs import job_of, rank_profile, write_rank
 
 WORK = "root\n  k 1ms"

@@ -17,7 +17,7 @@ from bragg.formats.files import open_file
 from bragg.formats.job import summaries, summary_slices
 from bragg.formats.job.summaries import members_of, read_summary
 from bragg.model import Profile
-from bragg.model.rank_summary import PathTable
+from bragg.model.ranks.summary import PathTable
 from tests.support.captures import small_capture
 
 PLAN = JobPlan(n_ranks=2, n_steps=4, n_layers=2)

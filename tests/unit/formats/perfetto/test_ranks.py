@@ -8,7 +8,7 @@ from bragg.analyze.ranks.collectives import collective_slices
 from bragg.formats.encodings.protobuf import fields
 from bragg.formats.perfetto.ranks import RankIds, write_ranks
 from bragg.model import Profile
-from bragg.model.job import Rank
+from bragg.model.ranks.job import Rank
 from tests.support.traces import trace_from_text
 
 _SEQUENCE, _DESCRIPTOR, _COMPRESSED, _MACHINE = 10, 60, 50, 98

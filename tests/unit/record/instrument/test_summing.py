@@ -10,7 +10,7 @@ import pytest
 from bragg.code.instrument.rewriting import FRAME, HEADER_BYTES, MAGIC, WARP_BYTES, Instrumented
 from bragg.code.instrument.segments import Frame, Segment
 from bragg.code.source_place import SourcePlace
-from bragg.model.inside_kernels import InsideKernel, inside_kernels
+from bragg.model.kernels.inside import InsideKernel, inside_kernels
 from bragg.record.instrument.buffers import Plan
 from bragg.record.instrument.summing import summed
 

@@ -13,7 +13,7 @@ import pytest
 from bragg.code.instrument.assembling import find_ptxas
 from bragg.code.instrument.probes import Probe
 from bragg.code.instrument.rewriting import HEADER_BYTES, MAGIC, WARP_BYTES
-from bragg.model.inside_kernels import READING, inside_kernels
+from bragg.model.kernels.inside import READING, inside_kernels
 from bragg.record.instrument import timed_kernel
 from bragg.record.instrument.buffers import plan
 from bragg.record.instrument.driver import DriverError

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from bragg.model.gpu_memory import gpu_memory_of, united_memory
+from bragg.model.meta.gpu_memory import gpu_memory_of, united_memory
 from bragg.views.text.memory_facts import memory_json, memory_lines, memory_warnings
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from bragg.model.telemetry import telemetry_of, united
+from bragg.model.meta.telemetry import telemetry_of, united
 from bragg.views.terminal.header import header_lines
 from bragg.views.text.style import PLAIN
 from bragg.views.text.telemetry_facts import telemetry_json, telemetry_lines, telemetry_warnings

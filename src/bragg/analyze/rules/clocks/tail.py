@@ -11,7 +11,7 @@ from bragg.analyze.causes.needs import GPU_TIME
 from bragg.analyze.causes.thresholds import MUCH_GPU, SHORT_LAUNCH
 from bragg.analyze.engine import Rule
 from bragg.model import Confidence, Quantity
-from bragg.model.inside_kernels import InsideKernel
+from bragg.model.kernels.inside import InsideKernel
 
 __all__ = ["RULE"]
 

@@ -12,7 +12,7 @@ from bragg.analyze.causes.needs import GPU_TIME, HOST_TIME
 from bragg.analyze.causes.paths import below, hottest_place, in_files, named
 from bragg.analyze.engine import Rule
 from bragg.model import Confidence, Finding, FrameKind, Gain, Quantity, Severity
-from bragg.model.kernel_name import base_name
+from bragg.model.kernels.names import base_name
 
 __all__ = ["RULE"]
 

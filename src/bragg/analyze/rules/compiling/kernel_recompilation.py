@@ -14,7 +14,7 @@ from bragg.analyze.causes.paths import below, hottest_place, in_files, line_abov
 from bragg.analyze.causes.thresholds import FEW_USES, MANY_VERSIONS
 from bragg.analyze.engine import Rule
 from bragg.model import Confidence, Finding, FrameKind, Gain, Quantity, Severity
-from bragg.model.kernel_name import base_name
+from bragg.model.kernels.names import base_name
 
 __all__ = ["RULE"]
 

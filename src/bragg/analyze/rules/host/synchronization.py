@@ -14,7 +14,7 @@ from bragg.analyze.causes.thresholds import PLAN_SHARE, WAITS
 from bragg.analyze.engine import HostTime, Rule
 from bragg.analyze.wall.activity import activity_of
 from bragg.model import Confidence, Finding, FrameKind, Quantity
-from bragg.model.kernel_name import operator_name
+from bragg.model.kernels.names import operator_name
 from bragg.model.table import BoolArray, FloatArray, Int32Array, Int64Array
 
 __all__ = ["RULE"]

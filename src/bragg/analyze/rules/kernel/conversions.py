@@ -10,7 +10,7 @@ from bragg.analyze.causes.needs import CODE, GPU_TIME
 from bragg.analyze.causes.thresholds import MUCH_GPU
 from bragg.analyze.engine import Rule
 from bragg.model import Confidence, Quantity
-from bragg.model.compiled import CompiledKernel
+from bragg.model.kernels.compiled import CompiledKernel
 
 __all__ = ["RULE"]
 

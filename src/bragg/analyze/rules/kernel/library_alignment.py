@@ -11,7 +11,7 @@ from bragg.analyze.causes.thresholds import MUCH_GPU, WIDE_ACCESS
 from bragg.analyze.causes.work_finding import Work, work_findings
 from bragg.analyze.engine import Rule
 from bragg.model import Confidence, Finding
-from bragg.model.library_kernel import LibraryKernel, library_kernel
+from bragg.model.kernels.library_names import LibraryKernel, library_kernel
 
 __all__ = ["RULE", "align_bytes"]
 

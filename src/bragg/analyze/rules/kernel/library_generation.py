@@ -16,7 +16,7 @@ from bragg.analyze.causes.work_finding import Work, work_findings
 from bragg.analyze.engine import Rule
 from bragg.analyze.rules.kernel.library_alignment import align_bytes
 from bragg.model import Confidence, Finding, Profile
-from bragg.model.library_kernel import library_kernel
+from bragg.model.kernels.library_names import library_kernel
 from bragg.model.table import BoolArray
 
 __all__ = ["RULE"]

@@ -11,7 +11,7 @@ from bragg.analyze.causes.needs import CODE, GPU_TIME
 from bragg.analyze.causes.thresholds import MUCH_GPU, NARROW_ACCESS, WIDE_ACCESS
 from bragg.analyze.engine import Rule
 from bragg.model import Confidence, Quantity
-from bragg.model.compiled import Access, CompiledKernel
+from bragg.model.kernels.compiled import Access, CompiledKernel
 
 __all__ = ["RULE", "culprits", "is_narrow"]
 

@@ -10,7 +10,7 @@ from bragg.analyze.causes.needs import CODE, GPU_TIME, LAUNCHES
 from bragg.analyze.causes.thresholds import LOW_OCCUPANCY, MUCH_GPU, NEAR_ROOF
 from bragg.analyze.engine import Rule
 from bragg.model import Confidence, Quantity
-from bragg.model.compiled import CompiledKernel
+from bragg.model.kernels.compiled import CompiledKernel
 
 __all__ = ["RULE"]
 

@@ -11,7 +11,7 @@ from bragg.analyze.causes.thresholds import MUCH_GPU, NARROW_ACCESS
 from bragg.analyze.engine import Rule
 from bragg.analyze.rules.kernel.narrow_access import culprits
 from bragg.model import Confidence, Quantity
-from bragg.model.compiled import CompiledKernel, TensorCores
+from bragg.model.kernels.compiled import CompiledKernel, TensorCores
 
 __all__ = ["RULE"]
 

@@ -10,7 +10,7 @@ from bragg.analyze.causes.needs import CODE, GPU_TIME
 from bragg.analyze.causes.thresholds import MUCH_GPU, SLOW_LINES
 from bragg.analyze.engine import Rule
 from bragg.model import Confidence, Quantity
-from bragg.model.compiled import CompiledKernel, SlowOperation
+from bragg.model.kernels.compiled import CompiledKernel, SlowOperation
 
 __all__ = ["RULE"]
 

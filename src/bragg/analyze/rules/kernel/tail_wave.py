@@ -13,7 +13,7 @@ from bragg.analyze.engine import Rule
 from bragg.analyze.kernel_facts import Configuration
 from bragg.analyze.occupancy import resident_blocks
 from bragg.model import Confidence, Quantity
-from bragg.model.compiled import CompiledKernel
+from bragg.model.kernels.compiled import CompiledKernel
 
 __all__ = ["RULE"]
 

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from bragg.model.job import Rank, program_of
-from bragg.model.run import Run
+from bragg.model.meta.run import Run
+from bragg.model.ranks.job import Rank, program_of
 
 AXES = {"dp": 8, "tp": 1}
 

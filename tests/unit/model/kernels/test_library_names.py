@@ -6,7 +6,7 @@ import pytest
 
 import bragg
 from bragg.model import FrameKind
-from bragg.model.library_kernel import LibraryKernel, library_kernel
+from bragg.model.kernels.library_names import LibraryKernel, library_kernel
 
 RECORDINGS = sorted((Path(__file__).parents[2] / "golden" / "recordings").glob("*.bragg"))
 

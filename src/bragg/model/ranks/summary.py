@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from bragg.model.rank_clock import RankClock
+from bragg.model.ranks.clock import RankClock
 from bragg.model.table import Int32Array, Int64Array, Table
 
 __all__ = ["CollectiveCallTable", "CollectiveSlices", "CollectiveTable", "PathTable", "RankSummary"]

@@ -11,8 +11,8 @@ from functools import cached_property
 from typing import Any
 
 from bragg.model.facts import Facts
-from bragg.model.inside_kernels import InsideKernel, inside_kernels
-from bragg.model.rank_clock import RankClock
+from bragg.model.kernels.inside import InsideKernel, inside_kernels
+from bragg.model.ranks.clock import RankClock
 
 __all__ = ["Cuda", "Run"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from bragg.model.kernel_counters import _solve
+from bragg.model.kernels.counters import _solve
 from bragg.model.table import FloatArray
 
 INTERVAL_NS = 100_000

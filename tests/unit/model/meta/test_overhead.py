@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from bragg.model.overhead import overhead_of
+from bragg.model.meta.overhead import overhead_of
 
 MS = 1_000_000
 

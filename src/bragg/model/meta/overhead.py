@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from bragg.model.facts import Facts
-from bragg.model.run import Run
+from bragg.model.meta.run import Run
 
 __all__ = ["Overhead", "OverheadPart", "overhead_of"]
 

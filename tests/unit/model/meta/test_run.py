@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from bragg.model.facts import Facts
-from bragg.model.run import Run
+from bragg.model.meta.run import Run
 
 H200 = {"name": "NVIDIA H200", "arch": "90"}
 

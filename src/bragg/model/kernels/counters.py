@@ -11,9 +11,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from bragg.model.meta.telemetry import GPU_TRACKS, POWER_TRACK
 from bragg.model.profile import Profile
 from bragg.model.table import BoolArray, FloatArray, Int32Array, Int64Array
-from bragg.model.telemetry import GPU_TRACKS, POWER_TRACK
 from bragg.model.trace import TrackKind
 
 __all__ = ["KernelCounter", "Rates", "kernel_counters", "power_rates", "sampled_rates"]

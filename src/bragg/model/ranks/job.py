@@ -9,7 +9,7 @@ from pathlib import Path, PurePath
 from typing import Any
 
 from bragg.model.facts import Facts
-from bragg.model.run import Run
+from bragg.model.meta.run import Run
 
 __all__ = ["Job", "Rank", "program_of"]
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bragg.model import DurationTable, FrameKind
-from bragg.model.kernel_name import base_name, is_specialized, operator_name, specialization
+from bragg.model.kernels.names import base_name, is_specialized, operator_name, specialization
 from bragg.model.regroup import fold_specializations
 from tests.support.profiles import profile_from_text, tree_to_text
 

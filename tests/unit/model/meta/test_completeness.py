@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from bragg.model.completeness import completeness_of
+from bragg.model.meta.completeness import completeness_of
 
 WHOLE: dict[str, Any] = {"statistics": {"launches": 9, "dropped_events": 0}, "capture": {"complete": True}}
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from bragg.model.run import Run
+from bragg.model.meta.run import Run
 
 __all__ = ["Completeness", "Loss", "completeness_of"]
 

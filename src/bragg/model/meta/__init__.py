@@ -1,0 +1,1 @@
+"""What META of a profile says of its run, typed."""
