@@ -71,6 +71,13 @@ def test_samples_of_one_call_path_are_exactly_its_and_lie_on_the_lines_of_the_cu
     assert "10,240 instruction samples (100.0 % exact), one in 2^12 cycles" in run.talk
 
 
+def test_values_of_own_metrics_stay_where_they_are_beside_samples(sampled: Record) -> None:
+    profile = sampled('with bragg.scope("model", metrics={"loss": 0.0}): softmax("layer", 10)').main
+    assert samples(profile, "model") == 10 * SAMPLES
+    (node,) = np.flatnonzero(profile.metrics["loss"].has_value).tolist()
+    assert profile.tree.label(node) == "model"
+
+
 def test_samples_of_two_call_paths_are_shared_out_by_gpu_time(sampled: Record) -> None:
     profile = sampled('for _ in range(50): softmax("small", 1); softmax("large", 3)').main
     total = profile.total("num_samples")

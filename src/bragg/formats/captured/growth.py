@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -57,6 +57,8 @@ class Growth:
 
 def padded(metric: Metric, n_nodes: int) -> Metric:
     """A metric over more nodes, which have none of it."""
+    n_new = n_nodes - len(metric.own)
     nothing = 0 if metric.combine is Combine.SUM else np.nan
-    missing = np.full(n_nodes - len(metric.own), nothing, metric.own.dtype)
-    return replace(metric, own=np.append(metric.own, missing))
+    own = np.append(metric.own, np.full(n_new, nothing, metric.own.dtype))
+    counted = metric.counted
+    return metric.with_own(own, None if counted is None else np.append(counted, np.zeros(n_new, np.bool_)))
