@@ -53,6 +53,7 @@ PAIRS = {
     "planning": ("planning", 11),
     "precision": ("full-precision-matmul", 8),
     "recompiled": ("torch-recompilation", 6),
+    "small_blocks": ("small-blocks", 19),
     "small_copies": ("small-copies", 7),
     "specialized": ("kernel-recompilation", 17),
     "sync": ("synchronization", 18),

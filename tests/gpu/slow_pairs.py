@@ -20,7 +20,9 @@ RULES = {
     "averages": "many-launches",
     "batch_loop": "small-steps",
     "callbacks": "host-callbacks",
+    "checkpoints": "recomputed-activations",
     "clipping": "synchronization",
+    "conv_bias": "bias-before-norm",
     "cpu_work": "cpu-work",
     "cudnn_search": "planning",
     "doubles": "double-precision",
@@ -52,7 +54,8 @@ RULES = {
     "planning": "planning",
     "precision": "full-precision-matmul",
     "recompiled": "torch-recompilation",
-    "small_blocks": "idle-threads",
+    "short_rows": "small-blocks",
+    "small_blocks": "small-blocks",
     "small_copies": "small-copies",
     "specialized": "kernel-recompilation",
     "static_numbers": "torch-recompilation",
@@ -60,6 +63,7 @@ RULES = {
     "timed_steps": "synchronization",
     "tuned_lengths": "kernel-autotuning",
     "unfused": "unfused-elementwise",
+    "worker_starts": "worker-starts",
     "zero_grad": "zero-grad",
 }
 LIMIT_S = 120

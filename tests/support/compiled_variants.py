@@ -24,7 +24,14 @@ from bragg.model.kernels.compiled import CompiledKernel
 from bragg.model.kernels.configurations import KernelTable
 from tests.support.profiles import profile_from_text
 
-H100 = {"name": "NVIDIA H100 80GB HBM3", "arch": "90", "num_sms": 132, "clock_khz": 1_980_000}
+H100 = {
+    "name": "NVIDIA H100 80GB HBM3",
+    "arch": "90",
+    "num_sms": 132,
+    "clock_khz": 1_980_000,
+    "memory_clock_khz": 2_619_000,
+    "bus_width_bits": 5120,
+}
 _TIME_NS = 100_000_000
 _THREADS = 32
 

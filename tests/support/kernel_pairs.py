@@ -42,6 +42,7 @@ _SCALE_FLOAT = replace(_SCALE, types={**_SCALE.types, "x": _FLOAT, "out": _FLOAT
 _ROWS = Variant(kernels.scale_rows, {"x": _HALF, "out": _HALF, "stride": _INT, "factor": "fp32"}, {"BLOCK": 1024})
 _COLUMNS = Variant(kernels.copy_columns, {**_COPY, "stride": _INT}, {"BLOCK": 1024})
 _WRITE = Variant(kernels.write_columns, {**_COPY, "stride": _INT}, {"BM": 64, "BN": 64})
+_TINY = {"constants": {"BLOCK": 128}, "options": {"num_warps": 1}, "grid": 132 * 11_000}
 _HALVES = _product(_HALF)
 _FLOATS = _product(_FLOAT)
 _SOFTPLUS = Variant(kernels.softplus, {**_COPY, "beta": "*fp64"}, {"BLOCK": 1024})
@@ -108,6 +109,8 @@ PAIRS = (
     ),
     Pair("few-blocks", replace(_SCALE, grid=16), _SCALE, ""),
     Pair("few-blocks", replace(_HALVES, grid=64), _HALVES, ""),
+    Pair("small-blocks", replace(_SCALE, **_TINY), _SCALE, ""),
+    Pair("small-blocks", replace(_SCALE_FLOAT, **_TINY), _SCALE_FLOAT, ""),
     Pair("tail-wave", replace(_HALVES, grid=132 * 16 + 8), replace(_HALVES, grid=132 * 16), ""),
     Pair("tail-wave", replace(_FLOATS, grid=132 * 4 + 8), replace(_FLOATS, grid=132 * 4), ""),
     Pair(

@@ -3,9 +3,10 @@
     host 0-20 train.py:3@main > aten::mm#operator > cuLaunchKernel#gpu_api ->1
     gpu 30-90 train.py:3@main > aten::mm#operator > sgemm#kernel <-1
 
-One slice of a step a line: `host`, `gpu` (stream 7) or `gpu8` (stream 8), start and end in us from the begin of the
-step, the call path, and the launch that belongs to it. `bytes=64` may stand at the end of copies. `file:line@function`
-is Python code, other frames are scopes unless `#kind` says more. An optimizer's step of 1 us ends each step.
+One slice of a step a line: `host`, `gpu` (stream 7), `gpu8` (stream 8) or `samples` of the host, start and end in us
+from the begin of the step, the call path, and the launch that belongs to it. `bytes=64` may stand at the end of copies.
+`file:line@function` is Python code, other frames are scopes unless `#kind` says more. An optimizer's step of 1 us ends
+each step.
 """
 
 from __future__ import annotations
@@ -16,9 +17,9 @@ import numpy as np
 
 from bragg.model import CallTree, FrameKind, FrameTable, Metric, MetricKind, Profile, SliceTable, TrackKind, TrackTable
 
-_LINE = re.compile(r"(host|gpu|gpu8) (\d+)-(\d+) (.+?)(?: (?:->|<-)(\d+))?(?: bytes=(\d+))?$")
+_LINE = re.compile(r"(host|gpu|gpu8|samples) (\d+)-(\d+) (.+?)(?: (?:->|<-)(\d+))?(?: bytes=(\d+))?$")
 _CODE = re.compile(r"(?P<file>[^@]+):(?P<line>\d+)@(?P<name>.+)$")
-_TRACKS = {"host": 0, "gpu": 1, "gpu8": 2}
+_TRACKS = {"host": 0, "gpu": 1, "gpu8": 2, "samples": 3}
 _OPTIMIZER = "Optimizer.step#SGD.step#operator"
 _N_STEPS = 20
 _BEGIN_NS = 1_000_000_000
@@ -62,24 +63,24 @@ def _profile(paths: list[tuple[str, ...]], slices: SliceTable, sizes: dict[int, 
     kind, name, file, line, device = (list(column) for column in zip(*frames, strict=True))
     table = FrameTable(np.array(kind, np.uint8), name, file, np.array(line, np.int32), np.array(device, np.int32))
     tree = CallTree(parent, np.arange(len(paths), dtype=np.int32), table)
-    on_gpu = slices.track > 0
+    on_gpu, on_host = np.isin(slices.track, (1, 2)), slices.track == 0
     metrics = []
     for metric, unit, chosen, weight in (
         ("gpu_time", "ns", on_gpu, slices.duration_ns),
         ("gpu_count", "1", on_gpu, np.ones(len(slices), np.int64)),
         ("gpu_bytes", "B", on_gpu, np.array([sizes.get(node, 0) for node in slices.node.tolist()], np.int64)),
-        ("host_time", "ns", ~on_gpu, slices.duration_ns),
+        ("host_time", "ns", on_host, slices.duration_ns),
     ):
         own = np.zeros(len(paths), np.int64)
         np.add.at(own, slices.node[chosen], weight[chosen])
         metrics.append(Metric(metric, unit, MetricKind.INCLUSIVE, own))
     tracks = TrackTable(
-        kind=np.array([TrackKind.HOST_THREAD, TrackKind.GPU_STREAM, TrackKind.GPU_STREAM], np.uint8),
-        process=np.full(3, 42, np.int32),
-        device=np.array([-1, 0, 0], np.int32),
-        context=np.zeros(3, np.int64),
-        stream=np.array([1, 7, 8], np.int64),
-        name=["thread", "stream 7", "stream 8"],
+        kind=np.array([TrackKind.HOST_THREAD, TrackKind.GPU_STREAM, TrackKind.GPU_STREAM, TrackKind.SAMPLES], np.uint8),
+        process=np.full(4, 42, np.int32),
+        device=np.array([-1, 0, 0, -1], np.int32),
+        context=np.zeros(4, np.int64),
+        stream=np.array([1, 7, 8, 1], np.int64),
+        name=["thread", "stream 7", "stream 8", "thread"],
     )
     meta = {"pid": 42, "started_ns": _BEGIN_NS - 1000, "stopped_ns": _BEGIN_NS + duration_ns + 1000}
     return Profile(meta, tree, {metric.name: metric for metric in metrics}, tracks, slices)

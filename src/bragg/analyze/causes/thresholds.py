@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 __all__ = [
+    "BLOCK_LAUNCH",
     "CPU_CALL",
     "EXPOSED",
     "FEW_LAUNCHES",
@@ -108,6 +109,12 @@ LOW_OCCUPANCY = Threshold(
 NEAR_ROOF = Threshold(0.6, "share", "of the roof, above which more resident warps do not help", "NCU: 0.6-0.8")
 WASTED_WAVE = Threshold(0.2, "share", "of the last wave of blocks that stays empty", "NCU, catalogue of waves: 0.2")
 SHORT_LAUNCH = Threshold(10_000, "ns", "a kernel that is bound by its launch, whatever its grid", "HTA: 5-20 us")
+BLOCK_LAUNCH = Threshold(
+    150,
+    "ns",
+    "time of a block on its multiprocessor; starting one takes about 80",
+    "our recordings of an H100: 79 where blocks have nothing to do, 140 and more where they load 1 kB",
+)
 SLOW_LINES = Threshold(0.1, "share", "of a kernel's instructions at lines that divide", _OWN_CODE)
 MANY_LANES = Threshold(32, "1", "elements of a tile, a warp of them", "CUDA: a warp has 32 threads")
 MEMORY_GROWTH = Threshold(

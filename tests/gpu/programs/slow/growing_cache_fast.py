@@ -3,6 +3,7 @@
 import torch
 
 torch.manual_seed(0)
+torch.backends.cuda.enable_cudnn_sdp(False)
 query = torch.randn(16, 16, 1, 128, device="cuda", dtype=torch.bfloat16)
 cache = torch.randn(16, 16, 2248, 128, device="cuda", dtype=torch.bfloat16)
 with torch.no_grad():

@@ -3,6 +3,7 @@
 import torch
 
 torch.manual_seed(0)
+torch.backends.cuda.enable_cudnn_sdp(False)
 query = torch.randn(16, 16, 1, 128, device="cuda", dtype=torch.bfloat16)
 keys = torch.randn(16, 16, 2048, 128, device="cuda", dtype=torch.bfloat16)
 with torch.no_grad():

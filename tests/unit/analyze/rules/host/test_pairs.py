@@ -42,6 +42,10 @@ ELEMENTWISE = "void at::native::vectorized_elementwise_kernel<4>"
 STEP = "Optimizer.step#SGD.step#operator"
 ZERO = "Optimizer.zero_grad#SGD.zero_grad#operator"
 GRADIENT = f"{MAIN} > aten::mm#operator > [backward]#state > MmBackward0#operator"
+CONVOLUTION = f"{MAIN} > aten::conv2d#operator > aten::_convolution#operator"
+ADDS_BIAS = f"{CONVOLUTION} > aten::add_#operator"
+BIASES = queued(4, ADDS_BIAS, ELEMENTWISE, 50) + "".join(f"\nhost {at}-{at + 2} {ADDS_BIAS}" for at in range(30, 42, 3))
+NORMS = "\n".join(f"host {at}-{at + 2} {MAIN} > aten::batch_norm#operator" for at in range(100, 112, 3))
 ATTENTION = f"{MAIN} > aten::scaled_dot_product_attention#operator > aten::_scaled_dot_product_attention_math#operator"
 FLASH = f"{MAIN} > aten::scaled_dot_product_attention#operator > aten::_flash_attention_forward#operator"
 ITEM = f"{MAIN} > aten::item#operator > aten::_local_scalar_dense#operator"
@@ -157,6 +161,15 @@ PAIRS = {
         ),
         stepped(launched(2, GRADIENT, "gemm", 50, 60) + f"\nhost 120-160 {MAIN} > aten::isnan#operator", 220),
     ),
+    # Each convolution adds its bias, as cuDNN's does not, and sums up its gradient; a norm for each.
+    "bias-before-norm": (
+        stepped(f"{BIASES}\n{NORMS}", 220),
+        stepped(f"{queued(4, f'{CONVOLUTION} > aten::cudnn_convolution#operator', 'gemm', 50)}\n{NORMS}", 220),
+    ),
+    "recomputed-activations": (
+        stepped(queued(4, f"{GRADIENT} > [recompute]#state > aten::mm#operator", "gemm", 50), 220),
+        stepped(queued(4, GRADIENT, "gemm", 50), 220),
+    ),
     "fills": (
         stepped(launched(60, f"{MAIN} > aten::fill_#operator", "FillFunctor", 2, 10), 620),
         stepped(launched(10, f"{MAIN} > aten::fill_#operator", "FillFunctor", 2, 10), 620),
@@ -261,6 +274,12 @@ def test_a_kernel_that_hides_behind_the_host_gains_nothing() -> None:
     (finding,) = found(stepped(text, 420), "full-precision-matmul", 0.0)
     assert finding.gain is not None
     assert (finding.gain.share < 0.01, finding.gain.limit) == (True, "the host")
+
+
+def test_biases_without_norms_are_needed() -> None:
+    """As in a network without batch norms, or with one alone."""
+    for norms in ("", NORMS.partition("\n")[0]):
+        assert found(stepped(f"{BIASES}\n{norms}", 220), "bias-before-norm") == []
 
 
 def test_the_line_is_that_of_the_program() -> None:
