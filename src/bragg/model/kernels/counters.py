@@ -26,6 +26,7 @@ _TOO_WIDE = 0.25  # of the value
 _NOTHING = 0.01  # of the largest sample: an error that small tells a value near 0
 _AT_EDGES = 4.0  # standard deviations: so far departs a rate that a kernel has in a sixteenth of its time
 _FILLED = 0.999  # of a sample: one kernel ran throughout
+_LEAST_WEIGHT = 1e-6  # of what is taken for granted, in samples
 _HIGHEST_LEVERAGE = 0.99  # a sample that only one kernel explains fits whatever it says
 
 
@@ -199,26 +200,33 @@ def _solve(
         normal += shares.T @ shares
         right += shares.T @ values[here]
         time += shares.T @ (end_ns - begin_ns)[here]
-    inverse: FloatArray = np.linalg.pinv(normal, rcond=1e-10).astype(np.float64)
-    rates = inverse @ right
+    # Some columns are known by their sum alone: what always runs in the same share of a sample. Before any sample, each
+    # rate is taken to be anywhere between nothing and the largest sample. So a kernel of a microsecond beside each
+    # launch of a long one takes no more than its share of time from the long one.
+    highest = np.abs(values).max(axis=0)
+    spread = highest / np.sqrt(12)  # standard deviation of a uniform distribution
+    unexplained = (values**2).sum(axis=0) - np.einsum("ic,ic->c", right, np.linalg.pinv(normal, rcond=1e-10) @ right)
+    spare = max(len(values) - n_columns, 1)
+    weight = max(float((unexplained / spare / np.where(spread > 0, spread, 1) ** 2).mean()), _LEAST_WEIGHT)
+    inverse = np.linalg.inv(normal + weight * np.eye(n_columns)).astype(np.float64)
+    rates: FloatArray = inverse @ (right + weight * highest / 2)
     # Errors of neighbouring samples are of one cause, since an edge that is late is so for both: they are summed in
     # pairs, and every pair has a variance of its own. A sample that pulls the fit to itself has a small residual:
     # dividing by what its leverage leaves undoes that (HC3 of MacKinnon and White, 1985).
-    scatter = np.zeros((n_counters, n_columns, n_columns))
+    variance = np.zeros((n_columns, n_counters))
     for here, shares in _blocks(begin_ns, end_ns, slices, n_columns):
-        leverage = np.minimum(np.einsum("ij,ij->i", shares @ inverse, shares), _HIGHEST_LEVERAGE)
+        pull = shares @ inverse
+        leverage = np.minimum(np.einsum("ij,ij->i", pull, shares), _HIGHEST_LEVERAGE)
         residuals = (values[here] - shares @ rates) / (1 - leverage)[:, None]
-        for counter in range(n_counters):
-            scores = shares * residuals[:, counter, None]
-            neighbours = scores[:-1].T @ scores[1:]
-            scatter[counter] += scores.T @ scores + 0.5 * (neighbours + neighbours.T)
-    variance = np.einsum("ij,cjk,ki->ci", inverse, scatter, inverse, optimize=True)
-    spare = max(len(values) - n_columns, 1)
-    errors = _CONFIDENCE * np.sqrt(np.maximum(variance, 0) * len(values) / spare)
-    errors += _neighbours_error(begin_ns, end_ns, values, slices, inverse)
-    # Columns that others make up cannot be told apart; nor can what ran for less than one sample in all be told.
-    is_known = (np.abs(np.diag(inverse @ normal) - 1) < 1e-6) & (np.diag(inverse) < 1)
-    return rates.T, np.where(is_known, errors, np.inf), time
+        variance += (pull**2).T @ residuals**2
+        variance += (pull[:-1] * pull[1:]).T @ (residuals[:-1] * residuals[1:])
+    variance *= len(values) / spare
+    assumed = (weight * spread) ** 2 * np.einsum("ij,ij->i", inverse, inverse)[:, None]
+    errors = _CONFIDENCE * np.sqrt(np.maximum(variance, 0) + assumed).T + _neighbours_error(
+        begin_ns, end_ns, values, slices, inverse
+    )
+    # What ran for less than one sample in all cannot be told.
+    return rates.T, np.where(np.diag(inverse) < 1, errors, np.inf), time
 
 
 def _neighbours_error(
@@ -232,8 +240,8 @@ def _neighbours_error(
 
     A long kernel that begins or ends at another rate than its mean does so each time, so this does not average out. How
     far such a rate departs is estimated by the standard deviation of the samples that the kernel fills. A sample of
-    several kernels weighs in the fit of each by its row of the pseudo-inverse. A change that is shorter than a sample
-    is seen in part only.
+    several kernels weighs in the fit of each by its row of the inverse. A change that is shorter than a sample is seen
+    in part only.
     """
     n_columns, n_counters = len(inverse), values.shape[1]
     count, total, squares = np.zeros(n_columns), *(np.zeros((n_columns, n_counters)) for _ in range(2))

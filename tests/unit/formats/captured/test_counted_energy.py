@@ -28,7 +28,7 @@ def profile_with_power(noise_w: float = 4.0) -> tuple[Profile, float]:
     at = np.arange(0, ends[-1], SAMPLE_NS)
     power = np.diff(np.interp(at, np.append(0, ends), joules)) / (SAMPLE_NS / 1e9)
     power += noise_w * np.random.default_rng(5).standard_normal(len(power))
-    profile = profile_from_text("root\n  matmul 1s\n  copy 1s")
+    profile = profile_from_text("root\n  matmul 1s\n  copy 1s\n  set 1s")
     names = [profile.tree.frames.name[frame] for frame in profile.tree.frame]
     works = [(name, end - length, length) for (name, _), end, length in zip(PHASES, ends, lengths, strict=True)]
     runs = [(start, length, names.index(name)) for name, start, length in works if name != "idle"]
@@ -50,7 +50,7 @@ def profile_with_power(noise_w: float = 4.0) -> tuple[Profile, float]:
     time_ns = np.bincount(node, duration, len(profile.tree)).astype(np.int64)
     gpu_time = replace(profile.metrics["gpu_time"], own=time_ns)
     frames, n_frames = profile.tree.frames, len(profile.tree.frames)
-    kind = np.where(np.isin(frames.name, ["matmul", "copy"]), FrameKind.KERNEL, frames.kind)
+    kind = np.where(np.isin(frames.name, ["matmul", "copy", "set"]), FrameKind.KERNEL, frames.kind)
     frames = replace(frames, device=np.zeros(n_frames, np.int32), kind=kind)
     made = replace(
         profile,
@@ -93,3 +93,32 @@ def test_kernels_that_always_share_a_sample_have_no_energy() -> None:
     )
     counted = with_counted(replace(profile, slices=slices), Limits(1 << 30))
     assert counted.total("gpu_energy") == 0
+
+
+def test_a_tiny_kernel_beside_each_launch_of_a_long_one_takes_no_energy_from_it() -> None:
+    profile, joules = profile_with_power()
+    tree, phases = profile.tree, profile.slices
+    matmul, the_set = (
+        next(node for node in range(len(tree)) if tree.label(node) == name) for name in ("matmul", "set")
+    )
+    launches = np.concatenate(
+        [
+            np.arange(start, start + length, 2_000_000)
+            for start, length, node in zip(phases.start_ns, phases.duration_ns, phases.node, strict=True)
+            if node == matmul
+        ]
+    )
+    copies = phases.take(phases.node != matmul)
+    n_launches, n_slices = len(launches), 2 * len(launches) + len(copies)
+    slices = SliceTable(
+        np.concatenate([copies.start_ns, launches, launches + 3000]),
+        np.concatenate([copies.duration_ns, np.repeat([3000, 1_997_000], n_launches)]),
+        np.concatenate([copies.node, np.repeat(np.array([the_set, matmul], np.int32), n_launches)]),
+        np.zeros(n_slices, np.int32),
+        np.zeros(n_slices, np.int64),
+    )
+    counted = with_counted(replace(profile, slices=slices), Limits(1 << 30))
+    known = POWER_W["matmul"] * 6 * PHASES[0][1]
+    assert counted.own("gpu_energy")[matmul] == pytest.approx(known, rel=0.02)
+    assert counted.own("gpu_energy")[the_set] == 0
+    assert joules > counted.total("gpu_energy") > 0.9 * (known + POWER_W["copy"] * 6 * PHASES[1][1])
