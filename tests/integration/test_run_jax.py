@@ -97,6 +97,18 @@ def test_steps_are_calls_of_the_function_that_takes_most_time(profile: Profile) 
     assert group_by_region(profile).own("region_calls")[0] in counts.values()
 
 
+def test_allocators_are_asked_before_jax_forgets_its_devices(tmp_path: Path) -> None:
+    program = """
+        import types, jax
+        jax.numpy.ones(3).block_until_ready()
+        stats = {"peak_bytes_in_use": 5, "num_allocs": 2}
+        gpu = types.SimpleNamespace(platform="gpu", local_hardware_id=0, memory_stats=lambda: stats)
+        jax.local_devices = lambda: [gpu]
+    """
+    profile = Recorder(tmp_path).program(program, memory=True).main
+    assert profile.meta["jax_memory"] == {"0": {"peak_bytes_in_use": 5, "num_allocs": 2}}
+
+
 def test_annotations_for_jax_s_profiler_are_scopes(profile: Profile) -> None:
     assert entered(profile, "train") == 5
     assert entered(profile, "marked") == 2

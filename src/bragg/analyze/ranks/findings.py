@@ -74,10 +74,11 @@ def _when(answer: RanksAnswer, late: Straggler) -> str:
     found = answer.lateness
     assert found is not None
     unit = "step" if found.is_unit_step else "round"
-    others = "the other rank" if len(answer.ranks) == 2 else f"the other {len(answer.ranks) - 1} ranks"
+    is_one = len(answer.ranks) == 2
+    others = "the other rank" if is_one else f"the other {len(answer.ranks) - 1} ranks"
     each = _time(late.each_ns)
     if late.when is When.START:
-        return f"starts late: {others} wait {each} for it before the first {unit} is over"
+        return f"starts late: {others} {'waits' if is_one else 'wait'} {each} for it before the first {unit} is over"
     if late.when is When.WHOLE:
         return f"arrives last: it spends {each} less in collectives than {others}"
     usual = _time(float(np.median(found.step_ns[late.steps])))

@@ -21,23 +21,24 @@ TOLD = "jax_memory"
 _KEPT = ("peak_bytes_in_use", "bytes_in_use", "bytes_limit", "largest_alloc_size", "num_allocs")
 
 
-def tell_memory(bridge: ModuleType) -> None:
+def tell_memory(_api: ModuleType) -> None:
     """Ask the allocators when the recording stops, if the program has used devices by then."""
     at_exit: dict[str, dict[str, int]] = {}
     pid = os.getpid()
 
     def ask() -> dict[str, dict[str, int]]:  # a forked child has the devices of its parent, and not JAX's threads
-        return _memory(bridge) if os.getpid() == pid else {}
+        return _memory() if os.getpid() == pid else {}
 
-    # JAX forgets its devices when the program ends. What is registered after that is called before it.
+    # When the program ends, JAX's API forgets its devices. What is registered after that is called before it.
     atexit.register(lambda: at_exit.update(ask()))
     metadata.tell_at_stop(TOLD, lambda _is_end: ask() or at_exit)
 
 
-def _memory(bridge: Any) -> dict[str, dict[str, int]]:
+def _memory() -> dict[str, dict[str, int]]:
     """By ordinal; asking for devices would begin with them, which a program that uses none must not be made to."""
     jax: Any = sys.modules.get("jax")
-    if jax is None or not bridge.backends_are_initialized():
+    bridge: Any = sys.modules.get("jax._src.xla_bridge")
+    if jax is None or bridge is None or not bridge.backends_are_initialized():
         return {}
     gpus = [device for device in jax.local_devices() if device.platform in ("gpu", "cuda", "rocm")]
     told = {str(device.local_hardware_id): device.memory_stats() or {} for device in gpus}
@@ -46,4 +47,4 @@ def _memory(bridge: Any) -> dict[str, dict[str, int]]:
     }
 
 
-HOOK = ("jax._src.xla_bridge", tell_memory)
+HOOK = ("jax._src.api", tell_memory)
