@@ -46,6 +46,8 @@ def on_the_gpu() -> dict[str, Mapping[str, Any]]:
         return {}
     import torch
 
+    if not torch.cuda.is_available():  # CUDA_VISIBLE_DEVICES hides it
+        return {}
     return {
         "tensor on the GPU": {"loss": torch.zeros((), device="cuda")},
         "vector of 64 on the GPU": {"counts of experts": torch.zeros(64, device="cuda")},
