@@ -234,6 +234,8 @@ class ThreadContext {
   bool is_sampled_alone = false;                // the launch that this thread is in; no other thread launches meanwhile
   Event open_launch{};                          // the driver call this thread is in
   std::atomic<uint64_t> interleaved_scopes{0};  // that ended before one within them
+  std::atomic<uint64_t> autograd_nodes{0};      // that operators made; this thread alone writes
+  std::atomic<uint64_t> evaluated_nodes{0};     // of autograd, that the engine ran here; this thread alone writes
   std::atomic<uint64_t> cut_paths{0};           // whose native frames could not all be read
 
  private:

@@ -103,6 +103,8 @@ struct ThreadTotals {
   uint64_t dropped_events = 0;
   uint64_t interleaved_scopes = 0;
   uint64_t cut_paths = 0;
+  uint64_t autograd_nodes = 0;   // that operators of PyTorch made
+  uint64_t evaluated_nodes = 0;  // that its engine ran
   uint64_t refused_nodes = 0;
   uint64_t too_deep = 0;
   uint64_t other_names = 0;

@@ -85,6 +85,8 @@ ThreadTotals Recorder::thread_totals() {
     totals.interleaved_scopes += thread.interleaved_scopes.load(std::memory_order_relaxed);
     totals.cut_paths += thread.cut_paths.load(std::memory_order_relaxed);
     totals.too_deep += thread.too_deep.load(std::memory_order_relaxed);
+    totals.autograd_nodes += thread.autograd_nodes.load(std::memory_order_relaxed);
+    totals.evaluated_nodes += thread.evaluated_nodes.load(std::memory_order_relaxed);
   });
   const auto& tree = CallingContextTree::instance();
   totals.refused_nodes = tree.refused();
@@ -118,6 +120,8 @@ JsonObject Recorder::facts_of(Phase& phase) {
       .put("api_calls", counters.api_calls)
       .put("samples", counters.samples)
       .put("markers", counters.markers)
+      .put("autograd_nodes", totals.autograd_nodes - phase.before.autograd_nodes)
+      .put("evaluated_nodes", totals.evaluated_nodes - phase.before.evaluated_nodes)
       .put("metric_kernels", counters.metric_kernels)
       .put("metric_kernels_ns", counters.metric_kernels_ns)
       .put("unordered_values", counters.unordered_values)

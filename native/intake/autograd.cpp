@@ -105,6 +105,11 @@ std::optional<NodeKey> current_node(const Engine& from) noexcept {
   return key_of(from, reinterpret_cast<std::shared_ptr<const void> (*)()>(from.current_node)().get());
 }
 
+// Only its thread writes it, so no addition is lost.
+void add(std::atomic<uint64_t>& count, uint64_t more) noexcept {
+  count.store(count.load(std::memory_order_relaxed) + more, std::memory_order_relaxed);
+}
+
 // Nodes that came since the last call belong to the innermost operator that is open: each begin and end calls this.
 void place_new_nodes(ThreadContext& thread, const Engine& from) noexcept {
   const uint64_t next = from.next_number();
@@ -112,6 +117,7 @@ void place_new_nodes(ThreadContext& thread, const Engine& from) noexcept {
   if (first >= next) return;
   const std::optional<ContextNodes> creator = thread.innermost_operator();
   if (!creator) return;
+  add(thread.autograd_nodes, next - first);
   const uint64_t thread_number = from.thread_number();
   for (uint64_t number = first; number < next; ++number)
     if (const NodeKey key(thread_number, number); key.is_valid()) places.put(key, *creator);
@@ -148,7 +154,10 @@ void begin(ThreadContext& thread, Source source, FrameId frame, TaskKind kind, E
   if (kind == TaskKind::Other) return thread.push(source, frame);
   const Engine* from = followed.engine.load(std::memory_order_acquire);
   if (from != nullptr) place_new_nodes(thread, *from);
-  if (from != nullptr && kind == TaskKind::Node) return push_node(thread, *from, source, owner);
+  if (from != nullptr && kind == TaskKind::Node) {
+    add(thread.evaluated_nodes, 1);
+    return push_node(thread, *from, source, owner);
+  }
   thread.push_operator(source, frame, owner);
 }
 

@@ -116,6 +116,18 @@ TEST(a_node_is_evaluated_below_the_operator_that_made_it) {
   CHECK_EQ(node.references, uint64_t{2});
 }
 
+TEST(nodes_that_operators_make_and_that_the_engine_runs_are_counted) {
+  const ExistingSession session;
+  const auto& thread = bragg::ThreadContext::current();
+  const uint64_t made = thread.autograd_nodes.load(), ran = thread.evaluated_nodes.load();
+  Node first = node_of("aten::mm");
+  node_of("aten::add");
+  CHECK_EQ(thread.autograd_nodes.load() - made, uint64_t{2});
+  CHECK_EQ(thread.evaluated_nodes.load() - ran, uint64_t{0});
+  path_in(first);
+  CHECK_EQ(thread.evaluated_nodes.load() - ran, uint64_t{1});
+}
+
 TEST(a_node_belongs_to_the_operator_that_ran_when_it_was_made_not_to_those_inside) {
   const ExistingSession session;
   Node first, second, third;

@@ -24,13 +24,18 @@ RECORDINGS = Path(__file__).parent / "recordings/pairs"
 # The rule that names the defect, and its line; 0: the rule has none.
 PAIRS = {
     "allocator": ("allocator-churn", 10),
+    "anomalies": ("anomaly-mode", 11),
     "attention": ("unfused-attention", 10),
+    "averages": ("many-launches", 10),
     "callbacks": ("host-callbacks", 23),
+    "checkpoints": ("recomputed-activations", 18),
     "clipping": ("synchronization", 11),
+    "conv_bias": ("bias-before-norm", 15),
     "cpu_work": ("cpu-work", 7),
     "cudnn_search": ("planning", 10),
     "doubles": ("double-precision", 10),
     "emptied_cache": ("emptied-cache", 12),
+    "every_second": ("uncoalesced-access", 12),
     "exposed_copies": ("exposed-copies", 10),
     "graph_breaks": ("graph-breaks", 13),
     "host_code": ("host-code", 15),
@@ -46,6 +51,7 @@ PAIRS = {
     "masked_rows": ("synchronization", 11),
     "metric_copies": ("synchronization", 15),
     "new_functions": ("recompilation", 15),
+    "odd_sizes": ("unaligned-matmul", 8),
     "one_wave": ("few-blocks", 22),
     "optimizer": ("optimizer-loop", 11),
     "output": ("output-in-steps", 14),
@@ -53,12 +59,14 @@ PAIRS = {
     "planning": ("planning", 11),
     "precision": ("full-precision-matmul", 8),
     "recompiled": ("torch-recompilation", 6),
+    "short_rows": ("small-blocks", 20),
     "small_blocks": ("small-blocks", 19),
     "small_copies": ("small-copies", 7),
     "specialized": ("kernel-recompilation", 17),
     "sync": ("synchronization", 18),
     "tuned_lengths": ("kernel-autotuning", 19),
     "unfused": ("unfused-elementwise", 9),
+    "worker_starts": ("worker-starts", 23),
     "zero_grad": ("zero-grad", 11),
 }
 # Rules whose findings are true of other pairs than their own, or heuristics that name what a program does at all.
@@ -73,9 +81,13 @@ OTHERS = {
 }
 # Other defects that a program has, too.
 ALSO = {
+    "anomalies": {"synchronization"},
+    "conv_bias": {"unfused-elementwise"},
     "cudnn_search": {"layout-conversions", "type-copies"},  # of images in NCHW
     "indexing": {"unfused-elementwise"},
     "cpu_work": {"pageable-copies"},
+    "odd_sizes": {"type-copies"},  # of a gradient that is expanded
+    "worker_starts": {"data-loading"},  # the first batch of each epoch
     "output": {"exposed-copies"},
     "pageable": {"exposed-copies"},  # pinned, and still on the stream that computes
 }

@@ -178,3 +178,17 @@ def test_nothing_of_pytorch_is_recorded_when_it_is_switched_off(tmp_path: Path) 
         "import bragg, torch\nwith bragg.scope('step'):\n    torch.sin(torch.ones(2))", framework="off"
     )
     assert not any(run.main.tree.label(node).startswith("aten::") for node in range(len(run.main.tree)))
+
+
+def test_what_autograd_records_and_runs_is_counted(tmp_path: Path) -> None:
+    program = """
+        import torch
+        x = torch.ones(4, 4, requires_grad=True)
+        for _ in range(10):
+            y = torch.tanh(torch.sin(x))
+        with torch.no_grad():
+            torch.tanh(x)
+        y.sum().backward()
+    """
+    run = Recorder(tmp_path).program(program).main.run
+    assert (run.autograd_nodes, run.evaluated_nodes) == (21, 3)

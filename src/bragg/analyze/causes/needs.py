@@ -12,6 +12,7 @@ from bragg.model.meta.gpu_memory import gpu_memory_of
 
 __all__ = [
     "API_CALLS",
+    "AUTOGRAD",
     "CODE",
     "GPU_COUNT",
     "GPU_TIME",
@@ -71,6 +72,7 @@ TIMELINE = Need("a timeline", "--data trace", lambda evidence: evidence.has_time
 STEADY = Need("a steady state", "", lambda evidence: evidence.steady is not None)
 OPERATORS = Need("operators", "", _kind(FrameKind.OPERATOR))
 API_CALLS = Need("calls of the GPU's API", "--gpu-api", _calls_api)
+AUTOGRAD = Need("counts of what autograd records", "", lambda evidence: evidence.profile.run.autograd_nodes is not None)
 LAUNCHES = Need("launch configurations", "", lambda evidence: bool(len(evidence.profile.kernels)))
 LAUNCH_COUNT = Need(
     "how often it launches, and what GPUs waited for",

@@ -29,6 +29,7 @@ __all__ = [
     "OFTEN",
     "PLAN_CALL",
     "PLAN_SHARE",
+    "READY_BATCH",
     "SHORT_KERNEL",
     "SHORT_LAUNCH",
     "SLOW_LINES",
@@ -92,6 +93,9 @@ MANY_ELEMENTWISE = Threshold(20, "1", "elementwise kernels a step", _OWN)
 JITTED = Threshold(4, "1", "jitted functions that each step calls", "a step of JAX is one function")
 WRITING = Threshold(0.02, "share", "of the wall time, for which a GPU waits for output", "a change gains little")
 WAITED = Threshold(0.005, "share", "of the wall time, for which a GPU waits for input", "a change gains nothing")
+READY_BATCH = Threshold(
+    200_000, "ns", "a wait for the batch of a worker; one that is ready takes 90 us: a queue, a thread that pins", _OWN
+)
 RECURRING = Threshold(10, "1", "copies from which on they recur", "a model and its state are copied once")
 EXPOSED = Threshold(0.05, "share", "of the wall time in communication while nothing else runs", "tb_plugin: 0.1")
 

@@ -6,6 +6,7 @@
 | cuBLAS, cuDNN | `sm80_xmma_gemm_f32f32_tf32f32_f32_nn_n_tilesize32x32x64_stage3_..._tensor16x8x8_aligna4_...` |
 | cuBLAS | `ampere_sgemm_128x64_tn`, `ampere_bf16_s16816gemm_bf16_128x64_ldg8_f2f_stages_64x4_tn` |
 | CUTLASS | `cutlass_80_tensorop_bf16_s16816gemm_bf16_256x128_64x3_nt_align2`: tile 256x128, 64 deep, 3 stages |
+| CUTLASS | `cutlass_75_tensorop_bf16_s1688gemm_bf16_128x128_tn_align1` |
 | cuDNN | `cudnn_generated_fort_native_sdpa_sm90_flash_fprop_wgmma_f16_knob_7_64x128x64_4x1x1_...` |
 """
 
@@ -55,7 +56,7 @@ _XMMA = re.compile(
 )
 _CUTLASS = re.compile(
     r"cutlass_?(?:3x_sm)?(?P<generation>\d+)?_(?P<unit>\w*?)(?:tensorop|simt)_(?P<types>\w*?)"
-    r"(?P<m>\d+)x(?P<n>\d+)_(?P<k>\d+)x(?P<stages>\d+)_(?P<layout>[nt]{2}|nhwc)(?:\w*?_align(?P<align>\d+))?"
+    r"(?P<m>\d+)x(?P<n>\d+)_(?:(?P<k>\d+)x(?P<stages>\d+)_)?(?P<layout>[nt]{2}|nhwc)(?:\w*?_align(?P<align>\d+))?"
 )
 _NAMED = re.compile(
     r"(?P<family>volta|turing|ampere|ada|hopper)_(?P<types>\w*?gemm\w*?)_(?P<m>\d+)x(?P<n>\d+)"
@@ -131,8 +132,8 @@ def _cutlass(match: re.Match[str]) -> LibraryKernel:
     return LibraryKernel(
         "CUTLASS",
         match["generation"] or "",
-        _tile(match),
-        int(match["stages"]),
+        _tile(match) if match["k"] else None,
+        int(match["stages"]) if match["stages"] else None,
         operand,
         not is_plain,
         match["layout"],

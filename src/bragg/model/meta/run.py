@@ -239,6 +239,16 @@ class Run:
         """What the recorder counted and timed of itself."""
         return self._facts.table("overhead")
 
+    @property
+    def autograd_nodes(self) -> int | None:
+        """Nodes of autograd that PyTorch's operators made; None: they were not counted."""
+        return self._facts.table("statistics").integer("autograd_nodes")
+
+    @property
+    def evaluated_nodes(self) -> int | None:
+        """Nodes of autograd that backward passes ran; None: they were not counted."""
+        return self._facts.table("statistics").integer("evaluated_nodes")
+
     # What was lost.
 
     @property

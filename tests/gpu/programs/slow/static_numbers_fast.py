@@ -14,7 +14,7 @@ class Scaled(torch.nn.Module):
 
 
 scaled = Scaled()
-run = torch.compile(scaled)
+run = torch.compile(scaled, dynamic=False)
 batch = torch.randn(4096, 1024, device="cuda")
 for step in range(7):
     scaled.factor.fill_(step + 0.5)

@@ -31,6 +31,9 @@ NAMES = {
     "_ZN7cutlass7Kernel2I50cutlass_80_tensorop_s1688gemm_64x64_16x6_tn_align4EEvNT_6ParamsE": LibraryKernel(
         "CUTLASS", "80", (64, 64, 16), 6, "tf32", True, "tn", 4
     ),
+    "_ZN7cutlass7Kernel2I55cutlass_75_tensorop_bf16_s1688gemm_bf16_128x128_tn_align1EEvNT_6ParamsE": LibraryKernel(
+        "CUTLASS", "75", None, None, "bf16", True, "tn", 1
+    ),
     f"_ZN7cutlass7Kernel2I63{_ALIGNED_TO_4_BYTES}EEvNT_6ParamsE": LibraryKernel(
         "CUTLASS", "80", (256, 128, 64), 3, "bf16", True, "nn", 2
     ),

@@ -8,7 +8,7 @@ from bragg.analyze.causes.evidence import Evidence
 from bragg.analyze.causes.host_finding import Cause, host_finding
 from bragg.analyze.causes.needs import IDLE
 from bragg.analyze.causes.paths import below, named
-from bragg.analyze.causes.thresholds import WAITED
+from bragg.analyze.causes.thresholds import READY_BATCH, WAITED
 from bragg.analyze.engine import HostTime, Rule
 from bragg.model import Confidence, Finding, Quantity
 
@@ -22,24 +22,27 @@ def _find(evidence: Evidence) -> Iterator[Finding]:
     profile, idle_ns = evidence.profile, evidence.idle_ns
     if idle_ns is None:
         return
-    for kind, message, change, confidence in (
+    for kind, least_ns, message, change, confidence in (
         (
             "_SingleProcessDataLoaderIter",
+            0.0,
             "the DataLoader has no workers: the step itself makes its batch",
             "DataLoader(num_workers=4, pin_memory=True, persistent_workers=True)",
             Confidence.PROVEN,
         ),
         (
             "_MultiProcessingDataLoaderIter",
+            READY_BATCH.value,
             "the DataLoader's workers do not keep up",
             "more num_workers, larger prefetch_factor, or cheaper items",
             Confidence.LIKELY,
         ),
     ):
         start = _ITERATOR + kind
-        loading = below(profile, named(profile, lambda name, start=start: name.startswith(start)))  # type: ignore[misc]
+        iterators = named(profile, lambda name, start=start: name.startswith(start))  # type: ignore[misc]
+        loading = below(profile, iterators)
         waited_ns = float(idle_ns[loading].sum())
-        if waited_ns < WAITED.value * evidence.wall_ns:
+        if waited_ns < max(WAITED.value * evidence.wall_ns, least_ns * float(evidence.calls[iterators].sum())):
             continue
         cause = Cause(
             "data-loading",
@@ -56,7 +59,7 @@ RULE = Rule(
     _find,
     "steps that wait for a DataLoader",
     (IDLE,),
-    (WAITED,),
+    (WAITED, READY_BATCH),
     "workers, pinned memory, prefetching",
     host_time=HostTime.CAUSE,
 )

@@ -12,7 +12,7 @@ from bragg.analyze.causes.needs import GPU_TIME
 from bragg.analyze.causes.paths import below, in_files, named
 from bragg.analyze.causes.work_finding import Work, work_findings
 from bragg.analyze.engine import HostTime, Rule
-from bragg.model import Confidence, Finding
+from bragg.model import Confidence, Finding, FrameKind
 
 __all__ = ["RULE"]
 
@@ -37,8 +37,13 @@ def _find(evidence: Evidence) -> Iterator[Finding]:
     of_gradient = named(profile, _GRADIENT.fullmatch)[np.maximum(parent, 0)] & (parent >= 0)
     looks = of_gradient & named(profile, _LOOKS.fullmatch)
     is_nan = below(profile, looks & named(profile, "aten::isnan".__eq__))
-    if evidence.gpu_count[is_nan].any():
-        yield from work_findings(evidence, below(profile, looks | in_files(profile, _STACKS)), _WORK)
+    if not evidence.gpu_count[is_nan].any():
+        return
+    # An operator that makes a node waits for the stack that is kept of it: so does most of its time on the host.
+    makes = np.zeros(len(parent), np.bool_)
+    makes[parent[named(profile, "[backward]".__eq__)]] = True
+    nodes = below(profile, looks | in_files(profile, _STACKS)) | (makes & (profile.tree.kind == FrameKind.OPERATOR))
+    yield from work_findings(evidence, nodes, _WORK)
 
 
 RULE = Rule(

@@ -9,7 +9,7 @@ from bragg.analyze.causes.needs import GPU_TIME
 from bragg.analyze.causes.paths import below, named
 from bragg.analyze.causes.thresholds import MUCH_GPU
 from bragg.analyze.causes.work_finding import Work, work_findings
-from bragg.analyze.engine import Rule
+from bragg.analyze.engine import HostTime, Rule
 from bragg.model import Confidence, Finding
 
 __all__ = ["RULE"]
@@ -29,4 +29,6 @@ def _find(evidence: Evidence) -> Iterator[Finding]:
     yield from work_findings(evidence, below(profile, named(profile, "[recompute]".__eq__)), _WORK)
 
 
-RULE = Rule(_find, "activations that are computed twice", (GPU_TIME,), (MUCH_GPU,), _WORK.change)
+RULE = Rule(
+    _find, "activations that are computed twice", (GPU_TIME,), (MUCH_GPU,), _WORK.change, host_time=HostTime.CAUSE
+)

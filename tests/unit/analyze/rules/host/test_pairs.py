@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from bragg.analyze.causes.evidence import Evidence
@@ -17,6 +19,12 @@ def found(profile: Profile, rule: str, least: float = 0.01) -> list[Finding]:
     result = analysis(Evidence(profile), [rule])
     assert not result.skipped, result.skipped
     return [each for each in result.findings if each.gain is None or each.gain.share >= least]
+
+
+def counting(profile: Profile, made: int, ran: int) -> Profile:
+    """With nodes of autograd that operators made, and that a backward pass ran."""
+    counts = {"autograd_nodes": made, "evaluated_nodes": ran}
+    return replace(profile, meta={**profile.meta, "statistics": counts})
 
 
 def launched(n: int, path: str, kernel: str, each_us: int, gap_us: int, start: int = 0) -> str:
@@ -274,6 +282,36 @@ def test_a_kernel_that_hides_behind_the_host_gains_nothing() -> None:
     (finding,) = found(stepped(text, 420), "full-precision-matmul", 0.0)
     assert finding.gain is not None
     assert (finding.gain.share < 0.01, finding.gain.limit) == (True, "the host")
+
+
+@pytest.mark.parametrize(("each_us", "n_found"), [(100, 0), (400, 1)])
+def test_a_batch_of_a_worker_that_is_ready_is_not_waited_for(each_us: int, n_found: int) -> None:
+    loader = LOADER.replace("_SingleProcess", "_MultiProcessing")
+    text = f"host 0-{each_us} {loader}\n" + launched(1, MM, "gemm", 50, 1, each_us + 10)
+    assert len(found(stepped(text, each_us + 100), "data-loading")) == n_found
+
+
+def test_operators_recorded_for_no_backward_pass_are_found() -> None:
+    program = stepped(launched(10, MM, "gemm", 5, 40), 420)
+    (finding,) = found(counting(program, 5000, 0), "unused-gradients")
+    assert finding.message.startswith("autograd recorded 5,000 operators")
+    assert (finding.file, finding.line) == ("train.py", 3)
+    assert finding.gain is not None
+    assert finding.gain.share == pytest.approx(0.15, abs=0.03)
+
+
+@pytest.mark.parametrize(
+    ("program", "made", "ran"),
+    [
+        (MM, 5000, 1),
+        (GRADIENT, 5000, 0),
+        # A model that is called a few times.
+        (MM, 80, 0),
+        (MM, 0, 0),
+    ],
+)
+def test_operators_that_are_recorded_for_a_backward_pass_are_fine(program: str, made: int, ran: int) -> None:
+    assert found(counting(stepped(launched(10, program, "gemm", 5, 40), 420), made, ran), "unused-gradients") == []
 
 
 def test_biases_without_norms_are_needed() -> None:

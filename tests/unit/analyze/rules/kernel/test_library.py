@@ -38,6 +38,14 @@ def test_an_unaligned_product_is_found_on_every_gpu(name: str, arch: str) -> Non
     assert finding.gain.share == pytest.approx(0.4)
 
 
+def test_odd_sizes_gain_more() -> None:
+    (finding,) = found(
+        "_ZN7cutlass7Kernel2I55cutlass_75_tensorop_bf16_s1688gemm_bf16_128x128_tn_align1EEvNT_6ParamsE", "90"
+    )
+    assert finding.gain is not None
+    assert finding.gain.share == pytest.approx(0.85)
+
+
 @pytest.mark.parametrize("name", [ALIGNED, ALIGNED_TF32, OLD, NEW, OLD_CONVOLUTION])
 def test_an_aligned_product_is_not(name: str) -> None:
     assert found(name, "80") == []

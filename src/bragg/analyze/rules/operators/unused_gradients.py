@@ -1,0 +1,51 @@
+"""Operators that are recorded for a backward pass which never runs."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import numpy as np
+
+from bragg.analyze.causes.evidence import Evidence
+from bragg.analyze.causes.host_finding import Cause, host_finding
+from bragg.analyze.causes.needs import AUTOGRAD, OPERATORS
+from bragg.analyze.causes.paths import named
+from bragg.analyze.causes.thresholds import FEW_LAUNCHES
+from bragg.analyze.engine import HostTime, Rule
+from bragg.model import Confidence, Finding, FrameKind, Quantity
+
+__all__ = ["RULE"]
+
+_CHANGE = "with torch.inference_mode(): (or torch.no_grad()) around it"
+_BACKWARD = re.compile(r"\[backward.*|.*Backward\d*")
+# Of the host's time in operators: what inference_mode leaves out.
+_SAVED = 0.2
+
+
+def _find(evidence: Evidence) -> Iterator[Finding]:
+    profile = evidence.profile
+    made, ran = profile.run.autograd_nodes or 0, profile.run.evaluated_nodes or 0
+    if ran or made < FEW_LAUNCHES.value or named(profile, _BACKWARD.fullmatch).any():
+        return
+    operators = profile.tree.kind == FrameKind.OPERATOR
+    weight = np.where(operators, profile.tree.sum_up(evidence.host_ns), 0.0)
+    cause = Cause(
+        "unused-gradients",
+        f"autograd recorded {made:,} operators and kept their tensors, for a backward pass that never ran",
+        _CHANGE,
+        evidence.host_gain(operators & evidence.host.launching, _SAVED),
+        Confidence.PROVEN,
+        (Quantity("recorded operators", made), Quantity("of these in a backward pass", ran)),
+    )
+    yield host_finding(evidence, operators, weight, cause)
+
+
+RULE = Rule(
+    _find,
+    "operators recorded for a backward pass that never runs",
+    (OPERATORS, AUTOGRAD),
+    (FEW_LAUNCHES,),
+    _CHANGE,
+    host_time=HostTime.CAUSE,
+)
