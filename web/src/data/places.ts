@@ -32,7 +32,7 @@ export function writtenAt(data: ProfileData, node: number): { file: string; line
   const { tree, frames } = data;
   for (let at = node; at > 0; at = tree.parent[at]) {
     const frame = tree.frame[at];
-    // What runs in libraries is not what a reader can change.
+    // A reader cannot change what runs in libraries.
     if (frames.line[frame] > 0 && frames.file[frame] && frames.library[frame] < 0) {
       return { file: frames.file[frame], line: frames.line[frame] };
     }

@@ -26,7 +26,7 @@ export class App extends Component<Props, State> {
   override state: State = { address: this.readAddress(), theme: initialTheme(), helps: false };
   /** What each view showed when it was left. */
   private readonly left = new Map<string, Record<string, string>>();
-  /** What the address was when it was last read or written; it is another when `hashchange` is yet to come. */
+  /** The address as last read or written; if it differs, `hashchange` is still to come. */
   private address = location.hash;
   private shown: View | null = null;
 
@@ -51,7 +51,7 @@ export class App extends Component<Props, State> {
   }
 
   override componentWillUnmount(): void {
-    // The page that shows a file's new state goes on from the address.
+    // The page that shows a file's new state continues from the address.
     this.onChanged();
     window.removeEventListener("hashchange", this.onAddress);
     document.removeEventListener("keydown", this.onKey);
@@ -119,7 +119,7 @@ export class App extends Component<Props, State> {
     return this.props.profiles[this.state.address.profile];
   }
 
-  /** An address may be of another report: what it names and is not here is the usual. */
+  /** An address may be of another report: names that this one lacks are replaced by the usual ones. */
   private readAddress(): Address {
     const address = parseAddress(location.hash);
     const profile = address.profile in this.props.profiles ? address.profile : 0;

@@ -9,7 +9,7 @@ const LONGEST_COMMAND = 60;
 /** `train.bragg · python3 train.py · 19.8 s · 14:02`, as far as it is known; the day where it is not today. */
 export function runLabel({ title, run }: Pick<ProfileData, "title" | "run">, now_ms = Date.now()): string {
   const command = run.command.length > LONGEST_COMMAND ? `${run.command.slice(0, LONGEST_COMMAND - 1)}…` : run.command;
-  // The title of a run that goes on is its command.
+  // The title of a run that continues is its command.
   const parts = [
     title,
     title.includes(run.command) ? "" : command,

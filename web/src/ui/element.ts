@@ -1,4 +1,4 @@
-import type { Parts } from "./text";
+import { type Parts, printable } from "./text";
 
 /** An element with a class and children; strings become text nodes, so nothing in them is HTML. */
 export function element<K extends keyof HTMLElementTagNameMap>(
@@ -9,6 +9,21 @@ export function element<K extends keyof HTMLElementTagNameMap>(
   const made = document.createElement(tag);
   if (className) made.className = className;
   made.append(...children);
+  return made;
+}
+
+/** A button with a text. */
+export function button(text: string, onClick: () => void): HTMLButtonElement {
+  const made = element("button", "", text);
+  made.type = "button";
+  made.addEventListener("click", onClick);
+  return made;
+}
+
+/** Names and their values. */
+export function pairs(rows: [name: string, value: string][], className = ""): HTMLElement {
+  const made = element("dl", className);
+  for (const [name, value] of rows) made.append(element("dt", "", name), element("dd", "", printable(value)));
   return made;
 }
 

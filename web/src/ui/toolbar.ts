@@ -1,6 +1,6 @@
 // Controls above a view.
 
-import { element } from "./element";
+import { button, element } from "./element";
 
 /** Buttons of which one is pressed. */
 export class Choice {
@@ -12,11 +12,9 @@ export class Choice {
     this.element.setAttribute("role", "group");
     this.element.setAttribute("aria-label", label);
     for (const [value, text] of options) {
-      const button = element("button", "", text);
-      button.type = "button";
-      button.onclick = () => onChoose(value);
-      this.buttons.set(value, button);
-      this.element.append(button);
+      const made = button(text, () => onChoose(value));
+      this.buttons.set(value, made);
+      this.element.append(made);
     }
   }
 
@@ -43,6 +41,13 @@ export function tick(label: string, onTick: (isOn: boolean) => void): [HTMLLabel
   control.type = "checkbox";
   control.onchange = () => onTick(control.checked);
   return [element("label", "", control, label), control];
+}
+
+/** A colour and what it means. */
+export function legendItem(colour: string, text: string): HTMLElement {
+  const box = element("i");
+  box.style.background = colour;
+  return element("span", "", box, text);
 }
 
 /** A field for what is searched; tells every change. Escape empties it. */

@@ -1,4 +1,4 @@
-import { element } from "./element";
+import { element, pairs } from "./element";
 import { printable } from "./text";
 
 const MARGIN_PX = 12;
@@ -15,9 +15,7 @@ export class Tooltip {
 
   /** Show it beside a point of the window. */
   show(x: number, y: number, title: string, rows: [string, string][]): void {
-    const table = element("dl");
-    for (const [name, value] of rows) table.append(element("dt", "", name), element("dd", "", printable(value)));
-    this.box.replaceChildren(element("strong", "", printable(title)), table);
+    this.box.replaceChildren(element("strong", "", printable(title)), pairs(rows));
     this.box.hidden = false;
     const { width, height } = this.box.getBoundingClientRect();
     const left = x + MARGIN_PX + width > innerWidth ? x - MARGIN_PX - width : x + MARGIN_PX;

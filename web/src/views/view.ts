@@ -4,7 +4,7 @@ import type { ProfileData } from "../data/profile";
 export interface View {
   mount(element: HTMLElement): void;
   destroy(): void;
-  /** What the address must say for the same picture; without what is usual. */
+  /** What the address must say for the same picture, without what is as usual. */
   state(): Record<string, string>;
   /** Show what an address says; called once after `mount` and whenever the address changes. Bad values are usual ones. */
   apply(state: Record<string, string>): void;
@@ -16,7 +16,7 @@ export interface Host {
   /** Another node is of interest: other views show it too. */
   select(node: number): void;
   open(view: string, state: Record<string, string>): void;
-  /** `state()` is another now. */
+  /** `state()` has changed. */
   changed(): void;
 }
 

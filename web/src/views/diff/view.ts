@@ -4,12 +4,12 @@ import type { ChangedRow, DifferenceData } from "../../data/difference";
 import type { ProfileData } from "../../data/profile";
 import { labelOf, pathOf } from "../../data/tree";
 import { changeColour, OKABE_ITO } from "../../ui/colours";
-import { element, ends } from "../../ui/element";
+import { button, element, ends } from "../../ui/element";
 import { act } from "../../ui/keys";
 import { countText, valueText } from "../../ui/numbers";
 import { tester } from "../../ui/search";
 import { type Parts, partsApart, printable } from "../../ui/text";
-import { searchField } from "../../ui/toolbar";
+import { legendItem, searchField } from "../../ui/toolbar";
 import { Tooltip } from "../../ui/tooltip";
 import type { Host, View } from "../view";
 import { Picture, ROW_HEIGHT } from "./picture";
@@ -202,15 +202,15 @@ export class DifferenceView implements View {
 
   private head(): HTMLElement {
     const cells = COLUMNS.map((column) => {
-      const button = element("button", "", column.label);
-      button.type = "button";
-      button.onclick = () =>
+      const isSorted = this.sort === column.name;
+      const sort = button(column.label, () =>
         this.set(() => {
-          this.isDescending = this.sort === column.name ? !this.isDescending : column.name !== "name";
+          this.isDescending = isSorted ? !this.isDescending : column.name !== "name";
           this.sort = column.name;
-        });
-      const cell = element("th", column.name, button);
-      if (this.sort === column.name) cell.setAttribute("aria-sort", this.isDescending ? "descending" : "ascending");
+        }),
+      );
+      const cell = element("th", column.name, sort);
+      if (isSorted) cell.setAttribute("aria-sort", this.isDescending ? "descending" : "ascending");
       return cell;
     });
     return element("tr", "", ...cells);
@@ -238,12 +238,7 @@ export class DifferenceView implements View {
       [OKABE_ITO.vermilion, "+ new"],
       [OKABE_ITO.blue, "- gone"],
     ];
-    const boxes = rows.map(([colour, text]) => {
-      const box = element("i");
-      box.style.background = colour;
-      return element("span", "", box, text);
-    });
-    return element("span", "legend", ...boxes);
+    return element("span", "legend", ...rows.map(([colour, text]) => legendItem(colour, text)));
   }
 
   private readonly onKey = (event: KeyboardEvent): void => act(event, this.keys());

@@ -3,7 +3,7 @@
 import { codeLine, lineText } from "../../data/places";
 import type { Finding, ProfileData } from "../../data/profile";
 import { labelOf } from "../../data/tree";
-import { element } from "../../ui/element";
+import { button, element } from "../../ui/element";
 import { cutMiddle, printable } from "../../ui/text";
 import { SHORTEST_NS, spanText } from "../timeline/span";
 import type { Host } from "../view";
@@ -50,10 +50,7 @@ function places(data: ProfileData, { rule, at, file = "", line = 0 }: Finding): 
 function links(data: ProfileData, host: Host, finding: Finding): HTMLElement {
   const made = element("div", "links");
   for (const [label, view, state] of targets(data, finding)) {
-    const button = element("button", "", label);
-    button.type = "button";
-    button.onclick = () => host.open(view, state);
-    made.append(button);
+    made.append(button(label, () => host.open(view, state)));
   }
   return made;
 }

@@ -3,7 +3,7 @@
 import type { ProfileData } from "../../data/profile";
 import { element } from "../../ui/element";
 import { countText, shareText } from "../../ui/numbers";
-import { Choice, searchField, select, tick } from "../../ui/toolbar";
+import { Choice, legendItem, searchField, select, tick } from "../../ui/toolbar";
 import type { Legend } from "./colouring";
 import type { Direction } from "./forest";
 import type { Match } from "./search";
@@ -84,12 +84,6 @@ export class Controls {
     this.note.textContent = match ? `${shareText(match.share)} in ${countText(match.count, "match", "matches")}` : "";
     this.legend.replaceChildren(...legend.map(([colour, text]) => legendItem(colour, text)));
   }
-}
-
-function legendItem(colour: string, text: string): HTMLElement {
-  const box = element("i");
-  box.style.background = colour;
-  return element("span", "", box, text);
 }
 
 function twice(text: string): [string, string] {

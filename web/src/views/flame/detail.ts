@@ -1,7 +1,7 @@
 // What is said of the row that is chosen: its whole name, its numbers, its callers.
 
 import type { ProfileData } from "../../data/profile";
-import { element } from "../../ui/element";
+import { button, element } from "../../ui/element";
 import { shareText, valueText } from "../../ui/numbers";
 import { printable } from "../../ui/text";
 import { linksOf } from "../links";
@@ -56,10 +56,7 @@ export class Detail {
   private links(node: number): HTMLElement {
     const made = element("div", "links");
     for (const [label, view] of linksOf(this.data, node, ["flame"])) {
-      const button = element("button", "", label);
-      button.type = "button";
-      button.onclick = () => this.onOpen(view, { node: String(node) });
-      made.append(button);
+      made.append(button(label, () => this.onOpen(view, { node: String(node) })));
     }
     return made;
   }
@@ -70,10 +67,11 @@ export class Detail {
     const nav = element("nav");
     nav.setAttribute("aria-label", "Call path");
     path.forEach((step, index) => {
-      const button = element("button", "", printable(nameOfRow(this.data, forest, step)));
-      button.type = "button";
-      button.onclick = () => this.onRow(step);
-      nav.append(index ? " › " : "", button);
+      const name = printable(nameOfRow(this.data, forest, step));
+      nav.append(
+        index ? " › " : "",
+        button(name, () => this.onRow(step)),
+      );
     });
     return nav;
   }

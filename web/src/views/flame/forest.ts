@@ -27,7 +27,7 @@ export interface Forest {
   folded: Int32Array;
   /** The row of each node of the profile; -1: it has none. */
   rowOfNode: Int32Array;
-  /** Of a sandwich the row of the name once more, below which its callers stand as children; 0: it is none. */
+  /** In a sandwich: a second row of the chosen name, whose callers stand below it as children; 0: not a sandwich. */
   callers: number;
 }
 

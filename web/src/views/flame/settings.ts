@@ -45,7 +45,7 @@ export function usualSettings(data: ProfileData): Settings {
   };
 }
 
-/** The settings of an address; what it says wrongly or not is as usual. */
+/** The settings of an address; what is missing or wrong there is as usual. */
 export function parseSettings(state: Record<string, string>, data: ProfileData): Settings {
   const usual = usualSettings(data);
   const part = data.steady ? (PARTS.find((name) => name === state.part) ?? usual.part) : "all";

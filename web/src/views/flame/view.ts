@@ -26,7 +26,7 @@ const CHANGE_ROWS: (keyof Settings)[] = ["part", "metric", "direction", "folds"]
 export class FlameView implements View {
   private settings: Settings;
   private forest!: Forest;
-  /** What of the settings the forest is for. */
+  /** The settings that the forest was made for. */
   private grownFor = "";
   private look!: Look;
   private selected = 0;
@@ -107,7 +107,7 @@ export class FlameView implements View {
     this.redraw();
   }
 
-  /** The forest of an address: a node that has no value of what is usual is shown where it has one. */
+  /** The forest of an address. A node without a value in the usual settings is shown in settings in which it has one. */
   private growWith(state: Record<string, string>, node: number): void {
     const others = [{}, { metric: state.metric || "gpu_time" }, { part: state.part || "all" }];
     for (const other of node && this.settings.direction !== "up" ? [...others, { ...others[1], ...others[2] }] : []) {
@@ -198,7 +198,7 @@ export class FlameView implements View {
     this.picture.draw(this.look, scrollTop, clientWidth, clientHeight, this.selected);
   }
 
-  /** The node with most of its own. */
+  /** The node with the largest own value. */
   private hottest(): number {
     const { own } = ofPart(this.data, this.settings.part).metrics[this.settings.metric];
     return own.reduce((most, value, node) => (value > (own[most] || 0) ? node : most), 0);

@@ -1,7 +1,7 @@
 import "../../ui/sorted_table.css";
 import "./kernels.css";
 import type { Configuration, ProfileData } from "../../data/profile";
-import { element, ends } from "../../ui/element";
+import { button, element, ends } from "../../ui/element";
 import { act } from "../../ui/keys";
 import { bytesText, countText, shareText, timeText } from "../../ui/numbers";
 import { tester } from "../../ui/search";
@@ -108,16 +108,16 @@ export class KernelsView implements View {
   }
 
   private headCell(column: Column): HTMLElement {
-    const button = element("button", "", column.label);
-    button.type = "button";
-    button.title = column.meaning;
-    button.onclick = () =>
+    const isSorted = this.sort === column.name;
+    const sort = button(column.label, () =>
       this.set(() => {
-        this.isDescending = this.sort === column.name ? !this.isDescending : column !== NAME;
+        this.isDescending = isSorted ? !this.isDescending : column !== NAME;
         this.sort = column.name;
-      });
-    const cell = element("th", "", button);
-    if (this.sort === column.name) cell.setAttribute("aria-sort", this.isDescending ? "descending" : "ascending");
+      }),
+    );
+    sort.title = column.meaning;
+    const cell = element("th", "", sort);
+    if (isSorted) cell.setAttribute("aria-sort", this.isDescending ? "descending" : "ascending");
     return cell;
   }
 
@@ -162,10 +162,7 @@ export class KernelsView implements View {
   }
 
   private link(text: string, view: string, state: Record<string, string>): HTMLElement {
-    const button = element("button", "", text);
-    button.type = "button";
-    button.onclick = () => this.host.open(view, state);
-    return button;
+    return button(text, () => this.host.open(view, state));
   }
 
   private hottestNode(row: Row): number {
@@ -179,12 +176,10 @@ export class KernelsView implements View {
   }
 
   private moreButton(n_more: number): HTMLElement {
-    const button = element("button", "", `Show ${countText(n_more, "more row")}`);
-    button.onclick = () => {
+    return button(`Show ${countText(n_more, "more row")}`, () => {
       this.showsAll = true;
       this.draw();
-    };
-    return button;
+    });
   }
 
   private readonly onKey = (event: KeyboardEvent): void => act(event, { "/": () => this.field.focus() });

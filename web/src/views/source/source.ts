@@ -1,7 +1,7 @@
 import "./source.css";
 import type { KernelText, Stage } from "../../data/code";
 import { FrameKind, type ProfileData } from "../../data/profile";
-import { element } from "../../ui/element";
+import { button, element } from "../../ui/element";
 import { isForView } from "../../ui/keys";
 import { countText, shareText } from "../../ui/numbers";
 import { cut, printable } from "../../ui/text";
@@ -104,11 +104,9 @@ export class SourceView implements View {
     });
     const group = element("span", "group");
     for (const stage of STAGES) {
-      const button = element("button", "", STAGE_NAMES[stage]);
-      button.type = "button";
-      button.addEventListener("click", () => this.toggle(stage));
-      this.buttons.set(stage, button);
-      group.append(button);
+      const made = button(STAGE_NAMES[stage], () => this.toggle(stage));
+      this.buttons.set(stage, made);
+      group.append(made);
     }
     this.locations[1].title = "Where operations of TTIR, TTGIR and LLIR come from: loc(…), !dbg";
     return element("div", "tools", this.choice, group, this.locations[0]);

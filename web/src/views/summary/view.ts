@@ -1,7 +1,7 @@
 import "./summary.css";
 import "../findings/findings.css";
 import type { HotRow, HotTable, ProfileData, Wall } from "../../data/profile";
-import { element, ends } from "../../ui/element";
+import { element, ends, pairs } from "../../ui/element";
 import { countText, shareText, timeText, valueText } from "../../ui/numbers";
 import { type Parts, partsApart, printable } from "../../ui/text";
 import { boundsBar, entry, piece } from "../findings/bounds";
@@ -32,7 +32,7 @@ export class SummaryView implements View {
     const said = element("section", "", element("h2", "", "In words"), list("answer", sentences));
     const best = this.best();
     root.append(element("div", best ? "two" : "one", ...(best ? [best] : []), said));
-    const run = element("section", "", element("h2", "", "The run"), pairs(facts));
+    const run = element("section", "", element("h2", "", "The run"), pairs(facts, "pairs"));
     const cells = [...tables.map((table) => this.table(table)), run];
     if (lacks.length) cells.push(element("section", "", element("h2", "", "What is not known"), list("lacks", lacks)));
     root.append(element("div", "tables", ...cells));
@@ -140,10 +140,4 @@ function titled(title: string, ...children: HTMLElement[]): HTMLElement {
 
 function list(className: string, texts: string[]): HTMLElement {
   return element("ul", className, ...texts.map((text) => element("li", "", printable(text))));
-}
-
-function pairs(rows: [string, string][]): HTMLElement {
-  const made = element("dl", "pairs");
-  for (const [name, value] of rows) made.append(element("dt", "", name), element("dd", "", printable(value)));
-  return made;
 }

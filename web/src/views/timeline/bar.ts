@@ -1,4 +1,4 @@
-import { element } from "../../ui/element";
+import { button, element } from "../../ui/element";
 
 /** Typing rests for so long before it is searched. */
 const SEARCH_MS = 150;
@@ -33,7 +33,7 @@ export class Bar {
       }
       if (event.key === "Escape") this.search.blur();
     });
-    this.root = element("div", "tools", this.search, this.count, element("span", "space"), ...buttons.map(button));
+    this.root = element("div", "tools", this.search, this.count, element("span", "space"), ...buttons.map(titled));
   }
 
   destroy(): void {
@@ -57,10 +57,8 @@ export class Bar {
   }
 }
 
-function button([label, title, act]: [string, string, () => void]): HTMLElement {
-  const made = element("button", "", label);
-  made.type = "button";
+function titled([label, title, act]: [string, string, () => void]): HTMLElement {
+  const made = button(label, act);
   made.title = title;
-  made.addEventListener("click", act);
   return made;
 }

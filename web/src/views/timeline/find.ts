@@ -1,6 +1,7 @@
 // Slices whose names hold a text.
 
 import type { ProfileData } from "../../data/profile";
+import { tester } from "../../ui/search";
 import type { Group, Row } from "./lanes";
 
 export interface Found {
@@ -14,10 +15,10 @@ export interface Found {
   time_ns: number;
 }
 
-/** Everything whose name or label holds a text, in any case; as an expression where it is between slashes. */
+/** Everything whose name or label passes the test of `tester`; null: nothing is searched. */
 export function find(data: ProfileData, groups: Group[], text: string): Found | null {
-  const matches = matcher(text.trim());
-  if (matches === null) return null;
+  if (text.trim() === "") return null;
+  const matches = tester(text.trim());
   const { frames, slices, tree } = data;
   const matching = Uint8Array.from(frames.name, (name, frame) =>
     matches(name) || matches(frames.label[frame]) ? 1 : 0,
@@ -44,19 +45,4 @@ export function find(data: ProfileData, groups: Group[], text: string): Found | 
 
 export function* rowsOf(groups: Group[]): Generator<Row> {
   for (const group of groups) for (const lane of group.lanes) yield* lane.rows;
-}
-
-function matcher(text: string): ((name: string) => boolean) | null {
-  if (text === "") return null;
-  const expression = /^\/(.+)\/$/.exec(text);
-  if (expression !== null) {
-    try {
-      const pattern = new RegExp(expression[1], "i");
-      return (name) => pattern.test(name);
-    } catch {
-      return () => false;
-    }
-  }
-  const wanted = text.toLowerCase();
-  return (name) => name.toLowerCase().includes(wanted);
 }

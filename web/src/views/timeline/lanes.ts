@@ -123,7 +123,7 @@ function all(first: number, last: number): Int32Array {
   return Int32Array.from({ length: last - first }, (_, index) => first + index);
 }
 
-/** Slices by depth: how many that have not ended enclose each, or overlap it. */
+/** Slices by depth: the number of open slices that each begins in. */
 export function nested(slices: Slices, rows: Int32Array): Row[] {
   const depth = new Uint8Array(rows.length);
   const counts: number[] = [];

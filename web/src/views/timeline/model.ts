@@ -87,13 +87,6 @@ export function placeOfSlice(data: ProfileData, model: Model, slice: number): Sl
   return null;
 }
 
-/** Labels of the call path of a node, the root left out. */
-export function pathOf(data: ProfileData, node: number): string[] {
-  const path: string[] = [];
-  for (let at = node; at > 0; at = data.tree.parent[at]) path.push(data.frames.label[data.tree.frame[at]]);
-  return path.reverse();
-}
-
 /** 1 for each node at or below one. */
 export function belowNode(data: ProfileData, node: number): Uint8Array {
   const { parent } = data.tree;

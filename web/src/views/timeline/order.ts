@@ -12,7 +12,7 @@ export function firstFrom(values: ArrayLike<number>, value: number, from = 0, to
   return low;
 }
 
-/** Likewise where it is expected near `from`: the steps grow, so what is near is found soon. */
+/** The same, for a value that is expected near `from`: the steps grow, so a near one is found soon. */
 export function firstNear(values: ArrayLike<number>, value: number, from: number): number {
   let step = 1;
   let low = from;

@@ -29,7 +29,7 @@ export interface Palette {
   css: string[];
   /** The same as pixels. */
   pixels: Uint32Array;
-  /** Likewise of what was not searched for. */
+  /** The same for what was not searched for. */
   dimmed: Uint32Array;
 }
 

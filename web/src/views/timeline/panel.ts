@@ -1,9 +1,9 @@
 import { codeLine, lineText, writtenAt } from "../../data/places";
 import type { ProfileData } from "../../data/profile";
-import { element, ends } from "../../ui/element";
+import { button, element, ends, pairs } from "../../ui/element";
 import { countText, shareText, timeText } from "../../ui/numbers";
 import { cutMiddle, partsApart, printable } from "../../ui/text";
-import { type Facts, gapFacts, labelOf, sliceFacts } from "./facts";
+import { gapFacts, sliceFacts, sliceLabel } from "./facts";
 import { gapCause } from "./idle";
 import type { Model } from "./model";
 import type { Span } from "./span";
@@ -41,12 +41,12 @@ export class Panel {
       return;
     }
     const list = pairs(sliceFacts(this.data, slice));
-    const name = element("h2", "", printable(labelOf(this.data, slice)));
+    const name = element("h2", "", printable(sliceLabel(this.data, slice)));
     name.title = printable(this.data.frames.name[this.data.tree.frame[this.data.slices.node[slice]]]);
     this.slice.replaceChildren(name, list, ...this.source(slice), ...this.links(slice));
   }
 
-  /** A range that is a gap of a GPU: what it waited for. Of other ranges what a slice would be told of. */
+  /** What a GPU waited for, where the range is one of its gaps; else how to choose a slice. */
   showGap(gap: Span): void {
     const cause = gapCause(this.data, this.model.busy, gap);
     if (cause === null) {
@@ -57,7 +57,7 @@ export class Panel {
     const links = [cause.next, cause.launch]
       .filter((slice) => slice >= 0)
       .map((slice, index) => {
-        const label = cutMiddle(labelOf(this.data, slice), 80);
+        const label = cutMiddle(sliceLabel(this.data, slice), 80);
         return this.link(`${index === 0 ? "→ then ran" : "← launched by"} ${label}`, () => this.on.goTo(slice));
       });
     this.slice.replaceChildren(title, pairs(gapFacts(this.data, this.model, gap)), ...links);
@@ -115,7 +115,7 @@ export class Panel {
       .map(([source, target]) => {
         const other = source === slice ? target : source;
         const delay = timeText(start[target] - start[source]);
-        const label = cutMiddle(labelOf(this.data, other), 80);
+        const label = cutMiddle(sliceLabel(this.data, other), 80);
         const words =
           source === slice ? `→ caused ${label}, ${delay} later` : `← launched by ${label}, ${delay} before`;
         return this.link(words, () => this.on.goTo(other));
@@ -123,15 +123,8 @@ export class Panel {
   }
 
   private link(text: string, act: () => void): HTMLElement {
-    const button = element("button", "link", printable(text));
-    button.type = "button";
-    button.addEventListener("click", act);
-    return button;
+    const made = button(printable(text), act);
+    made.classList.add("link");
+    return made;
   }
-}
-
-function pairs(facts: Facts): HTMLElement {
-  const list = element("dl");
-  for (const [name, value] of facts) list.append(element("dt", "", name), element("dd", "", printable(value)));
-  return list;
 }

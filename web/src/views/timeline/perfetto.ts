@@ -1,14 +1,12 @@
 import type { ProfileData } from "../../data/profile";
-import { element } from "../../ui/element";
+import { button, element } from "../../ui/element";
 import { chromeTrace } from "./chrome_trace";
 import type { Model } from "./model";
 
 /** Offers the slices as a file, and says how Perfetto opens it: a page from a file may not hand it over itself. */
 export function perfettoDialog(data: ProfileData, model: Model): HTMLDialogElement {
   const name = `${data.title.replace(/[^\w.-]+/g, "_") || "profile"}.trace.json`;
-  const save = element("button", "", `Save ${name}`);
-  save.type = "button";
-  save.addEventListener("click", () => download(name, chromeTrace(data, model.groups)));
+  const save = button(`Save ${name}`, () => download(name, chromeTrace(data, model.groups)));
   const close = element("button", "", "Close");
   const form = element("form", "", save, close);
   form.method = "dialog";

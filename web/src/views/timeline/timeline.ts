@@ -5,7 +5,7 @@ import { countText, timeText } from "../../ui/numbers";
 import { Tooltip } from "../../ui/tooltip";
 import type { Host, View } from "../view";
 import { Bar } from "./bar";
-import { gapFacts, labelOf, sliceFacts } from "./facts";
+import { gapFacts, sliceFacts, sliceLabel } from "./facts";
 import { find } from "./find";
 import type { Hit } from "./geometry";
 import { Gestures } from "./gestures";
@@ -274,7 +274,7 @@ export class TimelineView implements View {
       this.stage.drawOverlay(this.scene);
     }
     if (hit.slice >= 0) {
-      const title = labelOf(this.data, hit.slice);
+      const title = sliceLabel(this.data, hit.slice);
       this.tooltip.show(event.clientX, event.clientY, title, sliceFacts(this.data, hit.slice));
     } else if (hit.gap !== null) {
       const title = `GPU idle for ${timeText(hit.gap.end - hit.gap.start)}`;
