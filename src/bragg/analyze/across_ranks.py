@@ -16,7 +16,7 @@ from bragg.model import Metric, MetricKind, Profile
 from bragg.model.merge import Merged
 from bragg.model.table import FloatArray, Int64Array
 
-__all__ = ["MEAN", "Spread", "imbalance_of", "on_one_device", "spread_of", "with_rank_values"]
+__all__ = ["MEAN", "RankSpread", "imbalance_of", "on_one_device", "spread_of", "with_rank_values"]
 
 MEAN = "_mean"
 """What the name of the mean of a metric ends with."""
@@ -24,7 +24,7 @@ _OF_RANK = "@"
 
 
 @dataclass(frozen=True, eq=False)
-class Spread:
+class RankSpread:
     """The values of ranks at each node, [n_nodes] each.
 
     Attributes:
@@ -90,7 +90,7 @@ def with_rank_values(merged: Merged, numbers: Sequence[int], name: str) -> Profi
     return replace(merged.profile, metrics={**merged.profile.metrics, **means, **found})
 
 
-def spread_of(profile: Profile, name: str) -> Spread:
+def spread_of(profile: Profile, name: str) -> RankSpread:
     """What the ranks have of a metric, at and below each node.
 
     Args:
@@ -106,7 +106,7 @@ def spread_of(profile: Profile, name: str) -> Spread:
         raise UsageError(f"this profile has no values of ranks for {name!r}")
     numbers = np.array([int(metric.removeprefix(begin)) for metric in names])
     values = np.array([profile.inclusive(metric) for metric in names], np.float64)
-    return Spread(
+    return RankSpread(
         values.mean(axis=0),
         values.max(axis=0),
         numbers[values.argmax(axis=0)],

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from bragg.analyze.work import Devices, Work, devices_of, own_work, roof_parts_s
+from bragg.analyze.work import Devices, OwnWork, devices_of, own_work, roof_parts_s
 from bragg.errors import UsageError
 from bragg.model import FrameKind, Profile
 from bragg.model.table import FloatArray, Int64Array
@@ -153,7 +153,7 @@ def roofline(profile: Profile) -> Roofline:
     )
 
 
-def _points(profile: Profile, work: Work, devices: Devices, nodes: Int64Array) -> Iterator[RooflinePoint]:
+def _points(profile: Profile, work: OwnWork, devices: Devices, nodes: Int64Array) -> Iterator[RooflinePoint]:
     """One point for each name and device."""
     tree = profile.tree
     time_ns = np.where(tree.kind == FrameKind.KERNEL, profile.own("gpu_time"), profile.inclusive("gpu_time"))

@@ -17,7 +17,7 @@ __all__ = [
     "NO_ROOF",
     "ROOF_TIME",
     "Devices",
-    "Work",
+    "OwnWork",
     "devices_of",
     "has_flops",
     "has_work",
@@ -40,7 +40,7 @@ _UNUSABLE = "flops or bytes are negative or not finite where they were counted"
 
 
 @dataclass(frozen=True, eq=False)
-class Work:
+class OwnWork:
     """Own flops and bytes of each node.
 
     Attributes:
@@ -61,7 +61,7 @@ class Work:
         return np.sum(list(self.flops.values()), axis=0)  # type: ignore[no-any-return]
 
 
-def own_work(profile: Profile) -> Work:
+def own_work(profile: Profile) -> OwnWork:
     """The metrics `flops`, `flops4` to `flops64` and `bytes`; one that is missing is zero.
 
     `flops` is the sum over all widths: what exceeds the given widths counts as 16 bits. Where the program states
@@ -70,13 +70,13 @@ def own_work(profile: Profile) -> Work:
     if not _is_stated(profile):
         nothing = np.zeros(len(profile.tree))
         flops = dict.fromkeys(WIDTHS, nothing)
-        return Work(flops, _own(profile, MEASURED_BYTES), _own(profile, _TENSOR_TIME), is_measured=True)
+        return OwnWork(flops, _own(profile, MEASURED_BYTES), _own(profile, _TENSOR_TIME), is_measured=True)
     by_width = {width: _own(profile, f"flops{width}") for width in WIDTHS}
     total = _own(profile, "flops")
     with np.errstate(invalid="ignore"):  # infinite ones
         rest = np.maximum(total - np.sum(list(by_width.values()), axis=0), 0)
     by_width[_USUAL_WIDTH] = by_width[_USUAL_WIDTH] + np.where(total > 0, rest, total)
-    return Work(by_width, _own(profile, "bytes"), np.zeros(len(profile.tree)), is_measured=False)
+    return OwnWork(by_width, _own(profile, "bytes"), np.zeros(len(profile.tree)), is_measured=False)
 
 
 def has_flops(profile: Profile) -> bool:
@@ -150,7 +150,7 @@ def _recorded_peak(run: Run, ordinal: int) -> Peak:
     return peaks[0]
 
 
-def roof_parts_s(work: Work, devices: Devices) -> tuple[FloatArray, FloatArray]:
+def roof_parts_s(work: OwnWork, devices: Devices) -> tuple[FloatArray, FloatArray]:
     """Time that arithmetic and memory need at least, each alone: float64 [n_nodes], s; NaN where no peak is known.
 
     Measured arithmetic is that of tensor cores alone.
@@ -197,7 +197,7 @@ def why_no_roof(profile: Profile) -> str:
     return "; ".join([*reasons, *([_UNUSABLE] if _is_unusable(work).any() else [])])
 
 
-def _is_unusable(work: Work) -> BoolArray:
+def _is_unusable(work: OwnWork) -> BoolArray:
     columns = np.stack([*work.flops.values(), work.bytes])
     unusable: BoolArray = np.any((columns < 0) | ~np.isfinite(columns), axis=0)
     return unusable

@@ -157,7 +157,7 @@ class Machine:
         """Tell of the active programs that decide by elements with a taint, where some come from atomics.
 
         Args:
-            taint: Of a condition, of a mask or of addresses: [programs or 1, *block]; None: none.
+            taint: Of a condition, of a mask or of addresses: uint8 or uint32 [programs or 1, *block]; None: none.
             signal: The bit that says so.
         """
         if taint is None or not self.listeners.decision:
@@ -192,7 +192,7 @@ class Machine:
 
         Args:
             use: What is done with them.
-            taint: Of the elements, [programs or 1, *block]; None: none is tainted.
+            taint: Of the elements, uint8 or uint32 [programs or 1, *block]; None: none is tainted.
             bit: Why they must not be used.
             buffer: The tensor that is accessed by them; None: none is.
         """

@@ -236,7 +236,7 @@ class Tensor(Operators):
 
     @property
     def data(self) -> Array:
-        """All elements: [programs or 1, *block]."""
+        """All elements, in the carrier of the type: [programs or 1, *block]."""
         if self._data is None:
             assert self.affine is not None
             self._data = self.affine.array(self.dtype.carrier)
@@ -291,7 +291,7 @@ class Tensor(Operators):
         return self.with_taint(lanes * np.uint32(bit))
 
     def with_taint(self, taint: Array) -> Tensor:
-        """The same values, with a taint beside their own."""
+        """The same values, with a taint beside their own: uint8 or uint32, broadcasts to `data`."""
         own = Tensor(self._data, self.dtype, self.affine, self.bounds, taint)
         own.taint = merged_taint(self, own)
         return own
@@ -341,7 +341,8 @@ class Tensor(Operators):
     def active_data(self) -> Array:
         """A row for each active program, or one for all, of a tensor that a debugger shows: [active or 1, *block].
 
-        Programs that went another way have rows too where a kernel has not used the tensor since.
+        They are in the carrier of the type, as `data` is. Programs that went another way have rows too where a kernel
+        has not used the tensor since.
         """
         try:
             now = machine()
@@ -454,7 +455,7 @@ def _type_of_constant(value: bool | float) -> DType:
 
 
 def merged_taint(*operands: Any) -> Array | None:
-    """The taint of a result: that of all its operands, broadcast to the shape of the result."""
+    """The taint of a result, uint8 or uint32: that of all its operands, broadcast to the shape of the result."""
     taint = None
     for operand in operands:
         other = operand.taint if isinstance(operand, Tensor) else None
@@ -469,13 +470,13 @@ def merged_taint(*operands: Any) -> Array | None:
 
 
 def taint_of_choice(taint: Array) -> Array:
-    """The taint of what is chosen among known elements by elements with a taint."""
+    """The taint of what is chosen among known elements by elements with a taint, of the shape and type of theirs."""
     choice: Array = np.where(taint & UNDEFINED, (taint & ~np.uint32(UNDEFINED)) | np.uint32(CHOSEN), taint)
     return choice
 
 
 def lift_array(data: Array, rank: int) -> Array:
-    """Put axes of one element between the programs and the block until the array has `rank` axes."""
+    """Put axes of one element after the programs of [programs or 1, *block], of any type, up to `rank` axes."""
     missing = rank - data.ndim
     return data.reshape(data.shape[0], *[1] * missing, *data.shape[1:]) if missing > 0 else data
 

@@ -45,14 +45,14 @@ TYPE_CHECKING = False  # Viewing needs no reader of code, which takes 30 ms to i
 if TYPE_CHECKING:
     from bragg.code.reading import CodeWish
 
-__all__ = ["FORMAT", "Recording", "open_capture", "read"]
+__all__ = ["FORMAT", "OpenedCapture", "open_capture", "read"]
 
 # 2^18 slices of 32 bytes: a block and its working copies stay below 64 MB.
 BLOCK_ROWS = 1 << 18
 
 
 @dataclass(frozen=True, eq=False)
-class Recording:
+class OpenedCapture:
     """An opened capture.
 
     Attributes:
@@ -116,7 +116,7 @@ def read(path: Path, *, trace: bool = True, code: CodeWish | None = None) -> Pro
     return replace(recording.profile, slices=SliceTable.concatenate(list(recording.slice_blocks())).sorted())
 
 
-def open_capture(path: Path, code: CodeWish | None = None) -> Recording:
+def open_capture(path: Path, code: CodeWish | None = None) -> OpenedCapture:
     """Everything of a capture but its slices, which are handed out block by block; arguments as of `read`.
 
     Raises:
@@ -171,14 +171,14 @@ def open_capture(path: Path, code: CodeWish | None = None) -> Recording:
     grown = profile.tree
     folded |= _unwanted(grown, Run(tables.meta))
     pruned = regroup(grown, dropped=~with_ancestors(grown, useful), folded=folded)
-    recording = Recording(pruned.apply(profile), tables.slices, pruned.target[target[: len(tree)]], clocks)
+    recording = OpenedCapture(pruned.apply(profile), tables.slices, pruned.target[target[: len(tree)]], clocks)
     try:
         return replace(recording, profile=_with_counted(recording, limits))
     except TooLargeError as error:
         raise _too_large(path, error) from error
 
 
-def _with_counted(recording: Recording, limits: Limits) -> Profile:
+def _with_counted(recording: OpenedCapture, limits: Limits) -> Profile:
     """Samples of counters belong to all slices around them: these are in memory at once."""
     profile = recording.profile
     if not len(profile.counters):

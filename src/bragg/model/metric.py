@@ -77,14 +77,14 @@ class Metric:
         return found
 
     def with_own(self, own: NDArray[Any], counted: BoolArray | None = None) -> Metric:
-        """The same metric over other nodes: values [n_nodes], and `counted` [n_nodes] as in the class."""
+        """The same metric over other nodes: numbers [n_nodes], and `counted` [n_nodes] as in the class."""
         return Metric(self.name, self.unit, self.kind, own, self.combine, counted)
 
     def gather(self, target: NDArray[Any], n_nodes: int) -> Metric:
         """The metric after nodes moved.
 
         Args:
-            target: [n_nodes before]: the node that each node became part of; -1 drops its value.
+            target: Integers [n_nodes before]: the node that each node became part of; -1 drops its value.
             n_nodes: Nodes after the move.
         """
         empty = np.nan if self.kind is MetricKind.PROPERTY else 0

@@ -91,7 +91,7 @@ class Profile:
         return self.metric(name).own
 
     def inclusive(self, name: str) -> NDArray[Any]:
-        """Value of each node with its descendants, [n_nodes]; its own value if the metric does not add up.
+        """Value of each node with its descendants, int64 or float64 [n_nodes]; its own if the metric does not add up.
 
         What is not a finite number is left out of a sum.
 

@@ -64,7 +64,7 @@ class Table:
         return len(getattr(self, next(iter(self.columns()))))
 
     def take(self, rows: NDArray[Any]) -> Self:
-        """The rows with these indices [rows kept], or where this mask [rows] is true, in that order."""
+        """The rows with these indices, integers [rows kept], or where a mask, bool [rows], is true, in that order."""
         indices = np.flatnonzero(rows) if rows.dtype == np.bool_ else rows
         return type(self)(
             **{

@@ -12,6 +12,14 @@ const KINDS: Record<string, FrameKind> = {
 
 export const NO_SUMMARY: Summary = { sentences: [], facts: [], lacks: [], numbers: [], wall: null, tables: [] };
 export const NO_RUN = { command: "", duration: "", startedMs: null };
+export const NO_ANALYSES = {
+  findings: null,
+  sources: {},
+  code: [],
+  roofline: null,
+  difference: null,
+  ranks: null,
+};
 export const NO_PAUSES: Pauses = {
   devices: [],
   last: new Int32Array(0),
@@ -87,11 +95,6 @@ export function profileFromText(text: string): ProfileData {
     },
     flows: { source: none(), target: none() },
     pauses: NO_PAUSES,
-    findings: null,
-    sources: {},
-    code: [],
-    roofline: null,
-    difference: null,
-    ranks: null,
+    ...NO_ANALYSES,
   };
 }

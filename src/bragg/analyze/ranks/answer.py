@@ -9,7 +9,7 @@ import numpy as np
 
 from bragg.analyze.ranks.aligned import Group, groups_of
 from bragg.analyze.ranks.bandwidth import Transfers, transfers_of
-from bragg.analyze.ranks.causes import Cause, Reason, cause_of, peers_of
+from bragg.analyze.ranks.causes import LateCause, Reason, cause_of, peers_of
 from bragg.analyze.ranks.clocks import Alignment, alignments, clock_notes
 from bragg.analyze.ranks.critical_path import CriticalPath, critical_path
 from bragg.analyze.ranks.imbalance import Imbalance, imbalances, path_values
@@ -64,7 +64,7 @@ class RanksAnswer:
     """
 
     ranks: list[RankSummary]
-    stragglers: list[tuple[Straggler, Cause]]
+    stragglers: list[tuple[Straggler, LateCause]]
     link: SlowLink | None
     lateness: Lateness | None
     exposed: Exposed | None

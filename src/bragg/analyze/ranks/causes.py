@@ -14,7 +14,7 @@ from bragg.analyze.ranks.stragglers import Straggler, When
 from bragg.model.ranks.summary import RankSummary
 from bragg.model.table import FloatArray, Int64Array
 
-__all__ = ["Cause", "Reason", "cause_of", "peers_of"]
+__all__ = ["LateCause", "Reason", "cause_of", "peers_of"]
 
 # Of what a rank costs, so much must be seen in one place.
 _EXPLAINS, _EXPLAINS_SUMS = 0.5, 0.2
@@ -36,7 +36,7 @@ class Reason(Enum):
 
 
 @dataclass(frozen=True)
-class Cause:
+class LateCause:
     """Why a rank is late.
 
     Attributes:
@@ -54,7 +54,7 @@ class Cause:
 
 def cause_of(
     late: Straggler, found: Lateness, ranks: Sequence[RankSummary], values: PathValues, stragglers: Sequence[int]
-) -> Cause:
+) -> LateCause:
     """The cause of one rank's lateness, as far as profiles tell.
 
     Args:
@@ -65,25 +65,25 @@ def cause_of(
         stragglers: Indices of all late ranks, which are no peers.
     """
     if late.when is When.START:
-        return Cause(Reason.LATE_START, late.cost_ns)
+        return LateCause(Reason.LATE_START, late.cost_ns)
     peers = peers_of(late.index, ranks, stragglers)
     more = {name: _more(table, late, peers) for name, table in found.counted.items()}
     # Sums count waiting beside other work as well.
     least_ns = (_EXPLAINS_SUMS if late.when is When.WHOLE else _EXPLAINS) * late.each_ns
     if more["data_ns"] >= least_ns:
-        return Cause(Reason.INPUT, more["data_ns"], path=_path(values.host_ns, values, late.index, peers))
+        return LateCause(Reason.INPUT, more["data_ns"], path=_path(values.host_ns, values, late.index, peers))
     if more["compute_ns"] >= least_ns:
         return _of_kernels(late, found, values, peers, more["compute_ns"])
     if more["copy_ns"] >= least_ns:
-        return Cause(Reason.COPIES, more["copy_ns"], path=_path(values.gpu_ns, values, late.index, peers))
+        return LateCause(Reason.COPIES, more["copy_ns"], path=_path(values.gpu_ns, values, late.index, peers))
     if not np.nansum(found.counted["launches"]) and not values.host_ns.any():  # Collectives alone were recorded.
-        return Cause(Reason.UNKNOWN, late.each_ns)
+        return LateCause(Reason.UNKNOWN, late.each_ns)
     # Its GPU did what the others' did, later.
-    return Cause(Reason.HOST, late.each_ns, path=_path(values.host_ns, values, late.index, peers))
+    return LateCause(Reason.HOST, late.each_ns, path=_path(values.host_ns, values, late.index, peers))
 
 
 def peers_of(index: int, ranks: Sequence[RankSummary], stragglers: Sequence[int]) -> Int64Array:
-    """Indices of the ranks of equal role that are not late themselves; if there is none, of other ranks."""
+    """Rows of the ranks of equal role that are not late themselves, [chosen]; if there is none, of other ranks."""
     others = [row for row in range(len(ranks)) if row != index]
     healthy = [row for row in others if row not in stragglers] or others
     equal = [row for row in healthy if ranks[row].role == ranks[index].role]
@@ -99,13 +99,13 @@ def _more(table: FloatArray, late: Straggler, peers: Int64Array) -> float:
     return float(np.nanmedian(own - np.nanmedian(others, axis=0)))
 
 
-def _of_kernels(late: Straggler, found: Lateness, values: PathValues, peers: Int64Array, more_ns: float) -> Cause:
+def _of_kernels(late: Straggler, found: Lateness, values: PathValues, peers: Int64Array, more_ns: float) -> LateCause:
     launches = found.counted["launches"]
     usual = float(np.nanmedian(launches[np.ix_(peers, late.steps)]))
     more_launches = _more(launches, late, peers)
     path = _path(values.gpu_ns, values, late.index, peers)
     if usual > 0 and more_launches > max(_MORE_LAUNCHES * usual, 0.5):
-        return Cause(Reason.MORE_WORK, more_ns, 1 + more_launches / usual, path)
+        return LateCause(Reason.MORE_WORK, more_ns, 1 + more_launches / usual, path)
     compute = found.counted["compute_ns"]
     ratio = float(np.nanmedian(compute[late.index, late.steps]) / np.nanmedian(compute[np.ix_(peers, late.steps)]))
     own = _by_kernel(values, values.of(values.gpu_ns, late.index))
@@ -114,8 +114,8 @@ def _of_kernels(late: Straggler, found: Lateness, values: PathValues, peers: Int
     row = int(np.argmax(gained))
     # One kernel among many: a slow GPU would slow the others as well.
     if gained[row] > _ONE_KERNEL * gained.sum() and others[row] < _ONE_KERNEL * others.sum():
-        return Cause(Reason.SLOW_KERNEL, more_ns, float(own[row] / max(others[row], 1.0)), path)
-    return Cause(Reason.SLOW_GPU, more_ns, ratio, path)
+        return LateCause(Reason.SLOW_KERNEL, more_ns, float(own[row] / max(others[row], 1.0)), path)
+    return LateCause(Reason.SLOW_GPU, more_ns, ratio, path)
 
 
 def _by_kernel(values: PathValues, by_path: FloatArray) -> FloatArray:

@@ -55,7 +55,7 @@ class Alignment:
     basis: Basis = Basis.REFERENCE
 
     def aligned(self, time_ns: Int64Array) -> Int64Array:
-        """Times of the rank as times of the first one."""
+        """Times of the rank, of any shape, as times of the first one."""
         shift = self.offset_ns + self.drift * (time_ns - self.around_ns)
         return time_ns + np.round(shift).astype(np.int64)
 

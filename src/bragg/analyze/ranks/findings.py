@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from bragg.analyze.ranks.answer import RanksAnswer
-from bragg.analyze.ranks.causes import Cause, Reason
+from bragg.analyze.ranks.causes import LateCause, Reason
 from bragg.analyze.ranks.links import SlowLink
 from bragg.analyze.ranks.stragglers import Straggler, When
 from bragg.model import Confidence, Finding, Gain, Quantity, Severity
@@ -40,7 +40,7 @@ def _rank_of(finding: Finding) -> tuple[bool, float]:
     return (finding.gain.is_once, -finding.gain.wall_ns) if finding.gain else (True, 0.0)
 
 
-def _of_straggler(answer: RanksAnswer, late: Straggler, cause: Cause) -> Finding:
+def _of_straggler(answer: RanksAnswer, late: Straggler, cause: LateCause) -> Finding:
     wall = answer.lateness.wall_ns if answer.lateness else 0.0
     is_start = late.when is When.START
     share = late.cost_ns / wall if wall else 0.0
@@ -105,7 +105,7 @@ def _step(late: Straggler, row: int) -> float:
     return float(late.steps[row] + 1)
 
 
-def _why(cause: Cause) -> str:
+def _why(cause: LateCause) -> str:
     at = f", most in {cause.path}" if cause.path else ""
     if cause.reason is Reason.SLOW_GPU:
         return f"its GPU takes {cause.ratio:.2f} times as long for the same kernels{at}"

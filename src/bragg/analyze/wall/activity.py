@@ -72,7 +72,7 @@ class Activity:
         }
 
     def waited_until(self, device: int, moments_ns: NDArray[Any]) -> Waited | None:
-        """The pauses of a device up to each moment: [n_moments]; None: the recorder did not tell."""
+        """The pauses of a device up to each moment, int64 or float64 [n_moments]; None: the recorder did not tell."""
         if device not in self.waited:
             return None
         time_ns, *columns = self.waited[device]

@@ -13,13 +13,13 @@ from bragg.code.instrument.blocks import Activity
 from bragg.code.instrument.passages import Passages
 from bragg.code.instrument.segments import Segment
 
-__all__ = ["Copies", "Meeting", "copies_of", "meetings_of"]
+__all__ = ["CopyPairs", "WarpBarrier", "copies_of", "meetings_of"]
 
 _KINDS = ((Activity.TMA_LOAD, Activity.BARRIER_WAIT), (Activity.COPY, Activity.COPY_WAIT))
 
 
 @dataclass(frozen=True)
-class Copies:
+class CopyPairs:
     """Asynchronous copies of a loop, each with the wait for it.
 
     Attributes:
@@ -49,7 +49,7 @@ class _Pairs(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Meeting:
+class WarpBarrier:
     """A barrier at which the warps of a block meet.
 
     Attributes:
@@ -65,7 +65,7 @@ class Meeting:
     count: int
 
 
-def copies_of(passages: Passages, segments: Sequence[Segment], warps_of_block: int) -> list[Copies]:
+def copies_of(passages: Passages, segments: Sequence[Segment], warps_of_block: int) -> list[CopyPairs]:
     """Copies with their waits: those that begin first are waited for first.
 
     The warp that begins copies is the one that waits, or, of specialized warps, another one of its block.
@@ -90,7 +90,7 @@ def copies_of(passages: Passages, segments: Sequence[Segment], warps_of_block: i
     return found
 
 
-def meetings_of(passages: Passages, segments: Sequence[Segment], warps_of_block: int) -> list[Meeting]:
+def meetings_of(passages: Passages, segments: Sequence[Segment], warps_of_block: int) -> list[WarpBarrier]:
     """How far apart the warps of a block come to each barrier for all of them.
 
     Args:
@@ -112,7 +112,7 @@ def meetings_of(passages: Passages, segments: Sequence[Segment], warps_of_block:
                 came = np.stack([passages.start[each[:met]] for each in rows])
                 skews += (came.max(0) - came.min(0)).tolist()
         if skews and warps_of_block > 1:
-            found.append(Meeting(segments[number], float(np.median(skews)), max(skews), len(skews)))
+            found.append(WarpBarrier(segments[number], float(np.median(skews)), max(skews), len(skews)))
     return found
 
 
@@ -162,7 +162,7 @@ def _paired(
     return _Pairs(int((~in_loop).sum()) // each_turn, since, ended - passages.start[waits[:n_pairs]])
 
 
-def _summed(paired: Sequence[_Pairs], segments: Sequence[Segment], beginning: Sequence[int], waiting: int) -> Copies:
+def _summed(paired: Sequence[_Pairs], segments: Sequence[Segment], beginning: Sequence[int], waiting: int) -> CopyPairs:
     ahead = paired[0].ahead
 
     def medians(columns: Sequence[NDArray[np.int64]]) -> NDArray[np.float64]:
@@ -171,4 +171,4 @@ def _summed(paired: Sequence[_Pairs], segments: Sequence[Segment], beginning: Se
 
     begins = next(segments[each] for each in beginning if segments[each].in_loop)
     latency, waited = medians([each.latency for each in paired]), medians([each.waited for each in paired])
-    return Copies(begins, segments[waiting], ahead, latency, waited, sum(len(each.latency) for each in paired))
+    return CopyPairs(begins, segments[waiting], ahead, latency, waited, sum(len(each.latency) for each in paired))

@@ -150,7 +150,7 @@ def conflict_ways(addresses: Array, element_bytes: int) -> int:
     """Most words of one bank that lanes of a warp ask for at once; 1: no conflict.
 
     Args:
-        addresses: Bytes, [registers, 32].
+        addresses: In bytes, int64 [registers, 32].
         element_bytes: Of each register.
     """
     addresses = addresses[np.argsort(addresses[:, 0], kind="stable")]

@@ -268,7 +268,7 @@ class SharedMemory:
 
 
 def chosen_rows(pred: Any) -> Array:
-    """Which of the active programs a predicate chooses."""
+    """The active programs that a predicate chooses: bool [active]."""
     test = cast(as_tensor(pred), DTYPES["int1"]).data.reshape(-1)
     return np.array(np.broadcast_to(test, len(machine().rows)))
 

@@ -131,7 +131,7 @@ class Access:
         return whole.reshape(self.shape)
 
     def lane_values(self) -> Array:
-        """What a store writes: one value for each lane that takes part, [n_lanes]."""
+        """What a store writes, in the carrier of its type: one value for each lane that takes part, [n_lanes]."""
         assert self.value is not None
         whole = np.broadcast_to(self.value.data, self.shape)
         if self.mask is None:

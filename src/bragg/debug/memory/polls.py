@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["Change", "Known", "Look", "Poll", "Read", "Test"]
+__all__ = ["AcquiringRead", "Change", "Known", "Look", "Poll", "Test"]
 
 # Of programs, by the order of their first release, the last step that is known; -1: none. It never changes once it is
 # made, so that a chain of programs that take one lock shares it. 2,000 programs on one lock: 16 MB, 1 us a release.
@@ -115,7 +115,7 @@ class Poll:
 
 
 @dataclass(eq=False)
-class Read:
+class AcquiringRead:
     """An atomic that acquired and changed nothing.
 
     Attributes:
@@ -134,7 +134,7 @@ class Read:
     published: Known
     tests: tuple[Test, ...] = ()
 
-    def is_next_trip(self, before: Read | None, tests: tuple[Test, ...], program: int) -> bool:
+    def is_next_trip(self, before: AcquiringRead | None, tests: tuple[Test, ...], program: int) -> bool:
         """The program waits on as it did before, which tells it nothing new: it has not changed the element itself."""
         if before is None or before.history is not self.history or before.tests != tests:
             return False

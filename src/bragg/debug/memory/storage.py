@@ -170,7 +170,7 @@ class Buffer:
         self._as(dtype)[offsets + self.first] = encode(values, dtype)
 
     def read_affine(self, block: Affine, dtype: DType) -> Array:
-        """Values of a block in closed form inside the tensor: [programs or 1, *block]."""
+        """Values of a block in closed form inside the tensor: [programs or 1, *block], in the carrier of `dtype`."""
         return decode(self._copy(block, dtype), dtype)
 
     def write_affine(self, block: Affine, values: Array, dtype: DType) -> bool:
@@ -220,7 +220,10 @@ LIVE: weakref.WeakValueDictionary[int, Buffer] = weakref.WeakValueDictionary()
 
 
 def window(array: Array, start: int, shape: tuple[int, ...], strides: tuple[int, ...]) -> Array:
-    """A view of a contiguous array from an element on, strides in elements; `as_strided` takes five times as long."""
+    """A view of `shape` into a contiguous array of any type, from an element on; strides are counted in elements.
+
+    `as_strided` takes five times as long.
+    """
     size = array.itemsize
     view: Array = np.ndarray(shape, array.dtype, array, start * size, tuple(stride * size for stride in strides))
     return view

@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from bragg.debug.memory.access import Access
-from bragg.debug.memory.polls import Change, Known, Look, Poll, Read, Test
+from bragg.debug.memory.polls import AcquiringRead, Change, Known, Look, Poll, Test
 from bragg.model.table import Array
 
 __all__ = ["NO_BARRIER", "Synchronisation"]
@@ -73,7 +73,7 @@ class Synchronisation:
         self._last: dict[int, Look] = {}
         self._polls: dict[int, Poll] = {}
         self._changes: dict[int, list[Change]] = {}
-        self._reads: dict[int, list[Read]] = {}
+        self._reads: dict[int, list[AcquiringRead]] = {}
         self._seen: dict[tuple[int, int], tuple[list[Change], int]] = {}
         self._late: dict[int, Known] = {}
 
@@ -87,7 +87,7 @@ class Synchronisation:
         self._blocks.add(step)
 
     def meet(self, step: int, programs: Array) -> None:
-        """The threads of each program wait for each other."""
+        """The threads of each program, int64 [programs], wait for each other."""
         self._meetings.append((step, programs))
 
     def note(self, step: int, access: Access, addresses: Array) -> None:
@@ -221,7 +221,7 @@ class Synchronisation:
                 self._reads[program] = [read]
         self._known[program] = known
 
-    def _surely_published(self, program: int, read: Read, tests: tuple[Test, ...]) -> Known:
+    def _surely_published(self, program: int, read: AcquiringRead, tests: tuple[Test, ...]) -> Known:
         key = program, read.address
         history, seen = self._seen.get(key, (read.history, 0))
         place = read.earliest(
@@ -241,7 +241,9 @@ class Synchronisation:
             self._relaxed[program] = event.step
         if event.order in ("acquire", "acq_rel"):
             if look is not None and only_looks:
-                self._reads.setdefault(program, []).append(Read(look, address, changes, len(changes) - 1, published))
+                self._reads.setdefault(program, []).append(
+                    AcquiringRead(look, address, changes, len(changes) - 1, published)
+                )
             else:
                 self._pending[program] = _joined(self._pending.get(program, _NOTHING), published)
         if event.order in ("release", "acq_rel"):

@@ -43,7 +43,7 @@ class Affine:
         return low, high
 
     def array(self, dtype: np.dtype[Any]) -> Array:
-        """All elements: [programs or 1, *shape]."""
+        """All elements, of `dtype`: [programs or 1, *shape]."""
         base = self.base.astype(dtype, copy=False).reshape(-1, *[1] * len(self.shape))
         return base + _grid(self.strides, self.shape, dtype)
 

@@ -41,7 +41,7 @@ def _nodes() -> tuple[Array, Array]:
 
 
 def erf(x: Array) -> Array:
-    """The error function, of any shape: a Taylor series of degree 6 around the nearest of 769 exact values."""
+    """The error function of floats of any shape: a Taylor series of degree 6 around the nearest of 769 exact values."""
     places, values = _nodes()
     size = np.minimum(np.abs(x.astype(np.float64)), 6.0)
     index = np.rint(np.nan_to_num(size) * 128).astype(np.int64)
@@ -59,7 +59,7 @@ def erf(x: Array) -> Array:
 
 
 def each(function: Callable[..., float]) -> Callable[..., Array]:
-    """A function of Python's math module on arrays of one shape; domain errors give NaN, overflows infinity."""
+    """A function of Python's math module on floats of one shape; domain errors give NaN, overflows infinity."""
 
     def safe(*values: float) -> float:
         try:

@@ -36,7 +36,12 @@ def flat_shape(shape: Sequence[Any]) -> tuple[int, ...]:
 
 
 def rearranged(x: Any, function: Callable[[Array], Array]) -> Any:
-    """Apply a function that moves elements of [programs or 1, *block] to a tensor and its taint, or to offsets."""
+    """Apply a function that moves elements, of any type, to a tensor and its taint, or to offsets.
+
+    Args:
+        x: A tensor or pointers.
+        function: Moves the elements of [programs or 1, *block].
+    """
     if isinstance(x, Pointer):
         return x.moved(rearranged(x.offset, function))
     taint = x.taint

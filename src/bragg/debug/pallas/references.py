@@ -74,7 +74,7 @@ class Reference:
 
 
 def indices_of(transforms: Any, shape: tuple[int, ...]) -> tuple[Array, ...]:
-    """Indices of a block, which broadcast to the shape of the access.
+    """Indices of a block: integers that broadcast to the shape of the access.
 
     Raises:
         Unsupported: The reference is seen through something else than indices.

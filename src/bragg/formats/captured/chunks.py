@@ -205,7 +205,10 @@ def _payload_bytes(content: mmap.mmap, position: int) -> int:
 
 
 def columns(chunk: Chunk, layout: dict[str, np.dtype[Any]]) -> tuple[int, dict[str, NDArray[Any]]] | None:
-    """The leading number and the columns [rows] of a chunk, views into the file; None if its size does not fit them."""
+    """The leading number of a chunk and its columns, [rows] of the types in `layout`: views into the file.
+
+    None: its size does not fit them.
+    """
     if len(chunk.payload) != 8 + sum(_padded(chunk.rows * dtype.itemsize) for dtype in layout.values()):
         return None
     return int.from_bytes(chunk.payload[:8], "little"), dict(_cut(chunk, layout))

@@ -146,7 +146,7 @@ class Messages:
         self._lengths = np.zeros(rows, np.int64)
 
     def numbers(self, field: int, values: NDArray[Any], where: BoolArray | None = None) -> Messages:
-        """A varint field, one of integers [messages], in the rows of `where` [messages]; None: in all."""
+        """A varint field: integers of any type [messages], in the rows of `where` [messages]; None: in all."""
         present = self._tag(field << 3 | VARINT, where)
         self._varints(values.astype(np.uint64), present)
         return self

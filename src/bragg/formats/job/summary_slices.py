@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from bragg.formats.capture import Recording
+from bragg.formats.capture import OpenedCapture
 from bragg.grouping.regions import OPTIMIZER, step_function
 from bragg.model import SliceTable, TrackKind
 
@@ -14,7 +14,7 @@ _MAX_SLICES = 4_000_000  # 128 MB, and its copies
 _DATA_LOADER = "enumerate(DataLoader)#"
 
 
-def needed_of(recording: Recording) -> SliceTable | None:
+def needed_of(recording: OpenedCapture) -> SliceTable | None:
     """The work of GPUs, launches of it, regions and what ends steps.
 
     Returns:

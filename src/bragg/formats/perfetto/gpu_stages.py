@@ -42,7 +42,7 @@ def stage_texts(profile: Profile, lane: Lane, process: int) -> list[bytes]:
 
 
 def stage_events(profile: Profile, lane: Lane, rows_at_once: int) -> Iterator[tuple[np.ndarray, Messages]]:
-    """The events of a lane by their start: time since the event before, and the event.
+    """The events of a lane by their start: time since the event before, int64 [rows at once], and the event.
 
     Args:
         profile: The profile.

@@ -15,7 +15,7 @@ from bragg.formats.limits import Limits
 from bragg.formats.perfetto import fields as proto
 from bragg.model.table import Int64Array
 
-__all__ = ["Events", "Packets", "Track"]
+__all__ = ["Packets", "RawEvents", "Track"]
 
 _FIRST_OWN_CLOCK = 64
 _NAME_TEXT = 23  # of an event whose name is not interned
@@ -27,7 +27,7 @@ _OF_EVERY_PACKET = (proto.SEQUENCE, proto.FLAGS, proto.TIMESTAMP, proto.TIMESTAM
 
 
 @dataclass(frozen=True)
-class Events:
+class RawEvents:
     """Begins and ends of slices, in the order of the file.
 
     Attributes:
@@ -141,9 +141,9 @@ class Packets:
             limits.check_rows(_ROWS_A_PACKET * n_packets)
             self._add(begin, end)
 
-    def events(self) -> Events:
+    def events(self) -> RawEvents:
         """What happened."""
-        return Events(*np.array(self._events).reshape(-1, 4).T)
+        return RawEvents(*np.array(self._events).reshape(-1, 4).T)
 
     def place(self, track: int) -> tuple[str, dict[str, str]]:
         """The text of a track, and where it is, as its own text and those of the tracks that it lies in say."""

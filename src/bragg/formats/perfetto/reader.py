@@ -24,7 +24,7 @@ from bragg.formats.files import read_content
 from bragg.formats.format import damaged, unknown_format
 from bragg.formats.limits import Limits, next_depth
 from bragg.formats.perfetto import fields as proto
-from bragg.formats.perfetto.packets import Events, Packets
+from bragg.formats.perfetto.packets import Packets, RawEvents
 from bragg.formats.timelines.call_tree import Frames, Nodes, call_tree
 from bragg.formats.timelines.metrics import durations_of_slices, gpu_facts, metrics_of_slices
 from bragg.model import FrameKind, Profile, SliceTable, TrackKind, TrackTable
@@ -109,7 +109,7 @@ def _id(text: str | None) -> int:
     return int(text) if text and text.isdecimal() and int(text) < _ID_LIMIT else 0
 
 
-def _slices(events: Events) -> Int64Array:
+def _slices(events: RawEvents) -> Int64Array:
     """Begin, duration, name and track of slices, track by track; those without an end are left out: int64 [4, slices].
 
     iprof writes ends behind later begins. At equal times what is open ends first; an end that is left over is of a

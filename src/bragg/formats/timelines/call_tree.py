@@ -84,16 +84,16 @@ def call_tree(
     placed: Int32Array | None = None,
     operator: Int64Array | None = None,
 ) -> tuple[CallTree, Int32Array]:
-    """The tree of what ran, and the node of each event.
+    """The tree of what ran, and the node of each event: [n_events].
 
     Args:
         frames: What the events stand for.
         nodes: The tree so far.
         tracks: Where they ran.
         events: What ran when; column `node` is a row of `frames`.
-        placed: The node of each event whose call path is known, -1 for the others; None: all of them.
-        operator: An id that GPU work shares with the operator that caused it, 0 for none; used where no launch has its
-            correlation id.
+        placed: The node of each event whose call path is known, -1 for the others: [n_events]; None: none is known.
+        operator: An id that GPU work shares with the operator that caused it, 0 for none: [n_events]; used where no
+            launch has its correlation id.
     """
     n_events = len(events)
     node = np.full(n_events, -1, np.int32) if placed is None else placed.astype(np.int32)

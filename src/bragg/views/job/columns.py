@@ -7,14 +7,14 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from bragg.analyze.across_ranks import MEAN, Spread, spread_of
+from bragg.analyze.across_ranks import MEAN, RankSpread, spread_of
 from bragg.model import MetricKind, Profile
 from bragg.model.table import FloatArray
 from bragg.views.terminal.formulas import Computed, Formulas
 
 __all__ = ["RankFormulas", "rank_columns"]
 
-_VALUES: dict[str, Callable[[Spread], FloatArray]] = {
+_VALUES: dict[str, Callable[[RankSpread], FloatArray]] = {
     "worst": lambda spread: spread.largest,
     "worst_rank": lambda spread: spread.worst.astype(np.float64),
     "best": lambda spread: spread.smallest,
@@ -50,7 +50,7 @@ class RankFormulas:
 
     metric: str
     others: Formulas
-    _spreads: dict[int, tuple[Profile, Spread]] = field(default_factory=dict)
+    _spreads: dict[int, tuple[Profile, RankSpread]] = field(default_factory=dict)
 
     def knows(self, name: str) -> bool:
         """Whether a computed metric has this name."""

@@ -7,7 +7,7 @@
 //     6-9 matmul <-5
 
 import { FrameKind, type Pauses, type ProfileData, TrackKind } from "../../data/profile";
-import { NO_PAUSES, NO_RUN, NO_SUMMARY } from "../../data/sample";
+import { NO_ANALYSES, NO_PAUSES, NO_RUN, NO_SUMMARY } from "../../data/sample";
 
 interface Slice {
   start: number;
@@ -134,10 +134,5 @@ const EMPTY = {
   opens: { isSteady: false, metric: null },
   kernels: [],
   percentiles: { kernel: {}, specialization: {} },
-  findings: null,
-  sources: {},
-  code: [],
-  roofline: null,
-  difference: null,
-  ranks: null,
+  ...NO_ANALYSES,
 };
