@@ -75,12 +75,12 @@ BRAGG_EXPORT uint32_t bragg_scope_frame(const char* name, uint32_t size);
 BRAGG_EXPORT uint32_t bragg_operator_frame(const char* name, uint32_t size);  // entered and left as scopes are
 BRAGG_EXPORT void bragg_scope_enter(uint32_t frame);
 BRAGG_EXPORT void bragg_scope_exit(void);
-// Of an owner, which may end in any order: a generator that is closed late, an object that another thread has got.
+// Scopes of an owner, which may end in any order: those of a generator that is closed late, or of an object that
+// another thread has got.
 BRAGG_EXPORT void bragg_scope_enter_of(uint32_t frame, const void* owner);
 BRAGG_EXPORT void bragg_scope_exit_of(const void* owner);
-// The same, with the GIL, once tasks were seen, which have a contextvars context of their own each: open for the task
-// that runs alone. Not zero: tasks that this one makes are elsewhere from now on, as `bragg_inherited_scope` tells; 0:
-// nowhere.
+// The same in programs with tasks, such as asyncio's: the scope is open for the running task alone. GIL held. Not zero:
+// the scope that tasks inherit from this one has changed; `bragg_inherited_scope` returns it, 0: none.
 BRAGG_EXPORT int bragg_task_scope_enter(uint32_t frame, const void* owner);
 BRAGG_EXPORT int bragg_task_scope_exit(const void* owner);
 BRAGG_EXPORT uint64_t bragg_inherited_scope(void);
@@ -98,21 +98,21 @@ BRAGG_EXPORT void bragg_lend_context(void);
 BRAGG_EXPORT void bragg_return_context(void);
 // Whether NVTX ranges and marks that begin from now on are recorded; they are at first.
 BRAGG_EXPORT void bragg_record_nvtx(int wanted);
-// Operators that run in the engine of autograd are shown below the ones that they are the backward of, from now on.
-// `library`: the loaded one that has the engine; offsets: where its nodes keep their number and that of their thread.
-// 0: it has no such functions, or this thread has another number there than `thread_number`.
+// From now on operators that autograd's engine runs are shown below their forward operators. `library`: the loaded one
+// that has the engine; offsets: where its nodes keep their number and that of their thread. Returns 0 if the library
+// lacks a function, or if this thread's number there is not `thread_number`.
 BRAGG_EXPORT int bragg_follow_autograd(const char* library, int counts_references_itself, uint32_t number_offset,
                                        uint32_t thread_offset, uint64_t thread_number);
-// Whether PyTorch's library calls observers as expected, tried on one operator that this thread runs in between. Writes
-// what is not so, or nothing.
+// Tries whether PyTorch's library calls observers as expected, on one operator that this thread runs between the two
+// calls. `reason`: what is not as expected; empty: nothing.
 BRAGG_EXPORT void bragg_begin_operator_trial(const char* library, char* reason, uint32_t reason_size);
 BRAGG_EXPORT void bragg_end_operator_trial(const char* operator_name, char* reason, uint32_t reason_size);
-// A trial of how operators tell their tensors, on one whose inputs are a list of two tensors and a
-// number. Of each tensor the addresses of itself, its storage and its data. 0: they do not.
+// Tries whether operators pass their tensors as expected, on one whose inputs are a list of two tensors and a number.
+// Arrays: the addresses of a tensor, its storage and its data. The end returns 0 if they do not.
 BRAGG_EXPORT void bragg_begin_input_trial(const uint64_t first[3], const uint64_t second[3]);
 BRAGG_EXPORT int bragg_end_input_trial(const uint64_t output[3]);
-// Operators of all threads are recorded through observers from now on, after a trial that went well. 0: without the
-// shapes that are wanted.
+// From now on the operators of all threads are recorded through observers; a trial must have succeeded before. Returns
+// 0 if shapes are wanted and cannot be had.
 BRAGG_EXPORT int bragg_observe_operators(int with_shapes);
 BRAGG_EXPORT void bragg_stop_observing_operators(void);
 // What PyTorch pays for one operator because it is observed, outside the core, ns.
@@ -175,13 +175,14 @@ BRAGG_EXPORT int bragg_can_unwind(void);
 BRAGG_EXPORT void bragg_forget_code(const void* code);
 BRAGG_EXPORT const char* bragg_library_path(void);
 
-// Called every 50 ms while a call of this API waits for the GPU, on the caller's thread: not 0, and it waits no longer.
+// While a call of this API waits for the GPU, `look` is called every 50 ms on the caller's thread; any result but 0
+// ends the wait.
 BRAGG_EXPORT void bragg_set_interrupt_look(int (*look)(void));
 // The process was told to end: from now on nothing waits long for the GPU.
 BRAGG_EXPORT void bragg_hurry(void);
 
-// Around another user of CUPTI's buffers in this process: bring what was launched, and be the user of the buffers
-// again.
+// Before and after another tool of this process uses CUPTI's buffers: brings the records of what was launched, and
+// takes the buffers back.
 BRAGG_EXPORT void bragg_flush_device_records(void);
 BRAGG_EXPORT void bragg_reclaim_device_records(void);
 

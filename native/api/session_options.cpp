@@ -63,7 +63,8 @@ class Table {
   bool text(const JsonMember& member, std::string_view name, char (&value)[size]) {
     if (member.name != name) return false;
     if (!member.is_text || member.value.size() >= size) {
-      problem_ = "option " + member.name + " of a session is no text of less than " + std::to_string(size) + " bytes";
+      problem_ =
+          "option " + member.name + " of a session must be a text of less than " + std::to_string(size) + " bytes";
     } else {
       value[member.value.copy(value, size - 1)] = 0;
     }
@@ -84,7 +85,7 @@ class Table {
     const char* end = member.value.data() + member.value.size();
     const auto [stop, error] = std::from_chars(member.value.data(), end, value);
     if (member.is_text || error != std::errc{} || stop != end) {
-      problem_ = "option " + member.name + " of a session is no number in range: " + member.value;
+      problem_ = "option " + member.name + " of a session must be a number in range: " + member.value;
     }
     return true;
   }
@@ -97,7 +98,7 @@ class Table {
 
 std::string read_session_options(std::string_view json, bragg_session_options& options) {
   const std::optional<std::vector<JsonMember>> members = json_members(json);
-  if (!members) return "the options of a session are no JSON object of plain values";
+  if (!members) return "the options of a session are not a JSON object of plain values";
   for (const JsonMember& member : *members) {
     std::string problem;
     if (!Table(options).take(member, problem)) return problem;

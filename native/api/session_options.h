@@ -8,8 +8,8 @@
 
 namespace bragg {
 
-// Options that the object does not name keep the values they have; those that it names beyond these are Python's.
-// Returns what is wrong with the object; empty: nothing.
+// Options that the object does not name keep their values; members that are not options of the core are for Python.
+// Returns what is wrong with the object, or "".
 [[nodiscard]] std::string read_session_options(std::string_view json, bragg_session_options& options);
 
 }  // namespace bragg

@@ -1,4 +1,4 @@
-// The binaries of kernels that were loaded and know source lines, for those of them that are sampled.
+// Loaded binaries of kernels that have source lines, kept in case their kernels are sampled.
 #pragma once
 
 #include <cstddef>

@@ -28,7 +28,7 @@ struct ValueTarget {
   uint32_t length = 0;  // 0: a scalar
   bool is_float = true;
   bool is_property = false;
-  ReadingId reading = ReadingId::None;  // else read when a graph is replayed, for whoever launches it
+  ReadingId reading = ReadingId::None;  // not None: read by a graph, for each of its launches
   friend bool operator==(const ValueTarget&, const ValueTarget&) = default;
 };
 

@@ -30,7 +30,7 @@ struct CounterSample {
   double value;
 };
 
-// Of a clock, together with the profile's.
+// A clock, read together with the profile's.
 struct ClockReading {
   ClockId clock;
   int64_t ticks;

@@ -21,29 +21,28 @@ struct SourceOptions {
   std::string counters;              // hardware counters, ','-separated; "": none
   uint32_t counter_interval_us = 0;  // 0: by the source's budget
   double telemetry_hz = 0;           // 0: none
-  bool memory = false;               // of GPUs, by who asked for it
-  uint32_t phase = 0;                // which of those at this moment: the recorder says so
+  bool memory = false;               // of GPUs, by the code that asked for it
+  uint32_t phase = 0;                // its slot; set by the recorder
 };
 
-// What the sessions want together that record at this moment.
+// What the sessions that record at this moment want together.
 struct Collecting {
   bool is_on = false;
   ApiLevel api_level = ApiLevel::Off;  // of the calls that become nodes
 };
 
 // A thread of the recorder calls most of these, so a call that hangs takes nobody with it. Sources live as long as the
-// process: those of other threads call back at any time.
+// process, because callbacks on other threads may come at any time.
 class EventSource {
  public:
   // What `add_value` says where the memory is another source's.
   static constexpr const char* kNotItsMemory = "the memory is of no device that is recorded";
 
-  // Control calls, one at a time
-  // ---------------------------------------------------------------------------------------
+  // Control calls, one at a time --------------------------------------------------------------------------------------
 
   // A session that wants it begins.
   virtual void start(const SourceOptions& options) = 0;
-  // Something begins or ends to record. Cheap: the source stays started.
+  // Recording begins, ends, or wants something else. Cheap: the source stays started.
   virtual void collect(const Collecting& wanted) = 0;
   // A phase of a session that records this source begins, or has ended. Cheap: the work lock may be held.
   virtual void begin_phase(const SourceOptions&) {}
@@ -60,7 +59,7 @@ class EventSource {
   // Brings here what is complete, until `deadline_ns` of the monotonic clock. Never waits for a device: what it still
   // works on is `pending`. `is_last`: brings what can be brought only once, too, since nothing more will be recorded.
   virtual void drain(int64_t deadline_ns, bool is_last) = 0;
-  // Brings what comes later than the records that it belongs to.
+  // Brings samples, which come later than the records of their kernels.
   virtual void drain_samples() {}
   // False: the thread that waits for it must call `drain` itself.
   [[nodiscard]] virtual bool drains_in_background() { return true; }
@@ -72,7 +71,7 @@ class EventSource {
   // Sets aside what has come by now. The rings of threads are read after this and before `take`, so that whatever a
   // thread wrote before a record existed is known when it is taken.
   virtual void gather() {}
-  // True: there is more, so that the lock is held no longer than it must be.
+  // Hands over a part of it, so that the lock is not held for long. True: there is more.
   virtual bool take(EventSink& sink) = 0;
   // How many samples a kernel gets, compared to others, while it is taken.
   [[nodiscard]] virtual double sample_weight(const DeviceEvent& /*kernel*/) { return 0; }
@@ -97,7 +96,7 @@ class EventSource {
   [[nodiscard]] virtual std::string add_value(MetricId, const DeviceArray&, void* /*stream*/) noexcept {
     return kNotItsMemory;
   }
-  // What a session would find, JSON. For a process of its own.
+  // What a session would find, JSON. Call it in a separate process.
   [[nodiscard]] virtual std::string probe(const std::string& /*library_candidates*/) { return "{}"; }
 
   // Around a fork, all of its locks held between the first and one of the others; a child has nothing of its parent.

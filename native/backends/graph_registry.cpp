@@ -36,8 +36,7 @@ GraphRegistry& GraphRegistry::instance() {
   return registry;
 }
 
-// Graphs
-// -----------------------------------------------------------------------------------------------------------------
+// Graphs --------------------------------------------------------------------------------------------------------------
 
 GraphRegistry::Graph& GraphRegistry::graph_of(GraphId id) {
   while (graph_nodes_ >= kMaxNodes && graphs_.begin()->first != id) erase(graphs_.begin());
@@ -86,8 +85,7 @@ void GraphRegistry::forget_graph(GraphId graph) {
   if (const auto found = graphs_.find(graph); found != graphs_.end()) erase(found);
 }
 
-// Executable graphs
-// -------------------------------------------------------------------------------------------------------
+// Executable graphs ---------------------------------------------------------------------------------------------------
 
 GraphVersion GraphRegistry::version_from(GraphId graph, const Pairs& pairs) const {
   GraphVersion version;
@@ -107,7 +105,7 @@ GraphVersion GraphRegistry::version_from(GraphId graph, const Pairs& pairs) cons
   return version;
 }
 
-// The driver tells of the kernels that changed. They also tell which graph has taken which one's place.
+// The driver tells only the kernels that changed. These also show which graph has taken which one's place.
 GraphRegistry::Pairs GraphRegistry::complete(const GraphVersion& before, GraphId graph, const Pairs& told) const {
   std::unordered_map<GraphNodeId, GraphNodeId> told_of;
   std::unordered_map<GraphId, GraphId> successors{{before.source, graph}};

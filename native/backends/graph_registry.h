@@ -22,7 +22,7 @@ using GraphNodeId = uint64_t;  // CUPTI's: id of the graph << 32 | number of the
 struct CapturedNode {
   ContextNodes nodes;                   // where it was captured; None: not known, it was before anything recorded
   StringId name = StringId::None;       // of its kernel, unless it goes by its symbol
-  ReadingId reading = ReadingId::None;  // else it is a kernel of ours
+  ReadingId reading = ReadingId::None;  // not None: a kernel of ours, which reads values
   [[nodiscard]] bool is_known() const { return nodes.shadow != NodeId::None; }
 };
 

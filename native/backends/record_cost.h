@@ -1,4 +1,4 @@
-// What the records of kernels, copies and sets cost that the GPU's vendor makes; no source reports it itself.
+// What it costs the program that the GPU's vendor makes records of kernels, copies and sets. No source reports it.
 #pragma once
 
 #include <algorithm>
@@ -14,7 +14,7 @@ inline constexpr double kLaunchRecordNs = 450;
 inline constexpr uint64_t kGpuRecordNs = 170;
 
 // In a real program CUPTI's code and data have left the caches between two launches: 1.2 to 1.9 us on an H100
-// (benchmarks/results/h100-real-programs.json). Ours at a launch have, too, and they are timed there: both grow alike.
+// (benchmarks/results/h100-real-programs.json). So have ours, whose time at a launch is measured: both grow alike.
 // Ours take 21 ns in a loop of C++ on the tests' driver, 85 in one of Python on an H100, 100 to 148 in those programs.
 inline constexpr double kHotLaunchNs = 40;
 inline constexpr double kColdest = 4;

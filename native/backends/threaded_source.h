@@ -19,7 +19,7 @@
 
 namespace bragg {
 
-// On a thread that nobody joins. Signals of the program are for its own threads.
+// Calls `run` on a thread that nobody joins. It blocks all signals: they are for the program's threads.
 void begin_detached_thread(std::function<void()> run);
 
 // What the thread shares with the others. Left behind with a thread that hangs.

@@ -42,8 +42,10 @@ struct Open {
 };
 constinit thread_local Open open_call{};
 
-// The clock of Python's perf_counter_ns.
-int64_t now_ns() noexcept { return std::chrono::steady_clock::now().time_since_epoch() / std::chrono::nanoseconds(1); }
+// As Python's time.perf_counter_ns.
+int64_t perf_counter_ns() noexcept {
+  return std::chrono::steady_clock::now().time_since_epoch() / std::chrono::nanoseconds(1);
+}
 
 // Threads: that of the call, with the GIL. Its exception, if there is one, stays what it is.
 void tell(const Open& ended) noexcept {
@@ -51,7 +53,7 @@ void tell(const Open& ended) noexcept {
   PyErr_Fetch(&type, &value, &traceback);
   if (observer != nullptr) {
     PyObject* result = PyObject_CallFunction(observer, "OLL", ended.name, static_cast<long long>(ended.began_ns),
-                                             static_cast<long long>(now_ns()));
+                                             static_cast<long long>(perf_counter_ns()));
     if (result == nullptr) PyErr_WriteUnraisable(observer);
     Py_XDECREF(result);
   }
@@ -69,7 +71,7 @@ bool is_outermost() noexcept {
 }
 
 void enter(uint32_t frame, PyObject* name) noexcept {
-  if (nesting++ == 0 && observer != nullptr) open_call = {Py_NewRef(name), now_ns()};
+  if (nesting++ == 0 && observer != nullptr) open_call = {Py_NewRef(name), perf_counter_ns()};
   bragg_scope_enter(frame);
 }
 

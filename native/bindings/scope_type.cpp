@@ -7,18 +7,16 @@
 
 #include "bindings/scope_entry.h"
 #include "bindings/scoped_function.h"
+#include "context/nested_flags.h"
 
 namespace bragg {
 namespace {
 
 struct Scope {
   PyObject_HEAD PyObject* name;
-  PyObject* metrics;  // a mapping of names to values; nullptr: none
-  // One bit a nesting level, the innermost lowest: whether a session existed at its enter. Levels deeper than 64 count
-  // as entered.
-  uint64_t entered;
+  PyObject* metrics;    // a mapping of names to values; nullptr: none
+  NestedFlags entered;  // whether a session existed at each enter
 };
-constexpr uint64_t kDeepest = uint64_t{1} << 63;
 
 constexpr size_t kMaxFreeScopes = 64;
 std::array<Scope*, kMaxFreeScopes> free_scopes;  // GIL
@@ -40,7 +38,7 @@ PyObject* make_scope(PyTypeObject* type, PyObject* name, PyObject* metrics) {
   }
   scope->name = Py_NewRef(name);
   scope->metrics = Py_XNewRef(metrics);
-  scope->entered = 0;
+  scope->entered = NestedFlags(false);
   return reinterpret_cast<PyObject*>(scope);
 }
 
@@ -91,14 +89,13 @@ PyObject* scope_enter(PyObject* self, PyObject*) {
   auto* scope = reinterpret_cast<Scope*>(self);
   bool entered = false;
   if (enter_with_metrics(scope->name, scope->metrics, entered, scope) != 0) return nullptr;
-  scope->entered = scope->entered << 1 | (entered ? 1 : 0);
+  scope->entered.push(entered);
   return Py_NewRef(self);
 }
 
 PyObject* scope_exit(PyObject* self, PyObject* const*, Py_ssize_t) {
   auto* scope = reinterpret_cast<Scope*>(self);
-  if ((scope->entered & 1) != 0) leave_scope(scope);
-  scope->entered = scope->entered >> 1 | kDeepest;
+  if (scope->entered.pop()) leave_scope(scope);
   Py_RETURN_NONE;
 }
 

@@ -32,7 +32,7 @@ PyObject* scoped_bind(PyObject* self, PyObject* instance, PyObject*) {
   return PyMethod_New(self, instance);
 }
 
-// What the scope does not know, the function does: __code__, __defaults__, ...
+// Other attributes are the function's: __code__, __defaults__, ...
 PyObject* scoped_getattr(PyObject* self, PyObject* name) {
   PyObject* value = PyObject_GenericGetAttr(self, name);
   if (value != nullptr || !PyErr_ExceptionMatches(PyExc_AttributeError)) return value;

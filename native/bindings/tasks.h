@@ -6,14 +6,14 @@
 
 namespace bragg {
 
-// Tasks, which have a context of `contextvars` of their own each: asyncio's, trio's, anyio's. Threads: with the GIL.
+// Tasks of asyncio, trio and anyio: each runs in its own `contextvars` context. Threads: with the GIL.
 class Tasks {
  public:
   // Makes the variable by which tasks inherit the scope that they were made in, and finds out how its value is read
   // without the GIL: tried on a context with few and with many variables. Where that fails, tasks inherit nothing.
   void learn();
 
-  // Whether this thread or another one has run any when a scope began: until then scopes look no further than here.
+  // Whether a scope ever began in a task, on any thread. Until then scopes pay for this look alone.
   [[nodiscard]] bool were_seen() noexcept {
     if (were_seen_) return true;
     const PyObject* context = PyThreadState_Get()->context;
@@ -24,7 +24,7 @@ class Tasks {
   }
   [[nodiscard]] bool were_ever_seen() const noexcept { return were_seen_; }
 
-  // Tells those that the running one makes in which scope it is.
+  // Lets tasks that the running one creates inherit its scope.
   void tell() noexcept;
 
  private:

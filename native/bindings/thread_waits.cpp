@@ -1,30 +1,25 @@
 #include "bindings/thread_waits.h"
 
 #include <fcntl.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cstdlib>
 #include <utility>
 
+#include "context/clock.h"
+
 namespace bragg {
 namespace {
 
-// Interrupts, and the clocks that are read one after another.
+// Less than this may be interrupts, or the time between the readings of two clocks.
 constexpr int64_t kLeastShare = 10;
 constexpr int64_t kLeastNs = 50'000;
-
-int64_t ran_ns() noexcept {
-  timespec time{};
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
-  return time.tv_sec * INT64_C(1'000'000'000) + time.tv_nsec;
-}
 
 }  // namespace
 
 int64_t ThreadWaits::since_last(int64_t elapsed_ns) noexcept {
-  const int64_t ran = ran_ns();
+  const int64_t ran = system_ns(CLOCK_THREAD_CPUTIME_ID);
   const int64_t before = std::exchange(ran_ns_, ran);
   if (before < 0) {
     ready_ns_ = ready_ns();

@@ -27,7 +27,7 @@ void NativeCallPath::collect_python(const OpeningFrames& opened_in) noexcept {
   RawFrame raw{};
   for (uint64_t evaluation = 0; n_python_ < kMaxFrames && frames.next(raw, evaluation);) {
     const RawFrame* opener = is_inside ? opened_in.find(raw) : nullptr;
-    // Where the entry was opened is above it in the tree: it is told again only if it has moved on since.
+    // The frame that opened the entry is above it in the tree: it is added again only if it has moved on since.
     if (is_inside && (opener == nullptr || opener->instruction_offset != raw.instruction_offset))
       python_[n_python_++] = raw;
     is_inside = is_inside && opener == nullptr;

@@ -18,7 +18,7 @@ constexpr int64_t kLongestSpanNs = 10'000'000'000;  // the system's pace is corr
 constexpr int64_t kCorrectedWithinNs = 1'000'000'000;
 constexpr int64_t kJumpNs = 1'000'000;  // no pace explains so much within a second
 
-// Of the system's clock over the one that nobody sets, when the process first asked.
+// How far the system's clock was ahead of the monotonic one when the process first asked.
 int64_t epoch_ns() noexcept {
   static std::atomic<int64_t> epoch{0};
   int64_t known = epoch.load(std::memory_order_relaxed);

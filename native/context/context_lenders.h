@@ -1,4 +1,4 @@
-// Whose context threads are in that have no scope and no Python frame of their own.
+// Which thread lends its context to threads that have no scope and no Python frame.
 #pragma once
 
 #include <atomic>
@@ -23,7 +23,7 @@ class ContextLenders {
       last_python_thread_.store(thread, std::memory_order_release);
   }
   void lend(ThreadContext* thread);
-  void take_back(ThreadContext* thread);  // once, of as often as it lends
+  void take_back(ThreadContext* thread);  // the latest of its loans
 
   void forget(ThreadContext* exited);
   void lock_for_fork() { mutex_.lock(); }

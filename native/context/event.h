@@ -68,7 +68,7 @@ struct Event {
     bool is_own;            // Captured, Failed: an OwnLaunch
     uint8_t call;           // LaunchEnd: number of the call in CallNames
     Waiting waiting;        // ApiCall
-    bool is_smaller_part;   // Sample: of one that is two events; it is not counted
+    bool is_smaller_part;   // Sample: the smaller one of two events for one sample; it is not counted
   };
   uint16_t mask;  // sessions that were active
   union {

@@ -14,7 +14,7 @@
 
 namespace bragg {
 
-inline constexpr std::string_view kOtherNames = "<other names>";  // what is beyond the quota is called
+inline constexpr std::string_view kOtherNames = "<other names>";  // the name of all that are beyond the quota
 
 // The numbers are part of the capture format (native/data/CAPTURE.md).
 enum class FrameKind : uint32_t {
@@ -40,7 +40,7 @@ struct Frame {
   friend bool operator==(const Frame&, const Frame&) = default;
 };
 
-// What is known of a frame beside what it is.
+// A fact about a frame that is not part of its identity.
 struct FrameAttribute {
   FrameId frame;
   StringId key;

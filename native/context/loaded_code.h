@@ -24,7 +24,7 @@ struct CodePlace {
   CodeOwner owner = CodeOwner::Program;
 };
 
-// A file of frames.
+// A file that native frames are in.
 struct CodeFile {
   std::string name;  // its path, and a number where files of one path were different ones
   std::string path;

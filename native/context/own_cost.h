@@ -1,6 +1,6 @@
-// What the recorder takes of the program's threads. One call of the core in 64 is timed, chosen at random: calls come
-// in pairs and other rhythms that a fixed step would fall in with. A random one also finds the caches as the program
-// left them, which a calibration does not.
+// How much time of the program's threads the recorder takes. One call of the core in 64 is timed, chosen at random:
+// calls come in pairs and other rhythms that a fixed step would fall in with. A random one also finds the caches as the
+// program left them, which a calibration does not.
 #pragma once
 
 #include <array>
@@ -20,7 +20,7 @@ struct CostTotals {
   struct Part {
     uint64_t timed = 0;  // calls
     uint64_t timed_ns = 0;
-    uint64_t rest_ns = 0;  // that stands for itself alone
+    uint64_t rest_ns = 0;  // measured in full, so not multiplied
 
     [[nodiscard]] uint64_t calls() const noexcept { return timed * kMeasureEvery; }
     [[nodiscard]] uint64_t ns() const noexcept;  // of all calls, without the readings of the clock

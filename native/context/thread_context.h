@@ -31,10 +31,10 @@ namespace bragg {
 // frames below it are the interpreter's. Inherited: no entry of its own, but the scope that a task was made in.
 enum class Source : uint32_t { Api, Itt, RecordFunction, State, HostKernel, Inherited, Nvtx };
 
-// What an entry stands for, where that may end in any order: a pop removes the innermost one of its own.
+// Whose entry it is, where entries may end in any order: a pop removes the innermost one of its owner.
 using EntryOwner = const void*;
 
-// Of the tasks of a thread that are in a scope: asyncio's and others that have a contextvars context of their own.
+// Numbers the tasks of a thread that are in a scope, such as asyncio's.
 using TaskSlot = uint16_t;
 inline constexpr TaskSlot kNoTask = 0;  // the thread's own entries, which all of its tasks see
 
@@ -184,8 +184,8 @@ class ThreadContext {
   void take_back() noexcept;
 
   void record(const Event& event) noexcept;
-  // Writes the event that `make` returns where it stays: to copy what was just written piece by piece would wait for
-  // the pieces. `make` records nothing itself.
+  // Builds the event that `make` returns in the ring itself: a copy would read fields that were just written, and wait
+  // for those writes. `make` records nothing itself.
   template <class Make>
   void record_made(Make&& make) noexcept {
     Event* const next = ring.claim();
@@ -229,7 +229,7 @@ class ThreadContext {
   ReadingId own_reading = ReadingId::None;  // that kernel
   OpenCall open_call;
   std::atomic<CaptureId> capture{CaptureId::None};  // its own; written by StreamCaptures
-  uint32_t gated_calls = 0;                         // of LaunchGate, within each other
+  uint32_t gated_calls = 0;                         // of LaunchGate, nested
   std::atomic<bool> is_in_gated_call{false};
   bool is_sampled_alone = false;                // the launch that this thread is in; no other thread launches meanwhile
   Event open_launch{};                          // the driver call this thread is in
@@ -312,7 +312,7 @@ class ThreadContext {
   [[nodiscard]] PathCache& cached_path(uint64_t hash) noexcept;
   [[nodiscard]] NativeCallPath& native_path() noexcept;
   void publish(ContextNodes nodes) noexcept {
-    // A thread that borrows a node may tell the consumer of it, which then reads what it is.
+    // Release: a thread that borrows the node may pass it to the consumer, which then reads its fields.
     published_shadow_.store(nodes.shadow, std::memory_order_release);
     published_python_.store(nodes.python, std::memory_order_release);
   }

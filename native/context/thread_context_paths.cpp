@@ -21,7 +21,8 @@ uint64_t instruction_of(const RawFrame& raw) noexcept {
 const RawFrame& python_of(const RawFrame& frame) noexcept { return frame; }
 const RawFrame& python_of(const PathFrame& frame) noexcept { return frame.python; }
 
-// What of a whole path is not above an entry yet: more helpers opened it than OpeningFrames keeps, and returned since.
+// The frames of a whole path that are not above the entry yet. For entries whose opening has returned: more helpers
+// opened them than OpeningFrames keeps.
 template <class Frame>
 std::span<const Frame> without_frames_above(NodeId entry, std::span<const Frame> frames) noexcept {
   const auto& tree = CallingContextTree::instance();
@@ -105,7 +106,7 @@ NodeId ThreadContext::python_node(NodeId outer, PythonFrameIterator frames) noex
   bool reached_opening = false;
   do {
     const RawFrame* opener = is_opened ? opened_in.find(raw) : nullptr;
-    // Where the entry was opened is above it in the tree: it is told again only if it has moved on since.
+    // The frame that opened the entry is above it in the tree: it is added again only if it has moved on since.
     reached_opening = opener != nullptr;
     if (reached_opening && opener->instruction_offset == raw.instruction_offset) break;
     ++count;

@@ -67,9 +67,7 @@ std::string ActivityCurve::json() const {
   JsonObject json;
   json.put("start_ns", start_ns_).put("bin_ns", int64_t{1} << bin_bits_);
   const auto put = [&](const char* name, auto Bin::* column) {
-    std::string values;
-    for (const Bin& bin : bins_) values += (values.empty() ? '[' : ',') + std::to_string(bin.*column);
-    json.raw(name, values.empty() ? "[]" : values + ']');
+    json.raw(name, json_array(bins_, [column](const Bin& bin) { return std::to_string(bin.*column); }));
   };
   put("busy_ns", &Bin::busy_ns);
   put("launches", &Bin::launches);

@@ -124,10 +124,9 @@ int CaptureWriter::write_out() {
   return outbox_->error();
 }
 
-bool CaptureWriter::begin_rewrite() {
+void CaptureWriter::begin_rewrite() {
   size_bytes_ = kFileHeaderBytes;
   outbox_->put(Outbox::Rewrite{});
-  return true;
 }
 
 }  // namespace bragg

@@ -76,7 +76,7 @@ class CaptureWriter {
   [[nodiscard]] int write_out();  // at once: 0 or errno
 
   // Starts a new file that replaces the old one at `commit_rewrite`.
-  [[nodiscard]] bool begin_rewrite();
+  void begin_rewrite();
   void commit_rewrite() { outbox_->put(Outbox::Replace{}); }
 
   [[nodiscard]] uint64_t size_bytes() const { return size_bytes_; }  // with what waits

@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "data/json.h"
+
 namespace bragg {
 
 // Rows of the recorder's time and of `kOthers` clocks that were read at that moment. Threads: one at a time.
@@ -31,13 +33,8 @@ class ClockReadings {
 
   // JSON array of rows.
   [[nodiscard]] std::string json() const {
-    std::string text = "[";
-    for (const auto& row : rows_) {
-      text += text.size() > 1 ? ",[" : "[";
-      for (const int64_t value : row) text += std::to_string(value) + ',';
-      text.back() = ']';
-    }
-    return text + ']';
+    return json_array(
+        rows_, [](const auto& row) { return json_array(row, [](int64_t value) { return std::to_string(value); }); });
   }
 
  private:

@@ -18,7 +18,7 @@ struct Launch {
   NodeId shadow = kRootNode;
   NodeId python = kRootNode;
   StringId name = StringId::None;  // of the kernel, unless it goes by its symbol
-  SessionMask mask = 0;            // slots, and above them their lines
+  SessionMask mask = 0;            // slots, and above them their sessions
   bool keeps : 1 = false;          // more records with this id may come: graphs, copies
   uint8_t records : 2 = 0;         // that came; 2: or more
   DrainRound round = 0;            // in which it was made

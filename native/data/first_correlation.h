@@ -1,5 +1,5 @@
 // The first launch of a session or phase, by its correlation id. The ids wrap around, and a program that runs for days
-// uses up 2^31 of them: the first one is then brought along behind the newest.
+// uses up 2^31 of them: the first one then follows the newest at a distance.
 #pragma once
 
 #include <cstdint>

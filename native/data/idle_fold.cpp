@@ -15,9 +15,9 @@ IdleFold::FrameIs IdleFold::frame_of(NodeId node) {
   return known;
 }
 
-// Of a time in which no scope was open that has ended since: that of the scope which is still open, and was around the
-// launch; without one that of the code that launched. What began after the last such time has ended, and is no owner.
-// What is above a state such as `[backward]` was open on another thread, or long ago.
+// Who owns the times for which no ended scope is known: the scope that is still open and was around the launch, else
+// the code that launched. A scope that began after the last such time has ended, so it is not the owner. What is above
+// a state such as `[backward]` was open on another thread, or long ago.
 NodeId IdleFold::owner_of_rest(const LaunchMoment& launch, std::span<const HostMoment> moments, int64_t until_ns) {
   const auto& tree = CallingContextTree::instance();
   NodeId node = launch.node;
@@ -116,7 +116,7 @@ void IdleFold::add_up_parts() {
   parts_.resize(n_parts);
 }
 
-// Those of one node count as one.
+// Parts of one node count as one.
 void IdleFold::end_pause(uint32_t device, int64_t end_ns) {
   if (parts_.size() > kFewParts) add_up_parts();
   const Part* largest = parts_.data();

@@ -13,6 +13,17 @@ namespace bragg {
 // A text in quotes. Bytes that are not UTF-8, as paths may have, become U+FFFD.
 [[nodiscard]] std::string json_string(std::string_view text);
 
+// An array: `json_of` returns the JSON of one of the rows.
+template <class Rows, class JsonOf>
+[[nodiscard]] std::string json_array(const Rows& rows, JsonOf&& json_of) {
+  std::string json = "[";
+  for (const auto& row : rows) {
+    if (json.size() > 1) json += ',';
+    json += json_of(row);
+  }
+  return json + ']';
+}
+
 // A member of an object: a text without its quotes, or another value as it is written.
 struct JsonMember {
   std::string name;

@@ -67,7 +67,7 @@ struct KernelConfig {
 
 struct PhaseCounters {
   uint64_t launches = 0;
-  uint64_t failed_launches = 0;  // no part of these
+  uint64_t failed_launches = 0;  // not among these
   uint64_t kernels = 0;
   uint64_t copies = 0;
   uint64_t sets = 0;
@@ -80,7 +80,7 @@ struct PhaseCounters {
   uint64_t unordered_values = 0;  // read by them so fast that only their sum came
   uint64_t markers = 0;           // marks and ranges of the process
   uint64_t unattributed = 0;      // device records without a known launch
-  uint64_t unknown_captures = 0;  // device records of graph nodes that are not known where they were captured
+  uint64_t unknown_captures = 0;  // device records of graph nodes whose capture is not known
   uint64_t late = 0;              // device records of an earlier phase that had ended
   uint64_t dropped_slices = 0;    // of the timeline: the disk was behind
   uint64_t duplicates = 0;        // device records that came again: not counted again
@@ -118,7 +118,7 @@ class Phase {
   [[nodiscard]] int open();  // 0 or errno
 
   [[nodiscard]] const SessionOptions& options() const { return options_; }
-  [[nodiscard]] SessionMask mask() const { return 1u << slot_ | 1u << (kSessionShift + session_); }  // slot and line
+  [[nodiscard]] SessionMask mask() const { return 1u << slot_ | 1u << (kSessionShift + session_); }  // slot and session
   [[nodiscard]] uint32_t slot() const { return slot_; }
   [[nodiscard]] uint32_t session() const { return session_; }
   [[nodiscard]] int64_t started_ns() const { return started_ns_; }

@@ -192,7 +192,7 @@ void Phase::flush(const std::vector<Track>& tracks, const JsonObject& facts) {
 
 // METRICS snapshots pile up; the live content is small. Trace captures are all live and never rewritten.
 void Phase::compact(const std::vector<Track>& tracks, const JsonObject& facts) {
-  if (!writer_.begin_rewrite()) return;
+  writer_.begin_rewrite();
   vocabulary_.forget_written();
   meta_.forget_written();
   codes_written_ = 0;

@@ -1,4 +1,4 @@
-// What the program's threads and the devices tell is taken here, and what is said of a session.
+// Takes what the program's threads and the devices tell, and describes sessions.
 #include "data/recorder.h"
 
 #include <algorithm>
@@ -96,7 +96,7 @@ ThreadTotals Recorder::thread_totals() {
   return totals;
 }
 
-// Those that did come, without a launch, and those that a source tells that it has dropped are counted as such.
+// Records that came without a launch, and records that a source says it dropped, are counted elsewhere.
 uint64_t Recorder::missing_records(const Phase& phase) {
   const uint64_t missing = phase.missing_records();
   return missing - std::min(missing, phase.counters.unattributed + sources_.dropped_records());

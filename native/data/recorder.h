@@ -27,7 +27,7 @@
 namespace bragg {
 
 struct StartResult {
-  int session = -1;    // >= 0: its line, by which it is known in all of its phases
+  int session = -1;    // >= 0: its number, the same in all of its phases
   int os_error = 0;    // errno of the capture file
   std::string reason;  // why not, with what to do
 };
@@ -175,8 +175,8 @@ class Recorder final : private EventSink {
   [[nodiscard]] StartResult in_free_slot(Open&& open);
   [[nodiscard]] uint32_t free_slot();
   [[nodiscard]] uint32_t free_session();
-  // 0 or errno. Control lock held.
   void end_in_sources(const Phase& phase);
+  // 0 or errno. Control lock held.
   [[nodiscard]] int begin_phase(uint32_t slot, Phase& ended, const std::string& part_path, const std::string& meta_json,
                                 const std::string& end_meta_json);
   void rotate_due_sessions();
@@ -184,7 +184,7 @@ class Recorder final : private EventSink {
   void wait_until_written();
   // Makes a session known, not yet active.
   void install(std::unique_ptr<Phase> phase, uint32_t slot);
-  // Work lock held, after a drain of that line: nothing is missing of what has ended.
+  // Work lock held, after a drain of that session: nothing is missing of what has ended.
   void bring_all(uint32_t session);
   void end(Phase& phase, const std::string& meta_json);
   [[nodiscard]] ThreadTotals thread_totals();
@@ -230,7 +230,7 @@ class Recorder final : private EventSink {
     friend bool operator==(const RecordId&, const RecordId&) = default;
   };
   RecordId last_record_;
-  std::map<uint32_t, SampleAttribution> samples_of_session_;  // of the lines whose sessions sample instructions
+  std::map<uint32_t, SampleAttribution> samples_of_session_;  // of sessions that sample instructions
   std::atomic<uint64_t> launch_count_{0};
   std::atomic<bool> samples_are_due_{false};
   std::vector<Track> tracks_;

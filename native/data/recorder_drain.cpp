@@ -13,8 +13,8 @@
 namespace bragg {
 namespace {
 
-// As long as records come there is patience, however much work is queued. Nothing for so long: the GPU hangs, or a
-// kernel of that length runs. A user whose kernels take longer says so.
+// A drain waits as long as records come, however much work is queued. If none comes for this time, the GPU hangs, or
+// one kernel takes as long: users with such kernels set BRAGG_DRAIN_S.
 constexpr int64_t kPatienceNs = 5'000'000'000;
 constexpr const char* kPatienceVariable = "BRAGG_DRAIN_S";
 // Copies of no bytes have no record, records that were dropped do not come, and a process that was interrupted leaves.
@@ -33,7 +33,7 @@ void sleep_ns(int64_t ns) {
   nanosleep(&time, nullptr);
 }
 
-int64_t wished_patience_ns() {
+int64_t chosen_patience_ns() {
   const char* text = std::getenv(kPatienceVariable);
   const double seconds = text != nullptr ? std::strtod(text, nullptr) : 0;
   return seconds > 0 ? static_cast<int64_t>(std::min(seconds, 1e6) * 1e9) : kPatienceNs;
@@ -44,7 +44,7 @@ int64_t wished_patience_ns() {
 void Recorder::drain(uint32_t session) {
   Drain drain;
   drain.session = session;
-  drain.patience_ns = wished_patience_ns();
+  drain.patience_ns = chosen_patience_ns();
   {
     const WorkLock work(work_mutex_);
     step();

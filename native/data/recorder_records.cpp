@@ -47,7 +47,7 @@ uint64_t& counter_of(PhaseCounters& counters, DeviceEventKind kind) {
   }
 }
 
-// What of an event is a session's: a scope may have begun in an earlier phase.
+// The part of an event that belongs to a phase: a scope may have begun in an earlier one.
 struct Span {
   int64_t start_ns;
   uint64_t duration_ns;
@@ -61,7 +61,17 @@ uint64_t duration_of(const Interval& interval) {
   return static_cast<uint64_t>(std::max<int64_t>(interval.end_ns - interval.start_ns, 0));
 }
 
-// Some session, also one that is paused.
+// A scope, or a call of the GPU's API, on a thread: its time in the tree, its place in the timeline.
+void take_host_span(Phase& phase, const Event& event, TrackId track, uint32_t correlation) {
+  const NodeId node = phase.node_of(event);
+  const Span span = within(phase, event);
+  phase.work.cover(span.start_ns, event.interval.end_ns);
+  phase.count(node, MetricGroup::Host, span.duration_ns);
+  phase.activity.note_host(number_of(track), span.start_ns, event.interval.end_ns, node);
+  if (phase.options().trace) phase.keep({span.start_ns, span.duration_ns, node, track, correlation});
+}
+
+// Whether any session does, also a paused one.
 bool follows_calls() { return (recording_state.api_calls.load() | recording_state.sync_calls.load()) != 0; }
 
 bool has_interval(const DeviceEvent& event) { return event.start_ns > 0 && event.end_ns >= event.start_ns; }
@@ -120,12 +130,7 @@ void Recorder::take_event(ThreadContext& thread, const Event& event) {
     case EventKind::Scope:
       for_phases(event.mask, [&](Phase& phase) {
         ++phase.counters.scopes;
-        const NodeId node = phase.node_of(event);
-        const Span span = within(phase, event);
-        phase.work.cover(span.start_ns, event.interval.end_ns);
-        phase.count(node, MetricGroup::Host, span.duration_ns);
-        phase.activity.note_host(number_of(host_track(thread)), span.start_ns, event.interval.end_ns, node);
-        if (phase.options().trace) phase.keep({span.start_ns, span.duration_ns, node, host_track(thread), 0});
+        take_host_span(phase, event, host_track(thread), 0);
       });
       return;
     case EventKind::ApiCall:
@@ -175,13 +180,7 @@ void Recorder::take_api_call(ThreadContext& thread, const Event& event) {
     if (Launch* launch = launches_.find(event.correlation)) launch->end_at(event.interval.end_ns);
   for_phases(event.mask, [&](Phase& phase) {
     ++phase.counters.api_calls;
-    const NodeId node = phase.node_of(event);
-    const Span span = within(phase, event);
-    phase.work.cover(span.start_ns, event.interval.end_ns);
-    phase.count(node, MetricGroup::Host, span.duration_ns);
-    phase.activity.note_host(number_of(host_track(thread)), span.start_ns, event.interval.end_ns, node);
-    if (phase.options().trace)
-      phase.keep({span.start_ns, span.duration_ns, node, host_track(thread), event.correlation});
+    take_host_span(phase, event, host_track(thread), event.correlation);
   });
   if (event.waiting == Waiting::Yes) return take_wait(event);
   if (event.waiting == Waiting::No || event.correlation == 0) return;
@@ -209,7 +208,7 @@ void Recorder::take_arrived_value(const ArrivedValue& value) {
   });
 }
 
-// What graphs recorded each time they were launched. Before sessions are written.
+// Adds the values that graphs recorded at each of their launches. Before sessions are written.
 void Recorder::add_graph_values() {
   for (const ReplayedValues& replayed : captured_paths_.take_values())
     for_phases(replayed.launch.mask & kSlots, [&](Phase& phase) {
@@ -220,7 +219,7 @@ void Recorder::add_graph_values() {
     });
 }
 
-// The only record of its launch came before, or the same one right before.
+// Whether the only record of its launch came before, or the same record just before.
 bool Recorder::is_duplicate(const DeviceEvent& event, const Launch* launch) {
   const RecordId id{event.correlation, event.start_ns, event.graph_node};
   const bool is_same = std::exchange(last_record_, id) == id && event.start_ns != 0;

@@ -14,7 +14,7 @@
 
 namespace bragg {
 
-// A node of one session.
+// A node of one phase.
 struct SampleTarget {
   uint32_t slot = 0;
   NodeId node = kRootNode;
@@ -44,7 +44,7 @@ class SampleAttribution {
   void settle(const Give& give);
   // Hands out what still waits, as nobody's.
   void give_up(const Give& give);
-  // A session has ended.
+  // The phase in this slot has ended.
   void forget(uint32_t slot);
 
  private:

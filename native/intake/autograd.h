@@ -36,7 +36,7 @@ void end(ThreadContext& thread, Source source, EntryOwner owner) noexcept;
 void begin_range(Source source, FrameId frame, TaskKind kind) noexcept;
 void end_range(Source source) noexcept;
 
-// What is asked of PyTorch, and where its nodes (2.13 and later count references to them themselves) keep what.
+// Functions of PyTorch, and where its nodes keep their numbers. From 2.13 on nodes count their references themselves.
 struct Engine {
   uint64_t (*next_number)() = nullptr;
   uint64_t (*thread_number)() = nullptr;

@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 
+#include "context/nested_flags.h"
 #include "context/recording_state.h"
 #include "context/thread_context.h"
 #include "intake/growing_list.h"
@@ -56,23 +57,19 @@ const TaskFrame& frame_of(const Domain& domain, StringHandle& handle) {
   return *added;
 }
 
-// One bit an open task of this thread, the innermost lowest: whether its begin pushed an entry, which its end takes
-// away. Tasks open deeper than 64 count as pushed.
-constexpr uint64_t kDeepest = uint64_t{1} << 63;
-[[gnu::tls_model("initial-exec")]] thread_local uint64_t was_pushed = ~uint64_t{0};
+// Of the open tasks of this thread.
+[[gnu::tls_model("initial-exec")]] constinit thread_local NestedFlags was_pushed(true);
 
 void task_begin(const Domain* domain, Id, Id, StringHandle* name) noexcept {
   const bool records = recording_state.existing.load(std::memory_order_relaxed) != 0;
   const TaskFrame* task = records ? &frame_of(*domain, *name) : nullptr;
   const bool pushes = records && !record_function::is_told(task->frame, task->kind);
-  was_pushed = was_pushed << 1 | (pushes ? 1 : 0);
+  was_pushed.push(pushes);
   if (pushes) autograd::begin_range(Source::Itt, task->frame, task->kind);
 }
 
 void task_end(const Domain*) noexcept {
-  const bool pops = (was_pushed & 1) != 0;
-  was_pushed = was_pushed >> 1 | kDeepest;
-  if (pops) autograd::end_range(Source::Itt);
+  if (was_pushed.pop()) autograd::end_range(Source::Itt);
 }
 
 struct Implementation {

@@ -9,6 +9,7 @@
 #include <functional>
 #include <string_view>
 
+#include "context/frame_table.h"
 #include "intake/growing_list.h"
 
 namespace bragg {
@@ -20,7 +21,7 @@ class NameTable {
  public:
   static constexpr uint32_t kMaxNames = 1u << 18;
   static constexpr uint32_t kForOperators = 1u << 14;  // of these, for names with a namespace
-  static constexpr const char* kOtherNames = "<other names>";
+  static constexpr const char* kOtherNames = bragg::kOtherNames.data();
 
   // `make` returns a NamedNode<Node> of the name it is given.
   template <class Make>

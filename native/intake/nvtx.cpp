@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "context/clock.h"
+#include "context/nested_flags.h"
 #include "context/recording_state.h"
 #include "context/thread_context.h"
 #include "intake/nvtx_names.h"
@@ -31,11 +32,8 @@ struct Nesting {
   const Domain* domain;
   Nesting* next;
   int32_t depth = 0;
-  // One bit a range, the innermost lowest: whether a session existed when it was pushed, so that its pop takes away
-  // just what that pushed. Ranges open deeper than 64 count as pushed.
-  uint64_t was_pushed = ~uint64_t{0};
+  NestedFlags was_pushed{true};
 };
-constexpr uint64_t kDeepest = uint64_t{1} << 63;
 constexpr int kError = -1;
 
 // initial-exec: 8 bytes of the static TLS reserve, as in the thread's context.
@@ -74,7 +72,7 @@ int push(const Domain& domain, const EventAttributes& attributes) noexcept {
       wanted.load(std::memory_order_relaxed) && recording_state.existing.load(std::memory_order_relaxed) != 0;
   const PushedFrame pushed = records ? pushed_frame(domain, attributes) : PushedFrame{};
   const bool pushes = pushed.frame != FrameId::None && !record_function::is_told(pushed.frame, pushed.task);
-  nesting.was_pushed = nesting.was_pushed << 1 | (pushes ? 1 : 0);
+  nesting.was_pushed.push(pushes);
   if (pushes) {
     if (pushed.above.empty()) {
       autograd::begin_range(source_of(domain), pushed.frame, pushed.task);
@@ -90,9 +88,7 @@ int push(const Domain& domain, const EventAttributes& attributes) noexcept {
 int pop(const Domain& domain) noexcept {
   Nesting& nesting = nesting_in(domain);
   if (nesting.depth == 0) return kError;
-  const bool pops = (nesting.was_pushed & 1) != 0;
-  nesting.was_pushed = nesting.was_pushed >> 1 | kDeepest;
-  if (pops) autograd::end_range(source_of(domain));
+  if (nesting.was_pushed.pop()) autograd::end_range(source_of(domain));
   return --nesting.depth;
 }
 
@@ -162,8 +158,8 @@ constinit OpenRanges open_ranges;
 uint64_t start(const Domain& domain, const EventAttributes& attributes) noexcept {
   const SessionMask mask = recording_sessions();
   if (mask == 0) return 0;
-  const SessionMask lines = mask >> kSessionShift;  // its slots are those of the phase it ends in
-  const Event event = marker_here(EventKind::Range, lines, marker_frame(domain, attributes));
+  const SessionMask sessions = mask >> kSessionShift;  // its slots are those of the phase it ends in
+  const Event event = marker_here(EventKind::Range, sessions, marker_frame(domain, attributes));
   record_payload(event.nodes(), attributes);
   const uint64_t id = open_ranges.add(event);
   if (id == 0) ThreadContext::current().dropped.fetch_add(1, std::memory_order_relaxed);

@@ -7,6 +7,7 @@
 #include <functional>
 #include <string>
 
+#include "context/utf8.h"
 #include "intake/growing_list.h"
 #include "intake/xla_names.h"
 
@@ -173,13 +174,7 @@ FrameId marker_frame(const Domain& domain, const EventAttributes& attributes) no
 
 std::string utf8(const wchar_t* wide) {
   std::string text;
-  for (; wide != nullptr && *wide != 0; ++wide) {
-    const auto code = static_cast<uint32_t>(*wide);
-    const int more = code < 0x80 ? 0 : code < 0x800 ? 1 : code < 0x10000 ? 2 : 3;
-    constexpr uint32_t kLead[] = {0x00, 0xC0, 0xE0, 0xF0};
-    text += static_cast<char>(kLead[more] | code >> 6 * more);
-    for (int i = more; i-- > 0;) text += static_cast<char>(0x80 | (code >> 6 * i & 0x3F));
-  }
+  for (; wide != nullptr && *wide != 0; ++wide) append_utf8(text, static_cast<uint32_t>(*wide));
   return text;
 }
 

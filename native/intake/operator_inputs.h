@@ -8,17 +8,17 @@
 
 namespace bragg::operator_inputs {
 
-// One for each input: sizes of a tensor, nothing for what is none and for a tensor without dimensions.
+// One for each input: sizes of a tensor; empty for other inputs and for a tensor without dimensions.
 using Sizes = std::vector<std::vector<int64_t>>;
-// One for each input as well, or none at all: "float", "c10::BFloat16", "long int"; "Int", "Device" of what is no
+// One for each input as well, or none at all: "float", "c10::BFloat16", "long int"; "Int", "Device" of what is not a
 // tensor; "" of lists.
 using Types = std::vector<std::string>;
 
 // "aten::addmm[64 f32, 32x64 f32, 64x64 f32]": the tensors alone, the first eight of them.
 [[nodiscard]] std::string with_inputs(std::string_view name, const Sizes& sizes, const Types& types);
 
-// Finds the functions of PyTorch that tell them. False: this PyTorch tells no shapes. Types may be missing still:
-// wheels before 2.7 have the strings of an earlier C++.
+// Finds the functions of PyTorch that tell them. False: this PyTorch tells no shapes. Types may still be missing:
+// wheels before 2.7 have strings of an older ABI.
 [[nodiscard]] bool find(void* torch_library);
 
 // The same of an operator that runs, an at::RecordFunction whose inputs were asked for; its name alone where a tensor

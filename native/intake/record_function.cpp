@@ -171,8 +171,8 @@ class alignas(64) MetOperator {
 };
 static_assert(sizeof(MetOperator) == 64);
 
-// A thread's own. The name of an operator lies in its schema, at one address: what stood there last time, if it still
-// does. Names of ranges lie wherever there was room.
+// What one thread remembers, by the address of a name. An operator's name stays at one address, in its schema. The text
+// is compared all the same, because names of ranges lie wherever there was room.
 struct Observed {
   explicit Observed(ThreadContext* thread) noexcept : context_of_entries{{thread, 1}, {thread, 2}} {}
 
@@ -196,7 +196,7 @@ FrameId frame_of(const MetOperator& known, const RecordFunction* running) noexce
   const bool is_collective = known.makes == Makes::Messages && can_tell_collectives;
   if (!is_collective && !wanted.shapes.load(std::memory_order_relaxed)) return plain;
   const std::string plain_name = known.name();
-  // This may run operators, which `known` may be another one after.
+  // This may run other operators, after which `known` may be one of these.
   const std::string name =
       is_collective ? collective_names::of_this_thread() : operator_inputs::with_inputs(plain_name, running);
   if (name.empty() || name == plain_name) return plain;
@@ -249,7 +249,7 @@ void note_outputs(ThreadContext& thread, const RecordFunction* running) noexcept
     tensor_origins::note_outputs(running, *producer);
 }
 
-// What it opened.
+// Returns what tells `end` how many entries were opened.
 Context* open(ThreadContext& thread, const RecordFunction* running, const char* name) noexcept {
   close_those_of(thread);
   Observed& observed = Observed::of(thread);

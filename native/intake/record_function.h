@@ -1,6 +1,6 @@
 // PyTorch's operators, from the observers that its library calls at the begin and end of each (at::RecordFunction).
-// Its functions are found in the library that is loaded, so that stock wheels of any release do; a trial on one
-// operator shows whether they and their types are what is expected.
+// Its functions are found in the loaded library, so stock wheels of any release work. A trial on one operator shows
+// whether the functions and their types are what is expected.
 #pragma once
 
 #include <string>
@@ -17,8 +17,8 @@ namespace bragg::record_function {
 // The thread ran one operator since, called `operator_name`. Returns what was not as it should be, or nothing.
 [[nodiscard]] std::string end_trial(const char* operator_name);
 
-// A trial of how operators tell their tensors, with one operator in between as `tensor_origins` needs it. False:
-// they do not as expected.
+// A trial of how operators pass their tensors, on one operator between the two calls, as `tensor_origins` needs it.
+// False: they do not as expected.
 void begin_input_trial(const tensor_origins::KnownTensor& first, const tensor_origins::KnownTensor& second);
 [[nodiscard]] bool end_input_trial(const tensor_origins::KnownTensor& output);
 
@@ -28,7 +28,7 @@ void begin_input_trial(const tensor_origins::KnownTensor& first, const tensor_or
 [[nodiscard]] bool observe(bool with_shapes) noexcept;
 void stop_observing() noexcept;
 
-// Whether an annotation of PyTorch's, which the program asked for, tells once more what was just observed.
+// Whether an annotation of PyTorch, which the program switched on, repeats an operator that was just observed.
 // Threads: the program's, each for itself.
 [[nodiscard]] bool is_told(FrameId frame, autograd::TaskKind kind) noexcept;
 

@@ -27,7 +27,7 @@ static_assert(sizeof(Value) == 16);
 
 constexpr uint32_t kWordBytes = 8;
 
-// Where what is kept: offsets in bytes, and tags of values.
+// Where objects keep their parts: offsets in bytes, and tags of values.
 struct Layout {
   uint32_t inputs = 0;   // of an at::RecordFunction: a c10::ArrayRef
   uint32_t outputs = 0;  // of an at::RecordFunction: a std::vector

@@ -21,7 +21,7 @@ class BadBytes : public std::runtime_error {
 using Bytes = std::span<const uint8_t>;
 
 inline uint32_t to_u32(uint64_t value) {
-  if (value > std::numeric_limits<uint32_t>::max()) throw BadBytes("a number of it is too large");
+  if (value > std::numeric_limits<uint32_t>::max()) throw BadBytes("a number in it is too large");
   return static_cast<uint32_t>(value);
 }
 

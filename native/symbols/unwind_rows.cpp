@@ -33,12 +33,12 @@ class RowProgram {
   // False: the next row is behind the address.
   bool step(ByteCursor& cursor, int primary, uint64_t low, uint8_t instruction) {
     switch (primary) {
-      case 1:
+      case 1:  // advance_loc
         return advance(low);
-      case 2:
+      case 2:  // offset
         save(low, {UnwindBase::Cfa, offset(cursor.unsigned_leb() * common_.data_alignment)});
         return true;
-      case 3:
+      case 3:  // restore
         restore(low);
         return true;
       default:
@@ -52,18 +52,18 @@ class RowProgram {
         return true;
       case 0x01:  // set_loc
         throw BadBytes("an instruction that compilers do not use");
-      case 0x02:
+      case 0x02:  // advance_loc1
         return advance(cursor.read<uint8_t>());
-      case 0x03:
+      case 0x03:  // advance_loc2
         return advance(cursor.read<uint16_t>());
-      case 0x04:
+      case 0x04:  // advance_loc4
         return advance(cursor.read<uint32_t>());
       case 0x05: {  // offset_extended
         const uint64_t number = cursor.unsigned_leb();
         save(number, {UnwindBase::Cfa, offset(cursor.unsigned_leb() * common_.data_alignment)});
         return true;
       }
-      case 0x06:
+      case 0x06:  // restore_extended
         restore(cursor.unsigned_leb());
         return true;
       case 0x07:  // undefined
@@ -80,11 +80,11 @@ class RowProgram {
         if (is_followed(number)) throw BadBytes("it is kept in another register");
         return true;
       }
-      case 0x0A:
+      case 0x0A:  // remember_state
         if (n_remembered_ == kMaxRemembered) throw BadBytes("too many rows are remembered");
         remembered_[n_remembered_++] = row_;
         return true;
-      case 0x0B:
+      case 0x0B:  // restore_state
         if (n_remembered_ == 0) throw BadBytes("no row is remembered");
         row_ = remembered_[--n_remembered_];
         return true;
@@ -93,11 +93,11 @@ class RowProgram {
         define_cfa(number, cursor.unsigned_leb());
         return true;
       }
-      case 0x0D:
+      case 0x0D:  // def_cfa_register
         row_.cfa.base = base_of(cursor.unsigned_leb());
         row_.cfa_is_stored = false;
         return true;
-      case 0x0E:
+      case 0x0E:  // def_cfa_offset
         row_.cfa.offset = offset(cursor.unsigned_leb());
         return true;
       case 0x0F: {  // def_cfa_expression
@@ -122,7 +122,7 @@ class RowProgram {
         define_cfa(number, static_cast<uint64_t>(cursor.signed_leb()) * common_.data_alignment);
         return true;
       }
-      case 0x13:
+      case 0x13:  // def_cfa_offset_sf
         row_.cfa.offset = offset(static_cast<uint64_t>(cursor.signed_leb()) * common_.data_alignment);
         return true;
       case 0x14:    // val_offset

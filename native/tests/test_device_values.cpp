@@ -16,9 +16,9 @@
 namespace {
 
 using bragg::ArrivedValue;
+using bragg::DeviceArray;
 using bragg::MetricId;
 using bragg::MetricKind;
-using bragg::device_values::Array;
 using bragg::test::device;
 using bragg::test::Recording;
 using bragg::value_kernel::Dtype;
@@ -60,7 +60,7 @@ class NoConsumer {
   ~NoConsumer() { bragg::recording_state.active.store(0); }
 };
 
-void add(MetricId metric, const Array& array, cuda::Stream stream = nullptr) {
+void add(MetricId metric, const DeviceArray& array, cuda::Stream stream = nullptr) {
   CHECK_EQ(device_values::add(metric, array, stream), "");
 }
 

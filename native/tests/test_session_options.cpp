@@ -41,12 +41,12 @@ TEST(options_of_another_kind_are_refused) {
   };
   CHECK_EQ(problem(R"({"backend": "gpu"})"), std::string("unknown backend: gpu"));
   CHECK_EQ(problem(R"({"sample_period": "5"})"),
-           std::string("option sample_period of a session is no number in range: 5"));
+           std::string("option sample_period of a session must be a number in range: 5"));
   CHECK_EQ(problem(R"({"flush_interval_ms": -1})"),
-           std::string("option flush_interval_ms of a session is no number in range: -1"));
+           std::string("option flush_interval_ms of a session must be a number in range: -1"));
   for (const char* json :
        {"", "soon", "{", "{\"a\"", "{\"a\":", "{\"a\":1", "{\"a\":[1]}", "{\"a\":1} x", "{\"a\":\"\\"})
-    CHECK_EQ(problem(json), std::string("the options of a session are no JSON object of plain values"));
+    CHECK_EQ(problem(json), std::string("the options of a session are not a JSON object of plain values"));
 }
 
 }  // namespace

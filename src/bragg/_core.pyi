@@ -29,7 +29,7 @@ class Session:
     With a rotation interval the next phase begins by itself, in `<part_path without .part>.part_<number>.part`.
 
     Raises:
-        ValueError: `options` is no JSON object of plain values, or an option has no such choice.
+        ValueError: `options` is not a JSON object of plain values, or an option has no such choice.
         OSError: `part_path` cannot be created (errno set).
         RuntimeError: The backend is not available; the message says why and what to do.
     """

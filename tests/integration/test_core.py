@@ -99,7 +99,7 @@ assert seen == [(["other"], 0)], seen
     ("options", "error"),
     [
         ("backend='gpu'", "ValueError: unknown backend: gpu"),
-        ("sample_budget='much'", "ValueError: option sample_budget of a session is no number in range: much"),
+        ("sample_budget='much'", "ValueError: option sample_budget of a session must be a number in range: much"),
     ],
 )
 def test_options_of_a_session_are_checked(tmp_path: Path, options: str, error: str) -> None:

@@ -9,7 +9,7 @@
 namespace bragg {
 namespace {
 
-// What all records tell.
+// What all records have.
 template <class Record>
 DeviceEvent event_of(const Record& record, DeviceEventKind kind) {
   DeviceEvent event;

@@ -21,8 +21,8 @@ class BufferPool {
   // Unread buffers: 256 MB, 1.2 million kernels behind. Those that CUPTI holds do not count: one a thread that
   // launches.
   static constexpr size_t kMaxUnread = 256;
-  // Their memory is kept for the next request. That of further ones goes back; they stay mapped, since it is not known
-  // that CUPTI never looks into a buffer that it has handed back.
+  // Free buffers that keep their memory for the next request. Further ones give it back and stay mapped, since CUPTI
+  // might still look into a buffer that it has handed back.
   static constexpr size_t kMaxFree = 128;
 
   enum class Completion : uint8_t {

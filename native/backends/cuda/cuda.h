@@ -70,7 +70,7 @@ struct KnownContext {
 void note_devices();
 // Reads the clock of CUPTI's records every few seconds.
 void note_clock();
-// Initialises CUDA, subscribes and unsubscribes: what a session would find. For a process of its own.
+// Initialises CUDA, subscribes and unsubscribes: what a session would find. Call it in a separate process.
 [[nodiscard]] std::string probe_json(const std::string& candidates);
 
 }  // namespace bragg::cuda_backend

@@ -10,20 +10,16 @@ namespace bragg::cuda_backend {
 namespace {
 
 std::string devices_of(const CudaDriver& driver) {
-  std::string json = "[";
-  for (const CudaDevice& device : driver.devices()) {
-    if (json.size() > 1) json += ',';
-    json += JsonObject()
-                .put("name", device.name)
-                .put("arch",
-                     std::to_string(device.compute_capability_major) + std::to_string(device.compute_capability_minor))
-                .put("num_sms", device.multiprocessors)
-                .put("clock_khz", device.clock_khz)
-                .put("memory_clock_khz", device.memory_clock_khz)
-                .put("bus_width_bits", device.memory_bus_bits)
-                .text();
-  }
-  return json + "]";
+  return json_array(driver.devices(), [](const CudaDevice& device) {
+    return JsonObject()
+        .put("name", device.name)
+        .put("arch", std::to_string(device.compute_capability_major) + std::to_string(device.compute_capability_minor))
+        .put("num_sms", device.multiprocessors)
+        .put("clock_khz", device.clock_khz)
+        .put("memory_clock_khz", device.memory_clock_khz)
+        .put("bus_width_bits", device.memory_bus_bits)
+        .text();
+  });
 }
 
 // Of the first GPU; "": it can be sampled.
@@ -112,15 +108,10 @@ std::string devices_json() {
 }
 
 std::string probe_json(const std::string& candidates) {
-  const LoadedLibrary library = LoadedLibrary::open("libcuda.so.1");
-  auto* init = library ? library.function<cuda::CuInit>("cuInit") : nullptr;
-  const auto failed = [](std::string_view reason) {
-    const std::string cuda = JsonObject().put("state", "failed").put("reason", reason).text();
+  if (const std::string refusal = CudaDriver::initialize(); !refusal.empty()) {
+    const std::string cuda = JsonObject().put("state", "failed").put("reason", refusal).text();
     return JsonObject().raw("cuda", cuda).raw("devices", "[]").text();
-  };
-  if (init == nullptr) return failed("libcuda.so.1 was not found: no NVIDIA driver here");
-  if (const auto result = init(0); result != cuda::Result::Success)
-    return failed("cuInit failed with CUDA error " + std::to_string(static_cast<uint32_t>(result)));
+  }
   start(candidates);
   const std::string description = description_json();
   const std::string devices = devices_of(CudaDriver::mapped());

@@ -38,7 +38,7 @@ class CudaSource final : public EventSource {
     pc_sampling::step(launches);
     look();
   }
-  // CUPTI knows no deadline. Forced, it brings what it would write into once more, too.
+  // CUPTI's flush has no deadline. Forced, it also brings buffers that are not full yet.
   void drain(int64_t, bool is_last) override { cuda_backend::flush(is_last); }
   void drain_samples() override { pc_sampling::bring(); }
   [[nodiscard]] bool drains_in_background() override { return cuda_backend::may_flush_in_background(); }
@@ -57,8 +57,8 @@ class CudaSource final : public EventSource {
     for (const PcSample& sample : pc_sampling::take()) sink.take(sample);
     return has_more;
   }
-  // The hardware samples each multiprocessor once in a period: a kernel gets as many as it has kept busy, for as long
-  // as it ran while it was sampled.
+  // The hardware samples each multiprocessor once in a period. So a kernel's samples grow with the multiprocessors that
+  // it kept busy, and with the time that it ran while samples were taken.
   [[nodiscard]] double sample_weight(const DeviceEvent& kernel) override {
     if (multiprocessors_.empty())
       for (const CudaDevice& device : CudaDriver::mapped().devices())

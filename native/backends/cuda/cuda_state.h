@@ -29,7 +29,7 @@ struct Backend {
   bool unusable = false;               // forked from a process that had CUDA up
   BufferPool buffers;
   std::chrono::steady_clock::time_point seen_down;  // when CUDA was last seen not to be up; while it is polled
-  std::atomic<uint64_t> missed_start_ns{0};         // at most so long the GPU worked before attachment
+  std::atomic<uint64_t> missed_start_ns{0};         // the GPU worked before attachment, at most so long
   std::vector<ActivityBuffer> gathered;             // consumer side
   std::atomic<uint64_t> dropped_records{0};
   std::atomic<uint64_t> foreign_records{0};  // of kinds that another tool asked for: nothing of ours is missing
@@ -44,7 +44,7 @@ struct Backend {
   ClockReadings<1> clock;  // of CUPTI's records, beside the recorder's
   std::mutex contexts_mutex;
   std::vector<KnownContext> contexts;
-  std::atomic<uint32_t> ended_contexts{0};  // the driver gives handles again: what threads know of theirs is old then
+  std::atomic<uint32_t> ended_contexts{0};  // the driver reuses handles: what threads remember is then stale
 
   [[nodiscard]] const CuptiActivity& activity() const { return *current_activity.load(std::memory_order_acquire); }
 };

@@ -12,7 +12,7 @@ constexpr double kKib = 1024;
 // 32 hexadecimal digits as NVML writes them: GPU-01234567-89ab-...
 std::string nvml_uuid(std::string_view kind, std::string digits) {
   for (const size_t at : {20, 16, 12, 8})
-    if (digits.size() > at) digits.insert(at, "-");
+    if (digits.size() > at) digits.insert(at, 1, '-');
   return std::string(kind) + digits;
 }
 

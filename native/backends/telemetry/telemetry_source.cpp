@@ -104,7 +104,7 @@ class TelemetrySource final : public ThreadedSource<Telemetry, TelemetryPoint> {
     json.raw("devices", devices.text());
   }
 
-  // `apply` says whether that is a border.
+  // `apply` returns whether this is a border, where energy is read.
   template <class Apply>
   void change(Apply&& apply) {
     const std::shared_ptr<Telemetry> telemetry = current();

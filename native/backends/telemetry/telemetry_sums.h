@@ -32,7 +32,8 @@ struct ValueSum {
   }
 };
 
-// Energy by the counter of a GPU, which is read at borders alone.
+// Energy by the counter of a GPU, which is read at borders alone: where a phase begins or ends, or recording is paused
+// or resumed.
 class EnergySum {
  public:
   struct Reading {

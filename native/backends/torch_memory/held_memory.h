@@ -46,7 +46,7 @@ struct MemoryPoint {
 // Threads: one at a time. Memory grows with blocks and call paths, not with time.
 class HeldMemory {
  public:
-  // `unknown`: of blocks that were not seen coming.
+  // `unknown`: the call path of blocks that were allocated before they were followed.
   explicit HeldMemory(ContextNodes unknown) { (void)holder_of(unknown); }
 
   void begin_phase(uint32_t phase, int64_t time_ns);

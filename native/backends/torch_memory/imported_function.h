@@ -6,8 +6,9 @@
 
 namespace bragg {
 
-// From now on `library` calls `replacement` instead of `symbol`; what it called before is in `original` first, as calls
-// of other threads come at once. False: it imports no such function, or its table cannot be written. Never undone.
+// From now on `library` calls `replacement` instead of `symbol`. `original` gets what it called before, and gets it
+// first, since other threads may call at once. False: it imports no such function, or its table cannot be written.
+// Never undone.
 [[nodiscard]] bool replace_imported_function(const std::string& library, const char* symbol, void* replacement,
                                              std::atomic<void*>& original);
 

@@ -30,9 +30,7 @@ class MemoryCurve {
     JsonObject json;
     json.put("start_ns", start_ns_).put("bin_ns", int64_t{1} << bin_bits_);
     const auto put = [&](const char* name, uint64_t Bin::* column) {
-      std::string values;
-      for (const Bin& bin : bins_) values += (values.empty() ? '[' : ',') + std::to_string(bin.*column);
-      json.raw(name, values.empty() ? "[]" : values + ']');
+      json.raw(name, json_array(bins_, [column](const Bin& bin) { return std::to_string(bin.*column); }));
     };
     put("least_bytes", &Bin::least);
     put("most_bytes", &Bin::most);

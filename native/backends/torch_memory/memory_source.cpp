@@ -27,9 +27,9 @@ struct TorchDevice {
 static_assert(sizeof(TorchDevice) == 2);
 constexpr int8_t kCudaType = 1, kHipType = 6;  // c10::DeviceType; builds for ROCm say CUDA
 
-// The library whose allocator tells each block, and what it calls for that, of libc10: void(void* block, int64_t bytes,
-// size_t allocated, size_t reserved, c10::Device). Called with the allocator's lock held, so events of one GPU are in
-// order. The same in PyTorch 2.0 to 2.11.
+// The libraries whose allocator reports each block, and the function of libc10 that they call for it: void(void* block,
+// int64_t bytes, size_t allocated, size_t reserved, c10::Device). They hold the allocator's lock, so events of one GPU
+// are in order. The same in PyTorch 2.0 to 2.11.
 constexpr const char* kLibraries[] = {"libc10_cuda.so", "libc10_hip.so"};
 constexpr const char* kReport = "_ZN3c1027reportMemoryUsageToProfilerEPvlmmNS_6DeviceE";
 using Report = void(void*, int64_t, size_t, size_t, TorchDevice);
@@ -66,7 +66,7 @@ class MemorySource final : public EventSource {
   }
   void stop() override { is_wanted_ = false; }
 
-  // PyTorch is imported at some time; its first block comes later than that by what it takes to begin with CUDA.
+  // PyTorch may be imported at any time. A poll sees that before the first block, since CUDA must start in between.
   void poll(uint64_t) override {
     if (is_wanted_) follow();
   }

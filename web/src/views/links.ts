@@ -7,7 +7,7 @@ export type Link = [label: string, view: string];
 
 const KINDS_OF_TABLE: FrameKind[] = [FrameKind.Kernel, FrameKind.Memory];
 
-/** The views, but for some, that have something to show of a node. */
+/** The views that have something to show of a node, except those in `without`. */
 export function linksOf(data: ProfileData, node: number, without: string[]): Link[] {
   const frame = data.tree.frame[node];
   const name = data.frames.name[frame];

@@ -192,12 +192,11 @@ std::string CounterDevice::description_json() const {
   JsonObject json;
   json.put("chip", sampler_.chip());
   if (!reason_.empty()) json.put("reason", reason_);
-  std::string names, left_out;
-  for (const std::string& name : metrics()) names += (names.empty() ? "" : ",") + json_string(name);
+  std::vector<std::string> left_out;
   for (const Counter& counter : wanted_)
     if (std::ranges::find(counters_, counter.track, &Counter::track) == counters_.end())
-      left_out += (left_out.empty() ? "" : ",") + json_string(counter.track);
-  json.raw("metrics", "[" + names + "]").raw("left_out", "[" + left_out + "]");
+      left_out.push_back(counter.track);
+  json.raw("metrics", json_array(metrics(), json_string)).raw("left_out", json_array(left_out, json_string));
   json.put("interval_ns", interval_ns_)
       .put("samples", counts_.samples)
       .put("irregular", counts_.irregular)

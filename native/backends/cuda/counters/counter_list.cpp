@@ -16,12 +16,6 @@ namespace {
 
 std::string no_counters(std::string_view reason) { return JsonObject().put("reason", reason).text(); }
 
-std::string json_list(const std::vector<std::string>& texts) {
-  std::string json = "[";
-  for (const std::string& text : texts) json += (json.size() > 1 ? "," : "") + json_string(text);
-  return json + "]";
-}
-
 bool fits_one_pass(PmSampler& sampler, const std::vector<std::string>& metrics) {
   size_t passes = 0;
   return !sampler.choose(metrics, passes) && passes == 1;
@@ -39,7 +33,7 @@ std::string list_json(PmSampler& sampler) {
   for (const NamedCounter& named : named_counters()) {
     JsonObject row;
     row.put("counts", named.counter.track).put("unit", named.counter.unit).put("sets", named.sets);
-    row.raw("metrics", json_list(known_metrics(sampler, named.counter)));
+    row.raw("metrics", json_array(known_metrics(sampler, named.counter), json_string));
     counters.raw(named.name, row.text());
   }
   for (const char* set : {"default", "dram", "tensor", "l2", "nvlink", "pcie"}) {
@@ -56,7 +50,7 @@ std::string list_json(PmSampler& sampler) {
       .put("chip", sampler.chip())
       .raw("counters", counters.text())
       .raw("sets", sets.text())
-      .raw("metrics", json_list(own))
+      .raw("metrics", json_array(own, json_string))
       .text();
 }
 
@@ -83,11 +77,7 @@ std::string list_of_first_gpu() {
 }  // namespace
 
 std::string counter_list_json(const std::string& library_candidates) {
-  const LoadedLibrary library = LoadedLibrary::open("libcuda.so.1");
-  auto* init = library ? library.function<cuda::CuInit>("cuInit") : nullptr;
-  if (init == nullptr) return no_counters("libcuda.so.1 was not found: no NVIDIA driver here");
-  if (const auto result = init(0); result != cuda::Result::Success)
-    return no_counters("cuInit failed with CUDA error " + std::to_string(static_cast<uint32_t>(result)));
+  if (const std::string refusal = CudaDriver::initialize(); !refusal.empty()) return no_counters(refusal);
   cuda_backend::start(library_candidates);
   if (cuda_backend::state() != cuda_backend::State::Attached)
     return no_counters("CUPTI cannot be used: " + cuda_backend::description_json());

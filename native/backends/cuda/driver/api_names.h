@@ -33,7 +33,7 @@ namespace bragg::cupti {
   return name.find("Async") == std::string_view::npos ? Waiting::Yes : Waiting::Copies;
 }
 
-// Of an api_name: a call that only asks or chooses. Frameworks make several of them for each launch, in no time.
+// Of an api_name: a call that only asks or chooses. Frameworks make several for each launch.
 [[nodiscard]] constexpr bool only_asks(std::string_view name) noexcept {
   constexpr std::string_view kParts[] = {
       "Get", "Peek", "Query", "IsCapturing", "Occupancy", "CallConfiguration", "SetDevice", "Current"};

@@ -2,6 +2,15 @@
 
 namespace bragg {
 
+std::string CudaDriver::initialize() {
+  const LoadedLibrary library = LoadedLibrary::open("libcuda.so.1");
+  auto* init = library ? library.function<cuda::CuInit>("cuInit") : nullptr;
+  if (init == nullptr) return "libcuda.so.1 was not found: no NVIDIA driver here";
+  const auto result = init(0);
+  if (result == cuda::Result::Success) return "";
+  return "cuInit failed with CUDA error " + std::to_string(static_cast<uint32_t>(result));
+}
+
 CudaDriver CudaDriver::mapped() {
   CudaDriver driver;
   driver.library_ = LoadedLibrary::already_mapped("libcuda.so.1");

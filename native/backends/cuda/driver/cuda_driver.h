@@ -21,6 +21,9 @@ struct CudaDevice {
 
 class CudaDriver {
  public:
+  // Loads the driver and initialises it: in a process that is not recorded. Returns why it cannot, or "".
+  [[nodiscard]] static std::string initialize();
+
   // Never loads libcuda and never initialises it.
   [[nodiscard]] static CudaDriver mapped();
 

@@ -170,7 +170,7 @@ struct BufferRequestInfo {
 struct BufferCompleteInfo {
   size_t struct_size_bytes;
   uint64_t thread;  // whose buffer it is
-  void** layouts;   // of records with fields of one's own choice
+  void** layouts;   // of records whose fields the subscriber chose
   size_t layout_count;
 };
 static_assert(offsetof(BufferCompleteInfo, layouts) == 16 && sizeof(BufferCompleteInfo) == 32);

@@ -48,7 +48,7 @@ const void* launched_function(const cupti::CallbackData& data, uint32_t cbid) no
   return *reinterpret_cast<const void* const*>(static_cast<const char*>(data.function_params) + offset);
 }
 
-// Whether the framework that makes this launch has said something of it.
+// Whether the framework that makes this launch has announced it.
 bool is_expected(const ThreadContext& thread, const void* function) noexcept {
   return function != nullptr && thread.expected_launch.function == function;
 }
@@ -118,7 +118,7 @@ void note_launch(ThreadContext& thread, const cupti::CallbackData& data, uint32_
   });
   if (thread.api_call.is_open()) {  // its slice shows the launch
     thread.api_call.launch = data.correlation;
-  } else {  // how late the host was, is told from its end
+  } else {  // its end tells how late the host was
     thread.open_launch = launch_event(EventKind::LaunchEnd, mask, data.correlation, nodes);
     thread.open_launch.call = number_of_call(cbid);
     thread.open_launch.interval = {now_ns(), 0};
@@ -135,7 +135,7 @@ void note_own_launch(ThreadContext& thread, const cupti::CallbackData& data, Ses
   thread.record(event);
 }
 
-// The values that a graph reads will come all the same, and are to be told from those of recorded launches.
+// The values that a graph reads arrive all the same, and must not be taken for those of recorded launches.
 void note_unrecorded_launch(ThreadContext& thread, const cupti::CallbackData& data, uint32_t cbid) noexcept {
   if (!cupti::is_graph_launch(cbid) || !device_values::any_captured()) return;
   const GraphVersionId graph = launched_graph(data, cbid).version;

@@ -35,7 +35,7 @@ class PcSampler {
   PcSampler(const PcSampler&) = delete;
   PcSampler& operator=(const PcSampler&) = delete;
 
-  // Nothing is sampled before `start`, nor after one that was refused, which disables.
+  // Nothing is sampled before `start`. A `start` that is refused disables the sampler again.
   [[nodiscard]] cupti::Result enable(const Settings& settings);
   [[nodiscard]] cupti::Result start();
   [[nodiscard]] cupti::Result stop();

@@ -16,11 +16,11 @@ class ThreadContext;
 
 namespace bragg::pc_sampling {
 
-// The first wish counts until `finish`.
+// The options of the first call count until `finish`.
 void want(const SamplingOptions& options);
 [[nodiscard]] bool is_wanted() noexcept;
 
-// A session records, or none does.
+// Whether any session records.
 void set_active(bool on);
 
 // Consumer thread, without a lock that a callback or a control call of the driver waits for: begins to sample contexts
@@ -30,7 +30,7 @@ void step(uint64_t launches);
 void bring();
 [[nodiscard]] std::vector<PcSample> take();  // of the program's kernels
 
-// The last samples, and no more of them.
+// Brings the last samples and ends sampling.
 void finish();
 
 // Callbacks. The first launch on a GPU waits until its instructions are sampled; serialized launches wait for each

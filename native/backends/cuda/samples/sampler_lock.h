@@ -7,8 +7,8 @@
 
 namespace bragg {
 
-// CUPTI refuses a second sampler when it is to start, and takes its parts away from under launches that wait for that
-// start: their process crashes (CUPTI 13.0, H100). So processes agree beforehand.
+// CUPTI refuses a second sampler only at its start. It then frees what launches that wait for the start still use, and
+// their process crashes (CUPTI 13.0, H100). So processes agree beforehand.
 //
 // The lock is a name in Linux's abstract socket namespace: no file is left behind, and the kernel frees it when its
 // process ends, however that happens. Processes in another network namespace do not see it.

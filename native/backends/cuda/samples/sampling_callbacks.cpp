@@ -15,7 +15,8 @@
 namespace bragg::pc_sampling {
 namespace {
 
-// Cubins without lines only need to be told apart, if they are what compilers make while the program runs.
+// Larger cubins without lines belong to libraries. Smaller ones may be compiled while the program runs, and then
+// several have the same function: they need numbers to be told apart.
 constexpr size_t kSmallCubinBytes = 1u << 20;
 // The first start on a GPU takes 0.3 to 0.7 s.
 constexpr auto kBeginningNap = std::chrono::milliseconds(1);
@@ -23,7 +24,7 @@ constexpr int kBeginningNaps = 3000;
 constexpr auto kDyingNap = std::chrono::microseconds(100);
 constexpr int kDyingNaps = 1000;  // 0.1 s
 
-// Otherwise a short program would be over before its GPU is sampled.
+// Waits until the GPU is sampled: otherwise a short program would be over before.
 void await_begin(Sampling& self, uint32_t device) {
   const auto has_begun = [&] { return (self.begun.load() & bit_of(device)) != 0 || !self.active.load(); };
   if (has_begun()) return;
@@ -51,7 +52,7 @@ void before_launch(ThreadContext& thread) noexcept {
   thread.is_sampled_alone = true;
 }
 
-// Samples that are not taken before the next launch do not tell theirs.
+// Takes the samples of this launch: after the next launch CUPTI no longer tells which one they belong to.
 void after_launch(ThreadContext& thread) noexcept {
   if (!thread.is_sampled_alone || thread.gated_calls > 0) return;
   Sampling& self = sampling();

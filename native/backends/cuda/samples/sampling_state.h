@@ -16,7 +16,7 @@
 
 namespace bragg::pc_sampling {
 
-// What comes so long after the last session has paused was not sampled before.
+// Samples that come so long after the last session paused were taken after that: they are dropped.
 inline constexpr int64_t kLateNs = 200'000'000;
 
 struct Sampling {
@@ -50,7 +50,7 @@ struct Sampling {
 
 [[nodiscard]] Sampling& sampling();
 
-// A context whose end has begun is CUPTI's alone.
+// While it exists a thread may be in calls of CUPTI, for which the end of a context waits (`note_context_end`).
 class CuptiCalls {
  public:
   explicit CuptiCalls(Sampling& self) : self_(self) { self_.calls_cupti.store(true); }

@@ -34,8 +34,8 @@ Contexts& contexts() {
 
 std::atomic<uint32_t> last_reading{number_of(ReadingId::None)};
 
-// What a launch of ours needs may not be allowed while some stream of the process is being captured, unless this thread
-// says that it knows.
+// While some stream of the process is captured, CUDA may refuse calls that our launch needs, unless this thread is in
+// relaxed capture mode.
 class RelaxedCapture {
  public:
   explicit RelaxedCapture(const CudaFunctions& cuda) : cuda_(cuda) { (void)cuda_.exchange_capture_mode(&mode_); }
@@ -109,7 +109,7 @@ ValueSlots* slots_of(const CudaFunctions& cuda, uint64_t id, std::string& reason
   return contexts().slots.emplace(id, std::move(created)).first->second.get();
 }
 
-std::string launch(const CudaFunctions& cuda, const ValueSlots& slots, const SlotPlace& place, const Array& array,
+std::string launch(const CudaFunctions& cuda, const ValueSlots& slots, const SlotPlace& place, const DeviceArray& array,
                    bool is_float, cuda::Stream stream) {
   const uint32_t count = std::max(array.length, 1u);
   value_kernel::Parameters parameters{array.address,
@@ -127,7 +127,7 @@ std::string launch(const CudaFunctions& cuda, const ValueSlots& slots, const Slo
   return result == cuda::Result::Success ? "" : cuda.failure("reading a metric value on the GPU", result);
 }
 
-std::string add_here(ThreadContext& thread, MetricId metric, const Array& array, cuda::Stream stream) {
+std::string add_here(ThreadContext& thread, MetricId metric, const DeviceArray& array, cuda::Stream stream) {
   std::string reason;
   const CudaFunctions* found = CudaFunctions::find(reason);
   if (found == nullptr) return reason;
@@ -170,7 +170,7 @@ std::string add_here(ThreadContext& thread, MetricId metric, const Array& array,
 
 }  // namespace
 
-std::string add(MetricId metric, const Array& array, cuda::Stream stream) noexcept {
+std::string add(MetricId metric, const DeviceArray& array, cuda::Stream stream) noexcept {
   if (!recording()) return "";
   if (number_of(metric) >= MetricNames::instance().size()) return "unknown metric id";
   if (array.length > kMaxLength) return "a metric has at most " + std::to_string(kMaxLength) + " elements";

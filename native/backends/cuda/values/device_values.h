@@ -13,13 +13,11 @@ namespace bragg::device_values {
 
 inline constexpr uint32_t kMaxLength = 4096;
 
-using Array = DeviceArray;
-
 // Adds an array to a metric at this thread's context: a kernel of ours, put on `stream`, reads it there. Nothing waits
 // for the stream or the device, and memory that is freed in the order of the stream may be freed at once. In a stream
 // that is being captured the kernel becomes a node of the graph, and each replay reads the array again. Returns why it
 // was not done, "" if it was or if nothing records. Threads: any.
-[[nodiscard]] std::string add(MetricId metric, const Array& array, cuda::Stream stream) noexcept;
+[[nodiscard]] std::string add(MetricId metric, const DeviceArray& array, cuda::Stream stream) noexcept;
 
 // Whether a value was ever captured into a graph. Threads: any.
 [[nodiscard]] bool any_captured() noexcept;

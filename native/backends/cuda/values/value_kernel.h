@@ -8,7 +8,7 @@
 
 namespace bragg::value_kernel {
 
-using bragg::Dtype;  // the kernel knows the numbers
+using bragg::Dtype;  // the kernel compares with its numbers
 
 // One value that the kernel has read.
 struct Entry {

@@ -22,7 +22,7 @@ namespace {
 // The GPU writes at the same time.
 uint64_t load(uint64_t& shared) { return std::atomic_ref(shared).load(std::memory_order_acquire); }
 
-// What came since: a sum that has become infinite says no more than that.
+// What was added to a sum since `before`. A sum that was infinite stays infinite.
 uint64_t difference(uint64_t sum, uint64_t before, bool is_float) {
   if (!is_float) return sum - before;
   const auto earlier = std::bit_cast<double>(before);
@@ -83,7 +83,7 @@ SlotPlace ValueSlots::place_of(const CudaFunctions& cuda, const ValueTarget& tar
   return place(slot);
 }
 
-// The slots of one array are neighbours in one page: the kernel counts on.
+// The slots of one array are neighbours in one page: the kernel adds the element's index to the first.
 uint32_t ValueSlots::append(const CudaFunctions& cuda, const ValueTarget& target, std::string& reason) {
   const uint32_t count = std::max(target.length, 1u);
   if (slots_.size() % kPerPage + count > kPerPage) slots_.resize(pages_.size() * kPerPage);

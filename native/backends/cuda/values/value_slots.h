@@ -28,7 +28,7 @@ struct PinnedMemory {
   [[nodiscard]] bool allocate(const CudaFunctions& cuda, size_t size_bytes, std::string& reason);
 };
 
-// What the kernel gets to know of its slots.
+// Where the kernel finds its slots.
 struct SlotPlace {
   uint32_t slot = kNone;  // of the first element
   uint64_t totals = 0;    // device address

@@ -50,7 +50,7 @@ SCENARIO(captured_launches_become_nodes_not_records) {
   profiler.flush();
   CHECK(Profiler::records().empty());
   CHECK_EQ(seen_ids[cupti::resource::kGraphCreated], 3);      // and two copies for the executable graph
-  CHECK_EQ(seen_ids[cupti::resource::kGraphNodeCreated], 7);  // likewise, and one that takes the copy's place
+  CHECK_EQ(seen_ids[cupti::resource::kGraphNodeCreated], 7);  // of copies too, and one that takes a copy's place
   CHECK_EQ(seen_ids[cupti::resource::kGraphNodeCloned], 3);
   CHECK_EQ(seen_ids[cupti::resource::kGraphExecCreated], 1);
 }
