@@ -33,11 +33,13 @@ METRICS = {
     "launch__grid_size": "grid",
     "smsp__sass_average_data_bytes_per_sector_mem_global_op_ld.pct": "load_used",
     "smsp__sass_average_data_bytes_per_sector_mem_global_op_st.pct": "store_used",
+    "l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum": "load_sectors",
+    "l1tex__t_sectors_pipe_lsu_mem_global_op_st.sum": "store_sectors",
     "smsp__inst_executed_op_local_ld.sum": "local_loads",
 }
 LIMITS = ("registers", "shared memory", "threads", "blocks")
 WASTE = 0.2  # of a wave, as ncu's rule about tails has it
-USED = 90.0  # % of the bytes of each sector, below which ncu's rule about uncoalesced accesses fires
+EXCESSIVE = 0.1  # of all sectors, above which ncu's rule about uncoalesced accesses fires
 HIGH = 60.0  # % of peak, above which ncu names a bound
 
 Row = dict[str, Any]
@@ -47,6 +49,7 @@ def by_bragg(output: Path) -> list[Row]:
     """Of each kernel the verdicts, from one recording with counters."""
     from bragg import formats
     from bragg.analyze.causes.evidence import Evidence
+    from bragg.analyze.causes.hot_kernels import hot_kernels
     from bragg.analyze.causes.paths import below
     from bragg.analyze.engine import analysis
     from bragg.analyze.occupancy import occupancy
@@ -57,6 +60,8 @@ def by_bragg(output: Path) -> list[Row]:
     names: list[str] = json.loads(done.stdout.strip().splitlines()[-1])
     profile = formats.load(output)
     evidence = Evidence(profile)
+    # Each is judged, also those with a small share of the time of all.
+    evidence.hot_kernels = hot_kernels(profile, evidence.gpu_ns, evidence.kernels, evidence.compiled, 0.0)
     bounds = {point.name: point for point in roofline(profile).points}
     hot = {each.name: each for each in evidence.hot_kernels}
     found: dict[str, set[str]] = {}
@@ -98,8 +103,7 @@ def verdicts(ours: Row, theirs: dict[str, float]) -> dict[str, tuple[object, obj
         bool(rules & {"tail-wave", "few-blocks"}),
         has_tail or theirs["grid"] < ours.get("num_sms", 0),
     )
-    used = [theirs[name] for name in ("load_used", "store_used") if theirs.get(name, 0) > 0]
-    told["uncoalesced"] = ("uncoalesced-access" in rules, any(value < USED for value in used))
+    told["uncoalesced"] = (bool(rules & {"uncoalesced-access", "narrow-access"}), _excessive(theirs) > EXCESSIVE)
     told["spills"] = ("register-spills" in rules, theirs.get("local_loads", 0) > 0)
     if ours.get("bound"):
         memory, compute = theirs["memory_sol"], theirs["compute_sol"]
@@ -107,6 +111,14 @@ def verdicts(ours: Row, theirs: dict[str, float]) -> dict[str, tuple[object, obj
         if max(memory, compute) < HIGH:
             del told["bound"]  # ncu names latency
     return told
+
+
+def _excessive(theirs: dict[str, float]) -> float:
+    """Share of the sectors of global memory that move although their bytes would fit into fewer."""
+    ways = [way for way in ("load", "store") if theirs.get(f"{way}_used", 0) > 0]
+    sectors = {way: theirs.get(f"{way}_sectors", 0.0) for way in ways}
+    total = sum(sectors.values())
+    return sum(count * (1 - theirs[f"{way}_used"] / 100) for way, count in sectors.items()) / total if total else 0.0
 
 
 def main() -> None:

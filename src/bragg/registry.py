@@ -165,7 +165,6 @@ RULES = Registry(
         "optimizer-loop": "bragg.analyze.rules.operators.optimizer:RULE",
         "zero-grad": "bragg.analyze.rules.operators.zero_grad:RULE",
         "anomaly-mode": "bragg.analyze.rules.operators.anomaly:RULE",
-        "unused-gradients": "bragg.analyze.rules.operators.unused_gradients:RULE",
         "bias-before-norm": "bragg.analyze.rules.operators.conv_bias:RULE",
         "recomputed-activations": "bragg.analyze.rules.operators.recomputation:RULE",
         "fills": "bragg.analyze.rules.copies.fills:RULE",
@@ -208,6 +207,7 @@ RULES = Registry(
         "uneven-multiprocessors": "bragg.analyze.rules.clocks.balance:RULE",
         "memory-grows": "bragg.analyze.rules.memory_growth:RULE",
         "held-clocks": "bragg.analyze.rules.held_clocks:RULE",
+        "unused-gradients": "bragg.analyze.rules.operators.unused_gradients:RULE",
     },
     group="bragg.rules",
 )

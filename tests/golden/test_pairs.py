@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -43,6 +44,7 @@ PAIRS = {
     "indexing": ("indexing-gradient", 8),
     "jax_dispatch": ("eager-jax", 10),
     "jax_doubles": ("double-precision", 18),
+    "jax_inputs": ("pageable-copies", 17),
     "jax_reads": ("synchronization", 18),
     "jax_shapes": ("recompilation", 16),
     "launches": ("many-launches", 10),
@@ -86,6 +88,7 @@ ALSO = {
     "cudnn_search": {"layout-conversions", "type-copies"},  # of images in NCHW
     "indexing": {"unfused-elementwise"},
     "cpu_work": {"pageable-copies"},
+    "jax_inputs": {"exposed-copies"},
     "odd_sizes": {"type-copies"},  # of a gradient that is expanded
     "worker_starts": {"data-loading"},  # the first batch of each epoch
     "output": {"exposed-copies"},
@@ -185,6 +188,16 @@ def test_what_threads_of_xla_compile_side_by_side_is_counted_once() -> None:
     assert finding.message.startswith("jit_step was compiled 12 times, 24 s")  # 187 s of threads
     assert finding.gain is not None
     assert finding.gain.share == pytest.approx(0.81, abs=0.01)
+
+
+def test_versions_that_no_backend_compiled_came_from_the_disk() -> None:
+    compiled = formats.load(RECORDINGS / "h100-specialized_slow.bragg")
+    frames = compiled.tree.frames
+    files = [file.replace("/triton/backends/", "/triton/others/") for file in frames.file]
+    loaded = replace(compiled, tree=replace(compiled.tree, frames=replace(frames, file=files)))
+    for profile, verb in ((compiled, "compiled"), (loaded, "loaded from the cache on disk")):
+        (finding,) = analysis(Evidence(profile), ["kernel-recompilation"]).findings
+        assert finding.message.startswith(f"add was {verb} 40 times, 2.3 s")
 
 
 def test_an_answer_without_a_timeline_says_that_it_estimates() -> None:

@@ -7,9 +7,10 @@ import numpy as np
 from bragg.analyze.causes.evidence import Evidence
 from bragg.analyze.causes.paths import below, named
 from bragg.analyze.causes.thresholds import STAGED_COPY, WAITS
-from bragg.model.table import FloatArray
+from bragg.grouping.hlo_names import CALLS
+from bragg.model.table import BoolArray, FloatArray
 
-__all__ = ["staged_copies"]
+__all__ = ["jitted_with_copies", "staged_copies"]
 
 # A call for pinned memory returns after microseconds.
 _STAGED = 0.5
@@ -18,6 +19,19 @@ _STAGED = 0.5
 def staged_copies(evidence: Evidence) -> tuple[FloatArray, FloatArray]:
     """Of each node, how many long copies whose calls lasted as long, and how long: each [n_nodes]."""
     return _of_timeline(evidence) if evidence.has_timeline else _of_sums(evidence)
+
+
+def jitted_with_copies(evidence: Evidence) -> tuple[BoolArray, BoolArray]:
+    """JAX's jitted functions that copy an argument from the host at each call, and these copies: each [n_nodes]."""
+    profile, parent = evidence.profile, evidence.profile.tree.parent
+    jitted = named(profile, lambda name: name.startswith(CALLS))
+    above = np.maximum(parent, 0)
+    calls = np.maximum(evidence.calls[above], WAITS.value * evidence.steps)
+    is_long = evidence.gpu_ns >= STAGED_COPY.value * np.maximum(evidence.gpu_count, 1)
+    copies = named(profile, "copy HtoD".__eq__) & jitted[above] & is_long & (evidence.gpu_count >= WAITS.value * calls)
+    found = np.zeros(len(parent), np.bool_)
+    found[above[copies]] = True
+    return found, copies
 
 
 def _of_timeline(evidence: Evidence) -> tuple[FloatArray, FloatArray]:

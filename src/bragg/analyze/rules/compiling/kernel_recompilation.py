@@ -1,4 +1,4 @@
-"""Triton kernels that are compiled for each value of an argument, and launched a few times each."""
+"""Triton kernels that are compiled, or loaded, for each value of an argument, and launched a few times each."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from bragg.model.kernels.names import base_name
 __all__ = ["RULE"]
 
 _COMPILES = re.compile(r"triton[/\\]compiler[/\\]compiler\.py$")
+_BACKENDS = re.compile(r"triton[/\\]backends[/\\]\w+[/\\]compiler\.py$")
 _CHANGE = (
     "no tl.constexpr for what changes, do_not_specialize for numbers that are sometimes 1 or divisible by 16; pad or "
     "bucket sizes"
@@ -30,6 +31,7 @@ def _find(evidence: Evidence) -> Iterator[Finding]:
     profile, tree = evidence.profile, evidence.profile.tree
     launches = np.nan_to_num(profile.own("gpu_count").astype(np.float64))
     time_ns = np.nan_to_num(profile.own("host_time").astype(np.float64))
+    is_backend = in_files(profile, _BACKENDS)
     is_compiler, is_tuned = below(profile, in_files(profile, _COMPILES)), below(profile, in_files(profile, _TUNES))
     kernels: dict[str, dict[str, list[int]]] = defaultdict(lambda: defaultdict(list))
     for node in np.flatnonzero((tree.kind == FrameKind.KERNEL) & ~is_tuned).tolist():
@@ -44,11 +46,13 @@ def _find(evidence: Evidence) -> Iterator[Finding]:
         lines = [line for line in {line_above(profile, node) for node in nodes} if line is not None]
         callers = below(profile, np.isin(np.arange(len(tree)), lines))
         took_ns, wall_ns = float(time_ns[is_compiler & callers].sum()), profile.run.duration_ns
+        # What the cache on disk has needs no backend.
+        verb = "compiled" if (is_backend & callers).any() else "loaded from the cache on disk"
         place = hottest_place(profile, np.isin(np.arange(len(tree)), nodes), launches)
         yield Finding(
             "kernel-recompilation",
             Severity.WARNING,
-            f"{base} was compiled {len(versions)} times, {took_ns / 1e9:.2g} s, each version launched {uses:.3g} times",
+            f"{base} was {verb} {len(versions)} times, {took_ns / 1e9:.2g} s, each version launched {uses:.3g} times",
             _CHANGE,
             node=place.node,
             kernel=base,

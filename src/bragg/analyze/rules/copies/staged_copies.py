@@ -8,7 +8,7 @@ from bragg.analyze.causes.alone import alone_ns
 from bragg.analyze.causes.evidence import Evidence
 from bragg.analyze.causes.host_finding import Cause, host_finding, three_digits
 from bragg.analyze.causes.needs import GPU_TIME, HOST_TIME
-from bragg.analyze.causes.staged import staged_copies
+from bragg.analyze.causes.staged import jitted_with_copies, staged_copies
 from bragg.analyze.causes.thresholds import STAGED_COPY, WAITS
 from bragg.analyze.engine import Rule
 from bragg.model import Confidence, Finding, Quantity
@@ -21,6 +21,7 @@ _ALONE = 0.9
 
 
 def _find(evidence: Evidence) -> Iterator[Finding]:
+    yield from _of_numpy(evidence)
     count, staged_ns = staged_copies(evidence)
     n, total_ns = float(count.sum()), float(staged_ns.sum())
     if not n:
@@ -40,6 +41,30 @@ def _find(evidence: Evidence) -> Iterator[Finding]:
         confidence=Confidence.LIKELY,
     )
     yield host_finding(evidence, staged_ns > 0, staged_ns, cause)
+
+
+def _of_numpy(evidence: Evidence) -> Iterator[Finding]:
+    """Arrays of NumPy that JAX's functions are given: JAX copies them into pinned memory, and from there to the GPU."""
+    jitted, copies = jitted_with_copies(evidence)
+    host_ns, gpu_ns = float(evidence.code_wait_ns[jitted].sum()), float(evidence.gpu_ns[copies].sum())
+    if not host_ns:
+        return
+    n = float(evidence.gpu_count[copies].sum())
+    cause = Cause(
+        "pageable-copies",
+        f"jitted functions are given arrays of NumPy, {three_digits(evidence.per_step(n))} {evidence.step_word}: the "
+        f"GPU waits {three_digits(host_ns / n / 1e6)} ms for the host, then {three_digits(gpu_ns / n / 1e6)} ms for "
+        "the copy",
+        "jax.device_put, once before the steps, or for the next batch while this one is computed",
+        evidence=(
+            Quantity(f"copies {evidence.step_word}", evidence.per_step(n)),
+            Quantity(f"time of the host {evidence.step_word}", evidence.per_step(host_ns), "ns"),
+            Quantity(f"time of the copies {evidence.step_word}", evidence.per_step(gpu_ns), "ns"),
+        ),
+        gain=evidence.gain((host_ns + gpu_ns) * _ALONE),
+        confidence=Confidence.LIKELY,
+    )
+    yield host_finding(evidence, jitted, evidence.code_wait_ns, cause)
 
 
 def _limit(alone_share: float) -> str:

@@ -11,6 +11,7 @@ from bragg.analyze.causes.host_finding import Cause, host_finding, three_digits
 from bragg.analyze.causes.needs import HOST_TIME, IDLE
 from bragg.analyze.causes.paths import below
 from bragg.analyze.causes.sampled_code import SampledCode, sampled_code
+from bragg.analyze.causes.staged import jitted_with_copies
 from bragg.analyze.causes.thresholds import LONG_CODE, WAITS, WRITING
 from bragg.analyze.engine import HostTime, Rule
 from bragg.model import Confidence, Finding, Quantity
@@ -27,7 +28,8 @@ _LEAST, _MOST = 0.5, 1.3
 def _find(evidence: Evidence) -> Iterator[Finding]:
     recurs = evidence.pauses >= max(WAITS.value * evidence.steps, 1.0)
     host = evidence.host
-    waits_ns = np.where(recurs & (host.launching | host.copying | host.waiting), evidence.code_wait_ns, 0.0)
+    given, _ = jitted_with_copies(evidence)  # a rule of its own
+    waits_ns = np.where(recurs & ~given & (host.launching | host.copying | host.waiting), evidence.code_wait_ns, 0.0)
     wait_ns = float(waits_ns.sum()) - (0.0 if evidence.of_steady else _starting_ns(evidence, waits_ns > 0))
     n_waits = float(evidence.pauses[waits_ns > 0].sum())
     if not n_waits or wait_ns <= 0 or wait_ns < WRITING.value * evidence.wall_ns:
