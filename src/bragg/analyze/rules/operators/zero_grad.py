@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from bragg.analyze.causes.evidence import Evidence
@@ -17,17 +18,19 @@ __all__ = ["RULE"]
 _WORK = Work(
     "zero-grad",
     "zero_grad fills gradients with zeros",
-    "optimizer.zero_grad(set_to_none=True), the default since PyTorch 2.0",
+    "zero_grad(set_to_none=True), the default since PyTorch 2.0",
     1.0,
     Confidence.PROVEN,
     with_host=True,
     least_share=0.0,
 )
+# Of an optimizer, which PyTorch announces, and of a module.
+_ZEROES = re.compile(r"Optimizer\.zero_grad#|Module\.zero_grad$")
 
 
 def _find(evidence: Evidence) -> Iterator[Finding]:
     profile = evidence.profile
-    nodes = below(profile, named(profile, lambda name: name.startswith("Optimizer.zero_grad#")))
+    nodes = below(profile, named(profile, _ZEROES.match))
     if float(evidence.gpu_count[nodes].sum()) >= evidence.steps:
         yield from work_findings(evidence, nodes, _WORK)
 

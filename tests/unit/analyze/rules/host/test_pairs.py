@@ -314,6 +314,12 @@ def test_operators_that_are_recorded_for_a_backward_pass_are_fine(program: str, 
     assert found(counting(stepped(launched(10, program, "gemm", 5, 40), 420), made, ran), "unused-gradients") == []
 
 
+def test_a_module_that_fills_its_gradients_with_zeros_is_found() -> None:
+    zeroes = f"{MAIN} > /lib/python3.12/site-packages/torch/nn/modules/module.py:2975@Module.zero_grad"
+    (finding,) = found(stepped(launched(10, f"{zeroes} > aten::zero_#operator", "Fill", 2, 20), 210), "zero-grad")
+    assert (finding.file, finding.line) == ("train.py", 3)
+
+
 def test_biases_without_norms_are_needed() -> None:
     """As in a network without batch norms, or with one alone."""
     for norms in ("", NORMS.partition("\n")[0]):
