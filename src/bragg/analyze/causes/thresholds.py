@@ -21,6 +21,7 @@ __all__ = [
     "MANY_KERNELS",
     "MANY_LANES",
     "MANY_LAUNCHES",
+    "MANY_NODES",
     "MANY_VERSIONS",
     "MEMORY_GROWTH",
     "MUCH_GPU",
@@ -90,6 +91,7 @@ WAITS = Threshold(0.5, "1", "waits a step", "less are the end of an epoch, or of
 MANY_KERNELS = Threshold(20, "1", "kernels that an optimizer launches a step", "fused and foreach ones launch 1 to 20")
 MANY_FILLS = Threshold(50, "1", "fills of memory a step", _OWN)
 MANY_ELEMENTWISE = Threshold(20, "1", "elementwise kernels a step", _OWN)
+MANY_NODES = Threshold(1000, "1", "operators that autograd records", "our choice: fewer are a model's few calls")
 JITTED = Threshold(4, "1", "jitted functions that each step calls", "a step of JAX is one function")
 WRITING = Threshold(0.02, "share", "of the wall time, for which a GPU waits for output", "a change gains little")
 WAITED = Threshold(0.005, "share", "of the wall time, for which a GPU waits for input", "a change gains nothing")

@@ -11,7 +11,7 @@ from bragg.analyze.causes.evidence import Evidence
 from bragg.analyze.causes.host_finding import Cause, host_finding
 from bragg.analyze.causes.needs import AUTOGRAD, OPERATORS
 from bragg.analyze.causes.paths import named
-from bragg.analyze.causes.thresholds import FEW_LAUNCHES
+from bragg.analyze.causes.thresholds import MANY_NODES
 from bragg.analyze.engine import HostTime, Rule
 from bragg.model import Confidence, Finding, FrameKind, Quantity
 
@@ -26,16 +26,17 @@ _SAVED = 0.2
 def _find(evidence: Evidence) -> Iterator[Finding]:
     profile = evidence.profile
     made, ran = profile.run.autograd_nodes or 0, profile.run.evaluated_nodes or 0
-    if ran or made < FEW_LAUNCHES.value or named(profile, _BACKWARD.fullmatch).any():
+    if ran or made < MANY_NODES.value or named(profile, _BACKWARD.fullmatch).any():
         return
     operators = profile.tree.kind == FrameKind.OPERATOR
     weight = np.where(operators, profile.tree.sum_up(evidence.host_ns), 0.0)
     cause = Cause(
         "unused-gradients",
-        f"autograd recorded {made:,} operators and kept their tensors, for a backward pass that never ran",
+        f"autograd recorded {made:,} operators and kept their tensors, for a backward pass that did not run in this "
+        "recording",
         _CHANGE,
         evidence.host_gain(operators & evidence.host.launching, _SAVED),
-        Confidence.PROVEN,
+        Confidence.LIKELY,
         (Quantity("recorded operators", made), Quantity("of these in a backward pass", ran)),
     )
     yield host_finding(evidence, operators, weight, cause)
@@ -45,7 +46,7 @@ RULE = Rule(
     _find,
     "operators recorded for a backward pass that never runs",
     (OPERATORS, AUTOGRAD),
-    (FEW_LAUNCHES,),
+    (MANY_NODES,),
     _CHANGE,
     host_time=HostTime.CAUSE,
 )
