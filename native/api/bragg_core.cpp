@@ -120,6 +120,7 @@ int bragg_session_start(const bragg_session_options* options, int* os_error, cha
                       options->sample_budget},
                      options->counters,
                      options->counter_interval_us,
+                     {options->exact_kernels, options->exact_metrics, options->exact_launches},
                      options->telemetry_hz,
                      options->memory != 0},
       .python_context = options->python_context != 0,

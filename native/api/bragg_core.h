@@ -40,6 +40,9 @@ struct bragg_session_options {
   double sample_budget;          // of BRAGG_SAMPLE_WINDOWS: share of the program's time that sampling may cost
   char counters[512];            // of the hardware, ','-separated; "": none
   uint32_t counter_interval_us;  // 0: chosen here
+  char exact_kernels[512];       // whose launches are counted exactly: a POSIX extended regular expression; "": none
+  char exact_metrics[512];       // as `counters`
+  uint32_t exact_launches;       // of each kernel and shape
   double telemetry_hz;           // samples of power, clocks and load in a second; 0: none
   int memory;                    // follow what PyTorch's allocator hands out on GPUs
   uint32_t rotate_interval_ms;  // the next phase begins by itself, in <part_path without .part>.part_<n>.part; 0: never

@@ -38,6 +38,9 @@ class Table {
         number(member, "sample_period", options_.sample_period) ||
         number(member, "sample_budget", options_.sample_budget) || text(member, "counters", options_.counters) ||
         number(member, "counter_interval_us", options_.counter_interval_us) ||
+        text(member, "exact_kernels", options_.exact_kernels) ||
+        text(member, "exact_metrics", options_.exact_metrics) ||
+        number(member, "exact_launches", options_.exact_launches) ||
         number(member, "telemetry_hz", options_.telemetry_hz) || flag(member, "memory", options_.memory);
     if (context >= 0) {
       options_.python_context = context >= 1;

@@ -13,6 +13,13 @@
 
 namespace bragg {
 
+// Of single launches, counted exactly.
+struct ExactCounterOptions {
+  std::string pattern;  // of kernels' names, a POSIX extended regular expression; "": none
+  std::string metrics = "default";
+  uint32_t launches = 1;  // of each kernel and shape
+};
+
 // What a session wants.
 struct SourceOptions {
   std::string library_candidates;  // of a vendor, ':'-separated
@@ -20,6 +27,7 @@ struct SourceOptions {
   SamplingOptions sampling;
   std::string counters;              // hardware counters, ','-separated; "": none
   uint32_t counter_interval_us = 0;  // 0: by the source's budget
+  ExactCounterOptions exact;
   double telemetry_hz = 0;           // 0: none
   bool memory = false;               // of GPUs, by the code that asked for it
   uint32_t phase = 0;                // its slot; set by the recorder

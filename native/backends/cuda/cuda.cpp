@@ -12,7 +12,7 @@
 #include "backends/cuda/driver/cuda_driver.h"
 #include "backends/cuda/launch/api_calls.h"
 #include "backends/cuda/launch/cuda_callbacks.h"
-#include "backends/cuda/samples/pc_sampling.h"
+#include "backends/cuda/launch/launch_callbacks.h"
 #include "backends/graph_registry.h"
 #include "context/stream_captures.h"
 
@@ -20,7 +20,7 @@ namespace bragg::cuda_backend {
 void start(const std::string& candidates) {
   Backend& self = backend();
   const std::lock_guard lock(self.mutex);
-  if (self.state.load() == State::Attached && pc_sampling::is_wanted()) follow_calls_for_sampling(self);
+  if (self.state.load() == State::Attached && uses_gate()) follow_calls_for_sampling(self);
   if (self.state.load() == State::Attached || self.state.load() == State::Waiting) return;
   self.candidates = candidates;
   if (attach_if_up(self) || self.state.load() == State::Failed) return;

@@ -11,8 +11,8 @@
 #include "backends/cuda/graphs/graph_callbacks.h"
 #include "backends/cuda/launch/api_calls.h"
 #include "backends/cuda/launch/cuda_callbacks.h"
+#include "backends/cuda/launch/launch_callbacks.h"
 #include "backends/cuda/launch/launch_calls.h"
-#include "backends/cuda/samples/pc_sampling.h"
 
 namespace bragg::cuda_backend {
 namespace {
@@ -111,7 +111,7 @@ cupti::Result follow_always(Backend& self) {
   follow_graphs(self);
   (void)self.cupti.enable_callback(1, self.subscriber, cupti::Domain::Resource,
                                    cupti::resource::kContextDestroyStarting);
-  if (pc_sampling::is_wanted()) follow_calls_for_sampling(self);
+  if (uses_gate()) follow_calls_for_sampling(self);
   return cupti::Result::Success;
 }
 
@@ -190,7 +190,7 @@ void apply_collecting(Backend& self, bool on) {
   if (self.collecting == on) return;
   // No call is followed whose records nobody wants: they would be awaited.
   const auto follow_calls = [&] {
-    const bool keeps_gate = !on && pc_sampling::is_wanted();
+    const bool keeps_gate = !on && uses_gate();
     for (size_t i = 0; i < kCalls; ++i)  // an older CUPTI does not know the newest calls: nothing to enable then
       if (!cupti::is_graph_launch(call_at(i).cbid) && !keeps_gate)
         (void)self.cupti.enable_callback(on ? 1 : 0, self.subscriber, cupti::Domain::DriverApi, call_at(i).cbid);

@@ -7,6 +7,7 @@
 
 #include "backends/cuda/cuda.h"
 #include "backends/cuda/driver/cuda_driver.h"
+#include "backends/cuda/exact/exact_counters.h"
 #include "backends/cuda/samples/function_cubins.h"
 #include "backends/cuda/samples/launch_gate.h"
 #include "backends/cuda/samples/pc_sampling.h"
@@ -20,6 +21,7 @@ class CudaSource final : public EventSource {
  public:
   void start(const SourceOptions& options) override {
     pc_sampling::want(options.sampling);
+    exact_counters::want(options.exact);
     cuda_backend::set_graph_level(options.whole_graphs);
     cuda_backend::start(options.library_candidates);
   }
@@ -27,9 +29,12 @@ class CudaSource final : public EventSource {
     cuda_backend::set_collecting(wanted.is_on, wanted.api_level);
     pc_sampling::set_active(wanted.is_on);
   }
-  void end_samples() override { pc_sampling::finish(); }
-  void stop() override {
+  void end_samples() override {
     pc_sampling::finish();
+    exact_counters::finish();
+  }
+  void stop() override {
+    end_samples();
     cuda_backend::detach();
   }
 
@@ -73,6 +78,7 @@ class CudaSource final : public EventSource {
   void describe(JsonObject& meta, const SourceOptions& options) const override {
     meta.raw("cuda", cuda_backend::description_json());
     if (options.sampling.mode != SamplingMode::Off) meta.raw("sampling", pc_sampling::description_json());
+    if (!options.exact.pattern.empty()) meta.raw("exact_counters", exact_counters::description_json());
     if (const std::string devices = cuda_backend::devices_json(); !devices.empty()) meta.raw("devices", devices);
   }
 
@@ -106,6 +112,7 @@ class CudaSource final : public EventSource {
     cuda_backend::after_fork_in_child();
     device_values::after_fork_in_child();
     pc_sampling::after_fork_in_child();
+    exact_counters::after_fork_in_child();
     LaunchGate::instance().after_fork_in_child();
     arrived_.clear();
   }

@@ -70,7 +70,8 @@ def own_work(profile: Profile) -> OwnWork:
     if not _is_stated(profile):
         nothing = np.zeros(len(profile.tree))
         flops = dict.fromkeys(WIDTHS, nothing)
-        return OwnWork(flops, _own(profile, MEASURED_BYTES), _own(profile, _TENSOR_TIME), is_measured=True)
+        size = _of_all_launches(profile, MEASURED_BYTES, "dram")
+        return OwnWork(flops, size, _of_all_launches(profile, _TENSOR_TIME, "tensor_active"), is_measured=True)
     by_width = {width: _own(profile, f"flops{width}") for width in WIDTHS}
     total = _own(profile, "flops")
     with np.errstate(invalid="ignore"):  # infinite ones
@@ -98,6 +99,13 @@ def _own(profile: Profile, name: str) -> FloatArray:
     if metric is None or metric.kind is MetricKind.PROPERTY:
         return np.zeros(len(profile.tree))
     return metric.own.astype(np.float64)
+
+
+def _of_all_launches(profile: Profile, name: str, group: str) -> FloatArray:
+    """A counter's own values, taken for all of a node's GPU time where some of its launches were counted."""
+    own, time_ns = _own(profile, name), _own(profile, "gpu_time")
+    counted_ns = _own(profile, f"{group}_counted_time")
+    return own * np.divide(time_ns, counted_ns, out=np.ones(len(own)), where=(counted_ns > 0) & (time_ns > 0))
 
 
 @dataclass(frozen=True, eq=False)

@@ -31,6 +31,8 @@ _ROTATE = "bragg run --rotate 60s --keep 10"
 _MAX_TREE_MB = 1 << 14  # 64 M call paths, as many as have numbers
 _MIN_CLOCKS_MB, _MAX_CLOCKS_MB = 4, 1 << 14
 _MAX_COUNTERS_BYTES = 511  # room in `bragg_session_options`
+_MAX_EXACT_LAUNCHES = 1_000_000
+_NOT_POSIX = re.compile(r"\(\?|\\[AZadDfnrtv0-9]")  # `re` knows them, regcomp does not, or as a plain letter
 _MIN_COUNTER_US, _MAX_COUNTER_US = 10, 100_000  # 10 us are reached with two metrics on an H200
 _MIN_TELEMETRY_HZ, _MAX_TELEMETRY_HZ = 0.1, 100.0  # NVML's values change 10 to 50 times a second
 _MIN_SAMPLE_PERIOD, _MAX_SAMPLE_PERIOD = 5, 31
@@ -66,6 +68,10 @@ class RecordConfig:
         counters: Sample hardware counters of the whole GPU: names of sets (`default`, `dram`, `tensor`, `l2`, `nvlink`,
             `pcie`), of counters (`dram_read`), or of CUPTI's metrics, separated by commas; empty: none. They belong to
             a timeline: with `data` = `trace`.
+        exact_kernels: Count launches of the kernels whose name this regular expression finds exactly, one at a time
+            (POSIX extended: `[0-9]` for a digit); empty: none.
+        exact_metrics: What is counted in them, as in `counters`.
+        exact_launches: How many launches of each kernel and shape are counted, the first ones.
         counter_interval_us: Time between two samples of counters; None: as short as a tenth of a core can decode.
         telemetry_hz: Samples a second of power, clocks, temperature, load and memory of the GPUs that the program uses,
             and of CPU, memory, disk and network of its process. None: none.
@@ -112,6 +118,9 @@ class RecordConfig:
     sample_budget: float = 0.03
     counters: str = ""
     counter_interval_us: int | None = None
+    exact_kernels: str = ""
+    exact_metrics: str = "default"
+    exact_launches: int = 2
     telemetry_hz: float | None = None
     memory: bool = False
     instrument: str = ""
@@ -156,6 +165,7 @@ class RecordConfig:
         if not 0 < self.sample_budget <= 1:
             raise UsageError(f"the sample budget is a share of the time, above 0, not {self.sample_budget}")
         _check_counters(self.counters, self.counter_interval_us, self.data)
+        self._check_exact()
         _check_telemetry(self.telemetry_hz)
         _check_pattern(self.instrument)
         _check_names("probe", self.instrument_probes, region_names.PROBES)
@@ -174,6 +184,26 @@ class RecordConfig:
         if self.watch_s is not None and not self.watch_s >= _LEAST_WATCH_S:
             raise UsageError(f"the time after which a job hangs is at least {_LEAST_WATCH_S} s, not {self.watch_s} s")
         check_pattern(self.output)
+
+    def _check_exact(self) -> None:
+        if not self.exact_kernels:
+            return
+        _check_pattern(self.exact_kernels)
+        if unknown := _NOT_POSIX.search(self.exact_kernels):
+            raise UsageError(
+                f"{self.exact_kernels!r} is not a POSIX extended regular expression: {unknown.group()}",
+                hint="Write [0-9] for a digit, and plain groups",
+            )
+        if max(len(self.exact_kernels.encode()), len(self.exact_metrics.encode())) > _MAX_COUNTERS_BYTES:
+            raise UsageError(f"kernels and metrics of exact counters take at most {_MAX_COUNTERS_BYTES} bytes each")
+        if not 1 <= self.exact_launches <= _MAX_EXACT_LAUNCHES:
+            raise UsageError(f"exact counters are those of 1 to {_MAX_EXACT_LAUNCHES:,} launches of each kernel")
+        for wanted, what in ((self.counters, "sampled counters"), (self.sampling != "off", "instruction samples")):
+            if wanted:
+                raise UsageError(
+                    f"exact counters and {what} need the same hardware",
+                    hint="Record them in two runs",
+                )
 
     def options(self) -> dict[str, Any]:
         """The options of a session, as the JSON object that carries them into every process of a run."""

@@ -7,6 +7,7 @@
 
 #if CUPTI_API_VERSION >= 24
 #include <cupti_pmsampling.h>
+#include <cupti_range_profiler.h>
 #endif
 
 #include <cstddef>
@@ -16,6 +17,7 @@
 
 #include "backends/cuda/driver/cupti_abi.h"
 #include "backends/cuda/driver/cupti_pc_sampling.h"
+#include "backends/cuda/driver/cupti_range_profiler.h"
 
 namespace cuda = bragg::cuda;
 namespace ours = bragg::cupti;

@@ -80,6 +80,13 @@ def test_a_profile_without_flops_and_bytes_is_a_usage_error() -> None:
         roofline(profile_from_text("root"))
 
 
+def test_launches_that_were_counted_stand_for_the_others_of_their_node() -> None:
+    chart = roofline(
+        working_profile("root\n  copy 4ms @0", [H200], dram_bytes={"copy": 2.407e9}, dram_counted_time={"copy": 1e6})
+    )
+    assert chart.points[0].util == pytest.approx(0.5, rel=1e-3)
+
+
 def test_measured_bytes_and_tensor_cores_give_a_roof_without_flops() -> None:
     chart = roofline(
         working_profile(

@@ -42,13 +42,14 @@ void CounterDevice::refuse(const PmSampler::Failure& failure) {
 
 void CounterDevice::open() {
   if (const auto failure = sampler_.look()) return refuse(failure);
-  if (const auto failure = choose()) return refuse(failure);
+  const auto choose = [&](const auto& metrics, size_t& passes) { return sampler_.choose(metrics, passes); };
+  if (const auto failure = choose_in_one_pass(wanted_, choose, counters_)) return refuse(failure);
   if (counters_.empty()) {
     reason_ = sampler_.chip() + " has none of the counters that are wanted";
     std::fprintf(stderr, "bragg: no counters of GPU %u: %s\n", ordinal_, reason_.c_str());
     return;
   }
-  if (interval_ns_ == 0) interval_ns_ = first_interval_ns(metrics().size());
+  if (interval_ns_ == 0) interval_ns_ = first_interval_ns(metrics_of(counters_).size());
   start();
 }
 
@@ -68,45 +69,6 @@ void CounterDevice::restart(uint64_t interval_ns) {
   interval_ns_ = std::min(interval_ns, kLongestNs);
   sampler_.close();
   start();
-}
-
-std::vector<std::string> CounterDevice::metrics() const {
-  std::vector<std::string> names;
-  for (const Counter& counter : counters_)
-    names.insert(names.end(), counter.alternatives[0].begin(), counter.alternatives[0].end());
-  return names;
-}
-
-// The first alternatives of all at once, as it takes CUPTI 0.1 to 0.3 s to look metrics up.
-PmSampler::Failure CounterDevice::choose() {
-  counters_ = wanted_;
-  size_t passes = 0;
-  const auto failure = sampler_.choose(metrics(), passes);
-  if (!failure && passes == 1) {
-    for (Counter& counter : counters_) counter.alternatives.resize(1);
-    return {};
-  }
-  return choose_one_by_one();
-}
-
-PmSampler::Failure CounterDevice::choose_one_by_one() {
-  counters_.clear();
-  PmSampler::Failure failure;
-  size_t passes = 0;
-  for (const Counter& counter : wanted_) {
-    for (const auto& alternative : counter.alternatives) {
-      counters_.push_back(counter);
-      counters_.back().alternatives = {alternative};
-      failure = sampler_.choose(metrics(), passes);
-      if (!failure && passes == 1) break;
-      counters_.pop_back();
-      // An unknown metric is an invalid parameter; anything else is in the way of all of them.
-      if (failure && failure.result != cupti::Result::InvalidParameter &&
-          failure.result != cupti::Result::InvalidMetricName && failure.result != cupti::Result::NotSupported)
-        return failure;
-    }
-  }
-  return counters_.empty() ? PmSampler::Failure{} : sampler_.choose(metrics(), passes);
 }
 
 void CounterDevice::take(const PmSample& sample, std::vector<CounterPoint>& points) {
@@ -192,11 +154,8 @@ std::string CounterDevice::description_json() const {
   JsonObject json;
   json.put("chip", sampler_.chip());
   if (!reason_.empty()) json.put("reason", reason_);
-  std::vector<std::string> left_out;
-  for (const Counter& counter : wanted_)
-    if (std::ranges::find(counters_, counter.track, &Counter::track) == counters_.end())
-      left_out.push_back(counter.track);
-  json.raw("metrics", json_array(metrics(), json_string)).raw("left_out", json_array(left_out, json_string));
+  json.raw("metrics", json_array(metrics_of(counters_), json_string));
+  json.raw("left_out", json_array(left_out(wanted_, counters_), json_string));
   json.put("interval_ns", interval_ns_)
       .put("samples", counts_.samples)
       .put("irregular", counts_.irregular)

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "backends/cuda/counters/counter_choice.h"
 #include "backends/cuda/counters/counter_metrics.h"
 #include "backends/cuda/counters/pm_sampler.h"
 
@@ -48,9 +49,6 @@ class CounterDevice {
     uint64_t gaps = 0, gap_ns = 0, overflows = 0, images_full = 0, restarts = 0, cpu_ns = 0;
   };
 
-  [[nodiscard]] PmSampler::Failure choose();
-  [[nodiscard]] PmSampler::Failure choose_one_by_one();
-  [[nodiscard]] std::vector<std::string> metrics() const;
   void start();
   void restart(uint64_t interval_ns);
   PmSampler::Decoded decode(std::vector<CounterPoint>& points);

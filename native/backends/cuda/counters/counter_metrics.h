@@ -17,6 +17,9 @@ struct Counter {
   CounterScale scale = CounterScale::AsIs;
   // By descending preference: names differ by chip and release. Each is one metric, or two for PercentOfSecond.
   std::vector<std::vector<std::string>> alternatives;
+  // Of a node of a profile, where the launches below are counted exactly, and what is reported together with it.
+  std::string metric;
+  std::string group;
 };
 
 // A counter as a user names it, and the sets that it is in, ' '-separated.

@@ -7,7 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "backends/cuda/driver/pm_sampling_library.h"
+#include "backends/cuda/counters/profiler_host.h"
+#include "backends/cuda/driver/profiler_library.h"
 
 namespace bragg {
 
@@ -26,14 +27,10 @@ class PmSampler {
     bool is_image_full = false;  // what came after it is lost
     bool is_end = false;         // there are no more records
   };
-  // A call that failed.
-  struct Failure {
-    const char* call = "";  // "": none
-    cupti::Result result = cupti::Result::Success;
-    explicit operator bool() const { return *call != 0; }
-  };
+  using Failure = CuptiFailure;
 
-  PmSampler(const PmSamplingLibrary& library, uint32_t device) : library_(library), device_(device) {}
+  PmSampler(const PmSamplingLibrary& library, uint32_t device)
+      : library_(library), device_(device), host_(library.host, cupti::ProfilerType::PmSampling) {}
   ~PmSampler() { close(); }
   PmSampler(const PmSampler&) = delete;
   PmSampler& operator=(const PmSampler&) = delete;
@@ -42,35 +39,30 @@ class PmSampler {
   // although another process has them.
   [[nodiscard]] Failure look();
   // How many passes metrics need together; only those of one can be sampled.
-  [[nodiscard]] Failure choose(const std::vector<std::string>& metrics, size_t& passes);
+  [[nodiscard]] Failure choose(const std::vector<std::string>& metrics, size_t& passes) {
+    return host_.choose(availability_, metrics, passes);
+  }
   // Metrics of this chip by CUPTI's names, each as its usual value: a sum, a ratio, a share of the peak.
-  [[nodiscard]] std::vector<std::string> known_metrics();
+  [[nodiscard]] std::vector<std::string> known_metrics() { return host_.known_metrics(availability_); }
   // Samples the metrics that were chosen last, of which `max_samples` are decoded at once.
   [[nodiscard]] Failure open(uint64_t interval_ns, uint32_t max_samples);
   [[nodiscard]] Failure stop();
   [[nodiscard]] Decoded decode(const std::function<void(const PmSample&)>& take);
   void close();
 
-  [[nodiscard]] const std::string& chip() const { return chip_; }
+  [[nodiscard]] const std::string& chip() const { return host_.chip(); }
   [[nodiscard]] bool is_open() const { return sampler_ != nullptr; }
   // The trigger of these chips counts cycles of a clock instead of ns.
-  [[nodiscard]] bool counts_cycles() const { return chip_.starts_with("TU") || chip_ == "GA100"; }
+  [[nodiscard]] bool counts_cycles() const { return chip().starts_with("TU") || chip() == "GA100"; }
 
  private:
-  [[nodiscard]] Failure begin_host();
-  [[nodiscard]] Failure build_config(size_t& passes);
   [[nodiscard]] Failure start(uint64_t interval_ns, uint32_t max_samples);
   [[nodiscard]] Failure reset_image();
-  void end_host();
 
   const PmSamplingLibrary& library_;
   uint32_t device_;
-  std::string chip_;
+  ProfilerHost host_;  // CUPTI keeps a pointer to its configuration until the sampler is disabled
   std::vector<uint8_t> availability_;
-  std::vector<std::string> metrics_;
-  std::vector<const char*> names_;  // of `metrics_`
-  void* host_ = nullptr;
-  std::vector<uint8_t> config_;  // CUPTI keeps a pointer until the sampler is disabled
   void* sampler_ = nullptr;
   std::vector<uint8_t> image_;
 };

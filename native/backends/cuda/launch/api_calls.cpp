@@ -5,7 +5,7 @@
 #include <string_view>
 
 #include "backends/cuda/driver/api_names.h"
-#include "backends/cuda/samples/pc_sampling.h"
+#include "backends/cuda/launch/launch_callbacks.h"
 #include "context/clock.h"
 
 namespace bragg::api_calls {
@@ -39,7 +39,7 @@ constexpr cupti::Domain kDomains[] = {cupti::Domain::DriverApi, cupti::Domain::R
 // Callbacks that other parts of the backend enable and disable.
 [[nodiscard]] bool is_shared(cupti::Domain domain, uint32_t cbid) {
   if (domain != cupti::Domain::DriverApi || cupti::driver_call_name(cbid).empty()) return false;
-  return !cupti::is_for_sampling(cbid) || pc_sampling::is_wanted();
+  return !cupti::is_for_sampling(cbid) || cuda_backend::uses_gate();
 }
 
 void learn_names(const CuptiLibrary& cupti) {

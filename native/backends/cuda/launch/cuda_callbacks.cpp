@@ -2,6 +2,7 @@
 
 #include "backends/cuda/activity_walker.h"
 #include "backends/cuda/cuda_state.h"
+#include "backends/cuda/exact/exact_counters.h"
 #include "backends/cuda/graphs/graph_callbacks.h"
 #include "backends/cuda/launch/api_calls.h"
 #include "backends/cuda/launch/launch_callbacks.h"
@@ -20,14 +21,18 @@ void forget_context(cuda::Context context) noexcept {
     backend().ended_contexts.fetch_add(1, std::memory_order_relaxed);
   }
   pc_sampling::note_context_end(context);
+  exact_counters::note_context_end(context);
 }
 
 void on_driver_call(const CuptiLibrary& cupti, uint32_t cbid, const cupti::CallbackData& data) {
   if (cbid < kCallOf.size() && kCallOf[cbid] != 0) return on_launch_call(cbid, data);
   const auto graph = cupti::graph_call(cbid);
-  if (cupti::is_for_sampling(cbid) || graph == cupti::GraphCall::Instantiate || graph == cupti::GraphCall::Update)
-    gate(ThreadContext::current(), data.site);
-  if (graph != cupti::GraphCall::None) return on_graph_call(cupti, cbid, data);
+  const bool is_gated = cupti::is_for_sampling(cbid) || graph == cupti::GraphCall::BeginCapture ||
+                        graph == cupti::GraphCall::Instantiate || graph == cupti::GraphCall::Update;
+  if (is_gated && data.site == cupti::CallbackSite::Enter) gate(ThreadContext::current(), data.site);
+  if (graph != cupti::GraphCall::None) on_graph_call(cupti, cbid, data);
+  if (is_gated && data.site == cupti::CallbackSite::Exit) gate(ThreadContext::current(), data.site);
+  if (graph != cupti::GraphCall::None) return;
   if (cupti::is_module_call(cbid) && pc_sampling::is_wanted()) FunctionCubins::instance().note_call(cbid, data);
 }
 

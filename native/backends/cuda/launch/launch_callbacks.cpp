@@ -6,6 +6,7 @@
 #include "backends/cuda/cuda_state.h"
 #include "backends/cuda/driver/cuda_driver.h"
 #include "backends/cuda/driver/cuda_functions.h"
+#include "backends/cuda/exact/exact_counters.h"
 #include "backends/cuda/launch/launch_calls.h"
 #include "backends/cuda/samples/function_cubins.h"
 #include "backends/cuda/samples/launch_gate.h"
@@ -58,16 +59,20 @@ StringId kernel_name(const ThreadContext& thread, const void* function) noexcept
   return expected != StringId::None ? expected : KernelNames::instance().find(function);
 }
 
-// The framework's values for the kernel's node. The driver tells later whether this launch runs now, becomes part of a
-// graph, or fails.
-void record_expected_values(ThreadContext& thread, ContextNodes nodes, StringId name, const char* symbol) noexcept {
+ContextNodes kernel_nodes(const ThreadContext& thread, ContextNodes nodes, StringId name, const char* symbol) noexcept {
   auto& frames = FrameTable::instance();
   auto& tree = CallingContextTree::instance();
   const std::string_view text = name != StringId::None ? frames.string(name) : symbol;
   const FrameId kernel = frames.intern(FrameKind::Kernel, text, thread.device_contexts[0].device);
-  const ContextNodes kernel_nodes{tree.child(nodes.shadow, kernel), tree.child(nodes.python, kernel)};
+  return {tree.child(nodes.shadow, kernel), tree.child(nodes.python, kernel)};
+}
+
+// The framework's values for the kernel's node. The driver tells later whether this launch runs now, becomes part of a
+// graph, or fails.
+void record_expected_values(ThreadContext& thread, ContextNodes nodes, StringId name, const char* symbol) noexcept {
+  const ContextNodes kernel = kernel_nodes(thread, nodes, name, symbol);
   for (const ExpectedLaunch::Value& value : thread.expected_launch.values)
-    thread.open_call.values.push_back({kernel_nodes, value.metric, value.bits});
+    thread.open_call.values.push_back({kernel, value.metric, value.bits});
 }
 
 GraphRegistry::Launchable launched_graph(const cupti::CallbackData& data, uint32_t cbid) noexcept {
@@ -109,6 +114,8 @@ void note_launch(ThreadContext& thread, const cupti::CallbackData& data, uint32_
     if (!thread.expected_launch.values.empty()) record_expected_values(thread, nodes, name, data.symbol_name);
     thread.expected_launch.function = nullptr;
   }
+  if (exact_counters::is_counting(thread))
+    exact_counters::note_node(kernel_nodes(thread, nodes, name, data.symbol_name));
   const LaunchedWork work = work_of(data, cbid, function, name);
   thread.record_made([&] {
     Event event = launch_event(EventKind::Launch, mask, data.correlation, nodes);
@@ -178,12 +185,20 @@ void before_sampled_launch(ThreadContext& thread, uint32_t cbid, const cupti::Ca
   pc_sampling::before_launch(thread);
 }
 
+void before_counted_launch(ThreadContext& thread, uint32_t cbid, const cupti::CallbackData& data) noexcept {
+  if (!exact_counters::is_wanted() || thread.launches_own_kernel || data.context == nullptr || !recording()) return;
+  note_context(thread, data.context);
+  exact_counters::before_launch(thread, cbid, data, kernel_name(thread, launched_function(data, cbid)));
+}
+
 }  // namespace
+
+bool uses_gate() noexcept { return pc_sampling::is_wanted() || exact_counters::is_wanted(); }
 
 void gate(ThreadContext& thread, cupti::CallbackSite site) noexcept {
   if (site == cupti::CallbackSite::Exit) {
     LaunchGate::instance().leave(thread);
-  } else if (pc_sampling::is_wanted()) {
+  } else if (uses_gate() && !exact_counters::is_counting(thread)) {
     LaunchGate::instance().enter(thread);
   }
 }
@@ -191,7 +206,12 @@ void gate(ThreadContext& thread, cupti::CallbackSite site) noexcept {
 void on_launch_call(uint32_t cbid, const cupti::CallbackData& data) {
   ThreadContext& thread = ThreadContext::current();
   const bool is_entered = data.site == cupti::CallbackSite::Enter;
-  if (is_entered) before_sampled_launch(thread, cbid, data);
+  if (is_entered) {
+    before_sampled_launch(thread, cbid, data);
+    before_counted_launch(thread, cbid, data);
+  } else {
+    exact_counters::after_launch(thread, has_failed(data));
+  }
   gate(thread, data.site);
   if (!is_entered) {
     pc_sampling::after_launch(thread);

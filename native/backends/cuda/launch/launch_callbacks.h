@@ -11,7 +11,9 @@
 namespace bragg::cuda_backend {
 
 void on_launch_call(uint32_t cbid, const cupti::CallbackData& data);
-// A call that must not meet certain calls of CUPTI.
+// Whether calls of CUPTI are made that launches, and other calls, must not meet.
+[[nodiscard]] bool uses_gate() noexcept;
+// A call that must not meet them.
 void gate(ThreadContext& thread, cupti::CallbackSite site) noexcept;
 
 }  // namespace bragg::cuda_backend

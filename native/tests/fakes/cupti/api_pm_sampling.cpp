@@ -30,22 +30,35 @@ struct Metric {
   std::string_view name;
   uint32_t passes;
   double (*value)(const PmQuantities& quantities, double length_ns);
+  bool is_of_samples = true, is_of_ranges = true;
 };
 constexpr Metric kMetrics[] = {
     {"dram__bytes_read.sum", 1, [](const PmQuantities& q, double) { return q[kRead]; }},
     {"dram__bytes_write.sum", 1, [](const PmQuantities& q, double) { return q[kWrite]; }},
     {"sm__pipe_tensor_cycles_active_realtime.avg.pct_of_peak_sustained_elapsed", 1,
-     [](const PmQuantities& q, double length) { return 100 * q[kTensorNs] / length; }},
+     [](const PmQuantities& q, double length) { return 100 * q[kTensorNs] / length; }, true, false},
     {"sm__cycles_active.avg", 1, [](const PmQuantities& q, double) { return q[kActiveNs] * kSmCyclesPerNs; }},
     {"sm__cycles_elapsed.avg", 1, [](const PmQuantities&, double length) { return length * kSmCyclesPerNs; }},
     {"tpc__warps_active_shader_cs_realtime.avg.pct_of_peak_sustained_elapsed", 1,
-     [](const PmQuantities& q, double length) { return 50 * q[kActiveNs] / length; }},
-    {"sm__inst_executed_realtime.sum", 1, [](const PmQuantities& q, double) { return q[kInstructions]; }},
+     [](const PmQuantities& q, double length) { return 50 * q[kActiveNs] / length; }, true, false},
+    {"sm__inst_executed_realtime.sum", 1, [](const PmQuantities& q, double) { return q[kInstructions]; }, true, false},
+    // Of ranges: in samples the hardware counts those of `_realtime`.
+    {"gpu__time_duration.sum", 1, [](const PmQuantities&, double length) { return length; }, false},
+    {"sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_elapsed", 1,
+     [](const PmQuantities& q, double length) { return 100 * q[kTensorNs] / length; }, false},
+    {"sm__warps_active.avg.pct_of_peak_sustained_elapsed", 1,
+     [](const PmQuantities& q, double length) { return 50 * q[kActiveNs] / length; }, false},
+    {"sm__inst_executed.sum", 1, [](const PmQuantities& q, double) { return q[kInstructions]; }, false},
+    {"lts__t_sectors.sum", 1, [](const PmQuantities& q, double) { return (q[kRead] + q[kWrite]) / 32; }, false},
     {"pcie__read_bytes.sum", 1, [](const PmQuantities&, double) { return 0.0; }},
     {"LTS.TriageCompute.lts__average_t_sector_hit_rate_realtime.ratio", 1,
-     [](const PmQuantities&, double) { return std::numeric_limits<double>::quiet_NaN(); }},
+     [](const PmQuantities&, double) { return std::numeric_limits<double>::quiet_NaN(); }, true, false},
     {"lts__t_sector_hit_rate.pct", 2, [](const PmQuantities&, double) { return 50.0; }},
 };
+
+bool is_of(const Metric& metric, cupti::ProfilerType type) {
+  return type == cupti::ProfilerType::Range ? metric.is_of_ranges : metric.is_of_samples;
+}
 
 const Metric* find(std::string_view name) {
   if (name.starts_with("dram__bytes") && emulated_release().api_version < kDramBytesSince) return nullptr;
@@ -54,6 +67,7 @@ const Metric* find(std::string_view name) {
 }
 
 struct Host {
+  cupti::ProfilerType type;
   std::vector<std::string> names;
 };
 
@@ -68,7 +82,7 @@ Result host_initialize(cupti::HostInitializeParams* params) {
   return api("cuptiProfilerHostInitialize", Needs::Driver, [&] {
     if (params->struct_size_bytes > sizeof *params || std::string_view(params->chip) != "GH100")
       return Result::InvalidParameter;
-    params->host = new Host;
+    params->host = new Host{params->type, {}};
     return Result::Success;
   });
 }
@@ -85,8 +99,10 @@ Result add_metrics(cupti::HostAddMetricsParams* params) {
   return api("cuptiProfilerHostConfigAddMetrics", Needs::Driver, [&] {
     if (params->count == 0) return Result::InvalidParameter;
     for (size_t i = 0; i < params->count; ++i) {
-      if (find(params->names[i]) == nullptr) return Result::InvalidParameter;
-      static_cast<Host*>(params->host)->names.emplace_back(params->names[i]);
+      auto& host = *static_cast<Host*>(params->host);
+      const Metric* metric = find(params->names[i]);
+      if (metric == nullptr || !is_of(*metric, host.type)) return Result::InvalidParameter;
+      host.names.emplace_back(params->names[i]);
     }
     return Result::Success;
   });
@@ -104,7 +120,8 @@ Result base_metrics(cupti::HostBaseMetricsParams* params) {
     of_type.clear();
     names.clear();
     for (const Metric& metric : kMetrics)
-      if (metric.name.ends_with(kEnds[params->type]) && find(metric.name) != nullptr)
+      if (metric.name.ends_with(kEnds[params->type]) && find(metric.name) != nullptr &&
+          is_of(metric, static_cast<const Host*>(params->host)->type))
         of_type.emplace_back(metric.name.substr(0, metric.name.size() - kEnds[params->type].size()));
     for (const std::string& name : of_type) names.push_back(name.c_str());
     params->names = names.data();

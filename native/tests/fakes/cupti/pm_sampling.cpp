@@ -20,13 +20,13 @@ constexpr uint64_t kFirstSampleNs = 700'000'000;  // 0.3 to 1.4 s were seen: sin
 constexpr double kGarbage = 1e15;                 // what the first sample says
 constexpr uint32_t kAppendModeSince = 26;         // 12.8
 
-PmQuantities per_ns(std::string_view name) {
+}  // namespace
+
+PmQuantities pm_quantities_per_ns(std::string_view name) {
   if (name.find("copy") != name.npos) return {1000, 1000, 0, 1, 10};
   if (name.find("matmul") != name.npos) return {100, 50, 0.9, 1, 20};
   return {10, 5, 0, 1, 10};
 }
-
-}  // namespace
 
 PmSampling& pm_sampling() {
   static PmSampling& self = *new PmSampling;  // kernels run until the process is gone
@@ -169,7 +169,7 @@ void PmSampling::executed(const Execution& execution) {
   const std::lock_guard lock(mutex_);
   for (auto& [_, session] : sessions_)
     if (session.is_running && session.device == execution.place.device)
-      session.kernels.push_back({execution.span, per_ns(execution.operation.name)});
+      session.kernels.push_back({execution.span, pm_quantities_per_ns(execution.operation.name)});
 }
 
 }  // namespace bragg::fake

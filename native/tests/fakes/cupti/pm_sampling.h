@@ -7,6 +7,7 @@
 #include <map>
 #include <mutex>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "backends/cuda/driver/cupti_pm_sampling.h"
@@ -18,6 +19,7 @@ namespace bragg::fake {
 // and keeps the tensor pipe busy by 90 %; any other reads 10 and writes 5.
 enum PmQuantity : size_t { kRead, kWrite, kTensorNs, kActiveNs, kInstructions, kLength };
 using PmQuantities = std::array<double, kLength>;
+[[nodiscard]] PmQuantities pm_quantities_per_ns(std::string_view name);
 
 // Threads: any, but two that use one session at once end the process, since CUPTI does not say what happens.
 class PmSampling {

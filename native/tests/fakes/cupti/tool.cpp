@@ -9,6 +9,7 @@
 
 #include "cupti/pc_sampling.h"
 #include "cupti/pm_sampling.h"
+#include "cupti/range_profiler.h"
 
 namespace bragg::fake {
 namespace {
@@ -96,6 +97,7 @@ void exit(ApiCall& call) {
   if (call.domain == cupti::Domain::RuntimeApi) runtime_correlation = 0;
   if (call.domain == cupti::Domain::DriverApi && state().is_enabled(cupti::Kind::Driver))
     put(cupti::Kind::Driver, api_record(call, end_ns, thread_id()));
+  range_profiler().called(call);
   call_back(call, cupti::CallbackSite::Exit, &call.result);
   state().delivery.time_passed(end_ns);
 }
@@ -112,13 +114,26 @@ bool traces_graphs() {
   return state().sinks.is_enabled(cupti::Kind::GraphTrace) || state().traces_graphs_for_all.load();
 }
 
+// Seen on an H200: a kernel that is counted has a second record, which lasts 80 us whatever the kernel does.
+void counted(const Execution& execution) {
+  constexpr uint64_t kCountingNs = 80'000;
+  Execution second{execution};
+  second.span = {execution.span.end_ns, execution.span.end_ns + kCountingNs};
+  kernel_executed(second);
+}
+
 void executed(const Execution& execution) {
+  bool is_counted = false;
   if (execution.operation.type == cuda::GraphNodeType::Kernel) {
     pc_sampling().executed(execution);
     pm_sampling().executed(execution);
+    is_counted = range_profiler().executed(execution);
   }
   if (execution.origin.graph != 0 && traces_graphs()) return;
-  if (execution.operation.type == cuda::GraphNodeType::Kernel)
+  if (is_counted) {
+    kernel_executed(execution);
+    counted(execution);
+  } else if (execution.operation.type == cuda::GraphNodeType::Kernel)
     kernel_executed(execution);
   else if (execution.operation.type == cuda::GraphNodeType::Memcpy)
     put(cupti::Kind::Memcpy, memcpy_record(execution));

@@ -23,6 +23,7 @@ __all__ = ["RunTally", "tally_of_path", "tally_options"]
 _COUNTED = {"context": "shadow", "data": "tree", "gpu_api": "all", "sample_interval_us": 0, "kernel_code": False}
 _MORE_THAN_SUMS = {
     "counters": "--counters",
+    "counters_exact": "--counters-exact",
     "sampling": "--sample",
     "instrument": "--instrument",
     "rotate_s": "--rotate",

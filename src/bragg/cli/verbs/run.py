@@ -189,6 +189,19 @@ def _seconds(_context: click.Context, _parameter: click.Parameter, value: str | 
     help="Sample counters this often, instead of as often as a tenth of a core can decode.",
 )
 @click.option(
+    "--counters-exact",
+    metavar="KERNELS[,NAMES]",
+    help="Count the first launches of the kernels that this regular expression finds exactly, one launch at a time; "
+    "NAMES as for --counters.",
+)
+@click.option(
+    "--counters-exact-launches",
+    "exact_launches",
+    type=int,
+    metavar="N",
+    help="Count so many launches of each kernel and shape.  [2]",
+)
+@click.option(
     "--telemetry",
     "telemetry_hz",
     type=float,
@@ -305,6 +318,8 @@ def run(
 
         choices = tally_options({**choices, "repeat": repeat})
         choices.pop("repeat")
+    kernels, _, names = (choices.pop("counters_exact") or "").partition(",")
+    choices |= {"exact_kernels": kernels or None, "exact_metrics": names or None}
     if choices["counters"] and choices["data"] is None:
         choices["data"] = "trace"
     config = RecordConfig(**{name: value for name, value in choices.items() if value is not None})

@@ -47,6 +47,9 @@ class Options(TypedDict, total=False):
     sample_budget: float
     counters: str
     counter_interval_us: int | None
+    exact_kernels: str
+    exact_metrics: str
+    exact_launches: int
     telemetry_hz: float | None
     memory: bool
     instrument: str

@@ -134,6 +134,7 @@ def _asked_in_vain(config: RecordConfig, backend: Backend) -> list[str]:
         "clocks inside kernels": bool(config.instrument),
         "calls of the GPU's API": config.gpu_api != "off",
         "counters": bool(config.counters),
+        "exact counters": bool(config.exact_kernels),
         "memory of GPUs": config.memory,
     }
     lacking = " and no ".join(what for what, is_wanted in asked.items() if is_wanted)

@@ -53,7 +53,13 @@ MEANINGS = {
     ),
     "stalled_<reason>": Meaning("1", _INCLUSIVE, "Instruction samples by stall reason, with the vendor's name."),
     "dram_bytes": Meaning(
-        "B", _INCLUSIVE, "Bytes of DRAM, read and written: an estimate from sampled counters (`bragg run --counters`)."
+        "B",
+        _INCLUSIVE,
+        "Bytes of DRAM, read and written: an estimate from sampled counters (`bragg run --counters`), or exact for the "
+        "launches in `exact_count`.",
+    ),
+    "exact_count": Meaning(
+        "1", _INCLUSIVE, "Launches that were counted exactly (`--counters-exact`); other counters are of them alone."
     ),
     "dram_read_bytes": Meaning("B", _INCLUSIVE, "Bytes read from DRAM, estimated from sampled counters."),
     "dram_write_bytes": Meaning("B", _INCLUSIVE, "Bytes written to DRAM, estimated."),

@@ -13,6 +13,7 @@ from bragg.model.meta.completeness import Completeness, completeness_of
 from bragg.model.meta.overhead import Overhead, overhead_of
 from bragg.model.meta.run import Run
 from bragg.views.text.counter_facts import counter_warnings
+from bragg.views.text.exact_facts import exact_lines
 from bragg.views.text.memory_facts import memory_warnings
 from bragg.views.text.sampling_facts import sampling_warnings
 from bragg.views.text.style import printable
@@ -126,6 +127,7 @@ class RunFacts:
             yield f"{left_out:,} more steps and regions are not in the timeline"
         yield from sampling_warnings(self.meta)
         yield from counter_warnings(self.meta)
+        yield from exact_lines(self.meta)
         yield from telemetry_warnings(self.meta)
         yield from memory_warnings(self.meta)
         if missing := self.run.incomplete_code:

@@ -1,0 +1,251 @@
+#include "backends/cuda/exact/exact_counters.h"
+
+#include <algorithm>
+#include <atomic>
+#include <bit>
+#include <chrono>
+#include <cstdio>
+#include <memory>
+#include <mutex>
+#include <new>
+#include <optional>
+#include <thread>
+#include <vector>
+
+#include "backends/cuda/cuda.h"
+#include "backends/cuda/exact/chosen_launches.h"
+#include "backends/cuda/exact/exact_device.h"
+#include "backends/cuda/samples/launch_gate.h"
+#include "context/clock.h"
+#include "context/frame_table.h"
+#include "context/stream_captures.h"
+#include "data/json.h"
+
+namespace bragg::exact_counters {
+namespace {
+
+constexpr auto kTurnNap = std::chrono::milliseconds(1);
+constexpr int kFinishNaps = 5000;  // 5 s: a first launch takes 0.5 s; what hangs is left behind
+constexpr int kContextNaps = 100;
+
+struct Exact {
+  std::atomic<bool> wanted{false};
+  // Who counts a launch, or ends counting: alone uses what follows.
+  std::atomic<const ThreadContext*> turn{nullptr};
+  std::optional<LaunchGate::Closed> gate;
+  ChosenLaunches::Kernel* kernel = nullptr;  // that is counted
+  ExactDevice* device = nullptr;             // on which
+  std::optional<ContextNodes> node;          // of the kernel
+  int64_t began_ns = 0;
+  std::vector<std::unique_ptr<ExactDevice>> devices;
+  RangeProfilerLibrary library;
+  bool is_loaded = false;
+
+  std::mutex mutex;  // of what follows; never held while CUPTI is called
+  ExactCounterOptions options;
+  ChosenLaunches chosen;
+  std::string reason;
+  uint64_t launches = 0, spent_ns = 0;
+  std::string devices_json = "{}";
+};
+
+Exact& exact() {
+  static Exact& instance = *new Exact;  // callbacks come until the process is gone
+  return instance;
+}
+
+bool take_turn(Exact& self, const ThreadContext& thread) {
+  const ThreadContext* nobody = nullptr;
+  return self.turn.compare_exchange_strong(nobody, &thread, std::memory_order_acq_rel);
+}
+void give_turn_back(Exact& self) { self.turn.store(nullptr, std::memory_order_release); }
+
+bool await_turn(Exact& self, const ThreadContext& thread, int naps) {
+  for (int nap = 0; !take_turn(self, thread); ++nap) {
+    if (nap == naps) return false;
+    std::this_thread::sleep_for(kTurnNap);
+  }
+  return true;
+}
+
+void publish_devices(Exact& self) {
+  JsonObject json;
+  for (const auto& device : self.devices) json.raw(std::to_string(device->ordinal()), device->description_json());
+  const std::lock_guard lock(self.mutex);
+  self.devices_json = json.text();
+}
+
+void end_for_good(Exact& self, const std::string& reason) {
+  {
+    const std::lock_guard lock(self.mutex);
+    self.reason = reason;
+  }
+  self.wanted.store(false);
+  std::fprintf(stderr, "bragg: no launches are counted exactly: %s\n", reason.c_str());
+}
+
+// nullptr: nothing can be counted in this context.
+ExactDevice* device_of(Exact& self, cuda::Context context, uint32_t ordinal) {
+  const auto found = std::ranges::find(self.devices, context, [](const auto& each) { return each->context(); });
+  if (found != self.devices.end()) return (*found)->reason().empty() ? found->get() : nullptr;
+  if (!self.is_loaded) {
+    std::string reason;
+    self.is_loaded = load_range_profiler(cuda_backend::cupti_library(), self.library, reason);
+    if (!self.is_loaded) return end_for_good(self, reason), nullptr;
+  }
+  self.devices.push_back(std::make_unique<ExactDevice>(cuda_backend::cupti_library(), self.library, context, ordinal));
+  const bool is_open = self.devices.back()->open(self.options.metrics);
+  publish_devices(self);
+  return is_open ? self.devices.back().get() : nullptr;
+}
+
+std::string_view text_of(StringId name) {
+  return name != StringId::None ? FrameTable::instance().string(name) : std::string_view();
+}
+
+void note_not_counted(Exact& self, ChosenLaunches::Kernel& kernel, NotMeasured why) {
+  const std::lock_guard lock(self.mutex);
+  kernel.why = why;
+}
+
+// The turn is this thread's. True: the launch is counted from now on.
+bool begin(Exact& self, ChosenLaunches::Kernel& kernel, const ThreadContext& thread, cuda::Context context) {
+  if (StreamCaptures::instance().any()) return note_not_counted(self, kernel, NotMeasured::Captured), false;
+  self.began_ns = now_ns();
+  self.gate.emplace();
+  const bool is_alone = static_cast<bool>(*self.gate);
+  const bool is_captured = is_alone && StreamCaptures::instance().any();  // no capture begins from here on
+  if (!is_alone || is_captured) {
+    note_not_counted(self, kernel, is_captured ? NotMeasured::Captured : NotMeasured::LaunchedBeside);
+    return false;
+  }
+  self.device = device_of(self, context, thread.device_contexts[0].device);
+  if (self.device == nullptr) return false;
+  if (!self.device->begin()) return publish_devices(self), false;
+  self.kernel = &kernel;
+  self.node.reset();
+  return true;
+}
+
+void record(ThreadContext& thread, ContextNodes node, const std::vector<ExactMetrics::Value>& values) {
+  static const MetricId counted = MetricNames::instance().intern("exact_count", "1", MetricKind::Inclusive, false);
+  for (const ExactMetrics::Value& each : values)
+    thread.record_value_now(node, each.metric, std::bit_cast<uint64_t>(each.value));
+  if (counted != MetricId::None) thread.record_value_now(node, counted, 1);
+}
+
+}  // namespace
+
+void want(const ExactCounterOptions& options) {
+  Exact& self = exact();
+  if (options.pattern.empty() || self.wanted.load()) return;
+  std::string problem;
+  {
+    const std::lock_guard lock(self.mutex);
+    self.options = options;
+    self.reason.clear();
+    self.launches = self.spent_ns = 0;
+    self.devices_json = "{}";
+    problem = self.chosen.choose(options.pattern, options.launches);
+  }
+  if (!problem.empty()) return end_for_good(self, problem);
+  self.wanted.store(true);
+}
+
+bool is_wanted() noexcept { return exact().wanted.load(std::memory_order_relaxed); }
+
+bool is_counting(const ThreadContext& thread) noexcept {
+  return exact().turn.load(std::memory_order_relaxed) == &thread;
+}
+
+void before_launch(ThreadContext& thread, uint32_t cbid, const cupti::CallbackData& data, StringId name) noexcept {
+  Exact& self = exact();
+  const KernelLaunch launch = kernel_launch(cbid, data);
+  if (launch.function == nullptr || data.context == nullptr || thread.gated_calls > 0 || is_counting(thread)) return;
+  ChosenLaunches::Kernel* kernel = nullptr;
+  {
+    const std::lock_guard lock(self.mutex);
+    kernel = self.chosen.find(launch, text_of(name));
+  }
+  if (kernel == nullptr) return;
+  if (!take_turn(self, thread)) return note_not_counted(self, *kernel, NotMeasured::LaunchedBeside);
+  const OwnCalls own;
+  if (is_wanted() && begin(self, *kernel, thread, data.context)) return;
+  self.gate.reset();
+  give_turn_back(self);
+}
+
+void note_node(ContextNodes kernel) noexcept { exact().node = kernel; }
+
+void after_launch(ThreadContext& thread, bool has_failed) noexcept {
+  Exact& self = exact();
+  if (!is_counting(thread)) return;
+  std::optional<std::vector<ExactMetrics::Value>> values;
+  {
+    const OwnCalls own;
+    values = self.device->end();
+  }
+  self.gate.reset();
+  const bool is_counted = values.has_value() && !values->empty() && !has_failed;
+  {
+    const std::lock_guard lock(self.mutex);
+    self.spent_ns += static_cast<uint64_t>(now_ns() - self.began_ns);
+    self.kernel->why = is_counted ? NotMeasured::No : NotMeasured::LaunchedBeside;
+    self.kernel->measured += is_counted ? 1 : 0;
+    self.launches += is_counted ? 1 : 0;
+  }
+  if (!values.has_value()) publish_devices(self);
+  if (is_counted && self.node.has_value()) record(thread, *self.node, *values);
+  give_turn_back(self);
+}
+
+// The driver is about to destroy it.
+void note_context_end(cuda::Context context) noexcept {
+  Exact& self = exact();
+  if (!is_wanted() || !await_turn(self, ThreadContext::current(), kContextNaps)) return;
+  const OwnCalls own;
+  publish_devices(self);
+  std::erase_if(self.devices, [&](const auto& each) { return each->context() == context; });
+  give_turn_back(self);
+}
+
+void finish() {
+  Exact& self = exact();
+  if (!self.wanted.exchange(false)) return;
+  if (!await_turn(self, ThreadContext::current(), kFinishNaps)) {
+    std::fprintf(stderr, "bragg: CUPTI does not return from counting a launch exactly: it is left behind\n");
+    return;
+  }
+  const OwnCalls own;
+  publish_devices(self);
+  self.devices.clear();
+  give_turn_back(self);
+}
+
+std::string description_json() {
+  Exact& self = exact();
+  const std::lock_guard lock(self.mutex);
+  JsonObject json;
+  json.put("kernels", self.options.pattern);
+  if (!self.reason.empty()) json.put("reason", self.reason);
+  return json.put("counted_launches", self.launches)
+      .put("counted_kernels", self.chosen.measured_kernels())
+      .put("spent_ns", self.spent_ns)
+      .raw("not_counted", self.chosen.not_measured_json())
+      .raw("devices", self.devices_json)
+      .text();
+}
+
+// A child has nothing of its parent, whose profilers are left behind: CUDA cannot be used in it.
+void after_fork_in_child() {
+  Exact& self = exact();
+  new (&self.mutex) std::mutex;
+  self.wanted.store(false);
+  self.turn.store(nullptr);
+  new (&self.gate) std::optional<LaunchGate::Closed>;
+  new (&self.devices) std::vector<std::unique_ptr<ExactDevice>>;
+  self.kernel = nullptr;
+  self.device = nullptr;
+}
+
+}  // namespace bragg::exact_counters

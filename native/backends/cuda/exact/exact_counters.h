@@ -1,0 +1,32 @@
+// Hardware counters of single launches, exactly: a launch that is chosen is counted alone by CUPTI's range profiler,
+// and its values become metrics of its node.
+//
+// Threads: those of the program, inside the driver's launch calls, but what is said to be control. While a launch is
+// counted its thread alone launches (LaunchGate).
+#pragma once
+
+#include <string>
+
+#include "backends/cuda/driver/cupti_abi.h"
+#include "backends/event_source.h"
+#include "context/thread_context.h"
+
+namespace bragg::exact_counters {
+
+void want(const ExactCounterOptions& options);  // control: a session that wants them begins; the first one decides
+[[nodiscard]] bool is_wanted() noexcept;
+void finish();  // control: the last session ends; waits for a launch that is counted
+
+// At the beginning of a call that launches. If the launch is chosen and can be counted, it is from now on.
+void before_launch(ThreadContext& thread, uint32_t cbid, const cupti::CallbackData& data, StringId name) noexcept;
+[[nodiscard]] bool is_counting(const ThreadContext& thread) noexcept;
+void note_node(ContextNodes kernel) noexcept;  // of the launch that this thread counts
+// At the end of the call: waits for the kernel and records its values.
+void after_launch(ThreadContext& thread, bool has_failed) noexcept;
+
+void note_context_end(cuda::Context context) noexcept;
+[[nodiscard]] std::string description_json();
+
+void after_fork_in_child();
+
+}  // namespace bragg::exact_counters

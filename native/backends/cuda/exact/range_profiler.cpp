@@ -1,0 +1,79 @@
+#include "backends/cuda/exact/range_profiler.h"
+
+namespace bragg {
+
+CuptiFailure RangeProfiler::look() {
+  if (const CuptiFailure failure = host_.look(device_)) return failure;
+  cupti::RangeAvailabilityParams asked{sizeof asked, nullptr, context_, 0, nullptr};
+  TRY_CUPTI(library_, availability, asked);
+  availability_.resize(asked.image_size_bytes);
+  asked.image = availability_.data();
+  TRY_CUPTI(library_, availability, asked);
+  return {};
+}
+
+CuptiFailure RangeProfiler::begin() {
+  if (profiler_ == nullptr) {
+    if (const CuptiFailure failure = open()) return failure;
+  } else if (const CuptiFailure failure = reset_image()) {
+    return failure;
+  }
+  cupti::RangeProfilerParams params{sizeof params, nullptr, profiler_};
+  TRY_CUPTI(library_, start, params);
+  return {};
+}
+
+CuptiFailure RangeProfiler::open() {
+  cupti::RangeEnableParams enable{sizeof enable, nullptr, context_, nullptr};
+  TRY_CUPTI(library_, enable, enable);
+  profiler_ = enable.profiler;
+  std::vector<const char*>& names = host_.names();
+  cupti::RangeDataSizeParams size{sizeof size, nullptr, profiler_, names.data(), names.size(), 1, 1, 0, 0};
+  TRY_CUPTI(library_, data_size, size);
+  image_.assign(size.size_bytes, 0);
+  if (const CuptiFailure failure = reset_image()) return failure;
+  const std::vector<uint8_t>& configuration = host_.config();
+  cupti::RangeConfigParams config{cupti::kRangeConfigBytes,
+                                  nullptr,
+                                  profiler_,
+                                  configuration.size(),
+                                  configuration.data(),
+                                  image_.size(),
+                                  image_.data(),
+                                  cupti::RangeMode::Auto,
+                                  cupti::ReplayMode::Application,
+                                  1,
+                                  1,
+                                  1,
+                                  0,
+                                  1};
+  TRY_CUPTI(library_, configure, config);
+  return {};
+}
+
+CuptiFailure RangeProfiler::reset_image() {
+  cupti::RangeImageParams image{sizeof image, nullptr, profiler_, image_.size(), image_.data()};
+  TRY_CUPTI(library_, initialize_image, image);
+  return {};
+}
+
+CuptiFailure RangeProfiler::end(std::vector<double>& values) {
+  values.clear();
+  cupti::RangeStopParams stopped{cupti::kRangeStopBytes, nullptr, profiler_, 0, 0, 0};
+  TRY_CUPTI(library_, stop, stopped);
+  cupti::RangeDecodeParams decoded{sizeof decoded, nullptr, profiler_, 0};
+  TRY_CUPTI(library_, decode, decoded);
+  cupti::RangeDataInfoParams info{sizeof info, nullptr, image_.data(), image_.size(), 0};
+  TRY_CUPTI(library_, data_info, info);
+  if (info.ranges != 1 || decoded.dropped_ranges != 0) return {};
+  return host_.evaluate(image_, 0, values);
+}
+
+void RangeProfiler::close() {
+  if (profiler_ == nullptr) return;
+  cupti::RangeProfilerParams params{sizeof params, nullptr, profiler_};
+  (void)library_.disable(&params);
+  profiler_ = nullptr;
+}
+
+}  // namespace bragg

@@ -1,0 +1,51 @@
+// CUPTI's range profiler around one launch of a CUDA context: the calls in their order.
+//
+// Each kernel is a range, and counters that fit one pass need no replay, so the launch runs once, as it would. With
+// replay of kernels (CUPTI 13.0 on an H200) no record of the thread's launches comes any more.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "backends/cuda/counters/profiler_host.h"
+
+namespace bragg {
+
+// Threads: one at a time; `begin` and `end` on the thread that launches, within the driver's call.
+class RangeProfiler {
+ public:
+  RangeProfiler(const RangeProfilerLibrary& library, cuda::Context context, uint32_t device)
+      : library_(library), context_(context), device_(device), host_(library.host, cupti::ProfilerType::Range) {}
+  ~RangeProfiler() { close(); }
+  RangeProfiler(const RangeProfiler&) = delete;
+  RangeProfiler& operator=(const RangeProfiler&) = delete;
+
+  // The chip and its counters.
+  [[nodiscard]] CuptiFailure look();
+  // How many passes metrics need together; only those of one can be counted.
+  [[nodiscard]] CuptiFailure choose(const std::vector<std::string>& metrics, size_t& passes) {
+    return host_.choose(availability_, metrics, passes);
+  }
+  // What the context launches from now on is counted. Takes 0.15 s at first, then some ms.
+  [[nodiscard]] CuptiFailure begin();
+  // Waits for the launch. `values`: of the metrics, as chosen; empty: more than one kernel or none was counted.
+  [[nodiscard]] CuptiFailure end(std::vector<double>& values);
+  void close();
+
+  [[nodiscard]] const std::string& chip() const { return host_.chip(); }
+
+ private:
+  [[nodiscard]] CuptiFailure open();
+  [[nodiscard]] CuptiFailure reset_image();
+
+  const RangeProfilerLibrary& library_;
+  cuda::Context context_;
+  uint32_t device_;
+  ProfilerHost host_;  // CUPTI may keep a pointer to its configuration until the profiler is disabled
+  std::vector<uint8_t> availability_;
+  void* profiler_ = nullptr;
+  std::vector<uint8_t> image_;
+};
+
+}  // namespace bragg

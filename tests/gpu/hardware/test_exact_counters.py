@@ -1,0 +1,41 @@
+"""Launches that are counted exactly, on a real GPU: bytes of a known copy, and nothing of the program changed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.gpu.conftest import record
+
+pytestmark = pytest.mark.cuda
+
+_BYTES = 1 << 30
+
+
+def test_bytes_and_tensor_time_of_counted_launches_are_those_known(tmp_path: Path) -> None:
+    run = record(tmp_path, "exact_counters.py", "--counters-exact", "elementwise|gemm|nvjet|cutlass")
+    profile, told = run.profile, run.profile.meta["exact_counters"]
+    print(told)
+    assert "sum 5.0 5.0 1.0" in run.stdout
+    assert told["counted_launches"] > 0
+    assert "reason" not in told["devices"]["0"]
+    tree, count = profile.tree, profile.own("exact_count")
+    found = {}
+    for node in np.flatnonzero(count).tolist():
+        path = "/".join(tree.frames.name[tree.frame[step]] for step in tree.path(node)[1:])
+        of_launch = {
+            metric: profile.own(metric)[node] / count[node]
+            for metric in ("dram_read_bytes", "dram_write_bytes", "dram_counted_time", "tensor_active_time")
+        }
+        of_launch["record_ns"] = profile.own("gpu_time")[node] / profile.own("gpu_count")[node]
+        print(path[:60], int(profile.own("gpu_count")[node]), int(count[node]), of_launch)
+        found[path.split("/")[0]] = of_launch
+    add = next(each for path, each in found.items() if path.startswith("add"))
+    matmul = next(each for path, each in found.items() if path.startswith("matmul"))
+    assert add["dram_read_bytes"] == pytest.approx(_BYTES, rel=0.03)
+    assert add["dram_write_bytes"] == pytest.approx(_BYTES, rel=0.03)
+    assert add["record_ns"] == pytest.approx(add["dram_counted_time"], rel=0.1)  # no second record counts
+    assert matmul["tensor_active_time"] > 0.7 * matmul["dram_counted_time"]
+    assert profile.total("gpu_count") == pytest.approx(profile.meta["statistics"]["launches"], abs=30)

@@ -1,0 +1,135 @@
+"""Launches that are counted one at a time, from the fake GPU to metrics of their nodes."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import pytest
+
+from bragg.views.text.run_facts import RunFacts
+from tests.support.fake_gpu_runs import START, Record, kernels, values
+
+# The fake's copy reads and writes 1,000 B in each ns, its matmul reads 100 and writes 50 and is busy by 90 %.
+WORK = """
+gpu.set_knob("vary_ns", 0)
+gpu.set_kernel_ns("copy", 20_000)
+gpu.set_kernel_ns("matmul", 50_000)
+def work(count, *names):
+    for _ in range(count):
+        for name in names: gpu.launch(name)
+    gpu.synchronize()
+"""
+
+
+@pytest.fixture
+def counted(record: Record) -> Record:
+    """`record`, for programs whose copies and matmuls are counted."""
+    return partial(record, start=START + WORK, counters_exact="copy|matmul")
+
+
+def test_the_first_launches_of_chosen_kernels_have_exact_values(counted: Record) -> None:
+    run = counted('with bragg.scope("step"): work(5, "copy", "matmul", "softmax")')
+    profile = run.main
+    assert kernels(profile) == {"step/copy": 5, "step/matmul": 5, "step/softmax": 5}
+    assert values(profile, "exact_count") == {"step/copy": 2, "step/matmul": 2}
+    assert values(profile, "dram_read_bytes") == {"step/copy": 2 * 20_000_000, "step/matmul": 2 * 5_000_000}
+    assert values(profile, "dram_bytes") == {"step/copy": 2 * 40_000_000, "step/matmul": 2 * 7_500_000}
+    assert values(profile, "tensor_active_time") == {"step/matmul": 2 * 45_000}
+    assert values(profile, "dram_counted_time") == {"step/copy": 2 * 20_000, "step/matmul": 2 * 50_000}
+    assert values(profile, "occupancy_time") == {"step/copy": 20_000, "step/matmul": 50_000}
+    assert values(profile, "gpu_time")["step/copy"] == 5 * 20_000  # without the second records of those counted
+    assert "dram_bytes_error" not in profile.metrics
+    assert "4 launches of 2 kernels counted one at a time; that took" in run.talk
+
+
+@pytest.mark.parametrize(("launches", "count"), [(2, 4), (1, 3)])
+def test_shapes_of_a_kernel_are_counted_each(counted: Record, launches: int, count: int) -> None:
+    body = """
+    for grid in (1, 2, 2, 2, 3): gpu.launch("copy", grid=(grid, 1, 1))
+    gpu.synchronize()
+    """
+    assert values(counted(body, counters_exact_launches=launches).main, "exact_count") == {"copy": count}
+
+
+def test_metrics_of_cupti_are_recorded_by_their_names(counted: Record) -> None:
+    names = "dram_read,lts__t_sectors.sum,lts__t_sector_hit_rate.pct,nonsense"
+    profile = counted('work(2, "copy")', counters_exact=f"copy,{names}").main
+    assert values(profile, "lts__t_sectors.sum") == {"copy": 2 * 2_000 * 20_000 / 32}
+    exact = profile.meta["exact_counters"]
+    assert exact["devices"]["0"]["left_out"] == ["lts__t_sector_hit_rate.pct", "nonsense"]  # two passes; unknown
+    assert any("does not count" in line for line in RunFacts(profile.meta).warnings())
+    assert "dram_bytes" not in profile.metrics  # only reads were asked for
+
+
+def test_what_cannot_be_counted_is_told_and_runs_as_before(counted: Record) -> None:
+    body = """
+    stream = gpu.stream()
+    with gpu.capture(stream) as graph: gpu.launch("copy", stream)
+    gpu.launch_graph(gpu.instantiate(graph), stream)
+    work(2, "ncclDevKernel_copy")
+    """
+    run = counted(body)
+    assert run.exit_code == 0
+    assert sum(kernels(run.main).values()) == 3
+    assert run.main.meta["exact_counters"]["not_counted"] == {"captured": 1, "communicates": 1}
+    told = "\n".join(RunFacts(run.main.meta).warnings())
+    assert "none of 1 kernel: a stream was captured into a graph" in told
+    assert "none of 1 kernel: they wait for other GPUs" in told
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"FAIL": "cuptiRangeProfilerEnable=35"}, "NVreg_RestrictProfilingToAdminUsers=0"),
+        ({"FAIL": "cuptiRangeProfilerStart=7"}, "in use, by another process or another tool"),
+        ({"FAIL": "cuptiRangeProfilerDecodeData=999"}, "(decode)"),
+        ({"COUNTERS_BUSY": "1"}, "HARDWARE_BUSY"),
+        ({"OMIT": "cuptiRangeProfilerStart"}, "CUPTI 12.6 or later can"),
+    ],
+)
+def test_a_gpu_that_refuses_is_told_and_kernels_are_timed(
+    counted: Record, settings: dict[str, str], words: str
+) -> None:
+    run = counted('work(3, "copy")', **settings)
+    assert run.exit_code == 0
+    assert words in run.talk
+    assert kernels(run.main) == {"copy": 3}
+    assert "exact_count" not in run.main.metrics
+    assert run.main.own("gpu_time").sum() == 3 * 20_000
+
+
+def test_threads_that_launch_meanwhile_wait_and_are_not_counted(counted: Record) -> None:
+    body = """
+    import threading
+    def other():
+        gpu.use_device(0)
+        stream = gpu.stream()
+        for _ in range(300): gpu.launch("softmax", stream)
+    threads = [threading.Thread(target=other) for _ in range(3)]
+    for each in threads: each.start()
+    for number in range(40): gpu.launch("copy", grid=(number + 1, 1, 1))
+    for each in threads: each.join()
+    gpu.synchronize()
+    """
+    run = counted(body, counters_exact_launches=1)
+    count = values(run.main, "exact_count")["copy"]
+    assert run.exit_code == 0
+    assert count > 0
+    assert values(run.main, "dram_read_bytes") == {"copy": count * 20_000_000}
+    assert kernels(run.main) == {"copy": 40, "softmax": 900}
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"counters_exact": "("}, "is not a regular expression"),
+        ({"counters_exact": r"\d"}, "POSIX extended"),
+        ({"counters_exact_launches": 0}, "1 to 1,000,000 launches"),
+        ({"counters": "dram"}, "need the same hardware"),
+        ({"sample": "windows"}, "need the same hardware"),
+    ],
+)
+def test_what_cannot_be_asked_for_is_refused(counted: Record, options: dict[str, object], words: str) -> None:
+    run = counted("", **options)
+    assert run.exit_code == 2
+    assert words in run.talk
