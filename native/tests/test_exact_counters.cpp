@@ -1,0 +1,74 @@
+// Which launches are counted exactly, and what their counters become.
+#include <cmath>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "backends/cuda/exact/chosen_launches.h"
+#include "backends/cuda/exact/exact_metrics.h"
+#include "check.h"
+
+namespace {
+
+using bragg::ChosenLaunches;
+using bragg::ExactMetrics;
+using bragg::KernelLaunch;
+
+const int some_function = 0, other_function = 0;
+
+KernelLaunch launch_of(const char* symbol, const void* function = &some_function, uint32_t grid = 1) {
+  return {function, symbol, {grid, 1, 1, 128, 1, 1, 0}, false};
+}
+
+TEST(a_kernel_is_chosen_by_its_symbol_its_demangled_name_or_that_of_a_framework) {
+  ChosenLaunches chosen;
+  CHECK_EQ(chosen.choose("copy_[0-9]+|vector_add<float>|my_kernel", 1), "");
+  CHECK(chosen.find(launch_of("copy_12"), "") != nullptr);
+  CHECK(chosen.find(launch_of("_Z10vector_addIfEvPT_"), "") != nullptr);
+  CHECK(chosen.find(launch_of("triton_"), "my_kernel") != nullptr);
+  CHECK(chosen.find(launch_of("copy_x"), "") == nullptr);
+}
+
+TEST(the_first_launches_of_each_shape_are_chosen) {
+  ChosenLaunches chosen;
+  CHECK_EQ(chosen.choose("copy", 2), "");
+  for (int i = 0; i < 2; ++i) ++chosen.find(launch_of("copy"), "")->measured;
+  CHECK(chosen.find(launch_of("copy"), "") == nullptr);
+  CHECK(chosen.find(launch_of("copy", &some_function, 2), "") != nullptr);
+  CHECK(chosen.find(launch_of("copy", &other_function), "") != nullptr);
+  CHECK_EQ(chosen.measured_kernels(), 1);
+}
+
+TEST(kernels_that_wait_for_others_are_not_counted_and_told) {
+  ChosenLaunches chosen;
+  CHECK_EQ(chosen.choose(".", 1), "");
+  KernelLaunch cooperative = launch_of("grid_sync");
+  cooperative.is_cooperative = true;
+  CHECK(chosen.find(cooperative, "") == nullptr);
+  CHECK(chosen.find(launch_of("ncclDevKernel_AllReduce"), "") == nullptr);
+  CHECK_EQ(chosen.not_measured_json(), R"({"communicates":1,"cooperative":1})");
+}
+
+TEST(what_is_wrong_with_an_expression_is_told) {
+  ChosenLaunches chosen;
+  CHECK(chosen.choose("copy(", 1).find("is not a POSIX extended regular expression") != std::string::npos);
+  CHECK(chosen.find(launch_of("copy"), "") == nullptr);
+}
+
+TEST(counters_of_a_launch_are_amounts_and_shares_of_its_duration) {
+  const ExactMetrics metrics(
+      {{"r", "B/s", bragg::CounterScale::PerSecond, {{"read"}}, "dram_read_bytes", "dram"},
+       {"w", "B/s", bragg::CounterScale::PerSecond, {{"write"}}, "dram_write_bytes", "dram"},
+       {"t", "%", bragg::CounterScale::AsIs, {{"tensor"}}, "tensor_active_time", "tensor_active"},
+       {"n", "", bragg::CounterScale::AsIs, {{"nothing"}}, "exact_test_nan", ""}});
+  CHECK_EQ(metrics.names().size(), 5);
+  CHECK_EQ(metrics.names()[0], "gpu__time_duration.sum");
+  const std::vector<double> counted{2000, 300, 100, 25, std::numeric_limits<double>::quiet_NaN()};
+  double sum = 0;
+  const auto values = metrics.values_of(counted);
+  for (const ExactMetrics::Value& each : values) sum += each.value;
+  CHECK_EQ(values.size(), 6);  // read, write and both, tensor time, two counted times
+  CHECK_EQ(sum, 300 + 100 + 400 + 500 + 2 * 2000);
+}
+
+}  // namespace
