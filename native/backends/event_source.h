@@ -28,9 +28,9 @@ struct SourceOptions {
   std::string counters;              // hardware counters, ','-separated; "": none
   uint32_t counter_interval_us = 0;  // 0: by the source's budget
   ExactCounterOptions exact;
-  double telemetry_hz = 0;           // 0: none
-  bool memory = false;               // of GPUs, by the code that asked for it
-  uint32_t phase = 0;                // its slot; set by the recorder
+  double telemetry_hz = 0;  // 0: none
+  bool memory = false;      // of GPUs, by the code that asked for it
+  uint32_t phase = 0;       // its slot; set by the recorder
 };
 
 // What the sessions that record at this moment want together.
