@@ -3,7 +3,8 @@
 Judged when the program ends, by what memory then holds: later launches and the host may write the rest. Whoever makes
 a tensor larger than what is written may have meant it: rows that are padded, slots of a workspace, blocks above a
 diagonal. So what lies at an end counts only in a tensor that the kernel was told the extent of, and where no mask has
-left it out, unless that mask compares with the extent less a constant; gaps count between elements that are written.
+left it out, unless that mask compares with the extent less a constant; gaps count between elements that are written,
+except at the ends of rows of many different lengths, as triangles have them.
 """
 
 from __future__ import annotations
@@ -27,6 +28,9 @@ from bragg.model import Severity
 from bragg.model.table import Array
 
 __all__ = ["UNWRITTEN_RESULT"]
+
+# Lengths one after the other, from 0, which tiles of one element alone would leave too.
+_MOST_TILED_LENGTHS = 3
 
 
 class _Result:
@@ -156,13 +160,15 @@ def _holes(record: LaunchFindings, result: _Result) -> Array:
     memory = result.empty()
     empty, left_out = (_as_tensor(buffer, flat) for flat in (memory, result.left_out(memory)))
     holes = np.zeros(buffer.shape, bool)
+    is_ragged = _ragged_ends(empty)
     for axis in range(len(buffer.shape)):
+        gaps = _gaps(empty, axis) & ~is_ragged
         if _is_meant(record, result, axis):
-            holes |= _gaps(empty, axis) | _end(empty, axis, None if _stops_short(record, result, axis) else left_out)
+            holes |= gaps | _end(empty, axis, None if _stops_short(record, result, axis) else left_out)
             if not empty.take(-1, axis).any():
                 holes |= np.flip(_end(np.flip(empty, axis), axis, np.flip(left_out, axis)), axis)
-        elif empty.ndim > 1 or not _is_regular(_gaps(empty, axis)):
-            holes |= _gaps(empty, axis)
+        elif empty.ndim > 1 or not _is_regular(gaps):
+            holes |= gaps
     return holes
 
 
@@ -177,6 +183,20 @@ def _gaps(empty: Array, axis: int) -> Array:
     before = np.logical_or.accumulate(written, axis)
     after = np.flip(np.logical_or.accumulate(np.flip(written, axis), axis), axis)
     result: Array = empty & before & after
+    return result
+
+
+def _ragged_ends(empty: Array) -> Array:
+    """bool, as the tensor: the unwritten ends of its rows, and of lines along other axes, where no two tiles end alike.
+
+    Tiles that are missing leave out few lengths: a tile, two, all of the row.
+    """
+    result = np.zeros_like(empty)
+    for axis in range(empty.ndim):
+        ends = np.flip(np.logical_and.accumulate(np.flip(empty, axis), axis), axis)
+        lengths = np.unique(ends.sum(axis))
+        if len(lengths) > _MOST_TILED_LENGTHS and (np.diff(lengths) == 1).all():
+            result |= ends
     return result
 
 

@@ -7,12 +7,15 @@ import threading
 import warnings
 from collections.abc import Callable
 from contextlib import AbstractContextManager
+from types import FrameType
 from typing import Any
 
 from bragg.debug.host.driver import HostDevice
 from bragg.debug.host.streams import host_streams
 
 __all__ = ["compile_with_triton", "use_cpu_for_cuda"]
+
+_KNOWING = frozenset({"bragg", "functorch", "torch", "triton"})
 
 
 def use_cpu_for_cuda(torch: Any) -> None:
@@ -28,7 +31,8 @@ def use_cpu_for_cuda(torch: Any) -> None:
         return "cpu" if isinstance(value, str) and value.split(":")[0] == "cuda" else value
 
     devices = (str, torch.device)
-    is_cuda = torch.Tensor.is_cuda.__get__
+    is_cuda, device, get_device = torch.Tensor.is_cuda.__get__, torch.Tensor.device.__get__, torch.Tensor.get_device
+    gpu, plain = torch.device("cuda", 0), (torch.Tensor, torch.nn.Parameter)
 
     class CpuForCuda(TorchFunctionMode):  # type: ignore[misc]
         """Replaces the device in calls of PyTorch's functions."""
@@ -39,6 +43,8 @@ def use_cpu_for_cuda(torch: Any) -> None:
                 return True
             if function in (torch.Tensor.cuda, torch.Tensor.pin_memory):
                 return arguments[0]
+            if function in (device, get_device) and type(arguments[0]) in plain and _is_authors(sys._getframe(1)):
+                return gpu if function == device else 0
             if named:
                 # Memory is pinned for a GPU.
                 named = {
@@ -66,6 +72,11 @@ def use_cpu_for_cuda(torch: Any) -> None:
         setattr(torch.cuda, name, getattr(HostDevice, name))
     for name, value in host_streams(torch).items():
         setattr(torch.cuda, name, value)
+
+
+def _is_authors(frame: FrameType) -> bool:
+    """It is the program that asks where a tensor is: PyTorch, Triton and the engine must know where it really is."""
+    return str(frame.f_globals.get("__name__")).partition(".")[0] not in _KNOWING
 
 
 def compile_with_triton(inductor: Any) -> None:

@@ -79,6 +79,13 @@ def lower_triangle(out, B: tl.constexpr):
 
 
 @triton.jit
+def triangles(out, B: tl.constexpr):
+    row = tl.program_id(0)
+    for column in range(0, row % B + 1):
+        tl.store(out + row * B + column, 1.0)
+
+
+@triton.jit
 def slots(out, slot, used, B: tl.constexpr):
     i = tl.arange(0, B)
     tl.store(out + tl.program_id(0) * slot + i, 1.0, mask=i < used)
@@ -158,6 +165,7 @@ def test_last_elements_that_a_mask_leaves_out_by_its_own_subtraction() -> None:
         lambda: doubled[(8,)](ones(1000), empty(1024), 1000, B=128),
         lambda: doubled[(2,)](ones(1000), empty(1000), 200, B=128),
         lambda: lower_triangle[(1,)](empty(32, 32), B=32),
+        lambda: triangles[(64,)](empty(64, 16), B=16),
         lambda: slots[(4,)](empty(4 * 40), 40, 30, B=32),
         lambda: scattered[(1,)](np.arange(0, 64, 2), empty(100), 100, B=32),
     ],
@@ -174,6 +182,7 @@ def test_last_elements_that_a_mask_leaves_out_by_its_own_subtraction() -> None:
         "aligned",
         "part",
         "triangle",
+        "triangles",
         "slots",
         "scattered",
     ],

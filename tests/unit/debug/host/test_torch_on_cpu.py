@@ -28,17 +28,24 @@ def test_cuda_as_the_default_device_is_the_cpu(before: str, after: str) -> None:
     assert (done.stdout, done.stderr) == ("2.0 True\n", "")
 
 
-PINNED = """
+ON_THE_GPU = """
 import torch
 from bragg.debug.host.torch_on_cpu import use_cpu_for_cuda
 use_cpu_for_cuda(torch)
 print(torch.ones(3, pin_memory=True).pin_memory().cuda(non_blocking=True).sum().item())
+x = torch.ones(2, device="cuda")
+print(x.device, x.device.type, x.get_device(), torch.nn.Linear(2, 3).to(x.device).weight.device.index)
+print(torch.empty(3, device=x.device).device == x.device, x.to(x.device, torch.float64).dtype)
+torch.testing.assert_close(x, x.new_ones(2, device=x.device))
+with torch.cuda.device(x.device), torch.autocast(x.device.type, enabled=False):
+    print(x @ x)
 """
 
 
-def test_memory_that_is_pinned_for_a_gpu_is_memory() -> None:
+def test_a_program_finds_its_tensors_on_the_gpu_and_memory_pinned_for_it() -> None:
     torch = pytest.importorskip("torch")
     if torch.cuda.is_available():
         pytest.skip("nothing is redirected where there is a GPU")
-    done = subprocess.run([sys.executable, "-c", PINNED], capture_output=True, text=True, check=False)
-    assert (done.stdout, done.stderr) == ("3.0\n", "")
+    done = subprocess.run([sys.executable, "-c", ON_THE_GPU], capture_output=True, text=True, check=False)
+    assert done.stderr == ""
+    assert done.stdout == "3.0\ncuda:0 cuda 0 0\nTrue torch.float64\ntensor(2.)\n"
