@@ -13,9 +13,8 @@ from bragg.debug.expressions import changes_what_it_loads
 from bragg.debug.findings import program_ids
 from bragg.debug.memory.access import Access
 from bragg.debug.memory.polls import Test
-from bragg.debug.memory.shadow import NOBODY, SEVERAL, Cells, Region, Regions
+from bragg.debug.memory.shadow import NOBODY, SEVERAL, CellBlock, Cells, Region, Regions
 from bragg.debug.memory.shared_reads import Read, SharedReads
-from bragg.debug.memory.storage import window
 from bragg.debug.memory.synchronisation import NO_BARRIER, Synchronisation
 from bragg.debug.numbers.affine import Affine
 from bragg.debug.numbers.operands import affine_of
@@ -126,53 +125,48 @@ class _Detector:
         return self._cells[region.address]
 
     def _mark_read(self, cells: Cells, read: Read) -> None:
-        view = _view(cells, read.closed, read.address, read.size)
-        if view is not None and read.closed is not None:
-            _mark_view(cells, view, _column(read.programs, read.closed), read.step, read.place)
+        block = cells.block(read.closed, read.address, read.size)
+        if block is not None and read.closed is not None:
+            block.mark_read(_column(read.programs, read.closed), read.step, read.place)
             return
         index, who = _lanes_of(cells, read)
-        _mark_lanes(cells, index, who, read.step, read.place)
+        cells.mark_read(index, who, read.step, read.place)
 
     def _see_apart(self, cells: Cells, access: Access, place: int) -> bool:
-        """The quick way for blocks in which no two lanes meet and nobody was before; False: it does not apply."""
+        """The quick way for a block in which no two lanes meet, and whose programs come after all that was done to it.
+
+        Returns:
+            It applies, and the access is remembered.
+        """
         closed = access.closed
-        view = _view(cells, closed, access.buffer.address, access.dtype.size_bytes)
-        if closed is None or view is None:
+        block = cells.block(closed, access.buffer.address, access.dtype.size_bytes)
+        if closed is None or block is None:
             return False
-        writer = view(cells.writer)
         programs = _column(machine().active_programs, closed)
-        if (writer != NOBODY).any():
-            return len(programs) == 1 and self._see_after(cells, access, view, programs, place)
-        if access.kind == "load":
-            _mark_view(cells, view, programs, self._step, place)
-            return True
-        reader = view(cells.reader)
-        if ((reader != NOBODY) & (reader != programs)).any():
+        if not self._comes_after_writers(cells, block, programs):
             return False
-        writer[...] = programs
-        view(cells.write_step)[...] = self._step
-        view(cells.write_place)[...] = place
-        reader[...] = NOBODY
+        if access.kind == "load":
+            block.mark_read(programs, self._step, place)
+            return True
+        if not self._comes_after_readers(cells, block, programs):
+            return False
+        block.mark_written(programs, self._step, place)
         return True
 
-    def _see_after(self, cells: Cells, access: Access, view: Any, programs: Array, place: int) -> bool:
-        """The quick way for a program that knows all that was done to a block, as under a lock."""
-        program = programs.item()
-        if not self._knows(program, view(cells.writer), view(cells.write_step)):
-            return False
-        if (view(cells.changer) != NOBODY).any():
-            return False
-        if access.kind == "load":
-            _mark_view(cells, view, programs, self._step, place)
+    def _comes_after_writers(self, cells: Cells, block: CellBlock, programs: Array) -> bool:
+        """Nobody has written the block; or one program reads or writes it, which knows of the last writer."""
+        writer = block.of(cells.writer)
+        if not (writer != NOBODY).any():
             return True
-        if not self._knows(program, view(cells.reader), view(cells.read_step)):
-            return False
-        view(cells.writer)[...] = program
-        view(cells.write_step)[...] = self._step
-        view(cells.write_place)[...] = place
-        view(cells.is_atomic)[...] = False
-        view(cells.reader)[...] = NOBODY
-        return True
+        is_alone = len(programs) == 1 and not (block.of(cells.changer) != NOBODY).any()
+        return is_alone and self._knows(programs.item(), writer, block.of(cells.write_step))
+
+    def _comes_after_readers(self, cells: Cells, block: CellBlock, programs: Array) -> bool:
+        """Nobody else has read the block; or one program writes it, which knows of the last reader."""
+        reader = block.of(cells.reader)
+        if not ((reader != NOBODY) & (reader != programs)).any():
+            return True
+        return len(programs) == 1 and self._knows(programs.item(), reader, block.of(cells.read_step))
 
     def _knows(self, program: int, others: Array, steps: Array) -> bool:
         """All cells of a block are as nobody, the program itself, or one other that comes before it has left them."""
@@ -184,7 +178,7 @@ class _Detector:
     def _see_lanes(self, cells: Cells, access: Access, place: int) -> None:
         lanes = np.arange(len(access.offsets))
         size = access.dtype.size_bytes
-        index, who, lanes = _granules(cells, access.buffer.address, size, access.offsets, access.programs, lanes)
+        index, who, lanes = cells.lanes(access.buffer.address, size, access.offsets, access.programs, lanes)
         is_plain = not access.is_strong
         writer = cells.writer[index]
         clash = (writer != NOBODY) & (writer != who)
@@ -199,7 +193,7 @@ class _Detector:
             self._see_changers(cells, access, index, who, lanes)
         if access.kind == "load":
             if is_plain:
-                _mark_lanes(cells, index, who, self._step, place)
+                cells.mark_read(index, who, self._step, place)
             return
         reader = cells.reader[index]
         clash = (reader != NOBODY) & (reader != who) & (reader != SEVERAL)
@@ -366,40 +360,6 @@ def _column(programs: Array, closed: Affine) -> Array:
     return programs.astype(np.int32).reshape(-1, *[1] * len(closed.shape))
 
 
-def _view(cells: Cells, closed: Affine | None, address: int, size: int) -> Any:
-    """A function that gives the part of a shadow array that a block covers; None: lanes of the block may meet."""
-    if closed is None or size != cells.granule or (address - cells.address) % size:
-        return None
-    order = sorted((s, n) for s, n in zip(closed.strides, closed.shape, strict=True) if n > 1)
-    steps = np.diff(closed.base)
-    step = int(steps[0]) if len(steps) else 0
-    if len(steps) and (steps != step).any():
-        return None
-    reach = 0
-    for stride, extent in order:
-        if stride <= reach:
-            return None
-        reach += stride * (extent - 1)
-    if len(steps) and step <= reach:
-        return None
-    start = int(closed.base[0]) + (address - cells.address) // size
-
-    shape, strides = (len(closed.base), *closed.shape), (step, *closed.strides)
-    return lambda array: window(array, start, shape, strides)
-
-
-def _granules(
-    cells: Cells, address: int, size: int, offsets: Array, programs: Array, *more: Array
-) -> tuple[Array, ...]:
-    """Cells of elements, and what belongs to each element, repeated for elements of several cells."""
-    index = (offsets * size + (address - cells.address)) // cells.granule
-    width = size // cells.granule
-    if width == 1:
-        return index, programs, *(more or (offsets,))
-    spread = (index[:, None] + np.arange(width)).ravel()
-    return spread, *(np.repeat(array, width) for array in (programs, *(more or (offsets,))))
-
-
 def _lanes_of(cells: Cells, read: Read) -> tuple[Array, Array]:
     """The cells of a load, and the program of each."""
     if read.closed is not None:
@@ -408,7 +368,7 @@ def _lanes_of(cells: Cells, read: Read) -> tuple[Array, Array]:
     else:
         assert read.offsets is not None
         offsets, programs = read.offsets, read.programs
-    index, who, _ = _granules(cells, read.address, read.size, offsets.ravel(), programs.ravel())
+    index, who, _ = cells.lanes(read.address, read.size, offsets.ravel(), programs.ravel())
     return index, who
 
 
@@ -418,26 +378,6 @@ def _spreads(access: Access) -> bool:
     if closed is not None:
         return math.prod(closed.shape) > 1
     return len(access.offsets) > len(np.unique(access.programs))
-
-
-def _mark_view(cells: Cells, view: Any, programs: Array, step: int, place: int) -> None:
-    reader = view(cells.reader)
-    if (reader == NOBODY).all():
-        reader[...] = programs
-    else:
-        reader[...] = np.where((reader == NOBODY) | (reader == programs), programs, SEVERAL)
-    view(cells.read_step)[...] = step
-    view(cells.read_place)[...] = place
-
-
-def _mark_lanes(cells: Cells, index: Array, programs: Array, step: int, place: int) -> None:
-    before = cells.reader[index]
-    mark = np.where((before == NOBODY) | (before == programs), programs, SEVERAL)
-    cells.reader[index] = mark
-    lost = (cells.reader[index] != mark) & (mark != SEVERAL)
-    cells.reader[index[lost | (mark == SEVERAL)]] = SEVERAL
-    cells.read_step[index] = step
-    cells.read_place[index] = place
 
 
 def _writes_equal(access: Access, lanes: Array, rivals: Array) -> Array:

@@ -8,9 +8,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bragg.debug.memory.storage import Buffer
+from bragg.debug.memory.storage import Buffer, window
+from bragg.debug.numbers.affine import Affine
+from bragg.model.table import Array
 
-__all__ = ["NOBODY", "SEVERAL", "Cells", "Region", "Regions"]
+__all__ = ["NOBODY", "SEVERAL", "CellBlock", "Cells", "Region", "Regions"]
 
 NOBODY = -1
 SEVERAL = -2
@@ -51,6 +53,89 @@ class Cells:
         for name, array in vars(self).items():
             if isinstance(array, np.ndarray):
                 setattr(self, name, np.repeat(array, times))
+
+    def block(self, closed: Affine | None, address: int, size: int) -> CellBlock | None:
+        """The cells of a block of elements.
+
+        Args:
+            closed: The elements, with a base for each program; None: they have no closed form.
+            address: Of the tensor.
+            size: Bytes of an element.
+
+        Returns:
+            None: lanes of the block may meet, or an element is not one cell.
+        """
+        if closed is None or size != self.granule or (address - self.address) % size:
+            return None
+        steps = np.diff(closed.base)
+        step = int(steps[0]) if len(steps) else 0
+        if len(steps) and (steps != step).any():
+            return None
+        reach = 0
+        for stride, extent in sorted((s, n) for s, n in zip(closed.strides, closed.shape, strict=True) if n > 1):
+            if stride <= reach:
+                return None
+            reach += stride * (extent - 1)
+        if len(steps) and step <= reach:
+            return None
+        start = int(closed.base[0]) + (address - self.address) // size
+        return CellBlock(self, start, (len(closed.base), *closed.shape), (step, *closed.strides))
+
+    def lanes(self, address: int, size: int, offsets: Array, programs: Array, *more: Array) -> tuple[Array, ...]:
+        """The cells of elements, and what belongs to each element, repeated for elements of several cells."""
+        index = (offsets * size + (address - self.address)) // self.granule
+        width = size // self.granule
+        if width == 1:
+            return index, programs, *(more or (offsets,))
+        spread = (index[:, None] + np.arange(width)).ravel()
+        return spread, *(np.repeat(array, width) for array in (programs, *(more or (offsets,))))
+
+    def mark_read(self, index: Array, programs: Array, step: int, place: int) -> None:
+        """Lanes, which may meet, have read cells."""
+        before = self.reader[index]
+        mark = np.where((before == NOBODY) | (before == programs), programs, SEVERAL)
+        self.reader[index] = mark
+        lost = (self.reader[index] != mark) & (mark != SEVERAL)
+        self.reader[index[lost | (mark == SEVERAL)]] = SEVERAL
+        self.read_step[index] = step
+        self.read_place[index] = place
+
+
+class CellBlock:
+    """The cells of a block in which no two lanes meet: each attribute of `Cells`, as a view of the block's shape.
+
+    Args:
+        cells: Of the whole range.
+        start: The first one.
+        shape: Of the block, programs first.
+        strides: In cells.
+    """
+
+    def __init__(self, cells: Cells, start: int, shape: tuple[int, ...], strides: tuple[int, ...]) -> None:
+        self._cells, self._start, self._shape, self._strides = cells, start, shape, strides
+
+    def of(self, array: Array) -> Array:
+        """The view of one attribute."""
+        return window(array, self._start, self._shape, self._strides)
+
+    def mark_read(self, programs: Array, step: int, place: int) -> None:
+        """Programs, int32 [programs, 1, ...], have read it."""
+        reader = self.of(self._cells.reader)
+        if (reader == NOBODY).all():
+            reader[...] = programs
+        else:
+            reader[...] = np.where((reader == NOBODY) | (reader == programs), programs, SEVERAL)
+        self.of(self._cells.read_step)[...] = step
+        self.of(self._cells.read_place)[...] = place
+
+    def mark_written(self, programs: Array, step: int, place: int) -> None:
+        """They have stored there, after all that was done before."""
+        cells = self._cells
+        self.of(cells.writer)[...] = programs
+        self.of(cells.write_step)[...] = step
+        self.of(cells.write_place)[...] = place
+        self.of(cells.is_atomic)[...] = False
+        self.of(cells.reader)[...] = NOBODY
 
 
 @dataclass
