@@ -107,6 +107,7 @@ CHECKERS = Registry(
     {
         "out-of-bounds": "bragg.debug.checkers.bounds:BOUNDS",
         "data-race": "bragg.debug.checkers.races:RACES",
+        "missing-barrier": "bragg.debug.checkers.barriers:BARRIERS",
         "uninitialised-read": "bragg.debug.checkers.uninitialised:UNINITIALISED",
         "unwritten": "bragg.debug.checkers.unwritten:UNWRITTEN_RESULT",
         "broken-promise": "bragg.debug.checkers.promises:PROMISES",

@@ -23,6 +23,7 @@ DOCUMENT = Path(__file__).parents[2] / "docs" / "reference" / "checkers.md"
 EXAMPLES = {
     "out-of-bounds": "mask_one_too_far",
     "data-race": "shift_in_place",
+    "missing-barrier": "neighbour_of_what_was_stored",
     "uninitialised-read": "sums_lanes_that_were_not_loaded",
     "unwritten": "grid_without_the_last_tile",
     "broken-promise": "not_contiguous",

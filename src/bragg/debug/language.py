@@ -223,6 +223,16 @@ def _trans(x: Any, *dims: Any) -> Any:
     return shapes.permute(x, flat_shape(dims))
 
 
+def _exchanging(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function that may bring values to other threads, which then wait for each other."""
+
+    def call(*arguments: Any, **named: Any) -> Any:
+        machine().tell_meeting()
+        return function(*arguments, **named)
+
+    return call
+
+
 def _expand_dims(x: Any, axis: Any) -> Any:
     value = x if isinstance(x, Pointer) else as_tensor(x)
     axes = list(axis) if isinstance(axis, Sequence) else [axis]
@@ -413,20 +423,20 @@ FUNCTIONS: dict[str, Any] = {
     "expand_dims": _expand_dims,
     "unsqueeze": lambda x, dim: _expand_dims(x, dim),
     "squeeze": lambda x, dim: shapes.reshape(x, (*x.shape[: dim % len(x.shape)], *x.shape[dim % len(x.shape) + 1 :])),
-    "reshape": _reshape,
-    "view": _reshape,
-    "trans": _trans,
-    "permute": _trans,
-    "join": lambda a, b: shapes.join(as_tensor(a), as_tensor(b)),
-    "split": shapes.split,
-    "cat": lambda a, b, can_reorder=False, dim=0: shapes.cat(a, b, 0 if can_reorder else dim),
+    "reshape": _exchanging(_reshape),
+    "view": _exchanging(_reshape),
+    "trans": _exchanging(_trans),
+    "permute": _exchanging(_trans),
+    "join": _exchanging(lambda a, b: shapes.join(as_tensor(a), as_tensor(b))),
+    "split": _exchanging(shapes.split),
+    "cat": _exchanging(lambda a, b, can_reorder=False, dim=0: shapes.cat(a, b, 0 if can_reorder else dim)),
     "item": lambda x: shapes.reshape(x, ()),
     "reduce": reductions.reduce,
     "associative_scan": reductions.scan,
     "_reduce_with_indices": _with_indices,
     "_promote_bfloat16_to_float32": _promoted,
-    "histogram": reductions.histogram,
-    "gather": reductions.gather,
+    "histogram": _exchanging(reductions.histogram),
+    "gather": _exchanging(reductions.gather),
     "make_block_ptr": lambda base, shape, strides, offsets, block_shape, order: blocks.make_block_pointer(
         base, shape, strides, offsets, block_shape
     ),

@@ -357,3 +357,28 @@ def counter_reset_by_the_last_program():
     counter, out = np.zeros(1, "i4"), np.zeros(1, "i4")
     resetting_kernel[(8,)](np.zeros(8, "i4"), counter, out, P=8)
     return [(counter, [0]), (out, [56])]
+
+
+@triton.jit
+def handed_over_kernel(x, scratch, out, B: tl.constexpr, M: tl.constexpr):
+    row, i = tl.program_id(0) * B, tl.arange(0, B)
+    tl.store(scratch + row + i, tl.load(x + row + i))
+    tl.debug_barrier()
+    left = tl.load(scratch + row + (i + 1) % B)
+    largest = tl.max(left, 0)
+    tl.store(scratch + row + B - 1 - i, left)
+    ahead = tl.arange(0, M)
+    for start in range(0, B, M):
+        place = x + row + start + ahead
+        tl.store(place, tl.load(place) * 2)
+    tl.debug_barrier()
+    tl.store(out + row + i, tl.load(scratch + row + i) + largest)
+
+
+@correct
+def elements_handed_over_by_barriers():
+    x = normal(4, 256)
+    out = np.empty_like(x)
+    expected = np.roll(x, -1, 1)[:, ::-1] + x.max(1, keepdims=True)
+    handed_over_kernel[(4,)](x.copy(), np.empty_like(x), out, B=256, M=64)
+    return [(out, expected)]

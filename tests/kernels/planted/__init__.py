@@ -1,6 +1,7 @@
 """Kernels with a planted bug each; importing this registers all of them in `PLANTED`."""
 
 from tests.kernels.planted import (
+    barriers,
     bounds,
     compilation,
     dependence,
@@ -16,6 +17,7 @@ from tests.kernels.planted.table import PLANTED
 
 __all__ = [
     "PLANTED",
+    "barriers",
     "bounds",
     "compilation",
     "dependence",

@@ -157,6 +157,7 @@ class LaunchFindings:
         buffer: Buffer | None = None,
         example: str = "",
         used_at: tuple[str, int] | None = None,
+        role: str = "used at",
     ) -> None:
         """A line shows something that no single program does.
 
@@ -169,9 +170,10 @@ class LaunchFindings:
             buffer: The tensor it is about, if one is.
             example: What one element shows.
             used_at: Where what the line makes does harm; None: there.
+            role: What that line is.
         """
         tensor = TensorFacts.of(buffer) if buffer else None
-        other = _line(*used_at) if used_at is not None and used_at != (file, line) else None
+        other = {**_line(*used_at), "role": role} if used_at is not None and used_at != (file, line) else None
         finding = self._finding(file, line, message, hint, severity, tensor=tensor, example=example, other=other)
         self.report.add(finding, (self.rule, self.launch.kernel, file, line, message), (), 0)
 

@@ -6,7 +6,7 @@ import inspect
 from types import FunctionType
 from typing import Any
 
-__all__ = ["is_interpreted", "is_jitted", "python_function"]
+__all__ = ["is_gluon", "is_interpreted", "is_jitted", "python_function"]
 
 
 def is_jitted(value: Any) -> bool:
@@ -15,6 +15,11 @@ def is_jitted(value: Any) -> bool:
         kind.__name__ in ("JITFunction", "InterpretedFunction") and kind.__module__.startswith("triton.runtime")
         for kind in type(value).__mro__
     )
+
+
+def is_gluon(jitted: Any) -> bool:
+    """A function decorated with @gluon.jit."""
+    return any(kind.__name__ == "GluonJITFunction" for kind in type(jitted).__mro__)
 
 
 def is_interpreted(jitted: Any) -> bool:

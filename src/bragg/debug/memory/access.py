@@ -110,7 +110,10 @@ class Access:
     @lazy
     def programs(self) -> Array:
         """int64 [lanes]: linear number of each lane's program."""
-        active = machine().active_programs
+        return self.programs_of(machine().active_programs)
+
+    def programs_of(self, active: Array) -> Array:
+        """The same, of the programs that were active when it happened: int64 [active]."""
         lanes = math.prod(self.shape[1:])
         if self._chosen is None:
             return np.repeat(active, lanes)

@@ -201,6 +201,7 @@ def sort(x: Tensor, axis: int, descending: bool) -> Tensor | None:
     """Sorted along the last axis; None when the block holds NaN or undefined elements, whose order is the network's."""
     if x.taint is not None or (x.dtype.is_floating() and np.isnan(x.data).any()):
         return None
+    machine().tell_meeting()
     data = np.sort(x.data, axis=axis + 1, kind="stable")
     return Tensor(np.flip(data, axis + 1) if descending else data, x.dtype)
 
