@@ -34,6 +34,11 @@ class Report:
         self._judgements: dict[tuple[Any, ...], Callable[[], None]] = {}
 
     @property
+    def is_told_at_once(self) -> bool:
+        """Somebody wants findings while the kernel is at their line."""
+        return self._tell is not None
+
+    @property
     def findings(self) -> list[KernelFinding]:
         """The gravest first, else in the order in which they were found."""
         return sorted(self._found.values(), key=lambda finding: -finding.severity)

@@ -47,7 +47,7 @@ def chosen_checkers(only: Sequence[str] = (), add: Sequence[str] = (), without: 
     return [checker for checker in chosen if checker.name not in without]
 
 
-_LISTS = frozenset(field.name for field in fields(Listeners) if field.name not in ("target", "is_wide", "is_resident"))
+_LISTS = frozenset(field.name for field in fields(Listeners) if field.default_factory is list)
 
 
 class CheckedSession:

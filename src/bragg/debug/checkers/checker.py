@@ -5,6 +5,7 @@ from __future__ import annotations
 import linecache
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -116,6 +117,7 @@ class LaunchFindings:
         source: Source | None = None,
         started_at: tuple[str, int] | None = None,
         role: str = "started at",
+        held: list[Callable[[], None]] | None = None,
     ) -> None:
         """An operation shows something.
 
@@ -127,6 +129,7 @@ class LaunchFindings:
             source: The line to blame; None: the one that is executed.
             started_at: Where what it meets was started; None: nowhere else.
             role: What that line is.
+            held: Gets what adds the finding to the report, later; None: it is added now.
         """
         here = kernel_line()
         source = source or Source(*here)
@@ -145,7 +148,11 @@ class LaunchFindings:
         finding = self._finding(source.file, source.line, message, hint, severity, **shown)
         name = source.tensor.name if source.tensor else ""
         key = (self.rule, self.launch.kernel, source.file, source.line, name, message)
-        self.report.add(finding, key, programs.tolist(), int(rows.sum()), lanes.tolist())
+        add = partial(self.report.add, finding, key, programs.tolist(), int(rows.sum()), lanes.tolist())
+        if held is None:
+            add()
+        else:
+            held.append(add)
 
     def at_source(
         self,

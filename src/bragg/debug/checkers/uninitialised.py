@@ -1,11 +1,20 @@
-"""Values that nobody wrote: lanes that a mask left out without a value, and memory of `empty`."""
+"""Values that nobody wrote: lanes that a mask left out without a value, and memory of `empty`.
+
+What such a lane holds may cancel out, as in sorts that exchange elements by `x ^ (x ^ y)`. So what is stored of it is
+only told of when the launch, executed again with other values in these lanes, leaves other results.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
+from bragg.debug.checkers.again.replay import Replay
 from bragg.debug.checkers.checker import Checker, LaunchFindings, Source
 from bragg.debug.expressions import access_text, feeding
+from bragg.debug.faults import KernelFault
 from bragg.debug.findings import TensorFacts
 from bragg.debug.flow.place import kernel_line
+from bragg.debug.host.launch import Launch
 from bragg.debug.memory.access import Access
 from bragg.debug.memory.emptiness import unwritten
 from bragg.debug.memory.storage import Buffer
@@ -33,8 +42,48 @@ _NEVER = (
     "Write the tensor first, or make it with zeros instead of empty",
 )
 
+# What masked lanes hold in other runs. As integers these have bits at both ends.
+_GARBAGE = (float("nan"), -1.2345678901234567e30)
+
 # By file and line, and by tensor: a load, and its mark in taints.
 Sources = dict[tuple[str, int], dict[str, tuple[Source, int]]]
+
+
+class _Effects:
+    """Whether what undefined lanes hold reaches the results of a launch.
+
+    Attributes:
+        held: Adds the findings that count if it does.
+        has_undefined: There are such lanes.
+    """
+
+    def __init__(self, launch: Launch) -> None:
+        self.held: list[Callable[[], None]] = []
+        self.has_undefined = False
+        self._launch, self._replay, self._is_late = launch, Replay(launch), False
+
+    def see(self, access: Access) -> None:
+        """A store or an atomic: what is there before is needed for another run."""
+        if self.has_undefined and not self._is_late:
+            self._replay.see(access)
+        else:
+            self._is_late = True
+
+    def judge(self) -> None:
+        """The launch has ended."""
+        if self.held and (self._is_late or any(map(self._differs, _GARBAGE))):
+            for add in self.held:
+                add()
+
+    def _differs(self, garbage: float) -> bool:
+        def run(listeners: Listeners) -> None:
+            listeners.garbage = garbage
+            self._launch.run_again(listeners)
+
+        try:
+            return bool(self._replay.differences(run))
+        except KernelFault:
+            return True
 
 
 def _watch(record: LaunchFindings) -> Listeners:
@@ -43,6 +92,7 @@ def _watch(record: LaunchFindings) -> Listeners:
     marks: dict[tuple[tuple[str, int], str], int] = {}
     partly: set[tuple[str, int]] = set()
     suspects = record.launch.empty
+    effects = _Effects(record.launch)
 
     def tell(use: str, taint: Array, bit: int, _buffer: Buffer | None) -> None:
         if bit not in (UNDEFINED, CHOSEN, UNWRITTEN) or use not in _USES:
@@ -53,7 +103,8 @@ def _watch(record: LaunchFindings) -> Listeners:
         for source, own in _blamed(sources, taint * lanes):
             is_harmless = is_copy and source is not None and source.place not in partly and _is_float(source)
             severity = Severity.NOTE if is_harmless else Severity.ERROR
-            record.at_line(message.format(_USES[use]), hint, severity, own, source)
+            held = effects.held if use == "store" and bit != UNWRITTEN and can_wait else None
+            record.at_line(message.format(_USES[use]), hint, severity, own, source, held=held)
 
     def mark(access: Access, sources: Sources, source: Source) -> None:
         """The same load has the same mark, whatever is wrong with it; those beyond the last mark have none."""
@@ -63,10 +114,14 @@ def _watch(record: LaunchFindings) -> Listeners:
         sources.setdefault(place[0], {})[place[1]] = source, access.origin
 
     def remember(access: Access) -> None:
-        if access.kind != "load" or access.mask is None or access.mask.all():
+        if access.kind != "load":
+            effects.see(access)
+            return
+        if access.mask is None or access.mask.all():
             return
         if not access_text(*access.place, access.kind, access.buffer.name).has_filler:
             mark(access, masked, _source(access))
+            effects.has_undefined = True
 
     def look(access: Access) -> None:
         if access.kind == "store" or id(access.buffer) not in suspects:
@@ -85,7 +140,9 @@ def _watch(record: LaunchFindings) -> Listeners:
         lanes = access.lane_numbers[bad]
         record.at_access(access, access.programs[bad], lanes, access.offsets[bad], message, _NEVER[1])
 
-    return Listeners(tainted=[tell], access=[remember, look] if suspects else [remember])
+    can_wait = record.launch.is_in_host_memory and record.launch.only is None and not record.report.is_told_at_once
+    access = [remember, look] if suspects else [remember]
+    return Listeners(tainted=[tell], access=[*access], end=[effects.judge])
 
 
 def _blamed(sources: Sources, taint: Array) -> list[tuple[Source | None, Array]]:

@@ -125,6 +125,8 @@ def _filled(data: Array, dtype: DType, shape: tuple[int, ...], mask: Any, other:
     if other is None:
         if lanes.all():
             return Tensor(data, dtype)
+        if (garbage := machine().listeners.garbage) is not None:
+            return Tensor(np.where(lanes, data, _garbage(garbage, dtype)), dtype)
         return Tensor(data, dtype, taint=~lanes * np.uint32(UNDEFINED | origin))
     filler = broadcast_to(cast(as_tensor(other), dtype), shape)
     if filler.programs == 1 and filler.taint is None and not filler.data.any() and not np.signbit(filler.data).any():
@@ -134,6 +136,13 @@ def _filled(data: Array, dtype: DType, shape: tuple[int, ...], mask: Any, other:
     if filler.taint is not None:
         taint = np.where(lanes, np.uint8(0), lift_array(filler.taint, rank))
     return Tensor(np.where(lanes, data, filler.data), dtype, taint=taint)
+
+
+def _garbage(value: float, dtype: DType) -> Any:
+    """A value as a number of a type: integers have bits of it, whatever is too large for them."""
+    if dtype.is_floating():
+        return dtype.carrier.type(value)
+    return np.float64(value).view(np.int64).astype(dtype.carrier)
 
 
 def store(pointer: Any, value: Any, mask: Any = None) -> None:

@@ -29,6 +29,15 @@ def doubled(x, out, B: tl.constexpr):
     tl.store(out + i, tl.load(x + i) * 2)
 
 
+@triton.jit
+def exchanged(x, out, n, B: tl.constexpr, TIMES: tl.constexpr):
+    i = tl.arange(0, B)
+    own, next_one = tl.load(x + i, mask=i < n, other=0), tl.load(x + i + 1, mask=i + 1 < n)
+    for _ in tl.static_range(TIMES):
+        own = own ^ next_one
+    tl.store(out + i, own, mask=i < n)
+
+
 def severities(kernel: Any, dtype: str, written: int = 0) -> list[Severity]:
     with bragg.debug.check() as report:
         x, out = np.empty(64, dtype), np.zeros(64, dtype)
@@ -48,3 +57,12 @@ def test_a_copy_of_a_block_that_nobody_has_written_is_a_note() -> None:
 )
 def test_what_may_be_more_than_a_copy_is_an_error(kernel: Any, dtype: str, written: int) -> None:
     assert severities(kernel, dtype, written) == [Severity.ERROR]
+
+
+@pytest.mark.parametrize(("times", "rules"), [(2, []), (1, ["uninitialised-read"])])
+def test_what_cancels_out_is_not_stored(times: int, rules: list[str]) -> None:
+    x, out = np.arange(20, dtype="i4"), np.full(20, -1, "i4")
+    with bragg.debug.check() as report:
+        exchanged[(1,)](x, out, 20, B=32, TIMES=times)
+    assert [finding.rule for finding in report] == rules
+    assert (out[:19] == (x[:19] if times == 2 else x[:19] ^ x[1:])).all()

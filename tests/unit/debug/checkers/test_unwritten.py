@@ -81,7 +81,7 @@ def lower_triangle(out, B: tl.constexpr):
 @triton.jit
 def triangles(out, B: tl.constexpr):
     row = tl.program_id(0)
-    for column in range(0, row % B + 1):
+    for column in range(row % B + 1):
         tl.store(out + row * B + column, 1.0)
 
 
