@@ -56,7 +56,7 @@ class Listeners:
         target: The GPU that the kernel is for; None: any.
         is_resident: No more programs than the target holds at once are under way.
         is_wide: Conversions to floats give float64, whatever the kernel asks for.
-        garbage: What lanes hold that the mask of a load leaves out without a value; None: they are marked as undefined.
+        garbage: Of lanes that the mask of a load leaves out without a value; None: they are marked as undefined.
     """
 
     access: list[Callable[[Any], None]] = field(default_factory=list)
@@ -80,7 +80,7 @@ class Listeners:
     target: Target | None = None
     is_resident: bool = False
     is_wide: bool = False
-    garbage: float | None = None
+    garbage: np.random.Generator | None = None
 
     def arithmetic(self) -> AbstractContextManager[None]:
         """NumPy prints no warnings, and reports flags where somebody listens."""

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import numpy as np
+
 from bragg.debug.checkers.again.replay import Replay
 from bragg.debug.checkers.checker import Checker, LaunchFindings, Source
 from bragg.debug.expressions import access_text, feeding
@@ -42,8 +44,8 @@ _NEVER = (
     "Write the tensor first, or make it with zeros instead of empty",
 )
 
-# What masked lanes hold in other runs. As integers these have bits at both ends.
-_GARBAGE = (float("nan"), -1.2345678901234567e30)
+# Other runs, in which masked lanes hold other values.
+_RUNS = 2
 
 # By file and line, and by tensor: a load, and its mark in taints.
 Sources = dict[tuple[str, int], dict[str, tuple[Source, int]]]
@@ -71,13 +73,13 @@ class _Effects:
 
     def judge(self) -> None:
         """The launch has ended."""
-        if self.held and (self._is_late or any(map(self._differs, _GARBAGE))):
+        if self.held and (self._is_late or any(map(self._differs, range(_RUNS)))):
             for add in self.held:
                 add()
 
-    def _differs(self, garbage: float) -> bool:
+    def _differs(self, seed: int) -> bool:
         def run(listeners: Listeners) -> None:
-            listeners.garbage = garbage
+            listeners.garbage = np.random.default_rng(seed)
             self._launch.run_again(listeners)
 
         try:

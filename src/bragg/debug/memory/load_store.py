@@ -126,7 +126,7 @@ def _filled(data: Array, dtype: DType, shape: tuple[int, ...], mask: Any, other:
         if lanes.all():
             return Tensor(data, dtype)
         if (garbage := machine().listeners.garbage) is not None:
-            return Tensor(np.where(lanes, data, _garbage(garbage, dtype)), dtype)
+            return Tensor(np.where(lanes, data, _garbage(garbage, dtype, data.shape)), dtype)
         return Tensor(data, dtype, taint=~lanes * np.uint32(UNDEFINED | origin))
     filler = broadcast_to(cast(as_tensor(other), dtype), shape)
     if filler.programs == 1 and filler.taint is None and not filler.data.any() and not np.signbit(filler.data).any():
@@ -138,11 +138,13 @@ def _filled(data: Array, dtype: DType, shape: tuple[int, ...], mask: Any, other:
     return Tensor(np.where(lanes, data, filler.data), dtype, taint=taint)
 
 
-def _garbage(value: float, dtype: DType) -> Any:
-    """A value as a number of a type: integers have bits of it, whatever is too large for them."""
+def _garbage(random: np.random.Generator, dtype: DType, shape: tuple[int, ...]) -> Array:
+    """Values that may stand anywhere: of floats half are NaN, the others large; of integers all bits."""
     if dtype.is_floating():
-        return dtype.carrier.type(value)
-    return np.float64(value).view(np.int64).astype(dtype.carrier)
+        numbers = random.standard_normal(shape) * 1e30
+        return np.where(random.random(shape) < 0.5, np.nan, numbers).astype(dtype.carrier)
+    bits = random.integers(-(1 << 63), 1 << 63, shape, np.int64)
+    return (bits & 1 if dtype.carrier == np.bool_ else bits).astype(dtype.carrier)
 
 
 def store(pointer: Any, value: Any, mask: Any = None) -> None:

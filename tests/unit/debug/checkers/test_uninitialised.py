@@ -38,6 +38,13 @@ def exchanged(x, out, n, B: tl.constexpr, TIMES: tl.constexpr):
     tl.store(out + i, own, mask=i < n)
 
 
+@triton.jit
+def number_of_changes(x, out, n, B: tl.constexpr):
+    i = tl.arange(0, B)
+    own, next_one = tl.load(x + i, mask=i < n), tl.load(x + i + 1, mask=i < n)
+    tl.store(out, tl.sum((own != next_one).to(tl.int32), 0))
+
+
 def severities(kernel: Any, dtype: str, written: int = 0) -> list[Severity]:
     with bragg.debug.check() as report:
         x, out = np.empty(64, dtype), np.zeros(64, dtype)
@@ -66,3 +73,9 @@ def test_what_cancels_out_is_not_stored(times: int, rules: list[str]) -> None:
         exchanged[(1,)](x, out, 20, B=32, TIMES=times)
     assert [finding.rule for finding in report] == rules
     assert (out[:19] == (x[:19] if times == 2 else x[:19] ^ x[1:])).all()
+
+
+def test_values_of_masked_lanes_are_not_taken_as_equal() -> None:
+    with bragg.debug.check() as report:
+        number_of_changes[(1,)](np.arange(21, dtype="i4"), np.zeros(1, "i4"), 20, B=32)
+    assert {finding.rule for finding in report} == {"uninitialised-read"}
