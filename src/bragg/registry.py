@@ -106,8 +106,8 @@ CHECKERS = Registry(
     "checker",
     {
         "out-of-bounds": "bragg.debug.checkers.bounds:BOUNDS",
-        "data-race": "bragg.debug.checkers.races:RACES",
-        "missing-barrier": "bragg.debug.checkers.barriers:BARRIERS",
+        "data-race": "bragg.debug.checkers.sharing.races:RACES",
+        "missing-barrier": "bragg.debug.checkers.sharing.barriers:BARRIERS",
         "uninitialised-read": "bragg.debug.checkers.uninitialised:UNINITIALISED",
         "unwritten": "bragg.debug.checkers.unwritten:UNWRITTEN_RESULT",
         "broken-promise": "bragg.debug.checkers.promises:PROMISES",
