@@ -24,6 +24,7 @@ from bragg.debug.host.arguments import CONSTANT, Arguments, Parameters, bound
 from bragg.debug.host.compiled_launch import CompiledSource
 from bragg.debug.host.tuned import tuned
 from bragg.debug.memory.emptiness import has_unwritten
+from bragg.debug.memory.shadow import Regions
 from bragg.debug.memory.storage import Buffer
 from bragg.debug.state import Listeners, Machine, begin_launch, use
 from bragg.errors import UsageError
@@ -106,6 +107,11 @@ class Launch:
     def buffers(self) -> list[Buffer]:
         """The tensors among the arguments."""
         return self._converter.buffers
+
+    @cached_property
+    def regions(self) -> Regions:
+        """The ranges of memory that they share."""
+        return Regions(self.buffers)
 
     @cached_property
     def empty(self) -> dict[int, Buffer]:

@@ -16,7 +16,6 @@ from bragg.debug.checkers.checker import Checker, LaunchFindings
 from bragg.debug.findings import program_ids
 from bragg.debug.flow.jitted import is_gluon
 from bragg.debug.memory.access import Access
-from bragg.debug.memory.shadow import Regions
 from bragg.debug.numbers.operands import affine_of
 from bragg.debug.state import Listeners, Machine, machine
 from bragg.model import Severity
@@ -55,7 +54,7 @@ class _Batch:
 class _Threads:
     def __init__(self, record: LaunchFindings) -> None:
         self._record = record
-        self._regions = Regions(record.launch.buffers)
+        self._regions = record.launch.regions
         self._batches: WeakKeyDictionary[Machine, _Batch] = WeakKeyDictionary()
         self._step = 0
         self._found: dict[tuple[tuple[str, int], tuple[str, int], str], tuple[Access, str, str]] = {}

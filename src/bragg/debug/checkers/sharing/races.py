@@ -13,7 +13,7 @@ from bragg.debug.expressions import changes_what_it_loads
 from bragg.debug.findings import program_ids
 from bragg.debug.memory.access import Access
 from bragg.debug.memory.polls import Test
-from bragg.debug.memory.shadow import NOBODY, SEVERAL, CellBlock, Cells, Region, Regions
+from bragg.debug.memory.shadow import NOBODY, SEVERAL, CellBlock, Cells, Region
 from bragg.debug.memory.shared_reads import Read, SharedReads
 from bragg.debug.memory.synchronisation import NO_BARRIER, Synchronisation
 from bragg.debug.numbers.affine import Affine
@@ -36,7 +36,7 @@ class _Detector:
         self._step = 0
         self._places: list[tuple[str, int]] = []
         self.sync = Synchronisation()
-        self._regions = Regions(record.launch.buffers)
+        self._regions = record.launch.regions
         self._cells: dict[int, Cells] = {}
         self._reads: dict[int, list[Read]] = {}
         self._shared: dict[int, SharedReads] = {}
