@@ -125,6 +125,7 @@ class Machine:
         writes: How often memory was changed; tells whether programs that wait make progress.
         moves: How often a loop that gives its turn away had changed its own names.
         operations: Results of floating arithmetic since somebody has set it to 0.
+        may_cancel: Two blocks with taints were combined by `^`, which takes out what stands on both sides.
         found: Tensors that pointers from memory lead to; kept as long as the batch.
     """
 
@@ -141,6 +142,7 @@ class Machine:
         self.writes = 0
         self.moves = 0
         self.operations = 0
+        self.may_cancel = False
         self.found: list[Any] = []
 
     @property

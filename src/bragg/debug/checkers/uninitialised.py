@@ -1,6 +1,6 @@
 """Values that nobody wrote: lanes that a mask left out without a value, and memory of `empty`.
 
-What such a lane holds may cancel out, as in sorts that exchange elements by `x ^ (x ^ y)`. So what is stored of it is
+What such a lane holds may cancel out in sorts that exchange elements by `x ^ (x ^ y)`. So what is stored after that is
 only told of when the launch, executed again with other values in these lanes, leaves other results.
 """
 
@@ -102,10 +102,11 @@ def _watch(record: LaunchFindings) -> Listeners:
         sources, (message, hint) = (never, _NEVER) if bit == UNWRITTEN else (masked, _MASKED)
         lanes = (taint & bit) != 0
         is_copy = use == "store" and bit == UNWRITTEN and not machine().operations
+        is_in_doubt = can_wait and use == "store" and bit != UNWRITTEN and machine().may_cancel
         for source, own in _blamed(sources, taint * lanes):
             is_harmless = is_copy and source is not None and source.place not in partly and _is_float(source)
             severity = Severity.NOTE if is_harmless else Severity.ERROR
-            held = effects.held if use == "store" and bit != UNWRITTEN and can_wait else None
+            held = effects.held if is_in_doubt else None
             record.at_line(message.format(_USES[use]), hint, severity, own, source, held=held)
 
     def mark(access: Access, sources: Sources, source: Source) -> None:

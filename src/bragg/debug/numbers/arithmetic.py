@@ -262,6 +262,8 @@ def bitwise(name: str, function: Callable[..., Array]) -> Callable[[Any, Any], T
             short = _with_constant(x, y, absorbing=0 if name == "&" else 1)
             if short is not None:
                 return short
+        if name == "^" and x.taint is not None and y.taint is not None:
+            machine().may_cancel = True
         # The type that the left side had before decides which bits are shifted in, not the common type.
         result = elementwise(_arithmetic_shift if name == ">>" and is_signed else function, dtype, x, y)
         if name in _SHIFTS:
