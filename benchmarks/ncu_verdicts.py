@@ -60,8 +60,9 @@ def by_bragg(output: Path) -> list[Row]:
     names: list[str] = json.loads(done.stdout.strip().splitlines()[-1])
     profile = formats.load(output)
     evidence = Evidence(profile)
-    # Each is judged, also those with a small share of the time of all.
-    evidence.hot_kernels = hot_kernels(profile, evidence.gpu_ns, evidence.kernels, evidence.compiled, 0.0)
+    # Each is judged, also those with a small share of the time of all, and those that ran before the steady state.
+    gpu_ns = np.nan_to_num(profile.own("gpu_time").astype(np.float64))
+    evidence.hot_kernels = hot_kernels(profile, gpu_ns, evidence.kernels, evidence.compiled, 0.0)
     bounds = {point.name: point for point in roofline(profile).points}
     hot = {each.name: each for each in evidence.hot_kernels}
     found: dict[str, set[str]] = {}

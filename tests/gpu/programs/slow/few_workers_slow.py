@@ -16,7 +16,7 @@ class Images(torch.utils.data.Dataset):
 
 
 if __name__ == "__main__":
-    model = torch.nn.Conv2d(1, 8, 3, device="cuda")
+    model = torch.nn.Sequential(torch.nn.Conv2d(1, 64, 7), torch.nn.Conv2d(64, 64, 3)).cuda()
     loader = torch.utils.data.DataLoader(Images(), batch_size=32, num_workers=1, pin_memory=True)
     with torch.no_grad():
         for batch in loader:

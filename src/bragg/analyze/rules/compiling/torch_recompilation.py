@@ -14,7 +14,8 @@ from bragg.analyze.causes.needs import OPERATORS
 from bragg.analyze.causes.paths import below, hottest_place, named
 from bragg.analyze.engine import Rule
 from bragg.grouping.compiled_regions import COMPILED_REGION
-from bragg.model import Confidence, Finding, Gain, Quantity, Severity
+from bragg.model import Confidence, Finding, FrameKind, Gain, Quantity, Severity
+from bragg.model.table import BoolArray
 
 __all__ = ["RULE"]
 
@@ -49,7 +50,7 @@ def _find(evidence: Evidence) -> Iterator[Finding]:
             file=place.file,
             line=place.line,
             evidence=(Quantity("compilations", len(found)),),
-            gain=_gain(evidence, waits_ns),
+            gain=_gain(evidence, waits_ns, nodes),
             confidence=Confidence.PROVEN,
         )
 
@@ -59,10 +60,20 @@ def _is_version(frame: str, version: str, name: str) -> bool:
     return match is not None and (match["frame"], match["version"]) == (frame, version)
 
 
-def _gain(evidence: Evidence, waits_ns: dict[str, float]) -> Gain | None:
-    """All compilations but the first: before the first launch of a version, the GPU waits while it is compiled."""
+def _gain(evidence: Evidence, waits_ns: dict[str, float], versions: BoolArray) -> Gain | None:
+    """All compilations but the first: before the first launch of a version, the GPU waits while it is compiled.
+
+    Where a scope is around the call, as that of a module, the wait is there: in the steady state, what compiles does so
+    again.
+    """
     wall_ns = evidence.profile.run.duration_ns
     again_ns = sum(waits_ns.values()) - waits_ns[min(waits_ns, key=int)]
+    if evidence.idle_ns is not None and evidence.of_steady:
+        tree = evidence.profile.tree
+        around = (tree.sum_up(versions.astype(np.int64)) > 0) & (tree.kind == FrameKind.SCOPE)
+        compiles = evidence.compiling & below(evidence.profile, around)
+        compiler_ns = float(np.nansum(evidence.profile.own("host_time")[compiles]))
+        again_ns = max(again_ns, min(float(evidence.idle_ns[around].sum()), compiler_ns))
     return Gain(min(again_ns, wall_ns), wall_ns, is_once=True) if wall_ns and again_ns else None
 
 

