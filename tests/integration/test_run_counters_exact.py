@@ -6,6 +6,10 @@ from functools import partial
 
 import pytest
 
+from bragg.analyze.causes.needs import OWN_HOST_TIME
+from bragg.analyze.engine import HostTime
+from bragg.analyze.report import answered
+from bragg.registry import RULES
 from bragg.views.text.run_facts import RunFacts
 from tests.support.fake_gpu_runs import START, Record, kernels, values
 
@@ -40,6 +44,10 @@ def test_the_first_launches_of_chosen_kernels_have_exact_values(counted: Record)
     assert values(profile, "gpu_time")["step/copy"] == 5 * 20_000  # without the second records of those counted
     assert "dram_bytes_error" not in profile.metrics
     assert "4 launches of 2 kernels counted one at a time; that took" in run.talk
+    answer = answered(profile)  # the host waited for counting: nothing of it is said to be the program's
+    assert answer.bounds.by in ("", "the GPU", "counting launches exactly")
+    assert OWN_HOST_TIME in answer.analysis.skipped.values()
+    assert not [each for each in answer.analysis.findings if RULES[each.rule].host_time is not HostTime.NOTHING]
 
 
 @pytest.mark.parametrize(("launches", "count"), [(2, 4), (1, 3)])

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from enum import Enum, auto
 
 from bragg.analyze.causes.evidence import Evidence
-from bragg.analyze.causes.needs import Need
+from bragg.analyze.causes.needs import OWN_HOST_TIME, Need
 from bragg.analyze.causes.thresholds import Threshold
 from bragg.model import Finding
 from bragg.registry import RULES
@@ -93,7 +93,7 @@ def analysis(evidence: Evidence, names: Sequence[str] = ()) -> Analysis:
     told = [] if names else list(evidence.profile.carried)
     result = Analysis()
     for name, rule in rules.items():
-        missing = next((need for need in rule.needs if not need.is_met(evidence)), None)
+        missing = next((need for need in _needs(rule) if not need.is_met(evidence)), None)
         if missing is not None:
             result.skipped[name] = missing
         elif found := list(rule.find(evidence)):
@@ -109,8 +109,12 @@ def _whole_run() -> tuple[str, ...]:
     return tuple(name for name in RULES if RULES[name].subject is not Subject.STEPS)
 
 
+def _needs(rule: Rule) -> tuple[Need, ...]:
+    return rule.needs if rule.host_time is HostTime.NOTHING else (*rule.needs, OWN_HOST_TIME)
+
+
 def _found(rule: Rule, evidence: Evidence) -> Iterator[Finding]:
-    if all(need.is_met(evidence) for need in rule.needs):
+    if all(need.is_met(evidence) for need in _needs(rule)):
         yield from rule.find(evidence)
 
 

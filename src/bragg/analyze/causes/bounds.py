@@ -43,7 +43,7 @@ class Bounds:
 
     Attributes:
         by: `the GPU`, `the host`, `input`, `compilation`, `synchronisation`, `communication`, `allocation`, `copies`;
-            empty: not known.
+            `counting launches exactly`: the host waited for it, whatever else it did; empty: not known.
         busy: Share in which a GPU worked; None: not known.
         parts: They add up to 1 where a timeline tells; the largest first.
         of_ns: The wall time that they are parts of.
@@ -68,6 +68,8 @@ def bounds_of(evidence: Evidence) -> Bounds:
     if busy is not None and evidence.idle_ns is not None and evidence.wall_ns:
         parts += _waiting_parts(evidence, 1 - busy)
     by = _by(busy, parts)
+    if evidence.profile.run.exact_launches and by != "the GPU":
+        by = "counting launches exactly"
     parts.sort(key=lambda part: -part.share)
     is_estimate = busy is not None and not evidence.has_timeline
     return Bounds(by, busy, tuple(parts), evidence.wall_ns, evidence.n_steps, evidence.of_steady, is_estimate)

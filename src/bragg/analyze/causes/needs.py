@@ -22,6 +22,7 @@ __all__ = [
     "LAUNCH_COUNT",
     "MEMORY",
     "OPERATORS",
+    "OWN_HOST_TIME",
     "STEADY",
     "TELEMETRY",
     "TIMELINE",
@@ -66,6 +67,9 @@ def _calls_api(evidence: Evidence) -> bool:
 
 GPU_COUNT = Need("counts of GPU work", "", _has("gpu_count"))
 GPU_TIME = Need("GPU time", "", _has("gpu_time"))
+OWN_HOST_TIME = Need(
+    "host time without exact counting of launches", "", lambda evidence: not evidence.profile.run.exact_launches
+)
 HOST_TIME = Need("host time", "", _has("host_time"))
 IDLE = Need("what GPUs waited for", "--data trace", lambda evidence: evidence.idle_ns is not None)
 TIMELINE = Need("a timeline", "--data trace", lambda evidence: evidence.has_timeline)

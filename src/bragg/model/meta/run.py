@@ -276,6 +276,11 @@ class Run:
         return self._facts.count("interpreted_launches")
 
     @property
+    def exact_launches(self) -> int:
+        """Launches whose counters were counted exactly, one at a time: the host waited for each."""
+        return sum(Facts(each).table("exact_counters").count("counted_launches") for each in self.recording_metas)
+
+    @property
     def region_spans_left_out(self) -> int:
         """Steps and regions that the timeline leaves out."""
         return self._facts.count("region_spans_left_out")
