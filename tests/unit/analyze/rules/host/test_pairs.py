@@ -297,7 +297,7 @@ def test_operators_recorded_for_no_backward_pass_are_found() -> None:
     assert finding.message.startswith("autograd recorded 5,000 operators")
     assert (finding.file, finding.line) == ("train.py", 3)
     assert finding.gain is not None
-    assert finding.gain.share == pytest.approx(0.15, abs=0.03)
+    assert finding.gain.share == pytest.approx(0.23, abs=0.03)  # 0.3 of the waits
 
 
 @pytest.mark.parametrize(
