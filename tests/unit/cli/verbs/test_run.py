@@ -76,7 +76,7 @@ def test_defaults_in_the_help_are_those_of_a_recording() -> None:
     }
     defaults = {name: match[1] for name, match in said.items() if name and match}
     assert defaults == {name: str(getattr(RecordConfig(), name)) for name in defaults}
-    assert len(defaults) == 15
+    assert len(defaults) == 16
 
 
 def test_run_says_where_the_time_went_and_what_is_next(bragg_process: Bragg, script: Path) -> None:
