@@ -69,7 +69,8 @@ class RecordConfig:
             `pcie`), of counters (`dram_read`), or of CUPTI's metrics, separated by commas; empty: none. They belong to
             a timeline: with `data` = `trace`.
         exact_kernels: Count launches of the kernels whose name this regular expression finds exactly, one at a time
-            (POSIX extended: `[0-9]` for a digit); empty: none.
+            (POSIX extended: `[0-9]` for a digit); empty: none. Of the sessions of a process the first one decides,
+            until all have ended.
         exact_metrics: What is counted in them, as in `counters`.
         exact_launches: How many launches of each kernel and shape are counted, the first ones.
         counter_interval_us: Time between two samples of counters; None: as short as a tenth of a core can decode.

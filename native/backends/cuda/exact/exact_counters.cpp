@@ -209,17 +209,23 @@ void note_context_end(cuda::Context context) noexcept {
   give_turn_back(self);
 }
 
+// Profilers are disabled while nobody launches, as the samplers of instructions must be; else they are left behind.
 void finish() {
   Exact& self = exact();
-  if (!self.wanted.exchange(false)) return;
-  if (!await_turn(self, ThreadContext::current(), kFinishNaps)) {
+  if (!is_wanted()) return;
+  if (await_turn(self, ThreadContext::current(), kFinishNaps)) {
+    const OwnCalls own;
+    publish_devices(self);
+    const LaunchGate::Closed gate;
+    if (!gate)
+      for (auto& device : self.devices) (void)device.release();
+    self.devices.clear();
+    self.wanted.store(false);
+    give_turn_back(self);
+  } else {
+    self.wanted.store(false);
     std::fprintf(stderr, "bragg: CUPTI does not return from counting a launch exactly: it is left behind\n");
-    return;
   }
-  const OwnCalls own;
-  publish_devices(self);
-  self.devices.clear();
-  give_turn_back(self);
 }
 
 std::string description_json() {
