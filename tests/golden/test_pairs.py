@@ -38,6 +38,8 @@ PAIRS = {
     "emptied_cache": ("emptied-cache", 12),
     "every_second": ("uncoalesced-access", 12),
     "exposed_copies": ("exposed-copies", 10),
+    "few_workers": ("data-loading", 22),
+    "float_convs": ("full-precision-matmul", 10),
     "graph_breaks": ("graph-breaks", 13),
     "growing_cache": ("device-copies", 11),
     "host_code": ("host-code", 15),
@@ -59,6 +61,7 @@ PAIRS = {
     "one_wave": ("few-blocks", 22),
     "optimizer": ("optimizer-loop", 11),
     "output": ("output-in-steps", 14),
+    "own_optimizer": ("optimizer-loop", 17),
     "pageable": ("pageable-copies", 9),
     "planning": ("planning", 11),
     "precision": ("full-precision-matmul", 8),
@@ -89,9 +92,12 @@ ALSO = {
     "anomalies": {"synchronization"},
     "conv_bias": {"unfused-elementwise"},
     "cudnn_search": {"layout-conversions", "type-copies"},  # of images in NCHW
+    "few_workers": {"exposed-copies", "host-code", "layout-conversions", "pageable-copies"},
+    "float_convs": {"layout-conversions"},  # without tensor cores cuDNN has NCHW alone
     "indexing": {"unfused-elementwise"},
     "cpu_work": {"pageable-copies"},
     "jax_inputs": {"exposed-copies"},
+    "own_optimizer": {"fills", "host-code"},  # zeros that are made again in each step, and thrown away
     "odd_sizes": {"type-copies"},  # of a gradient that is expanded
     "worker_starts": {"data-loading"},  # the first batch of each epoch
     "output": {"exposed-copies"},
