@@ -91,7 +91,7 @@ class Cells:
         return spread, *(np.repeat(array, width) for array in (programs, *(more or (offsets,))))
 
     def mark_read(self, index: Array, programs: Array, step: int, place: int) -> None:
-        """Lanes, which may meet, have read cells."""
+        """Lanes of programs, int [n] each, have read cells; several lanes may have read one."""
         before = self.reader[index]
         mark = np.where((before == NOBODY) | (before == programs), programs, SEVERAL)
         self.reader[index] = mark
@@ -129,7 +129,7 @@ class CellBlock:
         self.of(self._cells.read_place)[...] = place
 
     def mark_written(self, programs: Array, step: int, place: int) -> None:
-        """They have stored there, after all that was done before."""
+        """Programs, int32 [programs, 1, ...], have stored there, after all that was done before."""
         cells = self._cells
         self.of(cells.writer)[...] = programs
         self.of(cells.write_step)[...] = step
