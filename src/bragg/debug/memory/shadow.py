@@ -82,7 +82,7 @@ class Cells:
         return CellBlock(self, start, (len(closed.base), *closed.shape), (step, *closed.strides))
 
     def lanes(self, address: int, size: int, offsets: Array, programs: Array, *more: Array) -> tuple[Array, ...]:
-        """The cells of elements, and what belongs to each element, repeated for elements of several cells."""
+        """The cells of elements and what belongs to these, repeated for elements of several cells: int [n] each."""
         index = (offsets * size + (address - self.address)) // self.granule
         width = size // self.granule
         if width == 1:
@@ -115,7 +115,7 @@ class CellBlock:
         self._cells, self._start, self._shape, self._strides = cells, start, shape, strides
 
     def of(self, array: Array) -> Array:
-        """The view of one attribute."""
+        """The view of one attribute, of any type: [n_cells] becomes the block's shape."""
         return window(array, self._start, self._shape, self._strides)
 
     def mark_read(self, programs: Array, step: int, place: int) -> None:
