@@ -1,15 +1,12 @@
 #include "bindings/symbols_binding.h"
 
-#include <cxxabi.h>
-
 #include <cstdint>
-#include <cstdlib>
-#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "symbols/cubin.h"
+#include "symbols/demangled.h"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -113,13 +110,7 @@ nb::dict read_cubin_tables(const nb::bytes& image) {
   }
 }
 
-nb::object demangle(const char* symbol) {
-  if (!std::string_view(symbol).starts_with("_Z")) return text(symbol);  // `i` would be `int`
-  int status = 0;
-  const std::unique_ptr<char, decltype(&std::free)> name(abi::__cxa_demangle(symbol, nullptr, nullptr, &status),
-                                                         &std::free);
-  return text(status == 0 ? name.get() : symbol);
-}
+nb::object demangle(const char* symbol) { return text(demangled(symbol)); }
 
 }  // namespace
 

@@ -29,6 +29,12 @@ TEST(a_kernel_is_chosen_by_its_symbol_its_demangled_name_or_that_of_a_framework)
   CHECK(chosen.find(launch_of("copy_x"), "") == nullptr);
 }
 
+TEST(a_kernel_of_c_is_no_type_of_cpp) {  // which the runtime takes its symbol for
+  ChosenLaunches chosen;
+  CHECK_EQ(chosen.choose("float", 1), "");
+  CHECK(chosen.find(launch_of("f"), "") == nullptr);
+}
+
 TEST(the_first_launches_of_each_shape_are_chosen) {
   ChosenLaunches chosen;
   CHECK_EQ(chosen.choose("copy", 2), "");

@@ -76,7 +76,8 @@ class Analysis:
 def findings(evidence: Evidence, subject: Subject = Subject.RUN) -> list[Finding]:
     """What the rules of a subject find, in the order of their table."""
     rules: list[Rule] = list(RULES.values())
-    return [finding for rule in rules if rule.subject is subject for finding in _found(rule, evidence)]
+    asked = [rule for rule in rules if rule.subject is subject and _missing(rule, evidence) is None]
+    return [finding for rule in asked for finding in rule.find(evidence)]
 
 
 def analysis(evidence: Evidence, names: Sequence[str] = ()) -> Analysis:
@@ -93,7 +94,7 @@ def analysis(evidence: Evidence, names: Sequence[str] = ()) -> Analysis:
     told = [] if names else list(evidence.profile.carried)
     result = Analysis()
     for name, rule in rules.items():
-        missing = next((need for need in _needs(rule) if not need.is_met(evidence)), None)
+        missing = _missing(rule, evidence)
         if missing is not None:
             result.skipped[name] = missing
         elif found := list(rule.find(evidence)):
@@ -109,13 +110,10 @@ def _whole_run() -> tuple[str, ...]:
     return tuple(name for name in RULES if RULES[name].subject is not Subject.STEPS)
 
 
-def _needs(rule: Rule) -> tuple[Need, ...]:
-    return rule.needs if rule.host_time is HostTime.NOTHING else (*rule.needs, OWN_HOST_TIME)
-
-
-def _found(rule: Rule, evidence: Evidence) -> Iterator[Finding]:
-    if all(need.is_met(evidence) for need in _needs(rule)):
-        yield from rule.find(evidence)
+def _missing(rule: Rule, evidence: Evidence) -> Need | None:
+    """What a rule needs and the profile lacks; None: it can judge."""
+    needs = rule.needs if rule.host_time is HostTime.NOTHING else (*rule.needs, OWN_HOST_TIME)
+    return next((need for need in needs if not need.is_met(evidence)), None)
 
 
 def ranked(found: Iterable[Finding]) -> list[Finding]:

@@ -1,12 +1,10 @@
 #include "backends/cuda/exact/chosen_launches.h"
 
-#include <cxxabi.h>
-
 #include <algorithm>
-#include <cstdlib>
 
 #include "backends/cuda/driver/cuda_abi.h"
 #include "data/json.h"
+#include "symbols/demangled.h"
 
 namespace bragg {
 namespace {
@@ -40,13 +38,6 @@ struct LaunchExParams {
   const void* function;
 };
 constexpr uint32_t kCooperative = 2;  // CU_LAUNCH_ATTRIBUTE_COOPERATIVE
-
-std::string demangled(const char* symbol) {
-  int status = 0;
-  const std::unique_ptr<char, decltype(&std::free)> text(abi::__cxa_demangle(symbol, nullptr, nullptr, &status),
-                                                         std::free);
-  return text != nullptr ? text.get() : "";
-}
 
 }  // namespace
 

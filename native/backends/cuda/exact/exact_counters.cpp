@@ -242,16 +242,7 @@ std::string description_json() {
       .text();
 }
 
-// A child has nothing of its parent, whose profilers are left behind: CUDA cannot be used in it.
-void after_fork_in_child() {
-  Exact& self = exact();
-  new (&self.mutex) std::mutex;
-  self.wanted.store(false);
-  self.turn.store(nullptr);
-  new (&self.gate) std::optional<LaunchGate::Closed>;
-  new (&self.devices) std::vector<std::unique_ptr<ExactDevice>>;
-  self.kernel = nullptr;
-  self.device = nullptr;
-}
+// A child begins anew: threads of its parent may have been changing what is here, and CUDA cannot be used in it.
+void after_fork_in_child() { new (&exact()) Exact; }
 
 }  // namespace bragg::exact_counters
