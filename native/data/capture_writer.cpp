@@ -4,6 +4,7 @@
 #include <ctime>
 #include <new>
 
+#include "context/blocked_signals.h"
 #include "context/clock.h"
 
 namespace bragg {
@@ -24,6 +25,7 @@ void Outbox::put(Item item) {
   waiting_bytes_.fetch_add(put_bytes(item), std::memory_order_relaxed);
   const std::lock_guard lock(items_mutex_);
   items_.push_back(std::move(item));
+  waiting_items_.fetch_add(1, std::memory_order_relaxed);
   put_.fetch_add(1, std::memory_order_release);
 }
 
@@ -39,6 +41,7 @@ bool Outbox::write_out() {
     write(item);
     waiting_bytes_.fetch_sub(put_bytes(item), std::memory_order_relaxed);
     written_.fetch_add(1, std::memory_order_release);
+    waiting_items_.fetch_sub(1, std::memory_order_release);
   }
   return true;
 }
@@ -70,17 +73,20 @@ Outboxes& Outboxes::instance() {
 }
 
 void Outboxes::add(std::shared_ptr<Outbox> outbox) {
+  const BlockedSignals blocked;
   const std::lock_guard lock(mutex_);
   outboxes_.push_back(std::move(outbox));
 }
 
 std::vector<std::shared_ptr<Outbox>> Outboxes::all() {
+  const BlockedSignals blocked;
   const std::lock_guard lock(mutex_);
   return outboxes_;
 }
 
 void Outboxes::write_out() {
   for (const auto& outbox : all()) (void)outbox->write_out();
+  const BlockedSignals blocked;
   const std::lock_guard lock(mutex_);
   std::erase_if(outboxes_, [](const auto& outbox) { return outbox->is_closed(); });
 }
@@ -103,6 +109,7 @@ bool Outboxes::wait_until_written(int64_t patience_ns) {
 void Outboxes::forget_all() {
   new (&mutex_) std::mutex;
   new (&outboxes_) std::vector<std::shared_ptr<Outbox>>;
+  Outbox::forget_all();
 }
 
 int CaptureWriter::open(const std::string& path) {

@@ -35,9 +35,14 @@ class Outbox {
   [[nodiscard]] bool is_closed() const { return is_closed_.load(std::memory_order_acquire); }
   [[nodiscard]] int error() const { return error_.load(std::memory_order_relaxed); }
 
+  // Whether a file lacks anything, of all captures: for a signal handler, which takes no lock.
+  [[nodiscard]] static bool any_waits() { return waiting_items_.load(std::memory_order_acquire) != 0; }
+  static void forget_all() { waiting_items_.store(0, std::memory_order_relaxed); }  // in a forked child
+
  private:
   void write(const Item& item);
 
+  static inline std::atomic<uint64_t> waiting_items_{0};
   std::mutex items_mutex_;
   std::vector<Item> items_;
   std::atomic<uint64_t> put_{0};

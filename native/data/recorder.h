@@ -117,7 +117,7 @@ class Recorder final : private EventSink {
   void write_loop(RecorderThreads& threads);
   void flush_in_background(RecorderThreads& threads);
   static void on_ending_signal(int number);
-  [[noreturn]] void finish_and_end_by(int number);
+  void finish_and_end_by(int number);  // unless the last session is ending: then what waits is written anyway
   // Work lock held. Takes what is there, not what launching threads add meanwhile.
   void step();
   bool step_some();  // true: there may be more

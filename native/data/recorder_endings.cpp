@@ -21,6 +21,7 @@
 #include "context/metric_names.h"
 #include "context/python_frame_ids.h"
 #include "context/stream_captures.h"
+#include "data/capture_writer.h"
 
 namespace bragg {
 namespace {
@@ -41,12 +42,14 @@ bool Recorder::finish_on_signal(int number) {
 }
 
 // The thread that was interrupted goes no further, as without us. It may hold a lock that the consumer needs
-// (malloc's), so it waits for its end no longer than it takes to write a large capture.
+// (malloc's), so it waits for its end no longer than it takes to write a large capture. What is stopping already may
+// still be on its way to the file.
 void Recorder::on_ending_signal(int number) {
-  if (recording_state.existing.load() != 0) {
+  const auto is_incomplete = [] { return recording_state.existing.load() != 0 || Outbox::any_waits(); };
+  if (is_incomplete()) {
     instance().ending_signal_.store(number);
     consumer_signal.wake();
-    for (int poll = 0; poll < kEndingPolls && recording_state.existing.load() != 0; ++poll) {
+    for (int poll = 0; poll < kEndingPolls && is_incomplete(); ++poll) {
       const timespec pause{.tv_sec = 0, .tv_nsec = kEndingPollNs};
       nanosleep(&pause, nullptr);
     }
@@ -57,12 +60,13 @@ void Recorder::on_ending_signal(int number) {
 
 void Recorder::finish_and_end_by(int number) {
   is_leaving_.store(true);
+  Drain drain;
   {
     const std::lock_guard work(work_mutex_);
+    drain.threads = threads_;
+    if (drain.threads == nullptr) return;
     for_phases(recording_state.existing.load(), [this](const Phase& phase) { end_in_sources(phase); });
   }
-  Drain drain;
-  drain.threads = threads_;  // read by one of them: they are there
   drain.threads->forces_flush.store(true);
   drain.interrupt_looked_ns = drain.progress_ns = std::numeric_limits<int64_t>::max() / 2;  // no Python here
   if (flush_sources(drain)) sources_.for_each([](EventSource& source) { source.drain_samples(); });

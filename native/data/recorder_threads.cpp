@@ -84,7 +84,6 @@ void Recorder::read_loop(RecorderThreads& threads) {
       has_more = step_some();
     }
   }
-  if (const int number = ending_signal_.load()) finish_and_end_by(number);
 }
 
 void Recorder::source_loop(RecorderThreads& threads) {

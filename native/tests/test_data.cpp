@@ -2,6 +2,8 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/resource.h>
+#include <sys/time.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <bit>
@@ -15,10 +17,12 @@
 
 #include "check.h"
 #include "data/capture_file.h"
+#include "data/capture_writer.h"
 #include "data/correlation_map.h"
 #include "data/json.h"
 #include "data/metric_table.h"
 #include "data/phase.h"
+#include "data/recorder.h"
 #include "scratch.h"
 
 namespace {
@@ -198,6 +202,27 @@ TEST(a_write_that_fails_is_told_in_the_header) {
   CHECK_EQ(writer.error(), EFBIG);
   REQUIRE(bytes.size() == 16);
   CHECK_EQ(u32_at(bytes, 12), EFBIG);
+}
+
+TEST(a_process_that_is_told_to_end_while_its_capture_is_written_waits_for_it) {
+  const bragg::test::ScratchDirectory directory;
+  const std::string path = directory.file("ending.part");
+  const pid_t child = fork();
+  if (child == 0) {
+    bragg::CaptureWriter writer;
+    if (!bragg::Recorder::finish_on_signal(SIGTERM) || writer.open(path) != 0) _exit(1);
+    writer.write(Chunk(ChunkType::End, 0));
+    signal(SIGALRM, [](int) { bragg::Outboxes::instance().write_out(); });  // as the thread that writes would
+    const itimerval soon{.it_interval = {}, .it_value = {.tv_sec = 0, .tv_usec = 50'000}};
+    setitimer(ITIMER_REAL, &soon, nullptr);
+    raise(SIGTERM);
+    _exit(2);
+  }
+  int status = -1;
+  CHECK_EQ(waitpid(child, &status, 0), child);
+  REQUIRE(WIFSIGNALED(status));
+  CHECK_EQ(WTERMSIG(status), SIGTERM);
+  CHECK_EQ(bytes_of(path).size(), 16 + 24);
 }
 
 TEST(a_program_that_closes_all_descriptors_gets_nothing_into_its_own_files) {
