@@ -65,6 +65,23 @@ inline const Device& device() {
   return instance;
 }
 
+// A function of a fake library.
+template <class Function>
+Function* in_fake(const char* symbol, const char* library = "/libcuda.so.1") {
+  (void)device();  // loads both
+  const std::string path = std::string(BRAGG_FAKES_DIR) + library;
+  return reinterpret_cast<Function*>(dlsym(dlopen(path.c_str(), RTLD_NOW | RTLD_NOLOAD), symbol));
+}
+inline void set_knob(const char* knob, int64_t value) {
+  CHECK(in_fake<bool(const char*, int64_t)>("bragg_fake_set")(knob, value));
+}
+inline void set_kernel_ns(const char* name, uint64_t ns) {
+  in_fake<void(const char*, uint64_t)>("bragg_fake_set_kernel_ns")(name, ns);
+}
+inline void fail_calls(const char* call, uint32_t result) {  // result 0: no longer
+  in_fake<void(const char*, uint32_t)>("bragg_fake_fail")(call, result);
+}
+
 // Threads that launch while a test controls a recording: so many batches at each of its steps. However the threads are
 // scheduled, no more is launched than is read in time.
 class Launchers {

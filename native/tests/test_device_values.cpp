@@ -1,6 +1,7 @@
 // Metric values in GPU memory, on the fake driver: what the kernel reads, how it is collected, and whose it is.
 #include <atomic>
 #include <bit>
+#include <chrono>
 #include <cstring>
 #include <initializer_list>
 #include <string>
@@ -218,6 +219,24 @@ TEST(nothing_is_read_while_nothing_records) {
   const Numbers<float> number{1.0f};
   CHECK_EQ(device_values::add(metric("loss", true), {number.address(), Dtype::F32, 0, 1}, nullptr), "");
   CHECK(device_values::take_arrived().empty());
+}
+
+TEST(a_fork_does_not_wait_for_a_driver_that_loads_the_kernel) {
+  const NoConsumer no_consumer;
+  bragg::test::set_knob("module_load_ms", 5000);
+  std::thread loading([] {
+    cuda::Context context = nullptr;
+    device().must("cuCtxCreate_v2", &context, 0u, 0);
+    const Numbers<float> numbers{1.0f};
+    add(metric("loss", true), {numbers.address(), Dtype::F32, 0, 1});
+  });
+  std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  const auto before = std::chrono::steady_clock::now();
+  device_values::lock_for_fork();
+  device_values::unlock_after_fork();
+  CHECK(std::chrono::steady_clock::now() - before < std::chrono::milliseconds(4500));
+  bragg::test::set_knob("module_load_ms", 0);
+  loading.join();
 }
 
 TEST(values_of_all_threads_and_streams_are_counted_and_our_kernels_are_not) {

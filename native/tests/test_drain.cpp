@@ -1,7 +1,5 @@
 // Ending a recording, a phase or a pause while the program goes on: nothing of it is disturbed, and nothing waits for
 // ever.
-#include <dlfcn.h>
-
 #include <atomic>
 #include <chrono>
 #include <cstdint>
@@ -22,21 +20,14 @@ namespace {
 using bragg::ThreadContext;
 using bragg::test::comes_true;
 using bragg::test::device;
+using bragg::test::in_fake;
 using bragg::test::Recording;
+using bragg::test::set_kernel_ns;
+using bragg::test::set_knob;
 namespace cuda = bragg::cuda;
 using Clock = std::chrono::steady_clock;
 
-template <class Function>
-Function* fake(const char* symbol, const char* library = "/libcuda.so.1") {
-  (void)device();  // loads both
-  const std::string path = std::string(BRAGG_FAKES_DIR) + library;
-  return reinterpret_cast<Function*>(dlsym(dlopen(path.c_str(), RTLD_NOW | RTLD_NOLOAD), symbol));
-}
-void set(const char* knob, int64_t value) { CHECK(fake<bool(const char*, int64_t)>("bragg_fake_set")(knob, value)); }
-void set_kernel_ns(const char* name, uint64_t ns) {
-  fake<void(const char*, uint64_t)>("bragg_fake_set_kernel_ns")(name, ns);
-}
-uint64_t flushes() { return fake<uint64_t()>("bragg_fake_flushes", "/libcupti.so.13")(); }
+uint64_t flushes() { return in_fake<uint64_t()>("bragg_fake_flushes", "/libcupti.so.13")(); }
 constexpr uint64_t kEndlessNs = 1ull << 60;
 
 // Interrupts waits of its scope once the recording has so many kernels: a test need not wait 5 s for what does not
@@ -72,7 +63,7 @@ void capture_while(uint32_t mode, const std::function<void()>& control) {
   std::thread(control).join();
   program.launch();
   cuda::Graph graph = nullptr;
-  const auto result = fake<cuda::Result(cuda::Stream, cuda::Graph*)>("cuStreamEndCapture")(program.stream, &graph);
+  const auto result = in_fake<cuda::Result(cuda::Stream, cuda::Graph*)>("cuStreamEndCapture")(program.stream, &graph);
   CHECK(result == cuda::Result::Success);
 }
 
@@ -176,19 +167,19 @@ TEST(copies_and_graphs_end_a_recording_without_a_wait_for_what_does_not_come) {
 TEST(records_that_come_with_a_later_flush_are_awaited_however_long_one_takes) {
   const Program program;
   Recording recording("long flushes");
-  set("flush_delay_ms", 350);
-  set("waiting_flush_ms", 0);  // the GPU is not done with it when the first flush looks
+  set_knob("flush_delay_ms", 350);
+  set_knob("waiting_flush_ms", 0);  // the GPU is not done with it when the first flush looks
   static uint64_t second;
   second = flushes() + 2;
   bragg_set_interrupt_look([] {
-    if (flushes() >= second) set("waiting_flush_ms", 60'000);
+    if (flushes() >= second) set_knob("waiting_flush_ms", 60'000);
     return 0;
   });
   device().must("cuMemsetD8Async", uint64_t{4096}, static_cast<unsigned char>(0), size_t{1} << 30, program.stream);
   recording.deactivate_and_flush();
   bragg_set_interrupt_look(nullptr);
-  set("flush_delay_ms", 0);
-  set("waiting_flush_ms", 15);
+  set_knob("flush_delay_ms", 0);
+  set_knob("waiting_flush_ms", 15);
   CHECK_EQ(recording.count("sets"), 1);
   CHECK_EQ(recording.count("missing_records"), 0);
 }
@@ -198,13 +189,13 @@ TEST(what_is_switched_on_while_a_flush_takes_long_is_recorded) {
   const Program program;
   const Recording recording("switched on");
   recording.deactivate();
-  set("flush_delay_ms", 60'000);
+  set_knob("flush_delay_ms", 60'000);
   const uint64_t before = flushes();
   std::thread waiting([&] { recording.flush(); });
   CHECK(comes_true([&] { return flushes() > before; }));
   std::this_thread::sleep_for(std::chrono::milliseconds(1200));  // it does not respond, as far as others know
   recording.activate();
-  set("flush_delay_ms", 0);
+  set_knob("flush_delay_ms", 0);
   waiting.join();
   const bool is_recorded = comes_true([&] {
     program.launch();
@@ -218,7 +209,7 @@ TEST(scopes_and_launches_go_on_while_cupti_flushes_for_long) {
   const Program program;
   const Recording recording("slow flush");
   const uint32_t frame = bragg_scope_frame("s", 1);
-  set("flush_delay_ms", 60'000);
+  set_knob("flush_delay_ms", 60'000);
   CHECK(comes_true([before = flushes()] { return flushes() > before; }));
   constexpr uint64_t kBurst = 10'000;  // fits into the thread's ring
   uint64_t scopes = 0;
@@ -229,7 +220,7 @@ TEST(scopes_and_launches_go_on_while_cupti_flushes_for_long) {
       bragg_scope_exit();
     }
   CHECK_EQ(scopes, 50 * kBurst);
-  set("flush_delay_ms", 0);
+  set_knob("flush_delay_ms", 0);
   recording.flush();
   CHECK_EQ(recording.count("dropped_events"), 0);
   CHECK_EQ(recording.count("scopes"), scopes);
@@ -239,14 +230,14 @@ TEST(nothing_is_flushed_in_the_background_while_the_hardware_event_system_is_on)
   const Program program;
   const Recording recording("hardware trace");
   recording.flush();  // none is under way when the system comes on
-  set("hardware_trace", 1);
+  set_knob("hardware_trace", 1);
   CHECK(!bragg::cuda_backend::may_flush_in_background());
   for (int i = 0; i < 10; ++i) program.launch();
   std::this_thread::sleep_for(std::chrono::milliseconds(700));
   CHECK_EQ(recording.count("kernels"), 0);
   recording.flush();  // on this thread
   CHECK_EQ(recording.count("kernels"), 10);
-  set("hardware_trace", 0);
+  set_knob("hardware_trace", 0);
   CHECK(bragg::cuda_backend::may_flush_in_background());
 }
 

@@ -1,6 +1,4 @@
 // Launches that the driver refuses are not work of the GPU.
-#include <dlfcn.h>
-
 #include <cstdint>
 
 #include "api/bragg_core.h"
@@ -13,21 +11,12 @@ using bragg::test::device;
 using bragg::test::Recording;
 namespace cuda = bragg::cuda;
 
-template <class Function>
-Function* in_fake_driver(const char* symbol) {
-  return reinterpret_cast<Function*>(dlsym(dlopen(BRAGG_FAKES_DIR "/libcuda.so.1", RTLD_NOW | RTLD_NOLOAD), symbol));
-}
-
 constexpr uint32_t kTooManyResources = 701;
-
-void fail_launches(uint32_t result) {
-  in_fake_driver<void(const char*, uint32_t)>("bragg_fake_fail")("cuLaunchKernel", result);
-}
 
 cuda::Result launch(cuda::Function kernel, cuda::Stream stream) {
   using Launch = cuda::Result(cuda::Function, uint32_t, uint32_t, uint32_t, uint32_t, uint32_t, uint32_t, uint32_t,
                               cuda::Stream, void**, void**);
-  return in_fake_driver<Launch>("cuLaunchKernel")(kernel, 1, 1, 1, 32, 1, 1, 0, stream, nullptr, nullptr);
+  return bragg::test::in_fake<Launch>("cuLaunchKernel")(kernel, 1, 1, 1, 32, 1, 1, 0, stream, nullptr, nullptr);
 }
 
 TEST(a_launch_that_the_driver_refuses_is_counted_apart) {
@@ -41,12 +30,12 @@ TEST(a_launch_that_the_driver_refuses_is_counted_apart) {
     bragg_expect_launch(kernel, nullptr, &metric, &flops, 1);
     device().launch(kernel, stream);
   }
-  fail_launches(kTooManyResources);
+  bragg::test::fail_calls("cuLaunchKernel", kTooManyResources);
   for (int i = 0; i < 7; ++i) {
     bragg_expect_launch(kernel, nullptr, &metric, &flops, 1);
     CHECK(launch(kernel, stream) == static_cast<cuda::Result>(kTooManyResources));
   }
-  fail_launches(0);
+  bragg::test::fail_calls("cuLaunchKernel", 0);
   device().must("cuStreamSynchronize", stream);
   recording.flush();
   CHECK_EQ(recording.count("launches"), 10u);

@@ -201,12 +201,10 @@ TEST(a_thread_that_launches_in_several_contexts_in_turn_asks_the_driver_for_none
     return bragg::ThreadContext::current().device_contexts[0].device;
   };
   for (int32_t ordinal = 0; ordinal < 2; ++ordinal) CHECK_EQ(launch_on(ordinal), ordinal);
-  auto* fail = reinterpret_cast<void (*)(const char*, uint32_t)>(
-      dlsym(dlopen(BRAGG_FAKES_DIR "/libcuda.so.1", RTLD_NOW | RTLD_NOLOAD), "bragg_fake_fail"));
-  fail("cuCtxGetDevice", 999);
+  bragg::test::fail_calls("cuCtxGetDevice", 999);
   for (int turn = 0; turn < 10; ++turn)
     for (int32_t ordinal = 0; ordinal < 2; ++ordinal) CHECK_EQ(launch_on(ordinal), ordinal);
-  fail("cuCtxGetDevice", 0);
+  bragg::test::fail_calls("cuCtxGetDevice", 0);
   device().use();
 }
 

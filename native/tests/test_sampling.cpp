@@ -223,8 +223,7 @@ constexpr uint32_t kPeriod = 12;
 
 bragg::cuda::Function long_kernel(const char* name) {
   device().use();
-  reinterpret_cast<void (*)(const char*, uint64_t)>(dlsym(
-      dlopen(BRAGG_FAKES_DIR "/libcuda.so.1", RTLD_NOW | RTLD_NOLOAD), "bragg_fake_set_kernel_ns"))(name, kKernelNs);
+  bragg::test::set_kernel_ns(name, kKernelNs);
   return device().kernel(name);
 }
 

@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <cctype>
+#include <chrono>
 #include <cstdlib>
 #include <map>
 #include <mutex>
 #include <sstream>
+#include <thread>
 
 namespace bragg::fake {
 namespace {
@@ -18,6 +20,7 @@ constexpr KnobRow kKnobs[] = {
     {"devices", 2},
     {"call_ns", 800},
     {"kernel_ns", 1000},
+    {"module_load_ms", 0},
     {"vary_ns", 100},
     {"real_clock", 0},
     {"completion_order", -1},
@@ -93,6 +96,12 @@ std::string upper(std::string text) {
 std::atomic<int64_t> knob_values[kKnobCount];
 std::atomic<bool> record_faults_on{false};
 std::atomic<bool> failures_on{false};
+
+void take_time(Knob milliseconds) {
+  const auto began = std::chrono::steady_clock::now();
+  while (std::chrono::steady_clock::now() - began < std::chrono::milliseconds(knob(milliseconds)))
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+}
 
 bool set_knob(std::string_view name, int64_t value) noexcept {
   const auto row =

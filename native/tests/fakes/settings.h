@@ -15,6 +15,7 @@ enum class Knob : uint32_t {
   Devices,    // number of devices
   CallNs,     // virtual time one driver call takes on its thread
   KernelNs,   // duration of a kernel that was given none
+  ModuleLoadMs,  // how long cuModuleLoadData takes at least, unless this is set to less meanwhile
   VaryNs,     // kernels last up to this much longer, by a fixed pattern
   RealClock,  // 1: CLOCK_REALTIME instead of virtual time (also BRAGG_FAKE_CLOCK=real)
   // How CUPTI works.
@@ -54,6 +55,8 @@ extern std::atomic<int64_t> knob_values[static_cast<size_t>(Knob::kCount)];
 [[nodiscard]] inline int64_t knob(Knob which) noexcept {
   return knob_values[static_cast<size_t>(which)].load(std::memory_order_relaxed);
 }
+// As many milliseconds as a knob says, which may be set to less meanwhile.
+void take_time(Knob milliseconds);
 // False if there is no knob of that name.
 bool set_knob(std::string_view name, int64_t value) noexcept;
 extern std::atomic<bool> record_faults_on;  // one of the record faults is: the hot path asks only this

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <memory>
 #include <mutex>
+#include <new>
 #include <unordered_map>
 
 #include "backends/cuda/cuda.h"
@@ -22,7 +23,7 @@ constexpr std::array<int64_t, 10> kSizeBytes{2, 2, 4, 8, 1, 2, 4, 8, 1, 1};  // 
 bool is_floating(Dtype dtype) { return dtype <= Dtype::F64; }
 
 struct Contexts {
-  std::mutex creation;  // held while the driver loads the kernel; the consumer never takes it
+  std::mutex creation;  // held while the driver loads the kernel: neither the consumer nor a fork waits for it
   std::mutex mutex;     // guards the map
   std::unordered_map<uint64_t, std::unique_ptr<ValueSlots>> slots;  // by context id; never removed
 };
@@ -199,17 +200,12 @@ uint64_t awaited() {
   return count;
 }
 
-void lock_for_fork() {
-  contexts().creation.lock();
-  contexts().mutex.lock();
-}
+void lock_for_fork() { contexts().mutex.lock(); }
 
-void unlock_after_fork() {
-  contexts().mutex.unlock();
-  contexts().creation.unlock();
-}
+void unlock_after_fork() { contexts().mutex.unlock(); }
 
 void after_fork_in_child() {
+  new (&contexts().creation) std::mutex;
   for (auto& [id, slots] : contexts().slots) (void)slots.release();  // what they point to does not exist here
   contexts().slots.clear();
 }

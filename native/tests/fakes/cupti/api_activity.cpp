@@ -40,13 +40,6 @@ cupti::Result disable(Sinks& sinks, cupti::Kind kind) {
 
 std::atomic<uint64_t> flushes{0};
 
-// As long as the knob says, which may be set meanwhile.
-void take_time() {
-  const auto began = std::chrono::steady_clock::now();
-  while (std::chrono::steady_clock::now() - began < std::chrono::milliseconds(knob(Knob::FlushDelayMs)))
-    std::this_thread::sleep_for(std::chrono::milliseconds(1));
-}
-
 bool is_waiting_for_gpu() {
   static std::atomic<int64_t> last_ns{0};
   static std::atomic<uint64_t> last_called_ns{0};
@@ -69,7 +62,7 @@ cupti::Result flush(bool forced) {
     std::abort();
   }
   flushes.fetch_add(1);
-  take_time();
+  take_time(Knob::FlushDelayMs);
   if (is_waiting_for_gpu()) driver()->jump_to_end_of_work();
   state().delivery.flush(collect_all(forced), forced);
   return cupti::Result::Success;

@@ -112,6 +112,7 @@ FAKE_CUDA(cuModuleLoadData)(cuda::Module* module, const void* image) {
   const ModuleLoadParams params{module, image};
   return driver_call(call_site("cuModuleLoadData"), {nullptr, &params}, [&](ApiCall& call) {
     if (!may_wait()) return cuda::Result::StreamCaptureUnsupported;
+    take_time(Knob::ModuleLoadMs);
     *module = owned<cuda::ModuleHandle>().add(std::make_unique<cuda::ModuleHandle>());
     const size_t size_bytes = cubin_size_bytes(image);
     cupti::ModuleData loaded{1, size_bytes, size_bytes != 0 ? static_cast<const char*>(image) : nullptr};
