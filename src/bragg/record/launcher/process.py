@@ -17,6 +17,8 @@ _PASSED_ON = {signal.SIGINT, signal.SIGQUIT, signal.SIGTERM, signal.SIGHUP, sign
 _AWAITED = _PASSED_ON | {signal.SIGCHLD}
 # Python ignores these in itself; a child expects the default, as `subprocess` gives it.
 _RESTORED = (signal.SIGPIPE, signal.SIGXFSZ)
+# A terminal that closes, a scheduler and a service manager end all processes of a job, one after another.
+_SAME_SIGNAL_S = 0.1
 
 
 @dataclass(frozen=True)
@@ -59,12 +61,17 @@ def _wait(pid: int) -> int:
     # invents a signal where this process was stopped for longer than that.
     teller = threading.Thread(target=_tell_end, args=(pid, threading.get_ident()), daemon=True)
     teller.start()
+    seen: set[int] = set()
     while True:
         arrived = signal.sigwaitinfo(_AWAITED)
+        seen.add(arrived.si_signo)
         ended, status = os.waitpid(pid, os.WNOHANG)
         if ended == pid:
             teller.join()
-            return os.waitstatus_to_exitcode(status)
+            exit_code = os.waitstatus_to_exitcode(status)
+            if -exit_code in _PASSED_ON - seen:
+                signal.sigtimedwait({-exit_code}, _SAME_SIGNAL_S)  # else it would end this process with no profile
+            return exit_code
         # From a process; a terminal's key (SI_KERNEL, 128) has reached the child as well.
         if arrived.si_signo != signal.SIGCHLD and arrived.si_code <= 0:
             os.kill(pid, arrived.si_signo)

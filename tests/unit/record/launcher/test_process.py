@@ -68,6 +68,18 @@ def test_signal_to_the_parent_is_passed_on(number: signal.Signals, tmp_path: Pat
     assert out == "exit 33\n"
 
 
+def test_a_signal_to_the_whole_job_that_ends_the_child_first_does_not_end_the_parent() -> None:
+    script = "(sleep 0.05; kill -HUP $PPID) & kill -HUP $$"
+    patient = f"""
+        import os
+        from bragg.record.launcher import process
+        process._SAME_SIGNAL_S = 60.0
+        print(process.run_child(["sh", "-c", {script!r}], os.environ).exit_code)
+    """
+    parent = subprocess.run(python(patient), capture_output=True, text=True, check=False, timeout=60)
+    assert (parent.returncode, parent.stdout) == (0, f"{-signal.SIGHUP}\n")
+
+
 def test_key_of_the_terminal_reaches_the_child_once(tmp_path: Path) -> None:
     ready = tmp_path / "ready"
     child = f"""
