@@ -192,7 +192,13 @@ def finish_capture(capture: Path, finisher: Finisher, name: Callable[[Profile], 
         capture.unlink()
         raise
     path = name(profile)
-    shutil.move(unnamed, path)
+    try:
+        shutil.move(unnamed, path)
+    except BaseException:  # Ctrl-C, too: the capture has everything.
+        unnamed.unlink(missing_ok=True)
+        if path.stat().st_size == 0:  # else it is an earlier one, of `force`
+            path.unlink()
+        raise
     capture.unlink()
     return path, profile
 

@@ -8,6 +8,7 @@ import pytest
 from bragg.errors import NothingRecorded, RecordingFailed
 from bragg.model import Profile
 from bragg.record.output import Producer, claim, expand, finish_capture, make_capture_directory
+from tests.support.profiles import profile_from_text
 
 ALONE = Producer("train", 42, None, "gpubox")
 RANK_3 = Producer("train", 42, 3, "gpubox")
@@ -81,3 +82,20 @@ def test_empty_capture_is_removed_and_takes_no_name(tmp_path: Path) -> None:
     with pytest.raises(NothingRecorded):
         finish_capture(capture, finisher, lambda _: pytest.fail("a name was taken"))
     assert not capture.exists()
+
+
+def test_an_interrupt_leaves_the_capture_and_no_empty_profile(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    capture = tmp_path / "7.part"
+    capture.touch()
+
+    def finisher(_capture: Path, destination: Path) -> Profile:
+        destination.write_text("profile")
+        return profile_from_text("a 1")
+
+    def interrupt(_source: Path, _destination: Path) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(shutil, "move", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        finish_capture(capture, finisher, lambda _: claim(tmp_path / "a.bragg", set(), force=False))
+    assert list(tmp_path.iterdir()) == [capture]
