@@ -61,6 +61,19 @@ def called(x, out, n, B: tl.constexpr):
 
 
 @triton.jit
+def turned(x, out, n, B: tl.constexpr):
+    i = tl.arange(0, B)
+    tl.store(out + i, tl.gather(tl.load(x + i), (i + 1) % B, axis=0))
+
+
+@triton.jit
+def shuffled(x, out, n, B: tl.constexpr):
+    i = tl.arange(0, B)
+    value = tl.load(x + i)
+    tl.store(out + i, tl.gather(i, index=value.to(tl.int32), axis=0))  # the address or mask
+
+
+@triton.jit
 def gathered(x, out, n, B: tl.constexpr):
     i = tl.arange(0, B)
     index = tl.load(out + i).to(tl.int32)
@@ -113,7 +126,7 @@ def marked(kernel: Any) -> tuple[str, int]:
     return next((line.split("  # ")[1].strip(), first + k) for k, line in enumerate(lines) if "  # " in line)
 
 
-@pytest.mark.parametrize("kernel", [softmax, called])
+@pytest.mark.parametrize("kernel", [softmax, called, turned])
 def test_a_launch_is_proven_where_nothing_but_values_depends_on_data(kernel: Any) -> None:
     assert place_of(kernel) is None
     with bragg.debug.check() as report:
@@ -122,7 +135,7 @@ def test_a_launch_is_proven_where_nothing_but_values_depends_on_data(kernel: Any
     assert report.lines()[-2] == "proven whatever the data holds: 1 launch"
 
 
-@pytest.mark.parametrize("kernel", [gathered, carried, masked, branched, counted])
+@pytest.mark.parametrize("kernel", [gathered, shuffled, carried, masked, branched, counted])
 def test_the_statement_that_breaks_the_proof_is_named(kernel: Any) -> None:
     place = place_of(kernel)
     what, line = marked(kernel)

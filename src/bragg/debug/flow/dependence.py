@@ -29,7 +29,7 @@ _WHERE = {
     "store": ("pointer", "mask", "boundary_check"),
     "load_tensor_descriptor": ("desc", "offsets"),
     "store_tensor_descriptor": ("desc", "offsets"),
-    "gather": ("x_offsets", "y_offset"),
+    "gather": ("x_offsets", "y_offset", "index"),
     "scatter": ("x_offsets", "y_offset"),
     "atomic_cas": ("pointer",),
     "atomic_load": ("pointer", "mask"),
@@ -38,7 +38,14 @@ _WHERE = {
     **{f"atomic_{name}": ("pointer", "mask") for name in ("add", "and", "max", "min", "or", "xchg", "xor")},
 }
 _READS = {"load", "load_tensor_descriptor", *(name for name in _WHERE if name.startswith("atomic_"))}
-_PLACES = {"load": (0, 1), "store": (0, 2), "atomic_cas": (0,), "atomic_poll": (0,), "atomic_load": (0, 1)}
+_PLACES = {
+    "load": (0, 1),
+    "store": (0, 2),
+    "atomic_cas": (0,),
+    "atomic_poll": (0,),
+    "atomic_load": (0, 1),
+    "gather": (1,),
+}
 _DECIDING = {"device_assert", "range", "static_range", "assume", "map_elementwise"}
 _NEVER_FOLLOWED = {"inline_asm_elementwise", "async_task"}
 
