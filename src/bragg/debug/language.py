@@ -176,8 +176,9 @@ def _dot(
 
 
 def _tell_of_depth(left: Tensor) -> None:
-    """Report a product over fewer elements than `min_dot_size` of Triton's compiler for NVIDIA GPUs."""
-    least = 32 if left.dtype.bits == 8 else 16
+    """Report a product over fewer elements than the compiler for the target takes."""
+    target = machine().listeners.target
+    least = target.least_depth(left.dtype.bits) if target else 1
     if len(left.shape) < 2 or left.shape[-1] >= least:
         return
     machine().listeners.tell_difference(
