@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING
 
 import click
@@ -72,17 +73,21 @@ def loaded(path: Path, *, trace: bool = True) -> Profile:
     """
     from bragg import formats
 
-    if not path.exists() and (killed := _killed_run(path.parent)):
-        raise BadFile(f"there is no {path}", hint=killed)
+    if not path.exists() and (unfinished := _unfinished_run(path.parent)):
+        raise BadFile(f"there is no {path}", hint=unfinished)
     with working(f"Reading {path}"):
         return formats.load(path, trace=trace)
 
 
 def _hint(directory: Path) -> str:
-    return _killed_run(directory) or "Record one with: bragg run script.py; or try: bragg demo"
+    return _unfinished_run(directory) or "Record one with: bragg run script.py; or try: bragg demo"
 
 
-def _killed_run(directory: Path) -> str:
-    """How to get the profile of a run that left captures in a directory; empty: none did."""
-    capture = next(directory.glob(".bragg-*/*.part"), None)
-    return f"A run was killed here, or is still running: bragg recover {capture.parent}" if capture else ""
+def _unfinished_run(directory: Path) -> str:
+    """How to see a run that has captures in a directory, first one that continues; empty: there is none."""
+    from bragg.formats.captured.writer import is_being_written
+
+    captures = sorted(directory.glob(".bragg-*/*.part"))
+    if running := next(filter(is_being_written, captures), None):
+        return f"A run is still running here. So far: bragg view {quote(str(running))}"
+    return f"A run has left a capture here: bragg recover {quote(str(captures[0].parent))}" if captures else ""

@@ -31,6 +31,7 @@ from bragg.formats.captured.regions import add_region_slices
 from bragg.formats.captured.samples import with_samples
 from bragg.formats.captured.tables import CaptureTables, Columns, collect
 from bragg.formats.captured.values import values_of
+from bragg.formats.captured.writer import is_being_written
 from bragg.formats.format import Format, damaged
 from bragg.formats.limits import Limits, TooLargeError, check_depth
 from bragg.grouping.compiled_regions import name_compiled_regions
@@ -99,7 +100,7 @@ class OpenedCapture:
 
 
 def read(path: Path, *, trace: bool = True, code: CodeWish | None = None) -> Profile:
-    """The profile of a capture; `meta["capture"]` says whether it is complete and what was lost.
+    """The profile of a capture; `meta["capture"]` says whether it is complete, what was lost, and if its run continues.
 
     Args:
         path: The capture.
@@ -110,10 +111,20 @@ def read(path: Path, *, trace: bool = True, code: CodeWish | None = None) -> Pro
         BadFile: The file cannot be read, is not a capture, or is of a later version.
         NothingRecorded: The capture holds no measurement.
     """
+    is_running = is_being_written(path)  # First: a run that ends meanwhile may have written more than was read.
     recording = open_capture(path, code)
+    profile = _running(recording.profile) if is_running else recording.profile
     if not trace:
-        return recording.profile
-    return replace(recording.profile, slices=SliceTable.concatenate(list(recording.slice_blocks())).sorted())
+        return profile
+    return replace(profile, slices=SliceTable.concatenate(list(recording.slice_blocks())).sorted())
+
+
+def _running(profile: Profile) -> Profile:
+    """The profile with the fact that its run continues, unless its capture is complete or can no longer be written."""
+    told = profile.meta["capture"]
+    if told["complete"] or "write_error" in told:
+        return profile
+    return replace(profile, meta={**profile.meta, "capture": {**told, "running": True}})
 
 
 def open_capture(path: Path, code: CodeWish | None = None) -> OpenedCapture:

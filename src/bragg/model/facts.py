@@ -51,6 +51,10 @@ class Facts:
         value = self._values.get(name)
         return value if isinstance(value, (int, float)) and math.isfinite(value) else 0
 
+    def is_true(self, name: str) -> bool:
+        """Whether a value is present and true."""
+        return self._values.get(name) is True
+
     def is_false(self, name: str) -> bool:
         """Whether a value is present and false."""
         return self._values.get(name) is False

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import shutil
+import sys
 from pathlib import Path
 
 import pytest
@@ -35,8 +37,18 @@ def test_the_profile_of_a_killed_run_is_said_to_be_recoverable(bragg: Bragg, tmp
     outcome = bragg("view", "train.bragg")
     assert outcome.exit_code == 6
     assert outcome.stderr == (
-        "error: there is no train.bragg\nhint: A run was killed here, or is still running: bragg recover .bragg-1a2b\n"
+        "error: there is no train.bragg\nhint: A run has left a capture here: bragg recover .bragg-1a2b\n"
     )
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="there is no /proc")
+def test_a_run_that_continues_is_said_to_be_seen_so_far(bragg: Bragg, tmp_path: Path) -> None:
+    (tmp_path / ".bragg-1a2b").mkdir()
+    with (tmp_path / f".bragg-1a2b/{os.getpid()}.part").open("wb"):
+        outcome = bragg("view")
+    assert outcome.exit_code == 2
+    seen = f"bragg view .bragg-1a2b/{os.getpid()}.part"
+    assert outcome.stderr == f"error: there is no .bragg file here\nhint: A run is still running here. So far: {seen}\n"
 
 
 def test_a_directory_stands_for_its_newest_profile(bragg: Bragg, tmp_path: Path) -> None:

@@ -2,13 +2,14 @@ from __future__ import annotations
 
 import errno
 import os
+import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from bragg.errors import BadFile, NothingRecorded
-from bragg.formats import capture
+from bragg.formats import capture, finish
 from bragg.formats.captured.chunks import ChunkType
 from bragg.model import FrameKind, Profile
 from tests.support.captures import (
@@ -182,6 +183,26 @@ def test_a_killed_process_leaves_an_incomplete_capture(tmp_path: Path) -> None:
     profile = read(builder, tmp_path)
     assert profile.meta["capture"] == {"complete": False, "damaged_chunks": 0, "bytes_lost": 0}
     assert profile.total("gpu_time") == 300
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="there is no /proc")
+def test_a_capture_that_is_being_written_is_of_a_run_that_continues(tmp_path: Path) -> None:
+    builder = small_capture()
+    del builder.chunks[-1]
+    path = builder.write(tmp_path / f"{os.getpid()}.part")
+    with path.open("ab"):
+        assert capture.read(path).run.is_running
+        assert not capture.read(path).run.is_cut_short
+        assert not finish(path, tmp_path / "so_far.bragg").run.is_running  # Whoever reads the file later sees its end.
+    assert not capture.read(path).run.is_running
+    assert capture.read(path).run.is_cut_short
+
+
+def test_a_complete_capture_that_is_still_open_is_complete(tmp_path: Path) -> None:
+    path = small_capture().write(tmp_path / f"{os.getpid()}.part")
+    with path.open("ab"):
+        assert capture.read(path).meta["capture"]["complete"]
+        assert not capture.read(path).run.is_running
 
 
 @pytest.mark.parametrize("error", [errno.ENOSPC, -1])

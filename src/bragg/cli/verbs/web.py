@@ -20,6 +20,7 @@ from bragg.errors import BackendUnavailable, BadFile
 
 if TYPE_CHECKING:
     from bragg.analyze.ranks.answer import RanksAnswer
+    from bragg.model import Profile
     from bragg.views.web.server import ProfileServer
 
 __all__ = ["tunnel_command", "web"]
@@ -86,6 +87,7 @@ def _advice(tunnel: str | None) -> list[str]:
 
 
 def _server(paths: Sequence[Path], port: int) -> ProfileServer:
+    from bragg.formats.captured.writer import is_being_written
     from bragg.formats.job.foreign import foreign_ranks
     from bragg.views.web.server import ProfileServer
     from bragg.views.web.shelf import Shelf
@@ -95,7 +97,8 @@ def _server(paths: Sequence[Path], port: int) -> ProfileServer:
     pack = partial(_packed, directories=frozenset(path for path, files in foreign.items() if files))
     title = paths[0].resolve().name if len(paths) == 1 else f"{len(paths)} profiles"
     try:
-        return ProfileServer(Shelf(shown, pack), secrets.token_urlsafe(24), port=port, title=f"{title} - bragg")
+        shelf = Shelf(shown, pack, is_being_written)
+        return ProfileServer(shelf, secrets.token_urlsafe(24), port=port, title=f"{title} - bragg")
     except OSError as error:
         raise BackendUnavailable(
             f"port {port} cannot be used: {error.strerror}", hint="Choose another one, or none: --port 0"
@@ -111,17 +114,22 @@ def _packed(path: Path, directories: frozenset[Path] = frozenset()) -> bytes:
     """
     from bragg import formats
     from bragg.formats.job.directory import is_recorded_job
-    from bragg.views.text.run_facts import RunFacts
     from bragg.views.web.report_payload import report_payload
 
     profile = formats.load(path)
-    is_running = path.suffix == ".part"
-    name = (
-        f"{RunFacts(profile.meta).command or path.name} (running, pid {profile.run.pid})" if is_running else path.name
-    )
+    name = _capture_name(profile, path) if path.suffix == ".part" else path.name
     is_job = path.parent in directories or is_recorded_job(path.parent)
     ranks = _compared(path.parent, _state(path.parent)) if is_job else None
     return report_payload(profile, name, ranks=ranks)
+
+
+def _capture_name(profile: Profile, path: Path) -> str:
+    """`train.py (running, pid 4711)`; without an end and not seen to run `(incomplete, pid 4711)`."""
+    from bragg.views.text.run_facts import RunFacts
+
+    run = profile.run
+    state = "running, " if run.is_running else "incomplete, " if run.is_cut_short else ""
+    return f"{RunFacts(profile.meta).command or path.name} ({state}pid {run.pid})"
 
 
 @lru_cache(maxsize=1)

@@ -23,6 +23,7 @@ from typing import Any
 
 from bragg.errors import BadFile
 from bragg.formats.bragg import read_meta
+from bragg.formats.captured.writer import is_being_written
 from bragg.formats.files import new_file
 from bragg.formats.job.foreign import foreign_ranks, has_foreign_ranks
 from bragg.model.facts import Facts
@@ -218,10 +219,11 @@ def _mixed(ranks: Sequence[Rank]) -> Iterator[str]:
 
 
 def _unfinished(directory: Path) -> Iterator[str]:
-    captures = sum(1 for _ in directory.glob(".bragg-*/*.part"))
-    if captures:
-        what = "process is" if captures == 1 else "processes are"
-        yield f"{captures} {what} still being recorded, or left behind by a kill: bragg recover {directory}"
+    is_running = [is_being_written(capture) for capture in directory.glob(".bragg-*/*.part")]
+    if running := sum(is_running):
+        yield f"{running} {'process is' if running == 1 else 'processes are'} still running: not in these numbers"
+    if left := len(is_running) - running:
+        yield f"{left} {'process has' if left == 1 else 'processes have'} left a capture: bragg recover {directory}"
 
 
 def _ranges(numbers: Sequence[int]) -> str:

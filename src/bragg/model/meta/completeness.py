@@ -69,20 +69,26 @@ class Completeness:
         missing: What is in no sum.
         coarse: What is in the sums, but not where it belongs.
         is_known: Whether the recorder reports its losses.
+        is_running: Whether the run continues, so that what was recorded so far is all there can be.
     """
 
     missing: tuple[Loss, ...]
     coarse: tuple[Loss, ...]
     is_known: bool
+    is_running: bool = False
 
     @property
     def word(self) -> str:
-        """`complete`, or what is missing and that sums are too low; `unknown` where the recorder does not tell."""
+        """`complete`, or what is missing and that sums are too low; `unknown` where the recorder does not tell.
+
+        A run that continues is `running`, never `complete`.
+        """
         if not self.missing:
-            return "complete" if self.is_known else "unknown"
+            return "running" if self.is_running else "complete" if self.is_known else "unknown"
         n_others = len(self.missing) - 1
         more = f" and {n_others} more {'loss' if n_others == 1 else 'losses'}" if n_others else ""
-        return f"incomplete: {self.missing[0].what}{more}, sums are too low"
+        running = "running, " if self.is_running else ""
+        return f"{running}incomplete: {self.missing[0].what}{more}, sums are too low"
 
     def warnings(self) -> Iterator[str]:
         """One line for each loss."""
@@ -102,6 +108,7 @@ def completeness_of(meta: Mapping[str, Any]) -> Completeness:
         missing=(*unfinished, *_counted(recordings, _MISSING)),
         coarse=tuple(_counted(recordings, _COARSE)),
         is_known=all(each.tells_losses for each in recordings),
+        is_running=any(each.is_running for each in recordings),
     )
 
 
@@ -114,7 +121,7 @@ def _unfinished(run: Run) -> Iterator[Loss]:
     if run.write_error:
         yield Loss("the capture could not be written to its end", run.write_error)
     elif run.is_cut_short:
-        yield Loss("what came after the last flush is missing", "the program was killed or is still running")
+        yield Loss("what came after the last flush is missing", "the program was killed, or was still running")
 
 
 def _counted(recordings: Iterable[Run], counters: Iterable[_Counter]) -> Iterator[Loss]:

@@ -138,7 +138,7 @@ class Run:
 
     @property
     def ended_ns(self) -> int | None:
-        """When it ended, ns since the epoch; None: not known."""
+        """When it ended, ns since the epoch, or was last written to while it ran; None: not known."""
         return self._facts.integer("stopped_ns") or self._facts.integer("end_ns")
 
     @property
@@ -266,9 +266,14 @@ class Run:
         return self._facts.table("capture").text("write_error")
 
     @property
+    def is_running(self) -> bool:
+        """Whether the program ran when its capture was read."""
+        return self._facts.table("capture").is_true("running")
+
+    @property
     def is_cut_short(self) -> bool:
-        """Whether the capture has no end: the program was killed, or still runs."""
-        return self._facts.table("capture").is_false("complete")
+        """Whether the capture has no end, and its program was not seen to run."""
+        return self._facts.table("capture").is_false("complete") and not self.is_running
 
     @property
     def interpreted_launches(self) -> int:

@@ -202,7 +202,11 @@ def _reasons(idle: Idle) -> Iterator[str]:
 
 
 def _cost_text(facts: RunFacts) -> str:
-    what = printable(f"The recording is {facts.completeness.word}")
+    completeness = facts.completeness
+    if completeness.is_running and not completeness.missing:
+        what = "The program is still running: numbers are of its run so far"
+    else:
+        what = printable(f"The recording is {completeness.word}")
     return f"{what}, {facts.overhead_text}" if facts.overhead_text else what
 
 

@@ -136,8 +136,10 @@ class RunFacts:
             yield f"code of {count_text(len(missing), 'kernel')} is not complete ({names}): {why}"
 
     def duration_text(self) -> str:
-        """The duration with its unit; empty when unknown."""
-        return "" if self.run.duration_ns is None else time_text(self.run.duration_ns)
+        """The duration with its unit, of a run that continues `17.2 s so far`; empty when unknown."""
+        if self.run.duration_ns is None:
+            return ""
+        return f"{time_text(self.run.duration_ns)}{' so far' if self.run.is_running else ''}"
 
 
 def _device_name(device: Mapping[str, Any]) -> str:

@@ -22,7 +22,7 @@ class Entry:
     Attributes:
         number: Stays the same for a path.
         title: Its name, with its directory where it is a capture.
-        version: Another one after every change; empty while there is no such file.
+        version: Another one after every change, also when the run that writes it ends; empty: there is no such file.
     """
 
     number: int
@@ -38,11 +38,15 @@ class Shelf:
     Args:
         paths: What is served.
         pack: Turns a file into what the page reads.
+        is_running: Whether the run that writes a capture continues.
     """
 
-    def __init__(self, paths: Sequence[Path], pack: Callable[[Path], bytes]) -> None:
+    def __init__(
+        self, paths: Sequence[Path], pack: Callable[[Path], bytes], is_running: Callable[[Path], bool] = lambda _: False
+    ) -> None:
         self._paths = list(paths)
         self._pack = pack
+        self._is_running = is_running
         self._numbers: dict[Path, int] = {}
         self._packed: dict[int, tuple[str, bytes]] = {}
         self._lock = threading.Lock()
@@ -71,7 +75,7 @@ class Shelf:
             path = next((path for path, known in self._numbers.items() if known == number), None)
             if path is None:
                 raise KeyError(number)
-            version = _version(path)
+            version = self._version(path)
             if number not in self._packed or (version and self._packed[number][0] != version):
                 self._packed[number] = version, self._pack(path)
                 while len(self._packed) > max(_MAX_FILES, len(self._paths)):
@@ -80,7 +84,15 @@ class Shelf:
 
     def _entry(self, path: Path) -> Entry:
         title = path.name if path.suffix != ".part" else str(Path(path.parent.name, path.name))
-        return Entry(self._numbers[path], printable(title), _version(path))
+        return Entry(self._numbers[path], printable(title), self._version(path))
+
+    def _version(self, path: Path) -> str:
+        try:
+            status = path.stat()
+        except OSError:
+            return ""
+        running = "-running" if path.suffix == ".part" and self._is_running(path) else ""
+        return f"{status.st_ino}-{status.st_size}-{status.st_mtime_ns}{running}"
 
 
 def _files_of(directory: Path) -> list[Path]:
@@ -94,11 +106,3 @@ def _changed_ns(path: Path) -> int:
         return path.stat().st_mtime_ns
     except OSError:
         return 0
-
-
-def _version(path: Path) -> str:
-    try:
-        status = path.stat()
-    except OSError:
-        return ""
-    return f"{status.st_ino}-{status.st_size}-{status.st_mtime_ns}"

@@ -15,7 +15,9 @@ from bragg.formats.job.directory import read_job
 from tests.support.captures import CaptureBuilder, small_capture
 from tests.unit.cli.conftest import Bragg
 
-CUT_OFF = "what came after the last flush is missing (the program was killed or is still running), so sums are too low"
+CUT_OFF = (
+    "what came after the last flush is missing (the program was killed, or was still running), so sums are too low"
+)
 
 
 @pytest.fixture

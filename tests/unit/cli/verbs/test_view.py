@@ -49,7 +49,7 @@ def test_directory_without_profiles_is_a_usage_error(bragg: Bragg) -> None:
     assert outcome.stderr.startswith("error: there is no .bragg file here\nhint: Record one")
     Path(".bragg-1a2b").mkdir()
     Path(".bragg-1a2b/42.part").touch()
-    hint = "hint: A run was killed here, or is still running: bragg recover .bragg-1a2b\n"
+    hint = "hint: A run has left a capture here: bragg recover .bragg-1a2b\n"
     assert bragg("view").stderr.endswith(hint)
 
 

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import getpass
+import gzip
 import json
 import os
 import re
@@ -19,6 +20,7 @@ from bragg.cli import rank_files
 from bragg.cli.main import main
 from bragg.cli.verbs.web import _packed, tunnel_command
 from bragg.views.web.server import ProfileServer
+from tests.support.captures import small_capture
 from tests.support.iprof_trace import iprof_trace
 from tests.support.profiles import profile_from_text
 
@@ -90,6 +92,20 @@ def test_address_is_printed_works_and_ends_with_ctrl_c(tmp_path: Path) -> None:
             assert answer.read().startswith(b"\x1f\x8b")
         process.send_signal(signal.SIGINT)
         assert process.wait(60) == 0
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="there is no /proc")
+def test_a_capture_is_named_by_whether_its_run_continues(tmp_path: Path) -> None:
+    def title() -> str:
+        header = gzip.decompress(_packed(path))
+        return str(json.loads(header[4 : 4 + int.from_bytes(header[:4], "little")])["title"])
+
+    builder = small_capture()
+    del builder.chunks[-1]
+    path = builder.write(tmp_path / f"{os.getpid()}.part")
+    with path.open("ab"):
+        assert title() == f"{path.name} (running, pid 42)"
+    assert title() == f"{path.name} (incomplete, pid 42)"
 
 
 def test_ranks_are_compared_once_for_all_profiles_of_a_job(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

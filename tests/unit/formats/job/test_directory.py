@@ -94,13 +94,13 @@ def test_what_ranks_do_not_agree_on_is_said(tmp_path: Path) -> None:
     )
 
 
-def test_job_that_is_still_being_written_says_so(tmp_path: Path) -> None:
+def test_job_with_processes_that_still_run_or_were_killed_says_so(tmp_path: Path) -> None:
     write_rank(tmp_path, rank_profile(WORK, 0, 2))
     (tmp_path / ".bragg-x").mkdir()
-    (tmp_path / ".bragg-x/7.part").touch()
-    assert read_job(tmp_path).problems[-1] == (
-        f"1 process is still being recorded, or left behind by a kill: bragg recover {tmp_path}"
-    )
+    (tmp_path / ".bragg-x/left.part").touch()
+    assert read_job(tmp_path).problems[-1] == f"1 process has left a capture: bragg recover {tmp_path}"
+    with (tmp_path / f".bragg-x/{os.getpid()}.part").open("wb"):
+        assert read_job(tmp_path).problems[-2] == "1 process is still running: not in these numbers"
 
 
 def test_directory_without_a_rank_is_refused(tmp_path: Path) -> None:

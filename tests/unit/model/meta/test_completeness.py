@@ -53,6 +53,16 @@ def test_merged_recordings_are_complete_together() -> None:
     assert loss.what == "what came after the last flush is missing"
 
 
+def test_a_run_that_continues_is_running_and_lacks_nothing() -> None:
+    running = {**WHOLE, "capture": {"complete": False, "running": True}}
+    found = completeness_of(running)
+    assert found.word == "running"
+    assert list(found.warnings()) == []
+    lossy = {**running, "statistics": {"dropped_events": 2}}
+    assert completeness_of(lossy).word == "running, incomplete: 2 records dropped, sums are too low"
+    assert completeness_of({"merged": [WHOLE, running]}).word == "running"
+
+
 @pytest.mark.parametrize("meta", [{"merged": 3}, {"statistics": 3}, {"statistics": {"dropped_events": "x"}}])
 def test_nonsense_is_no_loss(meta: dict[str, Any]) -> None:
     assert completeness_of(meta).missing == ()

@@ -56,6 +56,10 @@ def test_recording_says_what_it_cost() -> None:
     incomplete = "The recording is incomplete: 7 records dropped, sums are too low, estimated overhead 2.0 %."
     assert said(replace(profile, meta=lossy))[-1] == incomplete
     assert "7 records dropped, so sums are too low" in lacking(replace(profile, meta=lossy))
+    running = {**META, "capture": {"complete": False, "running": True}}
+    still = "The program is still running: numbers are of its run so far, estimated overhead 2.0 %."
+    assert said(replace(profile, meta=running))[-1] == still
+    assert not any("last flush" in line for line in lacking(replace(profile, meta=running)))
 
 
 def test_pauses_have_reasons_where_there_is_a_timeline() -> None:

@@ -49,6 +49,12 @@ def test_nothing_is_known_of_an_empty_meta() -> None:
     assert list(facts.warnings()) == []
 
 
+def test_the_duration_of_a_run_that_continues_is_that_so_far() -> None:
+    meta = {"started_ns": 10, "end_ns": 10 + 17_200_000_000}
+    assert RunFacts(meta).duration_text() == "17.2 s"
+    assert RunFacts({**meta, "capture": {"complete": False, "running": True}}).duration_text() == "17.2 s so far"
+
+
 @pytest.mark.parametrize(
     ("meta", "warning"),
     [
@@ -65,7 +71,7 @@ def test_nothing_is_known_of_an_empty_meta() -> None:
         ),
         (
             {"capture": {"complete": False}},
-            "what came after the last flush is missing (the program was killed or is still running), "
+            "what came after the last flush is missing (the program was killed, or was still running), "
             "so sums are too low",
         ),
         ({"capture": {"damaged_chunks": 2, "bytes_lost": 64}}, "2 damaged chunks of the capture, so sums are too low"),

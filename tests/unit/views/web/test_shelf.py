@@ -29,6 +29,18 @@ def test_the_newest_run_of_a_directory_is_first_and_numbers_stay(tmp_path: Path)
     assert {title: now[title] for title in before} == before
 
 
+def test_a_capture_has_another_version_when_its_run_has_ended(tmp_path: Path) -> None:
+    (tmp_path / "7.part").write_bytes(b"x")
+    (tmp_path / "done.bragg").write_bytes(b"x")
+    running = {tmp_path / "7.part"}
+    shelf = Shelf([tmp_path / "7.part", tmp_path / "done.bragg"], Path.read_bytes, lambda path: path in running)
+    before = [entry.version for entry in shelf.entries()]
+    running.clear()
+    after = [entry.version for entry in shelf.entries()]
+    assert before[0] != after[0]
+    assert before[1] == after[1]
+
+
 def test_files_that_are_named_stay_in_their_order(tmp_path: Path) -> None:
     for second, name in enumerate(("b.bragg", "a.bragg", "c.bragg")):
         written(tmp_path / name, second)
