@@ -5,16 +5,17 @@ from __future__ import annotations
 import os
 import signal
 import threading
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 
 from bragg.errors import UsageError
 
-__all__ = ["Ended", "run_child"]
+__all__ = ["Ended", "interrupted_by_endings", "run_child"]
 
 _PASSED_ON = {signal.SIGINT, signal.SIGQUIT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2}
 _AWAITED = _PASSED_ON | {signal.SIGCHLD}
+_ENDING = (signal.SIGTERM, signal.SIGHUP)
 # Python ignores these in itself; a child expects the default, as `subprocess` gives it.
 _RESTORED = (signal.SIGPIPE, signal.SIGXFSZ)
 # A terminal that closes, a scheduler and a service manager end all processes of a job, one after another.
@@ -47,6 +48,20 @@ def run_child(command: Sequence[str], environ: Mapping[str, str]) -> Ended:
         return Ended(pid, _wait(pid))
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+
+
+@contextmanager
+def interrupted_by_endings() -> Iterator[None]:
+    """A block in which a signal that would end this process raises KeyboardInterrupt, as Ctrl-C does."""
+    is_main = threading.current_thread() is threading.main_thread()  # Python lets no other thread set handlers.
+    ending = [number for number in _ENDING if is_main and signal.getsignal(number) is signal.SIG_DFL]
+    for number in ending:
+        signal.signal(number, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        for number in ending:
+            signal.signal(number, signal.SIG_DFL)
 
 
 def _start(command: Sequence[str], environ: Mapping[str, str], mask: set[int]) -> int:

@@ -19,7 +19,7 @@ from bragg.record.captures import await_stragglers, list_captures
 from bragg.record.config import RecordConfig
 from bragg.record.environment import recording_environment
 from bragg.record.launcher.hang_watch import watching_ranks
-from bragg.record.launcher.process import run_child
+from bragg.record.launcher.process import interrupted_by_endings, run_child
 from bragg.record.launcher.run_profiles import ProfileWriter, writing_phases
 from bragg.record.launcher.target import find_target
 from bragg.record.output import Finisher, make_capture_directory
@@ -76,7 +76,8 @@ class RunResult:
         empty, failures = 0, []
         for capture in self.captures:
             try:
-                writer.write(capture)
+                with interrupted_by_endings():
+                    writer.write(capture)
             except NothingRecorded:
                 empty += 1
             except (BadFile, OSError) as error:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import signal
 from pathlib import Path
 
 import pytest
@@ -72,6 +73,23 @@ def test_capture_that_cannot_be_finished_is_kept_and_named_and_the_others_are_fi
     assert caught.value.hint.endswith(f"bragg recover {result.directory / '1.part'}")
     assert [path.name for path in result.directory.glob("*.part")] == ["1.part"]
     assert (tmp_path / "train.bragg").read_text() == "2.part"
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_signal_that_comes_while_profiles_are_written_leaves_the_captures_and_says_so(
+    tmp_path: Path, number: signal.Signals
+) -> None:
+    class Told(Finisher):
+        def __call__(self, capture: Path, output: Path) -> Profile:
+            signal.raise_signal(number)
+            return super().__call__(capture, output)
+
+    finisher = Told({"1.part": None})
+    result = finisher.result(tmp_path)
+    with pytest.raises(RecordingFailed, match="interrupted") as caught:
+        result.finish(finisher)
+    assert caught.value.hint.endswith(f"bragg recover {result.directory / '1.part'}")
+    assert signal.getsignal(number) is signal.SIG_DFL
 
 
 def test_second_run_numbers_its_profiles_and_force_replaces_them(tmp_path: Path) -> None:
