@@ -85,6 +85,7 @@ class TestChecker:
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_call(self, item: pytest.Item) -> Generator[None, object, object]:
         """A test that passes fails by what was found until its end."""
+        chosen_checkers(without=sorted(_left_out(item)))  # An unknown name fails the test.
         try:
             result = yield
         except BaseException:
@@ -93,13 +94,16 @@ class TestChecker:
             raise
         self._collect(False)
         # What ends a kernel was raised: a test that continues has expected it.
-        told = [finding for finding in self._session.report if finding.rule not in ("kernel-fault", "residency")]
+        told = [finding for finding in self._found(item) if finding.rule not in ("kernel-fault", "residency")]
         wrong = [finding for finding in told if self._fails(finding)]
         if wrong:
             pytest.fail(_text(wrong), pytrace=False)
         for finding in told:
             item.warn(pytest.PytestWarning(_text([finding])))
         return result
+
+    def _found(self, item: pytest.Item) -> list[KernelFinding]:
+        return [finding for finding in self._session.report if finding.rule not in _left_out(item)]
 
     def _fails(self, finding: KernelFinding) -> bool:
         """Advice alone does not make a kernel wrong, unless it was asked for."""
@@ -113,7 +117,7 @@ class TestChecker:
         report = yield
         if call.when == "call":
             seen = self._session.report
-            report.bragg_check = asdict(_Checked(seen.launches, seen.programs, len(seen)))  # type: ignore[attr-defined]
+            report.bragg_check = asdict(_Checked(seen.launches, seen.programs, len(self._found(item))))  # type: ignore[attr-defined]
         return report
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
@@ -126,6 +130,11 @@ class TestChecker:
         """Say what was checked, and when nothing was."""
         terminalreporter.section("bragg check")
         terminalreporter.write_line(_summary(self._checked))
+
+
+def _left_out(item: pytest.Item) -> set[str]:
+    """Checkers whose findings are meant in a test, by its marks."""
+    return {name for mark in item.iter_markers("bragg_without") for name in mark.args}
 
 
 def _text(findings: Sequence[KernelFinding]) -> str:

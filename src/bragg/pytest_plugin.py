@@ -50,6 +50,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     """Record or check only when asked to."""
+    config.addinivalue_line("markers", "bragg_without(*checkers): do not fail this test by what they find")
     if config.getoption("--bragg") and config.getoption("--bragg-check"):
         raise pytest.UsageError("--bragg records kernels, and --bragg-check executes them otherwise: choose one")
     if config.getoption("--bragg"):

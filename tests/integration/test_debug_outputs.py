@@ -229,6 +229,29 @@ def test_a_checker_may_be_left_out_or_added(tmp_path: Path) -> None:
     assert (unknown.returncode, "unknown checker 'bounds'" in unknown.stderr) == (4, True)
 
 
+MARKED = """
+@pytest.mark.bragg_without("out-of-bounds")
+def test_means_to_read_too_far():
+    scale[(4,)](np.ones(30, "f4"), np.zeros(30, "f4"), 30, B=8)
+
+@pytest.mark.bragg_without("data-race")
+def test_means_something_else():
+    test_means_to_read_too_far()
+
+@pytest.mark.bragg_without("bounds")
+def test_leaves_out_what_there_is_not():
+    fine[(1,)](np.ones(30, "f4"), B=16)
+"""
+
+
+def test_a_mark_leaves_a_checker_out_of_one_test(tmp_path: Path) -> None:
+    done = pytest_run(tmp_path, "--bragg-check", "--strict-markers", tests=MARKED)
+    assert "2 failed, 1 passed" in done.stdout, done.stdout
+    assert "1 finding in 2 launches of 8 programs, by 2 tests" in done.stdout
+    assert "error: out-of-bounds in scale" in done.stdout.partition("_ test_means_something_else _")[2]
+    assert "unknown checker 'bounds'" in done.stdout
+
+
 def test_tests_without_kernels_are_not_called_clean(tmp_path: Path) -> None:
     done = pytest_run(tmp_path, "--bragg-check", "-k", "no_kernel")
     assert "nothing was checked: no test launched a Triton kernel" in done.stdout

@@ -419,6 +419,24 @@ def test_constant_pointers_are_read_only() -> None:
 
 
 @triton.jit
+def read_where_a_condition_chooses(x: tl.const, out):
+    place = x if tl.program_id(0) == 0 else out
+    tl.store(out + 1, tl.load(place))
+
+
+@triton.jit
+def read_of_a_choice_by_lanes(x: tl.const, out):
+    i = tl.arange(0, 2)
+    tl.load(tl.where(i == 0, x + i, out + i))
+
+
+@pytest.mark.parametrize("kernel", [read_where_a_condition_chooses, read_of_a_choice_by_lanes])
+def test_constant_pointers_are_of_another_type_than_others(kernel: Any) -> None:
+    with pytest.raises(triton.CompilationError, match="a constant pointer and one that is not"), bragg.debug.check():
+        kernel[(2,)](np.ones(2, "f4"), np.zeros(2, "f4"))
+
+
+@triton.jit
 def part_assigned(is_reached: tl.constexpr):
     values = tl.tuple([5, 6])
     if is_reached:

@@ -48,13 +48,18 @@ def joined(pointers: Sequence[Pointer]) -> list[Pointer]:
     """The same pointers, all into one (joint) buffer.
 
     Raises:
-        KernelFault: Their element types differ.
+        KernelFault: Their element types differ, or some are constant.
     """
     if all(pointer.buffer is pointers[0].buffer for pointer in pointers):
         return list(pointers)
     if any(pointer.element is not pointers[0].element for pointer in pointers):
         described = " and ".join(sorted({str(pointer.dtype) for pointer in pointers}))
         raise KernelFault(f"a name holds {described}: Triton does not compile that", hint="Convert them to one type")
+    if len({_members(pointer.buffer)[0].is_constant for pointer in pointers}) > 1:
+        raise KernelFault(
+            "a name holds a constant pointer and one that is not: Triton does not compile that",
+            hint="Annotate both parameters tl.const, or none",
+        )
     members: list[Buffer] = []
     for pointer in pointers:
         members.extend(one for one in _members(pointer.buffer) if one not in members)
