@@ -161,7 +161,7 @@ def _without_signature(name: str) -> str:
     """The qualified name alone: no return type, no parameters, no qualifiers."""
     parts = _split(_declarator(name), "::")
     last = parts[-1]
-    parameters = next((at for at, depth, letter in _depths(last) if letter == "(" and depth == 1), len(last))
+    parameters = next((at for at, depth, mark in _depths(last) if mark == "(" and depth == 1), len(last))
     return "::".join([*parts[:-1], last[:parameters] or last])
 
 
@@ -172,8 +172,8 @@ def _split(text: str, separator: str) -> list[str]:
 def _pieces(text: str, separator: str) -> Iterator[str]:
     """The parts between separators that stand outside all brackets."""
     start = 0
-    for at, depth, _ in _depths(text):
-        if depth == 0 and at >= start and text.startswith(separator, at):
+    for at, depth, mark in _depths(text, separator):
+        if depth == 0 and mark == separator:
             yield text[start:at]
             start = at + len(separator)
     yield text[start:]
@@ -181,15 +181,23 @@ def _pieces(text: str, separator: str) -> Iterator[str]:
 
 def _closing(text: str) -> int:
     """Where the bracket that opens the text is closed; its end when it is not."""
-    return next((at for at, depth, letter in _depths(text) if letter in _CLOSE and depth == 0), len(text))
+    return next((at for at, depth, mark in _depths(text) if mark in _CLOSE and depth == 0), len(text))
 
 
-def _depths(text: str) -> Iterator[tuple[int, int, str]]:
-    """Position, open brackets after it, and letter of each letter."""
+def _depths(text: str, separator: str = "") -> Iterator[tuple[int, int, str]]:
+    """Position, open brackets after it, and text of each bracket and separator."""
     depth = 0
-    for at, letter in enumerate(text):
-        if letter in _OPEN:
+    for found in _marks(separator).finditer(text):
+        mark = found.group()
+        if mark in _OPEN:
             depth += 1
-        elif letter in _CLOSE:
+        elif mark in _CLOSE:
             depth = max(0, depth - 1)
-        yield at, depth, letter
+        yield found.start(), depth, mark
+
+
+@cache
+def _marks(separator: str) -> re.Pattern[str]:
+    """Brackets and a separator, which is not one."""
+    brackets = f"[{re.escape(_OPEN + _CLOSE)}]"
+    return re.compile(f"{brackets}|{re.escape(separator)}" if separator else brackets)
