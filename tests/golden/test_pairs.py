@@ -55,6 +55,7 @@ PAIRS = {
     "loader": ("data-loading", 24),
     "masked_rows": ("synchronization", 11),
     "metric_copies": ("synchronization", 15),
+    "module_zeros": ("zero-grad", 11),
     "new_functions": ("recompilation", 15),
     "no_grad": ("unused-gradients", 10),
     "odd_sizes": ("unaligned-matmul", 8),
@@ -106,7 +107,7 @@ ALSO = {
 
 
 # Where the defect is not what limits the program, or its gain is not known.
-LATER = {"clipping", "indexing", "masked_rows", "metric_copies", "recompiled", "zero_grad"}
+LATER = {"clipping", "indexing", "masked_rows", "metric_copies", "recompiled"}
 
 
 def of(name: str) -> Answered:

@@ -13,7 +13,7 @@ from bragg.model.kernels.names import operator_name
 from bragg.model.table import BoolArray, FloatArray, Int64Array
 from bragg.model.transform import with_descendants
 
-__all__ = ["below", "hottest_place", "in_files", "line_above", "named", "place_of"]
+__all__ = ["ZEROES", "below", "children", "hottest_place", "in_files", "line_above", "named", "place_of"]
 
 # Frames whose lines a user does not change: installed packages, Python's own files, code that a compiler wrote.
 _LIBRARY = re.compile(
@@ -21,10 +21,21 @@ _LIBRARY = re.compile(
 )
 
 
+# What empties gradients: of an optimizer, which PyTorch announces, and of a module.
+ZEROES = re.compile(r"Optimizer\.zero_grad#|Module\.zero_grad$")
+
+
 def named(profile: Profile, is_meant: Callable[[str], object]) -> BoolArray:
     """Nodes whose name, without shapes of tensors, fits: [n_nodes]."""
     names = profile.tree.frames.name
     return np.array([bool(is_meant(operator_name(name))) for name in names], np.bool_)[profile.tree.frame]
+
+
+def children(profile: Profile, parent: str, child: str) -> BoolArray:
+    """Nodes of one name directly below those of another: [n_nodes]."""
+    above = np.maximum(profile.tree.parent, 0)
+    found: BoolArray = named(profile, child.__eq__) & named(profile, parent.__eq__)[above]
+    return found
 
 
 def in_files(profile: Profile, pattern: re.Pattern[str]) -> BoolArray:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from bragg.analyze.causes.evidence import Evidence
 from bragg.analyze.causes.needs import GPU_TIME
-from bragg.analyze.causes.paths import below, named
+from bragg.analyze.causes.paths import ZEROES, below, named
 from bragg.analyze.causes.thresholds import MANY_FILLS
 from bragg.analyze.causes.work_finding import Work, work_findings
 from bragg.analyze.engine import HostTime, Rule
@@ -30,7 +30,7 @@ _FILLS = re.compile(r"aten::(?:fill_|zero_|zeros|ones|full)|cu(?:da)?Memset\w*|s
 def _find(evidence: Evidence) -> Iterator[Finding]:
     profile = evidence.profile
     nodes = below(profile, named(profile, _FILLS.fullmatch)) & evidence.has_work
-    nodes &= ~below(profile, named(profile, lambda name: name.startswith("Optimizer.zero_grad#")))
+    nodes &= ~below(profile, named(profile, ZEROES.match))
     if float(evidence.gpu_count[nodes].sum()) >= MANY_FILLS.value * evidence.steps:
         yield from work_findings(evidence, nodes, _WORK)
 

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import numpy as np
-
 from bragg.analyze.causes.evidence import Evidence
 from bragg.analyze.causes.needs import GPU_TIME, OPERATORS
-from bragg.analyze.causes.paths import below, named
+from bragg.analyze.causes.paths import below, children, named
 from bragg.analyze.causes.thresholds import MUCH_GPU
 from bragg.analyze.causes.work_finding import Work, work_findings
 from bragg.analyze.engine import Rule
 from bragg.model import Confidence, Finding
-from bragg.model.table import BoolArray
 
 __all__ = ["RULE"]
 
@@ -30,19 +27,11 @@ _ADDS, _SUMS = ("aten::_convolution", "aten::add_"), ("aten::convolution_backwar
 
 def _find(evidence: Evidence) -> Iterator[Finding]:
     profile = evidence.profile
-    adds = _children(evidence, *_ADDS)
+    adds = children(profile, *_ADDS)
     norms = named(profile, "aten::batch_norm".__eq__)
     # As many norms as biases: a network has few convolutions without a norm where it has norms at all.
     if evidence.calls[norms].sum() >= evidence.calls[adds].sum() > 0:
-        yield from work_findings(evidence, below(profile, adds | _children(evidence, *_SUMS)), _WORK)
-
-
-def _children(evidence: Evidence, parent: str, child: str) -> BoolArray:
-    """Nodes of one name directly below those of another: [n_nodes]."""
-    profile = evidence.profile
-    above = np.maximum(profile.tree.parent, 0)
-    found: BoolArray = named(profile, child.__eq__) & named(profile, parent.__eq__)[above]
-    return found
+        yield from work_findings(evidence, below(profile, adds | children(profile, *_SUMS)), _WORK)
 
 
 RULE = Rule(_find, "convolutions with a bias before a batch norm", (GPU_TIME, OPERATORS), (MUCH_GPU,), _WORK.change)

@@ -320,6 +320,23 @@ def test_a_module_that_fills_its_gradients_with_zeros_is_found() -> None:
     assert (finding.file, finding.line) == ("train.py", 3)
 
 
+@pytest.mark.parametrize(("passes", "share"), [(1, 0.75), (2, 0.56), (0, 0.39)])
+def test_zeros_cost_the_additions_of_the_first_backward_pass_of_a_step(passes: int, share: float) -> None:
+    engine = f"{MAIN} > torch::autograd::AccumulateGrad#operator > aten::add_#operator"
+    losses = f"{MAIN} > /lib/torch/autograd/__init__.py:231@_make_grads > aten::ones_like#operator"
+    program = "\n".join(
+        [
+            launched(10, f"{ZERO} > aten::zero_#operator", "Fill", 2, 20),
+            launched(10, engine, ELEMENTWISE, 2, 20, 200),
+            *(f"host {at}-{at + 1} {losses}" for at in range(405, 405 + passes)),
+        ]
+    )
+    (finding,) = found(stepped(program, 410), "zero-grad")
+    assert finding.gain is not None
+    assert finding.gain.share == pytest.approx(share, abs=0.01)
+    assert ("the backward pass adds to them" in finding.message) == (passes > 0)
+
+
 def test_biases_without_norms_are_needed() -> None:
     """As in a network without batch norms, or with one alone."""
     for norms in ("", NORMS.partition("\n")[0]):
