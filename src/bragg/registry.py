@@ -183,6 +183,7 @@ RULES = Registry(
         "host-callbacks": "bragg.analyze.rules.host.jax_callbacks:RULE",
         "eager-jax": "bragg.analyze.rules.host.eager_jax:RULE",
         "host-code": "bragg.analyze.rules.host.host_code:RULE",
+        "row-loop": "bragg.analyze.rules.host.row_loop:RULE",
         "small-steps": "bragg.analyze.rules.host.small_steps:RULE",
         "unaligned-matmul": "bragg.analyze.rules.kernel.library_alignment:RULE",
         "old-library-kernel": "bragg.analyze.rules.kernel.library_generation:RULE",

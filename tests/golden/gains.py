@@ -57,8 +57,10 @@ def gains() -> list[PairGain]:
         if gain is not None and gain.is_once:
             before, after = (float(profile.run.duration_ns) for profile in profiles)
         else:
-            has_steps = slow.bounds.n_steps and fast.bounds.n_steps
-            before, after = (each.bounds.of_ns / (each.bounds.n_steps if has_steps else 1) for each in (slow, fast))
+            steps = [each.bounds.n_steps or 0 for each in (slow, fast)]
+            # A program that takes one row at a time has a step for each.
+            are_same = max(steps) < _TWICE * min(steps)
+            before, after = (each.bounds.of_ns / (each.bounds.n_steps if are_same else 1) for each in (slow, fast))
         found.append(PairGain(name, rule, None if gain is None else gain.share, 1 - after / before))
     return found
 

@@ -28,6 +28,7 @@ PAIRS = {
     "anomalies": ("anomaly-mode", 11),
     "attention": ("unfused-attention", 10),
     "averages": ("many-launches", 10),
+    "batch_loop": ("row-loop", 10),
     "callbacks": ("host-callbacks", 23),
     "checkpoints": ("recomputed-activations", 18),
     "clipping": ("synchronization", 11),

@@ -18,7 +18,7 @@ RULES = {
     "anomalies": "anomaly-mode",
     "attention": "unfused-attention",
     "averages": "many-launches",
-    "batch_loop": "small-steps",
+    "batch_loop": "row-loop",
     "callbacks": "host-callbacks",
     "checkpoints": "recomputed-activations",
     "clipping": "synchronization",

@@ -22,6 +22,7 @@ __all__ = [
     "MANY_LANES",
     "MANY_LAUNCHES",
     "MANY_NODES",
+    "MANY_ROWS",
     "MANY_VERSIONS",
     "MEMORY_GROWTH",
     "MUCH_GPU",
@@ -92,6 +93,9 @@ MANY_KERNELS = Threshold(20, "1", "kernels that an optimizer launches a step", "
 MANY_FILLS = Threshold(50, "1", "fills of memory a step", _OWN)
 MANY_ELEMENTWISE = Threshold(20, "1", "elementwise kernels a step", _OWN)
 MANY_NODES = Threshold(1000, "1", "operators that autograd records", "our choice: fewer are a model's few calls")
+MANY_ROWS = Threshold(
+    8, "1", "rows that a loop takes of each tensor", "our choice: fewer are parts, such as q, k and v"
+)
 JITTED = Threshold(4, "1", "jitted functions that each step calls", "a step of JAX is one function")
 WRITING = Threshold(0.02, "share", "of the wall time, for which a GPU waits for output", "a change gains little")
 WAITED = Threshold(0.005, "share", "of the wall time, for which a GPU waits for input", "a change gains nothing")

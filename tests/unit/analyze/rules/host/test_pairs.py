@@ -62,6 +62,17 @@ COPY = f"{MAIN} > aten::copy_#operator"
 SAVE = "/lib/python3.12/site-packages/torch/serialization.py:900@save"
 REGION = "Torch-Compiled Region: "
 
+ITERATES = "train.py:2@main > /lib/torch/_tensor.py:1223@Tensor.__iter__ > aten::unbind#operator"
+
+
+def by_row(rows: int, calls: int) -> Profile:
+    """A loop over the rows of a tensor, and so many products in the same function."""
+    taken = "\n".join(f"host {i + 1}-{i + 2} {ITERATES} > aten::select#operator" for i in range(rows))
+    products = "\n".join(f"host {at}-{at + 5} {MM}" for at in range(50, 50 + 40 * calls, 40))
+    work = launched(calls, MM, "gemv", 2, 40, 50)
+    return stepped(f"host 0-{rows + 2} {ITERATES}\n{taken}\n{products}\n{work}", 60 + 40 * calls)
+
+
 WAITS = f"""
 {queued(2, MM, "gemm", 100)}
 host 20-215 {ITEM} > cuMemcpyDtoHAsync_v2#gpu_api ->50
@@ -79,6 +90,8 @@ PAIRS = {
         stepped(f"host 0-1000 {MAIN}\n" + launched(2, MM, "gemm", 50, 450, 450), 1000),
         stepped(f"host 0-1400 {MAIN}\n" + launched(2, MM, "gemm", 500, 450, 450), 1500),
     ),
+    # A product of 2 us for each of 16 rows; the repaired one has one for all of them.
+    "row-loop": (by_row(16, 16), by_row(16, 1)),
     "planning": (
         stepped(
             f"host 0-3000 {MAIN} > aten::_cudnn_attention_forward#operator\n"
@@ -264,6 +277,7 @@ def test_the_defect_is_found_and_the_repaired_program_is_fine(rule: str) -> None
         ("many-launches", 0.70),
         ("planning", 0.93),
         ("small-steps", 0.45),
+        ("row-loop", 0.8),
         ("cpu-work", 0.86),
         ("data-loading", 0.75),
         ("full-precision-matmul", 0.72),
@@ -312,6 +326,10 @@ def test_operators_recorded_for_no_backward_pass_are_found() -> None:
 )
 def test_operators_that_are_recorded_for_a_backward_pass_are_fine(program: str, made: int, ran: int) -> None:
     assert found(counting(stepped(launched(10, program, "gemm", 5, 40), 420), made, ran), "unused-gradients") == []
+
+
+def test_parts_of_a_tensor_are_no_rows() -> None:
+    assert found(by_row(3, 6), "row-loop") == []
 
 
 def test_a_module_that_fills_its_gradients_with_zeros_is_found() -> None:

@@ -1,0 +1,108 @@
+"""Loops over the rows of a tensor that launch the same work for each row."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from bragg.analyze.causes.evidence import Evidence
+from bragg.analyze.causes.host_finding import Cause, host_finding
+from bragg.analyze.causes.needs import GPU_TIME, IDLE, OPERATORS
+from bragg.analyze.causes.paths import below, children, named
+from bragg.analyze.causes.thresholds import MANY_ROWS, PLAN_SHARE
+from bragg.analyze.engine import HostTime, Rule
+from bragg.model import Confidence, Finding, FrameKind, Quantity
+from bragg.model.table import BoolArray
+
+__all__ = ["RULE"]
+
+_CHANGE = (
+    "call it once with all rows, or torch.vmap; rows that depend on the row before: a fused operator (nn.LSTM), or "
+    "torch.compile around the loop"
+)
+
+
+class _Loop(NamedTuple):
+    """A function that takes tensors apart.
+
+    Attributes:
+        rows: How many in all.
+        tensors: How many tensors.
+        nodes: Operators that run for each row, with what is below them: [n_nodes].
+    """
+
+    rows: float
+    tensors: float
+    nodes: BoolArray
+
+
+def _find(evidence: Evidence) -> Iterator[Finding]:
+    if evidence.idle_ns is None:
+        return
+    for loop in _loops(evidence):
+        nodes = loop.nodes & evidence.host.launching
+        waits_ns = float(evidence.idle_ns[nodes].sum())
+        n_kernels = float(evidence.gpu_count[loop.nodes].sum()) / loop.rows
+        if waits_ns < PLAN_SHARE.value * evidence.wall_ns or n_kernels < 1:
+            continue
+        each = loop.rows / loop.tensors
+        cause = Cause(
+            "row-loop",
+            f"a loop takes {each:,.0f} rows of a tensor one by one and launches {n_kernels:,.3g} kernels for each",
+            _CHANGE,
+            evidence.gain(waits_ns * (1 - 1 / each)),
+            Confidence.HEURISTIC,
+            (
+                Quantity("rows", each),
+                Quantity("kernels a row", n_kernels),
+                Quantity(f"waits for the host {evidence.step_word}", evidence.per_step(waits_ns), "ns"),
+            ),
+        )
+        yield host_finding(evidence, nodes, evidence.idle_ns, cause)
+
+
+def _loops(evidence: Evidence) -> Iterator[_Loop]:
+    """Each function that iterates over tensors of many rows, as far as PyTorch announces it by `unbind`."""
+    profile, tree = evidence.profile, evidence.profile.tree
+    taken = children(profile, "Tensor.__iter__", "aten::unbind")
+    rows_of = np.where(children(profile, "aten::unbind", "aten::select"), evidence.calls, 0.0)
+    functions: dict[tuple[int, str, str], list[int]] = {}
+    for node in np.flatnonzero(taken).tolist():
+        line = int(tree.parent[tree.parent[node]])
+        if line >= 0 and tree.kind[line] == FrameKind.PYTHON:
+            functions.setdefault(_function(evidence, line), []).append(node)
+    for function, nodes in functions.items():
+        is_taken = np.isin(np.arange(len(tree)), nodes)
+        rows, tensors = float(rows_of[below(profile, is_taken)].sum()), float(evidence.calls[is_taken].sum())
+        if not tensors or rows < MANY_ROWS.value * tensors:
+            continue
+        lines = [node for node in np.flatnonzero(_siblings(evidence, function[0])).tolist()]
+        body = np.isin(np.arange(len(tree)), [node for node in lines if _function(evidence, node) == function])
+        is_operator = (tree.kind == FrameKind.OPERATOR) & (evidence.calls >= rows) & evidence.has_work
+        repeated = below(profile, is_operator & below(profile, body))
+        yield _Loop(rows, tensors, repeated & ~below(profile, is_taken))
+
+
+def _siblings(evidence: Evidence, parent: int) -> BoolArray:
+    tree = evidence.profile.tree
+    found: BoolArray = (tree.parent == parent) & (tree.kind == FrameKind.PYTHON)
+    return found
+
+
+def _function(evidence: Evidence, line: int) -> tuple[int, str, str]:
+    """The frames of one function differ by line: what is above them, its name and its file."""
+    tree = evidence.profile.tree
+    frame = int(tree.frame[line])
+    return int(tree.parent[line]), tree.frames.name[frame], tree.frames.file[frame]
+
+
+RULE = Rule(
+    _find,
+    "loops over the rows of a tensor, with launches for each row",
+    (GPU_TIME, IDLE, OPERATORS),
+    (MANY_ROWS, PLAN_SHARE),
+    _CHANGE,
+    host_time=HostTime.CAUSE,
+)
