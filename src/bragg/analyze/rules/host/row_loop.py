@@ -10,7 +10,7 @@ import numpy as np
 from bragg.analyze.causes.evidence import Evidence
 from bragg.analyze.causes.host_finding import Cause, host_finding
 from bragg.analyze.causes.needs import GPU_TIME, IDLE, OPERATORS
-from bragg.analyze.causes.paths import below, children, named
+from bragg.analyze.causes.paths import below, children
 from bragg.analyze.causes.thresholds import MANY_ROWS, PLAN_SHARE
 from bragg.analyze.engine import HostTime, Rule
 from bragg.model import Confidence, Finding, FrameKind, Quantity
@@ -67,28 +67,18 @@ def _loops(evidence: Evidence) -> Iterator[_Loop]:
     """Each function that iterates over tensors of many rows, as far as PyTorch announces it by `unbind`."""
     profile, tree = evidence.profile, evidence.profile.tree
     taken = children(profile, "Tensor.__iter__", "aten::unbind")
-    rows_of = np.where(children(profile, "aten::unbind", "aten::select"), evidence.calls, 0.0)
-    functions: dict[tuple[int, str, str], list[int]] = {}
-    for node in np.flatnonzero(taken).tolist():
-        line = int(tree.parent[tree.parent[node]])
-        if line >= 0 and tree.kind[line] == FrameKind.PYTHON:
-            functions.setdefault(_function(evidence, line), []).append(node)
-    for function, nodes in functions.items():
-        is_taken = np.isin(np.arange(len(tree)), nodes)
-        rows, tensors = float(rows_of[below(profile, is_taken)].sum()), float(evidence.calls[is_taken].sum())
+    selects = children(profile, "aten::unbind", "aten::select")
+    lines = tree.parent[tree.parent[taken]]
+    for parent, name, file in sorted({_function(evidence, line) for line in lines[lines > 0].tolist()}):
+        siblings = np.flatnonzero((tree.parent == parent) & (tree.kind == FrameKind.PYTHON)).tolist()
+        body = np.zeros(len(tree), np.bool_)
+        body[[node for node in siblings if _function(evidence, node) == (parent, name, file)]] = True
+        inside = below(profile, body)
+        rows, tensors = (float(evidence.calls[inside & each].sum()) for each in (selects, taken))
         if not tensors or rows < MANY_ROWS.value * tensors:
             continue
-        lines = [node for node in np.flatnonzero(_siblings(evidence, function[0])).tolist()]
-        body = np.isin(np.arange(len(tree)), [node for node in lines if _function(evidence, node) == function])
-        is_operator = (tree.kind == FrameKind.OPERATOR) & (evidence.calls >= rows) & evidence.has_work
-        repeated = below(profile, is_operator & below(profile, body))
-        yield _Loop(rows, tensors, repeated & ~below(profile, is_taken))
-
-
-def _siblings(evidence: Evidence, parent: int) -> BoolArray:
-    tree = evidence.profile.tree
-    found: BoolArray = (tree.parent == parent) & (tree.kind == FrameKind.PYTHON)
-    return found
+        often = (tree.kind == FrameKind.OPERATOR) & (evidence.calls >= rows) & evidence.has_work
+        yield _Loop(rows, tensors, below(profile, inside & often) & ~below(profile, taken))
 
 
 def _function(evidence: Evidence, line: int) -> tuple[int, str, str]:
