@@ -67,7 +67,7 @@ class EventSource {
   // Brings here what is complete, until `deadline_ns` of the monotonic clock. Never waits for a device: what it still
   // works on is `pending`. `is_last`: brings what can be brought only once, too, since nothing more will be recorded.
   virtual void drain(int64_t deadline_ns, bool is_last) = 0;
-  // Brings samples, which come later than the records of their kernels.
+  // Brings samples, which come later than the records of their kernels, and waits for those that `end_phase` asked for.
   virtual void drain_samples() {}
   // False: the thread that waits for it must call `drain` itself.
   [[nodiscard]] virtual bool drains_in_background() { return true; }

@@ -54,7 +54,7 @@ class TelemetrySource final : public ThreadedSource<Telemetry, TelemetryPoint> {
   }
 
   // What `describe` tells has the energy up to the last border.
-  void look() override {
+  void drain_samples() override {
     const std::shared_ptr<Telemetry> telemetry = current();
     if (telemetry == nullptr || hangs()) return;
     std::unique_lock lock(telemetry->mutex);
