@@ -12,12 +12,12 @@ namespace bragg::fake {
 
 enum class Knob : uint32_t {
   // The virtual GPU.
-  Devices,    // number of devices
-  CallNs,     // virtual time one driver call takes on its thread
-  KernelNs,   // duration of a kernel that was given none
+  Devices,       // number of devices
+  CallNs,        // virtual time one driver call takes on its thread
+  KernelNs,      // duration of a kernel that was given none
   ModuleLoadMs,  // how long cuModuleLoadData takes at least, unless this is set to less meanwhile
-  VaryNs,     // kernels last up to this much longer, by a fixed pattern
-  RealClock,  // 1: CLOCK_REALTIME instead of virtual time (also BRAGG_FAKE_CLOCK=real)
+  VaryNs,        // kernels last up to this much longer, by a fixed pattern
+  RealClock,     // 1: CLOCK_REALTIME instead of virtual time (also BRAGG_FAKE_CLOCK=real)
   // How CUPTI works.
   CompletionOrder,  // 1: records in order of completion; 0: in order of launch; -1: as the emulated version (from 13.0:
                     // 0)
