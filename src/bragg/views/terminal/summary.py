@@ -15,7 +15,7 @@ from bragg.analyze.wall.steady import steady_profile
 from bragg.analyze.wall.wall_time import Steady
 from bragg.model import Profile
 from bragg.model.finding import Finding
-from bragg.model.host_time import WAIT_TIME, own_work
+from bragg.model.host_time import own_work
 from bragg.model.ids import NodeId
 from bragg.model.regroup import without_readings
 from bragg.views.terminal.flat_view import flat_view, table_lines
@@ -28,7 +28,7 @@ from bragg.views.text.run_facts import RunFacts
 from bragg.views.text.style import Style
 from bragg.views.text.training_steps import steps_line
 from bragg.views.text.units import count_text, share_text, time_text
-from bragg.views.text.waiting import waiting_lines
+from bragg.views.text.waiting import waiting_lines, waits_mostly
 from bragg.views.text.wall_line import wall_lines
 
 __all__ = ["N_CAUSES", "summary_lines", "warning_lines"]
@@ -174,8 +174,7 @@ def _hot_spots_of_host(profile: Profile, style: Style) -> Iterator[str]:
         ran = profile
     waiting = [style.cut(line, style.width) for line in waiting_lines(profile)]
     hottest = list(_hottest_paths(ran, "host_time", _N_HOST_PATHS, style, of_what=of_what))
-    waited_ns = profile.total(WAIT_TIME) if WAIT_TIME in profile.metrics else 0
-    yield from [*waiting, *imports, *hottest] if waited_ns > 0.5 * ran_ns else [*imports, *hottest, *waiting]
+    yield from [*waiting, *imports, *hottest] if waits_mostly(profile) else [*imports, *hottest, *waiting]
 
 
 def _has_time(profile: Profile, metric: str) -> bool:

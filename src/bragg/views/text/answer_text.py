@@ -19,7 +19,7 @@ from bragg.views.text.run_facts import RunFacts
 from bragg.views.text.style import PLAIN, printable
 from bragg.views.text.training_steps import steps_line
 from bragg.views.text.units import count_text, share_text, time_text, value_text
-from bragg.views.text.waiting import waiting_lines
+from bragg.views.text.waiting import waiting_lines, waits_mostly
 from bragg.views.text.wall_line import wall_line
 
 __all__ = [
@@ -58,13 +58,16 @@ def sentences(profile: Profile, answer: Answer) -> list[str]:
     steps = steps_line(profile, parts.steady if parts else None)
     hottest = f"{_hottest_text(profile, answer)}{_bound_text(answer)}."
     idle = [*idle_sentences(profile, answer.idle), *host_sentences(profile, answer)]
+    waiting = [f"{line[0].upper()}{line[1:]}." for line in waiting_lines(profile)]
+    waits_first = answer.metric == "host_time" and waits_mostly(profile)
     is_idle = parts is not None and parts.steady is not None and max(parts.steady.busy.values()) < MOSTLY_IDLE
     return [
         *([f"Of the wall time: {wall_line(parts)}."] if parts else []),
+        *(waiting if waits_first else []),
         *([*idle, hottest] if is_idle else [hottest]),
         *([f"{steps[0].upper()}{steps[1:]}."] if steps else []),
         *([] if is_idle else idle),
-        *(f"{line[0].upper()}{line[1:]}." for line in waiting_lines(profile)),
+        *([] if waits_first else waiting),
         *([f"{_cost_text(facts)}."] if facts.completeness.is_known else []),
     ]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from bragg.analyze.imports import without_imports
 from bragg.grouping.workers import WORKER_METRICS, WORKER_TIME
 from bragg.model import FrameKind, Profile
 from bragg.model.host_time import WAIT_TIME
@@ -12,7 +13,7 @@ from bragg.views.text.folding_rules import library_of
 from bragg.views.text.labels import Labels
 from bragg.views.text.units import count_text, share_text, time_text
 
-__all__ = ["waiting_lines"]
+__all__ = ["waiting_lines", "waits_mostly"]
 
 # Less is no reason to look at it.
 _LITTLE = 0.05
@@ -22,6 +23,13 @@ def waiting_lines(profile: Profile) -> list[str]:
     """How long the host waited for the GPU, and for anything else, and where most; nothing where it hardly did."""
     found = [_line(profile, metric, whom) for metric, whom in (("sync_time", " for the GPU"), (WAIT_TIME, ""))]
     return [line for line in (*found, _workers_line(profile)) if line]
+
+
+def waits_mostly(profile: Profile) -> bool:
+    """Whether threads waited for most of their time, apart from imports."""
+    if WAIT_TIME not in profile.metrics:
+        return False
+    return profile.total(WAIT_TIME) > 0.5 * without_imports(profile).total("host_time")
 
 
 def _workers_line(profile: Profile) -> str:

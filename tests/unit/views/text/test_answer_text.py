@@ -37,6 +37,14 @@ def test_a_host_that_waits_for_the_gpu_is_said_to() -> None:
     assert said(profile)[1] == "The host waited 2.00 us for the GPU, 50.0 % of its time, 100.0 % of that in 'step'."
 
 
+def test_a_program_that_waits_most_of_its_time_says_so_first() -> None:
+    texts = ["root\n  work host=4us\n  sleep host=6us wait=6us", "root\n  work host=6us\n  sleep host=4us wait=4us"]
+    first, later = (said(profile_from_text(text)) for text in texts)
+    assert first[0] == "The main thread waited 6.00 us, 60.0 % of its time, 100.0 % of that in 'sleep'."
+    assert later[0].startswith("work took")
+    assert later[1] == "The main thread waited 4.00 us, 40.0 % of its time, 100.0 % of that in 'sleep'."
+
+
 def test_host_time_answers_where_no_gpu_was_measured() -> None:
     profile = profile_from_text("root\n  a host=3us\n  b host=1us")
     assert said(profile)[0] == "a took 75.0 % of 4.00 us of host time and b 25.0 %."
