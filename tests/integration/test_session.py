@@ -239,6 +239,34 @@ def test_forked_child_leaves_its_parent_s_session_alone(here: Path) -> None:
     assert names(here) == {"parent.bragg"}
 
 
+def test_session_of_a_child_that_a_thread_has_forked_ends_with_that_thread(here: Path) -> None:
+    done = python(
+        """
+        import bragg, os, sys, threading, warnings
+        warnings.simplefilter("ignore", DeprecationWarning)  # Of a fork beside threads.
+        start = bragg.start  # What this imports has threads of its own, which a child that imports it would keep.
+        def work():
+            child = os.fork()
+            if not child:
+                start("child", backend="cpu")
+                with bragg.scope("child"): pass
+                sys.exit()
+            killing = threading.Timer(30, os.kill, [child, 9])
+            killing.start()
+            ended.append(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+            killing.cancel()
+        ended = []
+        thread = threading.Thread(target=work)
+        thread.start()
+        thread.join()
+        sys.exit(ended[0])
+        """
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert entered(bragg.load(here / "child.bragg"), "child") == 1
+    assert names(here) == {"child.bragg"}
+
+
 def test_program_under_bragg_run_can_pause_its_recording(tmp_path: Path) -> None:
     from tests.support.runs import Recorder
 

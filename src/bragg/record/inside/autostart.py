@@ -15,11 +15,12 @@ import sys
 import warnings
 from functools import partial
 from importlib import import_module
-from threading import Thread, get_ident, local
+from threading import Thread
 
 from bragg.core import core
 from bragg.record import variables
 from bragg.record.hooks.imports import when_imported
+from bragg.record.inside.forked_thread import at_end_of_forked_thread
 from bragg.record.inside.notes import guarded
 from bragg.record.inside.recording import Recording
 
@@ -91,7 +92,6 @@ class ProcessRecording:
         self._directory = directory
         is_idle = any(word.startswith(_IDLE_PROCESSES) for word in sys.orig_argv)
         self._recording: Recording | None = Recording(self._part_path(), options, is_active=not is_idle)
-        self._first_thread = get_ident()
         # Since 3.12 Python warns of forks beside threads; those of the recorder are not the program's.
         warnings.filterwarnings("ignore", r"This process \(pid=\d+\) is multi-threaded", DeprecationWarning)
         if options.get("watch_s"):
@@ -148,8 +148,7 @@ class ProcessRecording:
                 self._recording.restart(self._part_path())
         except FileNotFoundError:  # As in `start`.
             self._recording = None
-        if get_ident() != self._first_thread:
-            _of_thread.end = _ThreadEnd(guarded(self.stop))
+        at_end_of_forked_thread(guarded(self.stop))
 
     def _flush(self) -> None:
         if self._recording is not None:
@@ -172,25 +171,6 @@ class ProcessRecording:
             return result
 
         setattr(os, name, leaving)
-
-
-class _ThreadEnd:
-    """Calls a function when the thread that made it ends; for what that thread alone refers to.
-
-    A child that was forked off a thread has no thread on which the interpreter ends, and no `atexit`: the process is
-    gone when its last thread is, so those of the recorder have to end.
-    """
-
-    def __init__(self, call: Callable[[], object]) -> None:
-        self._call = call
-        self._place = os.getpid(), get_ident()
-
-    def __del__(self) -> None:
-        if self._place == (os.getpid(), get_ident()):  # A child forked off another thread drops it too.
-            self._call()
-
-
-_of_thread = local()
 
 
 def _stop_handled_timers() -> None:

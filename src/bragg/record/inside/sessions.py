@@ -18,6 +18,7 @@ from bragg.record.config import BackendName, Context, Data, Framework, GpuApi, G
 from bragg.record.environment import claim_injection_variables
 from bragg.record.hooks.torch import operators
 from bragg.record.inside import autostart, metadata
+from bragg.record.inside.forked_thread import at_end_of_forked_thread
 from bragg.record.inside.notes import note
 from bragg.record.inside.session import Session
 from bragg.record.output import Finisher, Loader
@@ -168,6 +169,7 @@ class Sessions:
             warnings.warn(lost, RuntimeWarning, stacklevel=stacklevel)
         session = Session(config, self._finisher, self._loader)
         self._sessions = [*self._running(), session]  # before a warning, which may be an error
+        at_end_of_forked_thread(self._stop_all)
         if late and metadata.told(operators.TOLD).startswith("itt"):
             warnings.warn(operators.LATE, RuntimeWarning, stacklevel=stacklevel)
         return session
