@@ -270,14 +270,14 @@ int bragg_observe_operators(int with_shapes) { return bragg::record_function::ob
 void bragg_stop_observing_operators(void) { bragg::record_function::stop_observing(); }
 void bragg_return_context(void) { ThreadContext::current().take_back(); }
 
-void bragg_sample(int64_t weight_ns, int64_t waited_ns, int64_t interruption_ns) {
+void bragg_sample(int64_t taken_ns, int64_t weight_ns, int64_t waited_ns, int64_t interruption_ns) {
   const auto& state = bragg::recording_state;
   const bragg::SessionMask mask =
       state.active.load(std::memory_order_relaxed) & state.python.load(std::memory_order_relaxed);
   if (mask == 0) return;
   ThreadContext& thread = ThreadContext::current();
   thread.cost.add_exactly(bragg::CostPart::Samples, interruption_ns);
-  thread.cost.measure(bragg::CostPart::Samples, [&] { thread.record_sample(mask, weight_ns, waited_ns); });
+  thread.cost.measure(bragg::CostPart::Samples, [&] { thread.record_sample(mask, taken_ns, weight_ns, waited_ns); });
 }
 
 uint32_t bragg_metric(const char* name, const char* unit, int kind, int is_float) {

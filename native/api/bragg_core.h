@@ -122,9 +122,9 @@ BRAGG_EXPORT void bragg_stop_observing_operators(void);
 BRAGG_EXPORT void bragg_set_operator_cost(uint32_t ns);
 // Whether ranges of XLA are shown as modules, scopes and operations from now on; they are not at first.
 BRAGG_EXPORT void bragg_read_xla(int wanted);
-// One host sample of this thread that stands for `weight_ns`, in `waited_ns` of which the thread waited. Taking it held
-// the thread up for `interruption_ns`.
-BRAGG_EXPORT void bragg_sample(int64_t weight_ns, int64_t waited_ns, int64_t interruption_ns);
+// One host sample of this thread that stands for the `weight_ns` until `taken_ns`, in `waited_ns` of which the thread
+// waited. Taking it held the thread up for `interruption_ns`.
+BRAGG_EXPORT void bragg_sample(int64_t taken_ns, int64_t weight_ns, int64_t waited_ns, int64_t interruption_ns);
 
 enum bragg_metric_kind { BRAGG_INCLUSIVE = 0, BRAGG_EXCLUSIVE = 1, BRAGG_PROPERTY = 2 };
 

@@ -49,7 +49,7 @@ class Ticker {
 
 struct Sampler {
   uint32_t users = 0;              // GIL
-  Clock::time_point last_sample;   // GIL
+  int64_t sampled_ns = 0;          // the last time; GIL
   ThreadWaits waits;               // main thread
   std::unique_ptr<Ticker> ticker;  // GIL
   std::atomic<const void*> main_thread{nullptr};
@@ -77,19 +77,19 @@ void hurry_pending_calls() {
 
 // The thread that ran gave the GIL away and takes it back: it waits twice as long as it takes from the one to the
 // other.
-int64_t interruption_ns(Clock::time_point now) {
+int64_t interruption_ns() {
+  const int64_t now_ns = Clock::now().time_since_epoch() / std::chrono::nanoseconds(1);
   const int64_t taken_ns = sampler().taken_ns.exchange(0);
-  const int64_t now_ns = now.time_since_epoch() / std::chrono::nanoseconds(1);
   return taken_ns != 0 ? std::clamp<int64_t>(2 * (now_ns - taken_ns), 0, kLongestInterruptionNs) : 0;
 }
 
 int take_sample(void*) {
   Sampler& self = sampler();
   self.is_due.store(false);
-  const Clock::time_point now = Clock::now();
-  const int64_t elapsed_ns = std::chrono::duration_cast<std::chrono::nanoseconds>(now - self.last_sample).count();
-  bragg_sample(elapsed_ns, self.waits.since_last(elapsed_ns), interruption_ns(now));
-  self.last_sample = now;
+  const int64_t held_up_ns = interruption_ns();
+  const int64_t now_ns = bragg_now_ns();
+  const int64_t elapsed_ns = now_ns - std::exchange(self.sampled_ns, now_ns);
+  bragg_sample(now_ns, elapsed_ns, self.waits.since_last(elapsed_ns), held_up_ns);
   return 0;
 }
 
@@ -114,7 +114,7 @@ void Ticker::run(std::chrono::microseconds interval) {
 void start_host_sampler(uint32_t interval_us) {
   Sampler& self = sampler();
   if (self.users++ > 0) return;
-  self.last_sample = Clock::now();
+  self.sampled_ns = bragg_now_ns();
   self.main_thread.store(bragg_main_thread_state());
   self.ticker = std::make_unique<Ticker>(std::chrono::microseconds(interval_us));
 }
