@@ -196,8 +196,7 @@ class ThreadContext {
     look_at_ring();
   }
   // A host sample that stands for what this thread did in the `elapsed_ns` until `taken_ns`, except what was measured
-  // elsewhere.
-  // What of it the thread has waited is the time of a state `[waiting]` there.
+  // elsewhere. What of it the thread has waited is the time of a state `[waiting]` there.
   void record_sample(SessionMask mask, int64_t taken_ns, int64_t elapsed_ns, int64_t waited_ns) noexcept;
   // Element `index` of `length` values; 0 of 0 is a scalar. While this thread captures a stream the value is the
   // graph's.
