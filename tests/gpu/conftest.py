@@ -33,7 +33,7 @@ class Recorded:
         self.exit_code = done.returncode
         self.stdout = done.stdout
         self.stderr = done.stderr
-        paths = sorted(directory.glob("*.bragg"), key=lambda path: len(path.name))
+        paths = sorted(directory.rglob("*.bragg"), key=lambda path: (len(path.name), path))  # of a job: by rank
         self.profiles = [bragg.load(path) for path in paths]
         self.path = next(iter(paths), None)
 
