@@ -35,8 +35,14 @@ _STEP_NS, _TRANSFER_NS, _EPOCH_NS = 10_000_000, 500_000, 1_700_000_000_000_000_0
 
 def write_ranks(directory: Path, shape: Shape) -> None:
     """Write the job, on all cores."""
+    n_files = min(shape.files or shape.ranks, shape.ranks)
     with ProcessPoolExecutor() as pool:
-        ranks = list(pool.map(partial(_write_rank, directory, shape), range(shape.ranks), chunksize=16))
+        ranks = list(pool.map(partial(_write_rank, directory, shape), range(n_files), chunksize=16))
+    healthy = [rank for rank in ranks if rank.rank != _SLOW % shape.ranks]
+    for number in range(n_files, shape.ranks):
+        rank = _rank(directory, shape, number)
+        rank.path.hardlink_to(healthy[number % len(healthy)].path)
+        ranks.append(rank)
     write_job(directory, ranks)
 
 
@@ -47,6 +53,7 @@ class Shape:
     ranks: int
     paths: int
     collectives: int
+    files: int = 0  # different ones, to which those of other ranks are links; 0: each rank has its own
 
 
 @cache
@@ -59,7 +66,7 @@ def _work(shape: Shape) -> NDArray[np.float64]:
 
 
 def _write_rank(directory: Path, shape: Shape, rank: int) -> Rank:
-    path = directory / f"rank{rank:05d}.bragg"
+    found = _rank(directory, shape, rank)
     work, random = _work(shape), np.random.default_rng((7, rank))
     ends = np.cumsum(work.max(axis=0) + _TRANSFER_NS)
     begins = np.append(0, ends[:-1])
@@ -67,8 +74,12 @@ def _write_rank(directory: Path, shape: Shape, rank: int) -> Rank:
     factor = _FACTOR if rank == _SLOW % shape.ranks else 1.0
     own = usual * factor * (1 + 0.01 * random.standard_normal(shape.paths))
     skew = int(random.normal(0, 2e6))
-    write(_profile(_tree(shape.paths), own, begins, begins + work[rank], ends, rank, shape.ranks, skew), path)
-    return Rank(rank, path, host=f"node{rank // 8:04d}", world=shape.ranks)
+    write(_profile(_tree(shape.paths), own, begins, begins + work[rank], ends, rank, shape.ranks, skew), found.path)
+    return found
+
+
+def _rank(directory: Path, shape: Shape, rank: int) -> Rank:
+    return Rank(rank, directory / f"rank{rank:05d}.bragg", host=f"node{rank // 8:04d}", world=shape.ranks)
 
 
 @cache
@@ -146,6 +157,7 @@ def _main() -> None:
     parser.add_argument("--ranks", type=int, default=1000)
     parser.add_argument("--paths", type=int, default=2000)
     parser.add_argument("--collectives", type=int, default=500)
+    parser.add_argument("--files", type=int, default=0, help="Write so many, the rest as links; 0: one for each rank.")
     parser.add_argument("--executor", help="As of bragg ranks; its workers' memory is not counted.")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--directory", type=Path, help="Keep the job here, or use the one that is there.")
@@ -155,7 +167,7 @@ def _main() -> None:
         directory.mkdir(parents=True, exist_ok=True)
         if not (directory / "job.json").exists():
             began = time.perf_counter()
-            write_ranks(directory, Shape(options.ranks, options.paths, options.collectives))
+            write_ranks(directory, Shape(options.ranks, options.paths, options.collectives, options.files))
             print(f"wrote {options.ranks} ranks in {time.perf_counter() - began:.1f} s")
         size = sum(path.stat().st_size for path in directory.glob("*.bragg")) / 1e6
         for _ in range(options.rounds):

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Executor
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,10 +15,11 @@ from bragg.analyze.ranks.path_sums import PathSums
 from bragg.errors import BraggError, UsageError
 from bragg.formats.job.directory import is_job, read_job
 from bragg.formats.job.foreign import number_in_name
+from bragg.formats.job.kept import KeptCollectives
 from bragg.formats.job.nccl_inspector import read_inspector
 from bragg.formats.job.summaries import read_summary
 from bragg.model.ranks.job import Rank
-from bragg.model.ranks.summary import RankSummary
+from bragg.model.ranks.summary import CollectiveTable, RankSummary
 
 if TYPE_CHECKING:
     from bragg.analyze.ranks.answer import RanksAnswer
@@ -123,7 +125,7 @@ def read_batch(ranks: Sequence[Rank | Path]) -> RankBatch:
             else:
                 read = _read(rank, None)
             sums.append(PathSums.of(read.rank, read.paths()))
-            found.append(replace(read, collectives=read.collectives.narrow()))
+            found.append(replace(read, collectives=partial(_same, read.collectives().narrow())))
         except BraggError as error:
             problems.append(error.message)
     return RankBatch(found, PathSums.joined(sums), problems)
@@ -133,8 +135,13 @@ def _joined(batches: Iterable[RankBatch], problems: list[str]) -> RankBatch:
     found: list[RankSummary] = []
     sums = PathSums.joined([])
     waiting: list[PathSums] = []
+    kept: KeptCollectives | None = None
     for batch in batches:
-        found += batch.summaries
+        if found:  # The first batch stays in memory.
+            kept = kept or KeptCollectives()
+            found += [replace(rank, collectives=kept.keep(rank.collectives())) for rank in batch.summaries]
+        else:
+            found += batch.summaries
         problems += batch.problems
         waiting.append(batch.sums)
         if len(waiting) == _BATCHES_AT_ONCE:
@@ -194,6 +201,10 @@ def _read(path: Path, number: int | None) -> RankSummary:
                 f"{path} does not say which rank it is", hint="Put its number into its name, such as report.3.sqlite"
             )
     return summarize(profile, number)
+
+
+def _same(table: CollectiveTable) -> CollectiveTable:
+    return table
 
 
 def _one_each(found: Sequence[RankSummary], problems: list[str]) -> Iterator[RankSummary]:

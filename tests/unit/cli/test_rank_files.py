@@ -80,7 +80,7 @@ def test_databases_of_nsys_are_ranks_by_the_numbers_in_their_names(tmp_path: Pat
         with closing(sqlite3.connect(path)) as database, database:
             database.execute("UPDATE StringIds SET value = 'ncclDevKernel_AllReduce_Sum_f32_RING_LL' WHERE id = 1")
     read = read_ranks([*named, write_database(tmp_path / "report.sqlite")])
-    assert [(each.rank, each.collectives.duration_ns.tolist()) for each in read.summaries] == [
+    assert [(each.rank, each.collectives().duration_ns.tolist()) for each in read.summaries] == [
         (7, [400, 300]),
         (12, [400, 300]),
     ]
@@ -89,6 +89,6 @@ def test_databases_of_nsys_are_ranks_by_the_numbers_in_their_names(tmp_path: Pat
 
 def test_a_rank_that_was_read_keeps_no_larger_array_alive(files: list[Path]) -> None:
     (rank,) = read_batch(files[:1]).summaries
-    columns = [getattr(rank.collectives, name) for name in rank.collectives.columns()]
+    columns = [getattr(rank.collectives(), name) for name in rank.collectives().columns()]
     assert [column.dtype for column in columns].count(np.int64) > 0
     assert all(column.base is None for column in columns)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bragg.analyze.ranks.aligned import Group, groups_of
+from bragg.analyze.ranks.aligned import Group, groups_of, usual_ones
 from bragg.analyze.ranks.bandwidth import Transfers, transfers_of
 from bragg.analyze.ranks.causes import LateCause, Reason, cause_of, peers_of
 from bragg.analyze.ranks.clocks import Alignment, alignments, clock_notes
@@ -17,12 +17,12 @@ from bragg.analyze.ranks.lateness import Lateness, lateness_of
 from bragg.analyze.ranks.links import SlowLink, slow_links
 from bragg.analyze.ranks.path_sums import PathSums
 from bragg.analyze.ranks.step_lanes import StepLanes, step_lanes
+from bragg.analyze.ranks.step_work import work_of_steps
 from bragg.analyze.ranks.stragglers import Straggler, stragglers_of
 from bragg.model.ranks.summary import RankSummary
 
 __all__ = ["Exposed", "RanksAnswer", "compare_ranks"]
 
-_USUAL = 64  # ranks; the median of so many is within a sixth of their spread
 _N_IMBALANCES = 3
 _N_TRANSFERS = 2
 _N_LANES, _N_BARS = 32, 64  # what a page shows without scrolling
@@ -101,20 +101,21 @@ def compare_ranks(
     clocks = alignments(ranks, groups if is_whole else [])
     notes += clock_notes(ranks, clocks)
     if not groups:
-        uneven = imbalances(path_values(ranks, _some(range(len(ranks)))), sums, _N_IMBALANCES)
+        uneven = imbalances(path_values(ranks, usual_ones(range(len(ranks)))), sums, _N_IMBALANCES)
         return RanksAnswer(ranks, [], None, None, None, uneven, clocks, None, [], None, is_whole, 0, notes)
     notes += _notes(ranks, groups)
     found = lateness_of(ranks, groups, is_whole=is_whole)
     host_waits_ns = np.array([sums.host_waits_ns[rank.rank] for rank in ranks], np.float64)
     late = stragglers_of(found, groups, host_waits_ns, is_whole=is_whole)
     indices = [each.index for each in late]
-    compared = {*_some(range(len(ranks))), *indices}
+    compared = {*usual_ones(range(len(ranks))), *indices}
     for index in indices:
-        compared |= set(_some(peers_of(index, ranks, indices).tolist()))
+        compared |= set(usual_ones(peers_of(index, ranks, indices).tolist()))
     values = path_values(ranks, sorted(compared))
     uneven = imbalances(values, sums, _N_IMBALANCES)
-    causes = [(each, cause_of(each, found, ranks, values, indices)) for each in late]
-    n_collectives = sum(group.duration_ns.shape[1] for group in groups) if is_whole else 0
+    work = work_of_steps(groups, sorted(compared), is_whole=is_whole)
+    causes = [(each, cause_of(each, work, ranks, values, indices)) for each in late]
+    n_collectives = sum(group.shape[1] for group in groups) if is_whole else 0
     link = slow_links(groups) if is_whole else None
     if link is not None:  # Who waits for a transfer in one group comes late to the next one.
         causes = [
@@ -129,29 +130,27 @@ def compare_ranks(
     )
 
 
-def _some(indices: Sequence[int]) -> Sequence[int]:
-    """All of a few ranks; of many so many as tell what is usual, evenly chosen."""
-    return indices[:: len(indices) // _USUAL] if len(indices) > 4 * _USUAL else indices
-
-
 def _exposed(found: Lateness, groups: Sequence[Group]) -> Exposed | None:
     """Of the group with most collectives and all others that its members are in."""
-    if not found.wall_ns or not any((~np.isnan(group.exposed_ns)).any() for group in groups):
-        return None
     first = min(int(group.step.min()) for group in groups)
     n_ranks = len(found.cost_ns)
-    alone, waited = np.zeros(n_ranks), np.zeros(n_ranks)
+    alone, waited, is_known = np.zeros(n_ranks), np.zeros(n_ranks), False
     for group in groups:
         steady = group.step > first
-        alone[group.members] += np.nansum(group.exposed_ns[:, steady], axis=1)
-        waited[group.members] += np.nansum(group.wait_ns[:, steady], axis=1)
+        for rows, times in group.blocks():
+            members = group.members[rows]
+            alone[members] += np.nansum(times.exposed_ns[:, steady], axis=1)
+            waited[members] += np.nansum(group.wait_ns(times)[:, steady], axis=1)
+            is_known |= not np.isnan(times.exposed_ns).all()
+    if not found.wall_ns or not is_known:
+        return None
     return Exposed(float(alone.mean()) / found.wall_ns, float(waited.mean()) / found.wall_ns)
 
 
 def _notes(ranks: Sequence[RankSummary], groups: Sequence[Group]) -> list[str]:
     notes = []
     for group in groups:
-        counts = (~np.isnan(group.duration_ns)).sum(axis=1)
+        counts = group.n_of_member
         ended = counts < _ENDED * counts.max()
         for member in np.flatnonzero(ended).tolist()[:3]:
             rank = ranks[int(group.members[member])]

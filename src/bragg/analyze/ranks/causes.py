@@ -9,7 +9,7 @@ from enum import Enum
 import numpy as np
 
 from bragg.analyze.ranks.imbalance import PathValues
-from bragg.analyze.ranks.lateness import Lateness
+from bragg.analyze.ranks.step_work import StepWork
 from bragg.analyze.ranks.stragglers import Straggler, When
 from bragg.model.ranks.summary import RankSummary
 from bragg.model.table import FloatArray, Int64Array
@@ -53,13 +53,13 @@ class LateCause:
 
 
 def cause_of(
-    late: Straggler, found: Lateness, ranks: Sequence[RankSummary], values: PathValues, stragglers: Sequence[int]
+    late: Straggler, work: StepWork, ranks: Sequence[RankSummary], values: PathValues, stragglers: Sequence[int]
 ) -> LateCause:
     """The cause of one rank's lateness, as far as profiles tell.
 
     Args:
         late: The rank.
-        found: The costs by step, and what ranks did in each.
+        work: What the rank and some of its peers did in each step.
         ranks: The ranks.
         values: Their times by call path.
         stragglers: Indices of all late ranks, which are no peers.
@@ -67,16 +67,16 @@ def cause_of(
     if late.when is When.START:
         return LateCause(Reason.LATE_START, late.cost_ns)
     peers = peers_of(late.index, ranks, stragglers)
-    more = {name: _more(table, late, peers) for name, table in found.counted.items()}
+    more = {name: _more(name, work, late, peers) for name in work.done}
     # Sums count waiting beside other work as well.
     least_ns = (_EXPLAINS_SUMS if late.when is When.WHOLE else _EXPLAINS) * late.each_ns
     if more["data_ns"] >= least_ns:
         return LateCause(Reason.INPUT, more["data_ns"], path=_path(values.host_ns, values, late.index, peers))
     if more["compute_ns"] >= least_ns:
-        return _of_kernels(late, found, values, peers, more["compute_ns"])
+        return _of_kernels(late, work, values, peers, more["compute_ns"])
     if more["copy_ns"] >= least_ns:
         return LateCause(Reason.COPIES, more["copy_ns"], path=_path(values.gpu_ns, values, late.index, peers))
-    if not np.nansum(found.counted["launches"]) and not values.host_ns.any():  # Collectives alone were recorded.
+    if not np.nansum(work.done["launches"]) and not values.host_ns.any():  # Collectives alone were recorded.
         return LateCause(Reason.UNKNOWN, late.each_ns)
     # Its GPU did what the others' did, later.
     return LateCause(Reason.HOST, late.each_ns, path=_path(values.host_ns, values, late.index, peers))
@@ -90,24 +90,23 @@ def peers_of(index: int, ranks: Sequence[RankSummary], stragglers: Sequence[int]
     return np.array(equal or healthy, np.int64)
 
 
-def _more(table: FloatArray, late: Straggler, peers: Int64Array) -> float:
+def _more(name: str, work: StepWork, late: Straggler, peers: Int64Array) -> float:
     """What a rank had more of than the median of its peers, in the median late step."""
-    own, others = table[late.index, late.steps], table[np.ix_(peers, late.steps)]
+    own, others = work.of(name, [late.index], late.steps)[0], work.of(name, peers, late.steps)
     if np.isnan(own).all() or np.isnan(others).all():
         return 0.0
     # Ranks that do less work for a while have more of it in other steps: what is usual for them is taken off.
     return float(np.nanmedian(own - np.nanmedian(others, axis=0)))
 
 
-def _of_kernels(late: Straggler, found: Lateness, values: PathValues, peers: Int64Array, more_ns: float) -> LateCause:
-    launches = found.counted["launches"]
-    usual = float(np.nanmedian(launches[np.ix_(peers, late.steps)]))
-    more_launches = _more(launches, late, peers)
+def _of_kernels(late: Straggler, work: StepWork, values: PathValues, peers: Int64Array, more_ns: float) -> LateCause:
+    usual = float(np.nanmedian(work.of("launches", peers, late.steps)))
+    more_launches = _more("launches", work, late, peers)
     path = _path(values.gpu_ns, values, late.index, peers)
     if usual > 0 and more_launches > max(_MORE_LAUNCHES * usual, 0.5):
         return LateCause(Reason.MORE_WORK, more_ns, 1 + more_launches / usual, path)
-    compute = found.counted["compute_ns"]
-    ratio = float(np.nanmedian(compute[late.index, late.steps]) / np.nanmedian(compute[np.ix_(peers, late.steps)]))
+    own_ns, others_ns = (work.of("compute_ns", each, late.steps) for each in ([late.index], peers))
+    ratio = float(np.nanmedian(own_ns) / np.nanmedian(others_ns))
     own = _by_kernel(values, values.of(values.gpu_ns, late.index))
     others = _by_kernel(values, values.median(values.gpu_ns, peers))
     gained = np.maximum(own - others, 0.0)

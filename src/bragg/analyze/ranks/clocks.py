@@ -171,11 +171,11 @@ def _of_collectives(found: dict[int, Alignment], groups: Sequence[Group]) -> Ite
         known = next((row for row, index in enumerate(members) if index in found), None)
         if known is None:
             continue
-        reference = found[members[known]]
+        reference, ends_ns = found[members[known]], group.times([known]).end_ns[0]
         for row, index in enumerate(members):
             if index in found or index in seen:
                 continue
-            line = _line(group.end_ns[row], group.end_ns[known], group.epoch_ns, reference)
+            line = _line(group.times([row]).end_ns[0], ends_ns, group.epoch_ns, reference)
             if line is not None:
                 seen.add(index)
                 yield index, line

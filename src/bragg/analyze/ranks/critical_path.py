@@ -77,14 +77,14 @@ def critical_path(n_ranks: int, groups: Sequence[Group]) -> CriticalPath | None:
         seen.add(place)
         number, column = place
         group = groups[number]
-        row = max(int(group.last[column]), 0) if group.last[column] >= 0 else _only_member(group, column)
-        rank = int(group.members[row])
+        last = int(group.last[column])
+        rank = int(group.members[last if last >= 0 else _only_member(group, column)])
         took = max(_LEAST_NS, float(group.transfer_ns[column]))
         transfer_ns += took
         over = took - usual[number][column]
         if over > 0:
             slower[group.operation[column]] = slower.get(group.operation[column], 0.0) + over
-        begin_ns = float(group.end_ns[row, column]) + (group.epoch_ns - timeline(rank).epoch_ns) - took
+        begin_ns = timeline(rank).end_ns(place) - took
         place, before_ns = timeline(rank).before(begin_ns)
         if place is not None:
             work[rank] += begin_ns - before_ns
@@ -104,11 +104,11 @@ class _Timeline:
         self.epoch_ns = min((group.epoch_ns for group in groups), default=0)
         ends, numbers, columns = [np.empty(0)], [np.empty(0, np.int64)], [np.empty(0, np.int64)]
         for number, group in enumerate(groups):
-            row = np.searchsorted(group.members, rank)
-            if row == len(group.members) or group.members[row] != rank:
+            if (row := group.row_of(rank)) is None:
                 continue
-            known = np.flatnonzero(~np.isnan(group.end_ns[row]))
-            ends.append(group.end_ns[row, known] + (group.epoch_ns - self.epoch_ns))
+            own_ns = group.times([row]).end_ns[0]
+            known = np.flatnonzero(~np.isnan(own_ns))
+            ends.append(own_ns[known] + (group.epoch_ns - self.epoch_ns))
             numbers.append(np.full(len(known), number))
             columns.append(known)
         joined = np.concatenate(ends)
@@ -122,6 +122,11 @@ class _Timeline:
         """The collective that ends last: number of the group, column."""
         return int(self._numbers[-1]), int(self._columns[-1])
 
+    def end_ns(self, place: tuple[int, int]) -> float:
+        """When a collective ended."""
+        number, column = place
+        return float(self.ends_ns[(self._numbers == number) & (self._columns == column)][0])
+
     def before(self, time_ns: float) -> tuple[tuple[int, int] | None, float]:
         """The last one that has ended by a time, and when; None: there is none."""
         at = int(np.searchsorted(self.ends_ns, time_ns, side="right")) - 1
@@ -131,16 +136,12 @@ class _Timeline:
 
 
 def _only_member(group: Group, column: int) -> int:
-    return int(np.flatnonzero(~np.isnan(group.duration_ns[:, column]))[0])
+    return next(row for row in range(len(group.members)) if (group.table(row)[0] == column).any())
 
 
 def _ahead_of_next(group: Group, column: int) -> float:
     """By how much the last rank came after the next to last one, as far as the others had nothing else to do."""
-    durations = group.duration_ns[:, column]
-    shared = np.sort(durations[~np.isnan(durations)])
-    if len(shared) < 2:
-        return 0.0
-    return min(float(shared[1] - shared[0]), float(group.cost_ns[column]))
+    return min(float(group.second_ns[column] - group.transfer_ns[column]), float(group.cost_ns[column]))
 
 
 def _usual_transfer(group: Group) -> FloatArray:
@@ -156,9 +157,14 @@ def _usual_transfer(group: Group) -> FloatArray:
 
 def _slack(n_ranks: int, groups: Sequence[Group]) -> FloatArray:
     """The median wait of each rank; 0: it comes last more often than not."""
-    waits: list[list[FloatArray]] = [[] for _ in range(n_ranks)]
-    for group in groups:
-        for row, rank in enumerate(group.members.tolist()):
-            wait = group.duration_ns[row] - group.transfer_ns
-            waits[rank].append(wait[~np.isnan(wait)])
-    return np.array([float(np.median(np.concatenate(each))) if each else np.nan for each in waits])
+    slack = np.full(n_ranks, np.nan)
+    for rank in range(n_ranks):
+        waits = [
+            table.duration_ns - group.transfer_ns[at]
+            for group in groups
+            if (row := group.row_of(rank)) is not None
+            for at, table in (group.table(row),)
+        ]
+        if waits:
+            slack[rank] = np.median(np.concatenate(waits))
+    return slack

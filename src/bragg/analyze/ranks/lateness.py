@@ -8,7 +8,8 @@ from functools import cached_property
 
 import numpy as np
 
-from bragg.analyze.ranks.aligned import COUNTED, Group
+from bragg.analyze.ranks.aligned import Group, usual_ones
+from bragg.analyze.ranks.step_work import ends_of_steps
 from bragg.model.ranks.summary import RankSummary
 from bragg.model.table import FloatArray
 
@@ -22,7 +23,6 @@ class Lateness:
     Attributes:
         cost_ns: Time that the average other rank of a process group lost because this one came last: [ranks, steps].
         step_ns: How long each step took, between the ends of its last collective and of the one before: [steps].
-        counted: By name of a column of `CollectiveTable`, what each rank did in each step; NaN: not known.
         startup_ns: What the first collectives cost before the first step was over, by rank: [ranks].
         is_unit_step: Whether columns are steps of the program, not rounds of collectives.
         startup_wall_ns: From the start of the first collective to the end of the first step; 0: not known.
@@ -30,7 +30,6 @@ class Lateness:
 
     cost_ns: FloatArray
     step_ns: FloatArray
-    counted: dict[str, FloatArray]
     startup_ns: FloatArray
     is_unit_step: bool
     startup_wall_ns: float = 0.0
@@ -84,26 +83,19 @@ def lateness_of(ranks: Sequence[RankSummary], groups: Sequence[Group], *, is_who
             continue
         known = group.last >= 0
         np.add.at(cost, (group.members[group.last[known]], group.step[known] - first), group.cost_ns[known])
-    main = groups[0]
-    counted = {name: np.full((len(ranks), n_steps), np.nan) for name in COUNTED}
-    ends = np.full((len(ranks), n_steps), np.nan)
-    for group in reversed(groups):  # The one with most collectives wins.
-        at = np.ix_(group.members, group.steps - first)
-        ends[at] = group.end_ns[:, group.last_of_steps]
-        for name in COUNTED:
-            counted[name][at] = group.counted[name]
     if not is_whole:
         wall = np.array([float(np.median([rank.wall_ns for rank in ranks]))])
-        return Lateness(cost, wall, counted, np.zeros(len(ranks)), False)
-    differences = {name: np.diff(counted.pop(name), axis=1) for name in COUNTED}  # of thousands of ranks one at a time
+        return Lateness(cost, wall, np.zeros(len(ranks)), False)
+    ends = ends_of_steps(groups, usual_ones(range(len(ranks))))
     step_ns = np.nan_to_num(_median(np.diff(ends, axis=1)))
-    is_unit_step = any((rank.collectives.step >= 0).any() for rank in ranks) and len(main.step) > 0
-    return Lateness(cost[:, 1:], step_ns, differences, cost[:, 0], is_unit_step, _startup_wall_ns(main))
+    is_unit_step = any(group.is_step_told for group in groups)
+    return Lateness(cost[:, 1:], step_ns, cost[:, 0], is_unit_step, _startup_wall_ns(groups[0]))
 
 
 def _startup_wall_ns(group: Group) -> float:
-    begins = group.end_ns[:, 0] - group.duration_ns[:, 0]
-    lasted = group.end_ns[:, group.last_of_steps[0]] - begins
+    times = group.times(usual_ones(range(len(group.members))))
+    begins = times.end_ns[:, 0] - times.duration_ns[:, 0]
+    lasted = times.end_ns[:, group.last_of_steps[0]] - begins
     return float(np.nan_to_num(_median(lasted[:, None])[0]))
 
 

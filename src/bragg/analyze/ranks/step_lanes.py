@@ -74,7 +74,7 @@ def step_lanes(found: Lateness, groups: Sequence[Group], most_ranks: int, most_b
     shared = np.flatnonzero(main.step == step)
     if not len(shared):
         return None
-    shift_ns = _shifts(main.end_ns[:, shared])
+    shift_ns = _shifts(main, shared)
     is_there = ~np.isnan(shift_ns)
     rows = np.flatnonzero(is_there)[np.argsort(-cost_ns[is_there, column], kind="stable")][:most_ranks]
     lanes = {int(main.members[row]): float(shift_ns[row]) for row in np.sort(rows).tolist()}
@@ -90,8 +90,9 @@ def step_lanes(found: Lateness, groups: Sequence[Group], most_ranks: int, most_b
     )
 
 
-def _shifts(end_ns: FloatArray) -> FloatArray:
+def _shifts(group: Group, columns: Int64Array) -> FloatArray:
     """What to take from the times of each member so that ends fall together: [n_members]; NaN: it has none of them."""
+    end_ns = np.concatenate([times.end_ns[:, columns] for _, times in group.blocks()])
     reference = end_ns[(~np.isnan(end_ns)).sum(axis=1).argmax()]
     difference = end_ns - reference
     shift = np.full(len(end_ns), np.nan)
@@ -103,13 +104,13 @@ def _shifts(end_ns: FloatArray) -> FloatArray:
 def _bars(rank: int, shift_ns: float, groups: Sequence[Group], step: int, epoch_ns: int) -> list[Bar]:
     found = []
     for group in groups:
-        row = int(np.searchsorted(group.members, rank))
-        if row == len(group.members) or group.members[row] != rank:
+        if (row := group.row_of(rank)) is None:
             continue
+        times = group.times([row])
         moved_ns = group.epoch_ns - epoch_ns - shift_ns
-        for column in np.flatnonzero((group.step == step) & ~np.isnan(group.end_ns[row])).tolist():
-            end_ns, last = group.end_ns[row, column] + moved_ns, int(group.last[column])
-            begin_ns = end_ns - group.duration_ns[row, column]
+        for column in np.flatnonzero((group.step == step) & ~np.isnan(times.end_ns[0])).tolist():
+            end_ns, last = times.end_ns[0, column] + moved_ns, int(group.last[column])
+            begin_ns = end_ns - times.duration_ns[0, column]
             arrived_ns = max(end_ns - group.transfer_ns[column], begin_ns)
             by = int(group.members[last]) if last >= 0 else None
             found.append(Bar(float(begin_ns), float(arrived_ns), float(end_ns), group.operation[column], by))
@@ -122,7 +123,7 @@ def _start_ns(group: Group, step: int, rows: Int64Array, shift_ns: FloatArray, b
     before = group.last_of_steps[group.steps == step - 1]
     if not len(before):
         return first
-    ends = group.end_ns[rows, before[0]] - shift_ns[rows]
+    ends = group.times(rows.tolist()).end_ns[:, before[0]] - shift_ns[rows]
     return first if np.isnan(ends).all() else min(first, float(np.nanmedian(ends)))
 
 

@@ -102,8 +102,8 @@ def _lasting(found: Lateness, index: int) -> Straggler | None:
     is_sure = part.mean() > _SURE * _standard_error(part) and np.median(part) > _STEADY * part.mean()
     if not is_sure or excess.sum() < _SHARE * found.wall_ns or part.mean() < _LEAST_NS / 10:
         return None
-    others = np.delete(found.excess_ns[:, since:], index, axis=0).mean(axis=1)
-    if part.mean() < _BEYOND * others.max():
+    means = found.excess_ns[:, since:].mean(axis=1)
+    if part.mean() < _BEYOND * np.delete(means, index).max():
         return None
     steps = since + np.flatnonzero(part > 0)
     when = When.ALWAYS if since == 0 else When.SINCE
@@ -187,7 +187,7 @@ def _at_start(found: Lateness, cost_ns: FloatArray, least_ns: float) -> Iterator
 def _of_sums(found: Lateness, groups: Sequence[Group]) -> Iterator[Straggler]:
     """The rank that spent least time in collectives, where only sums are known."""
     for group in groups:
-        spent = group.duration_ns[:, 0]
+        spent = np.concatenate([times.duration_ns[:, 0] for _, times in group.blocks()])
         least = int(np.nanargmin(spent))
         others = np.delete(spent, least)
         spread = float(np.median(np.abs(others - np.median(others)))) * 1.5
@@ -212,9 +212,9 @@ def _follows(one: Straggler, other: Straggler, groups: Sequence[Group]) -> bool:
     waited = 0.0
     for group in groups:
         if one.index in group.members and other.index in group.members:
-            mine, others = (int(np.flatnonzero(group.members == each.index)[0]) for each in (one, other))
+            mine, others = (int(np.searchsorted(group.members, each.index)) for each in (one, other))
             is_for_other = (group.last == others) & np.isin(group.step - _first(groups) - 1, one.steps)
-            waited += float(np.nansum(group.wait_ns[mine, is_for_other]))
+            waited += float(np.nansum(group.wait_ns(group.times([mine]))[0, is_for_other]))
     return waited > _REST * one.cost_ns
 
 

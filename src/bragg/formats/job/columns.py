@@ -67,8 +67,9 @@ def _ranks(ranks: Sequence[RankSummary]) -> dict[str, Any]:
 
 
 def _collectives(ranks: Sequence[RankSummary]) -> dict[str, Any]:
-    calls = CollectiveCallTable.concatenate([rank.calls.take(rank.collectives.call) for rank in ranks])
-    tables = [rank.collectives for rank in ranks]
+    tables = [rank.collectives() for rank in ranks]
+    used = [rank.calls.take(table.call) for rank, table in zip(ranks, tables, strict=True)]
+    calls = CollectiveCallTable.concatenate(used)
     return {
         "rank": np.repeat([rank.rank for rank in ranks], [len(table) for table in tables]),
         **{name: getattr(calls, name) for name in ("group", "operation", "dtype", "size_bytes")},

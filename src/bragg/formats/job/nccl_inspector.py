@@ -70,7 +70,7 @@ def read_inspector(path: Path) -> RankSummary | None:
         is_whole=is_known,
         is_cut_short=False,
         calls=calls,
-        collectives=table,
+        collectives=lambda: table,
         paths=PathTable.empty,
         labels=list,
     )

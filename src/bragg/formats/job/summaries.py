@@ -55,7 +55,7 @@ def members_of(summary: RankSummary) -> dict[str, bytes]:
     return {
         _FACTS: _json(facts),
         _CALLS: _json(calls),
-        _COLLECTIVES: encode(np.diff(_matrix(summary.collectives), axis=1, prepend=0)),
+        _COLLECTIVES: encode(np.diff(_matrix(summary.collectives()), axis=1, prepend=0)),
         _PATHS: encode(_matrix(summary.paths())),
         _LABELS: _json(summary.labels()),
     }
@@ -94,7 +94,7 @@ def _read(archive: ZipFile, path: Path) -> RankSummary | None:
         is_whole=not facts.is_false("is_whole"),
         is_cut_short=not facts.is_false("is_cut_short"),
         calls=known,
-        collectives=table,
+        collectives=lambda: table,
         paths=_Paths(path, _table(PathTable, decode(_member(archive, _PATHS), (np.int64,)))),
         labels=partial(_labels, path),
         clock=RankClock.from_json(facts.table("clock").values()),

@@ -124,7 +124,7 @@ class RankSummary:
         role: What ranks of equal work have in common.
         clock: What is known of the clock that `start_ns` is of.
         calls: The different calls of collectives.
-        collectives: The collectives.
+        collectives: Gives the collectives; those of thousands of ranks are read from files each time.
         paths: Gives the call paths; read only when they are summed or compared.
         labels: Gives the text of each path; read only when it is shown.
     """
@@ -136,7 +136,7 @@ class RankSummary:
     is_whole: bool
     is_cut_short: bool
     calls: CollectiveCallTable
-    collectives: CollectiveTable
+    collectives: Callable[[], CollectiveTable]
     paths: Callable[[], PathTable]
     labels: Callable[[], list[str]]
     role: tuple[tuple[str, int], ...] = field(default=())

@@ -30,7 +30,7 @@ def rank_summary(
         is_whole=True,
         is_cut_short=False,
         calls=CollectiveCallTable([group], ["all-reduce"], ["f32"], size, size),
-        collectives=CollectiveTable(**columns),
+        collectives=lambda: CollectiveTable(**columns),
         paths=PathTable.empty,
         labels=list,
         clock=clock or RankClock(),
@@ -67,7 +67,7 @@ def test_dense_collectives_align_clocks_of_5_ppm_and_2_ms_within_a_microsecond()
 
 def test_some_ends_that_are_far_off_move_no_clock() -> None:
     ranks, shown = job(2, 2000, 20.0, offset_ns=2e6, drift=5e-6)
-    late = ranks[1].collectives.start_ns.copy()
+    late = ranks[1].collectives().start_ns.copy()
     late[::50] += 20_000 * US
     ranks[1] = rank_summary(1, late + 100 * US)
     clock = alignments(ranks, groups_of(ranks))[1]
@@ -103,9 +103,9 @@ def test_groups_that_overlap_align_ranks_that_share_none() -> None:
     pairs = [rank_summary(0, shown[0], group="a"), ranks[1], rank_summary(2, shown[2], group="b")]
     both = rank_summary(1, shown[1])
     calls = CollectiveCallTable(["a", "b"], ["all-reduce"] * 2, ["f32"] * 2, np.array([4096] * 2), np.array([1, 1]))
-    doubled = both.collectives.concatenate([both.collectives, both.collectives])
+    doubled = both.collectives().concatenate([both.collectives(), both.collectives()])
     call = np.repeat([0, 1], len(shown[1])).astype(np.int32)
-    pairs[1] = RankSummary(**{**vars(both), "calls": calls, "collectives": doubled.replace(call=call)})
+    pairs[1] = RankSummary(**{**vars(both), "calls": calls, "collectives": lambda: doubled.replace(call=call)})
     clock = alignments(pairs, groups_of(pairs))[2]
     assert clock is not None
     assert np.abs(clock.aligned(shown[2]) - shown[0]).max() <= 1 * US

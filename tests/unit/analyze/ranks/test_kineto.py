@@ -52,7 +52,7 @@ def files(tmp_path: Path) -> list[Path]:
 
 def test_collectives_of_traces_are_matched_by_their_process_group(files: list[Path]) -> None:
     summaries = read_ranks(files).summaries
-    assert [(each.rank, each.host, len(each.collectives)) for each in summaries] == [(0, "n0", 20), (1, "n1", 20)]
+    assert [(each.rank, each.host, len(each.collectives())) for each in summaries] == [(0, "n0", 20), (1, "n1", 20)]
     calls = summaries[0].calls
     assert (calls.group, calls.operation, calls.dtype) == (["0"], ["all-reduce"], ["f32"])
     assert calls.size_bytes.tolist() == [4096]

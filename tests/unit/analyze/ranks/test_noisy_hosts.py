@@ -31,7 +31,7 @@ def _named(times: FloatArray, *, startup_wall_ns: float = 0.0, startup_ns: float
     startup = np.zeros(len(times))
     startup[1] = startup_ns
     step_ns = times.max(axis=0) * _STEP_NS
-    found = Lateness(cost * _STEP_NS, step_ns, {}, startup, True, startup_wall_ns)
+    found = Lateness(cost * _STEP_NS, step_ns, startup, True, startup_wall_ns)
     stragglers = stragglers_of(found, [], np.zeros(len(times)), is_whole=True)
     return [(each.index, each.when.value) for each in stragglers]
 

@@ -61,7 +61,7 @@ def test_one_step_that_takes_somewhat_longer_is_no_straggler(late_ms: float, is_
     """Two healthy H100: 39 steps of 20 ms, of which one took 8.7 ms longer."""
     cost_ns = np.zeros((2, 39))
     cost_ns[1, 6] = late_ms * 1e6
-    found = Lateness(cost_ns, np.full(39, 20e6), {}, np.zeros(2), is_unit_step=True)
+    found = Lateness(cost_ns, np.full(39, 20e6), np.zeros(2), is_unit_step=True)
     named = stragglers_of(found, [], np.zeros(2), is_whole=True)
     assert [(each.index, each.when, each.steps.tolist()) for each in named] == [(1, When.ONCE, [6])] * is_named
 

@@ -39,7 +39,7 @@ def test_tables_hold_every_collective_and_every_call_path(
     assert found["collectives"]["operation"].unique().to_list() == ["all-reduce"]
     for rank in ranks:
         own = found["collectives"].filter(polars.col("rank") == rank.rank)
-        assert np.array_equal(own["duration_ns"].to_numpy(), rank.collectives.duration_ns)
+        assert np.array_equal(own["duration_ns"].to_numpy(), rank.collectives().duration_ns)
         own = found["paths"].filter(polars.col("rank") == rank.rank)
         assert dict(own.select("label", "gpu_ns").iter_rows()) == dict(
             zip(rank.labels(), rank.paths().gpu_ns.tolist(), strict=True)

@@ -43,13 +43,13 @@ def write(path: Path, objects: list[dict[str, Any]]) -> Path:
 def test_a_log_gives_the_collectives_of_its_rank(tmp_path: Path) -> None:
     found = read_inspector(write(tmp_path / "a.log", log(0)))
     assert found is not None
-    assert (found.rank, found.host, found.is_whole, len(found.collectives)) == (0, "n1", True, STEPS)
+    assert (found.rank, found.host, found.is_whole, len(found.collectives())) == (0, "n1", True, STEPS)
     assert (found.calls.group, found.calls.operation, found.calls.size_bytes.tolist()) == (
         ["0x7f"],
         ["all-reduce"],
         [1 << 20],
     )
-    table = found.collectives
+    table = found.collectives()
     assert table.sequence[:2].tolist() == [1400, 1401]
     assert (table.start_ns + table.duration_ns)[0] == BEGAN_US * 1000
 
@@ -75,7 +75,7 @@ def test_the_last_object_of_a_killed_process_may_break_off(tmp_path: Path) -> No
     path.write_text(path.read_text()[:-40])
     found = read_inspector(path)
     assert found is not None
-    assert len(found.collectives) == STEPS - 1
+    assert len(found.collectives()) == STEPS - 1
 
 
 def test_damage_in_the_middle_is_told(tmp_path: Path) -> None:
