@@ -432,8 +432,52 @@ def read_of_a_choice_by_lanes(x: tl.const, out):
 
 @pytest.mark.parametrize("kernel", [read_where_a_condition_chooses, read_of_a_choice_by_lanes])
 def test_constant_pointers_are_of_another_type_than_others(kernel: Any) -> None:
-    with pytest.raises(triton.CompilationError, match="a constant pointer and one that is not"), bragg.debug.check():
+    with pytest.raises(triton.CompilationError, match="constant pointer"), bragg.debug.check():
         kernel[(2,)](np.ones(2, "f4"), np.zeros(2, "f4"))
+
+
+@triton.jit
+def stored_where_an_if_chooses(x: tl.const, out, is_const, IS_CONST: tl.constexpr):
+    if is_const if IS_CONST is None else IS_CONST:  # noqa: SIM108 - the statement is what is tested
+        place = x
+    else:
+        place = out
+    tl.store(place, 1.0)
+
+
+@triton.jit
+def stored_where_an_expression_chooses(x: tl.const, out, is_const, IS_CONST: tl.constexpr):
+    tl.store(x if (is_const if IS_CONST is None else IS_CONST) else out, 1.0)
+
+
+@triton.jit
+def one_of(first, second, is_first):
+    if is_first:
+        return first
+    else:  # noqa: RET505 - what is tested
+        return second
+
+
+@triton.jit
+def stored_where_a_function_chooses(x: tl.const, out, is_const, IS_CONST: tl.constexpr):
+    tl.store(one_of(x, out, is_const if IS_CONST is None else IS_CONST), 1.0)
+
+
+CHOOSING = {
+    stored_where_an_if_chooses: "Mismatched type for place: constant pointer<fp32>",
+    stored_where_an_expression_chooses: "Ternary expression with dynamic condition has inconsistent type",
+    stored_where_a_function_chooses: "Inconsistent return types",
+}
+
+
+@pytest.mark.parametrize(("kernel", "message"), CHOOSING.items(), ids=lambda value: getattr(value, "__name__", ""))
+def test_both_ways_of_a_condition_have_one_type_whichever_is_taken(kernel: Any, message: str) -> None:
+    x, out = np.zeros(1, "f4"), np.zeros(1, "f4")
+    for is_const in (True, False):
+        with pytest.raises(triton.CompilationError, match=message), bragg.debug.check():
+            kernel[(1,)](x, out, is_const, None)
+    run(kernel, x, out, True, False)
+    assert (x.tolist(), out.tolist()) == ([0], [1])
 
 
 @triton.jit

@@ -10,6 +10,7 @@ import numpy as np
 from bragg.debug.faults import KernelFault
 from bragg.debug.flow.aggregates import rebuilt
 from bragg.debug.flow.merge import merged, narrowed
+from bragg.debug.memory.provenance import is_constant
 from bragg.debug.numbers.promotion import is_number
 from bragg.debug.state import machine
 from bragg.debug.values import MEANINGLESS, MISLED, SIGNAL, UNSET, Pointer, Tensor, scalar
@@ -124,9 +125,21 @@ class Branch(Fork):
     ) -> None:
         super().__init__(written)
         self._test = truth(test)
-        is_compiled = isinstance(test, Tensor)
-        self._names = names if is_compiled else ()
-        self._partly = partly if is_compiled else ()
+        self._is_compiled = isinstance(test, Tensor)
+        self._names = names if self._is_compiled else ()
+        self._partly = partly if self._is_compiled else ()
+
+    def compare(self, what: str, first: Any, second: Any) -> None:
+        """Refuse pointers of two types, of which each way takes one, also where all programs go the same way.
+
+        Raises:
+            KernelFault: Triton does not compile that; it says so in the words of `what`.
+        """
+        if not (self._is_compiled and isinstance(first, Pointer) and isinstance(second, Pointer)):
+            return
+        one, other = _type_text(first), _type_text(second)
+        if one != other:
+            raise KernelFault(f"{what}: {one} in one way, {other} in the other", hint="Give both ways one type")
 
     def then(self, values: Values) -> bool:
         """Go the first way with those whose test holds; False: nobody does."""
@@ -174,7 +187,7 @@ class Branch(Fork):
 def _type_text(value: Any) -> str:
     """Type and shape of what a name holds; empty where that is not a tensor."""
     if isinstance(value, Pointer):
-        return f"pointer<{value.element}>{list(value.shape)}"
+        return f"{'constant ' * is_constant(value)}pointer<{value.element}>{list(value.shape)}"
     return f"{value.dtype}{list(value.shape)}" if isinstance(value, Tensor) else ""
 
 
@@ -204,9 +217,21 @@ class Frame:
         return merged(places, len(self._entry_rows))
 
 
-def chosen(test: Any, first: Callable[..., Any], second: Callable[..., Any], values: Sequence[Any]) -> Any:
-    """`first if test else second`, each side evaluated for the programs that choose it."""
+def chosen(
+    test: Any, first: Callable[..., Any], second: Callable[..., Any], values: Sequence[Any], names: Sequence[Any] = ()
+) -> Any:
+    """`first if test else second`, each side evaluated for the programs that choose it.
+
+    Args:
+        test: The condition.
+        first: Computes the one side.
+        second: Computes the other.
+        values: What both are called with.
+        names: Both sides, where they are mere names.
+    """
     branch = Branch(test, (True,))
+    if names:
+        branch.compare("Ternary expression with dynamic condition has inconsistent types", *names)
     if branch.then(tuple(values)):
         branch.done((first(*branch.values),))
     if branch.otherwise():

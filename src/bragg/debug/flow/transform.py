@@ -24,6 +24,7 @@ from typing import Any
 from bragg.debug.faults import Unsupported
 from bragg.debug.flow.global_names import mark_refused
 from bragg.debug.flow.nodes import children, walk
+from bragg.debug.flow.ways import are_names, taken_names
 from bragg.debug.versions import is_before
 
 __all__ = ["rewrite"]
@@ -216,12 +217,17 @@ class _Rewriter(ast.NodeTransformer):
         then = _compound(f"if {me}.then({values}):\n    {values} = {me}.values\n    {me}.done({values})")
         other = _compound(f"if {me}.otherwise():\n    {values} = {me}.values\n    {me}.done({values})")
         join = _statement(f"{values} = {me}.join()")
-        _place(made, node)
+        compared = [
+            _statement(f"{me}.compare({what!r}, {first}, {second})")
+            for what, first, second in taken_names(node, self._locals)
+        ]
+        for part in (made, *compared):
+            _place(part, node)
         for part in (then, other, join):
             _place(part, node, width=0)
         then.body[1:1] = self._block(node.body)
         other.body[1:1] = self._block(node.orelse)
-        return [made, then, other, join]
+        return [made, *compared, then, other, join]
 
     def visit_For(self, node: ast.For) -> list[ast.stmt]:
         names = self._names(node.target, *node.body)
@@ -364,7 +370,8 @@ class _Rewriter(ast.NodeTransformer):
         """Both sides become functions of the names in them, called for the programs that choose them."""
         names = self._names(node.body, node.orelse)
         listed = ", ".join(names)
-        text = f"_bragg.chosen(None, lambda {listed}: None, lambda {listed}: None, {_tuple(names)})"
+        sides = _tuple([ast.unparse(node.body), ast.unparse(node.orelse)]) if are_names(node, names) else "()"
+        text = f"_bragg.chosen(None, lambda {listed}: None, lambda {listed}: None, {_tuple(names)}, {sides})"
         call = _call(text, node)
         call.args[0] = self.visit(node.test)
         call.args[1].body = self.visit(node.body)  # type: ignore[attr-defined]

@@ -55,7 +55,7 @@ def joined(pointers: Sequence[Pointer]) -> list[Pointer]:
     if any(pointer.element is not pointers[0].element for pointer in pointers):
         described = " and ".join(sorted({str(pointer.dtype) for pointer in pointers}))
         raise KernelFault(f"a name holds {described}: Triton does not compile that", hint="Convert them to one type")
-    if len({_members(pointer.buffer)[0].is_constant for pointer in pointers}) > 1:
+    if len(set(map(is_constant, pointers))) > 1:
         raise KernelFault(
             "a name holds a constant pointer and one that is not: Triton does not compile that",
             hint="Annotate both parameters tl.const, or none",
@@ -65,6 +65,11 @@ def joined(pointers: Sequence[Pointer]) -> list[Pointer]:
         members.extend(one for one in _members(pointer.buffer) if one not in members)
     joint = JointBuffer(tuple(members))
     return [Pointer(joint, _renumbered(pointer, members), pointer.element) for pointer in pointers]
+
+
+def is_constant(pointer: Pointer) -> bool:
+    """It points into what the kernel's parameters call constant."""
+    return _members(pointer.buffer)[0].is_constant
 
 
 def _members(buffer: Buffer) -> tuple[Buffer, ...]:
