@@ -18,6 +18,8 @@ __all__ = [
     "FORMATS",
     "REPRESENTATIONS",
     "RULES",
+    "RUN_RULES",
+    "STEP_RULES",
     "Registry",
     "load",
 ]
@@ -140,15 +142,23 @@ ANNOTATIONS = Registry(
     },
 )
 
-# Each object is a `bragg.analyze.engine.Rule`; its name is the `rule` of what it finds. Packages add theirs by entry
-# points.
+# Each object is a `bragg.analyze.engine.Rule`; its name is the `rule` of what it finds. Packages add theirs to `RULES`
+# by entry points. Views show what the first two tables find, and need not import the other rules.
+_OF_RUNS = {
+    "recompilation": "bragg.analyze.rules.compiling.jax_recompilation:RULE",
+    "autotuning": "bragg.analyze.rules.compiling.xla_autotuning:RULE",
+}
+_OF_STEPS = {
+    "step-waits": "bragg.analyze.rules.step_waits:RULE",
+    "step-rest": "bragg.analyze.rules.step_rest:RULE",
+}
+RUN_RULES = Registry("rule", _OF_RUNS)
+STEP_RULES = Registry("rule", _OF_STEPS)
 RULES = Registry(
     "rule",
     {
-        "recompilation": "bragg.analyze.rules.compiling.jax_recompilation:RULE",
-        "autotuning": "bragg.analyze.rules.compiling.xla_autotuning:RULE",
-        "step-waits": "bragg.analyze.rules.step_waits:RULE",
-        "step-rest": "bragg.analyze.rules.step_rest:RULE",
+        **_OF_RUNS,
+        **_OF_STEPS,
         "many-launches": "bragg.analyze.rules.host.many_launches:RULE",
         "planning": "bragg.analyze.rules.host.planning:RULE",
         "cpu-work": "bragg.analyze.rules.host.cpu_work:RULE",

@@ -26,7 +26,8 @@ def totals(profile: Profile) -> dict[str, int]:
 @given(profiles())
 def test_inclusive_is_own_plus_that_of_the_children(profile: Profile) -> None:
     for name in {"gpu_time"} & set(profile.metrics):
-        own, inclusive = profile.own(name), profile.inclusive(name)
+        own, total, inclusive = profile.own(name), profile.total(name), profile.inclusive(name)
+        assert total == inclusive[0]
         for node in range(len(profile.tree)):
             assert inclusive[node] == own[node] + inclusive[profile.tree.children(node)].sum()
 

@@ -10,17 +10,9 @@ from bragg.analyze.causes.evidence import Evidence
 from bragg.analyze.causes.needs import OWN_HOST_TIME, Need
 from bragg.analyze.causes.thresholds import Threshold
 from bragg.model import Finding
-from bragg.registry import RULES
+from bragg.registry import RULES, RUN_RULES, STEP_RULES
 
-__all__ = ["Analysis", "HostTime", "Rule", "Subject", "analysis", "findings", "ranked"]
-
-
-class Subject(Enum):
-    """The view that a finding belongs to."""
-
-    RUN = auto()
-    STEPS = auto()
-    ANALYSIS = auto()  # `bragg analyze` alone
+__all__ = ["Analysis", "HostTime", "Rule", "analysis", "findings", "ranked"]
 
 
 class HostTime(Enum):
@@ -42,7 +34,6 @@ class Rule:
         thresholds: The numbers that it compares with.
         change: What to do about it, for the docs.
         host_time: What it says of the time in which a GPU waits for the host.
-        subject: What the findings are about.
     """
 
     find: Callable[[Evidence], Iterator[Finding]]
@@ -51,7 +42,6 @@ class Rule:
     thresholds: tuple[Threshold, ...] = ()
     change: str = ""
     host_time: HostTime = HostTime.NOTHING
-    subject: Subject = Subject.ANALYSIS
 
 
 # A cause that gains less than this share of what the whole does explains little of it.
@@ -73,10 +63,9 @@ class Analysis:
     skipped: dict[str, Need] = field(default_factory=dict)
 
 
-def findings(evidence: Evidence, subject: Subject = Subject.RUN) -> list[Finding]:
-    """What the rules of a subject find, in the order of their table."""
-    rules: list[Rule] = list(RULES.values())
-    asked = [rule for rule in rules if rule.subject is subject and _missing(rule, evidence) is None]
+def findings(evidence: Evidence, rules: Mapping[str, Rule] = RUN_RULES) -> list[Finding]:
+    """What the rules of a table find, in its order."""
+    asked = [rule for rule in rules.values() if _missing(rule, evidence) is None]
     return [finding for rule in asked for finding in rule.find(evidence)]
 
 
@@ -107,7 +96,7 @@ def analysis(evidence: Evidence, names: Sequence[str] = ()) -> Analysis:
 
 def _whole_run() -> tuple[str, ...]:
     """What is said of steps repeats what bounds the program."""
-    return tuple(name for name in RULES if RULES[name].subject is not Subject.STEPS)
+    return tuple(name for name in RULES if name not in STEP_RULES)
 
 
 def _missing(rule: Rule, evidence: Evidence) -> Need | None:

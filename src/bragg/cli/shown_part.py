@@ -109,6 +109,6 @@ def _of_sums(profile: Profile, options: ViewOptions, steady: Steady | None) -> S
 
 def _is_better(profile: Profile, options: ViewOptions, steady: Steady | None) -> bool:
     """Whether the GPU was mostly idle in a steady state, and the reader has asked for no metric."""
-    from bragg.views.text.answer_text import is_host_first
+    from bragg.analyze.wall.steady import is_host_first
 
     return not options.metrics and not options.sort and is_host_first(profile, steady)

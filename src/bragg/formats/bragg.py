@@ -28,7 +28,6 @@ from bragg.formats.encodings.deep_json import memory_bytes
 from bragg.formats.encodings.npy import ARCHIVE_DAMAGE, decode, encode
 from bragg.formats.files import new_file, open_file
 from bragg.formats.format import Format, damaged
-from bragg.formats.job.summaries import members_of
 from bragg.formats.limits import Limits, check_depth
 from bragg.formats.timelines.columns import pack, unpack
 from bragg.model import (
@@ -90,7 +89,7 @@ def write(
     if summarized is None and slices is None:
         summarized = profile
     is_rank = profile.run.rank is not None and not profile.run.is_merged
-    summary = members_of(ANALYSES["rank_summary"](summarized)) if is_rank and summarized is not None else {}
+    summary = _summary(summarized) if is_rank and summarized is not None else {}
     with new_file(path) as file, ZipFile(file, "w") as archive:
         writer = _Writer(archive)
         writer.table("frames", profile.tree.frames)
@@ -112,6 +111,13 @@ def write(
             writer.member(name, content)
         block_rows = [writer.slices(number, block) for number, block in enumerate(blocks)]
         writer.json("meta", _header(profile, block_rows))
+
+
+def _summary(profile: Profile) -> dict[str, bytes]:
+    """What a file carries of a rank, by the names of its members."""
+    from bragg.formats.job.summaries import members_of  # 4 ms, which readers of a profile do not need
+
+    return members_of(ANALYSES["rank_summary"](profile))
 
 
 def _metric_member(name: str, folder: str = "metrics") -> str:

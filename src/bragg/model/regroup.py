@@ -34,7 +34,10 @@ class Regrouping:
         kept = [item for item in profile.carried if item.node is None or self.target[item.node] >= 0]
         node = self.target[profile.slices.node]
         slices = profile.slices.replace(node=node)
-        used = np.unique(np.concatenate([self.tree.frame, profile.kernels.frame, profile.durations.frame]))
+        is_used = np.zeros(len(self.tree.frames), np.bool_)
+        for frames in (self.tree.frame, profile.kernels.frame, profile.durations.frame):
+            is_used[frames] = True
+        used = np.flatnonzero(is_used)
         frame = np.searchsorted(used, self.tree.frame).astype(np.int32)
         return replace(
             profile,

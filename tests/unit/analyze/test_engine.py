@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import subprocess
+import sys
 from dataclasses import replace
 
 import pytest
@@ -7,7 +9,7 @@ import pytest
 from bragg.analyze.causes.evidence import Evidence
 from bragg.analyze.engine import Rule, analysis, findings, ranked
 from bragg.model import Finding, Gain, Profile, Severity
-from bragg.registry import RULES
+from bragg.registry import RULES, RUN_RULES, STEP_RULES
 from tests.support.profiles import profile_from_text
 
 
@@ -17,6 +19,27 @@ def texts(profile: Profile) -> list[str]:
 
 def test_every_rule_can_be_loaded() -> None:
     assert all(isinstance(rule, Rule) for rule in RULES.values())
+
+
+def test_rules_of_views_are_rules_of_the_analysis_too() -> None:
+    assert dict(RULES) == {**RULES, **RUN_RULES, **STEP_RULES}
+
+
+def test_a_view_imports_neither_other_rules_nor_compiled_facts() -> None:
+    code = """
+import sys
+from bragg.analyze.causes.evidence import Evidence
+from bragg.analyze.engine import findings
+from tests.support.profiles import profile_from_text
+assert findings(Evidence(profile_from_text("root\\n  a 1us"))) == []
+print(*(name for name in sys.modules if name.startswith(("bragg.analyze.rules.", "bragg.code."))))
+"""
+    ended = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    assert set(ended.stdout.split()) == {
+        "bragg.analyze.rules.compiling",
+        "bragg.analyze.rules.compiling.jax_recompilation",
+        "bragg.analyze.rules.compiling.xla_autotuning",
+    }
 
 
 def test_what_a_check_added_to_the_profile_is_said_unless_rules_are_named() -> None:

@@ -4,20 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from bragg.analyze.causes.host_code import code_wait_ns
 from bragg.analyze.causes.host_parts import HostParts, compiling, host_parts, special_parts
-from bragg.analyze.causes.hot_kernels import HotKernel, hot_kernels
 from bragg.analyze.causes.output import Writer, writers
 from bragg.analyze.causes.paths import below, named
 from bragg.analyze.causes.thresholds import MUCH_GPU
 from bragg.analyze.causes.waits import critical_ns
-from bragg.analyze.compiled_kernels import CompiledKernels
 from bragg.analyze.idle_folded import folded_idle
 from bragg.analyze.idle_paths import NOT_KNOWN, OTHERS, SHORT, with_idle_paths
-from bragg.analyze.kernel_facts import KernelFacts, kernel_facts
 from bragg.analyze.wall.activity import Activity, activity_of
 from bragg.analyze.wall.parts import wall_parts
 from bragg.analyze.wall.steady import during, steady_profile
@@ -28,6 +26,11 @@ from bragg.grouping.regions import group_by_region
 from bragg.model import FrameKind, Gain, IdleKind, Profile, SliceTable, TrackKind
 from bragg.model.meta.telemetry import Telemetry, telemetry_of
 from bragg.model.table import BoolArray, FloatArray
+
+if TYPE_CHECKING:
+    from bragg.analyze.causes.hot_kernels import HotKernel
+    from bragg.analyze.compiled_kernels import CompiledKernels
+    from bragg.analyze.kernel_facts import KernelFacts
 
 __all__ = ["Evidence"]
 
@@ -135,16 +138,22 @@ class Evidence:
     @cached_property
     def kernels(self) -> list[KernelFacts]:
         """The table of kernels over the whole run, the one with most GPU time first."""
+        from bragg.analyze.kernel_facts import kernel_facts
+
         return kernel_facts(self.profile)
 
     @cached_property
     def compiled(self) -> CompiledKernels:
         """What compilers made of the kernels whose code the profile has."""
+        from bragg.analyze.compiled_kernels import CompiledKernels  # 40 ms, which views do not need
+
         return CompiledKernels(self.profile)
 
     @cached_property
     def hot_kernels(self) -> list[HotKernel]:
         """The kernels whose time matters, the one with most first."""
+        from bragg.analyze.causes.hot_kernels import hot_kernels
+
         return hot_kernels(self.profile, self.gpu_ns, self.kernels, self.compiled, MUCH_GPU.value)
 
     @cached_property

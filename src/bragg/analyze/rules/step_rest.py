@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from bragg.analyze.causes.evidence import Evidence
-from bragg.analyze.engine import Rule, Subject
+from bragg.analyze.engine import Rule
 from bragg.model import Finding, Severity
 
 __all__ = ["RULE"]
@@ -27,4 +27,4 @@ def _find(evidence: Evidence) -> Iterator[Finding]:
         )
 
 
-RULE = Rule(_find, "steps most of whose time lies in none of their regions", subject=Subject.STEPS)
+RULE = Rule(_find, "steps most of whose time lies in none of their regions")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from bragg.analyze.causes.evidence import Evidence
-from bragg.analyze.engine import Rule, Subject
+from bragg.analyze.engine import Rule
 from bragg.grouping.regions import REGIONS
 from bragg.model import Finding, Severity
 
@@ -42,4 +42,4 @@ def _finding(severity: Severity, message: str, hint: str = "") -> Finding:
     return Finding("step-waits", severity, message, hint)
 
 
-RULE = Rule(_find, "whether the GPU waits in training steps", subject=Subject.STEPS)
+RULE = Rule(_find, "whether the GPU waits in training steps")

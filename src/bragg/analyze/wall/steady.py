@@ -13,7 +13,19 @@ from bragg.model.durations import DurationTable, buckets_of
 from bragg.model.table import BoolArray, Int32Array, Int64Array
 from bragg.model.trace import SliceTable
 
-__all__ = ["during", "own_times", "steady_part", "steady_profile"]
+__all__ = ["MOSTLY_IDLE", "during", "is_host_first", "own_times", "steady_part", "steady_profile"]
+
+MOSTLY_IDLE = 0.5
+"""If a device is busy for a smaller share of the steady state than this, the host's time matters."""
+
+_BOTH_SIDES = ("host_time", "gpu_time", "gpu_count")
+
+
+def is_host_first(profile: Profile, steady: Steady | None) -> bool:
+    """Whether the GPU was mostly idle in the steady state, so that the host's time says more than the GPU's."""
+    if steady is None or not steady.busy or max(steady.busy.values()) >= MOSTLY_IDLE:
+        return False
+    return all(name in profile.metrics and profile.total(name) > 0 for name in _BOTH_SIDES)
 
 
 def during(slices: SliceTable, start_ns: int, end_ns: int) -> SliceTable:

@@ -11,7 +11,6 @@ import click
 
 from bragg.cli.completion import metrics
 from bragg.cli.console import stream_style, write_json, write_lines
-from bragg.cli.jobs.opened import one_rank, open_job, say_problems
 from bragg.cli.profile_file import file_argument, loaded, newest_profile_or_job
 from bragg.cli.shown_part import PARTS, shown_part
 from bragg.errors import UsageError
@@ -139,6 +138,8 @@ def view(
         if choices["rank"] is None and choices["group_by"] not in WHOLE and not of_one_rank:
             _view_job(path, options, choices["group_by"], flat, as_json)
             return
+        from bragg.cli.jobs.opened import one_rank
+
         path = one_rank(path, choices["rank"])
     if choices["group_by"] == _BY_RANK or (choices["rank"] and not is_job):
         raise UsageError(f"{path} is the profile of one process", hint="Give the directory of a job")
@@ -179,6 +180,7 @@ def view(
 
 
 def _view_job(directory: Path, options: ViewOptions, group_by: str, flat: bool, as_json: bool) -> None:
+    from bragg.cli.jobs.opened import open_job, say_problems
     from bragg.cli.jobs.viewed import view_job
 
     opened = open_job(directory)

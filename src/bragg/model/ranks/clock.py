@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from statistics import median
 from typing import Any
 
 from bragg.model.facts import Facts
@@ -29,6 +28,8 @@ class RankClock:
     @classmethod
     def of_meta(cls, meta: Mapping[str, Any]) -> RankClock:
         """What the recorder noted."""
+        from statistics import median  # 4 ms, which only profiles of ranks need
+
         readings = _rows(meta.get("clocks"), 4)
         ahead_ns = round(median(row[0] - row[2] for row in readings)) if readings else None
         exchanges = tuple((row[0], row[1], row[2]) for row in _rows(meta.get("clock_exchanges"), 3))

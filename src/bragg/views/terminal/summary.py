@@ -11,7 +11,7 @@ from bragg.analyze.idle_paths import IDLE_METRICS, with_idle_paths
 from bragg.analyze.imports import LEAST_IMPORTS, without_imports
 from bragg.analyze.report import Answered
 from bragg.analyze.wall.parts import wall_parts
-from bragg.analyze.wall.steady import steady_profile
+from bragg.analyze.wall.steady import MOSTLY_IDLE, steady_profile
 from bragg.analyze.wall.wall_time import Steady
 from bragg.model import Profile
 from bragg.model.finding import Finding
@@ -21,7 +21,6 @@ from bragg.model.regroup import without_readings
 from bragg.views.terminal.flat_view import flat_view, table_lines
 from bragg.views.terminal.view_options import ViewOptions
 from bragg.views.text.analysis_text import best_findings, best_lines
-from bragg.views.text.answer_text import MOSTLY_IDLE
 from bragg.views.text.folding import FoldedProfile, fold_libraries
 from bragg.views.text.labels import Labels
 from bragg.views.text.run_facts import RunFacts

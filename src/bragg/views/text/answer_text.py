@@ -9,7 +9,7 @@ import numpy as np
 from bragg.analyze.answer import Answer, HotSpot
 from bragg.analyze.idle import Idle
 from bragg.analyze.imports import without_imports
-from bragg.analyze.wall.wall_time import Steady
+from bragg.analyze.wall.steady import MOSTLY_IDLE
 from bragg.model import FrameKind, Profile
 from bragg.model.host_time import own_work
 from bragg.model.ids import FrameId
@@ -23,11 +23,9 @@ from bragg.views.text.waiting import waiting_lines, waits_mostly
 from bragg.views.text.wall_line import wall_line
 
 __all__ = [
-    "MOSTLY_IDLE",
     "fact_rows",
     "host_sentences",
     "idle_sentences",
-    "is_host_first",
     "lack_lines",
     "sentences",
 ]
@@ -36,18 +34,6 @@ _METRIC_NAMES = {"gpu_time": "of GPU time", "host_time": "of host time", "sample
 _MAX_NAME = 60
 # A device that idles less than this is busy: there is nothing to explain.
 _LITTLE = 0.05
-MOSTLY_IDLE = 0.5
-"""If a device is busy for a smaller share of the steady state than this, the host's time matters."""
-
-
-_BOTH_SIDES = ("host_time", "gpu_time", "gpu_count")
-
-
-def is_host_first(profile: Profile, steady: Steady | None) -> bool:
-    """Whether the GPU was mostly idle in the steady state, so that the host's time says more than the GPU's."""
-    if steady is None or not steady.busy or max(steady.busy.values()) >= MOSTLY_IDLE:
-        return False
-    return all(name in profile.metrics and profile.total(name) > 0 for name in _BOTH_SIDES)
 
 
 def sentences(profile: Profile, answer: Answer) -> list[str]:

@@ -169,10 +169,9 @@ def _excursions(profile: Profile, pattern: str, keep: Sequence[re.Pattern[str]] 
     library = np.where(_kept(tree, is_module, of_frame >= 0, keep), -1, of_frame[tree.frame])
     is_library: BoolArray = library >= 0
     entered = is_library & ~is_library[tree.parent]
-    of_module = entered & is_module[tree.parent]
-    for level in tree.levels[1:]:
-        of_module[level] |= is_library[level] & ~entered[level] & of_module[tree.parent[level]]
-    name = _excursion_names(tree, library, entered)
+    first = _first_nodes(tree, is_library & ~entered)
+    of_module: BoolArray = (entered & is_module[tree.parent])[first]
+    name = _excursion_names(library, first)
     named = CallTree(
         tree.parent,
         np.where(entered, len(tree.frames) + name, tree.frame).astype(np.int32),
@@ -205,10 +204,27 @@ def _kept(tree: CallTree, is_module: BoolArray, of_library: BoolArray, keep: Seq
 
 def _lengths(tree: CallTree, is_library: BoolArray) -> Int64Array:
     """How many frames of an excursion end at each node: [n_nodes]; 0 outside."""
-    length = is_library.astype(np.int64)
-    for level in tree.levels[1:]:
-        length[level] += np.where(is_library[level], length[tree.parent[level]], 0)
-    return length
+    # Pointer doubling: after k rounds `above` is 2^k library frames up; behind the last node: there are fewer.
+    outside = len(tree)
+    length = np.append(is_library, False).astype(np.int64)
+    above = np.append(np.where(is_library, tree.parent, outside), outside)
+    while (above != outside).any():
+        length += length[above]
+        above = above[above]
+    return length[:-1]
+
+
+def _first_nodes(tree: CallTree, is_further: BoolArray) -> Int64Array:
+    """Where the excursion begins that each node is in, itself for all others: [n_nodes].
+
+    Args:
+        tree: With the excursions.
+        is_further: Nodes of excursions that do not begin one: [n_nodes].
+    """
+    first: Int64Array = np.where(is_further, tree.parent, np.arange(len(tree)))
+    while (first != first[first]).any():
+        first = first[first]
+    return first
 
 
 def _libraries(frames: FrameTable) -> tuple[list[str], Int64Array]:
@@ -222,14 +238,15 @@ def _libraries(frames: FrameTable) -> tuple[list[str], Int64Array]:
     return names, np.array([number.get(name, -1) for name in found], np.int64)
 
 
-def _excursion_names(tree: CallTree, library: Int64Array, entered: BoolArray) -> Int64Array:
-    """The names of the excursions that begin at the nodes `entered`, as indices of the libraries: [n_nodes]."""
-    start = np.arange(len(tree))
-    for level in tree.levels[1:]:
-        goes_on = (library[level] >= 0) & ~entered[level]
-        start[level] = np.where(goes_on, start[tree.parent[level]], level)
+def _excursion_names(library: Int64Array, first: Int64Array) -> Int64Array:
+    """The names of the excursions, as indices of the libraries, at the nodes where they begin: [n_nodes].
+
+    Args:
+        library: Of each node: [n_nodes].
+        first: Where the excursion of each node begins: [n_nodes].
+    """
     packages = np.flatnonzero(library >= len(_COMMON))
-    first = np.full(len(tree), len(tree))
-    np.minimum.at(first, start[packages], packages)
-    name: Int64Array = np.append(library, 0)[first]  # without a package: that of Python
+    named_by = np.full(len(library), len(library))
+    np.minimum.at(named_by, first[packages], packages)
+    name: Int64Array = np.append(library, 0)[named_by]  # without a package: that of Python
     return name

@@ -14,6 +14,7 @@ __all__ = ["short_function", "short_symbol", "shorten"]
 # Deeper template arguments only repeat what outer ones say.
 _MAX_NESTING = 8
 _OPEN, _CLOSE = "<({[", ">)}]"
+_BRACKET = re.compile(f"[{re.escape(_OPEN + _CLOSE)}]")
 _ANONYMOUS = "(anonymous namespace)"
 _CONSTANT = re.compile(r"^(\(.*\))?-?\d+[ul]*$|^(true|false|void|nullptr)\b")
 _DECORATION = re.compile(r"^(vectorized|unrolled)_|_?kernel(_impl|_cuda)?(_nocast)?$", re.IGNORECASE)
@@ -153,7 +154,7 @@ def _scalar(type_name: str) -> str:
 
 def _declarator(name: str) -> str:
     """The qualified name with its parameters: no return type, no qualifiers."""
-    words = list(_pieces(name, " "))
+    words = _split(name, " ")
     return next((word for word in words if "(" in word.replace(_ANONYMOUS, "")), words[-1])
 
 
@@ -161,43 +162,36 @@ def _without_signature(name: str) -> str:
     """The qualified name alone: no return type, no parameters, no qualifiers."""
     parts = _split(_declarator(name), "::")
     last = parts[-1]
-    parameters = next((at for at, depth, mark in _depths(last) if mark == "(" and depth == 1), len(last))
+    parameters = next((at for at, depth, bracket in _depths(last) if bracket == "(" and depth == 1), len(last))
     return "::".join([*parts[:-1], last[:parameters] or last])
 
 
 def _split(text: str, separator: str) -> list[str]:
-    return list(_pieces(text, separator))
-
-
-def _pieces(text: str, separator: str) -> Iterator[str]:
     """The parts between separators that stand outside all brackets."""
-    start = 0
-    for at, depth, mark in _depths(text, separator):
-        if depth == 0 and mark == separator:
-            yield text[start:at]
-            start = at + len(separator)
-    yield text[start:]
+    parts: list[str] = []
+    depth = 0
+    for part in text.split(separator):
+        if depth:
+            parts[-1] += separator + part
+        else:
+            parts.append(part)
+        for bracket in _BRACKET.findall(part):
+            depth = _depth_after(bracket, depth)
+    return parts
 
 
 def _closing(text: str) -> int:
     """Where the bracket that opens the text is closed; its end when it is not."""
-    return next((at for at, depth, mark in _depths(text) if mark in _CLOSE and depth == 0), len(text))
+    return next((at for at, depth, bracket in _depths(text) if bracket in _CLOSE and depth == 0), len(text))
 
 
-def _depths(text: str, separator: str = "") -> Iterator[tuple[int, int, str]]:
-    """Position, open brackets after it, and text of each bracket and separator."""
+def _depths(text: str) -> Iterator[tuple[int, int, str]]:
+    """Position, open brackets after it, and text of each bracket."""
     depth = 0
-    for found in _marks(separator).finditer(text):
-        mark = found.group()
-        if mark in _OPEN:
-            depth += 1
-        elif mark in _CLOSE:
-            depth = max(0, depth - 1)
-        yield found.start(), depth, mark
+    for found in _BRACKET.finditer(text):
+        depth = _depth_after(found[0], depth)
+        yield found.start(), depth, found[0]
 
 
-@cache
-def _marks(separator: str) -> re.Pattern[str]:
-    """Brackets and a separator, which is not one."""
-    brackets = f"[{re.escape(_OPEN + _CLOSE)}]"
-    return re.compile(f"{brackets}|{re.escape(separator)}" if separator else brackets)
+def _depth_after(bracket: str, depth: int) -> int:
+    return depth + 1 if bracket in _OPEN else max(0, depth - 1)

@@ -7,12 +7,13 @@ from collections import defaultdict
 import numpy as np
 
 from bragg.analyze.causes.evidence import Evidence
-from bragg.analyze.engine import Subject, findings
+from bragg.analyze.engine import findings
 from bragg.analyze.wall.parts import wall_parts
 from bragg.analyze.wall.wall_time import Steady
 from bragg.grouping.hlo_names import CALLS
 from bragg.grouping.regions import of_compilations, step_function
 from bragg.model import FrameKind, Profile
+from bragg.registry import STEP_RULES
 from bragg.views.text.training_steps import steps_line
 from bragg.views.text.units import count_text, time_text
 from bragg.views.text.wall_line import busy_text
@@ -42,7 +43,7 @@ def region_notes(profile: Profile, regions: Profile) -> list[str]:
     parts = wall_parts(profile)
     if parts and parts.steady and parts.steady.n_steps:
         return [steps, *_of_steady(profile, parts.steady)]
-    return [steps, *(finding.text for finding in findings(Evidence(profile, regions), Subject.STEPS))]
+    return [steps, *(finding.text for finding in findings(Evidence(profile, regions), STEP_RULES))]
 
 
 def _of_steady(profile: Profile, steady: Steady) -> list[str]:

@@ -83,6 +83,8 @@ class _Numbered:
         tree, frames = self._tree, self._tree.frames
         has_number = np.array([bool(_NUMBER.search(name)) for name in frames.name], np.bool_)
         numbered = (has_number & np.equal(frames.kind, FrameKind.SCOPE))[tree.frame]
+        if not numbered.any():
+            return tree
         same = np.zeros(len(tree), np.int64)  # nodes that will be one have one number
         ids: dict[tuple[int, int], int] = {(0, int(tree.frame[0])): 0}
         for level in tree.levels[1:]:

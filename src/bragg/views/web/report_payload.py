@@ -16,11 +16,11 @@ from bragg.analyze.ranks.answer import RanksAnswer
 from bragg.analyze.report import answered
 from bragg.analyze.roofline import roofline
 from bragg.analyze.source_lines import annotate_stages
-from bragg.analyze.wall.steady import steady_profile
+from bragg.analyze.wall.steady import is_host_first, steady_profile
 from bragg.errors import UsageError
 from bragg.model import Profile
 from bragg.model.sample_stacks import with_sample_stacks
-from bragg.views.text.answer_text import fact_rows, is_host_first, lack_lines, sentences
+from bragg.views.text.answer_text import fact_rows, lack_lines, sentences
 from bragg.views.text.folding import OWN_ROW, fold_marks
 from bragg.views.text.variants import rows_of_frames
 from bragg.views.web.code import code_of

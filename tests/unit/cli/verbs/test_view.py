@@ -12,8 +12,7 @@ from bragg.model import CallTree, FrameKind, FrameTable, Metric, MetricKind, Pro
 from tests.support.profiles import profile_from_text
 from tests.unit.cli.conftest import Bragg
 
-# 0.3 s on a quiet machine, of the 0.6 s that are allowed; the rest is for busy ones.
-# 0.3 s on a quiet machine, of the 0.6 s that are allowed; the rest is for machines that are slow or busy.
+# 0.6 s is the goal on a quiet machine; the rest is for machines that are slow or busy.
 VIEW_LIMIT_S = 2.0
 
 

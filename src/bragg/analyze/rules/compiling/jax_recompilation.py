@@ -10,7 +10,7 @@ import numpy as np
 from bragg.analyze.causes.evidence import Evidence
 from bragg.analyze.causes.needs import HOST_TIME
 from bragg.analyze.causes.paths import below, hottest_place
-from bragg.analyze.engine import Rule, Subject
+from bragg.analyze.engine import Rule
 from bragg.grouping.hlo_names import COMPILE
 from bragg.model import Confidence, Finding, Gain, Place, Quantity, Severity
 
@@ -63,10 +63,10 @@ def _compilations(evidence: Evidence) -> list[_Compiled]:
     if "host_count" not in profile.metrics or "host_time" not in profile.metrics:
         return []
     tree = profile.tree
-    times, counts = profile.inclusive("host_time"), profile.own("host_count")
     found = []
     for frame, name in enumerate(tree.frames.name):
         if name.startswith(COMPILE):
+            times, counts = profile.inclusive("host_time"), profile.own("host_count")
             nodes = np.flatnonzero(tree.frame == frame)
             below_them = below(profile, tree.frame == frame)
             longest_ns = float(evidence.longest_wait_ns[below_them].max())
@@ -78,4 +78,4 @@ def _compilations(evidence: Evidence) -> list[_Compiled]:
     return found
 
 
-RULE = Rule(_find, "functions that JAX compiles again and again", (HOST_TIME,), subject=Subject.RUN)
+RULE = Rule(_find, "functions that JAX compiles again and again", (HOST_TIME,))

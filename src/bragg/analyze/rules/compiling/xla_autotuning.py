@@ -8,7 +8,7 @@ import numpy as np
 
 from bragg.analyze.causes.evidence import Evidence
 from bragg.analyze.causes.needs import GPU_TIME
-from bragg.analyze.engine import Rule, Subject
+from bragg.analyze.engine import Rule
 from bragg.grouping.hlo_names import AUTOTUNE
 from bragg.model import Confidence, Finding, FrameKind, Gain, Quantity, Severity
 from bragg.model.transform import with_descendants
@@ -20,9 +20,9 @@ _MUCH = 0.2
 
 def _find(evidence: Evidence) -> Iterator[Finding]:
     profile = evidence.profile
-    if "gpu_time" not in profile.metrics:
-        return
     tree = profile.tree
+    if "gpu_time" not in profile.metrics or AUTOTUNE not in tree.frames.name:
+        return
     is_autotune = np.array([name == AUTOTUNE for name in tree.frames.name], np.bool_)[tree.frame]
     below = with_descendants(tree, is_autotune & (tree.kind == FrameKind.SCOPE))
     tuned_ns = int(profile.own("gpu_time")[below].sum())
@@ -40,4 +40,4 @@ def _find(evidence: Evidence) -> Iterator[Finding]:
         )
 
 
-RULE = Rule(_find, "GPU time that XLA's autotuning takes", (GPU_TIME,), subject=Subject.RUN)
+RULE = Rule(_find, "GPU time that XLA's autotuning takes", (GPU_TIME,))
