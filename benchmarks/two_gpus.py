@@ -3,8 +3,12 @@
     python benchmarks/two_gpus.py [cost|planted|programs ...] [--out FILE]
 
 `cost` runs DDP of GPT-2 without and with bragg in turns. `planted` runs healthy jobs, and makes rank 1 late in six ways
-by a third of their step, which is more than hosts vary by themselves. `programs` records FSDP, a tensor-parallel matmul
-and a shard_map of JAX, all healthy. No card's setting changes.
+by a third of their step. `programs` records FSDP, a tensor-parallel matmul and a shard_map of JAX. No card's setting
+changes.
+
+Hosts that others share make ranks late by themselves, so what is named is compared with the clock that both ranks have,
+at which `bragg ranks` does not look. A job is right if a rank that was made late is named with the cause, and if by the
+clock each named rank was late in the named steps by what is said, within `ALLOWED`.
 """
 
 from __future__ import annotations
@@ -17,6 +21,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections import defaultdict
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -28,6 +33,7 @@ LIMIT_S = 60
 ROUNDS = 2
 LEAST_LATE_S, LATE_SHARE = 0.008, 0.35  # of the step of a healthy job
 N_ONCE = 10  # times as late where it is once
+ALLOWED = 0.2  # of what a rank costs
 LATE_START_S = 3
 # Options of `bragg run` whose part of the cost is asked for.
 LEVELS = {
@@ -47,6 +53,8 @@ PLANTED = {
     "start": ("late start", "start"),
 }
 PROGRAMS = ("fsdp", "tensor", "jax")
+# Called when a rank is about to make its first collective.
+Ready = Callable[[], None]
 
 
 def main() -> None:
@@ -115,7 +123,14 @@ def recorded_row(program: str, plant: str, job: Path, late_s: float = LEAST_LATE
         answer = bragg_json("ranks", job)
     except (subprocess.SubprocessError, RuntimeError) as error:
         return {**case, "is_right": False, "stderr": str(error)}
-    named = [(each["rank"], each["cause"], each["when"]) for each in answer["stragglers"]]
+    named = answer["stragglers"]
+    late_ns = late_by_clock(job)
+    late_ns[0][-1], late_ns[1][-1] = ((each - min(found["ready_ns"])) for each in found["ready_ns"])
+    by_clock = [
+        sum(late_ns[each["rank"]].get(step, 0.0) for step in ([-1] if each["when"] == "start" else each["steps"]))
+        for each in named
+    ]
+    causes = [(each["rank"], each["cause"]) for each in named]
     exposed = answer["exposed"] or {"share": None}
     return {
         **case,
@@ -123,15 +138,43 @@ def recorded_row(program: str, plant: str, job: Path, late_s: float = LEAST_LATE
         "collectives": answer["n_collectives"],
         "exposed": exposed["share"],
         "bus_gb_s": [round(each["bus_bytes_per_s"] / 1e9, 1) for each in answer["transfers"][:1]],
-        "named": str(named),
-        "is_right": named == ([(1, *PLANTED[plant])] if plant else []),
+        "named": [[each["rank"], each["cause"], each["when"], round(each["cost_ns"] / 1e6, 1)] for each in named],
+        "by_clock_ms": [round(late / 1e6, 1) for late in by_clock],
+        "is_right": (not plant or (1, PLANTED[plant][0]) in causes)
+        and all(abs(late / each["cost_ns"] - 1) < ALLOWED for late, each in zip(by_clock, named, strict=True)),
     }
+
+
+def late_by_clock(job: Path) -> list[dict[int, float]]:
+    """What each of two ranks cost the other in each step beyond what that one cost it, in nanoseconds.
+
+    Of the time by which it came later to a collective, what the other had nothing else to do in.
+    """
+    from bragg.cli.rank_files import read_ranks
+
+    begins: list[dict[tuple[str, int], tuple[int, int, int]]] = []
+    for rank in sorted(read_ranks([job]).summaries, key=lambda rank: rank.rank):
+        found = rank.collectives()
+        groups = [rank.calls.group[call] for call in found.call.tolist()]
+        columns = (found.step.tolist(), found.start_ns.tolist(), found.exposed_ns.tolist())
+        begins.append(
+            dict(zip(zip(groups, found.sequence.tolist(), strict=True), zip(*columns, strict=True), strict=True))
+        )
+    late: list[dict[int, float]] = [defaultdict(float) for _ in begins]
+    for call in begins[0].keys() & begins[1].keys():
+        step, *first = begins[0][call]
+        _, *second = begins[1][call]
+        last, waited_ns = (0, second[1]) if first[0] > second[0] else (1, first[1])
+        cost_ns = min(abs(first[0] - second[0]), waited_ns)
+        late[last][step] += cost_ns
+        late[1 - last][step] -= cost_ns
+    return late
 
 
 def run(
     program: str, plant: str, job: Path, recorded: list[str] | None, late_s: float = LEAST_LATE_S
 ) -> dict[str, Any]:
-    """Run a program on both GPUs; what its slower rank said.
+    """Run a program on both GPUs; the median step of the slower rank, and when each came to its first collective.
 
     Args:
         program: What the ranks run.
@@ -149,7 +192,8 @@ def run(
         done = subprocess.run(command, env=environ, capture_output=True, text=True, timeout=LIMIT_S, check=False)
         if done.returncode != 0:
             raise RuntimeError(f"exit code {done.returncode}: {done.stderr[-2000:]}")
-        return max((json.loads(path.read_text()) for path in Path(told).iterdir()), key=lambda row: row["step_ms"])
+        rows = [json.loads(path.read_text()) for path in sorted(Path(told).iterdir())]
+        return {"step_ms": max(row["step_ms"] for row in rows), "ready_ns": [row["ready_ns"] for row in rows]}
 
 
 def bragg_json(verb: str, job: Path) -> dict[str, Any]:
@@ -166,10 +210,15 @@ def worker(program: str, plant: str, late_s: float) -> None:
         from transformers import GPT2LMHeadModel  # noqa: F401  # Once rank 0 has read it, rank 1 would catch up.
 
         time.sleep(LATE_START_S)
+    ready_ns: list[int] = []
+
+    def ready() -> None:
+        ready_ns.append(time.monotonic_ns())
+
     if program == "ddp":
-        step = ddp(rank, plant, late_s)
+        step = ddp(rank, ready, plant, late_s)
     else:
-        step = {"fsdp": fsdp, "tensor": tensor_parallel, "jax": shard_map}[program](rank)
+        step = {"fsdp": fsdp, "tensor": tensor_parallel, "jax": shard_map}[program](rank, ready)
     times = []
     for number in range(STEPS):
         begin = time.perf_counter()
@@ -178,7 +227,7 @@ def worker(program: str, plant: str, late_s: float) -> None:
             time.sleep(late_s * (N_ONCE if plant == "once" else 1))
         step(number)
         times.append(time.perf_counter() - begin)
-    told = {"step_ms": statistics.median(times[WARM_UP:]) * 1e3}
+    told = {"step_ms": statistics.median(times[WARM_UP:]) * 1e3, "ready_ns": ready_ns[0]}
     (Path(os.environ["TWO_GPUS_TOLD"]) / f"{rank}.json").write_text(json.dumps(told))
     if program != "jax":
         import torch
@@ -197,12 +246,13 @@ def gpt2(rank: int) -> Any:
     return TransformersGpt2()
 
 
-def ddp(rank: int, plant: str, late_s: float) -> Callable[[int], None]:
+def ddp(rank: int, ready: Ready, plant: str, late_s: float) -> Callable[[int], None]:
     """GPT-2 by DistributedDataParallel."""
     import torch
     from torch.nn.parallel import DistributedDataParallel
 
     training = gpt2(rank)
+    ready()
     training.model = DistributedDataParallel(training.model)
     batches = iter(loader(training.tokens, late_s if plant == "input" and rank == 1 else 0.0))
     other = torch.randn(4096, 4096, device="cuda")
@@ -235,12 +285,13 @@ def loader(tokens: Any, late_s: float) -> Any:
     return DataLoader(Samples(), batch_size=len(tokens))
 
 
-def fsdp(rank: int) -> Callable[[int], None]:
+def fsdp(rank: int, ready: Ready) -> Callable[[int], None]:
     """GPT-2 with its blocks sharded."""
     import torch
     from torch.distributed.fsdp import fully_shard
 
     training = gpt2(rank)
+    ready()
     for block in training.model.transformer.h:
         fully_shard(block)
     fully_shard(training.model)
@@ -253,7 +304,7 @@ def fsdp(rank: int) -> Callable[[int], None]:
     return step
 
 
-def tensor_parallel(rank: int) -> Callable[[int], None]:
+def tensor_parallel(rank: int, ready: Ready) -> Callable[[int], None]:
     """Two matmuls, of which each rank has half."""
     import torch
     from torch import nn
@@ -263,6 +314,7 @@ def tensor_parallel(rank: int) -> Callable[[int], None]:
     torch.cuda.set_device(rank)
     mesh = init_device_mesh("cuda", (RANKS,), mesh_dim_names=("tp",))
     layers = nn.Sequential(nn.Linear(4096, 16384), nn.GELU(), nn.Linear(16384, 4096)).to("cuda", torch.bfloat16)
+    ready()
     layers = parallelize_module(layers, mesh, {"0": ColwiseParallel(), "2": RowwiseParallel()})
     batch = torch.randn(2048, 4096, device="cuda", dtype=torch.bfloat16)
 
@@ -273,7 +325,7 @@ def tensor_parallel(rank: int) -> Callable[[int], None]:
     return step
 
 
-def shard_map(rank: int) -> Callable[[int], None]:
+def shard_map(rank: int, ready: Ready) -> Callable[[int], None]:
     """A matmul of JAX whose product is summed over both GPUs."""
     import jax
     import jax.numpy as jnp
@@ -288,6 +340,7 @@ def shard_map(rank: int) -> Callable[[int], None]:
         return jax.lax.psum(left @ right, "x")
 
     product = jax.jit(jax.shard_map(multiply, mesh=mesh, in_specs=(columns, rows), out_specs=PartitionSpec()))
+    ready()
     make = jax.jit(lambda: jnp.ones((4096, 4096), jnp.bfloat16), out_shardings=NamedSharding(mesh, columns))
     left, right = make(), jax.jit(make, out_shardings=NamedSharding(mesh, rows))()
 

@@ -18,6 +18,7 @@ __all__ = ["Straggler", "When", "stragglers_of"]
 # Generated jobs whose ranks vary by 3 % at random stay below half of each; see benchmarks/straggler_jobs.py.
 _SHARE = 0.015  # of the time of all steps, for what lasts
 _SURE = 5.0  # standard errors
+_NEARLY_ALL, _LEAST_STEPS = 0.95, 20  # or late in so many of so many steps, however much it varies
 _SOME_STEPS, _ONE_STEP = 0.3, 1.0  # of the median step: what comes now and then; twice at most (healthy H100: 0.43)
 _FAR = 2.5  # times the longest of the other ranks: what is no matter of chance even if it comes once
 _RARELY = 0.01  # chance at which long steps of one rank are no accident
@@ -99,7 +100,9 @@ def _lasting(found: Lateness, index: int) -> Straggler | None:
         return None
     since = _change(excess)
     part = excess[since:]
-    is_sure = part.mean() > _SURE * _standard_error(part) and np.median(part) > _STEADY * part.mean()
+    is_certain = part.mean() > _SURE * _standard_error(part)
+    is_nearly_all = len(part) >= _LEAST_STEPS and np.mean(part > 0) >= _NEARLY_ALL
+    is_sure = (is_certain or is_nearly_all) and np.median(part) > _STEADY * part.mean()
     if not is_sure or excess.sum() < _SHARE * found.wall_ns or part.mean() < _LEAST_NS / 10:
         return None
     means = found.excess_ns[:, since:].mean(axis=1)

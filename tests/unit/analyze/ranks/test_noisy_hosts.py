@@ -85,3 +85,14 @@ def test_thousands_of_long_steps_are_counted_without_overflow() -> None:
     times[0, ::2] += 0.6
     times[1, 1::2] += 0.6
     assert _named(times) == []
+
+
+def test_a_rank_that_is_late_in_each_step_is_always_late_however_much_it_varies() -> None:
+    """Milliseconds that rank 0 of two H100 cost the other in each step, of 60; by the clock of their host, too."""
+    cost_ms = [
+        *[36.3, 13.1, 12.7, 12.0, 12.5, 11.4, 12.2, 6.2, 5.3, 7.9, 22.2, 14.6, 4.5, 5.6, 12.6, 12.4, 12.7, 14.3, 77.5],
+        *[21.1, 13.4, 3.8, 3.4, 4.2, 1.9, 2.1, 1.7, 4.3, 5.3, 4.7, 5.0, 5.3, 15.4, 23.0, 35.2, 30.2, 20.1, 19.7, 17.6],
+    ]
+    found = Lateness(np.array([cost_ms, [0.0] * 39]) * 1e6, np.full(39, 60.6e6), np.zeros(2), True)
+    named = stragglers_of(found, [], np.zeros(2), is_whole=True)
+    assert [(each.index, each.when.value, len(each.steps)) for each in named] == [(0, "always", 39)]
