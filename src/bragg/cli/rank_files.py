@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Sequence
-from concurrent.futures import Executor
+from concurrent.futures import Executor, Future
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
@@ -37,6 +37,7 @@ __all__ = [
 
 _CONNECT_S = 10
 _BATCHES_AT_ONCE = 8
+_BATCHES_AHEAD = 16  # of 5 MB: this process takes 0.3 s for one, a worker 0.5 s
 _RANKS_A_BATCH = 128  # 12 MB of call paths, of which the sums stay
 
 
@@ -105,7 +106,7 @@ def read_ranks(paths: Sequence[Path], executor: Executor | None = None) -> RankB
     else:
         ranks = list(paths)
     batches = [ranks[begin : begin + _RANKS_A_BATCH] for begin in range(0, len(ranks), _RANKS_A_BATCH)]
-    return _joined(executor.map(read_batch, batches) if executor else map(read_batch, batches), problems)
+    return _joined(_read_ahead(batches, executor) if executor else map(read_batch, batches), problems)
 
 
 def read_batch(ranks: Sequence[Rank | Path]) -> RankBatch:
@@ -120,15 +121,26 @@ def read_batch(ranks: Sequence[Rank | Path]) -> RankBatch:
     for rank in ranks:
         try:
             if isinstance(rank, Rank):
-                read = _read(rank.path, rank.rank)
-                read = replace(read, rank=rank.rank, host=rank.host or read.host, role=rank.role)
+                (read,) = _read(rank.path, rank.rank)
+                summaries = [replace(read, rank=rank.rank, host=rank.host or read.host, role=rank.role)]
             else:
-                read = _read(rank, None)
-            sums.append(PathSums.of(read.rank, read.paths()))
-            found.append(replace(read, collectives=partial(_same, read.collectives().narrow())))
+                summaries = _read(rank, None)
+            sums += [PathSums.of(each.rank, each.paths()) for each in summaries]
+            found += [replace(each, collectives=partial(_same, each.collectives().narrow())) for each in summaries]
         except BraggError as error:
             problems.append(error.message)
     return RankBatch(found, PathSums.joined(sums), problems)
+
+
+def _read_ahead(batches: Sequence[list[Rank | Path]], executor: Executor) -> Iterator[RankBatch]:
+    """Batches in their order; those that nobody has taken yet fill the memory of workers, so they are few."""
+    waiting: deque[Future[RankBatch]] = deque()
+    for batch in batches:
+        waiting.append(executor.submit(read_batch, batch))
+        if len(waiting) > _BATCHES_AHEAD:
+            yield waiting.popleft().result()
+    while waiting:
+        yield waiting.popleft().result()
 
 
 def _joined(batches: Iterable[RankBatch], problems: list[str]) -> RankBatch:
@@ -185,22 +197,25 @@ def late_rank(compared: RanksAnswer | None) -> str | None:
     return str(compared.ranks[compared.stragglers[0][0].index].rank)
 
 
-def _read(path: Path, number: int | None) -> RankSummary:
-    """The summary of a file, or one made of the whole file."""
+def _read(path: Path, number: int | None) -> list[RankSummary]:
+    """The summary of a file, or one made of the whole file; of a timeline of several processes one of each."""
     summary = read_summary(path) or read_inspector(path)
     if summary is not None:
-        return summary
+        return [summary]
     from bragg import formats
     from bragg.analyze.ranks.summarize import summarize
+    from bragg.formats.timelines.processes import ranks_within
 
     profile = formats.load(path)
     if number is None and profile.run.rank is None:
+        if within := ranks_within(profile):
+            return [summarize(each) for each in within]
         number = number_in_name(path)
         if number is None:
             raise UsageError(
                 f"{path} does not say which rank it is", hint="Put its number into its name, such as report.3.sqlite"
             )
-    return summarize(profile, number)
+    return [summarize(profile, number)]
 
 
 def _same(table: CollectiveTable) -> CollectiveTable:

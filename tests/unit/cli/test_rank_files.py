@@ -3,9 +3,10 @@ from __future__ import annotations
 import sqlite3
 import sys
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,7 +14,7 @@ import pytest
 from benchmarks.straggler_jobs import KINDS, write_job_files
 from bragg.analyze.ranks.answer import compare_ranks
 from bragg.cli import rank_files
-from bragg.cli.rank_files import executor_named, read_batch, read_ranks
+from bragg.cli.rank_files import RankBatch, executor_named, read_batch, read_ranks
 from bragg.errors import UsageError
 from bragg.views.text.ranks_text import ranks_json
 from tests.support.nsys_database import write_database
@@ -34,6 +35,28 @@ def test_batches_that_others_read_are_the_same_job(files: list[Path], monkeypatc
     one, other = (ranks_json(answer) for answer in answers)
     assert one["stragglers"] == other["stragglers"] != []
     assert one["imbalances"] == other["imbalances"]
+
+
+def test_few_batches_wait_for_who_takes_them(files: list[Path], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rank_files, "_RANKS_A_BATCH", 1)
+    monkeypatch.setattr(rank_files, "_BATCHES_AHEAD", 2)
+    submitted: list[object] = []
+    n_submitted: list[int] = []
+
+    class Taken(Future[RankBatch]):
+        def result(self, timeout: float | None = None) -> RankBatch:
+            n_submitted.append(len(submitted))
+            return super().result(timeout)
+
+    class Pool(Executor):
+        def submit(self, call: Callable[..., Any], /, *args: Any, **options: Any) -> Future[Any]:
+            submitted.append(args)
+            future = Taken()
+            future.set_result(call(*args, **options))
+            return future
+
+    assert len(read_ranks(files, Pool()).summaries) == 8
+    assert n_submitted == [3, 4, 5, 6, 7, 8, 8, 8]
 
 
 @pytest.mark.parametrize("order", [lambda parts: parts, lambda parts: parts[::-1]])

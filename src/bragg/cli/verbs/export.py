@@ -111,7 +111,8 @@ def export(
                 perfetto.write(profile, target, has_stages=True)
             else:
                 formats.export(profile, name, target)
-    size_bytes = target.stat().st_size
+    files = target.iterdir() if target.is_dir() else [target]
+    size_bytes = sum(file.stat().st_size for file in files)
     if as_json:
         told = {} if n_ranks is None else {"ranks": n_ranks}
         write_json("export", {"file": str(target), "format": name, "size_bytes": size_bytes, **told})
@@ -127,6 +128,8 @@ def _write_to_stdout(profile: Profile, format_name: str) -> None:
     with TemporaryDirectory(prefix="bragg-") as folder:
         file = Path(folder) / "export"
         formats.export(profile, format_name, file)
+        if file.is_dir():
+            raise UsageError(f"{format_name} is a directory, which stdout cannot be", hint="Name it with -o")
         write_bytes(file.read_bytes())
 
 

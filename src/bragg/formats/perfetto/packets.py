@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import zlib
 from array import array
 from collections import defaultdict
 from dataclasses import dataclass, field
@@ -11,7 +12,7 @@ import numpy as np
 
 from bragg.formats.encodings.protobuf import fields, signed
 from bragg.formats.encodings.protobuf_columns import Column, columns, spans
-from bragg.formats.limits import Limits
+from bragg.formats.limits import Limits, TooLargeError
 from bragg.formats.perfetto import fields as proto
 from bragg.model.table import Int64Array
 
@@ -21,7 +22,7 @@ _FIRST_OWN_CLOCK = 64
 _NAME_TEXT = 23  # of an event whose name is not interned
 _MAX_PARENTS = 16
 _ROWS_A_PACKET = 2  # A packet takes 4 us and eight bytes at least.
-_PLACE = re.compile(r"\b(Hostname|Process|Thread|Device|SubDevice|GPU|stream) (\S+)")
+_PLACE = re.compile(r"\b(Hostname|Process|Thread|Device|SubDevice|GPU|stream|rank) (\S+)")
 _STATE = (proto.CLOCK_SNAPSHOT, proto.INTERNED, proto.DEFAULTS, proto.TRACK_DESCRIPTOR)
 _OF_EVERY_PACKET = (proto.SEQUENCE, proto.FLAGS, proto.TIMESTAMP, proto.TIMESTAMP_CLOCK)
 
@@ -135,11 +136,19 @@ class Packets:
         self._content = content
         self._sequences: dict[int, _Sequence] = defaultdict(_Sequence)
         self._events = array("q")
-        n_packets = 0
+        self._limits = limits
+        self._n_rows = self._n_inflated = 0
         for begin, end in spans(content, proto.PACKET):
-            n_packets += len(begin)
-            limits.check_rows(_ROWS_A_PACKET * n_packets)
-            self._add(begin, end)
+            self._count(_ROWS_A_PACKET * len(begin))
+            (packed,) = columns(content, begin, end, (proto.COMPRESSED,))
+            done = 0
+            for row in np.flatnonzero(packed.begin).tolist():
+                self._content = content
+                self._add(begin[done:row], end[done:row])
+                self._add_compressed(content[packed.begin[row] : packed.end[row]])
+                done = row + 1
+            self._content = content
+            self._add(begin[done:], end[done:])
 
     def events(self) -> RawEvents:
         """What happened."""
@@ -154,6 +163,25 @@ class Packets:
                 break
             told, track = {**found.told, **told}, found.parent
         return text, told
+
+    def _count(self, n_rows: int) -> None:
+        self._n_rows += n_rows
+        self._limits.check_rows(self._n_rows)
+
+    def _add_compressed(self, packed: bytes) -> None:
+        """Read packets that are compressed together, as `bragg export` and Perfetto's own writers leave them."""
+        left = self._limits.content_bytes - self._n_inflated
+        inflater = zlib.decompressobj()
+        try:
+            self._content = inflater.decompress(packed, left + 1)
+        except zlib.error as error:
+            raise ValueError(f"its compressed packets are damaged: {error}") from error
+        self._n_inflated += len(self._content)
+        if len(self._content) > left:
+            raise TooLargeError(f"it is over {self._limits.content_bytes >> 20} MB when decompressed")
+        for begin, end in spans(self._content, proto.PACKET):
+            self._count(len(begin))  # which take half as much as others: 7 bytes of the file for each
+            self._add(begin, end)
 
     def _add(self, begin: Int64Array, end: Int64Array) -> None:
         """Read packets, in their order."""

@@ -16,7 +16,7 @@ from pathlib import Path
 from bragg.formats.encodings.protobuf import message
 from bragg.formats.files import new_file
 from bragg.formats.perfetto.collectives import Links
-from bragg.formats.perfetto.fields import PACKET, REALTIME
+from bragg.formats.perfetto.fields import COMPRESSED, PACKET, REALTIME
 from bragg.formats.perfetto.trace import Placement, TrackIds, packets
 from bragg.model import Profile
 from bragg.model.ranks.job import Rank
@@ -24,7 +24,6 @@ from bragg.model.ranks.summary import CollectiveSlices
 
 __all__ = ["RankIds", "write_ranks"]
 
-_COMPRESSED = 50  # the field of a packet that holds others
 _TRACKS_A_RANK = 256
 # Sequences of ranks with more tracks lie above those of all others.
 _MORE, _MORE_A_RANK = 1 << 31, 4096
@@ -111,7 +110,7 @@ def write_ranks(
                 has_stages=has_stages,
             )
             for piece in _pieces(packets(profile, RankIds(run_id, rank.rank, collectives), place)):
-                file.write(message(PACKET, message(_COMPRESSED, zlib.compress(piece, _LEVEL))))
+                file.write(message(PACKET, message(COMPRESSED, zlib.compress(piece, _LEVEL))))
 
 
 def _pieces(parts: Iterable[bytes]) -> Iterator[bytes]:

@@ -36,11 +36,14 @@ _OF_PACKETS = {proto.CLOCK_SNAPSHOT, proto.TIMESTAMP, proto.SEQUENCE, proto.DEFA
 _THREAD = re.compile(r"Thread \d+ ?")
 _GPU_CALL = re.compile(r"(cu|cuda|hip|ze|zes|cl)[A-Z]\w*$")
 _COPY = re.compile(r"mem(ory)?_?(cpy|copy|set|fill|prefetch)", re.IGNORECASE)
+_COMPRESSED_FIRST = re.compile(rb"\x0a[\x80-\xff]{0,4}[\x00-\x7f]\x92\x03[\x80-\xff]{0,4}[\x00-\x7f]\x78")
 _ID_LIMIT = 1 << 31
 
 
 def is_perfetto(start: bytes) -> bool:
     """Whether content may be a trace: its first fields are packets."""
+    if _COMPRESSED_FIRST.match(start):  # which may be longer than what is looked at
+        return True
     try:
         first = list(islice(fields(start, may_break_off=True), 3))
         packets = [{number for number, _ in fields(value)} for _, value in first if isinstance(value, bytes)]
@@ -95,12 +98,13 @@ def _tracks(found: Packets) -> TrackTable:
         text, told = found.place(track)
         host, process, thread = told.get("Hostname", ""), _id(told.get("Process")), _id(told.get("Thread"))
         name = _THREAD.sub("", text.rpartition(" > ")[2])
+        rank = _id(told["rank"]) if told.get("rank", "").isdecimal() else -1
         if number := told.get("Device") or told.get("GPU"):
             key = host, number, told.get("SubDevice", "")
             device, stream = devices.setdefault(key, len(devices)), _id(told.get("stream")) or thread
-            rows.append((TrackKind.GPU_STREAM, process, device, lane, stream, name, -1, host))
+            rows.append((TrackKind.GPU_STREAM, process, device, lane, stream, name, rank, host))
         else:
-            rows.append((TrackKind.HOST_THREAD, process, -1, 0, thread if "Thread" in told else lane, name, -1, host))
+            rows.append((TrackKind.HOST_THREAD, process, -1, 0, thread if "Thread" in told else lane, name, rank, host))
     columns: Any = zip(*rows, strict=True)
     return TrackTable(*columns)
 

@@ -187,7 +187,11 @@ def ranks_json(answer: RanksAnswer) -> dict[str, Any]:
         else {
             "unit": "step" if found.is_unit_step else "round",
             "step_ns": found.step_ns.tolist(),
-            "cost_ns": {str(number): row for number, row in zip(numbers, found.cost_ns.tolist(), strict=True)},
+            # Most are 0: whole numbers take a fifth of the memory, of thousands of ranks 150 MB less.
+            "cost_ns": {
+                str(number): row.tolist()
+                for number, row in zip(numbers, np.rint(found.cost_ns).astype(np.int64), strict=True)
+            },
             "startup_ns": {str(number): cost for number, cost in zip(numbers, found.startup_ns.tolist(), strict=True)},
         },
         "exposed": None

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import zlib
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +11,7 @@ import bragg
 from bragg import formats
 from bragg.cli.main import main
 from bragg.errors import BadFile
-from bragg.formats.encodings.protobuf import message, number
+from bragg.formats.encodings.protobuf import fields, message, number
 from bragg.model import FrameKind, Profile, TrackKind
 from tests.support.iprof_trace import CALLS, EPOCH_NS, WORK, iprof_trace
 
@@ -74,6 +75,37 @@ def test_damage_is_told_in_one_line(tmp_path: Path, content: bytes, said: str) -
     path.write_bytes(content)
     with pytest.raises(BadFile, match=said):
         formats.load(path)
+
+
+def test_packets_that_are_compressed_together_are_read_in_their_order(tmp_path: Path) -> None:
+    whole = iprof_trace(("x1", "x2"))
+    packets = [message(1, value) for _, value in fields(whole) if isinstance(value, bytes)]
+    parts = [b"".join(packets[:9]), b"".join(packets[9:14]), b"".join(packets[14:])]
+    path, mixed = tmp_path / "plain.pftrace", tmp_path / "mixed.pftrace"
+    path.write_bytes(whole)
+    mixed.write_bytes(b"".join((compressed(parts[0]), parts[1], compressed(parts[2]))))
+    plain, found = formats.load(path), formats.load(mixed)
+    for name in plain.slices.columns():
+        np.testing.assert_array_equal(getattr(found.slices, name), getattr(plain.slices, name))
+    assert found.tree.frames.name == plain.tree.frames.name
+
+
+@pytest.mark.parametrize(
+    ("packed", "said"),
+    [
+        (b"\x78\x9cnothing", "its compressed packets are damaged"),
+        (zlib.compress(bytes(80 << 20), 9), "it is over 64 MB when decompressed"),
+    ],
+)
+def test_compressed_packets_that_are_damaged_or_too_large_are_said(tmp_path: Path, packed: bytes, said: str) -> None:
+    path = tmp_path / "out.pftrace"
+    path.write_bytes(message(1, message(50, packed)))
+    with pytest.raises(BadFile, match=said):
+        formats.load(path)
+
+
+def compressed(packets: bytes) -> bytes:
+    return message(1, message(50, zlib.compress(packets)))
 
 
 def test_a_slice_without_an_end_is_left_out(tmp_path: Path) -> None:
