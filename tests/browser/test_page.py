@@ -33,7 +33,7 @@ def test_summary_answers_first(pages: Any, sample: Profile) -> None:
             beginning("The recording is complete"),
         ]
     )
-    headline = "The GPU bounds most of the program: in 6 steps of 16.8 ms, the GPU works 63.8 %"
+    headline = "The GPU bounds most of the program: in 6 steps of 16.8 ms, the GPU works 64 %"
     expect(page.locator(".headline")).to_have_text(beginning(headline))
     expect(page.locator(".pairs")).to_contain_text("NVIDIA H100")
     page.get_by_role("link", name="cutlass_80_simt_sgemm_128x256_8x4_nt_align1").click()

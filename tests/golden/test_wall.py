@@ -92,7 +92,7 @@ def test_recordings_that_keep_neither_steps_nor_curve_tell_no_steady_state(recor
 def test_the_sample_says_what_a_newcomer_must_know() -> None:
     line = wall_line(wall_parts(formats.load(SAMPLE)))
     assert line == (
-        "start 13.3 s | warm-up 1.78 s | steady 101 ms (6 steps of 16.8 ms, GPU busy 63.8 %) | teardown 16.9 ms"
+        "start 13.3 s | warm-up 1.78 s | steady 101 ms (6 steps of 16.8 ms, GPU busy 64 %) | teardown 16.9 ms"
     )
 
 

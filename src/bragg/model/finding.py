@@ -9,7 +9,7 @@ from typing import Any
 
 from bragg.model.ids import NodeId
 
-__all__ = ["Confidence", "Finding", "Gain", "Place", "Quantity", "Severity"]
+__all__ = ["Confidence", "Finding", "Gain", "Place", "Quantity", "Severity", "percent_text"]
 
 
 class Severity(IntEnum):
@@ -60,7 +60,21 @@ class Place:
     node: NodeId | None = None
 
 
-_LEAST_PRINTED = 0.0005  # shares are printed with one decimal of a percent
+_LEAST_PRINTED = 0.0005  # of a share, as `percent_text` writes it
+
+
+def percent_text(share: float) -> str:
+    """A share of a run as sentences write it, with what the next run of the same program is likely to repeat.
+
+    Whole percents, but tenths of them below 10 % and above 99 %.
+
+    Args:
+        share: Measured or estimated, 0 to 1.
+    """
+    if 0 < share < _LEAST_PRINTED:
+        return "<0.1 %"
+    is_whole = 0.0995 <= share <= 0.99 or share >= 1 - _LEAST_PRINTED
+    return f"{share * 100:.{0 if is_whole else 1}f} %"
 
 
 @dataclass(frozen=True)

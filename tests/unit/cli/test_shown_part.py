@@ -76,7 +76,7 @@ def test_a_profile_without_a_steady_state_says_so(bragg: Bragg) -> None:
 
 def test_the_text_says_which_part_it_shows(bragg: Bragg) -> None:
     lines = bragg("view", IDLE).stdout.splitlines()
-    assert lines[1].startswith("start 12.6 s | warm-up 1.23 s | steady 1.83 s (19 steps of 96.3 ms, GPU busy 19.4 %)")
+    assert lines[1].startswith("start 12.6 s | warm-up 1.23 s | steady 1.83 s (19 steps of 96.3 ms, GPU busy 19 %)")
     assert lines[4].startswith("the GPU waited for the host: this is the steady state")
 
 

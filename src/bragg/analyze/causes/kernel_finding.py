@@ -11,6 +11,7 @@ from bragg.analyze.causes.evidence import Evidence
 from bragg.analyze.causes.hot_kernels import HotKernel
 from bragg.analyze.causes.paths import hottest_place
 from bragg.model import Confidence, Finding, Place, Quantity, Severity
+from bragg.model.finding import percent_text
 from bragg.model.ids import NodeId
 from bragg.model.kernels.compiled import CompiledKernel
 
@@ -59,7 +60,7 @@ def finding_of_kernel(evidence: Evidence, rule: str, kernel: HotKernel, defect: 
     return Finding(
         rule,
         Severity.WARNING,
-        f"{kernel.base} {defect.what}; {kernel.share * 100:.1f} % of the GPU time",
+        f"{kernel.base} {defect.what}; {percent_text(kernel.share)} of the GPU time",
         defect.change,
         node=NodeId(int(np.where(kernel.nodes, evidence.gpu_ns, -1).argmax())),
         kernel=kernel.name,

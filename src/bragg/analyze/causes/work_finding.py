@@ -11,6 +11,7 @@ from bragg.analyze.causes.evidence import Evidence
 from bragg.analyze.causes.paths import hottest_place
 from bragg.analyze.causes.thresholds import MUCH_GPU
 from bragg.model import Confidence, Finding, FrameKind, Quantity, Severity
+from bragg.model.finding import percent_text
 from bragg.model.table import BoolArray
 
 __all__ = ["Work", "work_findings"]
@@ -54,7 +55,7 @@ def work_findings(evidence: Evidence, nodes: BoolArray, work: Work) -> Iterator[
         work.rule,
         Severity.WARNING,
         f"{work.what}: {evidence.per_step(count):,.3g} {evidence.step_word}, "
-        f"{gpu_ns / total_ns * 100:.1f} % of the GPU time",
+        f"{percent_text(gpu_ns / total_ns)} of the GPU time",
         work.change,
         node=place.node,
         kernel=tree.frames.name[tree.frame[heaviest]],

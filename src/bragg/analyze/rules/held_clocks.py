@@ -10,6 +10,7 @@ from bragg.analyze.causes.thresholds import HELD_CLOCKS
 from bragg.analyze.engine import Rule
 from bragg.analyze.steady_telemetry import steady_telemetry
 from bragg.model import Confidence, Finding, Quantity, Severity
+from bragg.model.finding import percent_text
 from bragg.model.meta.telemetry import LIMITS, GpuTelemetry
 
 __all__ = ["RULE"]
@@ -38,7 +39,7 @@ def _find(evidence: Evidence) -> Iterator[Finding]:
             continue
         clock = gpu.values.get("sm_clock_mhz")
         when = "the steady state" if of_steady else "the time in which it had work"
-        much = f"{held[name] * 100:.0f} % of {when}"
+        much = f"{percent_text(held[name])} of {when}"
         clocks = f": SM clock {clock.mean:,.0f} MHz mean, {clock.most:,.0f} MHz at most" if clock else ""
         yield Finding(
             "held-clocks",

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from bragg.analyze.causes.evidence import Evidence
 from bragg.analyze.engine import Rule
 from bragg.model import Finding, Severity
+from bragg.model.finding import percent_text
 
 __all__ = ["RULE"]
 
@@ -22,7 +23,7 @@ def _find(evidence: Evidence) -> Iterator[Finding]:
         yield Finding(
             "step-rest",
             Severity.NOTE,
-            f"other holds {share * 100:.0f} % of a step, for example copies to the GPU and waiting for it",
+            f"other holds {percent_text(share)} of a step, for example copies to the GPU and waiting for it",
             hint="bragg view -m host_time",
         )
 

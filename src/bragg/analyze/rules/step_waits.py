@@ -8,6 +8,7 @@ from bragg.analyze.causes.evidence import Evidence
 from bragg.analyze.engine import Rule
 from bragg.grouping.regions import REGIONS
 from bragg.model import Finding, Severity
+from bragg.model.finding import percent_text
 
 __all__ = ["RULE"]
 
@@ -25,14 +26,14 @@ def _find(evidence: Evidence) -> Iterator[Finding]:
     data = float(regions.own("region_time")[1 + REGIONS.index("data")]) / total_ns
     if "gpu_time" not in regions.metrics or not regions.total("gpu_time"):
         if data > _MUCH:
-            yield _finding(Severity.WARNING, f"data takes {data * 100:.0f} % of a step", _MORE_WORKERS)
+            yield _finding(Severity.WARNING, f"data takes {percent_text(data)} of a step", _MORE_WORKERS)
         return
     busy = min(float(regions.own("gpu_time")[1:-1].sum()) / total_ns, 1.0)
-    is_busy = f"the GPU is busy {busy * 100:.0f} % of a step"
+    is_busy = f"the GPU is busy {percent_text(busy)} of a step"
     if busy >= _BUSY:
         yield _finding(Severity.NOTE, is_busy)
     elif data > _MUCH:
-        yield _finding(Severity.WARNING, f"{is_busy} and waits for data, {data * 100:.0f} % of it", _MORE_WORKERS)
+        yield _finding(Severity.WARNING, f"{is_busy} and waits for data, {percent_text(data)} of it", _MORE_WORKERS)
     else:
         where = "where: bragg view -m gpu_wait,host_time"
         yield _finding(Severity.WARNING, f"{is_busy} and waits for the CPU", where)

@@ -11,8 +11,9 @@ from bragg.analyze.causes.needs import GPU_TIME
 from bragg.analyze.engine import Analysis
 from bragg.analyze.report import Answered
 from bragg.model import Finding
+from bragg.model.finding import percent_text
 from bragg.views.text.style import Style, printable
-from bragg.views.text.units import count_text, share_text, time_text
+from bragg.views.text.units import count_text, time_text
 
 __all__ = [
     "LEAST_GAIN",
@@ -122,13 +123,13 @@ def bounds_sentence(bounds: Bounds) -> str:
         else f"of {time_text(bounds.of_ns)}, {where}, "
     )
     if not bounds.by:
-        works = f"{per_step}the GPU works {share_text(bounds.busy)}"
+        works = f"{per_step}the GPU works {percent_text(bounds.busy)}"
         return f"{works[0].upper()}{works[1:]}; why it waits is not known."
     name = bounds.by[0].upper() + bounds.by[1:]
     bound = "bound" if bounds.by == "copies" else "bounds"
     idle = 1 - bounds.busy
     most_of = "" if max(bounds.busy, idle) >= _ALL else "most of "
-    works = f"the GPU works {share_text(bounds.busy)} and waits {share_text(idle)}"
+    works = f"the GPU works {percent_text(bounds.busy)} and waits {percent_text(idle)}"
     return f"{name} {bound} {most_of}the program: {per_step}{works}."
 
 
@@ -137,11 +138,11 @@ def _parts_line(bounds: Bounds) -> Iterator[str]:
         parts = [part for part in bounds.parts if part.is_gpu is is_gpu and part.share >= _LEAST_PART]
         if not parts:
             continue
-        texts = [f"{part.name} {share_text(part.share)}" for part in parts[:_N_PARTS]]
+        texts = [f"{part.name} {percent_text(part.share)}" for part in parts[:_N_PARTS]]
         rest = sum(part.share for part in bounds.parts if part.is_gpu is is_gpu) - sum(
             part.share for part in parts[:_N_PARTS]
         )
-        texts += [f"other {share_text(rest)}"] if rest >= _LEAST_PART else []
+        texts += [f"other {percent_text(rest)}"] if rest >= _LEAST_PART else []
         yield f"  {title}: {', '.join(texts)}"
 
 
@@ -169,7 +170,7 @@ def _rest(analysis: Analysis, shown: list[Finding], least_gain: float) -> Iterat
     if more > 0:
         yield f"{count_text(more, 'more finding')}: bragg analyze --json shows all"
     if small:
-        yield f"{count_text(small, 'finding')} below {share_text(least_gain)}: --least-gain 0 shows them"
+        yield f"{count_text(small, 'finding')} below {percent_text(least_gain)}: --least-gain 0 shows them"
     if nothing:
         yield f"Found, and gains nothing: {_names(list(dict.fromkeys(nothing)))}"
     if analysis.fine:
@@ -192,7 +193,7 @@ def gain_text(finding: Finding) -> str:
     if finding.gain is None:
         return "gain n/a"
     once = " once" if finding.gain.is_once else ""
-    return f"{share_text(finding.gain.share)}{once}" if finding.gain.wall_ns else "no gain"
+    return f"{percent_text(finding.gain.share)}{once}" if finding.gain.wall_ns else "no gain"
 
 
 def place_text(finding: Finding) -> str:

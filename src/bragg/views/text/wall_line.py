@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from bragg.analyze.wall.wall_time import Steady, WallParts
+from bragg.model.finding import percent_text
 from bragg.views.text.style import Style, printable
-from bragg.views.text.units import count_text, share_text, time_text
+from bragg.views.text.units import count_text, time_text
 
 __all__ = ["busy_text", "wall_json", "wall_line", "wall_lines"]
 
@@ -35,10 +36,10 @@ def wall_lines(parts: WallParts | None, style: Style) -> list[str]:
 def busy_text(busy: Mapping[int, float]) -> str:
     """How busy the devices were: `GPU busy 47 %`, of many the range."""
     if len(busy) == 1:
-        return f"GPU busy {share_text(*busy.values())}"
+        return f"GPU busy {percent_text(*busy.values())}"
     if len(busy) <= _N_NAMED:
-        return ", ".join(f"GPU {device} busy {share_text(share)}" for device, share in busy.items())
-    return f"{len(busy)} GPUs busy {share_text(min(busy.values()))} to {share_text(max(busy.values()))}"
+        return ", ".join(f"GPU {device} busy {percent_text(share)}" for device, share in busy.items())
+    return f"{len(busy)} GPUs busy {percent_text(min(busy.values()))} to {percent_text(max(busy.values()))}"
 
 
 def wall_json(parts: WallParts | None) -> dict[str, Any] | None:

@@ -36,7 +36,7 @@ def test_without_launches_nobody_is_blamed() -> None:
     bounds = bounds_of(Evidence(replace(profile, slices=slices)))
     assert bounds.by == ""
     assert bounds.parts[0].name == UNKNOWN
-    assert bounds_sentence(bounds).endswith("the GPU works 10.0 %; why it waits is not known.")
+    assert bounds_sentence(bounds).endswith("the GPU works 10 %; why it waits is not known.")
 
 
 def test_input_that_is_waited_for_is_named() -> None:

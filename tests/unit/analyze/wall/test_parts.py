@@ -43,14 +43,14 @@ def steps(*durations_ms: float, count: int | None = None, last_ms: float | None 
 
 def test_a_stretch_without_launches_is_the_warm_up() -> None:
     assert wall_line(wall_parts(recorded(works_from=300))) == (
-        "start 100 ms | warm-up 300 ms | steady 700 ms (7,000 launches, GPU busy 40.0 %) | teardown 100 ms"
+        "start 100 ms | warm-up 300 ms | steady 700 ms (7,000 launches, GPU busy 40 %) | teardown 100 ms"
     )
 
 
 def test_slow_first_steps_are_the_warm_up() -> None:
     line = wall_line(wall_parts(recorded(**steps(200, 100, *[10] * 62, count=72, last_ms=1000))))
     assert line == (
-        "start 100 ms | warm-up 300 ms | steady 700 ms (70 steps of 10.0 ms, GPU busy 40.0 %) | teardown 100 ms"
+        "start 100 ms | warm-up 300 ms | steady 700 ms (70 steps of 10.0 ms, GPU busy 40 %) | teardown 100 ms"
     )
 
 
@@ -95,8 +95,8 @@ def test_other_work_after_the_steps_is_not_theirs() -> None:
 
 
 def test_several_gpus_are_as_busy_as_each_is() -> None:
-    assert "GPU 0 busy 40.0 %, GPU 1 busy 40.0 %" in wall_line(wall_parts(recorded(devices=2)))
-    assert "8 GPUs busy 40.0 % to 40.0 %" in wall_line(wall_parts(recorded(devices=8)))
+    assert "GPU 0 busy 40 %, GPU 1 busy 40 %" in wall_line(wall_parts(recorded(devices=2)))
+    assert "8 GPUs busy 40 % to 40 %" in wall_line(wall_parts(recorded(devices=8)))
 
 
 def test_kernels_that_ran_once_each_have_no_steady_state() -> None:

@@ -64,7 +64,7 @@ def test_a_finding_is_what_analyze_prints_with_its_numbers_in_words() -> None:
         "confidence": "proven",
         "at": "home/me/train.py:3",
     }
-    assert (row["gainText"], row["gainOf"], row["gain"]["limit"]) == ("20.0 %", "of the steady state", "the host")
+    assert (row["gainText"], row["gainOf"], row["gain"]["limit"]) == ("20 %", "of the steady state", "the host")
     assert row["numbers"] == [("launches a step", "573"), ("busy", "10.9 %"), ("wait", "47.0 us")]
     assert found["sentence"].startswith("The host bounds the program: in 10 steps of 1.00 ms")
     assert found["fine"] == ["casts"]

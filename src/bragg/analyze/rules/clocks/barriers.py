@@ -11,6 +11,7 @@ from bragg.analyze.causes.needs import GPU_TIME
 from bragg.analyze.causes.thresholds import MUCH_GPU
 from bragg.analyze.engine import Rule
 from bragg.model import Confidence, Quantity
+from bragg.model.finding import percent_text
 from bragg.model.kernels.inside import InsideKernel
 
 __all__ = ["RULE"]
@@ -29,7 +30,7 @@ def _judge(_: HotKernel, inside: InsideKernel) -> Defect | None:
     skew = 1 - min(by_warp) / max(by_warp)
     uneven = f"; warp {by_warp.index(min(by_warp))} waits least, the others for it" if skew > MUCH_WAITING.value else ""
     return Defect(
-        f"waits {share * 100:.0f} % of the time of its warps for other warps of their block{uneven}",
+        f"waits {percent_text(share)} of the time of its warps for other warps of their block{uneven}",
         _CHANGE,
         share * _SAVED,
         Confidence.HEURISTIC,

@@ -11,6 +11,7 @@ from bragg.analyze.causes.needs import GPU_TIME
 from bragg.analyze.causes.thresholds import MUCH_GPU, SHORT_LAUNCH
 from bragg.analyze.engine import Rule
 from bragg.model import Confidence, Quantity
+from bragg.model.finding import percent_text
 from bragg.model.kernels.inside import InsideKernel
 
 __all__ = ["RULE"]
@@ -23,7 +24,8 @@ def _judge(_: HotKernel, inside: InsideKernel) -> Defect | None:
     if inside.waves is None or inside.waves <= 1 or tail < EMPTY_TAIL.value or inside.span_ns < SHORT_LAUNCH.value:
         return None
     return Defect(
-        f"leaves {tail * 100:.0f} % of the GPU empty after its last block has begun: it has {inside.waves:,.1f} waves",
+        f"leaves {percent_text(tail)} of the GPU empty after its last block has begun: "
+        f"it has {inside.waves:,.1f} waves",
         _CHANGE,
         tail,
         Confidence.PROVEN,

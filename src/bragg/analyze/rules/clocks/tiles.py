@@ -12,6 +12,7 @@ from bragg.analyze.causes.needs import GPU_TIME
 from bragg.analyze.causes.thresholds import MUCH_GPU
 from bragg.analyze.engine import Rule
 from bragg.model import Confidence, Quantity
+from bragg.model.finding import percent_text
 from bragg.model.kernels.inside import InsideKernel
 
 __all__ = ["RULE"]
@@ -38,7 +39,7 @@ def _judge(kernel: HotKernel, inside: InsideKernel) -> Defect | None:
     is_deep = stages is not None and stages >= _MANY_STAGES
     depth = f" with {stages} stages" if stages else ""
     return Defect(
-        f"waits {share * 100:.0f} % of the time of its warps for the tiles that it multiplies{depth}",
+        f"waits {percent_text(share)} of the time of its warps for the tiles that it multiplies{depth}",
         _CHANGE_OF_PRODUCER if is_deep else _CHANGE,
         share * _SAVED,
         Confidence.HEURISTIC,

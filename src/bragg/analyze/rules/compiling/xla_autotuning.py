@@ -11,6 +11,7 @@ from bragg.analyze.causes.needs import GPU_TIME
 from bragg.analyze.engine import Rule
 from bragg.grouping.hlo_names import AUTOTUNE
 from bragg.model import Confidence, Finding, FrameKind, Gain, Quantity, Severity
+from bragg.model.finding import percent_text
 from bragg.model.transform import with_descendants
 
 __all__ = ["RULE"]
@@ -32,7 +33,7 @@ def _find(evidence: Evidence) -> Iterator[Finding]:
         yield Finding(
             "autotuning",
             Severity.NOTE,
-            f"{share * 100:.0f} % of the GPU time is XLA's autotuning",
+            f"{percent_text(share)} of the GPU time is XLA's autotuning",
             hint=f"without it: bragg view --exclude '^{AUTOTUNE}$'",
             evidence=(Quantity("GPU time", tuned_ns, "ns"),),
             gain=Gain(tuned_ns, wall_ns, is_once=True) if wall_ns else None,

@@ -13,6 +13,7 @@ from bragg.analyze.causes.staged import staged_copies
 from bragg.analyze.causes.thresholds import EXPOSED, RECURRING
 from bragg.analyze.engine import Rule
 from bragg.model import Confidence, Finding, Quantity
+from bragg.model.finding import percent_text
 
 __all__ = ["RULE"]
 
@@ -34,7 +35,7 @@ def _find(evidence: Evidence) -> Iterator[Finding]:
     wall_ns = min(total_ns, kernels_ns) * _SAVED
     cause = Cause(
         "exposed-copies",
-        f"{total_ns / evidence.wall_ns * 100:.0f} % of the wall time is copies between host and GPU beside which "
+        f"{percent_text(total_ns / evidence.wall_ns)} of the wall time is copies between host and GPU beside which "
         "no kernel runs",
         "copy the next batch from pinned memory on a torch.cuda.Stream of its own, while this one is computed",
         evidence.gain(wall_ns, "the kernels" if kernels_ns < total_ns else ""),

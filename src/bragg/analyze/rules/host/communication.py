@@ -13,6 +13,7 @@ from bragg.analyze.causes.paths import named
 from bragg.analyze.causes.thresholds import EXPOSED
 from bragg.analyze.engine import Rule
 from bragg.model import Confidence, Finding, Quantity
+from bragg.model.finding import percent_text
 
 __all__ = ["RULE"]
 
@@ -30,7 +31,7 @@ def _find(evidence: Evidence) -> Iterator[Finding]:
     least = "" if evidence.has_timeline else "at least "
     cause = Cause(
         "exposed-communication",
-        f"{least}{total_ns / evidence.wall_ns * 100:.0f} % of the wall time is communication beside which nothing "
+        f"{least}{percent_text(total_ns / evidence.wall_ns)} of the wall time is communication beside which nothing "
         "else runs",
         "larger buckets, gradients that are sent while others are computed, no find_unused_parameters",
         evidence=(Quantity(f"alone {evidence.step_word}", evidence.per_step(total_ns), "ns"),),

@@ -10,6 +10,7 @@ from bragg.analyze.causes.needs import GPU_TIME, LAUNCH_COUNT
 from bragg.analyze.causes.thresholds import FEW_LAUNCHES, HOST_BOUND, MANY_LAUNCHES
 from bragg.analyze.engine import HostTime, Rule
 from bragg.model import Confidence, Finding, Quantity, Severity
+from bragg.model.finding import percent_text
 
 __all__ = ["RULE"]
 
@@ -30,8 +31,8 @@ def _find(evidence: Evidence) -> Iterator[Finding]:
         return
     cause = Cause(
         "small-steps",
-        f"the GPU works {busy * 100:.0f} % of the time and waits {share * 100:.0f} % for Python and operators, which "
-        f"launch little: {evidence.per_step(n_launches):,.3g} kernels {evidence.step_word} beside graphs",
+        f"the GPU works {percent_text(busy)} of the time and waits {percent_text(share)} for Python and operators, "
+        f"which launch little: {evidence.per_step(n_launches):,.3g} kernels {evidence.step_word} beside graphs",
         _CHANGE,
         evidence=(
             Quantity("busy", busy, "share"),
