@@ -26,6 +26,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 import harness
 from two_gpus_rank import RANKS, STEPS_OF_BURST
 
@@ -130,24 +132,18 @@ def late_by_clock(job: Path) -> list[dict[int, float]]:
 
     Of the time by which it came later to a collective, what the other had nothing else to do in.
     """
+    from bragg.analyze.ranks.aligned import groups_of
     from bragg.cli.rank_files import read_ranks
 
-    begins: list[dict[tuple[str, int], tuple[int, int, int]]] = []
-    for rank in sorted(read_ranks([job]).summaries, key=lambda rank: rank.rank):
-        found = rank.collectives()
-        groups = [rank.calls.group[call] for call in found.call.tolist()]
-        columns = (found.step.tolist(), found.start_ns.tolist(), found.exposed_ns.tolist())
-        begins.append(
-            dict(zip(zip(groups, found.sequence.tolist(), strict=True), zip(*columns, strict=True), strict=True))
-        )
-    late: list[dict[int, float]] = [defaultdict(float) for _ in begins]
-    for call in begins[0].keys() & begins[1].keys():
-        step, *first = begins[0][call]
-        _, *second = begins[1][call]
-        last, waited_ns = (0, second[1]) if first[0] > second[0] else (1, first[1])
-        cost_ns = min(abs(first[0] - second[0]), waited_ns)
-        late[last][step] += cost_ns
-        late[1 - last][step] -= cost_ns
+    late: list[dict[int, float]] = [defaultdict(float) for _ in range(RANKS)]
+    for group in groups_of(sorted(read_ranks([job]).summaries, key=lambda rank: rank.rank)):
+        times = group.times(range(RANKS))
+        begins_ns = times.end_ns - times.duration_ns
+        later_ns = begins_ns[1] - begins_ns[0]
+        cost_ns = np.minimum(abs(later_ns), np.where(later_ns > 0, times.exposed_ns[0], times.exposed_ns[1]))
+        for step, cost in zip(group.step.tolist(), (np.sign(later_ns) * cost_ns).tolist(), strict=True):
+            late[1][step] += cost
+            late[0][step] -= cost
     return late
 
 
