@@ -100,6 +100,7 @@ FORMATS = Registry(
         "nsys": "bragg.formats.nsys:FORMAT",
         "pprof": "bragg.formats.pprof:FORMAT",
         "collapsed": "bragg.formats.collapsed:FORMAT",
+        "sampling": "bragg.formats.sampling:FORMAT",
         "job": "bragg.formats.job.written:FORMAT",
     },
 )

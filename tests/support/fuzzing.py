@@ -46,6 +46,7 @@ from tests.support.mutations import (
     truncate,
 )
 from tests.support.nsys_database import TABLES, write_database
+from tests.support.profiling_file import profiling_file, samples
 from tests.support.whole_profiles import whole_profile
 
 __all__ = ["READERS", "Result", "fuzz"]
@@ -232,6 +233,7 @@ READERS: dict[str, Reader] = {
         lambda: gzip.decompress((GOLDEN / "imports/jax-memory.pprof").read_bytes()), (*_BYTES, *[change_protobuf] * 4)
     ),
     "perfetto": Reader(lambda: iprof_trace(("a", "b")), (*_BYTES, *[change_protobuf] * 4)),
+    "sampling": Reader(lambda: profiling_file(samples()), _BYTES),
     "nsys": Reader(_database, (*_BYTES, *[change_database] * 4)),
     "proton-tree": _golden("proton/kernels-3.9.hatchet", change_json),
     "proton-samples": _golden("proton/samples-3.9.hatchet", change_json),

@@ -50,7 +50,7 @@ def unknown_format(path: Path) -> BadFile:
     return BadFile(
         f"{path} is not a profile: unknown format",
         hint="Give a .bragg file, the .part file of a run, or a file of Proton, PyTorch, JAX, Nsight Systems (SQLite), "
-        "Perfetto, speedscope or pprof",
+        "Perfetto, speedscope, pprof or profiling.sampling",
     )
 
 
