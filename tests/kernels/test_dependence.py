@@ -154,3 +154,15 @@ def test_the_element_that_differs_is_shown() -> None:
     assert finding.example == "out[0] is 0, and 4 in another order"
     assert finding.other is not None
     assert finding.other["code"] == "tl.store(out + own, tl.program_id(0))"
+
+
+@triton.jit
+def doubles_too_many(x, out, n, B: tl.constexpr):
+    place = tl.program_id(0) * B + tl.arange(0, B)
+    tl.store(out + place, tl.load(x + place) * 2, mask=place < n)
+
+
+def test_what_fails_at_once_is_not_said_to_fail_when_it_is_tuned() -> None:
+    with bragg.debug.check(only=["out-of-bounds", "tuned-twice"]) as report:
+        tuned()(doubles_too_many)[(1,)](np.ones(20, "f4"), np.zeros(20, "f4"), 20)
+    assert [finding.rule for finding in report] == ["out-of-bounds"], report.lines()

@@ -116,6 +116,8 @@ def _tell(record: LaunchFindings, replay: Replay, difference: Difference) -> Non
 
 
 def _tell_fault(record: LaunchFindings, fault: KernelFault) -> None:
+    if any((one.kernel, one.file, one.line) == (fault.kernel, fault.file, fault.line) for one in record.report):
+        return  # The first run fails there, too.
     record.at_source(
         fault.file,
         fault.line,
