@@ -149,7 +149,7 @@ def gating_of_experts():
 def bins_kernel(x, counts, n, BINS: tl.constexpr, B: tl.constexpr):
     place = tl.program_id(0) * B + tl.arange(0, B)
     mask = place < n
-    value = tl.load(x + place, mask=mask, other=0)
+    value = tl.load(x + place, mask=mask)
     own = tl.histogram(value, BINS, mask=mask)
     tl.atomic_add(counts + tl.arange(0, BINS), own)
 

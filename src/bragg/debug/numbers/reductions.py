@@ -212,16 +212,17 @@ def histogram(x: Any, bins: int, mask: Any = None) -> Tensor:
     if not values.dtype.is_int():
         raise KernelFault(f"tl.histogram takes integers, not {values.dtype}")
     data = values.data.reshape(values.programs, -1).astype(np.int64)
-    is_counted = (data >= 0) & (data < bins)
+    is_counted, taint = (data >= 0) & (data < bins), values.taint
     if mask is not None:
         lanes = as_tensor(mask).data
+        taint = None if taint is None else np.where(lanes, taint, 0)
         programs = max(len(lanes), len(data))
         data = np.broadcast_to(data, (programs, data.shape[1]))
         is_counted = is_counted & lanes.reshape(len(lanes), -1)
     rows = np.broadcast_to(np.arange(len(data))[:, None], data.shape)
     counts = np.bincount((rows * bins + data)[is_counted], minlength=len(data) * bins)
     for bit in MEANINGLESS:
-        machine().tell_taint("histogram", values.taint, bit)
+        machine().tell_taint("histogram", taint, bit)
     return Tensor(counts.reshape(len(data), bins).astype(np.int32), DTYPES["int32"])
 
 

@@ -130,6 +130,20 @@ def _reversed(values: list[Array], width: int, modifiers: list[str]) -> Array:
     return total
 
 
+def _nth(values: list[Array], width: int, modifiers: list[str]) -> Array:
+    """`fns`: place of the n-th one from a place on, upwards or, for a negative n, downwards; n = 0 asks for that place."""
+    del modifiers
+    ones, start, count = values[0], values[1] & np.uint64(0xFFFFFFFF), number_type("s32").split(values[2])[0]
+    left, found = np.maximum(np.abs(count), 1), np.full_like(ones, 0xFFFFFFFF)
+    for step in range(width):
+        place = start.astype(np.int64) + np.sign(count) * step
+        is_inside = (place >= 0) & (place < width) & ((count != 0) | (step == 0))
+        is_one = is_inside & ((ones >> np.clip(place, 0, width - 1).astype(np.uint64) & np.uint64(1)) != 0)
+        left = left - is_one
+        found = np.where(is_one & (left == 0), place.astype(np.uint64), found)
+    return found
+
+
 def _masked(function: Callable[..., Array]) -> Callable[[list[Array], int, list[str]], Array]:
     return lambda values, width, modifiers: function(*values) & np.uint64((1 << width) - 1)
 
@@ -151,4 +165,5 @@ BITWISE: dict[str, Callable[[list[Array], int, list[str]], Array]] = {
     "clz": lambda values, width, modifiers: _leading_zeros(values[0], width),
     "bfind": _found,
     "brev": _reversed,
+    "fns": _nth,
 }

@@ -61,6 +61,9 @@ SEVERAL = np.array([0, 1, 5, -1, -7, 2**31 - 1, -(2**31), 0x12345678], np.int32)
         ("popc.b32 $0, $1;", lambda a, b: bin(a % 2**32).count("1")),
         ("clz.b32 $0, $1;", lambda a, b: 32 - (a % 2**32).bit_length()),
         ("brev.b32 $0, $1;", lambda a, b: int(f"{a % 2**32:032b}"[::-1], 2)),
+        ("fns.b32 $0, $1, 0, 3;", lambda a, b: nth_one(a, range(32), 3)),
+        ("fns.b32 $0, $1, 20, -2;", lambda a, b: nth_one(a, range(20, -1, -1), 2)),
+        ("fns.b32 $0, $1, 4, 0;", lambda a, b: nth_one(a, range(4, 5), 1)),
         ("bfe.u32 $0, $1, 4, 8;", lambda a, b: (a % 2**32) >> 4 & 0xFF),
         ("bfe.s32 $0, $1, 3, 5;", lambda a, b: ((a >> 3 & 0x1F) ^ 0x10) - 0x10),
         ("bfi.b32 $0, $2, $1, 8, 4;", lambda a, b: a & ~0xF00 | (b & 0xF) << 8),
@@ -82,6 +85,11 @@ def test_instruction_on_integers(text: str, expected: Any) -> None:
     a, b = (grid.ravel() for grid in np.meshgrid(SEVERAL, SEVERAL))
     wanted = [expected(x, y) % 2**32 for x, y in zip(a.tolist(), b.tolist(), strict=True)]
     assert result_of(text, a, b).tolist() == wanted
+
+
+def nth_one(a: int, places: range, n: int) -> int:
+    ones = [place for place in places if a >> place & 1]
+    return ones[n - 1] if len(ones) >= n else -1
 
 
 def byte(value: int, k: int) -> int:
