@@ -131,7 +131,7 @@ def _reversed(values: list[Array], width: int, modifiers: list[str]) -> Array:
 
 
 def _nth(values: list[Array], width: int, modifiers: list[str]) -> Array:
-    """`fns`: place of the n-th one from a place on, upwards or, for a negative n, downwards; n = 0 asks for that place."""
+    """`fns`: place of the n-th one from a place on, downwards for a negative n; n = 0 asks for that place alone."""
     del modifiers
     ones, start, count = values[0], values[1] & np.uint64(0xFFFFFFFF), number_type("s32").split(values[2])[0]
     left, found = np.maximum(np.abs(count), 1), np.full_like(ones, 0xFFFFFFFF)
