@@ -200,5 +200,7 @@ def host_streams(torch: Any) -> dict[str, Any]:
         "set_rng_state": lambda state, device=None: torch.set_rng_state(state),
         "get_rng_state_all": lambda: [torch.get_rng_state()],
         "set_rng_state_all": lambda states: torch.set_rng_state(states[0]),
+        "initial_seed": torch.initial_seed,
+        "default_generators": (torch.default_generator,),
         "empty_cache": lambda: None,
     }

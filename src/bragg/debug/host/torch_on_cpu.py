@@ -59,6 +59,23 @@ def use_cpu_for_cuda(torch: Any) -> None:
                         break
             return function(*arguments, **(named or {}))
 
+    own_generator = torch.Generator
+
+    class Generators(type(own_generator)):  # type: ignore[misc]
+        """PyTorch's own generators are some, too."""
+
+        def __instancecheck__(cls, value: Any) -> bool:
+            """One is."""
+            return isinstance(value, own_generator)
+
+    class HostGenerator(own_generator, metaclass=Generators):  # type: ignore[misc, valid-type]
+        """Random numbers of the host; modes do not see generators being made."""
+
+        def __new__(cls, device: Any = "cpu") -> Any:
+            """Make one."""
+            return super().__new__(cls, on_cpu(device))
+
+    torch.Generator = HostGenerator
     # PyTorch applies a default device after all modes.
     set_default_device = torch.set_default_device
     chosen = getattr(sys.modules.get("torch.utils._device"), "CURRENT_DEVICE", None)  # There once one was chosen.

@@ -39,6 +39,10 @@ print(torch.empty(3, device=x.device).device == x.device, x.to(x.device, torch.f
 torch.testing.assert_close(x, x.new_ones(2, device=x.device))
 with torch.cuda.device(x.device), torch.autocast(x.device.type, enabled=False):
     print(x @ x)
+for place in ("cuda", x.device):
+    generator = torch.Generator(device=place).manual_seed(3)
+    print(torch.rand(2, generator=generator, device=place).equal(torch.rand(2, generator=torch.manual_seed(3))))
+print(isinstance(generator, torch.Generator), isinstance(torch.default_generator, torch.Generator))
 """
 
 
@@ -48,4 +52,4 @@ def test_a_program_finds_its_tensors_on_the_gpu_and_memory_pinned_for_it() -> No
         pytest.skip("nothing is redirected where there is a GPU")
     done = subprocess.run([sys.executable, "-c", ON_THE_GPU], capture_output=True, text=True, check=False)
     assert done.stderr == ""
-    assert done.stdout == "3.0\ncuda:0 cuda 0 0\nTrue torch.float64\ntensor(2.)\n"
+    assert done.stdout == "3.0\ncuda:0 cuda 0 0\nTrue torch.float64\ntensor(2.)\nTrue\nTrue\nTrue True\n"
