@@ -8,7 +8,8 @@ from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
 
 from bragg.errors import BadFile, UsageError
-from bragg.formats.job.directory import INDEX
+from bragg.formats.job.directory import INDEX, is_job
+from bragg.formats.job.foreign import SUFFIXES
 
 __all__ = ["local_files"]
 
@@ -19,7 +20,7 @@ _MARK = "://"
 def local_files(words: Sequence[str]) -> Iterator[list[Path]]:
     """Paths of what was named; what has an address such as `s3://bucket/train.job` is copied until the end.
 
-    Of a directory its index and the profiles of ranks are copied.
+    Of a directory its index and the profiles of ranks are copied, of one without any the files of other profilers.
 
     Raises:
         UsageError: fsspec, or its part for this kind of address, is not installed.
@@ -35,7 +36,7 @@ def _copied(address: str, stack: ExitStack) -> Path:
         from fsspec.core import url_to_fs
 
         system, place = url_to_fs(address)
-        found = [place] if system.isfile(place) else sorted(filter(_is_of_job, system.ls(place, detail=False)))
+        found = [place] if system.isfile(place) else _of_job(system.ls(place, detail=False))
         names = [folder / PurePosixPath(name).name for name in found]
         if found:
             system.get(found, [str(name) for name in names])
@@ -43,11 +44,14 @@ def _copied(address: str, stack: ExitStack) -> Path:
         raise UsageError(f"{address} needs fsspec: {error}", hint="pip install 'bragg[remote]'") from error
     except Exception as error:  # Clients of stores raise their own, such as that of missing credentials.
         raise BadFile(f"cannot read {address}: {error}", hint="Check the address") from error
-    if not found:
+    if not found or (found != [place] and not is_job(folder)):
         raise BadFile(f"there is no profile of a rank in {address}", hint="Give the directory of a job")
     return names[0] if found == [place] else folder
 
 
-def _is_of_job(name: str) -> bool:
-    path = PurePosixPath(name)
-    return path.name == INDEX or path.match("rank[0-9]*.bragg")
+def _of_job(names: Sequence[str]) -> list[str]:
+    """The files that a job is made of."""
+    own = [name for name in names if PurePosixPath(name).match("rank[0-9]*.bragg")]
+    if own:
+        return sorted([*own, *(name for name in names if PurePosixPath(name).name == INDEX)])
+    return sorted(name for name in names if name.endswith(SUFFIXES))

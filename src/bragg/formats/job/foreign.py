@@ -15,10 +15,10 @@ from bragg.formats.files import first_bytes
 from bragg.model.ranks.job import Rank
 from bragg.registry import FORMATS
 
-__all__ = ["foreign_ranks", "has_foreign_ranks", "number_in_name"]
+__all__ = ["SUFFIXES", "foreign_ranks", "has_foreign_ranks", "number_in_name"]
 
 _JSON = (".json", ".json.gz")
-_SUFFIXES = (*_JSON, ".pftrace", ".pftrace.gz", ".perfetto-trace", ".sqlite")
+SUFFIXES = (*_JSON, ".pftrace", ".pftrace.gz", ".perfetto-trace", ".sqlite")
 _NUMBER = re.compile(r"(?:rank|[._-])(\d{1,9})(?:\.[A-Za-z]+)+$")
 _HEAD_BYTES = 1 << 16
 _PLACE = re.compile(rb'"distributedInfo"\s*:\s*\{([^{}\[\]]*)')
@@ -51,7 +51,7 @@ def _ranks(directory: Path) -> Iterator[Rank]:
     if next(directory.glob("*.bragg"), None) is not None:
         return
     for path in sorted(directory.iterdir()):
-        if path.name.endswith(_SUFFIXES) and not path.name.startswith(".") and (rank := _rank_of(path)) is not None:
+        if path.name.endswith(SUFFIXES) and not path.name.startswith(".") and (rank := _rank_of(path)) is not None:
             yield rank
 
 

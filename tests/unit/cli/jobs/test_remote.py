@@ -10,6 +10,7 @@ import pytest
 from benchmarks.straggler_jobs import KINDS, write_job_files
 from bragg.cli.jobs.remote import local_files
 from bragg.errors import UsageError
+from tests.support.iprof_trace import iprof_trace
 from tests.unit.cli.conftest import Bragg
 
 fsspec = pytest.importorskip("fsspec")
@@ -38,6 +39,23 @@ def test_copies_are_gone_afterwards_and_local_paths_stay(address: str, tmp_path:
         assert (file.name, file.is_file(), local) == ("rank00003.bragg", True, tmp_path)
     assert not directory.exists()
     assert not file.exists()
+
+
+def test_files_of_another_profiler_in_a_store_are_compared(bragg: Bragg) -> None:
+    store = fsspec.filesystem("memory")
+    for rank, host in enumerate(("x1", "x2")):
+        store.pipe(f"/traces/iprof.{rank}.pftrace", iprof_trace((host,)))
+    store.pipe("/traces/notes.txt", b"of no rank")
+    store.pipe("/other/settings.json", b"{}")
+    try:
+        ended = bragg("ranks", "memory://traces", "--json")
+        assert json.loads(ended.stdout)["ranks"] == [0, 1]
+        ended = bragg("ranks", "memory://other")
+        assert ended.exit_code == 6
+        assert ended.stderr.startswith("error: there is no profile of a rank in memory://other")
+    finally:
+        store.rm("/traces", recursive=True)
+        store.rm("/other", recursive=True)
 
 
 @pytest.mark.parametrize(
