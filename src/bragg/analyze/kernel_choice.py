@@ -49,7 +49,9 @@ def choose_kernel(profile: Profile, wanted: str | None) -> KernelChoice:
     """
     kernels = _kernels_by_heat(profile)
     if not kernels:
-        raise NothingRecorded("this profile has no kernels", hint="Record a program that runs on a GPU")
+        raise NothingRecorded(
+            "this profile has no kernels", hint="Record it on a GPU; where the host's time went: bragg view"
+        )
     codes = code_of_kernels(profile.sources)
     with_code = [name for name in kernels if _code_of(profile, name, codes)]
     meant = (with_code or list(kernels))[:1] if wanted is None else _meant(list(kernels), wanted)

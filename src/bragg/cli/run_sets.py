@@ -36,8 +36,9 @@ def two_sets(words: Sequence[Path]) -> tuple[list[Path], list[Path]]:
     for word in words:
         groups.setdefault(_without_number(word), []).append(word)
     if len(groups) != 2:
-        found = f"{len(groups)} sets of files: {', '.join(map(str, groups))}" if groups else "no files"
-        raise UsageError(f"a comparison needs two sets, and these are {found}", hint=_HINT)
+        names = ", ".join(map(set_name, groups.values()))
+        found = f"{names} {'is one' if len(groups) == 1 else f'are {len(groups)}'}" if groups else "none is named"
+        raise UsageError(f"a comparison needs two sets of files, and {found}", hint=_HINT)
     before, after = groups.values()
     return before, after
 

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from bragg.model import Profile
     from bragg.views.terminal.view_options import ViewOptions
 
-__all__ = ["PARTS", "ShownPart", "shown_part"]
+__all__ = ["PARTS", "ShownPart", "part_without_imports", "shown_part"]
 
 PARTS = ("all", "steady")
 _WITHOUT_READINGS = "the copies that read the clocks inside kernels are left out; with them: --part all"
@@ -62,7 +62,7 @@ def _best_part(profile: Profile, options: ViewOptions, parts: WallParts | None, 
     from bragg.analyze.wall.steady import steady_profile
 
     steady = parts.steady if parts else None
-    if wanted is None and (ran := _without_imports(profile, options)):
+    if wanted is None and (ran := part_without_imports(profile, options)):
         return ran
     if wanted is None and not _is_better(profile, options, steady):
         return ShownPart(profile, options)
@@ -78,7 +78,7 @@ def _best_part(profile: Profile, options: ViewOptions, parts: WallParts | None, 
     return ShownPart(part, replace(options, metrics=_OF_HOST), (note,))
 
 
-def _without_imports(profile: Profile, options: ViewOptions) -> ShownPart | None:
+def part_without_imports(profile: Profile, options: ViewOptions) -> ShownPart | None:
     """Where there is host time alone, what imports have not taken; None: they took little, or more was asked for."""
     from bragg.analyze.imports import LEAST_IMPORTS, without_imports
     from bragg.views.text.units import share_text, time_text

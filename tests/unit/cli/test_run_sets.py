@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -40,9 +41,18 @@ def test_two_words_are_a_file_a_directory_or_a_pattern_each(tmp_path: Path, monk
     assert two_sets([tmp_path / "b-?.bragg", Path("old")])[0] == [tmp_path / "b-1.bragg", tmp_path / "b-2.bragg"]
 
 
-@pytest.mark.parametrize("words", [["a-1", "a-2", "a-3"], ["a-1", "b-1", "c-1"], ["a-1"], ["empty-*", "b"]])
-def test_what_is_not_two_sets_is_an_error_that_says_how(words: list[str]) -> None:
-    with pytest.raises(UsageError) as error:
+@pytest.mark.parametrize(
+    ("words", "what"),
+    [
+        (["a-1", "a-2", "a-3"], "and a (3 runs) is one"),
+        (["a-1", "b-1", "c-1"], "and a-1, b-1, c-1 are 3"),
+        (["a-1"], "and a-1 is one"),
+        ([], "and none is named"),
+        (["empty-*", "b"], "empty-"),
+    ],
+)
+def test_what_is_not_two_sets_is_an_error_that_says_how(words: list[str], what: str) -> None:
+    with pytest.raises(UsageError, match=re.escape(what)) as error:
         two_sets(paths(*words))
     assert "two patterns in quotes" in error.value.hint
 

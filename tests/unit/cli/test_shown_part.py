@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -95,6 +96,16 @@ def test_imports_of_a_program_without_a_gpu_are_left_out_and_named(view: View, t
     assert view(path)["hints"] == [note]
     assert total(view(path, "--part", "all"), "host_time") == 100e6
     assert total(view(path, "--include", "torch"), "host_time") == 60e6
+
+
+def test_imports_are_left_out_of_the_table_of_modules_too(view: View, tmp_path: Path) -> None:
+    path = tmp_path / "a.bragg"
+    profile = replace(profile_from_text(f"{IMPORTS}\n  Net host=10ms"), meta={"attributes": {"Net": {"module": "Net"}}})
+    formats.export(profile, "bragg", path)
+    modules = view(path, "--group-by", "module")
+    assert total(modules, "host_time") == 50e6
+    assert modules["hints"] == ["imports took 60.0 ms, 54.5 % of host_time, and are left out; with them: --part all"]
+    assert total(view(path, "--group-by", "module", "--part", "all"), "host_time") == 110e6
 
 
 def test_the_copies_that_read_clocks_in_kernels_are_shown_only_if_all_is_asked_for(view: View, tmp_path: Path) -> None:

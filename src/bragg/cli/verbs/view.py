@@ -12,7 +12,7 @@ import click
 from bragg.cli.completion import metrics
 from bragg.cli.console import stream_style, write_json, write_lines
 from bragg.cli.profile_file import file_argument, loaded, newest_profile_or_job
-from bragg.cli.shown_part import PARTS, shown_part
+from bragg.cli.shown_part import PARTS, part_without_imports, shown_part
 from bragg.errors import UsageError
 from bragg.views.terminal.derived_metrics import DERIVED, prepared
 from bragg.views.terminal.grouping import WHOLE, grouped
@@ -149,6 +149,9 @@ def view(
     notes: tuple[str, ...] = ()
     if choices["group_by"] in WHOLE and not list_only:
         is_narrow = not as_json and stream_style(sys.stdout).is_narrow
+        of_program = choices["group_by"] == "module" and not choices["part"]
+        if of_program and (ran := part_without_imports(profile, options)):
+            profile, notes = ran.profile, ran.notes
         profile, options, hints = grouped(profile, options, choices["group_by"], is_narrow=is_narrow)
     else:
         hints = _hints(profile, options)

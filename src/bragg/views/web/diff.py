@@ -52,7 +52,8 @@ def pack_difference(paths: Comparison, flat: Comparison, before: str, after: str
 def unrelated_note(paths: Comparison) -> str:
     """What the reader of two different programs must know; empty for runs of one."""
     share = common_share(paths)
-    return f"only {share_text(share)} of the time is on call paths that both have" if share < UNRELATED else ""
+    part = f"only {share_text(share)}" if share else "none"
+    return f"{part} of the time is on call paths that both have" if share < UNRELATED else ""
 
 
 def _row(flat: Comparison, node: NodeId, labels: Labels) -> dict[str, Any]:

@@ -180,8 +180,7 @@ def test_programs_without_common_paths_are_compared_by_what_ran(bragg: Bragg, tm
         )
     lines = bragg("diff", "one", "other").stdout.splitlines()
     assert (
-        lines[0]
-        == "only 0.0 % of the time is on call paths that both have, so this compares what ran; call paths: --by path"
+        lines[0] == "none of the time is on call paths that both have, so this compares what ran; call paths: --by path"
     )
     assert [line.split()[-1] for line in lines[4:6]] == ["train_copy", "serve_copy"]
     assert not any("→" in line for line in lines)
