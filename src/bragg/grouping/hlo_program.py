@@ -28,10 +28,12 @@ class HloOperation(NamedTuple):
     Attributes:
         op_name: Path of names; see `hlo_names`.
         place: Line of the program that it comes from; `NOWHERE` when unknown.
+        collective: What it does with other devices, as `analyze/ranks/operations` reads it; empty: nothing.
     """
 
     op_name: str
     place: HloPlace
+    collective: str = ""
 
 
 class HloPrograms:
@@ -59,7 +61,9 @@ class HloPrograms:
         known = [program[op] for program in self._programs.get(module, ()) if op in program]
         found = [each for each in known if op_name in ("", each.op_name) or each.op_name.startswith(f"{op_name}/")]
         return HloOperation(
-            _agreed((each.op_name for each in found), op_name), _agreed((each.place for each in found), NOWHERE)
+            _agreed((each.op_name for each in found), op_name),
+            _agreed((each.place for each in found), NOWHERE),
+            _agreed((each.collective for each in found), ""),
         )
 
 
@@ -72,7 +76,12 @@ def program_text(operations: Mapping[str, HloOperation]) -> str:
     """The operations of one program as text."""
     files = list(dict.fromkeys(operation.place.file for operation in operations.values()))
     rows = {
-        name: [operation.op_name, files.index(operation.place.file), operation.place.line]
+        name: [
+            operation.op_name,
+            files.index(operation.place.file),
+            operation.place.line,
+            *([operation.collective] if operation.collective else []),
+        ]
         for name, operation in operations.items()
     }
     return json.dumps({"files": files, "ops": rows}, separators=(",", ":"))
@@ -83,8 +92,8 @@ def _operations(text: str) -> dict[str, HloOperation]:
     try:
         read = json.loads(text)
         return {
-            name: HloOperation(op_name, HloPlace(read["files"][file], line))
-            for name, (op_name, file, line) in read["ops"].items()
+            name: HloOperation(op_name, HloPlace(read["files"][file], line), *map(str, rest[:1]))
+            for name, (op_name, file, line, *rest) in read["ops"].items()
         }
     except (ValueError, KeyError, TypeError, IndexError, AttributeError):
         return {}

@@ -225,7 +225,10 @@ class _Placing:
         if key not in self._ops:
             known = self._programs.find(module_name, name, op_name)
             above, place = self._chain(module, known.op_name, known.place)
-            self._ops[key] = self._child(above, self._frame(FrameKind.OPERATOR, name, place))
+            op = self._child(above, self._frame(FrameKind.OPERATOR, name, place))
+            if known.collective:
+                op = self._child(op, self._frame(FrameKind.OPERATOR, known.collective, NOWHERE))
+            self._ops[key] = op
         return self._ops[key]
 
     def _chain(self, node: int, op_name: str, place: HloPlace) -> tuple[int, HloPlace]:

@@ -19,24 +19,31 @@ def programs(*texts: str) -> HloPrograms:
 def test_operations_are_found_by_module_and_name() -> None:
     known = programs(program_text(FIRST))
     assert known.find("jit_f", "fusion.1") == FIRST["fusion.1"]
-    assert known.find("jit_f", "copy.2") == ("", NOWHERE)
-    assert known.find("jit_g", "fusion.1", "jit(g)/neg") == ("jit(g)/neg", NOWHERE)
+    assert known.find("jit_f", "copy.2") == HloOperation("", NOWHERE)
+    assert known.find("jit_g", "fusion.1", "jit(g)/neg") == HloOperation("jit(g)/neg", NOWHERE)
 
 
 def test_programs_of_one_name_are_told_apart_by_what_the_range_says() -> None:
     known = programs(program_text(FIRST), program_text(SECOND))
-    assert known.find("jit_f", "fusion.1", "jit(f)/add") == ("jit(f)/add", HloPlace("f.py", 4))
-    assert known.find("jit_f", "fusion.2") == ("", HloPlace("g.py", 5))
+    assert known.find("jit_f", "fusion.1", "jit(f)/add") == HloOperation("jit(f)/add", HloPlace("f.py", 4))
+    assert known.find("jit_f", "fusion.2") == HloOperation("", HloPlace("g.py", 5))
 
 
 def test_fused_operations_have_the_name_of_the_whole() -> None:
     known = programs(program_text(FIRST))
     assert known.find("jit_f", "fusion.1", "jit(f)") == FIRST["fusion.1"]
-    assert known.find("jit_f", "fusion.1", "jit(f)/m") == ("jit(f)/m", NOWHERE)
+    assert known.find("jit_f", "fusion.1", "jit(f)/m") == HloOperation("jit(f)/m", NOWHERE)
 
 
 def test_what_programs_disagree_on_is_not_said() -> None:
-    assert programs(program_text(FIRST), program_text(SECOND)).find("jit_f", "fusion.1") == ("", NOWHERE)
+    assert programs(program_text(FIRST), program_text(SECOND)).find("jit_f", "fusion.1") == HloOperation("", NOWHERE)
+
+
+def test_what_an_operation_does_with_other_devices_is_kept() -> None:
+    told = HloOperation("jit(f)/psum", HloPlace("f.py", 3), "collective all-reduce[8 f32 in groups of 2]")
+    known = programs(program_text({"psum.1": told, **FIRST}))
+    assert known.find("jit_f", "psum.1") == told
+    assert known.find("jit_f", "fusion.1") == FIRST["fusion.1"]
 
 
 @given(st.integers(0, 200), st.characters())
@@ -44,6 +51,6 @@ def test_damaged_programs_are_left_out(position: int, put: str) -> None:
     text = program_text(FIRST)
     known = programs(text[:position] + put + text[position + 1 :])
     assert known.find("jit_f", "fusion.9", "jit(f)/mul") in [
-        ("jit(f)/mul", NOWHERE),
-        ("jit(f)/mul", HloPlace("f.py", 3)),
+        HloOperation("jit(f)/mul", NOWHERE),
+        HloOperation("jit(f)/mul", HloPlace("f.py", 3)),
     ]

@@ -315,6 +315,32 @@ root
     )
 
 
+def test_kernels_of_collectives_stand_below_what_their_operation_does() -> None:
+    told = "collective all-reduce[1024 f32 in groups of 2]"
+    program = program_text({"all-reduce-start.1": HloOperation("jit(f)/psum", HloPlace("train.py", 7), told)})
+    found = placed(
+        """
+root
+  jit_f #operator
+    jit(f)/psum #operator
+      all-reduce-start.1 #operator
+        ncclDevKernel_AllReduce_Sum_f32_RING_LL 12us
+""",
+        jit_f={**MODULE, f"{PROGRAM_KEY} 1": program},
+    )
+    same(
+        found,
+        """
+root
+  jit_f
+    psum train.py:7
+      all-reduce-start.1
+        collective all-reduce[1024 f32 in groups of 2]
+          ncclDevKernel_AllReduce_Sum_f32_RING_LL 12us
+""",
+    )
+
+
 def test_names_get_back_what_all_names_of_a_module_begin_with() -> None:
     name = "jit(init)/block0/attention/dot_general"
     program = program_text({"gemm.3": HloOperation(name, HloPlace("train.py", 7))})

@@ -65,7 +65,7 @@ def kernel_calls(profile: Profile, paths: Int64Array) -> KernelCalls:
         above = next((told[frame] for frame in tree.frame[tree.path(node)[::-1]].tolist() if frame in told), None)
         call[node] = len(rows)
         rows.append((above or Call("", operation, dtype, -1), int(paths[node])))
-        known.append(above is not None)
+        known.append(above is not None and bool(above.group))
     calls = CollectiveCallTable(
         group=[each.group for each, _ in rows],
         operation=[each.operation for each, _ in rows],

@@ -10,23 +10,42 @@ __all__ = ["POINT_TO_POINT", "Call", "call_of_frame", "operation_of_kernel"]
 POINT_TO_POINT = "send-receive"
 _KERNEL = re.compile(r"(?:n|r)ccl|msccl", re.I)
 _OPERATIONS = (
-    ("all-reduce", re.compile(r"all_?reduce", re.I)),
-    ("all-gather", re.compile(r"all_?gather", re.I)),
-    ("reduce-scatter", re.compile(r"reduce_?scatter", re.I)),
-    ("all-to-all", re.compile(r"all_?to_?all", re.I)),
+    ("all-reduce", re.compile(r"all[_-]?reduce", re.I)),
+    ("all-gather", re.compile(r"all[_-]?gather", re.I)),
+    ("reduce-scatter", re.compile(r"reduce[_-]?scatter", re.I)),
+    ("all-to-all", re.compile(r"all[_-]?to[_-]?all", re.I)),
     ("broadcast", re.compile(r"broadcast", re.I)),
     ("reduce", re.compile(r"reduce", re.I)),
     (POINT_TO_POINT, re.compile(r"send|recv", re.I)),
 )
 _TYPES = re.compile(r"_(f16|bf16|f32|f64|f8e4m3|f8e5m2|[iu]8|[iu]32|[iu]64)(?![a-z0-9])")
-# `native/intake/collective_names` writes it: `collective allreduce[1024 f32, group 0 of 8]`.
-_TOLD = re.compile(r"collective (?P<name>\w+)\[(?P<count>\d+) (?P<dtype>\w+), group (?P<group>.+) of (?P<size>\d+)\]")
-_BYTES = {"f64": 8, "i64": 8, "c64": 8, "f32": 4, "i32": 4, "f16": 2, "bf16": 2, "i16": 2, "bool": 1, "u8": 1, "i8": 1}
+# `native/intake/collective_names` writes it: `collective allreduce[1024 f32, group 0 of 8]`,
+# and `record/hooks/jax/hlo_collectives`: `collective all-reduce[1024 f32 in groups of 8]`.
+_TOLD = re.compile(
+    r"collective (?P<name>[\w-]+)\[(?P<count>\d+) (?P<dtype>\w+)"
+    r"(?:, group (?P<group>.+) of| in groups of) (?P<size>\d+)\]"
+)
+_BYTES = {
+    "f64": 8,
+    "i64": 8,
+    "c64": 8,
+    "f32": 4,
+    "i32": 4,
+    "f16": 2,
+    "bf16": 2,
+    "i16": 2,
+    "bool": 1,
+    "u8": 1,
+    "i8": 1,
+    "u16": 2,
+    "u32": 4,
+    "u64": 8,
+}
 
 
 @dataclass(frozen=True)
 class Call:
-    """What is known of a call of a collective, as the columns of `CollectiveCallTable`."""
+    """What is known of a call of a collective, as the columns of `CollectiveCallTable`; empty: of an unknown group."""
 
     group: str
     operation: str
@@ -50,4 +69,4 @@ def call_of_frame(name: str) -> Call | None:
         return None
     operation = next((text for text, pattern in _OPERATIONS if pattern.search(told["name"])), told["name"])
     size = _BYTES.get(told["dtype"], 0) * int(told["count"])
-    return Call(told["group"], operation, told["dtype"], size or -1)
+    return Call(told["group"] or "", operation, told["dtype"], size or -1)

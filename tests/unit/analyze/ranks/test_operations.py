@@ -1,11 +1,14 @@
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from benchmarks.straggler_jobs import JobPlan, profiles_of
 from bragg.analyze.ranks.answer import compare_ranks
+from bragg.analyze.ranks.collectives import kernel_calls
 from bragg.analyze.ranks.operations import Call, call_of_frame, operation_of_kernel
 from bragg.analyze.ranks.summarize import summarize
+from tests.support.profiles import profile_from_text
 
 
 @pytest.mark.parametrize(
@@ -28,7 +31,25 @@ def test_frames_of_calls_tell_group_and_bytes() -> None:
     assert call_of_frame("collective allreduce[1024 f16, group 0 of 8]") == Call("0", "all-reduce", "f16", 2048)
     named = "collective _reduce_scatter_base[7 elements, group mesh_tp_0 of 2]"
     assert call_of_frame(named) == Call("mesh_tp_0", "reduce-scatter", "elements", -1)
+    assert call_of_frame("collective all-gather[8 u32 in groups of 4]") == Call("", "all-gather", "u32", 32)
     assert call_of_frame("aten::mm[2x2 f32]") is None
+
+
+def test_collectives_of_jax_have_bytes_and_the_stream_for_a_group() -> None:
+    profile = profile_from_text(
+        """
+root
+  collective all-reduce[1024 f32 in groups of 2] #operator
+    ncclDevKernel_AllReduce_Sum_f32_RING_LL 12us
+"""
+    )
+    found = kernel_calls(profile, np.zeros(len(profile.tree), np.int64))
+    assert (found.calls.operation, found.calls.dtype, found.calls.size_bytes.tolist()) == (
+        ["all-reduce"],
+        ["f32"],
+        [4096],
+    )
+    assert found.has_group.tolist() == [False]
 
 
 def test_bus_bandwidth_is_that_of_the_links() -> None:

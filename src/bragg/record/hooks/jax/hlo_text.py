@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from bragg.grouping.hlo_program import NOWHERE, HloOperation, HloPlace
+from bragg.record.hooks.jax.hlo_collectives import collective_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -46,7 +47,8 @@ def operations_in(text: str, is_library: Callable[[str], bool]) -> dict[str, Hlo
         if computation not in fused:
             for name, code, line in instructions:
                 if code not in _NO_WORK:
-                    operations[name] = _operation(line, computations, places)
+                    operation = _operation(line, computations, places)
+                    operations[name] = operation._replace(collective=_collective(code, line, computations))
     return operations
 
 
@@ -73,6 +75,13 @@ def _operation(line: str, computations: dict[str, list[tuple[str, str, str]]], p
     # Names without slashes are those of arguments.
     op_name = own.op_name or next((each.op_name for each in inner if "/" in each.op_name), "")
     return HloOperation(op_name, next((each.place for each in inner if each.place != NOWHERE), own.place))
+
+
+def _collective(code: str, line: str, computations: dict[str, list[tuple[str, str, str]]]) -> str:
+    """What an instruction does with other devices; one that starts another tells what that one does."""
+    called = _FUSED.search(line) if code == "async-start" else None
+    inner = computations.get(called[1], []) if called else [("", code, line)]
+    return next((told for _, what, text in inner if (told := collective_of(what, text))), "")
 
 
 class _Places:
