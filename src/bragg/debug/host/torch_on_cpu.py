@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import sys
 import threading
 import warnings
@@ -15,6 +16,7 @@ from bragg.debug.host.streams import host_streams
 
 __all__ = ["compile_with_triton", "use_cpu_for_cuda"]
 
+_FOR_ANY_DEVICE = ("CompositeExplicitAutograd", "CompositeImplicitAutograd", "")
 _KNOWING = frozenset({"bragg", "functorch", "torch", "triton"})
 
 
@@ -85,6 +87,7 @@ def use_cpu_for_cuda(torch: Any) -> None:
     CpuForCuda().__enter__()
     _stay_in_backward(torch.autograd, CpuForCuda)
     _stay_in_threads(CpuForCuda)
+    _take_operators_of_cuda(torch.library.Library, CpuForCuda)
     for name in (name for name in vars(HostDevice) if not name.startswith("_")):
         setattr(torch.cuda, name, getattr(HostDevice, name))
     for name, value in host_streams(torch).items():
@@ -105,6 +108,37 @@ def compile_with_triton(inductor: Any) -> None:
     inductor.cpu_backend = "triton"
     inductor.compile_threads = 1
     warnings.filterwarnings("ignore", "Could not find an active CPU backend")
+
+
+def _take_operators_of_cuda(library: Any, mode: Callable[[], AbstractContextManager[Any]]) -> None:
+    """What an operator of the program does on `cuda` or anywhere, it does here, and not what it does on the CPU."""
+    register = library.impl
+    known = set()
+
+    def register_redirected(self: Any, name: Any, function: Any, dispatch_key: str = "", **options: Any) -> Any:
+        key = dispatch_key or self.dispatch_key
+        if key not in ("CPU", "CUDA", *_FOR_ANY_DEVICE) or self.ns == "aten" or _is_of_pytorch(function):
+            return register(self, name, function, dispatch_key, **options)
+        operator = self.ns, str(name).rpartition("::")[2]
+        if key == "CPU" and operator in known:
+            return None
+        if key != "CPU":
+            known.add(operator)
+
+        @functools.wraps(function)
+        def redirected(*arguments: Any, **named: Any) -> Any:
+            with mode():
+                return function(*arguments, **named)
+
+        return register(self, name, redirected, key.replace("CUDA", "CPU"), **options)
+
+    library.impl = register_redirected
+
+
+def _is_of_pytorch(function: Any) -> bool:
+    """PyTorch's own, and not what it puts around a function of the program."""
+    module = str(getattr(function, "__module__", ""))
+    return module.partition(".")[0] == "torch" and module != "torch._library.custom_ops"
 
 
 def _stay_in_threads(mode: Callable[[], AbstractContextManager[Any]]) -> None:

@@ -53,3 +53,35 @@ def test_a_program_finds_its_tensors_on_the_gpu_and_memory_pinned_for_it() -> No
     done = subprocess.run([sys.executable, "-c", ON_THE_GPU], capture_output=True, text=True, check=False)
     assert done.stderr == ""
     assert done.stdout == "3.0\ncuda:0 cuda 0 0\nTrue torch.float64\ntensor(2.)\nTrue\nTrue\nTrue True\n"
+
+
+OPERATORS = """
+import torch
+from bragg.debug.host.torch_on_cpu import use_cpu_for_cuda
+use_cpu_for_cuda(torch)
+x = torch.ones(2, device="cuda")
+def operator(name, devices):
+    @torch.library.custom_op(name, mutates_args=(), device_types=devices)
+    def made(x: torch.Tensor) -> torch.Tensor:
+        assert x.is_cuda
+        return x + torch.ones(2, device="cuda")
+    return made
+def of_the_cpu(x):
+    raise NotImplementedError
+both, anywhere = operator("own::both", "cuda"), operator("own::anywhere", None)
+both.register_kernel("cpu", of_the_cpu)
+anywhere.register_kernel("cpu", of_the_cpu)
+print(operator("own::gpu", "cuda")(x).sum().item(), both(x).sum().item(), anywhere(x).sum().item())
+library = torch.library.Library("other", "FRAGMENT")
+library.define("tripled(Tensor x) -> Tensor")
+library.impl("tripled", lambda x: x * 3, "CUDA")
+print(torch.ops.other.tripled(x).sum().item(), operator("own::host", "cpu")(x).sum().item())
+"""
+
+
+def test_operators_of_a_program_do_what_they_do_on_the_gpu() -> None:
+    torch = pytest.importorskip("torch")
+    if torch.cuda.is_available():
+        pytest.skip("nothing is redirected where there is a GPU")
+    done = subprocess.run([sys.executable, "-c", OPERATORS], capture_output=True, text=True, check=False)
+    assert (done.stdout, done.stderr) == ("4.0 4.0 4.0\n6.0 4.0\n", "")
