@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import subprocess
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,9 +12,11 @@ from pathlib import Path
 from typing import Any
 
 from bragg import formats
+from bragg.formats.captured.writer import is_being_written
 from bragg.views.web.report_payload import report_payload
 from bragg.views.web.server import ProfileServer
 from bragg.views.web.shelf import Shelf
+from tests.support.captures import small_capture
 from tests.support.profiles import profile_from_text
 from tests.support.traces import trace_from_text
 from tests.support.waiting import expect, expect_address
@@ -24,7 +27,7 @@ AFTER = profile_from_text("root\n  forward\n    matmul 12us x3\n    softmax 8us"
 
 @contextmanager
 def serving(*paths: Path) -> Iterator[str]:
-    shelf = Shelf(paths, lambda path: report_payload(formats.load(path), path.name))
+    shelf = Shelf(paths, lambda path: report_payload(formats.load(path), path.name), is_being_written)
     server = ProfileServer(shelf, "token")
     thread = threading.Thread(target=server.serve_forever, args=(0.02,))
     thread.start()
@@ -83,6 +86,23 @@ def test_profile_that_is_written_later_appears_and_several_can_be_chosen(pages: 
         formats.export(AFTER, "bragg", tmp_path / "two.bragg")
         page.get_by_label("Profile").select_option(label="two.bragg")
         page.get_by_text("softmax").first.wait_for()
+
+
+def test_a_run_that_is_killed_turns_incomplete_in_the_open_page(pages: Any, tmp_path: Path) -> None:
+    builder = small_capture()
+    del builder.chunks[-1]
+    path = builder.meta(statistics={}).write(tmp_path / "begun.part")
+    with path.open("ab") as file, subprocess.Popen(["sleep", "1000"], stdout=file) as run:
+        path = path.rename(tmp_path / f"{run.pid}.part")
+        try:
+            with serving(path) as address:
+                page = opened(pages, address, "summary")
+                page.get_by_text("The program is still running").wait_for()
+                run.kill()
+                page.get_by_text("The recording is incomplete").wait_for()
+                expect(page.get_by_text("The program is still running")).to_have_count(0)
+        finally:
+            run.kill()
 
 
 def test_a_new_run_is_listed_first_and_the_chosen_one_stays(pages: Any, tmp_path: Path) -> None:
