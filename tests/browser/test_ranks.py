@@ -22,7 +22,7 @@ def test_a_late_rank_is_named_and_dark_from_its_first_late_step_on(pages: Pages,
     file = tmp_path / "job.html"
     file.write_text(page_of([report_payload(profiles[1], "train.job", ranks=answer)], "train.job"), encoding="utf-8")
     page = pages.open(file, "view=ranks")
-    assert page.locator(".straggler").first.inner_text().startswith("rank 1")
+    assert page.locator(".straggler").first.inner_text().startswith("Rank 1")
     row = page.locator(".heat tbody tr").nth(1)
     assert row.locator("th.shown").inner_text() == "1"
     shades = row.locator(".cells i").evaluate_all("cells => cells.map((cell) => cell.style.background)")
@@ -36,3 +36,11 @@ def test_a_late_rank_is_named_and_dark_from_its_first_late_step_on(pages: Pages,
     assert [": waits " in title and "for rank 1, then " in title for title in titles] == [True, False, True]
     assert "comes last to all-reduce" in titles[1]
     assert "for rank 1, in all-reduce." in page.locator(".ranks-page").inner_text()
+    steps = page.locator(".ranks-page .group button")
+    numbers = [int(text.removeprefix("step ")) for text in steps.all_inner_texts()]
+    assert len(set(numbers)) == 4
+    assert min(numbers) >= 6
+    assert steps.nth(0).get_attribute("aria-pressed") == "true"
+    steps.nth(2).click()
+    assert steps.nth(2).get_attribute("aria-pressed") == "true"
+    assert page.locator(".lanes thead th").nth(1).inner_text().startswith(f"step {numbers[2]}, ")

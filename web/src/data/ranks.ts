@@ -23,7 +23,7 @@ export interface LaneBar {
   last: number | null;
 }
 
-/** The step in which one rank costs the others most. */
+/** A step in which one rank costs the others much. */
 export interface StepLanes {
   step: number;
   length_ns: number;
@@ -49,6 +49,6 @@ export interface Ranks {
   /** The most that a rank cost that has no row, of the time of all steps; null: there is none. */
   rest: number | null;
   rows: RankRow[];
-  /** null: no rank costs the others anything, or only sums are known. */
-  lanes: StepLanes | null;
+  /** The steps that cost most, the most first; empty: no rank costs the others anything, or only sums are known. */
+  lanes: StepLanes[];
 }

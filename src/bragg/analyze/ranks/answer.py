@@ -25,7 +25,7 @@ __all__ = ["Exposed", "RanksAnswer", "compare_ranks"]
 
 _N_IMBALANCES = 3
 _N_TRANSFERS = 2
-_N_LANES, _N_BARS = 32, 64  # what a page shows without scrolling
+_N_STEPS, _N_LANES, _N_BARS = 4, 32, 64  # of each step what a page shows without scrolling
 # Ranks that end together have this share of the collectives of the longest at least.
 _ENDED = 0.95
 
@@ -57,7 +57,7 @@ class RanksAnswer:
         clocks: How to put the times of each rank on the clock of the first one; None: no data says how.
         path: The chain of work and transfers that sets the length of the job; None: only sums are known.
         transfers: The collectives that take longest, with their bandwidth.
-        lanes: The step in which one rank costs the others most, a lane for each of some ranks; None: there is none.
+        lanes: The steps in which one rank costs the others most, the most first, a lane for each of some ranks.
         is_whole: Whether collectives are known one by one.
         n_collectives: How many were compared.
         notes: What could not be used, a line each.
@@ -72,7 +72,7 @@ class RanksAnswer:
     clocks: list[Alignment | None]
     path: CriticalPath | None
     transfers: list[Transfers]
-    lanes: StepLanes | None
+    lanes: list[StepLanes]
     is_whole: bool
     n_collectives: int
     notes: list[str]
@@ -102,7 +102,7 @@ def compare_ranks(
     notes += clock_notes(ranks, clocks)
     if not groups:
         uneven = imbalances(path_values(ranks, usual_ones(range(len(ranks)))), sums, _N_IMBALANCES)
-        return RanksAnswer(ranks, [], None, None, None, uneven, clocks, None, [], None, is_whole, 0, notes)
+        return RanksAnswer(ranks, [], None, None, None, uneven, clocks, None, [], [], is_whole, 0, notes)
     notes += _notes(ranks, groups)
     found = lateness_of(ranks, groups, is_whole=is_whole)
     host_waits_ns = np.array([sums.host_waits_ns[rank.rank] for rank in ranks], np.float64)
@@ -124,7 +124,7 @@ def compare_ranks(
     fast = transfers_of(groups, _N_TRANSFERS) if is_whole else []
     exposed = _exposed(found, groups)
     path = critical_path(len(ranks), groups) if is_whole else None
-    lanes = step_lanes(found, groups, _N_LANES, _N_BARS) if is_whole else None
+    lanes = step_lanes(found, groups, _N_STEPS, _N_LANES, _N_BARS) if is_whole else []
     return RanksAnswer(
         ranks, causes, link, found, exposed, uneven, clocks, path, fast, lanes, is_whole, n_collectives, notes
     )

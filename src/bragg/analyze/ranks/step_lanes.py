@@ -1,4 +1,4 @@
-"""One step of a job with a lane for each rank: its collectives, and in them the wait for the last rank to arrive.
+"""Steps of a job with a lane for each rank: its collectives, and in them the wait for the last rank to arrive.
 
 All members end a collective together, so the ends of the largest group put the lanes beside each other: no clock is
 compared.
@@ -56,27 +56,36 @@ class StepLanes:
     n_left_out: int
 
 
-def step_lanes(found: Lateness, groups: Sequence[Group], most_ranks: int, most_bars: int) -> StepLanes | None:
-    """The step in which one rank costs the others most; None: none does.
+def step_lanes(
+    found: Lateness, groups: Sequence[Group], most_steps: int, most_ranks: int, most_bars: int
+) -> list[StepLanes]:
+    """The steps in which one rank costs the others most, the most first; empty: none does.
 
     Args:
         found: What ranks cost.
         groups: The process groups, the one with most collectives first.
-        most_ranks: How many lanes at most: those of ranks that cost most in this step.
+        most_steps: How many steps at most.
+        most_ranks: How many lanes at most: those of ranks that cost most in the step.
         most_bars: How many collectives of a lane at most, from the start of the step on.
     """
+    cost_ns = found.cost_ns[groups[0].members].max(axis=0, initial=0.0)
+    chosen = np.argsort(-cost_ns, kind="stable")[:most_steps]
+    lanes = (_of_step(column, found, groups, most_ranks, most_bars) for column in chosen[cost_ns[chosen] > 0].tolist())
+    return [each for each in lanes if each is not None]
+
+
+def _of_step(
+    column: int, found: Lateness, groups: Sequence[Group], most_ranks: int, most_bars: int
+) -> StepLanes | None:
     main = groups[0]
-    cost_ns = found.cost_ns[main.members]
-    if not cost_ns.size or not (cost_ns > 0).any():
-        return None
-    column = int(cost_ns.max(axis=0).argmax())
     step = min(int(group.step.min()) for group in groups) + 1 + column
     shared = np.flatnonzero(main.step == step)
     if not len(shared):
         return None
     shift_ns = _shifts(main, shared)
     is_there = ~np.isnan(shift_ns)
-    rows = np.flatnonzero(is_there)[np.argsort(-cost_ns[is_there, column], kind="stable")][:most_ranks]
+    cost_ns = found.cost_ns[main.members[is_there], column]
+    rows = np.flatnonzero(is_there)[np.argsort(-cost_ns, kind="stable")][:most_ranks]
     lanes = {int(main.members[row]): float(shift_ns[row]) for row in np.sort(rows).tolist()}
     bars = [_bars(rank, by, groups, step, main.epoch_ns) for rank, by in lanes.items()]
     start_ns = _start_ns(main, step, rows, shift_ns, bars)

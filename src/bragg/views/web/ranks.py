@@ -38,7 +38,7 @@ def ranks_of(answer: RanksAnswer, shown: int | None) -> dict[str, Any]:
         "most_ns": 0.0 if drawn is None else drawn.most_ns,
         "rest": None if drawn is None else drawn.rest,
         "rows": [] if drawn is None else [_row(answer, drawn, row) for row in range(len(drawn.rows))],
-        "lanes": None if answer.lanes is None else _lanes(answer, answer.lanes),
+        "lanes": [_lanes(answer, lanes) for lanes in answer.lanes],
     }
 
 

@@ -27,8 +27,7 @@ def _moved(rank: RankSummary, by_ns: int) -> RankSummary:
 
 
 def _lanes(plan: JobPlan, most_ranks: int = 32, most_bars: int = 64) -> StepLanes:
-    found = step_lanes(*_compared(plan), most_ranks, most_bars)
-    assert found is not None
+    (found,) = step_lanes(*_compared(plan), 1, most_ranks, most_bars)
     return found
 
 
@@ -47,10 +46,18 @@ def test_the_step_that_costs_most_is_shown_and_its_ranks_wait_for_the_late_one()
 
 def test_collectives_end_at_one_time_although_clocks_of_hosts_differ() -> None:
     # Half a second between hosts, and what no rank can know: a few us at each end.
-    lanes = step_lanes(*_compared(PLAN, apart_ns=500_000_000), 32, 64)
-    assert lanes is not None
+    (lanes,) = step_lanes(*_compared(PLAN, apart_ns=500_000_000), 1, 32, 64)
     for ends in zip(*([bar.end_ns for bar in bars] for bars in lanes.bars), strict=True):
         assert max(ends) - min(ends) < 50_000
+
+
+def test_several_steps_come_in_the_order_of_their_cost() -> None:
+    found, groups = _compared(PLAN)
+    lanes = step_lanes(found, groups, 3, 32, 64)
+    cost_ns = [found.cost_ns[:, each.step].max() for each in lanes]
+    assert len({each.step for each in lanes}) == 3
+    assert cost_ns == sorted(found.cost_ns.max(axis=0), reverse=True)[:3]
+    assert lanes[0].step == STEP - 1
 
 
 def test_lanes_and_bars_are_bounded_and_the_late_rank_stays() -> None:

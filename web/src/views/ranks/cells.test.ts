@@ -14,7 +14,7 @@ const RANKS: Ranks = {
   most_ns: 5_000_000,
   rest: null,
   rows: [ROW],
-  lanes: null,
+  lanes: [],
 };
 
 test("a column names the steps that it stands for", () => {

@@ -5,6 +5,7 @@ import { heatColour } from "../../ui/colours";
 import { element } from "../../ui/element";
 import { shareText, timeText } from "../../ui/numbers";
 import { printable } from "../../ui/text";
+import { Choice } from "../../ui/toolbar";
 import type { Host, View } from "../view";
 import { cellHeat, cellText, rowTexts } from "./cells";
 import { barText, longestWait, place } from "./lanes";
@@ -25,7 +26,7 @@ export class RanksView implements View {
       root.append(said);
     }
     if (ranks.rows.length > 0) root.append(...this.heatMap(ranks));
-    if (ranks.lanes !== null) root.append(...this.lanes(ranks, ranks.lanes));
+    if (ranks.lanes.length > 0) root.append(...this.steps(ranks));
     if (ranks.ideas.length > 0) root.append(element("h3", "", "Critical path"), ...paragraphs(ranks.ideas));
     if (ranks.notes.length > 0) root.append(element("h3", "", "Notes"), ...paragraphs(ranks.notes));
     if (ranks.shown !== null) root.append(element("p", "dim", `The other tabs show rank ${ranks.shown}.`));
@@ -66,6 +67,25 @@ export class RanksView implements View {
     return element("tr", "", name, element("td", "steps", cells), ...numbers);
   }
 
+  /** The steps that cost most, of which one is shown. */
+  private steps(ranks: Ranks): HTMLElement[] {
+    const { unit, lanes } = ranks;
+    const [first] = lanes;
+    if (lanes.length === 1) {
+      const title = `Who waits for whom in ${unit} ${first.step}, which costs most`;
+      return [element("h3", "", title), ...this.lanes(ranks, first)];
+    }
+    const body = element("div", "", ...this.lanes(ranks, first));
+    const options = lanes.map(({ step }, index): [string, string] => [String(index), `${unit} ${step}`]);
+    const choice = new Choice(`${unit}, those that cost most first`, options, (chosen) => {
+      choice.value = chosen;
+      body.replaceChildren(...this.lanes(ranks, lanes[Number(chosen)]));
+    });
+    choice.value = "0";
+    const title = `Who waits for whom in the ${unit}s that cost most`;
+    return [element("h3", "", title), element("p", "", choice.element), body];
+  }
+
   private lanes({ unit, shown }: Ranks, lanes: StepLanes): HTMLElement[] {
     const rows = lanes.rows.map(({ rank, bars }) => {
       const lane = element("div", "lane", ...bars.flatMap((bar) => this.bar(lanes, rank, bar)));
@@ -84,8 +104,7 @@ export class RanksView implements View {
     const legend = element("p", "dim", this.key("wait"), "waits for the last rank  ", this.key("transfer"), "transfer");
     const more = lanes.left_out > 0 ? ` ${lanes.left_out} more collectives follow.` : "";
     const said = element("p", "", `${longestWait(lanes)}${more}`);
-    const title = `Who waits for whom in ${unit} ${lanes.step}, which costs most`;
-    return [element("h3", "", title), said, element("div", "scroll", table), legend];
+    return [said, element("div", "scroll", table), legend];
   }
 
   /** The wait in a collective, and its transfer. */
