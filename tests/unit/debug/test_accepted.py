@@ -503,6 +503,10 @@ def test_launches_are_refused_as_triton_refuses_them() -> None:
         nothing[(1,)](1 << 64)
     with bragg.debug.check(), pytest.raises(AssertionError, match="num_warps must be a power of 2, not 3"):
         nothing[(1,)](1, num_warps=3)
+    with bragg.debug.check(), pytest.raises(TypeError, match=r"^nothing: missing a required argument: 'number'$"):
+        nothing[(1,)]()
+    with bragg.debug.check(), pytest.raises(KeyError, match=r"^nothing has no parameter 'nunber'$"):
+        nothing[(1,)](1, nunber=2)
 
 
 @triton.jit

@@ -39,6 +39,16 @@ class NumberTooLarge(UsageError, OverflowError):  # noqa: N818
     """An argument that no type of Triton holds; Triton raises an OverflowError."""
 
 
+class ParameterMissing(UsageError, TypeError):  # noqa: N818
+    """Arguments that do not fit the parameters; Triton raises a TypeError."""
+
+
+class ParameterUnknown(UsageError, KeyError):  # noqa: N818
+    """A name that is no parameter's; Triton raises a KeyError."""
+
+    __str__ = Exception.__str__  # A KeyError's is in quotes.
+
+
 class Arguments:
     """Converts the arguments of one launch.
 
@@ -240,12 +250,14 @@ def bound(parameters: Parameters, arguments: tuple[Any, ...], named: dict[str, A
     """Parameter names and what the host passed for them, defaults included.
 
     Raises:
-        UsageError: An argument is missing, or not one of the kernel's.
+        ParameterMissing: An argument is missing, or there are too many.
+        ParameterUnknown: A name is not one of the kernel's.
     """
     signature = parameters.signature
     unknown = [name for name in named if name not in signature.parameters and name not in _OPTIONS]
     if unknown:
-        raise UsageError(f"{kernel} has no parameter {unknown[0]!r}", hint=f"It has: {', '.join(signature.parameters)}")
+        has = f"It has: {', '.join(signature.parameters)}"
+        raise ParameterUnknown(f"{kernel} has no parameter {unknown[0]!r}", hint=has)
     own = {name: value for name, value in named.items() if name in signature.parameters}
     quick = _bound_plainly(parameters, arguments, own)
     if quick is not None:
@@ -253,6 +265,7 @@ def bound(parameters: Parameters, arguments: tuple[Any, ...], named: dict[str, A
     try:
         values = signature.bind(*arguments, **own)
     except TypeError as error:
-        raise UsageError(f"{kernel}: {error}", hint=f"It takes: {', '.join(signature.parameters)}") from None
+        takes = f"It takes: {', '.join(signature.parameters)}"
+        raise ParameterMissing(f"{kernel}: {error}", hint=takes) from None
     values.apply_defaults()
     return dict(values.arguments)
