@@ -32,8 +32,8 @@ def _find(evidence: Evidence) -> Iterator[Finding]:
         return
     cause = Cause(
         "emptied-cache",
-        f"giving memory back takes {evidence.per_step(took_ns) / 1e6:.2g} ms {evidence.step_word}, by {samples:.0f} "
-        "samples, and it is allocated again",
+        f"giving memory back takes {evidence.per_step(took_ns) / 1e6:.2g} ms {evidence.step_word} ({samples:.0f} "
+        "samples), and the program allocates it again",
         CHANGE,
         emptying_gain(evidence, took_ns),
         Confidence.LIKELY,

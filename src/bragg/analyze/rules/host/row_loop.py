@@ -19,8 +19,8 @@ from bragg.model.table import BoolArray
 __all__ = ["RULE"]
 
 _CHANGE = (
-    "call it once with all rows, or torch.vmap; rows that depend on the row before: a fused operator (nn.LSTM), or "
-    "torch.compile around the loop"
+    "compute all rows at once, or with torch.vmap; if each row needs the one before: a fused operator (nn.LSTM), "
+    "or torch.compile around the loop"
 )
 
 

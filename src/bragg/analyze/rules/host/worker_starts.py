@@ -32,7 +32,7 @@ def _find(evidence: Evidence) -> Iterator[Finding]:
     cause = Cause(
         "worker-starts",
         f"the DataLoader starts its workers {times} times, which takes {three_digits(wait_ns / 1e6)} ms "
-        "beside the first start",
+        "in addition to the first start",
         _CHANGE,
         evidence.gain(wait_ns),
         Confidence.PROVEN,

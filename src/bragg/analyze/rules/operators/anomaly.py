@@ -19,7 +19,7 @@ __all__ = ["RULE"]
 _WORK = Work(
     "anomaly-mode",
     "anomaly mode looks for NaN in each gradient and waits for the answer",
-    "no torch.autograd.set_detect_anomaly(True), which is for debugging",
+    "remove torch.autograd.set_detect_anomaly(True): it is for debugging",
     1.0,
     Confidence.PROVEN,
     with_host=True,
