@@ -113,7 +113,7 @@ class Group:
         return np.fmin(times.duration_ns - self.transfer_ns, times.exposed_ns)
 
     def table(self, row: int) -> tuple[Int64Array, CollectiveTable]:
-        """The column of each collective of a member, and the collectives."""
+        """The column of each collective of a member, [n_collectives of it], and the collectives."""
         table = _in_group(self.name, self.ranks[int(self.members[row])])
         return np.searchsorted(self.sequence, table.sequence), table
 
