@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import signal
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -77,8 +78,11 @@ def test_capture_that_cannot_be_finished_is_kept_and_named_and_the_others_are_fi
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
 def test_signal_that_comes_while_profiles_are_written_leaves_the_captures_and_says_so(
-    tmp_path: Path, number: signal.Signals
+    tmp_path: Path, number: signal.Signals, request: pytest.FixtureRequest
 ) -> None:
+    before = signal.signal(number, signal.SIG_DFL)  # What runs tests may ignore it, as nohup does.
+    request.addfinalizer(partial(signal.signal, number, before))
+
     class Told(Finisher):
         def __call__(self, capture: Path, output: Path) -> Profile:
             signal.raise_signal(number)
