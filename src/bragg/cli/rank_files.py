@@ -39,6 +39,7 @@ _CONNECT_S = 10
 _BATCHES_AT_ONCE = 8
 _BATCHES_AHEAD = 16  # of 5 MB: this process takes 0.3 s for one, a worker 0.5 s
 _RANKS_A_BATCH = 128  # 12 MB of call paths, of which the sums stay
+_RANKS_IN_MEMORY = 1024  # 20 MB with 500 collectives each; those of others are in a file, and read again each time
 
 
 @dataclass(frozen=True, eq=False)
@@ -149,7 +150,7 @@ def _joined(batches: Iterable[RankBatch], problems: list[str]) -> RankBatch:
     waiting: list[PathSums] = []
     kept: KeptCollectives | None = None
     for batch in batches:
-        if found:  # The first batch stays in memory.
+        if len(found) >= _RANKS_IN_MEMORY:
             kept = kept or KeptCollectives()
             found += [replace(rank, collectives=kept.keep(rank.collectives())) for rank in batch.summaries]
         else:
