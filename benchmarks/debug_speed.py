@@ -115,9 +115,13 @@ def main() -> None:
     measured = {}
     for contender in CONTENDERS if importlib.util.find_spec("torch") else CONTENDERS[:-1]:
         os.environ["TRITON_INTERPRET"] = "1" if contender == "triton interpreter" else "0"
-        measured[contender] = harness.in_child([__file__, "--contender", contender], TIMEOUT_S)
-        if "error" in measured[contender]:
-            sys.exit(f"{contender}: {measured[contender]['error']}")
+        found = harness.in_child([__file__, "--contender", contender], TIMEOUT_S)
+        if "error" not in found:
+            measured[contender] = found
+        elif contender == CONTENDERS[-1]:  # Triton 3.6's fails with NumPy 2.4.
+            print(f"{contender} is left out: {found['error']}", file=sys.stderr)
+        else:
+            sys.exit(f"{contender}: {found['error']}")
     rows = [_row(name, measured) for name in measured["interpret"]]
     harness.report("debug_speed", rows, options.out)
 
