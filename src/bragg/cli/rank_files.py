@@ -39,7 +39,7 @@ _CONNECT_S = 10
 _BATCHES_AT_ONCE = 8
 _BATCHES_AHEAD = 16  # of 5 MB: this process takes 0.3 s for one, a worker 0.5 s
 _RANKS_A_BATCH = 128  # 12 MB of call paths, of which the sums stay
-_RANKS_IN_MEMORY = 1024  # 20 MB with 500 collectives each; those of others are in a file, and read again each time
+_IN_MEMORY_BYTES = 64 << 20  # of collectives; others are in a file, and read again each time
 
 
 @dataclass(frozen=True, eq=False)
@@ -149,12 +149,15 @@ def _joined(batches: Iterable[RankBatch], problems: list[str]) -> RankBatch:
     sums = PathSums.joined([])
     waiting: list[PathSums] = []
     kept: KeptCollectives | None = None
+    room_bytes = _IN_MEMORY_BYTES
     for batch in batches:
-        if len(found) >= _RANKS_IN_MEMORY:
-            kept = kept or KeptCollectives()
-            found += [replace(rank, collectives=kept.keep(rank.collectives())) for rank in batch.summaries]
-        else:
-            found += batch.summaries
+        for rank in batch.summaries:
+            table = rank.collectives()
+            room_bytes -= sum(getattr(table, name).nbytes for name in table.columns())
+            if room_bytes < 0:
+                kept = kept or KeptCollectives()
+                rank = replace(rank, collectives=kept.keep(table))
+            found.append(rank)
         problems += batch.problems
         waiting.append(batch.sums)
         if len(waiting) == _BATCHES_AT_ONCE:

@@ -29,7 +29,7 @@ def files(tmp_path: Path) -> list[Path]:
 def test_batches_that_others_read_are_the_same_job(files: list[Path], monkeypatch: pytest.MonkeyPatch) -> None:
     whole = read_ranks(files)
     monkeypatch.setattr(rank_files, "_RANKS_A_BATCH", 3)
-    monkeypatch.setattr(rank_files, "_RANKS_IN_MEMORY", 3)
+    monkeypatch.setattr(rank_files, "_IN_MEMORY_BYTES", 0)
     with ThreadPoolExecutor(2) as pool:
         parts = read_ranks([files[0].parent], pool)
     answers = [compare_ranks(read.summaries, read.problems, read.sums) for read in (whole, parts)]
