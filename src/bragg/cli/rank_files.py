@@ -127,7 +127,7 @@ def read_batch(ranks: Sequence[Rank | Path]) -> RankBatch:
             else:
                 summaries = _read(rank, None)
             sums += [PathSums.of(each.rank, each.paths()) for each in summaries]
-            found += [replace(each, collectives=partial(_same, each.collectives().narrow())) for each in summaries]
+            found += [replace(each, collectives=partial(_same, each.collectives().copied())) for each in summaries]
         except BraggError as error:
             problems.append(error.message)
     return RankBatch(found, PathSums.joined(sums), problems)

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-import numpy as np
-
 from bragg.model.ranks.clock import RankClock
 from bragg.model.table import Int32Array, Int64Array, Table
 
@@ -63,13 +61,9 @@ class CollectiveTable(Table):
     data_ns: Int64Array
     launches: Int64Array
 
-    def narrow(self) -> CollectiveTable:
-        """The same with four bytes for each number of a column where that is enough; it keeps no larger array alive."""
-        columns = {name: getattr(self, name) for name in self.columns()}
-        fit = {name: len(self) == 0 or abs(values).max() < 1 << 31 for name, values in columns.items()}
-        return self.replace(
-            **{name: values.astype(np.int32) if fit[name] else values.copy() for name, values in columns.items()}
-        )
+    def copied(self) -> CollectiveTable:
+        """The same in arrays of its own, which keep no larger ones alive."""
+        return self.replace(**{name: getattr(self, name).copy() for name in self.columns()})
 
 
 @dataclass(frozen=True, eq=False)

@@ -31,7 +31,7 @@ def ranks_of(work_us: np.ndarray, transfer_us: np.ndarray, skew_ns: int = 0) -> 
 
 
 def with_columns(summary: RankSummary, columns: dict[str, np.ndarray]) -> RankSummary:
-    table = summary.collectives().replace(**columns).narrow()
+    table = summary.collectives().replace(**columns)
     return replace(summary, collectives=lambda: table)
 
 

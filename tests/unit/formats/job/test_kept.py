@@ -14,7 +14,7 @@ from bragg.model.ranks.summary import CollectiveTable
 
 def table(first: int) -> CollectiveTable:
     columns = {name: np.arange(first, first + 5) for name in CollectiveTable.columns()}
-    return CollectiveTable(**{**columns, "start_ns": columns["start_ns"] + (1 << 60)}).narrow()
+    return CollectiveTable(**{**columns, "start_ns": columns["start_ns"] + (1 << 60)}).copied()
 
 
 def test_what_is_kept_is_read_as_it_was_without_a_file_that_stays(
