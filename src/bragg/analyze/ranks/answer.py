@@ -132,6 +132,8 @@ def compare_ranks(
 
 def _exposed(found: Lateness, groups: Sequence[Group]) -> Exposed | None:
     """Of the group with most collectives and all others that its members are in."""
+    if not found.wall_ns:
+        return None
     first = min(int(group.step.min()) for group in groups)
     n_ranks = len(found.cost_ns)
     alone, waited, is_known = np.zeros(n_ranks), np.zeros(n_ranks), False
@@ -142,7 +144,7 @@ def _exposed(found: Lateness, groups: Sequence[Group]) -> Exposed | None:
             alone[members] += np.nansum(times.exposed_ns[:, steady], axis=1)
             waited[members] += np.nansum(group.wait_ns(times)[:, steady], axis=1)
             is_known |= not np.isnan(times.exposed_ns).all()
-    if not found.wall_ns or not is_known:
+    if not is_known:
         return None
     return Exposed(float(alone.mean()) / found.wall_ns, float(waited.mean()) / found.wall_ns)
 

@@ -68,21 +68,34 @@ def step_lanes(
         most_ranks: How many lanes at most: those of ranks that cost most in the step.
         most_bars: How many collectives of a lane at most, from the start of the step on.
     """
-    cost_ns = found.cost_ns[groups[0].members].max(axis=0, initial=0.0)
+    main = groups[0]
+    first = min(int(group.step.min()) for group in groups) + 1
+    cost_ns = found.cost_ns[main.members].max(axis=0, initial=0.0)
     chosen = np.argsort(-cost_ns, kind="stable")[:most_steps]
-    lanes = (_of_step(column, found, groups, most_ranks, most_bars) for column in chosen[cost_ns[chosen] > 0].tolist())
-    return [each for each in lanes if each is not None]
+    chosen = chosen[(cost_ns[chosen] > 0) & np.isin(first + chosen, main.step)]
+    if not len(chosen):
+        return []
+    columns = np.flatnonzero(np.isin(main.step, first + chosen))
+    ends_ns = np.concatenate([times.end_ns[:, columns] for _, times in main.blocks()])
+    steps = main.step[columns]
+    return [
+        _of_step(
+            column, first + column, _shifts(ends_ns[:, steps == first + column]), found, groups, most_ranks, most_bars
+        )
+        for column in chosen.tolist()
+    ]
 
 
 def _of_step(
-    column: int, found: Lateness, groups: Sequence[Group], most_ranks: int, most_bars: int
-) -> StepLanes | None:
+    column: int,
+    step: int,
+    shift_ns: FloatArray,
+    found: Lateness,
+    groups: Sequence[Group],
+    most_ranks: int,
+    most_bars: int,
+) -> StepLanes:
     main = groups[0]
-    step = min(int(group.step.min()) for group in groups) + 1 + column
-    shared = np.flatnonzero(main.step == step)
-    if not len(shared):
-        return None
-    shift_ns = _shifts(main, shared)
     is_there = ~np.isnan(shift_ns)
     cost_ns = found.cost_ns[main.members[is_there], column]
     rows = np.flatnonzero(is_there)[np.argsort(-cost_ns, kind="stable")][:most_ranks]
@@ -99,9 +112,8 @@ def _of_step(
     )
 
 
-def _shifts(group: Group, columns: Int64Array) -> FloatArray:
+def _shifts(end_ns: FloatArray) -> FloatArray:
     """What to take from the times of each member so that ends fall together: [n_members]; NaN: it has none of them."""
-    end_ns = np.concatenate([times.end_ns[:, columns] for _, times in group.blocks()])
     reference = end_ns[(~np.isnan(end_ns)).sum(axis=1).argmax()]
     difference = end_ns - reference
     shift = np.full(len(end_ns), np.nan)

@@ -63,18 +63,20 @@ def _compilations(evidence: Evidence) -> list[_Compiled]:
     if "host_count" not in profile.metrics or "host_time" not in profile.metrics:
         return []
     tree = profile.tree
+    compiled = [(frame, name) for frame, name in enumerate(tree.frames.name) if name.startswith(COMPILE)]
+    if not compiled:
+        return []
+    times, counts = profile.inclusive("host_time"), profile.own("host_count")
     found = []
-    for frame, name in enumerate(tree.frames.name):
-        if name.startswith(COMPILE):
-            times, counts = profile.inclusive("host_time"), profile.own("host_count")
-            nodes = np.flatnonzero(tree.frame == frame)
-            below_them = below(profile, tree.frame == frame)
-            longest_ns = float(evidence.longest_wait_ns[below_them].max())
-            place = hottest_place(profile, tree.frame == frame, times)
-            # Threads of XLA that compile side by side are added up in the host's time, but the GPU waits once.
-            waited_ns = float(evidence.waits_of_run_ns[below_them].sum())
-            count, time_ns = int(counts[nodes].sum()), min(float(times[nodes].sum()), waited_ns or np.inf)
-            found.append(_Compiled(name.removeprefix(COMPILE), count, time_ns, longest_ns, place))
+    for frame, name in compiled:
+        nodes = np.flatnonzero(tree.frame == frame)
+        below_them = below(profile, tree.frame == frame)
+        longest_ns = float(evidence.longest_wait_ns[below_them].max())
+        place = hottest_place(profile, tree.frame == frame, times)
+        # Threads of XLA that compile side by side are added up in the host's time, but the GPU waits once.
+        waited_ns = float(evidence.waits_of_run_ns[below_them].sum())
+        count, time_ns = int(counts[nodes].sum()), min(float(times[nodes].sum()), waited_ns or np.inf)
+        found.append(_Compiled(name.removeprefix(COMPILE), count, time_ns, longest_ns, place))
     return found
 
 
