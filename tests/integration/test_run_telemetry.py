@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from bragg.analyze.derived import evaluate
 from bragg.model import Profile, TrackKind
 from bragg.model.kernels.counters import kernel_counters
 from bragg.model.meta.telemetry import GPU_TRACKS, Telemetry, telemetry_of
@@ -79,6 +80,8 @@ def test_samples_are_tracks_of_the_timeline(sampled: Record) -> None:
     points = profile.counters.take(profile.counters.track == power)
     assert set(points.value.tolist()) == {WATT}
     assert np.median(np.diff(points.time_ns)) == pytest.approx(20e6, rel=0.2)
+    assert evaluate(profile, "power").values[0] == pytest.approx(WATT)
+    assert evaluate(profile, "throttled").values[0] == 0
     assert kernel_counters(profile) == []  # 10 samples a second say nothing of one kernel
 
 

@@ -42,7 +42,15 @@ _OTHER_NAMES = {"time": "gpu_time", "count": "gpu_count", "cpu_time": "host_time
 _STALL_GROUPS = {f"stall_{group.value.replace(' ', '_')}": group for group in StallGroup if group.is_stall}
 # What sampled counters say is of the kernels that they tell apart (formats/captured/counted.py).
 _OF_COUNTED_TIME = ("tensor_active", "sm_active", "occupancy")
+# What samples of telemetry say of the time that they cover (formats/captured/metered.py): metric, unit, and how many of
+# it are one of the metric's unit by nanosecond.
+_OF_METERED_TIME = {
+    "power": ("energy", "W", 1e9),
+    "sm_clock": ("sm_cycles", "MHz", 1e3),
+    "throttled": ("throttled_time", "%", 100.0),
+}
 _NOT_COUNTED = "no kernel here or below that counters tell"
+_NO_SAMPLE = "no sample of telemetry while this ran on a GPU"
 _NO_TIME = "no GPU time here or below"
 _NO_WORK = "no flops or bytes here or below"
 _NO_PEAK = "a device below has no known peak"
@@ -85,7 +93,8 @@ def evaluate(profile: Profile, name: str) -> Derived:
     `util` (share of the roof), `intensity` (flop/byte), `{,g,t}flop{,4,8,16,32,64}/s`, `{,g,t}byte/s`,
     `{,avg_}{,cpu_}time/{s,ms,us,ns}`, `gpu_wait` (host time beyond GPU time), `stall_<group>` (of sampled
     instructions), `dram_gbs` and `share_of_peak` (of bandwidth), `tensor_active`, `sm_active` and `occupancy` (shares
-    of the time that counters tell), `<metric>/%` and `<metric>/own`.
+    of the time that counters tell), `power`, `sm_clock` and `throttled` (of the GPU while it ran this),
+    `<metric>/%` and `<metric>/own`.
     Names are read in any case.
 
     Raises:
@@ -111,6 +120,7 @@ def list_available(profile: Profile) -> list[str]:
         names += [f"{prefix}{amount}/s" for amount in amounts for prefix in _SIZE_OF_PREFIX]
     names += ["dram_gbs", "share_of_peak"] * (MEASURED_BYTES in profile.metrics)
     names += [name for name in _OF_COUNTED_TIME if f"{name}_time" in profile.metrics]
+    names += [name for name, (metric, *_) in _OF_METERED_TIME.items() if metric in profile.metrics]
     if {"gpu_time", "host_time"} <= profile.metrics.keys():
         names.append("gpu_wait")
     for time in filter(lambda time: _name_of(profile, time), ("time", "cpu_time")):
@@ -177,6 +187,19 @@ def _counted(profile: Profile, name: str) -> Derived:
     return _ratio(name, "%", MetricKind.PROPERTY, value * 100.0, time_ns, checks)
 
 
+def _metered(profile: Profile, name: str) -> Derived:
+    metric, unit, scale = _OF_METERED_TIME[name]
+    if metric not in profile.metrics:
+        raise UsageError(
+            f"{name} needs telemetry in a timeline, and this profile has none",
+            hint="bragg run --telemetry --data trace",
+        )
+    time_ns = profile.inclusive("metered_time")
+    return _ratio(
+        name, unit, MetricKind.PROPERTY, profile.inclusive(metric) * scale, time_ns, [(time_ns == 0, _NO_SAMPLE)]
+    )
+
+
 def _time(profile: Profile, name: str, average: str | None, cpu: str | None, unit: str) -> Derived:
     metric = _required_metric(profile, name, f"{cpu or ''}time")
     time = profile.inclusive(metric.name) / _NS_OF_UNIT[unit]
@@ -230,6 +253,7 @@ _RULES: dict[str, Callable[..., Derived]] = {
     rf"([gt]?)(flop(?:{'|'.join(map(str, WIDTHS))})?|byte)/s": _rate,
     r"(avg_)?(cpu_)?time/(s|ms|us|ns)": _time,
     "|".join(("dram_gbs", "share_of_peak", *_OF_COUNTED_TIME)): _counted,
+    "|".join(_OF_METERED_TIME): _metered,
     "gpu_wait": _gpu_wait,
     "|".join(_STALL_GROUPS): _stalls,
     r"(.+)/%": _share,

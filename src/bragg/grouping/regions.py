@@ -15,6 +15,7 @@ from bragg.grouping.hlo_names import CALLS, COMPILE
 from bragg.model.durations import MAX_BUCKET, DurationTable
 from bragg.model.facts import Facts
 from bragg.model.meta.run import Run
+from bragg.model.meta.telemetry import METERED
 from bragg.model.metric import Combine, Metric, MetricKind
 from bragg.model.profile import Profile
 from bragg.model.table import BoolArray, Int64Array
@@ -99,14 +100,15 @@ def group_by_region(profile: Profile) -> Profile:
     """The regions of a program as one row each, and what is in none of them.
 
     The metrics are `region_time` (of the thread that trains, in its completed steps, if it made any), `region_calls`,
-    the average and quantiles of a call, and `gpu_time` (of the whole run). Those of the root are the steps'.
+    the average and quantiles of a call, and of the whole run `gpu_time` and what telemetry says of it. Those of the
+    root are the steps'.
 
     Raises:
         UsageError: No region was recorded.
     """
     times = _times_of(profile.meta)
     region = _region_of_nodes(profile)
-    gpu = [profile.metrics[name] for name in ("gpu_time", "gpu_count") if name in profile.metrics]
+    gpu = [profile.metrics[name] for name in ("gpu_time", "gpu_count", *METERED) if name in profile.metrics]
     if not times and not (gpu and (region >= 0).any()):
         raise UsageError("no region of a training program was recorded", hint="Record with: bragg run --regions all")
     gpu_metrics = [_by_region(metric, region) for metric in gpu]

@@ -6,9 +6,11 @@ from dataclasses import replace
 
 import numpy as np
 
+from bragg.formats.captured.metered import metered
 from bragg.formats.limits import Limits
 from bragg.model import FrameKind, Metric, MetricKind, Profile
 from bragg.model.kernels.counters import Rates, power_rates, sampled_rates
+from bragg.model.meta.telemetry import METERED
 from bragg.model.table import BoolArray, FloatArray, Int32Array
 
 __all__ = ["with_counted"]
@@ -37,7 +39,7 @@ def with_counted(profile: Profile, limits: Limits) -> Profile:
     The rate is that of the kernel at its call path, or that of the kernel at all of them if the samples tell no more.
     `<metric>_error` is half of the interval that holds the truth in 95 % of cases; sums of errors are bounds.
     `dram_counted_time` and the like are the GPU time of the kernels that have values. Power of telemetry becomes energy
-    of kernels the same way.
+    of kernels the same way. Its means over whatever ran on a GPU are those of `metered`.
 
     Raises:
         TooLargeError: There are too many metrics for the file's size.
@@ -45,7 +47,7 @@ def with_counted(profile: Profile, limits: Limits) -> Profile:
     if "gpu_time" not in profile.metrics:
         return profile
     n_nodes = len(profile.tree)
-    values: dict[str, FloatArray] = {}
+    values = metered(profile)
     time_ns = np.where(profile.tree.kind == FrameKind.KERNEL, profile.own("gpu_time"), 0).astype(np.float64)
     device = profile.tree.frames.device[profile.tree.frame]
     _add_energy(values, profile, time_ns, device)
@@ -103,6 +105,8 @@ def _of_device(
 
 
 def _unit(name: str) -> str:
+    if name in METERED:
+        return METERED[name]
     base = name.removesuffix("_error")
     if base == "gpu_energy":
         return "J"

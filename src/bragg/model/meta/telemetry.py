@@ -18,6 +18,7 @@ __all__ = [
     "HELD_REASONS",
     "IDLE_TRACK",
     "LIMITS",
+    "METERED",
     "POWER_TRACK",
     "GpuTelemetry",
     "Telemetry",
@@ -63,6 +64,8 @@ LIMITS: Mapping[str, str] = {
     "hardware_thermal": "temperature",
     "hardware": "the hardware's protection",
 }
+# Metrics of what ran on a GPU while it was sampled, with their units.
+METERED: Mapping[str, str] = {"energy": "J", "sm_cycles": "cycles", "throttled_time": "ns", "metered_time": "ns"}
 _IDLE = "idle"
 IDLE_TRACK = "clocks: GPU idle"
 

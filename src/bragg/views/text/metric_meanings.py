@@ -85,6 +85,17 @@ MEANINGS = {
     "gpu_energy": Meaning(
         "J", _INCLUSIVE, "Energy of the GPU while kernels ran, estimated from samples of its power (`--telemetry`)."
     ),
+    "energy": Meaning(
+        "J",
+        _INCLUSIVE,
+        "Mean power of the GPU by the time that this ran on it (`--telemetry --data trace`): what runs within one "
+        "sample has the same power. `gpu_energy` tells kernels apart.",
+    ),
+    "sm_cycles": Meaning("cycles", _INCLUSIVE, "SM clock by the same time; `sm_clock` is its mean (`--telemetry`)."),
+    "throttled_time": Meaning(
+        "ns", _INCLUSIVE, "GPU time in samples in which power or temperature held the clocks (`--telemetry`)."
+    ),
+    "metered_time": Meaning("ns", _INCLUSIVE, "GPU time in samples of telemetry; `power` is `energy` by it."),
     "gpu_memory_peak": Meaning(
         "B",
         _INCLUSIVE,
