@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
+from bragg.record.instrument.trial import PAIRS
 from tests.gpu.conftest import Recorded, kernel_nodes
 
 pytest.importorskip("triton")
@@ -26,7 +27,7 @@ def test_results_are_equal_and_the_cost_is_within_its_budget(run: Run, name: str
     assert kernel.kernel.startswith(f"{KERNELS[name][0].__name__}<")
     print(name, kernel.level, f"{(kernel.cost or 0) * 100:.1f} %", kernel.refused)
     assert kernel.level
-    assert kernel.pairs == 6
+    assert kernel.pairs == PAIRS
     assert kernel.cost is not None
     assert kernel.cost <= BUDGET
     assert kernel.registers[0] > 0
@@ -66,7 +67,7 @@ def test_of_a_tuned_kernel_the_chosen_configuration_has_clocks(run: Run) -> None
     assert "60 of 60 results are equal" in recorded.stdout
     (kernel,) = recorded.profile.run.inside_kernels
     print(kernel.kernel, kernel.level)
-    assert kernel.pairs == 6
+    assert kernel.pairs == PAIRS
 
 
 def test_kernels_that_are_not_wanted_stay_as_they_are(run: Run) -> None:
@@ -84,7 +85,7 @@ def test_kernels_that_pytorch_generates_have_clocks(run: Run, launcher: str) -> 
     assert kernels
     for kernel in kernels:
         assert kernel.level
-        assert kernel.pairs == 6
+        assert kernel.pairs == PAIRS
         assert kernel_nodes(recorded.profile, under=f"{kernel.kernel} (with clocks)")
         assert kernel_nodes(recorded.profile, under=kernel.kernel)
 

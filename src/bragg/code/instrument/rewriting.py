@@ -47,9 +47,11 @@ __all__ = [
 ]
 
 CONTROL = "bragg_control"
-"""Symbol: u64 address of headers, u64 of frames; u32 mask and shift of blocks with headers; the same of frames.
+"""Symbol: u64 address of headers, u64 of frames; u32 masks of blocks with headers, and with frames; u32 count of
+first blocks; u32 with a bit for each warp that stores frames.
 
-A block has a header when its number has no bit of the mask, and its headers are those of slot `number >> shift`.
+A mask is 2^n - 1, and the first blocks have what it is of. Later ones, counted from 0, have it when their number has no
+bit of the mask. They follow each other in memory in the order of their numbers.
 """
 CONTROL_BYTES = 32
 HEADER_BYTES = 64
@@ -169,31 +171,46 @@ BLOCK_NUMBER = [
 ]
 """Statements that set %bragg_w4 to the number of the block."""
 
-# Sets %bragg_d1 to the warp's header, %bragg_d2 to its frames, %bragg_has and %bragg_on to whether it has them.
+# Sets %bragg_d1 to the warp's header, %bragg_d2 to its frames, %bragg_has and %bragg_p to whether it has them, and
+# %bragg_w2 to 0 in blocks with frames.
 _FIND = (
     """
 mov.u64 %bragg_d0, bragg_control;
 ld.global.v2.b64 {%bragg_d1, %bragg_d2}, [%bragg_d0];
 ld.global.v4.b32 {%bragg_w0, %bragg_w1, %bragg_w2, %bragg_w3}, [%bragg_d0+16];
+min.u32 %bragg_w5, %bragg_w4, %bragg_w2;
+sub.u32 %bragg_w6, %bragg_w4, %bragg_w5;
+popc.b32 %bragg_w7, %bragg_w0;
+shr.u32 %bragg_w7, %bragg_w6, %bragg_w7;
+add.u32 %bragg_w7, %bragg_w7, %bragg_w5;
+popc.b32 %bragg_w8, %bragg_w1;
+shr.u32 %bragg_w8, %bragg_w6, %bragg_w8;
+add.u32 %bragg_w8, %bragg_w8, %bragg_w5;
+and.b32 %bragg_w0, %bragg_w0, %bragg_w6;
+and.b32 %bragg_w2, %bragg_w1, %bragg_w6;
 mov.u32 %bragg_w5, %tid.x;
 and.b32 %bragg_w6, %bragg_w5, 31;
 shr.u32 %bragg_w5, %bragg_w5, 5;
-mov.u32 %bragg_w7, %ntid.x;
-shr.u32 %bragg_w7, %bragg_w7, 5;
-and.b32 %bragg_w0, %bragg_w0, %bragg_w4;
 or.b32 %bragg_w0, %bragg_w0, %bragg_w6;
 setp.eq.u32 %bragg_has, %bragg_w0, 0;
 setp.ne.and.u64 %bragg_has, %bragg_d1, 0, %bragg_has;
-and.b32 %bragg_w2, %bragg_w2, %bragg_w4;
-setp.eq.and.u32 %bragg_p, %bragg_w2, 0, %bragg_has;
-setp.ne.and.u64 %bragg_p, %bragg_d2, 0, %bragg_p;
-shr.u32 %bragg_w1, %bragg_w4, %bragg_w1;
-mad.lo.u32 %bragg_w1, %bragg_w1, %bragg_w7, %bragg_w5;
-mul.wide.u32 %bragg_d3, %bragg_w1, {header};
+mov.u32 %bragg_w6, %ntid.x;
+shr.u32 %bragg_w6, %bragg_w6, 5;
+mad.lo.u32 %bragg_w7, %bragg_w7, %bragg_w6, %bragg_w5;
+mul.wide.u32 %bragg_d3, %bragg_w7, {header};
 add.s64 %bragg_d1, %bragg_d1, %bragg_d3;
-shr.u32 %bragg_w3, %bragg_w4, %bragg_w3;
-mad.lo.u32 %bragg_w3, %bragg_w3, %bragg_w7, %bragg_w5;
-mul.wide.u32 %bragg_d3, %bragg_w3, {warp};
+mov.u32 %bragg_w6, 1;
+shl.b32 %bragg_w6, %bragg_w6, %bragg_w5;
+and.b32 %bragg_w7, %bragg_w6, %bragg_w3;
+setp.ne.and.u32 %bragg_p, %bragg_w7, 0, %bragg_has;
+setp.eq.and.u32 %bragg_p, %bragg_w2, 0, %bragg_p;
+setp.ne.and.u64 %bragg_p, %bragg_d2, 0, %bragg_p;
+sub.u32 %bragg_w6, %bragg_w6, 1;
+and.b32 %bragg_w6, %bragg_w6, %bragg_w3;
+popc.b32 %bragg_w6, %bragg_w6;
+popc.b32 %bragg_w7, %bragg_w3;
+mad.lo.u32 %bragg_w8, %bragg_w8, %bragg_w7, %bragg_w6;
+mul.wide.u32 %bragg_d3, %bragg_w8, {warp};
 add.s64 %bragg_d2, %bragg_d2, %bragg_d3;
 """.replace("{header}", str(HEADER_BYTES))
     .replace("{warp}", str(WARP_BYTES))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import struct
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 from bragg.code.instrument.rewriting import CONTROL_BYTES, HEADER_BYTES, WARP_BYTES
 
@@ -27,31 +28,57 @@ class Plan:
         warps: Of a block.
         header_shift: One of 2^n blocks has headers.
         frame_shift: One of 2^n blocks has frames.
+        first_blocks: So many have both, and the shifts are those of the later ones.
+        frame_warps: Warps of a block that have frames; empty: all.
     """
 
     blocks: int
     warps: int
     header_shift: int
     frame_shift: int
+    first_blocks: int = 0
+    frame_warps: tuple[int, ...] = ()
+
+    @cached_property
+    def chosen_warps(self) -> tuple[int, ...]:
+        """Warps of a block that have frames."""
+        return self.frame_warps or tuple(range(self.warps))
 
     @property
     def header_bytes(self) -> int:
         """Of all headers."""
-        return _share(self.blocks, self.header_shift) * self.warps * HEADER_BYTES
+        return self.header_blocks * self.warps * HEADER_BYTES
 
     @property
     def frame_bytes(self) -> int:
         """Of all frames."""
-        return _share(self.blocks, self.frame_shift) * self.warps * WARP_BYTES
+        return self.frame_blocks * len(self.chosen_warps) * WARP_BYTES
 
-    def of_fewer(self, block_shift: int) -> Plan:
-        """The same with frames of at most one of 2^n blocks."""
-        return replace(self, frame_shift=max(self.frame_shift, block_shift))
+    @property
+    def header_blocks(self) -> int:
+        """Blocks that have headers."""
+        return _count(self.blocks, self.header_shift, self.first_blocks)
+
+    @property
+    def frame_blocks(self) -> int:
+        """Blocks that have frames."""
+        return _count(self.blocks, self.frame_shift, self.first_blocks)
+
+    def sampled(self, block_shift: int, first_blocks: int, frame_warps: tuple[int, ...]) -> Plan:
+        """The same with frames of some warps alone, in the first blocks and at most one of 2^n of the others.
+
+        It needs no more memory: where that does not suffice for the first blocks, they are as the others.
+        """
+        few = replace(self, frame_shift=max(self.frame_shift, block_shift), frame_warps=frame_warps)
+        more = replace(few, first_blocks=min(first_blocks, self.blocks))
+        fits = more.header_bytes <= self.header_bytes and more.frame_bytes <= self.frame_bytes
+        return more if fits else few
 
     def control(self, headers: int, frames: int) -> bytes:
         """What the kernel's variable is set to."""
         masks = [(1 << shift) - 1 for shift in (self.header_shift, self.frame_shift)]
-        return _CONTROL.pack(headers, frames, masks[0], self.header_shift, masks[1], self.frame_shift)
+        warps = sum(1 << warp for warp in self.chosen_warps)
+        return _CONTROL.pack(headers, frames, *masks, self.first_blocks, warps)
 
 
 def plan(blocks: int, warps: int, limit_bytes: int) -> Plan:
@@ -81,13 +108,14 @@ class Buffers:
         return headers, self._driver.read(self._frames, own.frame_bytes)
 
 
-def _share(blocks: int, shift: int) -> int:
-    return (blocks - 1 >> shift) + 1
+def _count(blocks: int, shift: int, first: int = 0) -> int:
+    """The first blocks, and one of 2^n of the others."""
+    return first + -(first - blocks >> shift)
 
 
 def _shift(blocks: int, fitting: int) -> int:
     """The least shift with which so many blocks fit."""
     shift = 0
-    while _share(blocks, shift) > max(fitting, 1):
+    while _count(blocks, shift) > max(fitting, 1):
         shift += 1
     return shift

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import inspect
+import re
+from itertools import accumulate
 
 from bragg.code.instrument.scopes import scopes_of
 from bragg.code.instrument.segments import Scopes
@@ -12,7 +14,10 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
-__all__ = ["overrides_machine_code", "ptxas_options", "source_scopes"]
+__all__ = ["overrides_machine_code", "partition_warps", "ptxas_options", "source_scopes"]
+
+_OWN_WARPS = re.compile(r'"ttg\.num-warps" = (\d+)')
+_PARTITION = re.compile(r"^\s*partition\d+\(.*\bnum_warps\((\d+)\)", re.MULTILINE)
 
 
 def overrides_machine_code(kernel: Any) -> bool:
@@ -35,6 +40,22 @@ def source_scopes(kernel: Any) -> Scopes | None:
         return None
     found = scopes_of("".join(lines), first)
     return Scopes(found, inspect.getsourcefile(function) or "") if found else None  # type: ignore[arg-type]
+
+
+def partition_warps(ttgir: str, warps: int) -> tuple[int, ...]:
+    """The first warp of each partition of a warp-specialized kernel; of other kernels, warp 0.
+
+    Args:
+        ttgir: Of the kernel.
+        warps: Of a block.
+    """
+    own = _OWN_WARPS.search(ttgir)
+    if own is None:
+        return (0,)
+    # Triton puts the largest partitions first, behind the warps that the kernel began with.
+    sizes = sorted((int(size) for size in _PARTITION.findall(ttgir)), reverse=True)
+    starts = [0, *accumulate(sizes[:-1], initial=int(own[1]))] if sizes else [0]
+    return tuple(each for each in starts if each < warps)
 
 
 def ptxas_options(metadata: Any) -> Sequence[str]:

@@ -14,6 +14,7 @@ __all__ = ["Driver", "DriverError"]
 _NOT_READY = 600
 _RELAXED = 2
 _NON_BLOCKING = 1
+_MULTIPROCESSORS = 16
 
 
 class DriverError(Exception):
@@ -77,6 +78,15 @@ class Driver:
             "cuModuleGetGlobal_v2", ctypes.byref(address), ctypes.byref(size), ctypes.c_void_p(module), name.encode()
         )
         return address.value
+
+    def resident_blocks(self, function: int, threads: int, shared_bytes: int) -> int:
+        """Blocks of a function that fit on the GPU at once."""
+        device, multiprocessors, each = ctypes.c_int(), ctypes.c_int(), ctypes.c_int()
+        self._call("cuCtxGetDevice", ctypes.byref(device))
+        self._call("cuDeviceGetAttribute", ctypes.byref(multiprocessors), ctypes.c_int(_MULTIPROCESSORS), device)
+        needs = ctypes.c_void_p(function), ctypes.c_int(threads), ctypes.c_size_t(shared_bytes)
+        self._call("cuOccupancyMaxActiveBlocksPerMultiprocessor", ctypes.byref(each), *needs)
+        return multiprocessors.value * each.value
 
     def write(self, address: int, content: bytes) -> int:
         """Write to the GPU, in the order of `zeros`; returns an event that is done when it is written."""

@@ -17,24 +17,28 @@ class Level:
     Attributes:
         name: As it is shown.
         selection: What is timed.
-        block_shift: Of one of 2^n blocks; the others execute code without clocks.
+        has_all_warps: Warps store what they measure; otherwise one of each partition does.
+        block_shift: Of the first wave of blocks and one of 2^n of the others; the rest executes code without clocks.
     """
 
     name: str
     selection: Selection
+    has_all_warps: bool = True
     block_shift: int = 0
 
 
-# A cost of 16 % becomes one of 1 %.
-_BLOCK_SHIFT = 4
+# Of 16 waves, the first and one of 32 blocks are 9 %: a cost of 11 % becomes one of 1 %.
+_BLOCK_SHIFT = 5
 _EVERYTHING = Activities(frozenset(Activity))
+_WAITS = Activities(frozenset(each for each in Activity if each.is_wait))
 _BLOCKS = Level("blocks", Activities(()))
 
 LEVELS = (
     Level("everything", _EVERYTHING),
     Level("without shared memory", Activities(frozenset(Activity) - {Activity.SHARED})),
-    Level("waits", Activities(frozenset(each for each in Activity if each.is_wait))),
-    Level("everything in one of 16 blocks", _EVERYTHING, _BLOCK_SHIFT),
+    Level("waits", _WAITS),
+    Level("waits of sampled warps", _WAITS, has_all_warps=False),
+    Level("everything in sampled blocks", _EVERYTHING, has_all_warps=False, block_shift=_BLOCK_SHIFT),
     _BLOCKS,
 )
 """The ladder: a kernel is timed with the first one whose cost is within the budget."""
@@ -49,5 +53,10 @@ def levels_of(scopes: Scopes | None, *, has_clusters: bool = False) -> tuple[Lev
     """
     ladder: tuple[Level, ...] = LEVELS
     if scopes is not None:
-        ladder = Level("scopes", scopes), Level("scopes in one of 16 blocks", scopes, _BLOCK_SHIFT), _BLOCKS
+        ladder = (
+            Level("scopes", scopes),
+            Level("scopes of sampled warps", scopes, has_all_warps=False),
+            Level("scopes in sampled blocks", scopes, has_all_warps=False, block_shift=_BLOCK_SHIFT),
+            _BLOCKS,
+        )
     return tuple(level for level in ladder if not (has_clusters and level.block_shift))

@@ -52,14 +52,15 @@ def summed(
     if not instrumented.frames:
         return found
     readings = read_frames(frames, instrumented.frames, own, plan.warps)
-    return {**found, **_of_segments(readings, own), **_of_pairs(passages, readings.segments, plan.warps)}
+    return {**found, **_of_segments(readings, own), **_of_pairs(passages, readings.segments, plan)}
 
 
 def _first_warps(own: Warps, plan: Plan) -> list[int]:
     """Rows of the warps of the first whole blocks with frames, whose passages are looked at one by one."""
     rows = np.flatnonzero(own.due_bytes > 0)
     rows = rows[np.argsort(own.block[rows], kind="stable")]
-    return rows[: max(_MAX_WARPS // plan.warps, 1) * plan.warps].tolist()  # type: ignore[no-any-return]
+    each = len(plan.chosen_warps)
+    return rows[: max(_MAX_WARPS // each, 1) * each].tolist()  # type: ignore[no-any-return]
 
 
 def _of_blocks(warps: Warps, blocks: Blocks, plan: Plan) -> dict[str, Any]:
@@ -91,11 +92,12 @@ def _of_blocks(warps: Warps, blocks: Blocks, plan: Plan) -> dict[str, Any]:
 
 def _with_frames(warps: Warps, plan: Plan) -> Warps:
     """A row for each warp that has frames, in their order; those that did not end have nothing due."""
-    n_warps = ((plan.blocks - 1 >> plan.frame_shift) + 1) * plan.warps
-    frame_row = np.arange(n_warps)
-    slot = (frame_row // plan.warps << plan.frame_shift >> plan.header_shift) * plan.warps + frame_row % plan.warps
+    frame_block = np.arange(plan.frame_blocks)
+    first = np.minimum(frame_block, plan.first_blocks)
+    header_block = first + (frame_block - first << plan.frame_shift >> plan.header_shift)
+    slot: NDArray[np.int64] = (header_block[:, None] * plan.warps + np.array(plan.chosen_warps)).reshape(-1)
     at = np.minimum(np.searchsorted(warps.slot, slot), len(warps.slot) - 1)
-    has_ended = warps.slot[at] == slot
+    has_ended: NDArray[np.bool_] = warps.slot[at] == slot
 
     def column(values: NDArray[Any]) -> NDArray[Any]:
         return np.where(has_ended, values[at], values.dtype.type(0))
@@ -113,7 +115,7 @@ def _with_frames(warps: Warps, plan: Plan) -> Warps:
     )
 
 
-def _of_pairs(passages: Passages, segments: Sequence[Segment], warps: int) -> dict[str, Any]:
+def _of_pairs(passages: Passages, segments: Sequence[Segment], plan: Plan) -> dict[str, Any]:
     """Copies with the waits for them, and how far apart warps come to barriers; in cycles."""
     return {
         "copies": [
@@ -125,11 +127,11 @@ def _of_pairs(passages: Passages, segments: Sequence[Segment], warps: int) -> di
                 "waited": each.waited.tolist(),
                 "count": each.count,
             }
-            for each in copies_of(passages, segments, warps)
+            for each in copies_of(passages, segments, len(plan.chosen_warps))
         ],
         "meetings": [
             {"place": _place(each.segment), "skew": each.skew, "longest": each.longest, "count": each.count}
-            for each in meetings_of(passages, segments, warps)
+            for each in (() if plan.frame_warps else meetings_of(passages, segments, plan.warps))
         ],
     }
 

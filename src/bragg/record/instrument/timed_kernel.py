@@ -17,7 +17,7 @@ from bragg.core import core
 from bragg.model.kernels.inside import WITH_CLOCKS, WITH_PROBES
 from bragg.record.inside.notes import note
 from bragg.record.instrument.buffers import Buffers, Plan, plan
-from bragg.record.instrument.compiled_kernel import ptxas_options, source_scopes
+from bragg.record.instrument.compiled_kernel import partition_warps, ptxas_options, source_scopes
 from bragg.record.instrument.driver import Driver
 from bragg.record.instrument.guard import Comparison, Guard
 from bragg.record.instrument.levels import Level, levels_of
@@ -66,6 +66,7 @@ class _Attempt:
     Attributes:
         function: The driver's handle of the kernel with clocks.
         trial: Its launches; None until the first one, which tells the grid.
+        first_blocks: That fit on the GPU at once, if only some blocks are timed.
     """
 
     level: Level
@@ -75,6 +76,7 @@ class _Attempt:
     module: int
     function: int
     trial: Trial | None = None
+    first_blocks: int = 0
 
 
 class TimedKernel:
@@ -116,6 +118,7 @@ class TimedKernel:
             raise ValueError("its PTX does not say how many warps a block has")
         self._warps = int(threads[1]) // _WARP_THREADS
         self._kernel: Kernel = read_kernel(ptx)
+        self._first_warps = partition_warps(kernel.asm.get("ttgir", ""), self._warps)
         self._plain = assemble(ptxas, ptx, self._options, _ASSEMBLE_WITHIN_S)
         self._guard = Guard(self._plain, self._kernel.name)
         self._driver = Driver()
@@ -210,6 +213,10 @@ class TimedKernel:
             self._grid = grid
             blocks = math.prod(grid) * self._ctas
             self._buffers = Buffers(self._driver, plan(blocks, self._warps, self._limits.buffer_bytes))
+        if attempt.level.block_shift:
+            attempt.first_blocks = self._driver.resident_blocks(
+                attempt.function, self._warps * _WARP_THREADS, self._shared_bytes
+            )
         control = self._buffers.control(self._plan(attempt))
         attempt.trial = Trial(self._driver, self._driver.write(self._driver.symbol(attempt.module, CONTROL), control))
 
@@ -224,7 +231,10 @@ class TimedKernel:
 
     def _plan(self, attempt: _Attempt) -> Plan:
         assert self._buffers is not None
-        return self._buffers.plan.of_fewer(attempt.level.block_shift)
+        level, whole = attempt.level, self._buffers.plan
+        if level.has_all_warps:
+            return whole
+        return whole.sampled(level.block_shift, attempt.first_blocks, self._first_warps)
 
     def _decide(self, is_last: bool) -> None:
         """Accept the level that was tried, or continue to the next one."""

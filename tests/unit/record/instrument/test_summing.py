@@ -91,3 +91,28 @@ def test_the_timeline_has_the_passages_of_the_first_warps() -> None:
     assert timeline["names"] == [["load", "/src/k.py", 3]]
     assert (timeline["warp"], timeline["segment"]) == ([0, 1, 2, 3], [0, 0, 0, 0])
     assert (timeline["passage_start_ns"], timeline["passage_ns"]) == ([0, 5, 10, 15], [15, 15, 15, 15])
+
+
+def test_frames_of_sampled_warps_and_blocks_are_those_of_their_headers() -> None:
+    frames = (Frame((Segment("load", False, (), False, 0, 1),), ((5, False), (5, True)), (6, False)),)
+    plan = Plan(9, 4, 0, 0).sampled(1, 3, (0, 2))
+    images, memory = [], []
+    for block in range(9):
+        for warp in range(4):
+            words = np.frombuffer(header(block, 0, 100, 200), np.uint32).copy()
+            words[11] = 16
+            if block < 3 or block % 2:  # the first wave, and every other block after it
+                if warp in (0, 2):
+                    took = 1 + block + 10 * warp
+                    stored = np.zeros(WARP_BYTES // 4, np.uint32)
+                    stored[:4] = FRAME | 2, 1000, 1000 + took, FRAME | 2
+                    memory.append(stored)
+            else:
+                words[11] = 0
+            images.append(words.tobytes())
+    found = summed(b"".join(images), np.stack(memory).tobytes(), Instrumented("", frames), plan)
+    (segment,) = found["segments"]
+    assert (segment["count"], found["warps_with_frames"], found["damaged_warps"]) == (12, 12, 0)
+    own = sum(1 + block for block in (0, 1, 2, 3, 5, 7))
+    assert segment["cycles"] == [own, 0, own + 6 * 20, 0]
+    assert found["meetings"] == []

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import os
+import struct
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
@@ -25,6 +27,7 @@ triton = pytest.importorskip("triton")
 from tests.support.timed_kernels import compiled  # noqa: E402
 
 PLAIN = 7
+TRIAL = ([PLAIN, 101, 101, PLAIN] * PAIRS)[: 2 * PAIRS]
 PTXAS = find_ptxas(triton, "sm_90a", os.environ)
 
 
@@ -35,6 +38,8 @@ class FakeDriver:
     capturing = False
     late = False
     broken = ""
+    places = 264
+    per_launch_ns = 1000.0
 
     def __init__(self) -> None:
         self.events: list[float] = []
@@ -56,6 +61,9 @@ class FakeDriver:
 
     def symbol(self, module: int, name: str) -> int:
         return module
+
+    def resident_blocks(self, function: int, threads: int, shared_bytes: int) -> int:
+        return FakeDriver.places
 
     def write(self, address: int, content: bytes) -> int:
         return self.event()
@@ -98,7 +106,7 @@ class Machine:
 
     def launch(self, x: int, y: int, z: int, stream: int, function: int, *rest: Any) -> str:
         self.launched.append(function)
-        FakeDriver.now_ns += 1000 * (1 if function == PLAIN else 1 + self.costs[function - 101])
+        FakeDriver.now_ns += FakeDriver.per_launch_ns * (1 if function == PLAIN else 1 + self.costs[function - 101])
         return "launched"
 
     def run(self, times: int, grid: tuple[int, int, int] = (64, 1, 1)) -> None:
@@ -111,13 +119,14 @@ def driver(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setattr(timed_kernel, "Driver", FakeDriver)
     monkeypatch.setattr(timed_kernel.core, "name_kernel", lambda *_: None)
     FakeDriver.capturing, FakeDriver.late, FakeDriver.broken = False, False, ""
+    FakeDriver.per_launch_ns = 1000.0
     return iter(())
 
 
 def test_launches_alternate_and_then_stay_plain() -> None:
     machine = Machine([0.02])
     machine.run(40)
-    assert machine.launched == [PLAIN, 101] * PAIRS + [PLAIN] * (40 - 2 * PAIRS)
+    assert machine.launched == TRIAL + [PLAIN] * (40 - 2 * PAIRS)
     result = machine.kernel.result(0, is_end=False)
     assert result is not None
     assert (result["level"], result["pairs"], result["refused"]) == ("everything", PAIRS, [])
@@ -141,12 +150,12 @@ def test_a_level_that_costs_too_much_gives_way() -> None:
 
 
 def test_where_all_cost_too_much_nothing_is_told() -> None:
-    machine = Machine([0.3] * 5)
-    machine.run(80)
+    machine = Machine([0.3] * 6)
+    machine.run(100)
     result = machine.kernel.result(1, is_end=True)
     assert result is not None
     assert "level" not in result
-    assert len(result["refused"]) == 5
+    assert len(result["refused"]) == 6
     (told,) = inside_kernels([result])
     assert (told.level, told.cost, told.stretches) == ("", None, ())
 
@@ -181,7 +190,7 @@ def test_captures_and_other_grids_are_launched_as_they_are() -> None:
     machine.run(2, (64, 1, 1))
     machine.run(5, (65, 1, 1))
     machine.run(2 * PAIRS - 2)
-    assert machine.launched == [PLAIN] * 5 + [PLAIN, 101] + [PLAIN] * 5 + [PLAIN, 101] * (PAIRS - 1)
+    assert machine.launched == [PLAIN] * 5 + TRIAL[:2] + [PLAIN] * 5 + TRIAL[2:]
 
 
 def test_a_kernel_of_graphs_alone_says_why_it_has_no_clocks() -> None:
@@ -208,7 +217,7 @@ def test_launches_before_a_capture_are_enough() -> None:
 def test_one_launch_has_probes_and_then_clocks_are_tried() -> None:
     machine = Machine([0.0, 9.0], probes=[Probe.BRANCHES])
     machine.run(2 * PAIRS + 5)
-    assert machine.launched == [102] + [PLAIN, 101] * PAIRS + [PLAIN] * 4
+    assert machine.launched == [102] + TRIAL + [PLAIN] * 4
     result = machine.kernel.result(1, is_end=True)
     assert result is not None
     assert result["probed_blocks"] == 64
@@ -236,13 +245,28 @@ def test_waits_that_clocks_add_to_loops_are_told() -> None:
     assert told.loop_waits == (("DEPBAR", 1, 9),)
 
 
-def test_a_kernel_in_which_waits_cost_too_much_is_timed_in_some_blocks() -> None:
-    machine = Machine([0.3, 0.2, 0.1, 0.01])
-    machine.run(80, (4096, 1, 1))
-    result = machine.kernel.result(0, is_end=False)
+def test_a_kernel_in_which_waits_cost_too_much_is_timed_in_some_warps_or_blocks() -> None:
+    warps, blocks = Machine([0.3, 0.2, 0.1, 0.01]), Machine([0.3, 0.2, 0.1, 0.1, 0.01])
+    found = []
+    for machine in (warps, blocks):
+        machine.run(100, (2048, 1, 1))
+        result = machine.kernel.result(0, is_end=False)
+        assert result is not None
+        found.append((result["level"], result["warps_with_frames"]))
+    assert found == [
+        ("waits of sampled warps", 1024),  # one of two blocks has room, all warps of which would fill it
+        ("everything in sampled blocks", 264 + math.ceil((2048 - 264) / 32)),
+    ]
+
+
+def test_clocks_that_rise_all_along_make_no_cost() -> None:
+    machine = Machine([0.0])
+    for _ in range(2 * PAIRS):
+        machine.run(1)
+        FakeDriver.per_launch_ns += 30
+    result = machine.kernel.result(1, is_end=True)
     assert result is not None
-    assert result["level"] == "everything in one of 16 blocks"
-    assert result["warps_with_frames"] == 4096 // 16 * 4
+    assert result["timed_ns"] == result["plain_ns"] == 1000 + 30 * 7.5
 
 
 def test_launches_that_the_gpu_has_not_done_are_waited_for_until_the_end() -> None:
@@ -280,13 +304,22 @@ def test_a_launch_that_raises_raises(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("blocks", [1, 2, 63, 4096, 1 << 20])
 @pytest.mark.parametrize("warps", [1, 4, 16])
 def test_readings_fit_into_their_memory(blocks: int, warps: int) -> None:
-    found = plan(blocks, warps, 64 << 20)
-    assert found.frame_bytes <= 64 << 20
-    assert found.header_bytes <= 4 << 20
-    assert found.frame_shift >= found.header_shift
-    with_frames = [block for block in range(blocks) if not block & (1 << found.frame_shift) - 1]
-    assert found.frame_bytes == len(with_frames) * warps * WARP_BYTES
-    assert max(with_frames) >> found.frame_shift == len(with_frames) - 1
+    whole = plan(blocks, warps, 64 << 20)
+    assert whole.frame_bytes <= 64 << 20
+    assert whole.header_bytes <= 4 << 20
+    for found in (whole, whole.sampled(0, 0, (0,)), whole.sampled(5, 264, (0,)), whole.sampled(5, 1 << 20, (0,))):
+        assert (found.frame_bytes, found.header_bytes) <= (whole.frame_bytes, whole.header_bytes)
+        assert found.frame_shift >= found.header_shift
+        with_frames = [
+            block for block in range(blocks) if not max(block - found.first_blocks, 0) & (1 << found.frame_shift) - 1
+        ]
+        assert found.frame_bytes == len(with_frames) * len(found.chosen_warps) * WARP_BYTES
+
+
+def test_the_kernel_is_told_which_blocks_and_warps_store() -> None:
+    whole = plan(2048, 8, 64 << 20)
+    assert struct.unpack("<QQIIII", whole.control(64, 128)) == (64, 128, 0, 3, 0, 0xFF)
+    assert struct.unpack("<QQIIII", whole.sampled(5, 132, (0, 4)).control(64, 128)) == (64, 128, 0, 31, 132, 0x11)
 
 
 def test_copies_of_readings_stand_below_the_state_that_views_leave_out() -> None:
