@@ -17,7 +17,7 @@ using bragg::KernelLaunch;
 const int some_function = 0, other_function = 0;
 
 KernelLaunch launch_of(const char* symbol, const void* function = &some_function, uint32_t grid = 1) {
-  return {function, symbol, {grid, 1, 1, 128, 1, 1, 0}, false};
+  return {nullptr, function, symbol, {grid, 1, 1, 128, 1, 1, 0}, false};
 }
 
 TEST(a_kernel_is_chosen_by_its_symbol_its_demangled_name_or_that_of_a_framework) {
@@ -38,11 +38,25 @@ TEST(a_kernel_of_c_is_no_type_of_cpp) {  // which the runtime takes its symbol f
 TEST(the_first_launches_of_each_shape_are_chosen) {
   ChosenLaunches chosen;
   CHECK_EQ(chosen.choose("copy", 2), "");
-  for (int i = 0; i < 2; ++i) ++chosen.find(launch_of("copy"), "")->measured;
+  for (int i = 0; i < 2; ++i) ++chosen.find(launch_of("copy"), "")->measured[0];
   CHECK(chosen.find(launch_of("copy"), "") == nullptr);
   CHECK(chosen.find(launch_of("copy", &some_function, 2), "") != nullptr);
   CHECK(chosen.find(launch_of("copy", &other_function), "") != nullptr);
   CHECK_EQ(chosen.measured_kernels(), 1);
+}
+
+TEST(sets_of_counters_take_turns_over_launches_and_change_seldom) {
+  ChosenLaunches chosen;
+  CHECK_EQ(chosen.choose("copy", 2), "");
+  ChosenLaunches::Kernel& kernel = *chosen.find(launch_of("copy"), "");
+  kernel.measured.resize(2);
+  std::vector<size_t> sets{1};
+  while (chosen.find(launch_of("copy"), "") != nullptr) {
+    sets.push_back(kernel.next_set(sets.back()));
+    ++kernel.measured[sets.back()];
+    CHECK_EQ(chosen.incomplete_kernels(), sets.size() == 2 ? 1 : 0);
+  }
+  CHECK(sets == (std::vector<size_t>{1, 1, 0, 0, 1}));
 }
 
 TEST(kernels_that_wait_for_others_are_not_counted_and_told) {
@@ -75,6 +89,10 @@ TEST(counters_of_a_launch_are_amounts_and_shares_of_its_duration) {
   for (const ExactMetrics::Value& each : values) sum += each.value;
   CHECK_EQ(values.size(), 6);  // read, write and both, tensor time, two counted times
   CHECK_EQ(sum, 300 + 100 + 400 + 500 + 2 * 2000);
+  const ExactMetrics several({{"r", "B/s", bragg::CounterScale::PerSecond, {{"read"}}, "dram_read_bytes", "dram"},
+                              {"s", "1/s", bragg::CounterScale::PerSecond, {{"sectors"}}, "exact_test_sectors", ""}},
+                             true);
+  CHECK_EQ(several.values_of(std::vector<double>{2000, 300, 100}).size(), 5);  // two, a time, two numbers of launches
 }
 
 }  // namespace

@@ -69,6 +69,23 @@ def test_metrics_of_cupti_are_recorded_by_their_names(counted: Record) -> None:
     assert "dram_bytes" not in profile.metrics  # only reads were asked for
 
 
+def test_counters_of_several_passes_take_turns_over_launches(counted: Record) -> None:
+    run = counted('work(9, "copy", "matmul")\nwork(1, "copy_once")', RANGE_PASS_METRICS=4)
+    profile = run.main
+    assert profile.meta["exact_counters"]["devices"]["0"]["left_out"] == []
+    sets = profile.meta["exact_counters"]["devices"]["0"]["sets"]
+    assert [len(names) for names in sets] == [4, 4, 2]  # the duration is in each
+    counts = [values(profile, f"{each}_counted_launches") for each in ("dram", "occupancy", "gpu_instructions")]
+    assert [(each["copy"], each["matmul"]) for each in counts] == [(2, 2)] * 3
+    assert sorted(each.get("copy_once", 0) for each in counts) == [0, 0, 1]
+    assert values(profile, "exact_count") == {"copy": 6, "matmul": 6, "copy_once": 1}
+    assert values(profile, "dram_read_bytes")["copy"] == 2 * 20_000_000
+    assert values(profile, "tensor_active_time")["matmul"] == 2 * 45_000
+    assert values(profile, "tensor_active_counted_time")["matmul"] == 2 * 50_000
+    assert kernels(profile) == {"copy": 9, "matmul": 9, "copy_once": 1}
+    assert "1 kernel ran too few launches for all counters" in "\n".join(RunFacts(profile.meta).warnings())
+
+
 def test_what_cannot_be_counted_is_told_and_runs_as_before(counted: Record) -> None:
     body = """
     stream = gpu.stream()

@@ -34,6 +34,7 @@ constexpr KnobRow kKnobs[] = {
     {"counters_busy", 0},
     {"sample_buffer", 0},
     {"pm_buffer", 0},
+    {"range_pass_metrics", 0},
     {"nvml_power_mw", 400'000},
     {"nvml_sm_mhz", 1755},
     {"nvml_reasons", 0},

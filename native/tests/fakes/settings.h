@@ -33,6 +33,7 @@ enum class Knob : uint32_t {
   CountersBusy,     // 1: another process uses the counters of all GPUs
   SampleBuffer,     // instruction samples that the GPU's buffer holds; 0: as many as the configured bytes
   PmBuffer,         // samples of counters that the GPU's buffer holds; 0: as many as the configured bytes
+  RangePassMetrics,  // metrics of ranges that fit one pass; 0: all
   // What NVML tells.
   NvmlPowerMw,
   NvmlSmMhz,

@@ -7,11 +7,35 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from bragg.model import Profile
+from bragg.model.table import FloatArray
 from tests.gpu.conftest import record
 
 pytestmark = pytest.mark.cuda
 
 _BYTES = 1 << 30
+
+
+def launches_of(profile: Profile, counter: str) -> FloatArray:
+    """The launches behind a counter of each node."""
+    name = f"{counter}_counted_launches"
+    return profile.own(name if name in profile.metrics else "exact_count")
+
+
+def test_counters_of_several_passes_take_turns_and_are_those_known(tmp_path: Path) -> None:
+    names = "sm__inst_executed_pipe_tensor.sum,l1tex__t_sectors.sum,lts__t_sectors.sum,smsp__inst_executed.sum"
+    wanted = f"elementwise,default,{names}"
+    run = record(tmp_path, "exact_counters.py", "--counters-exact", wanted, "--counters-exact-launches", "1")
+    profile, told = run.profile, run.profile.meta["exact_counters"]
+    print(told)
+    assert "reason" not in told["devices"]["0"]
+    sets = told["devices"]["0"]["sets"]
+    print(len(sets), "sets", sets, "left out", told["devices"]["0"]["left_out"])
+    dram = profile.own("dram_read_bytes")
+    launches = launches_of(profile, "dram")
+    print("bytes of a launch", (dram[dram > 0] / launches[dram > 0]).tolist())
+    assert (dram[dram > 0] / launches[dram > 0]).max() == pytest.approx(_BYTES, rel=0.03)
+    assert profile.total("gpu_count") == pytest.approx(profile.meta["statistics"]["launches"], abs=30)
 
 
 def test_bytes_and_tensor_time_of_counted_launches_are_those_known(tmp_path: Path) -> None:
@@ -26,8 +50,13 @@ def test_bytes_and_tensor_time_of_counted_launches_are_those_known(tmp_path: Pat
     for node in np.flatnonzero(count).tolist():
         path = [tree.frames.name[tree.frame[step]] for step in tree.path(node)[1:]]
         of_launch = {
-            metric: profile.own(metric)[node] / count[node]
-            for metric in ("dram_read_bytes", "dram_write_bytes", "dram_counted_time", "tensor_active_time")
+            metric: profile.own(metric)[node] / launches_of(profile, counter)[node]
+            for metric, counter in (
+                ("dram_read_bytes", "dram"),
+                ("dram_write_bytes", "dram"),
+                ("dram_counted_time", "dram"),
+                ("tensor_active_time", "tensor_active"),
+            )
         }
         of_launch["record_ns"] = profile.own("gpu_time")[node] / profile.own("gpu_count")[node]
         print(path[-1][:60], int(profile.own("gpu_count")[node]), int(count[node]), of_launch)

@@ -45,6 +45,7 @@ KernelLaunch kernel_launch(uint32_t cbid, const cupti::CallbackData& data) noexc
   const std::string_view call = cupti::driver_call_name(cbid);
   const bool is_cooperative = call.starts_with("cuLaunchCooperativeKernel");
   KernelLaunch launch;
+  launch.context = data.context;
   launch.symbol = data.symbol_name != nullptr ? data.symbol_name : "";
   if (call.starts_with("cuLaunchKernelEx")) {
     const auto& params = *static_cast<const LaunchExParams*>(data.function_params);
@@ -90,33 +91,46 @@ ChosenLaunches::Kernel ChosenLaunches::look_at(const KernelLaunch& launch, std::
   const bool communicates = std::ranges::any_of(kCommunicating, [&](std::string_view each) {
     return symbol.find(each) != symbol.npos || name.find(each) != name.npos;
   });
-  return {true, 0, communicates ? NotMeasured::Communicates : NotMeasured::No};
+  return {true, {0}, communicates ? NotMeasured::Communicates : NotMeasured::No};
 }
 
 ChosenLaunches::Kernel* ChosenLaunches::find(const KernelLaunch& launch, std::string_view name) {
   if (launch.function == nullptr || pattern_ == nullptr) return nullptr;
-  const Key key{launch.function, launch.symbol, launch.shape};
+  const Key key{launch.context, launch.function, launch.symbol, launch.shape};
   auto found = kernels_.find(key);
   if (found == kernels_.end()) {
     if (kernels_.size() >= kMostKernels) return nullptr;
     found = kernels_.emplace(key, look_at(launch, name)).first;
   }
   Kernel& kernel = found->second;
-  if (!kernel.is_chosen || kernel.measured >= launches_ || kernel.why == NotMeasured::Communicates) return nullptr;
+  if (!kernel.is_chosen || kernel.why == NotMeasured::Communicates) return nullptr;
+  if (std::ranges::min(kernel.measured) >= launches_) return nullptr;
   if (!launch.is_cooperative) return &kernel;
   kernel.why = NotMeasured::Cooperative;
   return nullptr;
 }
 
+size_t ChosenLaunches::Kernel::next_set(size_t last) const {
+  const auto least = std::ranges::min_element(measured);
+  return measured[last] == *least ? last : static_cast<size_t>(least - measured.begin());
+}
+
 uint64_t ChosenLaunches::measured_kernels() const {
   return static_cast<uint64_t>(
-      std::ranges::count_if(kernels_, [](const auto& each) { return each.second.measured > 0; }));
+      std::ranges::count_if(kernels_, [](const auto& each) { return std::ranges::max(each.second.measured) > 0; }));
+}
+
+uint64_t ChosenLaunches::incomplete_kernels() const {
+  return static_cast<uint64_t>(std::ranges::count_if(kernels_, [](const auto& each) {
+    const auto [least, most] = std::ranges::minmax(each.second.measured);
+    return least == 0 && most > 0;
+  }));
 }
 
 std::string ChosenLaunches::not_measured_json() const {
   std::map<std::string, uint64_t> counts;
   for (const auto& [_, kernel] : kernels_)
-    if (kernel.is_chosen && kernel.measured == 0) ++counts[name_of(kernel.why)];
+    if (kernel.is_chosen && std::ranges::max(kernel.measured) == 0) ++counts[name_of(kernel.why)];
   JsonObject json;
   for (const auto& [why, count] : counts)
     if (!why.empty()) json.put(why, count);

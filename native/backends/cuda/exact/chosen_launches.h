@@ -10,6 +10,7 @@
 #include <string>
 #include <string_view>
 #include <tuple>
+#include <vector>
 
 #include "backends/cuda/driver/cupti_abi.h"
 
@@ -17,6 +18,7 @@ namespace bragg {
 
 // A kernel's launch as the driver's callback shows it.
 struct KernelLaunch {
+  const void* context = nullptr;
   const void* function = nullptr;   // nullptr: a call that launches no single kernel, or an old one
   const char* symbol = "";          // mangled
   std::array<uint32_t, 7> shape{};  // grid, block, bytes of dynamic shared memory
@@ -39,20 +41,24 @@ class ChosenLaunches {
  public:
   struct Kernel {
     bool is_chosen = false;
-    uint32_t measured = 0;
+    std::vector<uint32_t> measured{0};  // launches, by set of counters
     NotMeasured why = NotMeasured::No;  // the last launch was not
+
+    // The set that was measured least; of several the one that was counted last, as another one takes longer.
+    [[nodiscard]] size_t next_set(size_t last) const;
   };
 
   // `pattern`: a POSIX extended regular expression. What is wrong with it; "": nothing.
   [[nodiscard]] std::string choose(const std::string& pattern, uint32_t launches);
   // nullptr: it is not to be measured. `name`: that a framework has given the kernel, or "".
   [[nodiscard]] Kernel* find(const KernelLaunch& launch, std::string_view name);
-  [[nodiscard]] uint64_t measured_kernels() const;  // each shape counts
+  [[nodiscard]] uint64_t measured_kernels() const;    // each shape counts
+  [[nodiscard]] uint64_t incomplete_kernels() const;  // launched too seldom: some sets were measured and some were not
   // By reason, how many kernels were chosen and never measured.
   [[nodiscard]] std::string not_measured_json() const;
 
  private:
-  using Key = std::tuple<const void*, const char*, std::array<uint32_t, 7>>;
+  using Key = std::tuple<const void*, const void*, const char*, std::array<uint32_t, 7>>;
   struct FreePattern {
     void operator()(regex_t* pattern) const {
       regfree(pattern);

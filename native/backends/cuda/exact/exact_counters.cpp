@@ -35,6 +35,7 @@ struct Exact {
   std::optional<LaunchGate::Closed> gate;
   ChosenLaunches::Kernel* kernel = nullptr;  // that is counted
   ExactDevice* device = nullptr;             // on which
+  size_t set = 0;                            // of its counters
   std::optional<ContextNodes> node;          // of the kernel
   int64_t began_ns = 0;
   std::vector<std::unique_ptr<ExactDevice>> devices;
@@ -121,7 +122,12 @@ bool begin(Exact& self, ChosenLaunches::Kernel& kernel, const ThreadContext& thr
   }
   self.device = device_of(self, context, thread.device_contexts[0].device);
   if (self.device == nullptr) return false;
-  if (!self.device->begin()) return publish_devices(self), false;
+  {
+    const std::lock_guard lock(self.mutex);
+    kernel.measured.resize(self.device->sets());
+  }
+  self.set = kernel.next_set(self.device->set());
+  if (!self.device->begin(self.set)) return publish_devices(self), false;
   self.kernel = &kernel;
   self.node.reset();
   return true;
@@ -191,7 +197,7 @@ void after_launch(ThreadContext& thread, bool has_failed) noexcept {
     const std::lock_guard lock(self.mutex);
     self.spent_ns += static_cast<uint64_t>(now_ns() - self.began_ns);
     self.kernel->why = is_counted ? NotMeasured::No : NotMeasured::LaunchedBeside;
-    self.kernel->measured += is_counted ? 1 : 0;
+    self.kernel->measured[self.set] += is_counted ? 1 : 0;
     self.launches += is_counted ? 1 : 0;
   }
   if (!values.has_value()) publish_devices(self);
@@ -236,6 +242,7 @@ std::string description_json() {
   if (!self.reason.empty()) json.put("reason", self.reason);
   return json.put("counted_launches", self.launches)
       .put("counted_kernels", self.chosen.measured_kernels())
+      .put("incomplete_kernels", self.chosen.incomplete_kernels())
       .put("spent_ns", self.spent_ns)
       .raw("not_counted", self.chosen.not_measured_json())
       .raw("devices", self.devices_json)

@@ -10,6 +10,7 @@ namespace bragg {
 namespace {
 
 constexpr const char* kDuration = "gpu__time_duration.sum";  // ns
+constexpr const char* kLaunches = "_counted_launches";
 
 MetricId metric_id(std::string_view name, MetricKind kind) {
   const std::string_view unit = name.ends_with("_bytes") ? "B" : name.ends_with("_time") ? "ns" : "1";
@@ -27,7 +28,8 @@ std::vector<std::string> ExactMetrics::with_duration(const std::vector<std::stri
   return names;
 }
 
-ExactMetrics::ExactMetrics(std::vector<Counter> counters) : names_(with_duration(metrics_of(counters))) {
+ExactMetrics::ExactMetrics(std::vector<Counter> counters, bool is_one_of_several)
+    : names_(with_duration(metrics_of(counters))), is_one_of_several_(is_one_of_several) {
   for (Counter& counter : counters) {
     const MetricId metric = metric_id(counter.metric, adds_up(counter) ? MetricKind::Inclusive : MetricKind::Property);
     rows_.push_back({std::move(counter), metric});
@@ -50,11 +52,15 @@ std::vector<ExactMetrics::Value> ExactMetrics::values_of(std::span<const double>
     if (row.counter.group == "dram") dram[row.counter.metric] = value;
     if (!row.counter.group.empty() && std::ranges::find(groups, row.counter.group) == groups.end())
       groups.push_back(row.counter.group);
+    if (row.counter.group.empty() && is_one_of_several_ && adds_up(row.counter))
+      found.push_back({metric_id(row.counter.metric + kLaunches, MetricKind::Inclusive), 1});
   }
   if (dram.size() == 2)
     found.push_back({metric_id("dram_bytes", MetricKind::Inclusive), dram.begin()->second + dram.rbegin()->second});
-  for (const std::string& group : groups)
+  for (const std::string& group : groups) {
     found.push_back({metric_id(group + "_counted_time", MetricKind::Inclusive), duration_ns});
+    if (is_one_of_several_) found.push_back({metric_id(group + kLaunches, MetricKind::Inclusive), 1});
+  }
   std::erase_if(found, [](const Value& value) { return value.metric == MetricId::None; });
   return found;
 }

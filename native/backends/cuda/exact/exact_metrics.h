@@ -18,8 +18,9 @@ class ExactMetrics {
     double value;
   };
 
-  // Counters, each with the one alternative that is known.
-  explicit ExactMetrics(std::vector<Counter> counters);
+  // Counters, each with the one alternative that is known. `is_one_of_several`: other launches count other sets, so
+  // each value has the number of its launches beside it.
+  explicit ExactMetrics(std::vector<Counter> counters, bool is_one_of_several = false);
 
   // What is counted beside metrics, in front.
   [[nodiscard]] static std::vector<std::string> with_duration(const std::vector<std::string>& metrics);
@@ -35,6 +36,7 @@ class ExactMetrics {
   };
   std::vector<std::string> names_;
   std::vector<Row> rows_;
+  bool is_one_of_several_;
 };
 
 // The alternatives in the order in which a range is asked for them: the hardware samples those of `_realtime` alone.

@@ -3,7 +3,7 @@
 namespace bragg {
 
 CuptiFailure RangeProfiler::look() {
-  if (const CuptiFailure failure = host_.look(device_)) return failure;
+  if (const CuptiFailure failure = hosts_.front()->look(device_)) return failure;
   cupti::RangeAvailabilityParams asked{sizeof asked, nullptr, context_, 0, nullptr};
   TRY_CUPTI(library_, availability, asked);
   availability_.resize(asked.image_size_bytes);
@@ -12,7 +12,15 @@ CuptiFailure RangeProfiler::look() {
   return {};
 }
 
-CuptiFailure RangeProfiler::begin() {
+CuptiFailure RangeProfiler::add_set() {
+  hosts_.push_back(std::make_unique<ProfilerHost>(library_.host, cupti::ProfilerType::Range));
+  return hosts_.back()->look(device_);
+}
+
+// A profiler is configured once: with a second configuration, a session of samples crashes while it is decoded.
+CuptiFailure RangeProfiler::begin(size_t set) {
+  if (set != set_) close();
+  set_ = set;
   if (profiler_ == nullptr) {
     if (const CuptiFailure failure = open()) return failure;
   } else if (const CuptiFailure failure = reset_image()) {
@@ -27,12 +35,12 @@ CuptiFailure RangeProfiler::open() {
   cupti::RangeEnableParams enable{sizeof enable, nullptr, context_, nullptr};
   TRY_CUPTI(library_, enable, enable);
   profiler_ = enable.profiler;
-  std::vector<const char*>& names = host_.names();
+  std::vector<const char*>& names = hosts_[set_]->names();
   cupti::RangeDataSizeParams size{sizeof size, nullptr, profiler_, names.data(), names.size(), 1, 1, 0, 0};
   TRY_CUPTI(library_, data_size, size);
   image_.assign(size.size_bytes, 0);
   if (const CuptiFailure failure = reset_image()) return failure;
-  const std::vector<uint8_t>& configuration = host_.config();
+  const std::vector<uint8_t>& configuration = hosts_[set_]->config();
   cupti::RangeConfigParams config{cupti::kRangeConfigBytes,
                                   nullptr,
                                   profiler_,
@@ -66,7 +74,7 @@ CuptiFailure RangeProfiler::end(std::vector<double>& values) {
   cupti::RangeDataInfoParams info{sizeof info, nullptr, image_.data(), image_.size(), 0};
   TRY_CUPTI(library_, data_info, info);
   if (info.ranges != 1 || decoded.dropped_ranges != 0) return {};
-  return host_.evaluate(image_, 0, values);
+  return hosts_[set_]->evaluate(image_, 0, values);
 }
 
 void RangeProfiler::close() {

@@ -1,10 +1,12 @@
 // CUPTI's range profiler around one launch of a CUDA context: the calls in their order.
 //
 // Each kernel is a range, and counters that fit one pass need no replay, so the launch runs once, as it would. With
-// replay of kernels (CUPTI 13.0 on an H200) no record of the thread's launches comes any more.
+// replay of kernels (CUPTI 13.0 on an H200) no record of the thread's launches comes any more. What takes several
+// passes is counted as several sets, each by launches of its own.
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -16,24 +18,29 @@ namespace bragg {
 class RangeProfiler {
  public:
   RangeProfiler(const RangeProfilerLibrary& library, cuda::Context context, uint32_t device)
-      : library_(library), context_(context), device_(device), host_(library.host, cupti::ProfilerType::Range) {}
+      : library_(library), context_(context), device_(device) {
+    hosts_.push_back(std::make_unique<ProfilerHost>(library_.host, cupti::ProfilerType::Range));
+  }
   ~RangeProfiler() { close(); }
   RangeProfiler(const RangeProfiler&) = delete;
   RangeProfiler& operator=(const RangeProfiler&) = delete;
 
   // The chip and its counters.
   [[nodiscard]] CuptiFailure look();
-  // How many passes metrics need together; only those of one can be counted.
+  // The metrics of the last set, and how many passes they need together; only those of one can be counted.
   [[nodiscard]] CuptiFailure choose(const std::vector<std::string>& metrics, size_t& passes) {
-    return host_.choose(availability_, metrics, passes);
+    return hosts_.back()->choose(availability_, metrics, passes);
   }
-  // What the context launches from now on is counted. Takes 0.15 s at first, then some ms.
-  [[nodiscard]] CuptiFailure begin();
+  // One more set. The first one is there.
+  [[nodiscard]] CuptiFailure add_set();
+  // What the context launches from now on is counted. Takes 0.15 s with another set than before, else some ms.
+  [[nodiscard]] CuptiFailure begin(size_t set);
   // Waits for the launch. `values`: of the metrics, as chosen; empty: more than one kernel or none was counted.
   [[nodiscard]] CuptiFailure end(std::vector<double>& values);
   void close();
 
-  [[nodiscard]] const std::string& chip() const { return host_.chip(); }
+  [[nodiscard]] const std::string& chip() const { return hosts_.front()->chip(); }
+  [[nodiscard]] size_t set() const { return set_; }  // that was counted last
 
  private:
   [[nodiscard]] CuptiFailure open();
@@ -42,7 +49,9 @@ class RangeProfiler {
   const RangeProfilerLibrary& library_;
   cuda::Context context_;
   uint32_t device_;
-  ProfilerHost host_;  // CUPTI may keep a pointer to its configuration until the profiler is disabled
+  // A set each: CUPTI may keep a pointer to its configuration until the profiler is disabled.
+  std::vector<std::unique_ptr<ProfilerHost>> hosts_;
+  size_t set_ = 0;
   std::vector<uint8_t> availability_;
   void* profiler_ = nullptr;
   std::vector<uint8_t> image_;

@@ -141,9 +141,11 @@ Result config_size(cupti::HostImageSizeParams* params) {
 Result config_image(cupti::HostImageParams* params) {
   return api("cuptiProfilerHostGetConfigImage", Needs::Driver, [&] {
     if (params->size_bytes < kConfigBytes) return Result::ParameterSizeNotSufficient;
-    uint32_t passes = 1;
-    for (const std::string& name : static_cast<Host*>(params->host)->names)
-      passes = std::max(passes, find(name)->passes);
+    const auto& host = *static_cast<const Host*>(params->host);
+    const auto fits = static_cast<size_t>(knob(Knob::RangePassMetrics));
+    const bool is_narrow = fits > 0 && host.type == cupti::ProfilerType::Range;
+    auto passes = is_narrow ? static_cast<uint32_t>((host.names.size() + fits - 1) / fits) : 1;
+    for (const std::string& name : host.names) passes = std::max(passes, find(name)->passes);
     std::memset(params->image, 0x5A, kConfigBytes);
     params->image[0] = static_cast<uint8_t>(passes);
     return Result::Success;

@@ -43,6 +43,7 @@ Result RangeProfiler::configure(const cupti::RangeConfigParams& params) {
   if (session == nullptr || session->is_running) return Result::InvalidOperation;
   if (params.range != cupti::RangeMode::Auto || params.nesting_levels != 1 || params.least_nesting_level != 1)
     return Result::InvalidParameter;
+  if (session->image != nullptr) return Result::InvalidOperation;  // a session is configured once
   session->config.assign(params.config, params.config + params.config_bytes);
   session->image = params.image;
   session->max_ranges = params.max_ranges;

@@ -45,10 +45,13 @@ def _counted(told: Facts) -> Iterator[str]:
     for why, count in not_counted.items():
         if count:
             yield f"exact counters: none of {count_text(count, 'kernel')}: {_WHY[why]}"
+    if incomplete := told.count("incomplete_kernels"):
+        kernels = count_text(incomplete, "kernel")
+        yield f"exact counters: {kernels} ran too few launches for all counters, which take turns over launches"
 
 
 def _of_device(ordinal: str, device: Facts) -> Iterator[str]:
     if reason := device.text("reason"):
         yield f"exact counters of GPU {ordinal} ended: {reason}"
     if left_out := device.texts("left_out"):
-        yield f"GPU {ordinal} does not count {', '.join(left_out)} with this CUPTI in one pass with the rest"
+        yield f"GPU {ordinal} does not count {', '.join(left_out)} with this CUPTI in one pass"

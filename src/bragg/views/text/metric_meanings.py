@@ -61,6 +61,11 @@ MEANINGS = {
     "exact_count": Meaning(
         "1", _INCLUSIVE, "Launches that were counted exactly (`--counters-exact`); other counters are of them alone."
     ),
+    "<counter>_counted_launches": Meaning(
+        "1",
+        _INCLUSIVE,
+        "Of `exact_count` those with this counter, where counters need several passes and take turns over launches.",
+    ),
     "dram_read_bytes": Meaning("B", _INCLUSIVE, "Bytes read from DRAM, estimated from sampled counters."),
     "dram_write_bytes": Meaning("B", _INCLUSIVE, "Bytes written to DRAM, estimated."),
     "tensor_active_time": Meaning("ns", _INCLUSIVE, "Time in which tensor cores worked, estimated."),

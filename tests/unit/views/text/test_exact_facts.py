@@ -27,13 +27,20 @@ from bragg.views.text.exact_facts import exact_lines
                 "exact counters: none of 2 kernels: a stream was captured into a graph",
             ],
         ),
+        (
+            {"counted_launches": 1, "counted_kernels": 1, "incomplete_kernels": 1},
+            [
+                "exact counters: 1 launch of 1 kernel counted one at a time; that took 0 ns, which host times contain",
+                "exact counters: 1 kernel ran too few launches for all counters, which take turns over launches",
+            ],
+        ),
         ({"reason": "CUPTI is too old"}, ["no exact counters: CUPTI is too old"]),
         (
             {"counted_launches": 1, "counted_kernels": 1, "devices": {"1": {"reason": "in use", "left_out": ["x"]}}},
             [
                 "exact counters: 1 launch of 1 kernel counted one at a time; that took 0 ns, which host times contain",
                 "exact counters of GPU 1 ended: in use",
-                "GPU 1 does not count x with this CUPTI in one pass with the rest",
+                "GPU 1 does not count x with this CUPTI in one pass",
             ],
         ),
     ],
