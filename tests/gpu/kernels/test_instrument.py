@@ -138,3 +138,16 @@ def test_the_first_number_that_is_not_finite_is_found(run: Run) -> None:
     assert values.first_bad[0] == 32
     assert values.greatest is not None
     assert math.isnan(values.greatest)
+
+
+def test_values_of_scopes_are_those_of_the_program(run: Run) -> None:
+    recorded = run("timed_kernel.py", "--context", "shadow", "--instrument=.", arguments=["matmul_valued"])
+    assert "60 of 60 results are equal" in recorded.stdout
+    (kernel,) = recorded.profile.run.inside_kernels
+    print(kernel.level, kernel.values)
+    told = {each.scope: each for each in kernel.values}
+    load, multiply = told["load"], told["multiply"]
+    assert (load.least, load.greatest, load.not_finite) == (0, 127, 0)  # 8192 in steps of 64
+    assert (multiply.least, multiply.count) == (0, load.count)
+    assert multiply.greatest <= (8192 - 128) / 4
+    assert (told["store"].least, told["store"].greatest) == (-1, -1)

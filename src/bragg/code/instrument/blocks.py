@@ -6,11 +6,15 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from enum import Enum
+from typing import NamedTuple
 
 from bragg.code.ptx_text import places_of_ptx
 from bragg.code.source_place import CallChain
 
-__all__ = ["Activity", "Block", "Kernel", "Statement", "read_kernel"]
+__all__ = ["VALUE_MARK", "Activity", "Block", "Kernel", "Statement", "Value", "read_kernel"]
+
+VALUE_MARK = "bragg value"
+"""Begins the comment, behind a `mov`, that tells the type of a scope's value: `i32` or `f32`."""
 
 
 class Activity(Enum):
@@ -63,7 +67,20 @@ _LABEL = re.compile(r"^\s*(\$\w+):")
 _BRANCH = re.compile(r"^\s*(?P<guard>@!?%\w+\s+)?(?P<what>bra(?:\.uni)?|brx\S*|ret|exit|trap|call\S*)\b(?P<rest>[^;]*)")
 _TARGET = re.compile(r"\$\w+")
 _BEGIN_ASSEMBLY, _END_ASSEMBLY = "// begin inline asm", "// end inline asm"
+_VALUE = re.compile(rf"\bmov\.b32\s+(%\w+),[^;]*;\s*//\s*{VALUE_MARK} (i32|f32)\b")
 _DEBUG_LABELS = ("$L__tmp", "$L__func", "$L__info")
+
+
+class Value(NamedTuple):
+    """What the program gave a scope: `bragg.kernel_scope("load", step)`.
+
+    Attributes:
+        register: Holds its 32 bits, and nothing else is ever written to it.
+        type: `i32` or `f32`.
+    """
+
+    register: str
+    type: str
 
 
 @dataclass
@@ -77,6 +94,7 @@ class Statement:
         branch: `bra`, `ret` and the like; empty if it does not end a block.
         is_guarded: Whether a predicate decides of the branch.
         target: Label that it branches to.
+        value: That it has ready for a scope.
     """
 
     first: int
@@ -86,6 +104,7 @@ class Statement:
     branch: str = ""
     is_guarded: bool = False
     target: str = ""
+    value: Value | None = None
 
 
 @dataclass
@@ -166,7 +185,8 @@ def _pieces(lines: list[str], body: int, end: int, places: list[CallChain]) -> I
             last = next((n for n in range(number, end) if lines[n].lstrip().startswith(_END_ASSEMBLY)), end - 1)
             inside = "\n".join(lines[number : last + 1])
             place = next((places[n] for n in range(number, last + 1) if places[n]), ())
-            yield Statement(number, last, place, _activity(inside))
+            value = _VALUE.search(inside)
+            yield Statement(number, last, place, _activity(inside), value=Value(*value.groups()) if value else None)
         elif match := _LABEL.match(line):
             last = number
             if not match[1].startswith(_DEBUG_LABELS):

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bragg.code.instrument.readings import Warps
+from bragg.code.instrument.readings import Warps, values_in
 from bragg.code.instrument.rewriting import FRAME, LAST_START, WARP_BYTES
 from bragg.code.instrument.segments import Frame
 
@@ -26,6 +27,7 @@ class Passages:
         segment: int64, number of the segment, in the order of the text.
         start, end: int64, on the clock of the multiprocessor, cycles, which all warps of a block share.
         start_ns, end_ns: int64, on the GPU's global timer.
+        value: float64, what the program gave the scope last; NaN: nothing.
     """
 
     warp: NDArray[np.int64]
@@ -34,6 +36,7 @@ class Passages:
     end: NDArray[np.int64]
     start_ns: NDArray[np.int64]
     end_ns: NDArray[np.int64]
+    value: NDArray[np.float64]
 
 
 def passages_of(image: bytes, frames: Sequence[Frame], warps: Warps, rows: Sequence[int]) -> Passages:
@@ -48,26 +51,31 @@ def passages_of(image: bytes, frames: Sequence[Frame], warps: Warps, rows: Seque
     words = np.frombuffer(image, "<u4").reshape(-1, WARP_BYTES // _WORD)
     first_of = np.cumsum([0, *(len(frame.segments) for frame in frames)]).tolist()
     found: list[tuple[int, int, int, int]] = []
+    values: list[float] = []
     for row in rows:
         own = words[row].tolist()
         start, at = int(warps.start[row]), 0
         due = int(warps.due_bytes[row])
+        given: dict[str, float] = {}
         while at * _WORD < due and at * _WORD <= LAST_START:
             number = own[at] >> 8 & 0xFFFFF
             if own[at] & 0xF0000000 != FRAME or number >= len(frames):
                 break
             frame = frames[number]
             # A warp lives for less than 2^32 cycles: the low half of the clock tells how long it has been there.
+            for word, each in enumerate(frame.values, at + 1 + len(frame.reads)):
+                given[each.scope] = float(values_in(words[row, word : word + 1], each)[0])
             since = [(clock - start) % 2**32 for clock in own[at + 1 : at + 1 + len(frame.reads)]]
             found += [
                 (row, segment, since[each.start], since[each.end])
                 for segment, each in enumerate(frame.segments, first_of[number])
             ]
-            at += -(-(len(frame.reads) + 1) // 4) * 4
+            values += [given.get(each.does, math.nan) for each in frame.segments]
+            at += frame.n_stored_words
     columns = np.array(found, np.int64).reshape(-1, 4)
     warp = columns[:, 0]
     cycles = np.maximum((warps.end - warps.start).astype(np.float64), 1)
     cycle_ns = (warps.end_ns - warps.start_ns) / cycles
-    clocks = [warps.start[warp].astype(np.int64) + columns[:, each] for each in (2, 3)]
-    times = [warps.start_ns[warp] + (columns[:, each] * cycle_ns[warp]).astype(np.int64) for each in (2, 3)]
-    return Passages(warp, columns[:, 1], *clocks, *times)
+    began, ended = (warps.start[warp].astype(np.int64) + columns[:, each] for each in (2, 3))
+    start_ns, end_ns = (warps.start_ns[warp] + (columns[:, each] * cycle_ns[warp]).astype(np.int64) for each in (2, 3))
+    return Passages(warp, columns[:, 1], began, ended, start_ns, end_ns, np.array(values, np.float64))

@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bragg.code.instrument.rewriting import FRAME, HEADER_BYTES, LAST_START, MAGIC, WARP_BYTES
-from bragg.code.instrument.segments import Frame, Segment
+from bragg.code.instrument.segments import Frame, ScopeValue, Segment
 
-__all__ = ["Readings", "Warps", "read_frames", "read_headers"]
+__all__ = ["Readings", "ValueTotals", "Warps", "read_frames", "read_headers", "values_in"]
 
 _WORD = 4
 
@@ -41,6 +41,34 @@ class Warps:
     read_cycles: NDArray[np.int64]
 
 
+@dataclass
+class ValueTotals:
+    """What a kernel gave a scope at one place.
+
+    Attributes:
+        of: The scope.
+        count: How often it gave a value that is finite.
+        total, least, greatest: Of these.
+        not_finite: How often it gave NaN or an infinite value.
+    """
+
+    of: ScopeValue
+    count: int = 0
+    total: float = 0.0
+    least: float = float("inf")
+    greatest: float = float("-inf")
+    not_finite: int = 0
+
+    def add(self, values: NDArray[np.float64]) -> None:
+        """Add values."""
+        finite = values[np.isfinite(values)]
+        self.count += len(finite)
+        self.not_finite += len(values) - len(finite)
+        self.total += float(finite.sum())
+        self.least = min(self.least, float(finite.min(initial=np.inf)))
+        self.greatest = max(self.greatest, float(finite.max(initial=-np.inf)))
+
+
 @dataclass(frozen=True, eq=False)
 class Readings:
     """The frames of a launch, added up.
@@ -54,6 +82,7 @@ class Readings:
         clock_cycles: That all readings of the covered time cost.
         covered: int64 [warps], cycles from a warp's start to its last frame that had room, or to its end.
         damaged: Warps whose frames are not what the kernel stores.
+        values: What scopes were given.
     """
 
     segments: Sequence[Segment]
@@ -64,6 +93,7 @@ class Readings:
     clock_cycles: int
     covered: NDArray[np.int64]
     damaged: int
+    values: Sequence[ValueTotals] = ()
 
 
 def read_headers(image: bytes) -> Warps:
@@ -105,6 +135,7 @@ def read_frames(image: bytes, frames: Sequence[Frame], warps: Warps, warps_of_bl
     count = np.zeros(len(segments), np.int64)
     cycles = np.zeros((len(segments), warps_of_block), np.int64)
     longest = np.zeros(len(segments), np.int64)
+    values = {number: [ValueTotals(each) for each in frame.values] for number, frame in enumerate(frames)}
     last = warps.start.astype(np.uint32)
     place = warps.slot % warps_of_block
     at = np.zeros(len(words), np.int64)
@@ -119,7 +150,10 @@ def read_frames(image: bytes, frames: Sequence[Frame], warps: Warps, warps_of_bl
         rows, number = rows[is_frame], number[is_frame]
         for each in np.unique(number).tolist():
             frame, own = frames[each], rows[number == each]
-            clocks = words[own[:, None], at[own, None] + 1 + np.arange(len(frame.reads))]
+            stored = words[own[:, None], at[own, None] + 1 + np.arange(frame.n_words)]
+            clocks = stored[:, : len(frame.reads)]
+            for column, totals in enumerate(values[each], len(frame.reads)):
+                totals.add(values_in(stored[:, column], totals.of))
             for index, segment in enumerate(frame.segments, int(first_of[each])):
                 took = (clocks[:, segment.end] - clocks[:, segment.start]).astype(np.int64) - read_cycles
                 took = np.maximum(took, 0)  # a reading is at times cheaper than the median
@@ -127,11 +161,18 @@ def read_frames(image: bytes, frames: Sequence[Frame], warps: Warps, warps_of_bl
                 cycles[index] += np.bincount(place[own], took, warps_of_block).astype(np.int64)
                 longest[index] = max(longest[index], took.max(initial=0))
             n_reads += len(own) * len(frame.reads)
-            last[own] = clocks[:, -1]
-            at[own] += -(-(len(frame.reads) + 1) // 4) * 4
+            if frame.reads:
+                last[own] = clocks[:, -1]
+            at[own] += frame.n_stored_words
         rows = rows[(at[rows] * _WORD <= LAST_START) & (at[rows] * _WORD < warps.due_bytes[rows])]
     whole = warps.due_bytes <= at * _WORD
     covered = np.where(
         whole, (warps.end - warps.start).astype(np.int64), (last - warps.start.astype(np.uint32)).astype(np.int64)
     )
-    return Readings(segments, count, cycles, longest, read_cycles, n_reads * read_cycles, covered, damaged)
+    found = [each for of_frame in values.values() for each in of_frame]
+    return Readings(segments, count, cycles, longest, read_cycles, n_reads * read_cycles, covered, damaged, found)
+
+
+def values_in(words: NDArray[np.uint32], of: ScopeValue) -> NDArray[np.float64]:
+    """What words hold."""
+    return words.view(np.int32 if of.value.type == "i32" else np.float32).astype(np.float64)

@@ -11,9 +11,9 @@ Every number of the layout that a reader needs stands here. A warp writes, with 
 | 44 | u32 bytes of frames that were due, also those for which there was no room |
 | 48 | u32 cycles between two readings with nothing between them: what a reading costs |
 
-and to memory of its own, 16-byte aligned frames: u32 `FRAME | number << 8 | readings`, the readings (low half of the
-clock), and the first word again up to the end of the vector. Where frames go is not compiled in: the program sets
-`CONTROL`, which is zero at first, and then nothing is stored.
+and to memory of its own, 16-byte aligned frames: u32 `FRAME | number << 8 | words`, the readings (low half of the
+clock), values of scopes, and the first word again up to the end of the vector. Where frames go is not compiled in: the
+program sets `CONTROL`, which is zero at first, and then nothing is stored.
 
 Where only some blocks have frames, a kernel may hold its code twice: the other blocks execute a copy that reads clocks
 at its start and its ends alone.
@@ -27,7 +27,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from bragg.code.instrument.blocks import Kernel
-from bragg.code.instrument.segments import Frame, Selection, frames_of
+from bragg.code.instrument.segments import VECTOR_WORDS, Frame, Selection, frames_of
 
 __all__ = [
     "BLOCK_NUMBER",
@@ -61,7 +61,6 @@ WARP_BYTES = 16384
 """Of frames; a warp's memory is aligned to it."""
 # A frame is begun only where the largest one leaves room for another: the address must not leave the warp's memory.
 LAST_START = WARP_BYTES - 128
-_VECTOR_WORDS = 4
 _LABEL = re.compile(r"\$\w+")
 _COPY = "_bragg_copy"
 _PLAIN = "$L__bragg_plain"
@@ -256,14 +255,15 @@ def _epilogue(*, has_frames: bool) -> list[str]:
 
 def _flush(number: int, frame: Frame) -> list[str]:
     words = ["%bragg_w9", *(f"%bragg_c{clock}" for clock in range(len(frame.reads)))]
-    words += ["%bragg_w9"] * (-len(words) % _VECTOR_WORDS)
+    words += [each.value.register for each in frame.values]
+    words += ["%bragg_w9"] * (frame.n_stored_words - len(words))
     stores = [
-        f"@%bragg_on st.global.cs.v4.b32 [%bragg_at+{4 * at}], {{{', '.join(words[at : at + _VECTOR_WORDS])}}};"
-        for at in range(0, len(words), _VECTOR_WORDS)
+        f"@%bragg_on st.global.cs.v4.b32 [%bragg_at+{4 * at}], {{{', '.join(words[at : at + VECTOR_WORDS])}}};"
+        for at in range(0, len(words), VECTOR_WORDS)
     ]
     return indented(
         [
-            f"mov.u32 %bragg_w9, {FRAME | number << 8 | len(frame.reads):#x};",
+            f"mov.u32 %bragg_w9, {FRAME | number << 8 | frame.n_words:#x};",
             *stores,
             f"add.s64 %bragg_at, %bragg_at, {4 * len(words)};",
             "cvt.u32.u64 %bragg_w10, %bragg_at;",

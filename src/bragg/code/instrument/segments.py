@@ -7,13 +7,24 @@ from dataclasses import dataclass
 from pathlib import PurePath
 from typing import Protocol
 
-from bragg.code.instrument.blocks import Activity, Block, Kernel, Statement
-from bragg.code.source_place import CallChain, SourcePlace, user_place
+from bragg.code.instrument.blocks import Activity, Block, Kernel, Statement, Value
+from bragg.code.source_place import CallChain, user_place
 
-__all__ = ["MAX_READS", "Activities", "Frame", "Scopes", "Segment", "Selection", "frames_of"]
+__all__ = [
+    "MAX_WORDS",
+    "VECTOR_WORDS",
+    "Activities",
+    "Frame",
+    "ScopeValue",
+    "Scopes",
+    "Segment",
+    "Selection",
+    "frames_of",
+]
 
 # Clocks stay in registers until the frame is stored: with the word before them, four vectors of 16 bytes.
-MAX_READS = 15
+MAX_WORDS = 15
+VECTOR_WORDS = 4
 
 
 @dataclass(frozen=True)
@@ -37,18 +48,45 @@ class Segment:
 
 
 @dataclass(frozen=True)
+class ScopeValue:
+    """A value that the program gives a scope when control passes.
+
+    Attributes:
+        scope: Name of the scope.
+        place: Where it begins.
+        value: Register and type.
+    """
+
+    scope: str
+    place: CallChain
+    value: Value
+
+
+@dataclass(frozen=True)
 class Frame:
-    """Clock readings that are stored together, each time that control passes.
+    """Clock readings and values that are stored together, each time that control passes.
 
     Attributes:
         segments: In order.
         reads: Line of the text, and whether the clock is read behind it (True) or before it.
         flush: Line of the text, and whether the readings are stored behind it (True) or before it.
+        values: Behind the readings.
     """
 
     segments: tuple[Segment, ...]
     reads: tuple[tuple[int, bool], ...]
     flush: tuple[int, bool]
+    values: tuple[ScopeValue, ...] = ()
+
+    @property
+    def n_words(self) -> int:
+        """Readings and values."""
+        return len(self.reads) + len(self.values)
+
+    @property
+    def n_stored_words(self) -> int:
+        """With the word before them, up to the end of the last vector."""
+        return -(-(self.n_words + 1) // VECTOR_WORDS) * VECTOR_WORDS
 
 
 class Selection(Protocol):
@@ -59,6 +97,9 @@ class Selection(Protocol):
 
     def named(self, statement: Statement) -> tuple[str, bool]:
         """What a stretch that begins with this statement does, and whether it waits."""
+
+    def scope_value(self, statement: Statement) -> ScopeValue | None:
+        """The value that a statement has ready for a scope that is timed."""
 
 
 THROUGH = "through"
@@ -87,6 +128,10 @@ class Activities:
         assert statement.activity is not None
         return statement.activity.value, statement.activity.is_wait
 
+    def scope_value(self, statement: Statement) -> ScopeValue | None:
+        """Scopes are not timed."""
+        return None
+
 
 @dataclass(frozen=True)
 class Scopes:
@@ -94,10 +139,12 @@ class Scopes:
 
     Attributes:
         by_line: Name of the scope of each line that is in one.
+        by_first_line: Name of the scope that a line begins.
         file: Of the source; Triton's cache may name it in the directory of another checkout.
     """
 
     by_line: Mapping[int, str]
+    by_first_line: Mapping[int, str]
     file: str
 
     def key(self, statement: Statement) -> Hashable:
@@ -108,11 +155,17 @@ class Scopes:
         """The scope's name."""
         return self._scope(statement) or "", False
 
-    def _scope(self, statement: Statement) -> str | None:
-        return next((self.by_line[place.line] for place in statement.place if self._is_in_one(place)), None)
+    def scope_value(self, statement: Statement) -> ScopeValue | None:
+        """What the program gave the scope."""
+        scope = self._named(statement, self.by_first_line)
+        return ScopeValue(scope, statement.place, statement.value) if statement.value and scope else None
 
-    def _is_in_one(self, place: SourcePlace) -> bool:
-        return PurePath(place.file).name == PurePath(self.file).name and place.line in self.by_line
+    def _scope(self, statement: Statement) -> str | None:
+        return self._named(statement, self.by_line)
+
+    def _named(self, statement: Statement, names: Mapping[int, str]) -> str | None:
+        own = [place for place in statement.place if PurePath(place.file).name == PurePath(self.file).name]
+        return next((names[place.line] for place in own if place.line in names), None)
 
 
 def frames_of(kernel: Kernel, selection: Selection) -> list[Frame]:
@@ -121,12 +174,15 @@ def frames_of(kernel: Kernel, selection: Selection) -> list[Frame]:
 
 
 def _frames(block: Block, selection: Selection) -> Iterator[Frame]:
-    """Neighbours that touch share a reading; a frame that is full is stored, and the next one begins."""
+    """Neighbours that touch share a reading; a frame that is full is stored, and the next one begins.
+
+    Values are stored when the block ends: the register of each keeps it.
+    """
     segments: list[Segment] = []
     reads: list[tuple[int, bool]] = []
     last: Statement | None = None
     for first_of, last_of, touches in _stretches(block, selection):
-        if len(reads) + (1 if touches and reads else 2) > MAX_READS and last is not None:
+        if len(reads) + (1 if touches and reads else 2) > MAX_WORDS and last is not None:
             yield Frame(tuple(segments), tuple(reads), (last.last, True))
             segments, reads = [], []
         if not (touches and reads):
@@ -135,9 +191,13 @@ def _frames(block: Block, selection: Selection) -> Iterator[Frame]:
         does, is_wait = selection.named(first_of)
         segments.append(Segment(does, is_wait, first_of.place, block.in_loop, len(reads) - 2, len(reads) - 1))
         last = last_of
-    if segments:
+    values = [value for each in block.statements if (value := selection.scope_value(each)) is not None]
+    while segments or values:
         end = block.statements[-1]
-        yield Frame(tuple(segments), tuple(reads), (end.first, False) if end.branch else (end.last, True))
+        fitting = MAX_WORDS - len(reads)
+        flush = (end.first, False) if end.branch else (end.last, True)
+        yield Frame(tuple(segments), tuple(reads), flush, tuple(values[:fitting]))
+        segments, reads, values = [], [], values[fitting:]
 
 
 def _stretches(block: Block, selection: Selection) -> Iterator[tuple[Statement, Statement, bool]]:

@@ -17,6 +17,7 @@ __all__ = [
     "Line",
     "Meeting",
     "Placement",
+    "ScopeValues",
     "Stretch",
     "inside_kernels",
 ]
@@ -142,6 +143,27 @@ class Meeting:
 
 
 @dataclass(frozen=True)
+class ScopeValues:
+    """What a kernel gave one of its scopes, in one launch.
+
+    Attributes:
+        scope: Its name.
+        lines: Where it begins, innermost first.
+        count: How often a warp gave it a finite value.
+        total, least, greatest: Of these values.
+        not_finite: How often it gave NaN or an infinite value.
+    """
+
+    scope: str
+    lines: tuple[Line, ...]
+    count: int
+    total: float
+    least: float
+    greatest: float
+    not_finite: int
+
+
+@dataclass(frozen=True)
 class Placement:
     """Where the blocks of one launch ran.
 
@@ -192,6 +214,7 @@ class InsideKernel:
         meetings: Barriers of the block.
         probed_blocks: Of the launch with probes, that counted; 0: there was none.
         counts: What they counted.
+        values: What scopes were given.
     """
 
     kernel: str
@@ -218,6 +241,7 @@ class InsideKernel:
     meetings: tuple[Meeting, ...]
     probed_blocks: int
     counts: tuple[Count, ...]
+    values: tuple[ScopeValues, ...]
 
     @property
     def waves(self) -> float | None:
@@ -269,6 +293,7 @@ def _kernel(facts: Facts) -> InsideKernel:
         tuple(_meeting(Facts(row)) for row in facts.rows("meetings")),
         facts.count("probed_blocks"),
         tuple(_count(Facts(row)) for row in facts.rows("probes")),
+        tuple(_scope_values(Facts(row)) for row in facts.rows("values")),
     )
 
 
@@ -301,6 +326,18 @@ def _copies(facts: Facts) -> Copies:
 
 def _meeting(facts: Facts) -> Meeting:
     return Meeting(_lines(facts), facts.number("skew"), facts.count("longest"), facts.count("count"))
+
+
+def _scope_values(facts: Facts) -> ScopeValues:
+    return ScopeValues(
+        facts.text("scope"),
+        _lines(facts),
+        facts.count("count"),
+        facts.number("total"),
+        facts.number("least"),
+        facts.number("greatest"),
+        facts.count("not_finite"),
+    )
 
 
 def _count(facts: Facts) -> Count:

@@ -39,7 +39,7 @@ def source_scopes(kernel: Any) -> Scopes | None:
     except (OSError, TypeError):
         return None
     found = scopes_of("".join(lines), first)
-    return Scopes(found, inspect.getsourcefile(function) or "") if found else None  # type: ignore[arg-type]
+    return Scopes(*found, inspect.getsourcefile(function) or "") if found.by_line else None  # type: ignore[arg-type]
 
 
 def partition_warps(ttgir: str, warps: int) -> tuple[int, ...]:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
+
 import numpy as np
 from numpy.typing import NDArray
 
 from bragg.code.instrument.pairs import copies_of, meetings_of
 from bragg.code.instrument.passages import Passages, passages_of
-from bragg.code.instrument.readings import Readings, Warps, read_frames, read_headers
-from bragg.code.instrument.segments import Segment
+from bragg.code.instrument.readings import Readings, ValueTotals, Warps, read_frames, read_headers
+from bragg.code.instrument.segments import ScopeValue, Segment
+from bragg.code.source_place import CallChain
 from bragg.record.instrument.placing import Blocks, blocks_of
 from bragg.record.instrument.timeline import timeline_of
 
@@ -136,8 +139,28 @@ def _of_pairs(passages: Passages, segments: Sequence[Segment], plan: Plan) -> di
     }
 
 
-def _place(segment: Segment) -> list[dict[str, Any]]:
-    return [{"file": place.file, "line": place.line, "function": place.function} for place in segment.place]
+def _place(at: Segment | ScopeValue) -> list[dict[str, Any]]:
+    return [{"file": place.file, "line": place.line, "function": place.function} for place in at.place]
+
+
+def _of_values(values: Sequence[ValueTotals]) -> list[dict[str, Any]]:
+    """What scopes were given, a row for each place in the source: a loop may stand several times in the code."""
+    by_place: dict[tuple[str, CallChain], list[ValueTotals]] = defaultdict(list)
+    for each in values:
+        if each.count or each.not_finite:
+            by_place[each.of.scope, each.of.place].append(each)
+    rows = []
+    for (scope, _), parts in by_place.items():
+        count = sum(each.count for each in parts)
+        numbers = {
+            "total": sum(each.total for each in parts),
+            "least": min(each.least for each in parts),
+            "greatest": max(each.greatest for each in parts),
+        }
+        not_finite = sum(each.not_finite for each in parts)
+        row = {"scope": scope, "place": _place(parts[0].of), "count": count, "not_finite": not_finite}
+        rows.append(row | (numbers if count else {}))
+    return rows
 
 
 def _of_segments(readings: Readings, warps: Warps) -> dict[str, Any]:
@@ -148,6 +171,7 @@ def _of_segments(readings: Readings, warps: Warps) -> dict[str, Any]:
         "damaged_warps": readings.damaged,
         "read_cycles": readings.read_cycles,
         "clock_cycles": readings.clock_cycles,
+        "values": _of_values(readings.values),
         "segments": [
             {
                 "does": segment.does,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from bragg.code.instrument.passages import Passages
@@ -11,7 +13,10 @@ from bragg.record.instrument.placing import Blocks
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from typing import Any
+
+    from numpy.typing import NDArray
 
     from bragg.code.instrument.rewriting import Instrumented
     from bragg.record.instrument.buffers import Plan
@@ -21,6 +26,8 @@ __all__ = ["timeline_of"]
 # 20,000 rows of JSON take 0.5 MB of the capture, and go when it is read.
 _MAX_BLOCKS = 20_000
 _MAX_PASSAGES = 20_000
+# Each is a node of the tree.
+_MAX_NAMES = 1024
 
 
 def timeline_of(
@@ -53,20 +60,33 @@ def _of_warps(own: Warps, passages: Passages, instrumented: Instrumented, plan: 
     rows = np.unique(passages.warp)
     chosen = np.argsort(passages.start_ns, kind="stable")[:_MAX_PASSAGES]
     segments = [segment for frame in instrumented.frames for segment in frame.segments]
+    names, name_of = _names(segments, passages.segment[chosen], passages.value[chosen])
     index_of = np.zeros(len(own.slot), np.int64)
     index_of[rows] = np.arange(len(rows))
     return {
         "warps": np.stack([own.block[rows], own.slot[rows] % plan.warps, own.multiprocessor[rows]], axis=1).tolist(),
-        "names": [_name(segment) for segment in segments],
+        "names": names,
         "warp": index_of[passages.warp[chosen]].tolist(),
-        "segment": passages.segment[chosen].tolist(),
+        "segment": name_of,
         "passage_start_ns": (passages.start_ns[chosen] - first_ns).tolist(),
         "passage_ns": (passages.end_ns[chosen] - passages.start_ns[chosen]).tolist(),
         "passages_left_out": len(passages.warp) - len(chosen),
     }
 
 
-def _name(segment: Segment) -> list[Any]:
-    """What it does, and the user's line."""
+def _names(
+    segments: Sequence[Segment], segment: NDArray[np.int64], value: NDArray[np.float64]
+) -> tuple[list[list[Any]], list[int]]:
+    """What happens in segments, with what scopes were given, and the user's line; and which each passage is of."""
+    kinds, of = np.unique(np.stack([segment, value.view(np.int64)], axis=1), axis=0, return_inverse=True)
+    if len(kinds) > _MAX_NAMES:
+        kinds, of = np.stack([np.arange(len(segments)), np.full(len(segments), np.nan).view(np.int64)], axis=1), segment
+    values = np.ascontiguousarray(kinds[:, 1]).view(np.float64).tolist()
+    named = zip((segments[each] for each in kinds[:, 0].tolist()), values, strict=True)
+    return [_name(each, given) for each, given in named], of.reshape(-1).tolist()
+
+
+def _name(segment: Segment, value: float) -> list[Any]:
     place = segment.place[-1] if segment.place else None
-    return [segment.does, place.file if place else "", place.line if place else 0]
+    given = "" if math.isnan(value) else f" = {value:.9g}"  # the digits of 32 bits
+    return [segment.does + given, place.file if place else "", place.line if place else 0]

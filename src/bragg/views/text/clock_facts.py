@@ -36,6 +36,7 @@ def _lines(meta: Mapping[str, Any], n_kernels: int | None) -> Iterator[str]:
         yield f"inside {kernel.kernel}: {_headline(kernel)}"
         yield from (f"  {line}" for line in _shares(kernel))
         yield from (f"  {line}" for line in _pairs(kernel))
+        yield from (f"  {line}" for line in _values(kernel))
         yield from (f"  {line}" for line in _placement(kernel))
         yield from (f"  {line}" for line in probe_lines(kernel))
         for opcode, before, after in kernel.loop_waits if kernel.level else ():
@@ -98,6 +99,18 @@ def _pairs(kernel: InsideKernel) -> Iterator[str]:
             f"warps come to the barrier{_where(worst.lines)} {worst.skew:,.0f} cycles after each other (median of "
             f"{count_text(worst.count, 'meeting')}, at most {worst.longest:,})"
         )
+
+
+def _values(kernel: InsideKernel) -> Iterator[str]:
+    """`load (matmul.py:12) was given 0 to 127, 63.5 on average, 4,096 times`."""
+    for each in kernel.values[:_N_LINES]:
+        told = []
+        if each.count:
+            numbers = f"{each.least:.9g} to {each.greatest:.9g}, {each.total / each.count:.9g} on average"
+            told.append(f"{numbers}, {count_text(each.count, 'time')}")
+        if each.not_finite:
+            told.append(f"NaN or Inf, {count_text(each.not_finite, 'time')}")
+        yield f"{each.scope}{_where(each.lines)} was given {'; '.join(told)}"
 
 
 def _where(lines: Sequence[Line]) -> str:

@@ -115,6 +115,12 @@ MEANINGS = {
         "cycles", _INCLUSIVE, "Cycles of a kernel's warps in one launch, by what they did (`bragg run --instrument`)."
     ),
     "warp_wait_cycles": Meaning("cycles", _INCLUSIVE, "Part of `warp_cycles` in which they waited."),
+    "scope_value_count": Meaning(
+        "1", _EXCLUSIVE, "How often the warps of one launch gave a `kernel_scope` a value (`bragg run --instrument`)."
+    ),
+    "scope_value_sum": Meaning("", _EXCLUSIVE, "Sum of these values."),
+    "scope_value_min": Meaning("", _PROPERTY, "Least of these values."),
+    "scope_value_max": Meaning("", _PROPERTY, "Greatest of these values."),
     "marker_time": Meaning("ns", _EXCLUSIVE, "Time that NVTX ranges made by start and end were open."),
     "marker_count": Meaning("1", _EXCLUSIVE, "Number of NVTX ranges made by start and end, and of marks."),
     "nvtx_payload": Meaning("", _PROPERTY, "Last payload of an NVTX range or mark."),

@@ -21,7 +21,7 @@ SEGMENTS = [
 def passages(*rows: tuple[int, int, int, int]) -> Passages:
     """Of warp, segment, start and end; in the order of each warp."""
     warp, segment, start, end = (np.array(column, np.int64) for column in zip(*rows, strict=True))
-    return Passages(warp, segment, start, end, start, end)
+    return Passages(warp, segment, start, end, start, end, np.full(len(warp), np.nan))
 
 
 def loop(warp: int, turns: int, each: int = 1) -> list[tuple[int, int, int, int]]:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 
+from bragg.code.instrument.blocks import Value
 from bragg.code.instrument.passages import passages_of
 from bragg.code.instrument.readings import read_frames, read_headers
 from bragg.code.instrument.rewriting import FRAME, HEADER_BYTES, MAGIC, WARP_BYTES
-from bragg.code.instrument.segments import Frame, Segment
+from bragg.code.instrument.segments import Frame, ScopeValue, Segment
 
 FRAMES = [
     Frame(
@@ -80,6 +83,39 @@ def test_what_was_stored_is_read(passages: list[int]) -> None:
     ]
     assert (read.covered <= spans).all()
     assert (read.covered >= truth.sum(axis=0)).all()
+
+
+def valued(kind: str, scope: str = "load") -> ScopeValue:
+    return ScopeValue(scope, (), Value("%r1", kind))
+
+
+def test_values_of_scopes_are_read_beside_the_clocks() -> None:
+    segments = (Segment("load", False, (), True, 0, 1), Segment("store", False, (), True, 1, 2))
+    frames = [
+        Frame(segments, ((1, False), (1, True), (2, True)), (3, True), (valued("i32"), valued("f32", "other"))),
+        Frame((), (), (6, True), (valued("f32"),)),
+        Frame(segments[:1], ((7, False), (7, True)), (8, True)),
+    ]
+    warp = Warp(1000)
+    bits = np.array([0.25, np.nan], np.float32).view(np.uint32).tolist()
+    warp.frame(2, [1000, 1010])
+    warp.frame(0, [1010, 1020, 1040, 2**32 - 3, bits[0]])
+    warp.frame(0, [1050, 1060, 1080, 7, bits[1]])
+    warp.frame(1, [bits[0]])
+    warp.frame(2, [1090, 1100])
+    warp.clock = 1100
+    headers, image = read_headers(warp.header(0)), warp.memory.tobytes()
+    read = read_frames(image, frames, headers, 1)
+    assert (read.damaged, read.count.tolist(), read.cycles[:, 0].tolist()) == (0, [2, 2, 2], [20, 40, 20])
+    assert [(each.of.scope, each.count, each.total, each.least, each.greatest) for each in read.values] == [
+        ("load", 2, 4.0, -3.0, 7.0),
+        ("other", 1, 0.25, 0.25, 0.25),
+        ("load", 1, 0.25, 0.25, 0.25),
+    ]
+    assert [each.not_finite for each in read.values] == [0, 1, 0]
+    passages = passages_of(image, frames, headers, [0])
+    assert passages.segment.tolist() == [2, 0, 1, 0, 1, 2]
+    assert [None if math.isnan(each) else each for each in passages.value] == [None, -3, None, 7, None, 0.25]
 
 
 def test_headers_of_warps_that_did_not_end_are_left_out() -> None:

@@ -11,7 +11,7 @@ import pytest
 from bragg.code.instrument.assembling import assemble, find_ptxas, target_of
 from bragg.code.instrument.blocks import Activity, read_kernel
 from bragg.code.instrument.rewriting import CONTROL, instrument
-from bragg.code.instrument.segments import MAX_READS, Activities, Segment
+from bragg.code.instrument.segments import MAX_WORDS, Activities, Segment
 
 triton = pytest.importorskip("triton")
 
@@ -68,7 +68,7 @@ def test_ptxas_takes_it_without_new_spills(name: str, capability: int) -> None:
 @pytest.mark.parametrize("name", KERNELS)
 def test_frames_hold_readings_in_order(name: str) -> None:
     for frame in instrument(read_kernel(compiled(name).asm["ptx"]), LEVELS[0]).frames:
-        assert 2 <= len(frame.reads) <= MAX_READS
+        assert 2 <= len(frame.reads) <= MAX_WORDS
         assert list(frame.reads) == sorted(frame.reads)
         assert all(each.start < each.end < len(frame.reads) for each in frame.segments)
         ends = [each.end for each in frame.segments]

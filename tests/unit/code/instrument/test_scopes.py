@@ -10,10 +10,15 @@ import pytest
 import bragg
 from bragg.code.instrument.blocks import read_kernel
 from bragg.code.instrument.rewriting import instrument
-from bragg.code.instrument.scopes import scopes_of
-from bragg.code.instrument.segments import Scopes
+from bragg.code.instrument.scopes import ScopeLines, scopes_of
+from bragg.code.instrument.segments import MAX_WORDS, Scopes
+from bragg.record.instrument.compiled_kernel import source_scopes
 
 triton = pytest.importorskip("triton")
+
+import triton.language as tl  # noqa: E402
+from triton.backends.compiler import GPUTarget  # noqa: E402
+from triton.compiler import ASTSource, CompilationError  # noqa: E402
 
 from tests.support import timed_kernels  # noqa: E402
 from tests.support.timed_kernels import compiled, line_of  # noqa: E402
@@ -33,14 +38,16 @@ SOURCE = """
 """
 
 
-def scopes() -> dict[int, str]:
+def scopes() -> ScopeLines:
     lines, first = inspect.getsourcelines(timed_kernels.matmul_scoped.fn)
     return scopes_of("".join(lines), first)
 
 
 def test_the_innermost_scope_of_a_line_counts() -> None:
-    assert scopes_of(SOURCE, 10) == {13: "outer", 14: "outer", 15: "inner", 16: "outer", 20: "last", 21: "last"}
-    assert scopes_of("def broken(", 1) == {}
+    found = scopes_of(SOURCE, 10)
+    assert found.by_line == {13: "outer", 14: "outer", 15: "inner", 16: "outer", 20: "last", 21: "last"}
+    assert found.by_first_line == {12: "outer", 14: "inner", 20: "last"}
+    assert scopes_of("def broken(", 1) == ({}, {})
 
 
 def test_scopes_compile_to_nothing() -> None:
@@ -53,7 +60,7 @@ def test_scopes_compile_to_nothing() -> None:
 
 
 def test_a_scope_is_one_stretch_where_its_statements_are_neighbours() -> None:
-    wanted = Scopes(scopes(), timed_kernels.__file__)
+    wanted = Scopes(*scopes(), timed_kernels.__file__)
     frames = instrument(read_kernel(compiled("matmul_scoped").asm["ptx"]), wanted).frames
     loop = [each for frame in frames for each in frame.segments if each.in_loop]
     assert {each.does for each in loop} == {"load", "multiply"}
@@ -63,6 +70,45 @@ def test_a_scope_is_one_stretch_where_its_statements_are_neighbours() -> None:
     assert not any(each.is_wait for each in loop)
 
 
+@pytest.mark.parametrize("capability", [90, 100])
+def test_a_value_is_stored_beside_the_clocks(capability: int) -> None:
+    kernel = compiled("matmul_valued", capability)
+    wanted = source_scopes(kernel)
+    assert wanted is not None
+    frames = instrument(read_kernel(kernel.asm["ptx"]), wanted).frames
+    (loop,) = [frame for frame in frames if any(each.in_loop for each in frame.segments) and frame.values]
+    assert [(each.scope, each.value.type) for each in loop.values] == [("load", "i32"), ("multiply", "f32")]
+    assert [each.place[-1].line for each in loop.values] == [
+        line_of("matmul_valued", '"load"'),
+        line_of("matmul_valued", '"multiply"'),
+    ]
+    assert {each.scope for frame in frames for each in frame.values} == {"load", "multiply", "store"}
+    assert all(frame.n_words <= MAX_WORDS for frame in frames)
+
+
+def test_a_block_that_has_more_values_than_a_frame_has_several() -> None:
+    value = "\t// begin inline asm\n\tmov.b32 %r1, %r2; // bragg value i32\n\t// end inline asm\n"
+    text = f".version 8.0\n.target sm_90a\n.visible .entry k()\n{{\n\t.loc 1 3 1\n{value * 20}\tret;\n}}\n"
+    kernel = read_kernel(f'{text}.file 1 "/src/k.py"\n')
+    assert kernel.blocks[0].statements[0].value == ("%r1", "i32")
+    frames = instrument(kernel, Scopes({4: "load"}, {3: "load"}, "k.py")).frames
+    assert [(len(frame.values), frame.n_words, frame.n_stored_words) for frame in frames] == [(15, 15, 16), (5, 5, 8)]
+    assert instrument(kernel, Scopes({4: "load"}, {2: "load"}, "k.py")).frames == []
+
+
+@triton.jit
+def given_a_block(x, size: tl.constexpr):
+    with bragg.kernel_scope("load", tl.arange(0, size)):
+        tl.store(x, 1)
+
+
+def test_a_value_that_is_no_scalar_is_refused() -> None:
+    source = ASTSource(given_a_block, {"x": "*fp32", "size": "constexpr"}, constexprs={"size": 128})
+    with pytest.raises(CompilationError) as refused:
+        triton.compile(source, target=GPUTarget("cuda", 90, 32))
+    assert "a scalar of at most 32 bits" in str(refused.value.__cause__ or refused.value)
+
+
 def test_in_python_a_scope_does_nothing() -> None:
-    with bragg.kernel_scope("load") as nothing:
+    with bragg.kernel_scope("load", 5) as nothing:
         assert nothing is None

@@ -90,6 +90,36 @@ def test_what_readings_cost_stands_by_itself() -> None:
     ]
 
 
+GIVEN = [
+    {
+        "scope": "load",
+        "place": [{"file": "/src/matmul.py", "line": 19, "function": "matmul"}],
+        "count": 4,
+        "total": 6,
+        "least": 0.0,
+        "greatest": 3.5,
+        "not_finite": 0,
+    },
+    {"scope": "load", "place": [], "count": 0, "not_finite": 2},
+]
+
+
+def test_values_of_scopes_stand_at_their_lines() -> None:
+    profile = measured({**MEASURED, "values": GIVEN})
+    tree = profile.tree
+    nodes = [node for node in range(len(tree)) if tree.frames.name[tree.frame[node]] == "load"]
+    assert [profile.own("scope_value_count")[node] for node in nodes] == [4, 0]
+    assert [profile.own("scope_value_sum")[node] for node in nodes] == [6, 0]
+    assert profile.own("scope_value_min")[nodes[0]] == 0
+    assert profile.own("scope_value_max")[nodes[0]] == 3.5
+    assert profile.metrics["scope_value_max"].has_value.sum() == 1
+    assert profile.inclusive("warp_cycles")[0] == 10_000
+    assert list(clock_lines({"inside_kernels": [{**MEASURED, "values": GIVEN}]}))[-2:] == [
+        "  load (matmul.py:19) was given 0 to 3.5, 1.5 on average, 4 times",
+        "  load was given NaN or Inf, 2 times",
+    ]
+
+
 def test_a_profile_without_clocks_is_as_it_was() -> None:
     assert "warp_cycles" not in measured().metrics
     assert "warp_cycles" not in measured({**MEASURED, "kernel": "another"}).metrics

@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from bragg.code.instrument.blocks import Value
 from bragg.code.instrument.rewriting import FRAME, HEADER_BYTES, MAGIC, WARP_BYTES, Instrumented
-from bragg.code.instrument.segments import Frame, Segment
+from bragg.code.instrument.segments import Frame, ScopeValue, Segment
 from bragg.code.source_place import SourcePlace
 from bragg.model.kernels.inside import InsideKernel, inside_kernels
 from bragg.record.instrument.buffers import Plan
@@ -91,6 +92,29 @@ def test_the_timeline_has_the_passages_of_the_first_warps() -> None:
     assert timeline["names"] == [["load", "/src/k.py", 3]]
     assert (timeline["warp"], timeline["segment"]) == ([0, 1, 2, 3], [0, 0, 0, 0])
     assert (timeline["passage_start_ns"], timeline["passage_ns"]) == ([0, 5, 10, 15], [15, 15, 15, 15])
+
+
+def test_values_of_a_scope_name_its_passages_and_are_added_up() -> None:
+    place = (SourcePlace("/src/k.py", 3, 0, "k"),)
+    given = ScopeValue("load", place, Value("%r1", "i32"))
+    frames = (
+        Frame((Segment("load", False, place, True, 0, 1),), ((5, False), (5, True)), (6, False), (given,)),
+        Frame((), (), (9, False), (given,)),
+    )
+    memory = np.zeros((1, WARP_BYTES // 4), np.uint32)
+    words = np.frombuffer(header(0, 6, 100, 200), np.uint32).copy()
+    words[11] = 48
+    for turn in range(2):
+        memory[0, 4 * turn : 4 * turn + 4] = FRAME | 3, 200 + 20 * turn, 210 + 20 * turn, turn + 6
+    memory[0, 8:12] = FRAME | 1 << 8 | 1, 2**32 - 1, FRAME | 1 << 8 | 1, FRAME | 1 << 8 | 1
+    found = summed(words.tobytes(), memory.tobytes(), Instrumented("", frames), Plan(1, 1, 0, 0), has_timeline=True)
+    at = [{"file": "/src/k.py", "line": 3, "function": "k"}]
+    assert found["values"] == [
+        {"scope": "load", "place": at, "count": 3, "not_finite": 0, "total": 12.0, "least": -1.0, "greatest": 7.0}
+    ]
+    timeline = found["timeline"]
+    assert timeline["names"] == [["load = 6", "/src/k.py", 3], ["load = 7", "/src/k.py", 3]]
+    assert timeline["segment"] == [0, 1]
 
 
 def test_frames_of_sampled_warps_and_blocks_are_those_of_their_headers() -> None:

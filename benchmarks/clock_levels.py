@@ -1,0 +1,128 @@
+"""What each level of clocks costs a kernel: launches without and with it in turn, and whether results stay equal.
+
+`clocks.py` shows the level that a recording chooses; here every level is measured, whatever it costs.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import runpy
+import sys
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import torch
+import triton
+
+import harness
+from bragg.code.instrument.assembling import assemble, find_ptxas, target_of
+from bragg.code.instrument.blocks import Kernel, read_kernel
+from bragg.code.instrument.rewriting import CONTROL, Instrumented, instrument
+from bragg.record.instrument.buffers import Buffers, Plan, plan
+from bragg.record.instrument.compiled_kernel import partition_warps, ptxas_options, source_scopes
+from bragg.record.instrument.driver import Driver
+from bragg.record.instrument.levels import Level, levels_of
+from bragg.record.instrument.summing import summed
+
+PROGRAM = Path(__file__).parents[1] / "tests" / "gpu" / "programs" / "timed_kernel.py"
+KERNELS = ("matmul_scoped", "matmul_tma8", "matmul", "matmul8", "softmax", "attention")
+BLOCKS = {"softmax": 8192, "attention": 128}
+BUFFER_BYTES = 64 << 20
+PAIRS = 20
+ASSEMBLE_WITHIN_S = 60
+
+
+class Bench:
+    """A kernel, and what launches it.
+
+    Args:
+        name: Of `tests/support/timed_kernels.py`.
+    """
+
+    def __init__(self, name: str) -> None:
+        sys.argv = [str(PROGRAM), name]
+        program = runpy.run_path(str(PROGRAM))
+        self._launch, self._result, self._first = program["launch"], program["result"], program["first"]
+        self._compiled: Any = self._launch()
+        self._plain = self._compiled.function
+        self._driver = Driver()
+        self._warps = self._compiled.metadata.num_warps
+        self._buffers = Buffers(self._driver, plan(BLOCKS.get(name, 4096), self._warps, BUFFER_BYTES))
+
+    def rows(self) -> list[dict[str, Any]]:
+        """One for each level."""
+        return [self._row(level) for level in levels_of(source_scopes(self._compiled))]
+
+    def _row(self, level: Level) -> dict[str, Any]:
+        kernel = read_kernel(self._compiled.asm["ptx"])
+        timed = instrument(kernel, level.selection, has_plain_code=level.block_shift > 0)
+        module, function = self._loaded(kernel, timed)
+        own = self._plan(level, function)
+        self._driver.write(self._driver.symbol(module, CONTROL), self._buffers.control(own))
+        torch.cuda.synchronize()
+        times, n_equal = self._times(function)
+        told = summed(*self._buffers.read(own), timed, own)
+        return {
+            "level": level.name,
+            "time_ratio": round(median(times[function]) / median(times[self._plain]), 4),
+            "plain_us": round(median(times[self._plain]), 1),
+            "blocks": own.frame_blocks if timed.frames else 0,
+            "warps": len(own.chosen_warps) if timed.frames else 0,
+            "passages": sum(each["count"] for each in told.get("segments", ())),
+            "damaged": told.get("damaged_warps", 0),
+            "results": f"{n_equal} of {2 * PAIRS} are equal",
+        }
+
+    def _loaded(self, kernel: Kernel, timed: Instrumented) -> tuple[int, int]:
+        ptxas = find_ptxas(triton, target_of(timed.text), os.environ)
+        binary = assemble(ptxas, timed.text, ptxas_options(self._compiled.metadata), ASSEMBLE_WITHIN_S)
+        active = triton.runtime.driver.active
+        module, function, *_ = active.utils.load_binary(
+            kernel.name, binary.cubin, self._compiled.metadata.shared, active.get_current_device()
+        )
+        return module, function
+
+    def _plan(self, level: Level, function: int) -> Plan:
+        whole = self._buffers.plan
+        if level.has_all_warps:
+            return whole
+        first = 0
+        if level.block_shift:
+            first = self._driver.resident_blocks(function, 32 * self._warps, self._compiled.metadata.shared)
+        return whole.sampled(level.block_shift, first, partition_warps(self._compiled.asm["ttgir"], self._warps))
+
+    def _times(self, function: int) -> tuple[dict[int, list[float]], int]:
+        """Times of launches in microseconds by function, without those of the first pairs, and how many were equal."""
+        times: dict[int, list[float]] = {self._plain: [], function: []}
+        n_equal = 0
+        for pair in range(2 * PAIRS):
+            for each in (self._plain, function) if pair % 2 else (function, self._plain):
+                self._compiled.function = each
+                begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+                self._result.zero_()
+                begin.record()
+                self._launch()
+                end.record()
+                end.synchronize()
+                if pair >= PAIRS:  # before, the GPU's clock settles
+                    times[each].append(begin.elapsed_time(end) * 1e3)
+                if each == function:
+                    n_equal += torch.equal(self._first, self._result)
+        self._compiled.function = self._plain
+        return times, n_equal
+
+
+def main() -> None:
+    """Measure all kernels."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--out", type=Path)
+    parser.add_argument("kernels", nargs="*", default=KERNELS, help="of tests/support/timed_kernels.py")
+    arguments = parser.parse_args()
+    rows = [{"kernel": name, **row} for name in arguments.kernels for row in Bench(name).rows()]
+    harness.report("clock_levels", rows, arguments.out)
+
+
+if __name__ == "__main__":
+    main()
