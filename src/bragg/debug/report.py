@@ -66,21 +66,35 @@ class Report:
             lanes: How many lanes, over all of these programs.
             positions: Where in their blocks these are.
         """
-        self.additions += 1
+        if key in self._found:
+            self.extend(key, finding.grid, programs, lanes, positions)
+            return
+        code = finding.code or linecache.getline(finding.file, finding.line).strip()
+        self._found[key] = replace(finding, code=code, origins=origins(finding.file, finding.line))
+        self.extend(key, finding.grid, programs, lanes, positions)
+        if self._tell is not None:
+            self._tell(self._found[key])
+
+    def extend(
+        self,
+        key: tuple[Any, ...],
+        grid: tuple[int, int, int],
+        programs: Iterable[int],
+        lanes: int,
+        positions: Iterable[int] = (),
+    ) -> bool:
+        """Add lanes of a launch to a finding that is known; False: there is none of this key."""
         known = self._found.get(key)
         if known is None:
-            code = finding.code or linecache.getline(finding.file, finding.line).strip()
-            known = replace(finding, code=code, origins=origins(finding.file, finding.line))
-        if finding.grid == known.grid:
+            return False
+        self.additions += 1
+        if grid == known.grid:
             known.programs.update(programs)
             known.positions.update(positions)
-            known = replace(known, lanes=known.lanes + lanes)
+            self._found[key] = replace(known, lanes=known.lanes + lanes)
         else:
-            known = replace(known, is_in_other_grids=True)
-        is_new = key not in self._found
-        self._found[key] = known
-        if is_new and self._tell is not None:
-            self._tell(known)
+            self._found[key] = replace(known, is_in_other_grids=True)
+        return True
 
     def judge_at_end(self, key: tuple[Any, ...], judge: Callable[[], None]) -> None:
         """Keep what only the end of the program can tell; the first of those with one key."""

@@ -166,7 +166,7 @@ class Machine:
         """
         if taint is None or not self.listeners.decision:
             return
-        decides: Array = np.any((taint & signal).reshape(len(taint), -1), axis=1)
+        decides: Array = np.any((taint & signal).reshape(len(taint), -1), axis=1) if taint.size > 1 else taint & signal
         if decides.any():
             active = self.active_programs
             for listener in self.listeners.decision:

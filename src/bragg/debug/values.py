@@ -421,12 +421,19 @@ def scalar(value: bool | float, dtype: DType | None = None) -> Tensor:
     """
     if type(value) is int:
         return _integer_scalar(value, dtype)
+    if type(value) is float and value:  # Zeros of both signs are equal.
+        return _float_scalar(value, dtype)
     return _scalar(value, dtype or _type_of_constant(value))
 
 
 @lru_cache(maxsize=1024)
 def _integer_scalar(value: int, dtype: DType | None) -> Tensor:
     """The same few numbers come again and again; nobody changes their arrays."""
+    return _scalar(value, dtype or _type_of_constant(value))
+
+
+@lru_cache(maxsize=1024)
+def _float_scalar(value: float, dtype: DType | None) -> Tensor:
     return _scalar(value, dtype or _type_of_constant(value))
 
 
@@ -467,6 +474,11 @@ def merged_taint(*operands: Any) -> Array | None:
             rank = max(taint.ndim, other.ndim)
             taint = lift_array(taint, rank) | lift_array(other, rank)
     return taint
+
+
+def bits_of(taint: Array) -> int:
+    """All bits of a taint, uint8 or uint32 of any shape, together."""
+    return int(np.bitwise_or.reduce(taint, axis=None))
 
 
 def taint_of_choice(taint: Array) -> Array:

@@ -91,7 +91,9 @@ class LaunchFindings:
             group: What makes two findings of the rule and the kernel one; None: line, tensor and message.
         """
         file, line = kernel_line()
-        key = (self.rule, self.launch.kernel, *(group or (file, line, access.buffer.name, message)))
+        group = group or (file, line, access.buffer.name, message)
+        if self.repeats(group, programs, lanes, rivals):
+            return
         text = access_text(file, line, access.kind, access.buffer.name)
         offset = int(offsets[0])
         first = program_ids(int(programs[0]), self.launch.grid)
@@ -105,8 +107,19 @@ class LaunchFindings:
             shown = {"witness": witness, "tensor": TensorFacts.of(access.buffer)}
         shown |= {"address": text.address, "mask": text.mask, "other": other}
         finding = self._finding(file, line, message, hint, severity, **shown)
+        self.report.add(finding, *self._involved(group, programs, lanes, rivals))
+
+    def repeats(self, group: tuple[Any, ...], programs: Array, lanes: Array, rivals: Array | None = None) -> bool:
+        """A finding of the group is known, and gets these lanes too; arguments are those of `at_access`."""
+        key, involved, count, positions = self._involved(group, programs, lanes, rivals)
+        return self.report.extend(key, self.launch.grid, involved, count, positions)
+
+    def _involved(
+        self, group: tuple[Any, ...], programs: Array, lanes: Array, rivals: Array | None
+    ) -> tuple[tuple[Any, ...], list[int], int, list[int]]:
         involved = programs if rivals is None else np.concatenate([programs, rivals])
-        self.report.add(finding, key, np.unique(involved).tolist(), len(programs), np.unique(lanes).tolist())
+        key = self.rule, self.launch.kernel, *group
+        return key, np.unique(involved).tolist(), len(programs), np.unique(lanes).tolist()
 
     def at_line(
         self,

@@ -13,7 +13,7 @@ from bragg.debug.flow.merge import merged, narrowed
 from bragg.debug.memory.provenance import is_constant
 from bragg.debug.numbers.promotion import is_number
 from bragg.debug.state import machine
-from bragg.debug.values import MEANINGLESS, MISLED, SIGNAL, UNSET, Pointer, Tensor, scalar
+from bragg.debug.values import MEANINGLESS, MISLED, SIGNAL, UNSET, Pointer, Tensor, bits_of, scalar
 from bragg.model.table import Array
 
 __all__ = ["NOBODY", "Branch", "Fork", "Frame", "assigned", "chosen", "is_anyone_left", "truth"]
@@ -52,8 +52,10 @@ def truth(test: Any) -> bool | Array:
             hint="Use tl.where, a mask, or a reduction such as tl.max",
         )
     if test.taint is not None:
+        present = bits_of(test.taint)
         for bit in (*MEANINGLESS, MISLED):
-            machine().tell_taint("condition", test.taint, bit)
+            if present & bit:
+                machine().tell_taint("condition", test.taint, bit)
         machine().tell_decision(test.taint, SIGNAL)
     holds = test.data.reshape(-1) != 0
     if holds.all():

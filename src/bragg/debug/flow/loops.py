@@ -223,10 +223,13 @@ class While(_Repetition):
         holds = truth(test)
         if holds is True:
             return True
-        stays = np.zeros(len(machine().rows), bool) if holds is False else holds
-        self.values = self._leave(values, np.asarray(stays))
+        if holds is False:
+            self._park(values)
+            machine().rows = NOBODY
+        else:
+            self.values = self._leave(values, holds)
         self._trip_rows = machine().rows
-        return bool(np.any(stays))
+        return holds is not False
 
 
 def _is_same(a: Any, b: Any) -> bool:

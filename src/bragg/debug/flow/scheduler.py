@@ -260,7 +260,7 @@ class _Schedule:
         use(direct.machine)
         with direct.machine.listeners.arithmetic():
             self._run()
-        self._direct = None
+        self._direct = direct.machine.turn = None  # A circle would have to be found by the garbage collector.
         direct.machine.listeners.tell_step(1)
 
     def _wait_directly(self, direct: _Direct) -> None:

@@ -102,7 +102,8 @@ class Access:
     def offsets(self) -> Array:
         """int64 [lanes]: element offsets of the lanes that take part."""
         if self._chosen is None:
-            return np.broadcast_to(self.offset.data, self.shape).reshape(-1)
+            data = self.offset.data
+            return (data if len(data) == self.shape[0] else np.broadcast_to(data, self.shape)).reshape(-1)
         if self.offset.programs == self.shape[0]:
             return self.offset.data.reshape(-1)[self._chosen]
         return np.broadcast_to(self.offset.data, self.shape).reshape(-1)[self._chosen]

@@ -161,24 +161,27 @@ def _checked_scope(scope: str | None) -> str:
 
 def _apply(where: Pointer, shape: tuple[int, ...], mask: Array | None, function: Any, *operands: Tensor) -> Tensor:
     """Let the lanes take effect; `function` is None for compare-and-swap."""
-    full = (len(machine().rows), *shape)
+    buffer, dtype, full = where.buffer, where.element, (len(machine().rows), *shape)
+    if full == (1,) and mask is None:
+        old, changed = _alone(buffer, where.offset.data, [operand.data for operand in operands], dtype, function)
+        _tell_of_change(changed)
+        return Tensor(old, dtype)
     offsets = np.broadcast_to(where.offset.data, full).reshape(-1)
     values = [np.broadcast_to(operand.data, full).reshape(-1) for operand in operands]
     chosen = np.arange(len(offsets))
     if mask is not None:
         chosen = np.flatnonzero(np.broadcast_to(lift_array(mask, len(full)), full))
-    old = np.zeros(len(offsets), where.element.carrier)
+    old = np.zeros(len(offsets), dtype.carrier)
     if len(chosen):
-        old[chosen], changed = _in_turn(
-            where.buffer, offsets[chosen], [value[chosen] for value in values], where.element, function
-        )
-        machine().writes += changed
+        old[chosen], changed = _in_turn(buffer, offsets[chosen], [value[chosen] for value in values], dtype, function)
         _tell_of_change(changed)
-    return Tensor(old.reshape(full), where.element)
+    return Tensor(old.reshape(full), dtype)
 
 
 def _tell_of_change(has_changed: bool) -> None:
-    tell = machine().after_atomic
+    now = machine()
+    now.writes += has_changed
+    tell = now.after_atomic
     if has_changed and tell is not None:
         tell()
 

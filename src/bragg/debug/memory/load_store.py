@@ -26,6 +26,7 @@ from bragg.debug.values import (
     UNWRITTEN,
     Pointer,
     Tensor,
+    bits_of,
     lift_array,
 )
 from bragg.model.table import Array
@@ -209,8 +210,10 @@ def report_taint(use: str, where: Pointer, test: Tensor | None) -> None:
     for taint in (where.offset.taint, None if test is None else test.taint):
         machine().tell_decision(taint, SIGNAL)
     for taint in (addresses, None if test is None else test.taint):
+        present = 0 if taint is None else bits_of(taint)
         for bit in MEANINGLESS if use != "load" else _MEANINGLESS_PLACES:
-            machine().tell_taint(use, taint, bit, where.buffer)
+            if present & bit:
+                machine().tell_taint(use, taint, bit, where.buffer)
 
 
 def _of_lanes(taint: Array | None, lanes: Array | None) -> Array | None:
@@ -234,8 +237,11 @@ def report_stored_taint(content: Tensor, lanes: Array | None, where: Pointer, us
     if content.taint is None and where.offset.taint is None:
         return
     for taint, bits in ((content.taint, (*MEANINGLESS, MISLED)), (where.offset.taint, (MISLED,))):
+        written = _of_lanes(taint, lanes)
+        present = 0 if written is None else bits_of(written)
         for bit in bits:
-            machine().tell_taint(use if bit == MISLED else "store", _of_lanes(taint, lanes), bit, where.buffer)
+            if present & bit:
+                machine().tell_taint(use if bit == MISLED else "store", written, bit, where.buffer)
 
 
 def checked_mask(

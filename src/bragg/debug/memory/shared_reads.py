@@ -63,6 +63,7 @@ class SharedReads:
         self._reads.append(read)
         self._offsets += 0 if read.offsets is None else len(read.offsets)
         if len(self._reads) >= self._prune_at or self._offsets > _MOST_OFFSETS:
+            cells.settle()
             self._reads = [one for one in self._reads if self._is_recent(one, cells)]
             self._offsets = sum(len(one.offsets) for one in self._reads if one.offsets is not None)
             self._prune_at = max(_FIRST_PRUNING, 2 * len(self._reads))

@@ -23,6 +23,8 @@ import numpy as np
 
 from bragg.debug.memory.access import Access
 from bragg.debug.memory.polls import AcquiringRead, Change, Known, Look, Poll, Test
+from bragg.debug.memory.storage import Buffer
+from bragg.debug.numbers.dtypes import DType
 from bragg.model.table import Array
 
 __all__ = ["NO_BARRIER", "Synchronisation"]
@@ -53,11 +55,16 @@ class _Event:
 
 
 class Synchronisation:
-    """The atomics of a launch. They are only replayed when a conflict asks: most kernels with atomics have none."""
+    """The atomics of a launch. They are only replayed when a conflict asks: most kernels with atomics have none.
+
+    Attributes:
+        has_events: Something may order programs.
+    """
 
     def __init__(self) -> None:
         self._events: list[_Event] = []
-        self._replayed = 0
+        self._noted: _Event | None = None
+        self.has_events = False
         self._undecided: set[int] = set()
         self._narrow_scopes = False
         self._known: dict[int, Known] = {}
@@ -77,11 +84,6 @@ class Synchronisation:
         self._seen: dict[tuple[int, int], tuple[list[Change], int]] = {}
         self._late: dict[int, Known] = {}
 
-    @property
-    def has_events(self) -> bool:
-        """Something may order programs."""
-        return bool(self._events)
-
     def note_block(self, step: int) -> None:
         """Several threads of a program store at a step."""
         self._blocks.add(step)
@@ -92,6 +94,7 @@ class Synchronisation:
 
     def note(self, step: int, access: Access, addresses: Array) -> None:
         """Remember an atomic, which accessed `addresses`: int64 [distinct]."""
+        self._noted = None
         if not access.offset.shape:
             self._meetings.append((step, access.programs))
         elif access.order in ("release", "acq_rel"):  # Each thread releases what it has stored itself.
@@ -103,7 +106,8 @@ class Synchronisation:
         programs = set(access.programs.tolist())
         if access.dtype.is_int() or len(addresses) <= len(programs):
             look = self._look(access, addresses)
-            self._events.append(_Event(step, access.programs, addresses, access.order, look))
+            self._noted, self.has_events = _Event(step, access.programs, addresses, access.order, look), True
+            self._events.append(self._noted)
             if access.order in ("acquire", "acq_rel"):
                 self._undecided |= programs
 
@@ -114,7 +118,7 @@ class Synchronisation:
                 one.new = one.memory()
             self._last.clear()
             return None
-        memory = partial(_number_at, access)
+        memory = partial(_number_at, access.buffer, access.offsets, access.dtype)
         look, address = Look(memory(), memory), int(addresses[0])
         before = self._last.get(address)
         if before is not None:
@@ -124,7 +128,7 @@ class Synchronisation:
 
     def returned(self, result: Any) -> None:
         """The last atomic that was noted has returned."""
-        event = self._events[-1] if self._events else None
+        event, self._noted = self._noted, None
         if event is not None and event.look is not None and event.addresses is not None:
             self._polls[int(event.programs[0])] = Poll(event.look, result)
 
@@ -174,7 +178,7 @@ class Synchronisation:
             if self._narrow_scopes:
                 return "atomics of scope cta order nothing between programs"
             if self._any.get(earlier, -1) < step:
-                return "the other program has no atomic after it" if self._events else ""
+                return "the other program has no atomic after it" if self.has_events else ""
             relaxed = self._relaxed.get(earlier, -1) >= step
             return f"the other program's atomics after it {'are relaxed' if relaxed else 'release nothing'}"
         if self._step(self._late, later, earlier) >= step:
@@ -192,7 +196,8 @@ class Synchronisation:
         return -1 if number is None or number >= len(known) else int(known[number])
 
     def _replay(self, now: int) -> None:
-        for event in self._events[self._replayed :]:
+        events, self._events = self._events, []
+        for event in events:
             programs = event.programs.tolist()
             if event.addresses is None:
                 for program in programs:
@@ -200,7 +205,6 @@ class Synchronisation:
                 continue
             for address, program in zip(event.addresses.tolist(), programs, strict=True):
                 self._meet(address, program, event, is_done=event.step < now)
-        self._replayed = len(self._events)
 
     def _decide(self, program: int, event: _Event) -> None:
         """A program knows now what its atomics have acquired; of one that it compares, what any run tells."""
@@ -249,8 +253,11 @@ class Synchronisation:
         if event.order in ("release", "acq_rel"):
             number = self._numbers.setdefault(program, len(self._numbers))
             together = _joined(published, self._known.get(program, _NOTHING))
-            new = np.full(max(len(together), number + 1), -1, np.int32)
-            new[: len(together)] = together
+            if number < len(together):
+                new = together.copy()
+            else:
+                new = np.full(number + 1, -1, np.int32)
+                new[: len(together)] = together
             new[number] = event.step
             self._published[address] = published = new
             self._released[program] = event.step
@@ -267,8 +274,8 @@ class Synchronisation:
         return changes
 
 
-def _number_at(access: Access) -> int:
-    return int(access.buffer.read(access.offsets, access.dtype)[0])
+def _number_at(buffer: Buffer, offsets: Array, dtype: DType) -> int:
+    return int(buffer.read(offsets, dtype)[0])
 
 
 def _joined(one: Known, other: Known) -> Known:

@@ -33,7 +33,8 @@ class Affine:
 
     def bounds(self) -> tuple[int, int]:
         """Least and greatest element."""
-        low, high = int(self.base.min()), int(self.base.max())
+        base = self.base
+        low, high = (base.item(),) * 2 if len(base) == 1 else (int(base.min()), int(base.max()))
         for stride, extent in zip(self.strides, self.shape, strict=True):
             reach = stride * (extent - 1)
             if reach < 0:

@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 
 from bragg.debug.checkers.checker import Checker, LaunchFindings
+from bragg.debug.checkers.sharing.whole_blocks import WholeBlocks, column
 from bragg.debug.expressions import changes_what_it_loads
 from bragg.debug.findings import program_ids
 from bragg.debug.memory.access import Access
 from bragg.debug.memory.polls import Test
-from bragg.debug.memory.shadow import NOBODY, SEVERAL, CellBlock, Cells, Region
+from bragg.debug.memory.shadow import NOBODY, SEVERAL, Cells, Region
 from bragg.debug.memory.shared_reads import Read, SharedReads
 from bragg.debug.memory.synchronisation import NO_BARRIER, Synchronisation
-from bragg.debug.numbers.affine import Affine
 from bragg.debug.numbers.operands import affine_of
 from bragg.debug.numbers.rounding import encode
 from bragg.debug.state import Listeners, machine
@@ -36,6 +36,7 @@ class _Detector:
         self._step = 0
         self._places: list[tuple[str, int]] = []
         self.sync = Synchronisation()
+        self._blocks = WholeBlocks(self._is_ordered)
         self._regions = record.launch.regions
         self._cells: dict[int, Cells] = {}
         self._reads: dict[int, list[Read]] = {}
@@ -62,9 +63,8 @@ class _Detector:
             self._shared[region.address].add(self._kept(access, place), cells)
         if access.kind == "atomic":
             self.sync.note(self._step, access, _addresses(access))
-        if not access.is_strong and access.kind != "atomic" and self._see_apart(cells, access, place):
-            return
-        self._see_lanes(cells, access, place)
+        if not self._blocks.see(cells, access, place, self._step):
+            self._see_lanes(cells, access, place)
 
     def _note_kind(self, region: Region, access: Access) -> None:
         (self._atomic if access.kind == "atomic" else self._plain).add(region.address)
@@ -127,53 +127,10 @@ class _Detector:
     def _mark_read(self, cells: Cells, read: Read) -> None:
         block = cells.block(read.closed, read.address, read.size)
         if block is not None and read.closed is not None:
-            block.mark_read(_column(read.programs, read.closed), read.step, read.place)
+            block.mark_read(column(read.programs, read.closed), read.step, read.place)
             return
         index, who = _lanes_of(cells, read)
         cells.mark_read(index, who, read.step, read.place)
-
-    def _see_apart(self, cells: Cells, access: Access, place: int) -> bool:
-        """The quick way for a block in which no two lanes meet, and whose programs come after all that was done to it.
-
-        Returns:
-            It applies, and the access is remembered.
-        """
-        closed = access.closed
-        block = cells.block(closed, access.buffer.address, access.dtype.size_bytes)
-        if closed is None or block is None:
-            return False
-        programs = _column(machine().active_programs, closed)
-        if not self._comes_after_writers(cells, block, programs):
-            return False
-        if access.kind == "load":
-            block.mark_read(programs, self._step, place)
-            return True
-        if not self._comes_after_readers(cells, block, programs):
-            return False
-        block.mark_written(programs, self._step, place)
-        return True
-
-    def _comes_after_writers(self, cells: Cells, block: CellBlock, programs: Array) -> bool:
-        """Nobody has written the block; or one program reads or writes it, which knows of the last writer."""
-        writer = block.of(cells.writer)
-        if not (writer != NOBODY).any():
-            return True
-        is_alone = len(programs) == 1 and not (block.of(cells.changer) != NOBODY).any()
-        return is_alone and self._knows(programs.item(), writer, block.of(cells.write_step))
-
-    def _comes_after_readers(self, cells: Cells, block: CellBlock, programs: Array) -> bool:
-        """Nobody else has read the block; or one program writes it, which knows of the last reader."""
-        reader = block.of(cells.reader)
-        if not ((reader != NOBODY) & (reader != programs)).any():
-            return True
-        return len(programs) == 1 and self._knows(programs.item(), reader, block.of(cells.read_step))
-
-    def _knows(self, program: int, others: Array, steps: Array) -> bool:
-        """All cells of a block are as nobody, the program itself, or one other that comes before it has left them."""
-        other, step = int(others.flat[0]), int(steps.flat[0])
-        if (others != other).any():
-            return False
-        return other in (NOBODY, program) or ((steps == step).all() and self._is_ordered(program, other, step))
 
     def _see_lanes(self, cells: Cells, access: Access, place: int) -> None:
         lanes = np.arange(len(access.offsets))
@@ -324,6 +281,10 @@ class _Detector:
         blamed = place if is_reversed else access.place
         if not is_reversed:
             self._told.add((access.place, place))
+        group = *blamed, access.buffer.name, severity
+        rivals = np.unique(other[chosen][other[chosen] >= 0])
+        if self._record.repeats(group, mine, access.lane_numbers[own], rivals):
+            return
         why = "" if rival == SEVERAL else self.sync.why_not(rival, int(steps[chosen[0]]), int(mine[0]))
         verb = {"load": "reads", "store": "writes", "atomic": "atomically changes"}[access.kind]
         self._record.at_access(
@@ -341,8 +302,8 @@ class _Detector:
                 "code": linecache.getline(*place).strip(),
                 "why": why,
             },
-            rivals=np.unique(other[chosen][other[chosen] >= 0]),
-            group=(*blamed, access.buffer.name, severity),
+            rivals=rivals,
+            group=group,
         )
 
 
@@ -355,16 +316,11 @@ def _is_constant(access: Access) -> bool:
     return access.value is not None and access.value.programs == 1
 
 
-def _column(programs: Array, closed: Affine) -> Array:
-    """Programs shaped to broadcast over a block."""
-    return programs.astype(np.int32).reshape(-1, *[1] * len(closed.shape))
-
-
 def _lanes_of(cells: Cells, read: Read) -> tuple[Array, Array]:
     """The cells of a load, and the program of each."""
     if read.closed is not None:
         offsets = read.closed.array(np.dtype(np.int64))
-        programs = np.broadcast_to(_column(read.programs, read.closed), offsets.shape)
+        programs = np.broadcast_to(column(read.programs, read.closed), offsets.shape)
     else:
         assert read.offsets is not None
         offsets, programs = read.offsets, read.programs
