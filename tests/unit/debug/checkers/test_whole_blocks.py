@@ -19,15 +19,7 @@ from bragg.debug.session import CheckedSession, checking, chosen_checkers
 
 @triton.jit
 def steps_under_a_lock(
-    lock,
-    x,
-    y,
-    flags,
-    TAKE: tl.constexpr,
-    GIVE: tl.constexpr,
-    FIRST: tl.constexpr,
-    SECOND: tl.constexpr,
-    N: tl.constexpr,
+    lock, x, y, flags, TAKE: tl.constexpr, GIVE: tl.constexpr, FIRST: tl.constexpr, SECOND: tl.constexpr
 ):
     i, program = tl.arange(0, 8), tl.program_id(0)
     while tl.atomic_cas(lock, 0, 1, sem=TAKE) == 1:
