@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 from bragg.model.facts import Facts
@@ -19,6 +20,7 @@ __all__ = [
     "Placement",
     "ScopeValues",
     "Stretch",
+    "WarpGroup",
     "inside_kernels",
 ]
 
@@ -30,6 +32,7 @@ READING = "<clocks inside kernels>"
 """The state below which the recorder's own work on the GPU stands: it copies what the clocks said."""
 
 _MAX_CALLS = 50
+_MAX_WARPS = 32  # of a block
 
 
 @dataclass(frozen=True)
@@ -187,6 +190,22 @@ class Placement:
 
 
 @dataclass(frozen=True)
+class WarpGroup:
+    """Warps of a block that do the same: a partition of a warp-specialized kernel, or a single warp.
+
+    Attributes:
+        first, last: Numbers of its warps.
+        begins: What they begin, in the order of the code: `tensor copies`, `matrix products`.
+        wait_share: Part of their time in which they did nothing but wait.
+    """
+
+    first: int
+    last: int
+    begins: tuple[str, ...]
+    wait_share: float
+
+
+@dataclass(frozen=True)
 class InsideKernel:
     """One kernel with clocks.
 
@@ -215,6 +234,8 @@ class InsideKernel:
         probed_blocks: Of the launch with probes, that counted; 0: there was none.
         counts: What they counted.
         values: What scopes were given.
+        covered_by_warp: Covered cycles by warp of the block.
+        partitions: First warp of each partition of a warp-specialized kernel; else warp 0.
     """
 
     kernel: str
@@ -242,6 +263,8 @@ class InsideKernel:
     probed_blocks: int
     counts: tuple[Count, ...]
     values: tuple[ScopeValues, ...]
+    covered_by_warp: tuple[int, ...]
+    partitions: tuple[int, ...]
 
     @property
     def waves(self) -> float | None:
@@ -253,6 +276,21 @@ class InsideKernel:
     def cost(self) -> float | None:
         """Share by which clocks made a launch longer, negative if it was shorter; None: not known."""
         return self.timed_ns / self.plain_ns - 1 if self.pairs and self.plain_ns else None
+
+    def groups(self) -> list[WarpGroup]:
+        """Its partitions, or, where it has one, its warps; those alone that told, in the order of their numbers."""
+        n_warps = len(self.covered_by_warp)
+        is_split = len(self.partitions) > 1
+        starts = sorted({each for each in self.partitions if each < n_warps}) if is_split else list(range(n_warps))
+        found = []
+        for first, end in pairwise([*starts, n_warps]):
+            covered = sum(self.covered_by_warp[first:end])
+            if covered:
+                own = [each for each in self.stretches if sum(each.cycles[first:end])]
+                waits = sum(sum(each.cycles[first:end]) for each in own if each.is_wait)
+                begins = {each.does.removeprefix("begin "): None for each in own if each.does.startswith("begin ")}
+                found.append(WarpGroup(first, end - 1, tuple(begins), waits / covered))
+        return found
 
     @property
     def other_cycles(self) -> int:
@@ -294,6 +332,8 @@ def _kernel(facts: Facts) -> InsideKernel:
         facts.count("probed_blocks"),
         tuple(_count(Facts(row)) for row in facts.rows("probes")),
         tuple(_scope_values(Facts(row)) for row in facts.rows("values")),
+        tuple(_integers(facts, "covered_by_warp")[:_MAX_WARPS]),
+        tuple(_integers(facts, "partitions")),
     )
 
 

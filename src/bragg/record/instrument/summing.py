@@ -55,7 +55,7 @@ def summed(
     if not instrumented.frames:
         return found
     readings = read_frames(frames, instrumented.frames, own, plan.warps)
-    return {**found, **_of_segments(readings, own), **_of_pairs(passages, readings.segments, plan)}
+    return {**found, **_of_segments(readings, own, plan), **_of_pairs(passages, readings.segments, plan)}
 
 
 def _first_warps(own: Warps, plan: Plan) -> list[int]:
@@ -163,11 +163,12 @@ def _of_values(values: Sequence[ValueTotals]) -> list[dict[str, Any]]:
     return rows
 
 
-def _of_segments(readings: Readings, warps: Warps) -> dict[str, Any]:
+def _of_segments(readings: Readings, warps: Warps, plan: Plan) -> dict[str, Any]:
     return {
         "warps_with_frames": len(warps.slot),
         "warp_cycles": int((warps.end - warps.start).sum()),
         "covered_cycles": int(readings.covered.sum()),
+        "covered_by_warp": np.bincount(warps.slot % plan.warps, readings.covered, plan.warps).astype(np.int64).tolist(),
         "damaged_warps": readings.damaged,
         "read_cycles": readings.read_cycles,
         "clock_cycles": readings.clock_cycles,

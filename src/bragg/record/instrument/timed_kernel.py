@@ -307,6 +307,7 @@ class TimedKernel:
             "registers": [self._plain.registers, attempt.binary.registers],
             "stack_bytes": [self._plain.stack_bytes, attempt.binary.stack_bytes],
             "loop_waits": attempt.compared.waits,
+            "partitions": self._first_warps,
         }
         found = summed(headers, frames, attempt.instrumented, own, has_timeline=self._limits.has_timeline)
         return {**told, **resources, **found}

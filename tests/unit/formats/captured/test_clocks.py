@@ -120,6 +120,32 @@ def test_values_of_scopes_stand_at_their_lines() -> None:
     ]
 
 
+def specialized(**more: Any) -> dict[str, Any]:
+    """Two consumer warps that wait for most of their time, a producer, and a warp that told nothing."""
+    waits = stretch("wait for a barrier in memory", 20, [800, 700, 100, 0], waits=True)
+    segments = [waits, stretch("begin a tensor copy to shared memory", 21, [0, 0, 50, 0])]
+    segments.append(stretch("begin matrix products", 22, [90, 90, 0, 0]))
+    return {**MEASURED, "segments": segments, "covered_by_warp": [1000, 1000, 1000, 0], **more}
+
+
+def test_the_warps_that_wait_least_are_critical() -> None:
+    def told(**more: Any) -> list[str]:
+        lines = clock_lines({"inside_kernels": [specialized(**more)]})
+        return [line for line in lines if "critical" in line]
+
+    assert told(partitions=[0, 2, 3]) == [
+        "  critical: warp 2 waits least, 10.0 % of the time (begins a tensor copy to shared memory); "
+        "warps 0 to 1 wait 75.0 %"
+    ]
+    assert told(partitions=[0]) == [
+        "  critical: warp 2 waits least, 10.0 % of the time; warp 1 waits 70.0 %; warp 0 waits 80.0 %"
+    ]
+    assert told(partitions=[0, 2], covered_by_warp=[1000, 1000, 0, 0]) == []
+    assert told(partitions=[0], covered_by_warp=[1000, 900, 130, 0]) == []  # nearly the same share
+    (kernel,) = inside_kernels([specialized(partitions=[0, 2, 99])])
+    assert [(each.first, each.last) for each in kernel.groups()] == [(0, 1), (2, 3)]
+
+
 def test_a_profile_without_clocks_is_as_it_was() -> None:
     assert "warp_cycles" not in measured().metrics
     assert "warp_cycles" not in measured({**MEASURED, "kernel": "another"}).metrics

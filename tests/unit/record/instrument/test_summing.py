@@ -140,3 +140,4 @@ def test_frames_of_sampled_warps_and_blocks_are_those_of_their_headers() -> None
     own = sum(1 + block for block in (0, 1, 2, 3, 5, 7))
     assert segment["cycles"] == [own, 0, own + 6 * 20, 0]
     assert found["meetings"] == []
+    assert found["covered_by_warp"] == [6 * 200, 0, 6 * 200, 0]
