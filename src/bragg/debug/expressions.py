@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-__all__ = ["AccessText", "access_text", "changes_what_it_loads", "feeding", "feeds"]
+__all__ = ["AccessText", "access_text", "changes_what_it_loads", "feeding", "feeds", "first_argument"]
 
 # Position of the mask among the arguments.
 _MASK = {"load": 1, "store": 2, "atomic": 2}
@@ -60,6 +60,14 @@ def access_text(file: str, line: int, kind: str, tensor: str) -> AccessText:
     if "boundary_check" in named:
         text = f"boundary_check={ast.unparse(named['boundary_check'])}"
     return AccessText("" if pointer is None else ast.unparse(pointer), text, has_filler)
+
+
+@lru_cache(maxsize=1024)
+def first_argument(file: str, line: int, name: str) -> str:
+    """What a function or method is given at a line; empty where the source does not tell."""
+    calls = [node for node in ast.walk(_tree(file)) if isinstance(node, ast.Call) and _spans(node, line)]
+    found = [call for call in calls if call.args and _name(call) == name]
+    return ast.unparse(found[0].args[0]) if len(found) == 1 else ""
 
 
 @lru_cache(maxsize=1024)

@@ -13,6 +13,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
+from bragg.debug.expressions import first_argument
 from bragg.debug.faults import KernelFault, Unsupported
 from bragg.debug.flow.place import kernel_line
 from bragg.debug.flow.turns import Turns, Workers
@@ -96,7 +97,7 @@ def wait(barrier: SharedMemory, phase: Any, pred: Any = True, deps: Any = ()) ->
         turn = machine().turn
         if turn is None:
             raise KernelFault(
-                f"deadlock: a barrier is waited for that nobody completes: {_state(barrier, rows, offsets, parity)}",
+                f"deadlock: nobody completes what is waited for: {_state(barrier, rows, offsets, parity)}",
                 hint="Check its count, the announced bytes, and the parity of the phase",
             )
         _WAITING[machine()] = _state(barrier, rows, offsets, parity)
@@ -115,15 +116,18 @@ def _note(barrier: SharedMemory, what: str, offsets: Array) -> None:
 
 
 def _state(barrier: SharedMemory, rows: Array, offsets: Array, parity: Array) -> str:
-    """The first barrier that is waited for: what is asked of it, what it lacks, and who touched it."""
+    """The first barrier that is waited for: its name there, what is asked of it, what it lacks, and who touched it."""
     states = barrier.memory.barriers[rows, offsets]
     first = int(np.flatnonzero(states[:, _PHASE] % 2 == parity)[0])
     _, due, missing, phase = states[first].tolist()
-    told = [f"parity {int(parity[first])} is waited for, and phase {phase} is under way"]
+    number, count = int(offsets[first]), barrier.memory.barriers.shape[1]
+    name = first_argument(*kernel_line(), "wait")
+    which = f"{name or 'a barrier'}{f', number {number} of {count},' if count > 1 else ''}"
+    told = [f"{which} is waited for with parity {int(parity[first])}, and its phase {phase} is under way"]
     if due or missing:
         told.append(f"it lacks {due} arrival{'' if due == 1 else 's'} and {missing} bytes")
     for what in ("initialised", "arrived at last"):
-        place = barrier.memory.notes.get((int(offsets[first]), what))
+        place = barrier.memory.notes.get((number, what))
         told.append(f"{what} {'never' if place is None else f'in line {place[1]} of {PurePath(place[0]).name}'}")
     return "; ".join(told)
 

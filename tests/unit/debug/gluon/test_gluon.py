@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import inspect
 from typing import Any
 
 import numpy as np
@@ -110,6 +111,12 @@ def test_asynchronous_copies_with_two_buffers() -> None:
     assert out.tolist() == (np.pad(x, (0, 16)) * 2).tolist()
 
 
+def line_of(kernel: Any, text: str) -> int:
+    """The first line of a kernel with a text."""
+    source, first = inspect.getsourcelines(kernel.fn)
+    return first + next(place for place, line in enumerate(source) if text in line)
+
+
 @gluon.jit
 def through_descriptors(source, target, steps, BLOCK: gl.constexpr, FORGETS: gl.constexpr):
     smem = gl.allocate_shared_memory(source.dtype, [BLOCK, BLOCK], source.layout)
@@ -144,8 +151,15 @@ def test_copies_by_descriptors_complete_phases_of_a_barrier() -> None:
 
 def test_barrier_without_announced_bytes_is_a_deadlock() -> None:
     *_, source, target = descriptors(16)
-    with pytest.raises(KernelFault, match=r"test_gluon.py:\d+: deadlock: a barrier is waited for"):
+    with pytest.raises(KernelFault) as raised:
         run(through_descriptors, 1, source, target, 1, BLOCK=16, FORGETS=True)
+    waits, begins, comes = (line_of(through_descriptors, text) for text in ("wait(", "init(", "copy_in("))
+    expected = (
+        f"test_gluon.py:{waits}: deadlock: nobody completes what is waited for: bar is waited for with parity 0, and"
+        f" its phase 0 is under way; it lacks 1 arrival and -1024 bytes; initialised in line {begins} of test_gluon.py;"
+        f" arrived at last in line {comes} of test_gluon.py"
+    )
+    assert expected in str(raised.value)
 
 
 @gluon.jit
@@ -255,8 +269,13 @@ def test_partitions_wait_for_each_other() -> None:
 
 def test_partitions_that_all_wait_are_a_deadlock() -> None:
     x, out = np.arange(5 * 32, dtype="f4"), np.zeros(5 * 32, "f4")
-    with pytest.raises(KernelFault, match=r"test_gluon.py:\d+: deadlock: 2 partitions"):
+    with pytest.raises(KernelFault, match=r"test_gluon.py:\d+: deadlock: 2 partitions") as raised:
         run(specialized, 1, x, out, 5, BLOCK=32, FORGETS=True)
+    consumes, produces = (line_of(one, "mbarrier.wait") for one in (consumer, producer))
+    assert [part.split(", and")[0] for part in str(raised.value).split("completes: ")[1].split(" | ")] == [
+        f"line {consumes}: ready.index(step % 2), number 0 of 2, is waited for with parity 1",
+        f"line {produces}: empty.index(step % 2), number 0 of 2, is waited for with parity 0",
+    ]
 
 
 @gluon.jit
