@@ -41,7 +41,8 @@ class Table {
         text(member, "exact_kernels", options_.exact_kernels) ||
         text(member, "exact_metrics", options_.exact_metrics) ||
         number(member, "exact_launches", options_.exact_launches) ||
-        number(member, "telemetry_hz", options_.telemetry_hz) || flag(member, "memory", options_.memory);
+        number(member, "telemetry_hz", options_.telemetry_hz) || flag(member, "memory", options_.memory) ||
+        flag(member, "nccl", options_.nccl);
     if (context >= 0) {
       options_.python_context = context >= 1;
       options_.native_context = context >= 2;

@@ -30,6 +30,7 @@ struct SourceOptions {
   ExactCounterOptions exact;
   double telemetry_hz = 0;  // 0: none
   bool memory = false;      // of GPUs, by the code that asked for it
+  bool nccl = false;        // what NCCL tells of its collectives
   uint32_t phase = 0;       // its slot; set by the recorder
 };
 

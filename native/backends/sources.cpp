@@ -6,6 +6,7 @@
 #include "backends/cpu/host_source.h"
 #include "backends/cuda/counters/counter_source.h"
 #include "backends/cuda/cuda_source.h"
+#include "backends/nccl/nccl_source.h"
 #include "backends/telemetry/telemetry_source.h"
 #include "backends/torch_memory/memory_source.h"
 
@@ -14,8 +15,9 @@ namespace {
 
 // What threads wrote is taken before the records of devices that it explains.
 constexpr SourceRow kRows[] = {
-    {"cpu", host_source},      {"cuda", cuda_source}, {"counters", counter_source}, {"telemetry", telemetry_source},
-    {"memory", memory_source},
+    {"cpu", host_source},         {"cuda", cuda_source},
+    {"counters", counter_source}, {"telemetry", telemetry_source},
+    {"memory", memory_source},    {"nccl", []() -> EventSource& { return nccl_source(); }},
 };
 
 }  // namespace

@@ -29,7 +29,7 @@ namespace bragg {
 // Who opened an entry. Tools interleave: a pop removes the innermost entry of its own source. Numbers from Nvtx on are
 // its domains, whose ranges interleave too. HostKernel: one that this thread executes itself, which is a leaf: Python
 // frames below it are the interpreter's. Inherited: no entry of its own, but the scope that a task was made in.
-enum class Source : uint32_t { Api, Itt, RecordFunction, State, HostKernel, Inherited, Nvtx };
+enum class Source : uint32_t { Api, Itt, RecordFunction, State, HostKernel, Inherited, Nccl, Nvtx };
 
 // Whose entry it is, where entries may end in any order: a pop removes the innermost one of its owner.
 using EntryOwner = const void*;

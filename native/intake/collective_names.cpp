@@ -52,6 +52,11 @@ Get get = nullptr;
 uintptr_t kind_of_info = kNumberOfKind;
 const void* vtable_of_info = nullptr;
 
+const DebugInfo* info_of_this_thread() noexcept {
+  const DebugInfo* info = get != nullptr ? get(kind_of_info) : nullptr;
+  return info != nullptr && info->vtable == vtable_of_info ? info : nullptr;
+}
+
 std::string_view name_of(int8_t type) noexcept {
   constexpr std::array<std::string_view, 16> kNames{"u8",  "i8",  "i16",  "i32",  "i64", "f16", "f32",  "f64",
                                                     "c32", "c64", "c128", "bool", "qi8", "qu8", "qi32", "bf16"};
@@ -73,8 +78,8 @@ bool find(void* torch_library) {
 }
 
 std::string of_this_thread() {
-  const DebugInfo* info = get != nullptr ? get(kind_of_info) : nullptr;
-  if (info == nullptr || info->vtable != vtable_of_info) return {};
+  const DebugInfo* info = info_of_this_thread();
+  if (info == nullptr) return {};
   const auto group = info->group.read(), collective = info->collective.read();
   if (!group || !collective || info->n_inputs < 0 || info->n_ranks < 1 || info->rank < 0) return {};
   const std::string members = "group " + std::string(*group) + " of " + std::to_string(info->n_ranks);
@@ -82,6 +87,11 @@ std::string of_this_thread() {
   std::string text = "collective ";
   text.append(*collective).append("[").append(std::to_string(info->n_inputs)).append(" ").append(name_of(info->type));
   return text.append(", ").append(members).append("]");
+}
+
+std::string group_of_this_thread() {
+  const DebugInfo* info = info_of_this_thread();
+  return std::string(info != nullptr ? info->group.read().value_or("") : "");
 }
 
 }  // namespace bragg::collective_names

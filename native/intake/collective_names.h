@@ -17,4 +17,7 @@ inline constexpr const char* kOperator = "record_param_comms";
 // begun.
 [[nodiscard]] std::string of_this_thread();
 
+// The process group of the collective that this thread launches, as PyTorch calls it. Empty: it launches none.
+[[nodiscard]] std::string group_of_this_thread();
+
 }  // namespace bragg::collective_names

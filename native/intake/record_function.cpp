@@ -403,6 +403,8 @@ void stop_observing() noexcept {
   if (const Handle handle = observer.exchange(0); handle != 0) torch.remove(handle);
 }
 
+bool names_collectives() noexcept { return can_tell_collectives && observer.load(std::memory_order_relaxed) != 0; }
+
 bool is_told(FrameId frame, autograd::TaskKind kind) noexcept {
   if (observer.load(std::memory_order_relaxed) == 0 || kind == autograd::TaskKind::Other) return false;
   if (kind != autograd::TaskKind::Operator) return true;

@@ -32,4 +32,7 @@ void stop_observing() noexcept;
 // Threads: the program's, each for itself.
 [[nodiscard]] bool is_told(FrameId frame, autograd::TaskKind kind) noexcept;
 
+// Whether operators name the collectives of PyTorch.
+[[nodiscard]] bool names_collectives() noexcept;
+
 }  // namespace bragg::record_function

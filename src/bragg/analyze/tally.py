@@ -9,6 +9,7 @@ import numpy as np
 
 from bragg.model import FrameKind, Profile, TrackKind
 from bragg.model.durations import DurationTable
+from bragg.model.meta.nccl import nccl_of
 from bragg.model.table import BoolArray, FloatArray, Int64Array
 from bragg.model.transform import with_descendants
 
@@ -142,7 +143,7 @@ def tally_of(profiles: Sequence[Profile], ranks: Sequence[int] | None = None) ->
         n_threads=threads if has_tracks else None,
         n_devices=_n_devices(profiles, worked),
         backends=tuple(dict.fromkeys(profile.run.backend for profile in profiles)),
-        sections=tuple(section for section in sections if section is not None),
+        sections=tuple(filter(None, [*sections, _of_nccl(profiles, ranks)])),
         notes=tuple(filter(None, notes)),
     )
 
@@ -159,6 +160,7 @@ class _Sum:
     def __init__(self, n_profiles: int) -> None:
         self.totals = np.zeros(n_profiles)
         self.calls = 0
+        self.timed = 0  # those that the average is of
         self.least = np.inf
         self.most = -np.inf
         self.buckets: dict[int, int] = {}
@@ -175,7 +177,7 @@ def _section(kind: _Kind, profiles: Sequence[Profile], ranks: Sequence[int] | No
     is_nested = kind.value == "host_time" and kind.kinds != (FrameKind.GPU_API,)
     whole = sum(profile.total("host_time") for profile in profiles if "host_time" in profile.metrics)
     total = whole if is_nested else sum(found.totals.sum() for found in kept.values())
-    rows = [_row(name, found, kind, total, ranks) for name, found in kept.items()]
+    rows = [_row(name, found, total, ranks, is_symbol=kind.is_device) for name, found in kept.items()]
     rows.sort(key=lambda row: -row.total)
     return Section(kind.title, "B" if kind.value == "gpu_bytes" else "ns", tuple(rows))
 
@@ -194,6 +196,7 @@ def _add(sums: dict[str, _Sum], kind: _Kind, profile: Profile, number: int, n_pr
         found = sums.setdefault(name, _Sum(n_profiles))
         found.totals[number] += values[node]
         found.calls += int(calls[node])
+        found.timed = found.calls
         if least is not None and most is not None:
             found.least = min(found.least, float(np.nan_to_num(least[node], nan=np.inf)))
             found.most = max(found.most, float(np.nan_to_num(most[node], nan=-np.inf)))
@@ -222,20 +225,38 @@ def _of_outermost(profile: Profile, nodes: Int64Array) -> FloatArray:
     return values
 
 
-def _row(name: str, found: _Sum, kind: _Kind, total: float, ranks: Sequence[int] | None) -> TallyRow:
+def _of_nccl(profiles: Sequence[Profile], ranks: Sequence[int] | None) -> Section | None:
+    """Calls of NCCL by their own times on the GPU; averages are of those that have one."""
+    sums: dict[str, _Sum] = {}
+    for number, profile in enumerate(profiles):
+        told = nccl_of(profile.meta)
+        for call in told.calls if told is not None else ():
+            found = sums.setdefault(call.name, _Sum(len(profiles)))
+            found.totals[number] += call.gpu_ns
+            found.calls += call.calls
+            found.timed += call.timed
+            if call.timed:
+                found.least = min(found.least, call.least_ns)
+                found.most = max(found.most, call.most_ns)
+    total = float(sum(found.totals.sum() for found in sums.values()))
+    rows = [_row(name, found, total, ranks, is_symbol=False) for name, found in sums.items()]
+    return Section("NCCL", "ns", tuple(sorted(rows, key=lambda row: -row.total))) if rows else None
+
+
+def _row(name: str, found: _Sum, total: float, ranks: Sequence[int] | None, *, is_symbol: bool) -> TallyRow:
     own = float(found.totals.sum())
     mean = own / len(found.totals)
     is_compared = ranks is not None and len(ranks) > 1 and mean > 0
     return TallyRow(
         name=name,
-        is_symbol=kind.is_device,
+        is_symbol=is_symbol,
         total=own,
         share=own / total if total else 0.0,
         calls=found.calls,
-        average=own / found.calls if found.calls else None,
+        average=own / found.timed if found.timed else None,
         least=found.least if np.isfinite(found.least) else None,
         most=found.most if np.isfinite(found.most) else None,
-        quantiles=_quantiles(found) if kind.is_device else None,
+        quantiles=_quantiles(found),
         imbalance=float(found.totals.max()) / mean - 1 if is_compared else None,
         worst_rank=ranks[int(found.totals.argmax())] if is_compared and ranks else None,
     )

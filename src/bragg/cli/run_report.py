@@ -26,6 +26,7 @@ from bragg.views.terminal.view_options import ViewOptions
 from bragg.views.text.analysis_text import best_findings
 from bragg.views.text.clock_facts import clock_lines
 from bragg.views.text.memory_facts import memory_lines
+from bragg.views.text.nccl_facts import nccl_lines
 from bragg.views.text.run_facts import RunFacts
 from bragg.views.text.sampling_facts import sampling_line
 from bragg.views.text.style import Style
@@ -127,6 +128,7 @@ class RunReport:
             lines.append(sampled)
         lines += telemetry_lines(profile.meta)
         lines += memory_lines(profile.meta)
+        lines += nccl_lines(profile.meta)
         lines += clock_lines(profile.meta, _N_INSIDE)
         if every_process:
             lines += [self._process_line(path, profile) for path, profile in self.profiles]

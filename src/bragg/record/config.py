@@ -78,6 +78,8 @@ class RecordConfig:
             and of CPU, memory, disk and network of its process. None: none.
         memory: Follow each block that PyTorch's allocator hands out on a GPU: who holds how much at the peak, by call
             path.
+        nccl: Take what NCCL tells its profiler plug-in of each collective and message: communicator, size, algorithm,
+            protocol, channels and time on the GPU. NCCL 2.27 or newer.
         instrument: Put clocks into the Triton kernels whose name this regular expression finds; empty: into none.
         instrument_budget: Share by which clocks may make a launch longer; a kernel in which they cost more has fewer of
             them, or none.
@@ -124,6 +126,7 @@ class RecordConfig:
     exact_launches: int = 2
     telemetry_hz: float | None = None
     memory: bool = False
+    nccl: bool = False
     instrument: str = ""
     instrument_budget: float = 0.05
     instrument_buffer_mb: int = 256

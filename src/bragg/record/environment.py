@@ -20,7 +20,9 @@ _LOST = {
     variables.CUDA_INJECTION: "work on the GPU",
     variables.ITT_COLLECTOR: "operators that come through ITT",
     variables.NVTX_INJECTION: "NVTX ranges",
+    variables.NCCL_PROFILER: "what NCCL tells of its collectives",
 }
+_MAX_PLUGIN_PATH = 254  # NCCL cuts off what is longer
 _ON = ("1", "true", "yes", "on", "y")  # As Triton reads its own switches.
 _OFF = ("0", "false", "no", "off", "n")
 
@@ -64,6 +66,10 @@ def claim_injection_variables(environ: MutableMapping[str, str], config: RecordC
         injected.remove(variables.NVTX_INJECTION)
         if environ.get(variables.NVTX_INJECTION) == library:  # from a recording around this one
             del environ[variables.NVTX_INJECTION]
+    if config.nccl and config.backend != "cpu":
+        injected.append(variables.NCCL_PROFILER)
+    elif environ.get(variables.NCCL_PROFILER) == library:
+        del environ[variables.NCCL_PROFILER]
     return [lost for lost in (_claim(environ, variable, library) for variable in injected) if lost]
 
 
@@ -79,5 +85,7 @@ def _wants_nvtx(environ: Mapping[str, str], config: RecordConfig) -> bool:
 def _claim(environ: MutableMapping[str, str], variable: str, library: str) -> str:
     """What cannot be recorded because a tool holds a variable; empty if the variable is ours now."""
     holder = environ.get(variable) or library
+    if variable == variables.NCCL_PROFILER and holder == library and len(os.fsencode(library)) > _MAX_PLUGIN_PATH:
+        return f"the path of {Path(library).name} is longer than NCCL reads: {_LOST[variable]} cannot be recorded"
     environ[variable] = holder
     return "" if holder == library else f"{variable} belongs to {holder}: {_LOST[variable]} cannot be recorded"

@@ -96,3 +96,24 @@ def test_nvtx_that_is_switched_off_leaves_the_other_tool_its_variable() -> None:
 def test_switch_that_is_neither_on_nor_off_is_a_usage_error() -> None:
     with pytest.raises(UsageError, match="BRAGG_NVTX=maybe is neither on nor off"):
         claim_injection_variables({"BRAGG_NVTX": "maybe"}, RecordConfig(), LIBRARY)
+
+
+def test_nccl_finds_the_plug_in_where_it_is_wanted() -> None:
+    wanted = RecordConfig(nccl=True)
+    assert recording_environment({}, wanted, CAPTURES, LIBRARY)[0]["NCCL_PROFILER_PLUGIN"] == LIBRARY
+    outer = {"NCCL_PROFILER_PLUGIN": LIBRARY}
+    assert "NCCL_PROFILER_PLUGIN" not in recording_environment(outer, RecordConfig(), CAPTURES, LIBRARY)[0]
+
+
+def test_a_plug_in_of_the_program_is_left_alone() -> None:
+    environ, (note,) = recording_environment(
+        {"NCCL_PROFILER_PLUGIN": "inspector"}, RecordConfig(nccl=True), CAPTURES, LIBRARY
+    )
+    assert environ["NCCL_PROFILER_PLUGIN"] == "inspector"
+    assert note == ("NCCL_PROFILER_PLUGIN belongs to inspector: what NCCL tells of its collectives cannot be recorded")
+
+
+def test_a_path_that_nccl_would_cut_off_is_named() -> None:
+    environ, (note,) = recording_environment({}, RecordConfig(nccl=True), CAPTURES, f"/{'d' * 250}/libbragg_core.so")
+    assert "NCCL_PROFILER_PLUGIN" not in environ
+    assert note.startswith("the path of libbragg_core.so is longer than NCCL reads")

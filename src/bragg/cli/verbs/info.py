@@ -45,6 +45,7 @@ def info(file: Path | None, as_json: bool) -> None:
     from bragg.analyze.steady_telemetry import steady_telemetry
     from bragg.analyze.wall.parts import wall_parts
     from bragg.views.text.memory_facts import memory_json
+    from bragg.views.text.nccl_facts import nccl_json
     from bragg.views.text.run_facts import RunFacts
     from bragg.views.text.telemetry_facts import telemetry_json
     from bragg.views.text.wall_line import wall_json, wall_lines
@@ -64,6 +65,7 @@ def info(file: Path | None, as_json: bool) -> None:
         "telemetry": telemetry_json(profile.meta),
         "steady_telemetry": [asdict(each) for each in steady_telemetry(profile, parts.steady if parts else None)],
         "memory": memory_json(profile.meta),
+        "nccl": nccl_json(profile.meta),
         "steady_memory": [asdict(each) for each in steady_memory(profile, parts.steady if parts else None)],
         "completeness": run.completeness.word,
         "warnings": list(run.warnings()),

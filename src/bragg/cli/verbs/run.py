@@ -215,6 +215,12 @@ def _seconds(_context: click.Context, _parameter: click.Parameter, value: str | 
     help="Follow the blocks that PyTorch's allocator hands out on GPUs: who holds how much at the peak, by call path.",
 )
 @click.option(
+    "--nccl",
+    is_flag=True,
+    help="Take what NCCL (2.27 or newer) tells of each collective, whoever calls it: communicator, size, algorithm, "
+    "protocol, channels and time on the GPU.",
+)
+@click.option(
     "--instrument",
     metavar="[REGEX]",
     help="Put clocks into the Triton kernels whose name the regular expression finds, or into all: what their warps do "

@@ -265,6 +265,7 @@ def _write_json(
     from bragg.views.terminal.flat_view import flat_view
     from bragg.views.terminal.tree_view import tree_view
     from bragg.views.text.memory_facts import memory_json
+    from bragg.views.text.nccl_facts import nccl_json
     from bragg.views.text.telemetry_facts import telemetry_json
     from bragg.views.text.wall_line import wall_json
 
@@ -276,6 +277,7 @@ def _write_json(
         "wall": wall_json(wall_parts(recorded)),
         "telemetry": telemetry_json(profile.meta),
         "memory": memory_json(profile.meta),
+        "nccl": nccl_json(profile.meta),
         **idle_json(profile, part),
     }
     write_json("flat" if flat else "tree", {**facts, **shown.to_json(), "hints": hints})

@@ -21,20 +21,13 @@ from bragg.errors import BadFile
 from bragg.formats.files import open_content
 from bragg.formats.format import damaged
 from bragg.model.facts import Facts
+from bragg.model.meta.nccl import NCCL_OPERATIONS
 from bragg.model.ranks.summary import CollectiveCallTable, CollectiveTable, PathTable, RankSummary
 
 __all__ = ["read_inspector"]
 
 _BEGIN = b'{"header"'
 _N_FIRST_BYTES = 64
-_OPERATIONS = {
-    "AllReduce": "all-reduce",
-    "AllGather": "all-gather",
-    "ReduceScatter": "reduce-scatter",
-    "AllToAll": "all-to-all",
-    "Broadcast": "broadcast",
-    "Reduce": "reduce",
-}
 _POINT_TO_POINT = ("Send", "Recv", "SendRecv")
 
 
@@ -104,7 +97,7 @@ def _tables(objects: list[Facts]) -> tuple[CollectiveCallTable, CollectiveTable]
         size_bytes = told.count("coll_msg_size_bytes")
         if name == "ReduceScatter":  # whose size is that of a rank's output
             size_bytes *= max(header.count("n_ranks"), 1)
-        key = header.text("id"), _OPERATIONS.get(name, name), size_bytes or -1
+        key = header.text("id"), NCCL_OPERATIONS.get(name, name), size_bytes or -1
         took_ns = round(told.number("coll_exec_time_us") * 1000)
         end_ns = _end_us(each) * 1000
         rows.append((keys.setdefault(key, len(keys)), number, end_ns - took_ns, took_ns))

@@ -14,6 +14,7 @@ from bragg.errors import UsageError
 from bragg.model import Profile, TrackTable
 from bragg.model.merge import merge
 from bragg.model.meta.gpu_memory import AT_PEAK, HELD, gpu_memory_of, united_memory
+from bragg.model.meta.nccl import united_nccl
 from bragg.model.meta.telemetry import united
 from bragg.record.captures import has_ended
 from bragg.record.output import claim, phase_path
@@ -166,6 +167,8 @@ def _one_recording(one: dict[str, Any], other: dict[str, Any]) -> dict[str, Any]
         known["telemetry"] = united(one["telemetry"], other["telemetry"])
     if isinstance(one.get("gpu_memory"), dict) and isinstance(other.get("gpu_memory"), dict):
         known["gpu_memory"] = united_memory(one["gpu_memory"], other["gpu_memory"])
+    if isinstance(one.get("nccl"), dict) and isinstance(other.get("nccl"), dict):
+        known["nccl"] = united_nccl(one["nccl"], other["nccl"])
     return {**known, **begin, **sums, "phases": one.get("phases", 1) + 1}
 
 

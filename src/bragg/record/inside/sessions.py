@@ -53,6 +53,7 @@ class Options(TypedDict, total=False):
     exact_launches: int
     telemetry_hz: float | None
     memory: bool
+    nccl: bool
     instrument: str
     instrument_budget: float
     instrument_buffer_mb: int

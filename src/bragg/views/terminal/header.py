@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from bragg.views.text.memory_facts import memory_lines
+from bragg.views.text.nccl_facts import nccl_lines
 from bragg.views.text.run_facts import RunFacts
 from bragg.views.text.style import Style
 from bragg.views.text.telemetry_facts import telemetry_lines
@@ -26,11 +27,12 @@ def header_lines(meta: Mapping[str, Any], source: str, style: Style, wall: Seque
     separator = " · " if style.unicode else "; "
     recorder = f"recorded by {facts.recorder}" if facts.recorder else ""
     run = [facts.duration_text(), facts.machine, f"backend {facts.backend}", facts.cost]
+    told = [*telemetry_lines(meta), *memory_lines(meta), *nccl_lines(meta)]
     return [
         style.cut(f"{source}: {facts.command or recorder or 'unknown command'}", style.width),
         *map(style.bold, wall),
         style.dim(style.cut(separator.join(filter(None, run)), style.width)),
         *([style.dim(style.cut(facts.versions, style.width))] if facts.versions else []),
-        *(style.dim(style.cut(line, style.width)) for line in [*telemetry_lines(meta), *memory_lines(meta)]),
+        *(style.dim(style.cut(line, style.width)) for line in told),
         *(style.warning(f"warning: {text}") for text in facts.warnings()),
     ]

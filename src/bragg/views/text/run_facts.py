@@ -15,6 +15,7 @@ from bragg.model.meta.run import Run
 from bragg.views.text.counter_facts import counter_warnings
 from bragg.views.text.exact_facts import exact_lines
 from bragg.views.text.memory_facts import memory_warnings
+from bragg.views.text.nccl_facts import nccl_warnings
 from bragg.views.text.sampling_facts import sampling_warnings
 from bragg.views.text.style import printable
 from bragg.views.text.telemetry_facts import telemetry_warnings
@@ -130,6 +131,7 @@ class RunFacts:
         yield from exact_lines(self.meta)
         yield from telemetry_warnings(self.meta)
         yield from memory_warnings(self.meta)
+        yield from nccl_warnings(self.meta)
         if missing := self.run.incomplete_code:
             names = ", ".join([*list(missing)[:_MAX_NAMES], *["…"] * (len(missing) > _MAX_NAMES)])
             why = next(iter(missing.values()))

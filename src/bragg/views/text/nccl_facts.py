@@ -1,0 +1,62 @@
+"""What NCCL said of its collectives, in a line."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict
+from typing import Any
+
+from bragg.model.meta.nccl import OLDEST_NCCL, Nccl, NcclCall, nccl_of
+from bragg.model.meta.run import Run
+from bragg.views.text.style import printable
+from bragg.views.text.units import count_text, time_text
+
+__all__ = ["nccl_json", "nccl_lines", "nccl_warnings"]
+
+
+def nccl_lines(meta: Mapping[str, Any]) -> list[str]:
+    """`NCCL: 640 operations in 2 groups, 1.2 s on the GPU, most of it 412 ms x all-reduce[…], RING LL, 16 channels`."""
+    calls = [call for _, call in _calls(meta)]
+    if not calls:
+        return []
+    n_groups = len({(call.group, call.n_ranks) for call in calls})
+    counts = f"{count_text(sum(call.calls for call in calls), 'operation')} in {count_text(n_groups, 'group')}"
+    gpu_ns = sum(call.gpu_ns for call in calls)
+    most = max(calls, key=lambda call: call.gpu_ns)
+    times = f", {time_text(gpu_ns)} on the GPU, {time_text(most.gpu_ns)} of it {most.name}" if gpu_ns else ""
+    return [printable(f"NCCL: {counts}{times}")]
+
+
+def nccl_json(meta: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """An object for each kind of call; empty when NCCL told nothing."""
+    return [{"process_rank": rank, **asdict(call)} for rank, call in _calls(meta)]
+
+
+def nccl_warnings(meta: Mapping[str, Any]) -> Iterator[str]:
+    """One line for what NCCL was to tell and did not."""
+    for told in filter(None, map(nccl_of, Run(meta).recording_metas)):
+        if not told.interface:
+            yield f"NCCL told nothing: {_why_nothing(told)}"
+        if told.lost_calls:
+            yield f"{count_text(told.lost_calls, 'operation')} of NCCL not counted: too many different ones"
+        if untimed := sum(call.calls - call.timed for call in told.calls):
+            yield f"{count_text(untimed, 'operation')} of NCCL without time on the GPU: NCCL did not tell when it ended"
+
+
+def _why_nothing(told: Nccl) -> str:
+    version = f"{told.version // 10_000}.{told.version // 100 % 100}.{told.version % 100}"
+    if not told.version:
+        return "the program has not loaded libnccl.so.2"
+    if told.version < OLDEST_NCCL:
+        return f"the program's version is {version}, and 2.27 is the first that does"
+    return f"the program made no communicator of NCCL {version}"
+
+
+def _calls(meta: Mapping[str, Any]) -> list[tuple[int | None, NcclCall]]:
+    return [
+        (Run(each).rank, call)
+        for each in Run(meta).recording_metas
+        for told in [nccl_of(each)]
+        if told is not None
+        for call in told.calls
+    ]
