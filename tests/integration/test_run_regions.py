@@ -14,6 +14,7 @@ import pytest
 from bragg import formats
 from bragg.grouping.regions import group_by_region
 from bragg.model import Profile
+from bragg.views.text.training_steps import steps_line
 from tests.support.runs import Recorder, entered
 
 pytestmark = pytest.mark.skipif(importlib.util.find_spec("torch") is None, reason="torch is not installed")
@@ -97,6 +98,13 @@ def test_regions_of_a_program_are_recorded(tmp_path: Path) -> None:
     grouped = group_by_region(profile)
     assert grouped.own("region_time").min() >= 0
     assert grouped.total("region_time") == profile.meta["regions"]["step"]["total_ns"]
+
+
+def test_steps_are_recorded_without_an_option(tmp_path: Path) -> None:
+    profile = Recorder(tmp_path).program(SETUP + ACCUMULATING + BY_CLOSURE, sample_interval_us=0).main
+    assert profile.meta["regions"].keys() == {"step"}
+    assert profile.meta["regions"]["step"]["count"] == 4  # from the end of the first
+    assert steps_line(profile).startswith("4 steps")
 
 
 def test_a_timeline_shows_steps_and_regions_on_a_track_of_their_own(tmp_path: Path) -> None:

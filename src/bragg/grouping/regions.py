@@ -28,6 +28,7 @@ __all__ = [
     "BACKWARD_REGION",
     "OPTIMIZER",
     "REGIONS",
+    "are_recorded",
     "group_by_region",
     "of_compilations",
     "step_function",
@@ -117,6 +118,11 @@ def group_by_region(profile: Profile) -> Profile:
     is_hidden = bool(gpu and times) and bool((gpu_metrics[0].own[1:-1] > 0)[time_metrics[0].own[1:-1] == 0].any())
     metrics = [*gpu_metrics, *time_metrics] if is_hidden else [*time_metrics, *gpu_metrics]
     return Profile(profile.meta, _tree(), {metric.name: metric for metric in metrics})
+
+
+def are_recorded(regions: Profile, metric: str = "region_time") -> bool:
+    """Whether a table of `group_by_region` has times of regions, and not those of steps alone."""
+    return metric in regions.metrics and bool(regions.own(metric)[1:-1].any())
 
 
 def step_function(meta: Mapping[str, Any]) -> str:

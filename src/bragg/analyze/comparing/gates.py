@@ -12,7 +12,7 @@ from bragg.analyze.comparing.comparison import Comparison
 from bragg.analyze.comparing.diff import are_alternating, in_turn
 from bragg.analyze.comparing.repeats import FALSE_ALARMS, noise_of, spread_of
 from bragg.errors import UsageError
-from bragg.grouping.regions import group_by_region
+from bragg.grouping.regions import are_recorded, group_by_region
 from bragg.model import FrameKind, FrameTable, Profile
 from bragg.model.ids import ROOT, NodeId
 from bragg.model.regroup import fold_specializations
@@ -153,7 +153,11 @@ def _measured(gate: Gate, run: Profile, metric: str) -> tuple[str, str]:
     if gate.what is not Gated.REGION:
         return metric, run.metric(metric).unit
     regions = group_by_region(run)
-    return next((name, "ns") for name in ("region_time", "gpu_time") if name in regions.metrics)
+    is_step = gate.name == _STEP
+    for name in ("region_time", "gpu_time"):
+        if name in regions.metrics and (is_step or are_recorded(regions, name)):
+            return name, "ns"
+    raise UsageError("the ends of steps were recorded, but no region", hint="Record with: bragg run --regions all")
 
 
 def _value(gate: Gate, run: Profile, metric: str, find: Finder) -> tuple[float, bool]:

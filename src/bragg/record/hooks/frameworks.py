@@ -29,8 +29,12 @@ def operator_hooks(options: Mapping[str, Any]) -> list[Hook]:
     wants_shapes = options["shapes"]
     framework = options["framework"]
     wanted = ("torch", "jax") if framework == "auto" else (framework,)
+    wanted_regions = chosen(options["regions"])
+    regions_of_torch = wanted_regions
     hooks: list[Hook] = []
     if "torch" in wanted or wants_modules or wants_shapes:
+        # The end of a step costs 2 us; each call of a jitted function would cost 6.
+        regions_of_torch = (STEP, *wanted_regions)
         hooks += [
             ("torch", autograd.follow_backward),
             ("torch", operators.record_shaped_operators if wants_shapes else operators.record_operators),
@@ -38,8 +42,7 @@ def operator_hooks(options: Mapping[str, Any]) -> list[Hook]:
         ]
     if wants_modules:
         hooks += [("torch", modules.record_modules), ("torch", updates.record_updates)]
-    wanted_regions = chosen(options["regions"])
-    hooks += regions.region_hooks(wanted_regions, operators=bool(hooks))
+    hooks += regions.region_hooks(regions_of_torch, operators=bool(hooks))
     if "jax" in wanted:
         hooks += [
             ("jax", programs.read_ranges),

@@ -11,7 +11,7 @@ from bragg.analyze.engine import findings
 from bragg.analyze.wall.parts import wall_parts
 from bragg.analyze.wall.wall_time import Steady
 from bragg.grouping.hlo_names import CALLS
-from bragg.grouping.regions import of_compilations, step_function
+from bragg.grouping.regions import are_recorded, of_compilations, step_function
 from bragg.model import FrameKind, Profile
 from bragg.registry import STEP_RULES
 from bragg.views.text.training_steps import steps_line
@@ -40,6 +40,8 @@ def region_notes(profile: Profile, regions: Profile) -> list[str]:
     if function:
         return [f"{count} steps, calls of {function}, each from the end of the one before", *_jitted_calls(profile)]
     steps = f"{count} steps; the row of the total is a whole step"
+    if not are_recorded(regions):
+        return [steps, "what they consist of: bragg run --regions all"]
     parts = wall_parts(profile)
     if parts and parts.steady and parts.steady.n_steps:
         return [steps, *_of_steady(profile, parts.steady)]

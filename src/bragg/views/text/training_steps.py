@@ -9,7 +9,7 @@ import numpy as np
 from bragg.analyze.wall.region_shares import median_shares, region_shares
 from bragg.analyze.wall.wall_time import Steady
 from bragg.errors import UsageError
-from bragg.grouping.regions import group_by_region, step_function
+from bragg.grouping.regions import are_recorded, group_by_region, step_function
 from bragg.model import Profile
 from bragg.views.text.units import count_text, share_text, time_text
 
@@ -44,7 +44,9 @@ def steps_line(profile: Profile, steady: Steady | None = None) -> str:
     if median is not None and total_ns > _SKEWED * median[0] * count:
         steps, shares = f"{count_text(count, 'step')}, the median {time_text(median[0])}", median[1]
     function = step_function(profile.meta)
-    return f"{steps}, calls of {function}" if function else _with_shares(steps, shares)
+    if function:
+        return f"{steps}, calls of {function}"
+    return _with_shares(steps, shares) if are_recorded(regions) else steps
 
 
 def _of_steady(profile: Profile, steady: Steady) -> str:
@@ -52,7 +54,7 @@ def _of_steady(profile: Profile, steady: Steady) -> str:
     if shares and len(shares.keys() - {"forward", "other"}):
         return _with_shares("a steady step", shares)
     median = median_shares(profile)
-    if median is None or step_function(profile.meta):
+    if median is None or not median[1] or step_function(profile.meta):
         return ""
     return _with_shares(f"a step takes the host {time_text(median[0])}", median[1])
 

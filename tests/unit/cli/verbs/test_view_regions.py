@@ -118,3 +118,27 @@ def test_a_profile_without_regions_says_how_to_record_them(bragg: Bragg, profile
     outcome = bragg("view", profile_file, "--group-by", "region")
     assert outcome.exit_code == 2
     assert "bragg run --regions all" in outcome.stderr
+
+
+@pytest.fixture
+def stepped(tmp_path: Path) -> Path:
+    """Two steps of 10 ms, without regions."""
+    regions = {"step": {"count": 2, "total_ns": 20_000_000, "in_steps_ns": 20_000_000, "buckets": {"330": 2}}}
+    path = tmp_path / "stepped.bragg"
+    formats.export(replace(profile_from_text("matmul 6ms\n"), meta={"regions": regions}), "bragg", path)
+    return path
+
+
+def test_steps_without_regions_say_how_to_record_them(bragg: Bragg, stepped: Path) -> None:
+    lines = bragg("view", stepped, "--group-by", "region").stdout.splitlines()
+    assert lines[-2:] == [
+        "2 steps; the row of the total is a whole step",
+        "what they consist of: bragg run --regions all",
+    ]
+
+
+def test_a_gate_on_a_region_needs_its_times(bragg: Bragg, stepped: Path) -> None:
+    assert bragg("diff", "--gate", "step", stepped, stepped).exit_code == 0
+    outcome = bragg("diff", "--gate", "region:forward", stepped, stepped)
+    assert outcome.exit_code == 2
+    assert "the ends of steps were recorded, but no region" in outcome.stderr
