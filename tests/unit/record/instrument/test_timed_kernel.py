@@ -7,16 +7,18 @@ import os
 import struct
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from functools import cache
 from typing import Any
 
 import numpy as np
 import pytest
 
-from bragg.code.instrument.assembling import find_ptxas
+from bragg.code.disassembler import disassemble
+from bragg.code.instrument.assembling import Binary, assemble, find_ptxas
 from bragg.code.instrument.probes import Probe
 from bragg.code.instrument.rewriting import HEADER_BYTES, MAGIC, WARP_BYTES
 from bragg.model.kernels.inside import READING, inside_kernels
-from bragg.record.instrument import timed_kernel
+from bragg.record.instrument import guard, timed_kernel
 from bragg.record.instrument.buffers import plan
 from bragg.record.instrument.driver import DriverError
 from bragg.record.instrument.timed_kernel import Limits, TimedKernel
@@ -114,9 +116,22 @@ class Machine:
             assert self.kernel(*grid, 0, PLAIN, "argument") == "launched"
 
 
+@cache
+def assembled(ptxas: str, text: str, *options: str) -> Binary:
+    """Most tests assemble the same texts."""
+    return assemble(ptxas, text, options, 60)
+
+
+@cache
+def disassembled(tool: str, cubin: bytes) -> Any:
+    return disassemble(tool, cubin, 60)
+
+
 @pytest.fixture(autouse=True)
 def driver(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setattr(timed_kernel, "Driver", FakeDriver)
+    monkeypatch.setattr(timed_kernel, "assemble", lambda ptxas, text, options, _: assembled(ptxas, text, *options))
+    monkeypatch.setattr(guard, "disassemble", lambda tool, cubin, _: disassembled(tool, cubin))
     monkeypatch.setattr(timed_kernel.core, "name_kernel", lambda *_: None)
     FakeDriver.capturing, FakeDriver.late, FakeDriver.broken = False, False, ""
     FakeDriver.per_launch_ns = 1000.0
@@ -310,10 +325,9 @@ def test_readings_fit_into_their_memory(blocks: int, warps: int) -> None:
     for found in (whole, whole.sampled(0, 0, (0,)), whole.sampled(5, 264, (0,)), whole.sampled(5, 1 << 20, (0,))):
         assert (found.frame_bytes, found.header_bytes) <= (whole.frame_bytes, whole.header_bytes)
         assert found.frame_shift >= found.header_shift
-        with_frames = [
-            block for block in range(blocks) if not max(block - found.first_blocks, 0) & (1 << found.frame_shift) - 1
-        ]
-        assert found.frame_bytes == len(with_frames) * len(found.chosen_warps) * WARP_BYTES
+        later = np.maximum(np.arange(blocks) - found.first_blocks, 0)
+        with_frames = np.count_nonzero(later % (1 << found.frame_shift) == 0)
+        assert found.frame_bytes == with_frames * len(found.chosen_warps) * WARP_BYTES
 
 
 def test_the_kernel_is_told_which_blocks_and_warps_store() -> None:
