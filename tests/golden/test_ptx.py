@@ -14,7 +14,7 @@ from bragg.code.instrument.assembling import assemble, find_ptxas, target_of
 from bragg.code.instrument.blocks import Activity, Kernel, read_kernel
 from bragg.code.instrument.probes import Probe, add_probes
 from bragg.code.instrument.rewriting import instrument
-from bragg.code.instrument.segments import Activities
+from bragg.code.instrument.segments import Activities, Scopes
 
 FILES = sorted((Path(__file__).parent / "ptx").glob("*.json.gz"))
 every_version = pytest.mark.parametrize("version", [file.name.removesuffix(".json.gz") for file in FILES])
@@ -62,6 +62,25 @@ def test_nothing_of_the_program_changes(version: str) -> None:
         probed = add_probes(kernel, list(Probe), {}).text.partition("$L__bragg_plain:")[0]
         body = [line for line in probed.splitlines() if "bragg_" not in line]
         assert body == text.splitlines()[: len(body)]
+
+
+@every_version
+@pytest.mark.parametrize("name", ["matmul_valued.90", "matmul_valued.100"])
+def test_values_of_scopes_are_found(version: str, name: str) -> None:
+    if version == "3.4":
+        assert name not in texts(version)  # it does not evaluate what `with` is given
+        return
+    kernel = read_kernel(texts(version)[name])
+    given = {
+        (each.place[-1].line, each.value.type) for block in kernel.blocks for each in block.statements if each.value
+    }
+    first = min(line for line, _ in given)
+    assert given == {(first, "i32"), (first + 3, "f32"), (first + 5, "i32")}
+    scopes = Scopes({}, {first: "load", first + 3: "multiply", first + 5: "store"}, "/home/me/timed_kernels.py")
+    timed = instrument(kernel, scopes)
+    found = [each for frame in timed.frames for each in frame.values]
+    assert {each.scope for each in found} == {"load", "multiply", "store"}
+    assert all(f", {each.value.register}" in timed.text for each in found)
 
 
 @every_version
