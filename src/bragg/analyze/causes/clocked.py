@@ -37,12 +37,9 @@ def clock_findings(
 
 
 def share_of_warps(kernel: InsideKernel, stretches: Collection[Stretch], warps: Collection[int]) -> float:
-    """Part of the time of some warps of each block that they spend in some stretches, 0 to 1.
-
-    Warps of one block take equally long.
-    """
+    """Part of the time of some warps of each block that they spend in some stretches, 0 to 1."""
     spent = sum(each.cycles[warp] for each in stretches for warp in warps if warp < len(each.cycles))
-    whole = kernel.covered_cycles * len(warps) / max(kernel.warps, 1)
+    whole = sum(kernel.time_of_warp(warp) for warp in warps)
     return min(spent / whole, 1.0) if whole else 0.0
 
 

@@ -277,6 +277,12 @@ class InsideKernel:
         """Share by which clocks made a launch longer, negative if it was shorter; None: not known."""
         return self.timed_ns / self.plain_ns - 1 if self.pairs and self.plain_ns else None
 
+    def time_of_warp(self, warp: int) -> float:
+        """Covered cycles of one warp of the block; 0: it was not among those that told."""
+        if self.covered_by_warp:
+            return self.covered_by_warp[warp] if warp < len(self.covered_by_warp) else 0
+        return self.covered_cycles / max(self.warps, 1)
+
     def groups(self) -> list[WarpGroup]:
         """Its partitions, or, where it has one, its warps; those alone that told, in the order of their numbers."""
         n_warps = len(self.covered_by_warp)

@@ -23,12 +23,17 @@ _CHANGE = "fewer warps, or reductions and changes of layout outside of the loop"
 
 def _judge(_: HotKernel, inside: InsideKernel) -> Defect | None:
     waits = [each for each in inside.stretches if each.does == _BARRIER]
-    share = share_of_warps(inside, waits, range(inside.warps))
+    warps = [warp for warp in range(inside.warps) if inside.time_of_warp(warp)]
+    share = share_of_warps(inside, waits, warps)
     if share < MUCH_WAITING.value:
         return None
-    by_warp = [sum(each.cycles[warp] for each in waits if warp < len(each.cycles)) for warp in range(inside.warps)]
+    by_warp = [sum(each.cycles[warp] for each in waits if warp < len(each.cycles)) for warp in warps]
     skew = 1 - min(by_warp) / max(by_warp)
-    uneven = f"; warp {by_warp.index(min(by_warp))} waits least, the others for it" if skew > MUCH_WAITING.value else ""
+    uneven = (
+        f"; warp {warps[by_warp.index(min(by_warp))]} waits least, the others for it"
+        if skew > MUCH_WAITING.value
+        else ""
+    )
     return Defect(
         f"waits {percent_text(share)} of the time of its warps for other warps of their block{uneven}",
         _CHANGE,

@@ -55,6 +55,19 @@ def test_warps_that_wait_for_tiles_are_found_at_the_line_that_waits() -> None:
     assert finding.gain.share == pytest.approx(0.25)
 
 
+def test_of_sampled_warps_those_that_told_are_judged() -> None:
+    sampled = {"level": "waits of sampled warps", "covered_by_warp": [4000, 0, 0, 0], "partitions": [0]}
+    barrier = stretch("wait for other warps", 20, [1600, 0, 0, 0])
+    (finding,) = judged(inside(barrier, **sampled)).findings
+    assert finding.message.startswith("matmul waits 40 % of the time of its warps for other warps of their block")
+    assert "waits least" not in finding.message
+    products = stretch("begin matrix products", 21, [100, 0, 0, 0])
+    few, many = (stretch("wait for a barrier in memory", 20, [cycles, 0, 0, 0]) for cycles in (400, 2000))
+    assert judged(inside(products, few, **sampled)).findings == []
+    (finding,) = judged(inside(products, many, **sampled)).findings
+    assert finding.message.startswith("matmul waits 50 % of the time of its warps for the tiles")
+
+
 def test_what_copies_take_is_evidence_of_waiting_for_tiles() -> None:
     copies = [
         {"does": "begin copies to shared memory", "ahead": 2, "latency": [900.0, 950.0], "waited": [500.0, 510.0]}
