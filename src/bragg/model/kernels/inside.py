@@ -322,7 +322,7 @@ def _kernel(facts: Facts) -> InsideKernel:
         (plain_registers, timed_registers),
         tuple(_loop_waits(facts.table("loop_waits"))),
         facts.count("blocks"),
-        facts.count("warps"),
+        min(facts.count("warps"), _MAX_WARPS),
         facts.count("warps_with_frames"),
         facts.count("covered_cycles"),
         facts.count("warp_cycles"),
