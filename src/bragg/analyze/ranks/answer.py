@@ -121,7 +121,7 @@ def compare_ranks(
         causes = [
             (each, why) for each, why in causes if why.reason is not Reason.HOST or each.index not in link.members
         ]
-    fast = transfers_of(groups, _N_TRANSFERS) if is_whole else []
+    fast = transfers_of(groups, ranks, _N_TRANSFERS) if is_whole else []
     exposed = _exposed(found, groups)
     path = critical_path(len(ranks), groups) if is_whole else None
     lanes = step_lanes(found, groups, _N_STEPS, _N_LANES, _N_BARS) if is_whole else []

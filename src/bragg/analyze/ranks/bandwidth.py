@@ -8,18 +8,20 @@ from dataclasses import dataclass
 import numpy as np
 
 from bragg.analyze.ranks.aligned import Group
+from bragg.model.ranks.summary import RankSummary
 
 __all__ = ["Transfers", "transfers_of"]
 
 
 @dataclass(frozen=True)
 class Transfers:
-    """The collectives of one operation, size and number of ranks.
+    """The collectives of one operation, size, number of ranks, and way.
 
     Attributes:
         operation: What they do.
         n_ranks: Ranks of a group.
         size_bytes: Of the input of each rank.
+        way: How NCCL did it: `RING LL, 4 channels`; empty: not known.
         count: How many.
         total_ns: What the last ranks to arrive saw of all of them: transfer without waiting.
         bus_bytes_per_s: Of the median one.
@@ -28,22 +30,27 @@ class Transfers:
     operation: str
     n_ranks: int
     size_bytes: int
+    way: str
     count: int
     total_ns: float
     bus_bytes_per_s: float
 
 
-def transfers_of(groups: Sequence[Group], limit: int) -> list[Transfers]:
+def transfers_of(groups: Sequence[Group], ranks: Sequence[RankSummary], limit: int) -> list[Transfers]:
     """Those whose size is known, the ones that take longest first."""
-    times: dict[tuple[str, int, int], list[float]] = {}
+    times: dict[tuple[str, int, int, str], list[float]] = {}
+    ways = {key: way for rank in ranks for key, way in rank.ways.items()}
     for group in groups:
         rows = zip(group.operation, group.size_bytes.tolist(), group.transfer_ns.tolist(), strict=True)
         for operation, size, took_ns in rows:
             if size > 0 and took_ns > 0 and _factor(operation, len(group.members)) > 0:
-                times.setdefault((operation, len(group.members), size), []).append(took_ns)
+                way = ways.get((group.name, operation, size), "")
+                times.setdefault((operation, len(group.members), size, way), []).append(took_ns)
     found = [
-        Transfers(operation, n, size, len(took), sum(took), size * _factor(operation, n) * 1e9 / float(np.median(took)))
-        for (operation, n, size), took in times.items()
+        Transfers(
+            operation, n, size, way, len(took), sum(took), size * _factor(operation, n) * 1e9 / float(np.median(took))
+        )
+        for (operation, n, size, way), took in times.items()
     ]
     return sorted(found, key=lambda each: -each.total_ns)[:limit]
 

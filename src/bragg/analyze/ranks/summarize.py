@@ -8,6 +8,7 @@ from bragg.analyze.imports import without_imports
 from bragg.analyze.ranks.collectives import collectives_of, host_of_collectives, kernel_calls, sums_of
 from bragg.analyze.ranks.path_ids import frame_ids, path_ids, path_label
 from bragg.model import Profile
+from bragg.model.meta.nccl import nccl_of
 from bragg.model.ranks.summary import PathTable, RankSummary
 from bragg.model.table import Int64Array
 
@@ -55,7 +56,14 @@ def summarize(profile: Profile, rank: int | None = None) -> RankSummary:
         paths=lambda: paths,
         clock=run.clock,
         labels=lambda: [path_label(tree, texts, node) for node in nodes.tolist()],
+        ways=_ways(profile),
     )
+
+
+def _ways(profile: Profile) -> dict[tuple[str, str, int], str]:
+    told = nccl_of(profile.meta)
+    calls = sorted(told.calls if told is not None else (), key=lambda call: call.calls)
+    return {(call.group, call.operation, call.size_bytes): call.way for call in calls}
 
 
 def _own(profile: Profile, name: str) -> Int64Array:

@@ -1,6 +1,6 @@
 """The summary of a rank within its `.bragg` file, so that a thousand files need not be read whole.
 
-ranks/facts.json        rank, host, device, wall_ns, is_whole, is_cut_short, clock, version
+ranks/facts.json        rank, host, device, wall_ns, is_whole, is_cut_short, clock, ways, version
 ranks/calls.json        columns of the calls of collectives
 ranks/collectives.npy   int64 [columns, rows], those of `CollectiveTable`, each as differences
 ranks/paths.npy         int64 [columns, rows], those of `PathTable`
@@ -29,6 +29,7 @@ from bragg.model.table import Table
 __all__ = ["members_of", "read_summary"]
 
 _VERSION = 1
+_WAY = ("group", "operation", "size_bytes", "way")
 _FACTS, _CALLS, _LABELS = "ranks/facts.json", "ranks/calls.json", "ranks/labels.json"
 _COLLECTIVES, _PATHS = "ranks/collectives.npy", "ranks/paths.npy"
 # Steps without a collective are those that accumulate gradients, and the first ones.
@@ -48,6 +49,7 @@ def members_of(summary: RankSummary) -> dict[str, bytes]:
         "is_whole": summary.is_whole,
         "is_cut_short": summary.is_cut_short,
         "clock": summary.clock.to_json(),
+        "ways": [dict(zip(_WAY, (*key, way), strict=True)) for key, way in summary.ways.items()],
     }
     calls = {name: list(getattr(summary.calls, name)) for name in CollectiveCallTable.columns()}
     calls |= {name: getattr(summary.calls, name).tolist() for name in ("size_bytes", "path")}
@@ -98,6 +100,10 @@ def _read(archive: ZipFile, path: Path) -> RankSummary | None:
         paths=_Paths(path, _table(PathTable, decode(_member(archive, _PATHS), (np.int64,)))),
         labels=partial(_labels, path),
         clock=RankClock.from_json(facts.table("clock").values()),
+        ways={
+            (each.text("group"), each.text("operation"), each.integer("size_bytes") or -1): each.text("way")
+            for each in map(Facts, facts.rows("ways"))
+        },
     )
 
 

@@ -90,10 +90,14 @@ class NcclCall:
     def name(self) -> str:
         """`all-reduce[1024 f32, group 0 of 8], RING LL, 4 channels`."""
         peer = "" if self.peer is None else f" with rank {self.peer}"
-        way = " ".join(filter(None, [self.algorithm, self.protocol]))
-        channels = f"{self.channels} channel{'s' if self.channels != 1 else ''}" if self.channels else ""
         what = f"{self.operation}[{self.count} {self.dtype}, group {self.group} of {self.n_ranks}]{peer}"
-        return ", ".join(filter(None, [what, way, channels]))
+        return ", ".join(filter(None, [what, self.way]))
+
+    @property
+    def way(self) -> str:
+        """`RING LL, 4 channels`; empty: not told."""
+        channels = f"{self.channels} channel{'s' if self.channels != 1 else ''}" if self.channels else ""
+        return ", ".join(filter(None, [f"{self.algorithm} {self.protocol}".strip(), channels]))
 
 
 @dataclass(frozen=True)

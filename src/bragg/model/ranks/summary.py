@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from bragg.model.ranks.clock import RankClock
@@ -121,6 +121,8 @@ class RankSummary:
         collectives: Gives the collectives; those of thousands of ranks are read from files each time.
         paths: Gives the call paths; read only when they are summed or compared.
         labels: Gives the text of each path; read only when it is shown.
+        ways: How NCCL did collectives, `RING LL, 4 channels`, by group, operation and bytes of the input: of those of
+            different ways the most frequent one. Empty without `--nccl`.
     """
 
     rank: int
@@ -135,3 +137,4 @@ class RankSummary:
     labels: Callable[[], list[str]]
     role: tuple[tuple[str, int], ...] = field(default=())
     clock: RankClock = field(default_factory=RankClock)
+    ways: Mapping[tuple[str, str, int], str] = field(default_factory=dict)

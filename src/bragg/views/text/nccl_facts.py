@@ -34,9 +34,10 @@ def nccl_json(meta: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 def nccl_warnings(meta: Mapping[str, Any]) -> Iterator[str]:
     """One line for what NCCL was to tell and did not."""
-    for told in filter(None, map(nccl_of, Run(meta).recording_metas)):
-        if not told.interface:
-            yield f"NCCL told nothing: {_why_nothing(told)}"
+    all_told = list(filter(None, map(nccl_of, Run(meta).recording_metas)))
+    if all_told and not any(told.interface for told in all_told):  # of a program with workers, one is enough
+        yield f"NCCL told nothing: {_why_nothing(all_told[0])}"
+    for told in all_told:
         if told.lost_calls:
             yield f"{count_text(told.lost_calls, 'operation')} of NCCL not counted: too many different ones"
         if untimed := sum(call.calls - call.timed for call in told.calls):

@@ -154,7 +154,9 @@ def _transfers(answer: RanksAnswer, style: Style) -> Iterator[str]:
     yield style.dim("transfers, without waiting (input of a rank, bus bandwidth)")
     for each in answer.transfers:
         many = f"{each.operation} of {each.n_ranks} ranks, {bytes_text(each.size_bytes)}"
-        yield f"{each.bus_bytes_per_s / 1e9:>7.3g} GB/s  {each.count:,} x {many}, {time_text(each.total_ns)} in all"
+        took = f"{time_text(each.total_ns)} in all"
+        told = ", ".join(filter(None, [many, took, printable(each.way)]))
+        yield f"{each.bus_bytes_per_s / 1e9:>7.3g} GB/s  {each.count:,} x {told}"
 
 
 def ranks_json(answer: RanksAnswer) -> dict[str, Any]:

@@ -40,6 +40,16 @@ def test_the_summary_of_a_file_is_that_of_its_profile(profile: Profile, tmp_path
     assert found.labels() == made.labels()
 
 
+def test_the_ways_of_nccl_are_kept(profile: Profile, tmp_path: Path) -> None:
+    call = {"function": "AllReduce", "dtype": "f32", "count": 1024, "algorithm": "RING", "protocol": "LL"}
+    calls = [{**call, "channels": channels, "calls": calls} for channels, calls in ((4, 90), (2, 10))]
+    told = {"communicators": [{"torch_group": "0", "n_ranks": 2, "calls": calls}]}
+    write(replace(profile, meta={**profile.meta, "nccl": told}), tmp_path / "a.bragg")
+    found = read_summary(tmp_path / "a.bragg")
+    assert found is not None
+    assert found.ways == {("0", "all-reduce", 4096): "RING LL, 4 channels"}
+
+
 def test_a_profile_of_no_rank_has_none(profile: Profile, tmp_path: Path) -> None:
     alone = replace(profile, meta={name: value for name, value in profile.meta.items() if name != "rank"})
     write(alone, tmp_path / "a.bragg")
