@@ -72,7 +72,9 @@ def test_records_have_the_lines_of_their_scopes(tmp_path: Path) -> None:
     assert kernel.asm["ttir"].count("proton.record start") == 3
     llir = kernel.asm["llir"].splitlines()
     clocks = [
-        line.partition("!dbg ")[2].partition(",")[0].strip() for line in llir if "llvm.readcyclecounter()" in line
+        line.partition("!dbg ")[2].partition(",")[0].strip()
+        for line in llir
+        if "%clock;" in line or "llvm.readcyclecounter()" in line
     ]
     places = {line.partition(" = ")[0]: line for line in llir if "DILocation(" in line}
     assert clocks

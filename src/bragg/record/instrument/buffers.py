@@ -17,6 +17,8 @@ __all__ = ["Buffers", "Plan", "plan"]
 _CONTROL = struct.Struct("<QQIIII")
 assert _CONTROL.size == CONTROL_BYTES
 _MAX_HEADER_BYTES = 4 << 20
+# Of fewer waves, the first is too much to be called a sample.
+_LEAST_WAVES = 8
 
 
 @dataclass(frozen=True)
@@ -67,12 +69,13 @@ class Plan:
     def sampled(self, block_shift: int, first_blocks: int, frame_warps: tuple[int, ...]) -> Plan:
         """The same with frames of some warps alone, in the first blocks and at most one of 2^n of the others.
 
-        It needs no more memory: where that does not suffice for the first blocks, they are as the others.
+        It needs no more memory. Where that does not suffice for the first blocks, or they are a large part of all, they
+        are as the others.
         """
         few = replace(self, frame_shift=max(self.frame_shift, block_shift), frame_warps=frame_warps)
         more = replace(few, first_blocks=min(first_blocks, self.blocks))
         fits = more.header_bytes <= self.header_bytes and more.frame_bytes <= self.frame_bytes
-        return more if fits else few
+        return more if fits and more.first_blocks * _LEAST_WAVES <= self.blocks else few
 
     def control(self, headers: int, frames: int) -> bytes:
         """What the kernel's variable is set to."""

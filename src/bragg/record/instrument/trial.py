@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 __all__ = ["PAIRS", "Trial"]
 
-PAIRS = 7
+PAIRS = 5
 """The first one is not counted: code is loaded in it."""
 # Plain, timed; timed, plain; and so on: a clock that rises or falls all along favours neither.
 _IS_TIMED = (False, True, True, False)

@@ -119,7 +119,7 @@ def test_values_of_a_scope_name_its_passages_and_are_added_up() -> None:
 
 def test_frames_of_sampled_warps_and_blocks_are_those_of_their_headers() -> None:
     frames = (Frame((Segment("load", False, (), False, 0, 1),), ((5, False), (5, True)), (6, False)),)
-    plan = Plan(9, 4, 0, 0).sampled(1, 3, (0, 2))
+    plan = Plan(9, 4, 0, 1, 3, (0, 2))
     images, memory = [], []
     for block in range(9):
         for warp in range(4):

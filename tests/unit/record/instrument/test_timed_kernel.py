@@ -40,7 +40,7 @@ class FakeDriver:
     capturing = False
     late = False
     broken = ""
-    places = 264
+    places = 132
     per_launch_ns = 1000.0
 
     def __init__(self) -> None:
@@ -270,7 +270,7 @@ def test_a_kernel_in_which_waits_cost_too_much_is_timed_in_some_warps_or_blocks(
         found.append((result["level"], result["warps_with_frames"]))
     assert found == [
         ("waits of sampled warps", 1024),  # one of two blocks has room, all warps of which would fill it
-        ("everything in sampled blocks", 264 + math.ceil((2048 - 264) / 32)),
+        ("everything in sampled blocks", 132 + math.ceil((2048 - 132) / 32)),
     ]
 
 
@@ -281,7 +281,7 @@ def test_clocks_that_rise_all_along_make_no_cost() -> None:
         FakeDriver.per_launch_ns += 30
     result = machine.kernel.result(1, is_end=True)
     assert result is not None
-    assert result["timed_ns"] == result["plain_ns"] == 1000 + 30 * 7.5
+    assert result["timed_ns"] == result["plain_ns"] == 1000 + 30 * 5.5
 
 
 def test_launches_that_the_gpu_has_not_done_are_waited_for_until_the_end() -> None:
@@ -334,6 +334,12 @@ def test_the_kernel_is_told_which_blocks_and_warps_store() -> None:
     whole = plan(2048, 8, 64 << 20)
     assert struct.unpack("<QQIIII", whole.control(64, 128)) == (64, 128, 0, 3, 0, 0xFF)
     assert struct.unpack("<QQIIII", whole.sampled(5, 132, (0, 4)).control(64, 128)) == (64, 128, 0, 31, 132, 0x11)
+
+
+def test_of_few_waves_the_first_is_no_sample() -> None:
+    assert plan(128, 4, 64 << 20).sampled(5, 132, (0,)).frame_blocks == 4
+    assert plan(1055, 4, 64 << 20).sampled(5, 132, (0,)).first_blocks == 0
+    assert plan(1056, 4, 128 << 20).sampled(5, 132, (0,)).first_blocks == 132
 
 
 def test_copies_of_readings_stand_below_the_state_that_views_leave_out() -> None:
