@@ -1,6 +1,7 @@
 """What each level of clocks costs a kernel: launches without and with it in turn, and whether results stay equal.
 
-`clocks.py` shows the level that a recording chooses; here every level is measured, whatever it costs.
+`clocks.py` shows the level that a recording chooses; here every level is measured, whatever it costs. The last row is
+what measuring a launch costs the host.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ import argparse
 import os
 import runpy
 import sys
+import time
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -19,18 +21,20 @@ import triton
 import harness
 from bragg.code.instrument.assembling import assemble, find_ptxas, target_of
 from bragg.code.instrument.blocks import Kernel, read_kernel
-from bragg.code.instrument.rewriting import CONTROL, Instrumented, instrument
+from bragg.code.instrument.rewriting import CONTROL, CONTROL_BYTES, Instrumented, instrument
 from bragg.record.instrument.buffers import Buffers, Plan, plan
 from bragg.record.instrument.compiled_kernel import partition_warps, ptxas_options, source_scopes
 from bragg.record.instrument.driver import Driver
 from bragg.record.instrument.levels import Level, levels_of
 from bragg.record.instrument.summing import summed
+from bragg.record.instrument.trial import Trial
 
 PROGRAM = Path(__file__).parents[1] / "tests" / "gpu" / "programs" / "timed_kernel.py"
 KERNELS = ("matmul_scoped", "matmul_tma8", "matmul", "matmul8", "softmax", "attention")
 BLOCKS = {"softmax": 8192, "attention": 128}
 BUFFER_BYTES = 64 << 20
 PAIRS = 20
+TRIALS = 100
 ASSEMBLE_WITHIN_S = 60
 
 
@@ -108,10 +112,28 @@ class Bench:
                 end.synchronize()
                 if pair >= PAIRS:  # before, the GPU's clock settles
                     times[each].append(begin.elapsed_time(end) * 1e3)
-                if each == function:
-                    n_equal += torch.equal(self._first, self._result)
+                is_equal = torch.equal(self._first, self._result)
+                n_equal += is_equal and each == function
         self._compiled.function = self._plain
         return times, n_equal
+
+
+def host_us() -> float:
+    """What measuring a launch takes on the host: events around it, and whether its stream is being captured."""
+    driver = Driver()
+    ready = driver.write(driver.zeros(CONTROL_BYTES), bytes(CONTROL_BYTES))
+    torch.cuda.synchronize()
+    took_s = []
+    for _ in range(TRIALS):
+        trial = Trial(driver, ready)
+        while not trial.is_full:
+            begun_s = time.perf_counter()
+            if not driver.is_capturing(0):
+                with driver.relaxed():
+                    trial.begin(0)
+                trial.end(0)
+            took_s.append(time.perf_counter() - begun_s)
+    return median(took_s) * 1e6
 
 
 def main() -> None:
@@ -121,7 +143,8 @@ def main() -> None:
     parser.add_argument("kernels", nargs="*", default=KERNELS, help="of tests/support/timed_kernels.py")
     arguments = parser.parse_args()
     rows = [{"kernel": name, **row} for name in arguments.kernels for row in Bench(name).rows()]
-    harness.report("clock_levels", rows, arguments.out)
+    host: dict[str, Any] = {"kernel": "any", "level": "a launch that is measured", "host_us": round(host_us(), 1)}
+    harness.report("clock_levels", [*rows, host], arguments.out)
 
 
 if __name__ == "__main__":
