@@ -1,10 +1,11 @@
-"""What real programs gain by the change that their first finding asks for.
+"""What programs gain by the change that a finding asks for.
 
 python benchmarks/followed_findings.py [--rounds 3] [--limit 400] [--out FILE] [NAME...]
 
-Each program of tests/gpu/programs/real and its twin `NAME_followed.py` run in turns under `bragg run --regions all`.
-`estimated` is the gain that the first finding states, `measured` what the twin saves of a step, each a median over the
-rounds. A twin with larger batches is compared by sequences.
+Each program of tests/gpu/programs/real and its twin `NAME_followed.py` run in turns under `bragg run --regions all`;
+so do `NAME_slow.py` and `NAME_fast.py` of tests/gpu/programs/slow, if they are named. `estimated` is the gain that the
+first finding states, or that of the defect which was planted; `measured` what the twin saves of a step, each a median
+over the rounds. A twin with larger batches is compared by sequences.
 """
 
 from __future__ import annotations
@@ -21,7 +22,12 @@ from typing import Any
 
 import harness
 
-PROGRAMS = Path(__file__).parents[1] / "tests" / "gpu" / "programs" / "real"
+ROOT = Path(__file__).parents[1]
+sys.path.insert(0, str(ROOT))
+
+from tests.gpu.slow_pairs import RULES  # noqa: E402
+
+PROGRAMS = ROOT / "tests" / "gpu" / "programs"
 # Sequences in a step of the twin, by those of the program.
 LARGER_BATCHES = {"compiled_encoder": 4}
 LIMIT_S = 150
@@ -39,7 +45,11 @@ def analyzed(program: Path) -> dict[str, Any]:
             check=True,
         )
         done = subprocess.run(
-            [*bragg, "analyze", profile, "--json"], capture_output=True, timeout=LIMIT_S, check=True, text=True
+            [*bragg, "analyze", profile, "--json", "--least-gain", "0"],
+            capture_output=True,
+            timeout=LIMIT_S,
+            check=True,
+            text=True,
         )
     (told,) = json.loads(done.stdout)["profiles"]
     return dict(told)
@@ -47,28 +57,37 @@ def analyzed(program: Path) -> dict[str, Any]:
 
 def compared(name: str, rounds: int, until: float) -> dict[str, Any]:
     """One row; rounds end early at `until`, of the monotonic clock."""
-    found: dict[str, list[dict[str, Any]]] = {"": [], "_followed": []}
+    sides = (
+        (f"slow/{name}_slow.py", f"slow/{name}_fast.py")
+        if name in RULES
+        else (f"real/{name}.py", f"real/{name}_followed.py")
+    )
+    found: tuple[list[dict[str, Any]], ...] = ([], [])
     for turn in range(rounds):
         if turn and time.monotonic() > until:
             break
-        for side, told in found.items():
-            told.append(analyzed(PROGRAMS / f"{name}{side}.py"))
+        for side, told in zip(sides, found, strict=True):
+            told.append(analyzed(PROGRAMS / side))
     before, after = (
-        statistics.median(each["bounds"]["of_ns"] / (each["bounds"]["n_steps"] or 1) for each in told)
-        for told in found.values()
+        statistics.median(each["bounds"]["of_ns"] / (each["bounds"]["n_steps"] or 1) for each in told) for told in found
     )
     after /= LARGER_BATCHES.get(name, 1)
-    first = [each["findings"][0] for each in found[""]]
+    wanted = RULES.get(name)
+    first = [
+        next((each for each in told["findings"] if each["gain"] and wanted in (None, each["rule"])), None)
+        for told in found[0]
+    ]
+    stated = [each for each in first if each is not None]
     return {
         "program": name,
         "rounds": len(first),
-        "rules": sorted({each["rule"] for each in first}),
-        "steps": [[each["bounds"]["n_steps"] for each in told] for told in found.values()],
+        "rules": sorted({each["rule"] for each in stated}),
+        "steps": [[each["bounds"]["n_steps"] for each in told] for told in found],
         "before_ns": round(before),
         "after_ns": round(after),
-        "estimated": round(statistics.median(each["gain"]["share"] for each in first), 3),
+        "estimated": round(statistics.median(each["gain"]["share"] for each in stated), 3) if stated else None,
         "measured": round(1 - after / before, 3),
-        "next": sorted({each["findings"][0]["rule"] for each in found["_followed"] if each["findings"]}),
+        "next": sorted({each["findings"][0]["rule"] for each in found[1] if each["findings"]}),
     }
 
 
@@ -81,7 +100,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, help="JSON file to write")
     arguments = parser.parse_args()
     until = time.monotonic() + arguments.limit
-    names = sorted(path.stem.removesuffix("_followed") for path in PROGRAMS.glob("*_followed.py"))
+    names = sorted(path.stem.removesuffix("_followed") for path in PROGRAMS.glob("real/*_followed.py"))
     rows = []
     for name in arguments.names or names:
         if time.monotonic() > until:
