@@ -106,7 +106,10 @@ def test_steps_are_told_by_what_the_recorder_kept_of_the_first_ones() -> None:
         "ends_after_ns": (steps.ends_ns - steps.began_ns).tolist()[:20],
         "last_ns": steps.last_ns,
     }
-    meta = {**without_timeline(profile).meta, "regions": {"step": {"count": steps.count, "first_calls": kept}}}
+    meta = {
+        **without_timeline(profile).meta,
+        "regions": {"step": {"count": steps.count, "first_calls": kept}, "forward": {}},
+    }
     found = parts_of(replace(without_timeline(profile), meta=meta))[1]
     assert found == replace(parts_of(profile)[1], busy=found.busy, n_launches=found.n_launches)
     assert found.busy[0] == pytest.approx(parts_of(profile)[1].busy[0], abs=0.002)

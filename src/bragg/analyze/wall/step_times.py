@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeGuard
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bragg.grouping.regions import OPTIMIZER, step_function
+from bragg.grouping.regions import OPTIMIZER, REGIONS, step_function
 from bragg.model import FrameKind, Profile, TrackKind
 from bragg.model.facts import Facts
 from bragg.model.meta.run import Run
@@ -66,9 +66,10 @@ def _of_timeline(profile: Profile) -> StepTimes | None:
     for name, is_wanted in _candidates(profile, function):
         start_ns, end_ns = _calls(profile, is_wanted)
         if len(end_ns) > 1:
-            began_ns = int(start_ns[0]) if name != OPTIMIZER[0] else _began(profile.run, int(end_ns[-1]))
-            shown = _STEP if name == OPTIMIZER[0] else name
-            return StepTimes(shown, began_ns, end_ns, len(end_ns), int(end_ns[-1]))
+            last_ns = int(end_ns[-1])
+            if name == OPTIMIZER[0]:
+                return StepTimes(_STEP, _began(profile.run, last_ns), end_ns, len(end_ns), last_ns)
+            return _with_first(StepTimes(name, int(start_ns[0]), end_ns, len(end_ns), last_ns), profile.run)
     return None
 
 
@@ -104,7 +105,19 @@ def _calls(profile: Profile, is_wanted: BoolArray) -> tuple[Int64Array, Int64Arr
 def _began(run: Run, last_ns: int) -> int | None:
     """When the first step began, where its optimizer alone is in the timeline: steps follow each other."""
     total_ns = run.regions.table(_STEP).integer("total_ns")
-    return last_ns - total_ns if _is_time(total_ns) and total_ns else None
+    return last_ns - total_ns if _is_time(total_ns) and total_ns and not _are_ends_alone(run) else None
+
+
+def _are_ends_alone(run: Run) -> bool:
+    """Whether no region was recorded with which the first step could begin: what counts as it is the second one."""
+    return _STEP in run.regions and not any(region in run.regions for region in REGIONS)
+
+
+def _with_first(times: StepTimes, run: Run) -> StepTimes:
+    """With the first step, where the recorder knows only when it ended."""
+    if times.name != _STEP or times.began_ns is None or not _are_ends_alone(run):
+        return times
+    return replace(times, began_ns=None, ends_ns=np.append(times.began_ns, times.ends_ns), count=times.count + 1)
 
 
 def _of_meta(profile: Profile) -> StepTimes | None:
@@ -112,7 +125,7 @@ def _of_meta(profile: Profile) -> StepTimes | None:
     function = step_function(profile.meta)
     names = {_STEP: _STEP, **({function: _OF_FUNCTION + function} if function else {}), _FORWARD: _FORWARD}
     found = (_kept(name, recorded.table(key)) for name, key in names.items())
-    return next((times for times in found if times is not None), None)
+    return next((_with_first(times, profile.run) for times in found if times is not None), None)
 
 
 def _kept(name: str, told: Facts) -> StepTimes | None:

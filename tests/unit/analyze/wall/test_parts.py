@@ -38,7 +38,7 @@ def steps(*durations_ms: float, count: int | None = None, last_ms: float | None 
         ends.append(int(at))
     began = BEGAN + 100 * MS
     kept = {"began_ns": began, "ends_after_ns": ends, "last_ns": int(began + (last_ms or at / MS) * MS)}
-    return {"regions": {"step": {"count": count or len(ends), "first_calls": kept}}}
+    return {"regions": {"step": {"count": count or len(ends), "first_calls": kept}, "forward": {"count": 1}}}
 
 
 def test_a_stretch_without_launches_is_the_warm_up() -> None:
@@ -49,6 +49,18 @@ def test_a_stretch_without_launches_is_the_warm_up() -> None:
 
 def test_slow_first_steps_are_the_warm_up() -> None:
     line = wall_line(wall_parts(recorded(**steps(200, 100, *[10] * 62, count=72, last_ms=1000))))
+    assert line == (
+        "start 100 ms | warm-up 300 ms | steady 700 ms (70 steps of 10.0 ms, GPU busy 40 %) | teardown 100 ms"
+    )
+
+
+def test_a_first_step_of_which_only_the_end_is_known_is_a_warm_up() -> None:
+    recorded_steps = steps(*[10] * 70, last_ms=700)
+    kept = recorded_steps["regions"]["step"]["first_calls"]
+    kept["began_ns"] += 300 * MS
+    kept["last_ns"] += 300 * MS
+    del recorded_steps["regions"]["forward"]
+    line = wall_line(wall_parts(recorded(**recorded_steps)))
     assert line == (
         "start 100 ms | warm-up 300 ms | steady 700 ms (70 steps of 10.0 ms, GPU busy 40 %) | teardown 100 ms"
     )
