@@ -1,4 +1,4 @@
-"""What begins in one place of a kernel and ends in another: copies and the waits for them, warps at one barrier."""
+"""What begins in one passage and ends in another: copies and waits for them, warps at one barrier, turns of a loop."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from bragg.code.instrument.blocks import Activity
 from bragg.code.instrument.passages import Passages
-from bragg.code.instrument.segments import Segment
+from bragg.code.instrument.segments import Frame, Segment
 
-__all__ = ["CopyPairs", "WarpBarrier", "copies_of", "meetings_of"]
+__all__ = ["CopyPairs", "LoopTurns", "WarpBarrier", "copies_of", "meetings_of", "turns_of"]
 
 _KINDS = ((Activity.TMA_LOAD, Activity.BARRIER_WAIT), (Activity.COPY, Activity.COPY_WAIT))
 
@@ -61,6 +61,25 @@ class WarpBarrier:
 
     segment: Segment
     skew: float
+    longest: int
+    count: int
+
+
+@dataclass(frozen=True)
+class LoopTurns:
+    """Turns of the loop that takes longest.
+
+    Attributes:
+        segment: That is timed first in a turn.
+        typical: Median cycles of a turn.
+        first: The same of the first turn of each warp.
+        longest: Cycles.
+        count: Turns.
+    """
+
+    segment: Segment
+    typical: float
+    first: float
     longest: int
     count: int
 
@@ -114,6 +133,29 @@ def meetings_of(passages: Passages, segments: Sequence[Segment], warps_of_block:
         if skews and warps_of_block > 1:
             found.append(WarpBarrier(segments[number], float(np.median(skews)), max(skews), len(skews)))
     return found
+
+
+def turns_of(passages: Passages, frames: Sequence[Frame]) -> LoopTurns | None:
+    """Turns of the loop in which warps spend most of their time; None: no loop had two of them.
+
+    Args:
+        passages: Of single warps.
+        frames: Of the kernel, by number.
+    """
+    found: list[tuple[int, LoopTurns]] = []
+    number = 0
+    for frame in frames:
+        if frame.segments and frame.segments[0].in_loop:
+            own = passages.segment == number
+            starts = [passages.start[own & (passages.warp == warp)] for warp in np.unique(passages.warp[own])]
+            took = [np.diff(each) for each in starts if len(each) > 1]
+            if took:
+                every = np.concatenate(took)
+                first = float(np.median([each[0] for each in took]))
+                turns = LoopTurns(frame.segments[0], float(np.median(every)), first, int(every.max()), len(every))
+                found.append((int(every.sum()), turns))
+        number += len(frame.segments)
+    return max(found, key=lambda each: each[0])[1] if found else None
 
 
 def _of(segments: Sequence[Segment], activity: Activity, *, in_loop: bool = False) -> list[int]:

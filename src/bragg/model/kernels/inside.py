@@ -20,6 +20,7 @@ __all__ = [
     "Placement",
     "ScopeValues",
     "Stretch",
+    "Turns",
     "WarpGroup",
     "inside_kernels",
 ]
@@ -190,6 +191,25 @@ class Placement:
 
 
 @dataclass(frozen=True)
+class Turns:
+    """Turns of the loop in which the first blocks spend most of their time.
+
+    Attributes:
+        lines: Of what is timed first in a turn, innermost first.
+        typical: Median cycles of a turn.
+        first: The same of the first turn.
+        longest: Cycles.
+        count: Turns; 0: no loop was timed.
+    """
+
+    lines: tuple[Line, ...]
+    typical: float
+    first: float
+    longest: int
+    count: int
+
+
+@dataclass(frozen=True)
 class WarpGroup:
     """Warps of a block that do the same: a partition of a warp-specialized kernel, or a single warp.
 
@@ -236,6 +256,7 @@ class InsideKernel:
         values: What scopes were given.
         covered_by_warp: Covered cycles by warp of the block.
         partitions: First warp of each partition of a warp-specialized kernel; else warp 0.
+        turns: Of its loop.
     """
 
     kernel: str
@@ -265,6 +286,7 @@ class InsideKernel:
     values: tuple[ScopeValues, ...]
     covered_by_warp: tuple[int, ...]
     partitions: tuple[int, ...]
+    turns: Turns
 
     @property
     def waves(self) -> float | None:
@@ -340,6 +362,7 @@ def _kernel(facts: Facts) -> InsideKernel:
         tuple(_scope_values(Facts(row)) for row in facts.rows("values")),
         tuple(_integers(facts, "covered_by_warp")[:_MAX_WARPS]),
         tuple(_integers(facts, "partitions")),
+        _turns(facts.table("turns")),
     )
 
 
@@ -372,6 +395,11 @@ def _copies(facts: Facts) -> Copies:
 
 def _meeting(facts: Facts) -> Meeting:
     return Meeting(_lines(facts), facts.number("skew"), facts.count("longest"), facts.count("count"))
+
+
+def _turns(facts: Facts) -> Turns:
+    typical, first = facts.number("typical"), facts.number("first")
+    return Turns(_lines(facts), typical, first, facts.count("longest"), facts.count("count"))
 
 
 def _scope_values(facts: Facts) -> ScopeValues:

@@ -7,7 +7,7 @@ from collections import defaultdict
 import numpy as np
 from numpy.typing import NDArray
 
-from bragg.code.instrument.pairs import copies_of, meetings_of
+from bragg.code.instrument.pairs import copies_of, meetings_of, turns_of
 from bragg.code.instrument.passages import Passages, passages_of
 from bragg.code.instrument.readings import Readings, ValueTotals, Warps, read_frames, read_headers
 from bragg.code.instrument.segments import ScopeValue, Segment
@@ -55,7 +55,12 @@ def summed(
     if not instrumented.frames:
         return found
     readings = read_frames(frames, instrumented.frames, own, plan.warps)
-    return {**found, **_of_segments(readings, own, plan), **_of_pairs(passages, readings.segments, plan)}
+    return {
+        **found,
+        **_of_segments(readings, own, plan),
+        **_of_pairs(passages, readings.segments, plan),
+        **_of_turns(passages, instrumented),
+    }
 
 
 def _first_warps(own: Warps, plan: Plan) -> list[int]:
@@ -137,6 +142,14 @@ def _of_pairs(passages: Passages, segments: Sequence[Segment], plan: Plan) -> di
             for each in (() if plan.frame_warps else meetings_of(passages, segments, plan.warps))
         ],
     }
+
+
+def _of_turns(passages: Passages, instrumented: Instrumented) -> dict[str, Any]:
+    turns = turns_of(passages, instrumented.frames)
+    if turns is None:
+        return {}
+    told = {"typical": turns.typical, "first": turns.first, "longest": turns.longest, "count": turns.count}
+    return {"turns": {"place": _place(turns.segment), **told}}
 
 
 def _place(at: Segment | ScopeValue) -> list[dict[str, Any]]:

@@ -38,6 +38,7 @@ def _lines(meta: Mapping[str, Any], n_kernels: int | None) -> Iterator[str]:
         yield f"inside {kernel.kernel}: {_headline(kernel)}"
         yield from (f"  {line}" for line in _shares(kernel))
         yield from (f"  {line}" for line in _pairs(kernel))
+        yield from (f"  {line}" for line in _turns(kernel))
         yield from (f"  {line}" for line in _groups(kernel))
         yield from (f"  {line}" for line in _values(kernel))
         yield from (f"  {line}" for line in _placement(kernel))
@@ -101,6 +102,16 @@ def _pairs(kernel: InsideKernel) -> Iterator[str]:
         yield (
             f"warps come to the barrier{_where(worst.lines)} {worst.skew:,.0f} cycles after each other (median of "
             f"{count_text(worst.count, 'meeting')}, at most {worst.longest:,})"
+        )
+
+
+def _turns(kernel: InsideKernel) -> Iterator[str]:
+    """`a turn of its loop (matmul.py:67) takes 498 cycles (median of 2,032), the first 1,203, the longest 5,000`."""
+    turns = kernel.turns
+    if turns.count:
+        yield (
+            f"a turn of its loop{_where(turns.lines)} takes {turns.typical:,.0f} cycles (median of {turns.count:,}), "
+            f"the first {turns.first:,.0f}, the longest {turns.longest:,}"
         )
 
 

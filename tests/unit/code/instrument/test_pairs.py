@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from bragg.code.instrument.blocks import Activity
-from bragg.code.instrument.pairs import copies_of, meetings_of
+from bragg.code.instrument.pairs import copies_of, meetings_of, turns_of
 from bragg.code.instrument.passages import Passages
-from bragg.code.instrument.segments import Segment
+from bragg.code.instrument.segments import Frame, Segment
 
 BEFORE, BEGIN, WAIT, BARRIER = range(4)
 SEGMENTS = [
@@ -22,6 +22,23 @@ def passages(*rows: tuple[int, int, int, int]) -> Passages:
     """Of warp, segment, start and end; in the order of each warp."""
     warp, segment, start, end = (np.array(column, np.int64) for column in zip(*rows, strict=True))
     return Passages(warp, segment, start, end, start, end, np.full(len(warp), np.nan))
+
+
+def frame(*segments: Segment) -> Frame:
+    return Frame(segments, tuple((each.start, False) for each in segments), (9, True))
+
+
+def test_turns_are_those_of_the_loop_that_takes_longest() -> None:
+    frames = [frame(SEGMENTS[BEFORE]), frame(SEGMENTS[BEGIN], SEGMENTS[WAIT]), frame(SEGMENTS[BARRIER])]
+    once = (0, 0, 5, 6)
+    product = [(warp, 1, at, at + 5) for warp in (0, 1) for at in (100, 400 + warp, 500, 600, 700)]
+    short = [(0, 3, at, at + 1) for at in (800, 810, 820)]
+    turns = turns_of(passages(once, *product, *short), frames)
+    assert turns is not None
+    assert turns.segment is SEGMENTS[BEGIN]
+    assert (turns.typical, turns.first, turns.longest, turns.count) == (100, 300.5, 301, 8)
+    assert turns_of(passages(once), frames) is None
+    assert turns_of(passages(once, (0, 1, 20, 30)), frames) is None
 
 
 def loop(warp: int, turns: int, each: int = 1) -> list[tuple[int, int, int, int]]:

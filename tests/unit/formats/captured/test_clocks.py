@@ -146,6 +146,14 @@ def test_the_warps_that_wait_least_are_critical() -> None:
     assert [(each.first, each.last) for each in kernel.groups()] == [(0, 1), (2, 3)]
 
 
+def test_turns_of_the_loop_have_a_line() -> None:
+    place = [{"file": "/src/matmul.py", "line": 20, "function": "matmul"}]
+    turns = {"place": place, "typical": 498.0, "first": 1203.5, "longest": 5000, "count": 2032}
+    assert list(clock_lines({"inside_kernels": [{**MEASURED, "turns": turns}]}))[-1] == (
+        "  a turn of its loop (matmul.py:20) takes 498 cycles (median of 2,032), the first 1,204, the longest 5,000"
+    )
+
+
 def test_a_profile_without_clocks_is_as_it_was() -> None:
     assert "warp_cycles" not in measured().metrics
     assert "warp_cycles" not in measured({**MEASURED, "kernel": "another"}).metrics
