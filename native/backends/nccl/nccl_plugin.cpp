@@ -3,6 +3,7 @@
 // NCCL calls it on the program's threads, where it queues collectives, and on threads of its own, which see the GPU's
 // channels begin and end, in any order and after the collective has been "stopped". No call throws or fails, and none
 // waits but for a table that is locked for less than a microsecond.
+#include <atomic>
 #include <cstdint>
 #include <initializer_list>
 #include <string>
@@ -39,15 +40,23 @@ std::string_view text_of(const char* text) noexcept { return text != nullptr ? t
 // Bytes of the name that the program gives a communicator; more is cut off.
 constexpr size_t kMaxName = 64;
 
-// The calls that this thread has made in the open group; one call is a group, too.
+// The calls of one communicator in the open group of a thread; one call is a group, too.
 struct OpenCalls {
-  const NcclCommunicator* communicator;  // nullptr: there are several, or functions that do not belong together
-  const char* function;
-  const char* dtype;
-  uint64_t elements;
-  uint32_t calls;
+  const char* function = nullptr;  // nullptr: they do not belong together
+  const char* dtype = nullptr;
+  uint64_t elements = 0;
+  uint32_t count = 0;
 };
-[[gnu::tls_model("initial-exec")]] constinit thread_local OpenCalls open_calls{};
+
+// What NCCL passes with each event. The calls are those of the thread whose group it is.
+struct Context {
+  NcclCommunicator& communicator;
+  std::atomic<uint64_t> group{0};
+  OpenCalls calls;
+};
+
+constinit std::atomic<uint64_t> last_group{0};
+[[gnu::tls_model("initial-exec")]] constinit thread_local uint64_t open_group = 0;
 [[gnu::tls_model("initial-exec")]] constinit thread_local NestedFlags was_pushed(false);
 
 bool is_message(std::string_view function) noexcept { return function == "Send" || function == "Recv"; }
@@ -74,31 +83,34 @@ bool torch_names_it() {
   return record_function::names_collectives() && !collective_names::group_of_this_thread().empty();
 }
 
-void note_call(const NcclCommunicator& communicator, const char* function, uint64_t count, const char* dtype) {
-  const std::string_view name = text_of(function);
-  const uint64_t elements = input_elements(name, count, communicator.n_ranks);
-  if (open_calls.calls++ == 0) {
-    open_calls = {&communicator, function, dtype, elements, 1};
-  } else {
-    const std::string_view first = text_of(open_calls.function);
-    if (is_message(name) && first != name && (is_message(first) || first == "SendRecv"))
-      open_calls.function = "SendRecv";
-    else if (first != name && !(is_message(name) && first == "SendRecv"))
-      open_calls.communicator = nullptr;
-    if (open_calls.communicator != &communicator) open_calls.communicator = nullptr;
-    open_calls.elements += elements;
-  }
-  if (!torch_names_it()) collective_progress::note(members_of(communicator), lower(name));
+// Send and Recv of one group share a kernel.
+const char* together(const char* one, const char* other) noexcept {
+  const std::string_view first = text_of(one), second = text_of(other);
+  if (first == second) return one;
+  return is_message(second) && (is_message(first) || first == "SendRecv") ? "SendRecv" : nullptr;
+}
+
+void note_call(Context& context, const char* function, uint64_t count, const char* dtype) {
+  const NcclCommunicator& communicator = context.communicator;
+  const bool is_first = context.group.exchange(open_group, std::memory_order_relaxed) != open_group;
+  OpenCalls& calls = context.calls;
+  if (is_first) calls = {.function = function, .dtype = dtype};
+  calls.function = together(calls.function, function);
+  calls.elements += input_elements(text_of(function), count, communicator.n_ranks);
+  ++calls.count;
+  if (!torch_names_it()) collective_progress::note(members_of(communicator), lower(text_of(function)));
 }
 
 // The name is that of PyTorch's collectives. Several calls share a kernel, or have several, so their size is no
 // number of bytes: the type is left out.
-bool begin_launch(const NcclCommunicator& communicator) {
-  if (open_calls.communicator != &communicator || torch_names_it()) return false;
-  const std::string_view dtype = open_calls.calls == 1 ? nccl_type_name(text_of(open_calls.dtype)) : "elements";
-  std::string name = "collective " + lower(text_of(open_calls.function)) + '[';
-  name.append(std::to_string(open_calls.elements)).append(" ").append(dtype).append(", ");
-  name.append(members_of(communicator)).append("]");
+bool begin_launch(const Context& context) {
+  const OpenCalls& calls = context.calls;
+  if (open_group == 0 || context.group.load(std::memory_order_relaxed) != open_group) return false;
+  if (calls.function == nullptr || torch_names_it()) return false;
+  const std::string_view dtype = calls.count == 1 ? nccl_type_name(text_of(calls.dtype)) : "elements";
+  std::string name = "collective " + lower(calls.function) + '[';
+  name.append(std::to_string(calls.elements)).append(" ").append(dtype).append(", ");
+  name.append(members_of(context.communicator)).append("]");
   ThreadContext& thread = ThreadContext::current();
   thread.cost.measure(CostPart::Operators,
                       [&] { thread.push_operator(Source::Nccl, intern_frame(FrameKind::Operator, name)); });
@@ -143,30 +155,30 @@ void* begin_channel(const void* parent, const Channel& begun) {
   return handle_of(Handle::Channel, number_of(parent));
 }
 
-void* begin(NcclCommunicator& communicator, EventType type, const Event& event) {
+void* begin(Context& context, EventType type, const Event& event) {
   switch (type) {
     case EventType::GroupCall:
-      open_calls = {};
+      open_group = last_group.fetch_add(1, std::memory_order_relaxed) + 1;
       return handle_of(Handle::Call);
     case EventType::CollectiveCall: {
       const CollectiveCall& call = event.collective_call;
-      note_call(communicator, call.function, call.count, call.dtype);
+      note_call(context, call.function, call.count, call.dtype);
       return handle_of(Handle::Call);
     }
     case EventType::MessageCall: {
       const MessageCall& call = event.message_call;
-      note_call(communicator, call.function, call.count, call.dtype);
+      note_call(context, call.function, call.count, call.dtype);
       return handle_of(Handle::Call);
     }
     case EventType::Launch:
-      was_pushed.push(begin_launch(communicator));
+      was_pushed.push(begin_launch(context));
       return handle_of(Handle::Launch);
     case EventType::Collective:
-      return begin_collective(communicator, event.collective, false);
+      return begin_collective(context.communicator, event.collective, false);
     case EventType::CopiedCollective:
-      return begin_collective(communicator, event.collective, true);
+      return begin_collective(context.communicator, event.collective, true);
     case EventType::Message:
-      return begin_message(communicator, event.message);
+      return begin_message(context.communicator, event.message);
     case EventType::Channel:
       return begin_channel(event.parent, event.channel);
   }
@@ -178,7 +190,7 @@ Result start_event(void* context, void** handle, const Event* event) noexcept {
   *handle = nullptr;
   if (context == nullptr || !recording() || !nccl_source().is_wanted()) return Result::Success;
   const uint64_t type = version < 5 ? static_cast<uint8_t>(event->type) : event->type;
-  *handle = begin(*static_cast<NcclCommunicator*>(context), EventType{type}, *event);
+  *handle = begin(*static_cast<Context*>(context), EventType{type}, *event);
   return Result::Success;
 }
 
@@ -207,11 +219,13 @@ Result initialize(void** context, uint64_t id, int* mask, const char* name, int 
   constexpr int kOfHost =
       mask_of({EventType::GroupCall, EventType::CollectiveCall, EventType::MessageCall, EventType::Launch});
   *mask = kOfGpu | (version >= 5 ? kOfHost : 0) | (version >= 6 ? mask_of({EventType::CopiedCollective}) : 0);
-  *context = nccl_source().add_communicator(version, {.id = id,
-                                                      .name = std::string(text_of(name).substr(0, kMaxName)),
-                                                      .rank = rank,
-                                                      .n_ranks = n_ranks,
-                                                      .n_nodes = n_nodes});
+  NcclCommunicator* const known =
+      nccl_source().add_communicator(version, {.id = id,
+                                               .name = std::string(text_of(name).substr(0, kMaxName)),
+                                               .rank = rank,
+                                               .n_ranks = n_ranks,
+                                               .n_nodes = n_nodes});
+  *context = known != nullptr ? new Context{.communicator = *known, .calls = {}} : nullptr;
   return Result::Success;
 }
 

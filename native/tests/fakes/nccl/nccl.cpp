@@ -161,34 +161,42 @@ EXPORTED void* fake_nccl_init(int version, uint64_t id, const char* name, int n_
   return communicator;
 }
 
-// `calls` equal calls in one group, with one kernel, that `launch` launches; nullptr: copied, without a kernel.
-EXPORTED void fake_nccl_run(Communicator* communicator, const char* function, const char* dtype, size_t count, int root,
-                            int n_channels, int calls, uint64_t gpu_ns, void (*launch)()) {
+// `calls` equal calls of each communicator in one group, whose kernels `launch` launches, one for each communicator;
+// nullptr: they are copied, without kernels.
+EXPORTED void fake_nccl_run(Communicator* const* communicators, int n_communicators, const char* function,
+                            const char* dtype, size_t count, int root, int n_channels, int calls, uint64_t gpu_ns,
+                            void (*launch)()) {
   const Call call{function, dtype, count, root, static_cast<uint8_t>(n_channels)};
-  void* const group_call = Event(*communicator, kGroupCall, nullptr).put(kUnion, false).put(kUnion + 4, 1).start();
-  void* last_call = nullptr;
-  for (int i = 0; i < calls; ++i) {
-    last_call = start_call(*communicator, call, group_call);
-    stop(*communicator, last_call);
-  }
-  if (launch != nullptr) {
+  const std::vector<Communicator*> all(communicators, communicators + n_communicators);
+  const Communicator& first = *all.front();
+  void* const group_call = Event(first, kGroupCall, nullptr).put(kUnion, false).put(kUnion + 4, 1).start();
+  std::map<Communicator*, void*> last_calls;
+  for (Communicator* communicator : all)
+    for (int i = 0; i < calls; ++i) {
+      last_calls[communicator] = start_call(*communicator, call, group_call);
+      stop(*communicator, last_calls[communicator]);
+    }
+  for (Communicator* communicator : all) {
+    if (launch == nullptr) break;
     void* const launched = Event(*communicator, kLaunch, group_call).put<void*>(kUnion, nullptr).start();
     launch();
     stop(*communicator, launched);
   }
-  void* const group = Event(*communicator, kGroup, nullptr).start();
-  std::vector<void*> operations;
-  for (int i = 0; i < calls; ++i) {
-    void* const parent = communicator->version < 5 ? group : last_call;
-    operations.push_back(start_operation(*communicator, call, parent, launch == nullptr));
+  std::map<Communicator*, std::vector<void*>> operations;
+  for (Communicator* communicator : all) {
+    void* const group = Event(*communicator, kGroup, nullptr).start();
+    void* const parent = communicator->version < 5 ? group : last_calls[communicator];
+    for (int i = 0; i < calls; ++i)
+      operations[communicator].push_back(start_operation(*communicator, call, parent, launch == nullptr));
+    for (void* operation : operations[communicator]) stop(*communicator, operation);
+    stop(*communicator, group);
   }
-  for (void* operation : operations) stop(*communicator, operation);
-  stop(*communicator, group);
-  stop(*communicator, group_call);
+  stop(first, group_call);
   std::thread([&] {
-    for (void* operation : operations)
-      if (operation != nullptr && launch != nullptr)
-        run_channels(*communicator, call, operation, communicator->gpu_clock_ns += 1'000'000, gpu_ns);
+    for (Communicator* communicator : all)
+      for (void* operation : operations[communicator])
+        if (operation != nullptr && launch != nullptr)
+          run_channels(*communicator, call, operation, communicator->gpu_clock_ns += 1'000'000, gpu_ns);
   }).join();
 }
 
