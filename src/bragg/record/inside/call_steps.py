@@ -69,7 +69,10 @@ class CallSteps:
     def called(self, name: str, began_ns: int, ended_ns: int) -> None:
         """A call has ended."""
         with self._lock:
-            self._functions.setdefault(name, _Function()).add(began_ns, ended_ns)
+            function = self._functions.get(name)
+            if function is None:
+                function = self._functions[name] = _Function()
+            function.add(began_ns, ended_ns)
 
     def reading(self) -> Reading:
         """Times of all functions that were called again, as JSON."""
