@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import linecache
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,8 +12,9 @@ import numpy as np
 from bragg.debug.faults import Unsupported
 from bragg.debug.findings import KernelFinding, TensorFacts, Witness, program_ids
 from bragg.debug.numbers.dtypes import dtype_of_array
+from bragg.debug.pallas.copies import Copies
 from bragg.debug.pallas.evaluation import Evaluation, scratch_reference
-from bragg.debug.pallas.references import NOBODY, Reference, Whole
+from bragg.debug.pallas.references import NOBODY, Reference, Whole, whole_reference
 from bragg.debug.verdicts import Verdict
 from bragg.model import Severity
 from bragg.model.table import Array
@@ -23,32 +24,17 @@ if TYPE_CHECKING:
 
 __all__ = ["checked_call"]
 
+_WAIT = "Call .wait() of the copy before the kernel ends"
 _MASK = "Compare the index with the extent of the block, or let the block be larger"
 
 
-def checked_call(original: Callable[..., Any], report: Report, checkers: frozenset[str]) -> Callable[..., Any]:
-    """What stands in for `pallas_call` while a session checks."""
+def checked_call(report: Report, checkers: frozenset[str]) -> Callable[..., Any]:
+    """What stands in for the implementation of `pallas_call` while a session checks."""
 
-    def pallas_call(kernel: Any, *arguments: Any, **named: Any) -> Any:
-        plain = original(kernel, *arguments, **named)
+    def pallas_call(*given: Any, **params: Any) -> list[Any]:
+        import jax
 
-        def call(*given: Any) -> Any:
-            import jax
-
-            if any(isinstance(one, jax.core.Tracer) for one in jax.tree_util.tree_leaves(given)):
-                raise Unsupported(
-                    "a Pallas kernel inside of a transformation of JAX (vmap, grad) is not checked",
-                    hint="Check the call itself, or give it a custom_vjp",
-                )
-            traced, shape = jax.make_jaxpr(plain, return_shape=True)(*given)
-            if len(traced.eqns) != 1 or traced.eqns[0].primitive.name != "pallas_call":
-                raise Unsupported("this form of pallas_call is not supported", hint="Call it with arrays alone")
-            leaves = [np.asarray(one) for one in jax.tree_util.tree_leaves(given)]
-            results = _Call(traced, leaves, report, checkers).run()
-            made = [jax.numpy.asarray(one) for one in results]
-            return jax.tree_util.tree_unflatten(jax.tree_util.tree_structure(shape), made)
-
-        return call
+        return [jax.numpy.asarray(one) for one in _Call(params, given, report, checkers).run()]
 
     return pallas_call
 
@@ -56,36 +42,27 @@ def checked_call(original: Callable[..., Any], report: Report, checkers: frozens
 class _Call:
     """One call: the arrays of all its programs, and what was found."""
 
-    def __init__(self, traced: Any, given: list[Array], report: Report, checkers: frozenset[str]) -> None:
-        equation = traced.eqns[0]
-        params, self._mapping = equation.params, equation.params["grid_mapping"]
-        self._jaxpr = params["jaxpr"]
+    def __init__(self, params: dict[str, Any], given: Sequence[Any], report: Report, checkers: frozenset[str]) -> None:
+        self._mapping, self._jaxpr = params["grid_mapping"], params["jaxpr"]
         info = self._jaxpr.debug_info
         self._kernel = str(info.func_src_info).split(" at ")[0]
         self._home = _home(str(info.func_src_info))
-        self._grid = tuple(int(extent) for extent in self._mapping.grid)
         self._report, self._checkers = report, checkers
         self._places: list[tuple[str, int]] = []
         self._program = 0
-        # TPUs run the programs of a grid one after the other.
-        self._is_parallel = "tpu" not in type(params.get("compiler_params")).__module__
-        if self._mapping.num_index_operands or self._mapping.num_dynamic_grid_bounds:
-            raise Unsupported(
-                "scalars that index blocks are not supported in Pallas kernels", hint="Pass them as input"
-            )
-        values = dict(zip(traced.jaxpr.invars, given, strict=True))
-        constants = dict(zip(traced.jaxpr.constvars, traced.consts, strict=True))
-        inputs = [
-            np.asarray(one.val if hasattr(one, "val") else values.get(one, constants.get(one)))
-            for one in equation.invars
-        ]
-        names = [*map(str, info.arg_names)]
+        self._is_parallel = not _is_for_tpu(params)
+        self._copies = Copies()
+        extents = iter(given)
+        self._grid = tuple(one if isinstance(one, int) else int(next(extents)) for one in self._mapping.grid)
+        names = [f"argument {k}" for k in range(len(self._jaxpr.invars))]  # Of what `jvp` makes none are known.
+        names[: len(info.arg_names or ())] = map(str, info.arg_names or ())
+        arrays = [np.asarray(one) for one in extents]
         self._inputs = [
-            Whole(name, data.copy(), np.ones(data.shape, bool)) for name, data in zip(names, inputs, strict=False)
+            Whole(name, data.copy(), np.ones(data.shape, bool)) for name, data in zip(names, arrays, strict=False)
         ]
         self._outputs = [
             Whole(name, np.zeros(one.shape, one.dtype), np.zeros(one.shape, bool))
-            for name, one in zip(names[len(inputs) :], params["out_avals"], strict=False)
+            for name, one in zip(names[len(arrays) :], params["out_avals"], strict=False)
         ]
         for source, target in params["input_output_aliases"]:
             self._outputs[target] = self._inputs[source]
@@ -95,32 +72,48 @@ class _Call:
         before = self._report.additions
         self._report.launches += 1
         self._report.programs += math.prod(self._grid)
-        scratch = self._jaxpr.invars[len(self._inputs) + len(self._outputs) :]
-        mappings = self._mapping.block_mappings
+        first = self._mapping.num_index_operands
+        indices = [whole_reference(one) for one in self._inputs[:first]]
+        wholes = [*self._inputs[first:], *self._outputs]
+        avals = [one.aval for one in self._jaxpr.invars[first + len(wholes) :]]
+        scratch: list[Reference] = []
         for number in range(math.prod(self._grid)):
             self._program = number
             ids = tuple(int(one) for one in np.unravel_index(number, self._grid)) if self._grid else ()
-            evaluation = Evaluation(ids, self._grid, self._see)
-            wholes = [*self._inputs, *self._outputs]
-            blocks = [_block(whole, mapping, ids, evaluation) for whole, mapping in zip(wholes, mappings, strict=True)]
-            own = [scratch_reference(one.aval, f"scratch {k}") for k, one in enumerate(scratch)]
-            evaluation.run(self._jaxpr, (), [*blocks, *own])
+            own_ids, grid = self._without_vmapped(ids), self._without_vmapped(self._grid)
+            evaluation = Evaluation(own_ids, grid, self._see, self._copies)
+            blocks = [
+                _block(whole, mapping, [*map(np.int32, ids), *indices], evaluation)
+                for whole, mapping in zip(wholes, self._mapping.block_mappings, strict=True)
+            ]
+            if self._is_parallel or not scratch:  # That of a TPU stays from one program to the next.
+                scratch = [scratch_reference(one, f"scratch {k}") for k, one in enumerate(avals)]
+            evaluation.run(self._jaxpr, (), [*indices, *blocks, *scratch])
+        for copy in self._copies.left():
+            message = f"a copy to {copy.target.name} is not waited for"
+            self._tell("missing-wait", self._place(copy.equation), copy.target, np.ones(1, bool), message, _WAIT)
         verdict = "finding" if self._report.additions > before else "clean"
         because = "" if verdict == "finding" else "Pallas kernels are executed, not proven"
         self._report.verdicts.counts[Verdict(self._kernel, verdict, because)] += 1
         return [one.data for one in self._outputs]
 
-    def _see(self, kind: str, reference: Reference, block: tuple[Array, ...], equation: Any) -> None:
+    def _without_vmapped(self, axes: tuple[int, ...]) -> tuple[int, ...]:
+        """Axes of the grid that the kernel knows: `vmap` has added others."""
+        return tuple(one for axis, one in enumerate(axes) if axis not in self._mapping.vmapped_dims)
+
+    def _see(self, kind: str, reference: Reference, block: tuple[Array, ...], mask: Any, equation: Any) -> None:
         whole = reference.whole
         place = self._place(equation)
         places, inside = reference.places(block)
         outside = np.zeros(inside.shape, bool)
         for index, extent in zip(block, reference.shape, strict=True):
             outside = outside | (index < 0) | (index >= extent)
+        inside, outside = inside & mask, outside & mask
         if outside.any():
-            self._tell("out-of-bounds", place, whole, outside, f"{kind} outside of the block of {whole.name}", _MASK)
+            word = "load" if kind == "choice" else kind
+            self._tell("out-of-bounds", place, whole, outside, f"{word} outside of the block of {whole.name}", _MASK)
         own = tuple(one[inside] for one in places)
-        if kind == "load":
+        if kind in ("load", "atomic"):
             unwritten = np.zeros(inside.shape, bool)
             unwritten[inside] = ~whole.is_written[own]
             if unwritten.any():
@@ -136,23 +129,27 @@ class _Call:
             ("writes", whole.writer, whole.write_place),
             ("reads", whole.reader, whole.read_place),
         ):
-            if what == "reads" and kind == "load":
+            if what == "reads" and kind in ("load", "choice"):
                 continue
             others = who[own]
+            is_other = (others != NOBODY) & (others != self._program)
+            if what == "writes" and kind == "atomic":
+                is_other &= ~whole.is_atomic[own]
             clash = np.zeros(inside.shape, bool)
-            clash[inside] = (others != NOBODY) & (others != self._program)
+            clash[inside] = is_other
             if self._is_parallel and clash.any():
-                rival = int(np.argmax((others != NOBODY) & (others != self._program)))
+                rival = int(np.argmax(is_other))
                 other = int(others[rival]), self._places[int(where[own][rival])]
-                verb = "reads" if kind == "load" else "writes"
+                verb = {"store": "writes", "atomic": "atomically changes"}.get(kind, "reads")
                 message = (
                     f"data race on {whole.name}: one program {verb} an element that another one {what}, in no order"
                 )
                 self._tell("data-race", place, whole, clash, message, "Let each element belong to one program", other)
-        if kind == "load":
+        if kind in ("load", "choice"):
             whole.reader[own], whole.read_place[own] = self._program, number
         else:
             whole.writer[own], whole.write_place[own] = self._program, number
+            whole.is_atomic[own] = kind == "atomic"
 
     def _tell(
         self,
@@ -201,10 +198,17 @@ class _Call:
         return place
 
 
-def _block(whole: Whole, mapping: Any, ids: tuple[int, ...], evaluation: Evaluation) -> Reference:
-    """The block of an array that a program gets."""
+def _is_for_tpu(params: dict[str, Any]) -> bool:
+    """The kernel asks for what TPUs have, which run the programs of a grid one after the other."""
+    spaces = [getattr(one.aval, "memory_space", None) for one in params["jaxpr"].invars]
+    modules = [type(one).__module__ for one in (params.get("compiler_params"), *spaces)]
+    return any("tpu" in module or ".mosaic." in module for module in modules)
+
+
+def _block(whole: Whole, mapping: Any, given: Sequence[Any], evaluation: Evaluation) -> Reference:
+    """The block of an array that a program gets, by its place in the grid and the scalars that index blocks."""
     closed = mapping.index_map_jaxpr
-    places = evaluation.run(closed.jaxpr, closed.consts, [np.int32(one) for one in ids])
+    places = evaluation.run(closed.jaxpr, closed.consts, given)
     start, shape, kept = [], [], []
     for axis, (size, place) in enumerate(zip(mapping.block_shape, places, strict=True)):
         kind = type(size).__name__

@@ -9,11 +9,23 @@ from typing import Any
 import numpy as np
 
 from bragg.debug.faults import Unsupported
-from bragg.debug.pallas.references import Reference, Whole, indices_of
+from bragg.debug.pallas.copies import Copies, Copy
+from bragg.debug.pallas.references import Reference, Whole, indices_of, whole_reference
 
 __all__ = ["Evaluation", "scratch_reference"]
 
-Watch = Callable[[str, Reference, tuple[Any, ...], Any], None]
+Watch = Callable[[str, Reference, tuple[Any, ...], Any, Any], None]
+
+# What an operation makes of the old value and the operand.
+_ATOMICS: dict[str, Callable[[Any, Any], Any]] = {
+    "add": np.add,
+    "max": np.maximum,
+    "min": np.minimum,
+    "and": np.bitwise_and,
+    "or": np.bitwise_or,
+    "xor": np.bitwise_xor,
+    "xchg": lambda _old, new: new,
+}
 
 _HINT = "See docs/guides/debugging.md for what is"
 
@@ -24,12 +36,15 @@ class Evaluation:
     Args:
         ids: Its place in the grid.
         grid: Programs along each axis.
-        watch: Called before every access with kind, reference, indices of the block, equation.
+        watch: Called before every access with kind, reference, indices of the block, lanes that are on, equation. Kinds
+            are `load`, `store`, `atomic`, and `choice`: a load for a side of a choice, as in changes of a part.
+        copies: Those that are under way.
     """
 
-    def __init__(self, ids: tuple[int, ...], grid: tuple[int, ...], watch: Watch) -> None:
-        self._ids, self._grid, self._watch = ids, grid, watch
+    def __init__(self, ids: tuple[int, ...], grid: tuple[int, ...], watch: Watch, copies: Copies) -> None:
+        self._ids, self._grid, self._watch, self._copies = ids, grid, watch, copies
         self._used: frozenset[Any] = frozenset()
+        self._chosen: frozenset[Any] = frozenset()
 
     def run(self, jaxpr: Any, constants: Sequence[Any], arguments: Sequence[Any]) -> list[Any]:
         """The results of a jaxpr."""
@@ -40,11 +55,10 @@ class Evaluation:
         def read(one: Any) -> Any:
             return one.val if hasattr(one, "val") else values[one]
 
-        self._used = _used(jaxpr)
         for equation in jaxpr.eqns:
+            self._used, self._chosen = _used(jaxpr), _only_chosen(jaxpr)
             results = self._execute(equation, [read(one) for one in equation.invars])
             values.update(zip(equation.outvars, results, strict=True))
-            self._used = _used(jaxpr)
         return [read(one) for one in jaxpr.outvars]
 
     def _execute(self, equation: Any, given: list[Any]) -> Sequence[Any]:
@@ -54,7 +68,10 @@ class Evaluation:
             return own(equation, given)  # type: ignore[no-any-return]
         if any(isinstance(one, Reference) for one in given):
             return self._call(equation, given)
-        result = equation.primitive.bind(*given, **equation.params)
+        try:
+            result = equation.primitive.bind(*given, **equation.params)
+        except NotImplementedError:
+            raise Unsupported(f"{name} of Pallas kernels is not supported", hint=_HINT) from None
         return result if equation.primitive.multiple_results else [result]
 
     def _call(self, equation: Any, given: list[Any]) -> Sequence[Any]:
@@ -119,19 +136,103 @@ class Evaluation:
         scratch = [scratch_reference(one.aval, f"scratch {k}") for k, one in enumerate(jaxpr.invars)]
         return self.run(jaxpr, given, scratch)
 
-    def _read(self, equation: Any, reference: Reference, leaves: Sequence[Any]) -> Any:
-        block = indices_of(self._transforms(equation, leaves), reference.shape)
-        self._watch("load", reference, block, equation)
+    def _do_masked_load(self, equation: Any, given: list[Any]) -> list[Any]:
+        reference, transforms, mask, other = _unflattened(equation, given)
+        return [self._read_block(equation, reference, transforms, mask, other)]
+
+    def _do_masked_swap(self, equation: Any, given: list[Any]) -> list[Any]:
+        reference, transforms, value, mask = _unflattened(equation, given)
+        is_read = equation.outvars[0] in self._used
+        old = self._read_block(equation, reference, transforms, mask) if is_read else np.zeros((), value.dtype)
+        self._write_block(equation, reference, transforms, value, mask)
+        return [old]
+
+    def _do_atomic_rmw(self, equation: Any, given: list[Any]) -> list[Any]:
+        """Lanes take effect one after the other."""
+        reference, transforms, value, mask = _unflattened(equation, given)
+        block = indices_of(transforms, reference.shape)
+        places, inside = reference.places(block)
+        lanes = np.broadcast_to(True if mask is None else np.asarray(mask), inside.shape)
+        self._watch("atomic", reference, block, lanes, equation)
+        data = reference.whole.data
+        old, values = np.zeros(inside.shape, data.dtype), np.broadcast_to(np.asarray(value, data.dtype), inside.shape)
+        function = _ATOMICS[equation.params["atomic_type"].value]
+        for lane in np.argwhere(inside & lanes):
+            at = tuple(lane)
+            place = tuple(one[at] for one in places)
+            old[at] = data[place]
+            data[place] = function(old[at], values[at])
+        return [old]
+
+    def _do_atomic_cas(self, equation: Any, given: list[Any]) -> list[Any]:
+        reference, expected, new = given
+        block = indices_of((), reference.shape)
+        self._watch("atomic", reference, block, np.ones((), bool), equation)
         places, _ = reference.places(block)
-        return np.asarray(reference.whole.data[places])
+        old = np.array(reference.whole.data[places])
+        if old == np.asarray(expected):
+            reference.whole.data[places] = np.asarray(new)
+        return [old]
+
+    def _do_dma_start(self, equation: Any, given: list[Any]) -> list[Any]:
+        source, target, semaphore, other, device = _unflattened(equation, given)
+        if other is not None or device is not None or equation.params.get("add"):
+            raise Unsupported("copies between devices and copies that add are not supported", hint=_HINT)
+
+        def finish() -> None:
+            value = self._read_block(equation, *_parts(source))
+            self._write_block(equation, *_parts(target), value)
+
+        self._copies.start(_place_of(semaphore), Copy(equation, _parts(target)[0].whole, finish))
+        return []
+
+    def _do_dma_wait(self, equation: Any, given: list[Any]) -> list[Any]:
+        self._copies.wait(_place_of(_unflattened(equation, given)[2]))
+        return []
+
+    def _do_multiple_of(self, _equation: Any, given: list[Any]) -> list[Any]:
+        return given
+
+    _do_max_contiguous = _do_multiple_of
+
+    def _do_debug_barrier_p(self, _equation: Any, _given: list[Any]) -> list[Any]:
+        return []
+
+    _do_delay = _do_trace_value = _do_debug_barrier_p
+
+    def _do_reciprocal(self, _equation: Any, given: list[Any]) -> list[Any]:
+        return [np.asarray(1, given[0].dtype) / given[0]]
+
+    def _read(self, equation: Any, reference: Reference, leaves: Sequence[Any]) -> Any:
+        return self._read_block(equation, reference, self._transforms(equation, leaves))
 
     def _write(self, equation: Any, reference: Reference, leaves: Sequence[Any], value: Any) -> None:
-        block = indices_of(self._transforms(equation, leaves), reference.shape)
-        self._watch("store", reference, block, equation)
+        self._write_block(equation, reference, self._transforms(equation, leaves), value)
+
+    def _read_block(
+        self, equation: Any, reference: Reference, transforms: Any, mask: Any = None, other: Any = None
+    ) -> Any:
+        """Elements; those that a mask leaves out are `other`, or may be anything: NaN."""
+        block = indices_of(transforms, reference.shape)
         places, inside = reference.places(block)
+        lanes = np.broadcast_to(True if mask is None else np.asarray(mask), inside.shape)
+        is_choice = bool(equation.outvars) and equation.outvars[0] in self._chosen
+        self._watch("choice" if is_choice else "load", reference, block, lanes, equation)
+        data = np.asarray(reference.whole.data[places])
+        if mask is None:
+            return data
+        unknown = np.nan if np.issubdtype(data.dtype, np.inexact) else 0
+        return np.where(lanes, data, np.asarray(unknown if other is None else other, data.dtype))
+
+    def _write_block(self, equation: Any, reference: Reference, transforms: Any, value: Any, mask: Any = None) -> None:
+        block = indices_of(transforms, reference.shape)
+        places, inside = reference.places(block)
+        lanes = np.broadcast_to(True if mask is None else np.asarray(mask), inside.shape)
+        self._watch("store", reference, block, lanes, equation)
         content = np.broadcast_to(np.asarray(value, reference.whole.data.dtype), inside.shape)
-        reference.whole.data[tuple(one[inside] for one in places)] = content[inside]
-        reference.whole.is_written[tuple(one[inside] for one in places)] = True
+        chosen = inside & lanes
+        reference.whole.data[tuple(one[chosen] for one in places)] = content[chosen]
+        reference.whole.is_written[tuple(one[chosen] for one in places)] = True
 
     @staticmethod
     def _transforms(equation: Any, leaves: Sequence[Any]) -> Any:
@@ -147,9 +248,52 @@ def _used(jaxpr: Any) -> frozenset[Any]:
     return frozenset(one for one in looked if not hasattr(one, "val"))
 
 
+@lru_cache(maxsize=256)
+def _only_chosen(jaxpr: Any) -> frozenset[Any]:
+    """Variables that nothing looks at but choices by a condition, of which they are a side."""
+    looked = {one for one in jaxpr.outvars if not hasattr(one, "val")}
+    chosen: set[Any] = set()
+    for equation in reversed(jaxpr.eqns):
+        for place, one in enumerate(equation.invars):
+            if not hasattr(one, "val"):
+                (chosen if _is_side(equation, place, chosen - looked) else looked).add(one)
+    return frozenset(chosen - looked)
+
+
+def _is_side(equation: Any, place: int, chosen: set[Any]) -> bool:
+    """An operand of an equation is a side of a choice, or becomes one."""
+    name = equation.primitive.name
+    if name == "select_n":
+        return place > 0
+    if name in ("jit", "pjit"):
+        inner = equation.params["jaxpr"].jaxpr
+        return inner.invars[place] in _only_chosen(inner)
+    return name == "convert_element_type" and equation.outvars[0] in chosen
+
+
+def _unflattened(equation: Any, given: Sequence[Any]) -> Any:
+    """The arguments of a primitive as its function takes them."""
+    import jax
+
+    params = equation.params
+    return jax.tree_util.tree_unflatten(params["args_tree" if "args_tree" in params else "tree"], given)
+
+
+def _parts(view: Any) -> tuple[Reference, Any]:
+    """A reference, and how it is indexed."""
+    return (view.ref, view.transforms) if hasattr(view, "transforms") else (view, ())
+
+
+def _place_of(semaphore: Any) -> tuple[int, ...]:
+    """What makes a semaphore another one than all others."""
+    reference, transforms = _parts(semaphore)
+    places, _ = reference.places(indices_of(transforms, reference.shape))
+    return id(reference.whole), *(int(one) for one in places)
+
+
 def scratch_reference(aval: Any, name: str) -> Reference:
-    """Memory of one program, which nobody has written."""
+    """Memory of one program, which nobody has written; of semaphores the numbers that they count."""
     inner = getattr(aval, "inner_aval", aval)
-    data = np.zeros(inner.shape, inner.dtype)
-    whole = Whole(name, data, np.zeros(inner.shape, bool))
-    return Reference(whole, (0,) * data.ndim, data.shape, tuple(range(data.ndim)))
+    is_semaphore = not isinstance(inner.dtype, np.dtype)
+    data = np.zeros(inner.shape, np.int32 if is_semaphore else inner.dtype)
+    return whole_reference(Whole(name, data, np.full(inner.shape, is_semaphore)))

@@ -18,20 +18,22 @@ __all__ = ["checked_pallas_calls"]
 def checked_pallas_calls(report: Report, checkers: frozenset[str]) -> Iterator[None]:
     """Execute and check the Pallas kernels that are called in a block.
 
-    Calls inside of `jax.jit` are checked too: while the block lasts, JAX executes functions as they are written.
+    Calls inside of `jax.jit` are checked too: while the block lasts, JAX executes functions as they are written. What
+    `vmap` and `grad` make of a kernel is a call of its own.
     """
     undo: list[Callable[[], None]] = []
 
-    def replace(pallas: Any) -> None:
+    def replace(_pallas: Any) -> None:
         import jax
+        from jax._src.pallas.pallas_call import pallas_call_p
 
         from bragg.debug.pallas.calls import checked_call
 
         config: Any = jax.config
-        original, is_disabled = pallas.pallas_call, config.jax_disable_jit
-        pallas.pallas_call = checked_call(original, report, checkers)
+        original, is_disabled = pallas_call_p.impl, config.jax_disable_jit
+        pallas_call_p.def_impl(checked_call(report, checkers))
         config.update("jax_disable_jit", True)
-        undo.append(lambda: setattr(pallas, "pallas_call", original))
+        undo.append(lambda: pallas_call_p.def_impl(original))
         undo.append(lambda: config.update("jax_disable_jit", is_disabled))
 
     with on_import("jax.experimental.pallas", replace):

@@ -27,6 +27,7 @@ class Whole:
         write_place: Where, a number among those of the call.
         reader: Number of the program that read each element last; `NOBODY`: none.
         read_place: Where it did, a number among those of the call.
+        is_atomic: bool, as `data`: the last write was an atomic.
     """
 
     name: str
@@ -36,10 +37,12 @@ class Whole:
     write_place: Array = field(init=False)
     reader: Array = field(init=False)
     read_place: Array = field(init=False)
+    is_atomic: Array = field(init=False)
 
     def __post_init__(self) -> None:
         self.writer, self.reader = (np.full(self.data.shape, NOBODY, np.int64) for _ in range(2))
         self.write_place, self.read_place = (np.zeros(self.data.shape, np.int64) for _ in range(2))
+        self.is_atomic = np.zeros(self.data.shape, bool)
 
 
 @dataclass
@@ -73,15 +76,35 @@ class Reference:
         return tuple(np.broadcast_to(one, shape) for one in whole), inside
 
 
+def whole_reference(whole: Whole) -> Reference:
+    """A block that is all of an array."""
+    rank = whole.data.ndim
+    return Reference(whole, (0,) * rank, whole.data.shape, tuple(range(rank)))
+
+
 def indices_of(transforms: Any, shape: tuple[int, ...]) -> tuple[Array, ...]:
-    """Indices of a block: integers that broadcast to the shape of the access.
+    """Indices of a block: integers that broadcast to the shape of the access; -1 outside of a view.
 
     Raises:
         Unsupported: The reference is seen through something else than indices.
     """
-    if len(transforms) > 1 or any(type(one).__name__ != "NDIndexer" for one in transforms):
+    if any(type(one).__name__ != "NDIndexer" for one in transforms):
         raise Unsupported("a view of a reference is not supported in Pallas kernels", hint="Index the reference itself")
-    indices = transforms[0].indices if transforms else tuple(slice(0, extent, 1) for extent in shape)
+    if not transforms:
+        return _indices(tuple(slice(0, extent, 1) for extent in shape), shape)
+    result = _indices(transforms[0].indices, shape)
+    for one in transforms[1:]:
+        view = np.broadcast_arrays(*result)
+        places = _indices(one.indices, view[0].shape)
+        inside = np.ones((), bool)
+        for index, extent in zip(places, view[0].shape, strict=True):
+            inside = inside & (index >= 0) & (index < extent)
+        kept = tuple(np.clip(index, 0, extent - 1) for index, extent in zip(places, view[0].shape, strict=True))
+        result = tuple(np.where(inside, axis[kept], -1) for axis in view)
+    return result
+
+
+def _indices(indices: tuple[Any, ...], shape: tuple[int, ...]) -> tuple[Array, ...]:
     arrays = [one for one in indices if not hasattr(one, "size") or not hasattr(one, "stride")]
     rank = max((np.ndim(one) for one in arrays if not isinstance(one, slice)), default=0)
     slices = sum(_is_slice(one) for one in indices)

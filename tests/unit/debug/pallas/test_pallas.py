@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 import bragg.debug
-from bragg.debug.faults import Unsupported
 
 pytest.importorskip("triton")
 jax = pytest.importorskip("jax")
@@ -143,13 +142,28 @@ def test_a_result_over_an_input_is_written_in_place() -> None:
     np.testing.assert_array_equal(out, 2 * np.arange(32))
 
 
-def test_transformed_calls_are_refused_aloud() -> None:
-    with bragg.debug.check(), pytest.raises(Unsupported, match="vmap, grad"):
-        jax.vmap(partial(call, adds))(jnp.ones((2, 32)), jnp.ones((2, 32)))
+def test_what_vmap_and_jvp_make_of_a_kernel_is_checked() -> None:
+    x = numbers(64).reshape(2, 32)
+    with bragg.debug.check() as report:
+        mapped = jax.vmap(partial(call, adds_by_halves))(x)
+        _, slope = jax.jvp(lambda x: call(adds, x, x), (x[0],), (jnp.ones(32),))
+    assert len(report) == 0, report.lines()
+    assert report.launches == 2
+    with bragg.debug.check():
+        np.testing.assert_array_equal(mapped[1], call(adds_by_halves, x[1]))
+    np.testing.assert_array_equal(slope, np.full(32, 2))
+
+
+def test_a_bug_below_vmap_is_found() -> None:
+    with bragg.debug.check() as report:
+        jax.vmap(partial(call, writes_past_its_block))(jnp.ones((2, 32)))
+    assert [(one.rule, one.code.endswith("# bug")) for one in report] == [("out-of-bounds", True)]
 
 
 def test_jax_is_as_before_after_a_check() -> None:
-    before = pl.pallas_call, jax.config.jax_disable_jit
+    from jax._src.pallas.pallas_call import pallas_call_p
+
+    before = pallas_call_p.impl, jax.config.jax_disable_jit
     with bragg.debug.check():
-        assert pl.pallas_call is not before[0]
-    assert (pl.pallas_call, jax.config.jax_disable_jit) == before
+        assert pallas_call_p.impl is not before[0]
+    assert (pallas_call_p.impl, jax.config.jax_disable_jit) == before

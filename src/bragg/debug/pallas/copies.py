@@ -1,0 +1,59 @@
+"""Copies that run beside a Pallas kernel, and the semaphores that tell of their end.
+
+A copy happens when it is waited for: what is read before that is not there yet, and what is overwritten is lost.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict, deque
+from collections.abc import Callable, Hashable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from bragg.debug.faults import KernelFault
+from bragg.debug.pallas.references import Whole
+
+__all__ = ["Copies", "Copy"]
+
+
+@dataclass(frozen=True)
+class Copy:
+    """A copy that was started.
+
+    Attributes:
+        equation: That starts it.
+        target: Where it goes.
+        finish: Does it.
+    """
+
+    equation: Any
+    target: Whole
+    finish: Callable[[], None]
+
+
+class Copies:
+    """The copies of a call that are under way, by their semaphores."""
+
+    def __init__(self) -> None:
+        self._under_way: defaultdict[Hashable, deque[Copy]] = defaultdict(deque)
+
+    def start(self, semaphore: Hashable, copy: Copy) -> None:
+        """A copy is under way."""
+        self._under_way[semaphore].append(copy)
+
+    def wait(self, semaphore: Hashable) -> None:
+        """The first copy that was started with a semaphore is over.
+
+        Raises:
+            KernelFault: There is none.
+        """
+        if not self._under_way[semaphore]:
+            raise KernelFault(
+                "deadlock: a copy is waited for that was not started", hint="Start it first, with the same semaphore"
+            )
+        self._under_way[semaphore].popleft().finish()
+
+    def left(self) -> Iterator[Copy]:
+        """Those that nobody has waited for."""
+        for copies in self._under_way.values():
+            yield from copies
