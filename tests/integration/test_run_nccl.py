@@ -58,6 +58,7 @@ def test_a_collective_has_its_communicator_size_way_and_time(told: Record, inter
     assert nccl(profile).version == 22809
     assert nccl(profile).calls == (
         NcclCall(
+            communicator="tp c0ffee",
             group="tp c0ffee",
             rank=3,
             n_ranks=8,

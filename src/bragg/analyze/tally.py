@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 import numpy as np
 
@@ -16,6 +18,7 @@ from bragg.model.transform import with_descendants
 __all__ = ["Section", "Tally", "TallyRow", "tally_of"]
 
 _QUANTILES = (0.5, 0.95, 0.99)
+_N_UNEQUAL = 4  # notes
 
 
 @dataclass(frozen=True)
@@ -144,7 +147,7 @@ def tally_of(profiles: Sequence[Profile], ranks: Sequence[int] | None = None) ->
         n_devices=_n_devices(profiles, worked),
         backends=tuple(dict.fromkeys(profile.run.backend for profile in profiles)),
         sections=tuple(filter(None, [*sections, _of_nccl(profiles, ranks)])),
-        notes=tuple(filter(None, notes)),
+        notes=tuple(filter(None, [*notes, *islice(_unequal_ranks(profiles, ranks), _N_UNEQUAL)])),
     )
 
 
@@ -241,6 +244,25 @@ def _of_nccl(profiles: Sequence[Profile], ranks: Sequence[int] | None) -> Sectio
     total = float(sum(found.totals.sum() for found in sums.values()))
     rows = [_row(name, found, total, ranks, is_symbol=False) for name, found in sums.items()]
     return Section("NCCL", "ns", tuple(sorted(rows, key=lambda row: -row.total))) if rows else None
+
+
+def _unequal_ranks(profiles: Sequence[Profile], ranks: Sequence[int] | None) -> Iterator[str]:
+    """Ranks of one communicator that made fewer calls of an operation than others, as before a hang."""
+    counts: dict[tuple[str, str], Counter[int]] = {}
+    groups: dict[str, str] = {}
+    for rank, profile in zip(ranks or (), profiles, strict=False):
+        told = nccl_of(profile.meta)
+        for call in told.calls if told is not None else ():
+            if call.peer is None:
+                groups.setdefault(call.communicator, call.group)
+                counts.setdefault((call.communicator, call.operation), Counter())[rank] += call.calls
+    for (communicator, operation), calls in counts.items():
+        least, most = min(calls, key=calls.__getitem__), max(calls, key=calls.__getitem__)
+        if calls[least] < calls[most]:
+            yield (
+                f"rank {least} made {calls[least]:,} {operation} calls of NCCL in group {groups[communicator]}, "
+                f"rank {most} {calls[most]:,}"
+            )
 
 
 def _row(name: str, found: _Sum, total: float, ranks: Sequence[int] | None, *, is_symbol: bool) -> TallyRow:

@@ -111,3 +111,23 @@ def test_gpus_are_counted_by_uuid_where_ranks_tell_it() -> None:
         return tally_of(ranks, range(len(ranks))).n_devices
 
     assert (job("GPU-a", "GPU-b"), job("GPU-a", "GPU-a")) == (2, 1)
+
+
+def with_nccl(profile: Profile, communicator: str, **calls: int) -> Profile:
+    told = [{"function": name, "dtype": "f32", "count": 8, "calls": n} for name, n in calls.items()]
+    return replace(profile, meta={"nccl": {"communicators": [{"group": communicator, "n_ranks": 2, "calls": told}]}})
+
+
+def test_ranks_that_made_fewer_collectives_than_others_are_named() -> None:
+    plain = profile_from_text(RUN)
+    ranks = [
+        with_nccl(plain, "a", AllReduce=13, Broadcast=2),
+        with_nccl(plain, "a", AllReduce=12, Broadcast=2),
+        with_nccl(plain, "b", AllReduce=9),
+    ]
+    tally = tally_of(ranks, [0, 1, 2])
+    assert [note for note in tally.notes if "NCCL" in note] == [
+        "rank 1 made 12 all-reduce calls of NCCL in group a, rank 0 13"
+    ]
+    assert row(tally, "NCCL", "all-reduce[8 f32, group a of 2]").calls == 25
+    assert row(tally, "NCCL", "all-reduce[8 f32, group a of 2]").average is None

@@ -51,7 +51,8 @@ class NcclCall:
     """Equal calls in one communicator.
 
     Attributes:
-        group: PyTorch's name of the process group; else the program's name of the communicator, and its id.
+        communicator: The program's name of the communicator, and its id, which all of its ranks share.
+        group: PyTorch's name of the process group; without one as `communicator`.
         rank: In the communicator.
         n_ranks: Of the communicator.
         operation: What it does: `all-reduce`, `send`.
@@ -69,6 +70,7 @@ class NcclCall:
         most_ns: The longest.
     """
 
+    communicator: str
     group: str
     rank: int
     n_ranks: int
@@ -168,6 +170,7 @@ def _call(communicator: Facts, call: Facts) -> NcclCall:
     n_ranks = communicator.count("n_ranks")
     count = call.count("count") * (n_ranks if function in _PARTS_OF_ALL_RANKS else 1)
     return NcclCall(
+        communicator=communicator.text("group"),
         group=communicator.text("torch_group") or communicator.text("group"),
         rank=communicator.count("rank"),
         n_ranks=n_ranks,

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -8,6 +10,8 @@ from bragg.analyze.ranks.answer import compare_ranks
 from bragg.analyze.ranks.collectives import kernel_calls
 from bragg.analyze.ranks.operations import Call, call_of_frame, operation_of_kernel
 from bragg.analyze.ranks.summarize import summarize
+from bragg.views.text.ranks_text import ranks_lines
+from bragg.views.text.style import PLAIN
 from tests.support.profiles import profile_from_text
 
 
@@ -57,3 +61,15 @@ def test_bus_bandwidth_is_that_of_the_links() -> None:
     (found,) = compare_ranks([summarize(profile) for profile in profiles_of(plan)]).transfers
     assert (found.operation, found.n_ranks, found.size_bytes, found.count) == ("all-reduce", 4, 1_600_000, 6)
     assert found.bus_bytes_per_s == pytest.approx(1_600_000 * 1.5 / 400e-6, rel=0.001)
+    assert found.way == ""
+
+
+def test_bandwidth_stands_beside_the_way_that_nccl_took() -> None:
+    call = {"function": "AllReduce", "dtype": "f32", "count": 400_000, "algorithm": "NVLS", "protocol": "SIMPLE"}
+    told = {"communicators": [{"torch_group": "0", "n_ranks": 2, "calls": [{**call, "calls": 6, "channels": 16}]}]}
+    profiles = profiles_of(JobPlan(n_ranks=2, n_steps=6, n_layers=1, bucket_us=400.0))
+    ranks = [summarize(replace(profile, meta={**profile.meta, "nccl": told})) for profile in profiles]
+    answer = compare_ranks(ranks)
+    assert [each.way for each in answer.transfers] == ["NVLS SIMPLE, 16 channels"]
+    line = next(line for line in ranks_lines(answer, PLAIN) if "GB/s" in line)
+    assert line.endswith("in all, NVLS SIMPLE, 16 channels")
