@@ -11,7 +11,8 @@ from functools import cached_property
 from typing import Any
 
 from bragg.model.facts import Facts
-from bragg.model.kernels.inside import InsideKernel, inside_kernels
+from bragg.model.kernels.inside import InsideKernel
+from bragg.model.kernels.inside_rows import inside_kernels
 from bragg.model.ranks.clock import RankClock
 
 __all__ = ["Cuda", "Run"]

@@ -10,7 +10,7 @@ import pytest
 from bragg.formats.captured.clocks import with_clocks
 from bragg.formats.limits import Limits
 from bragg.model import Profile
-from bragg.model.kernels.inside import inside_kernels
+from bragg.model.kernels.inside_rows import inside_kernels
 from bragg.views.text.clock_facts import clock_lines
 from tests.support.profiles import profile_from_text
 

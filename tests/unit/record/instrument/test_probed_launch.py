@@ -13,7 +13,7 @@ from bragg.code.instrument.assembling import find_ptxas
 from bragg.code.instrument.blocks import read_kernel
 from bragg.code.instrument.probes import COUNTERS, Probe
 from bragg.code.instrument.stored_types import stored_types
-from bragg.model.kernels.inside import inside_kernels
+from bragg.model.kernels.inside_rows import inside_kernels
 from bragg.record.instrument.probed_launch import ProbedLaunch
 from bragg.views.text.probe_facts import probe_lines
 

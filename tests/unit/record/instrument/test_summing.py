@@ -11,7 +11,8 @@ from bragg.code.instrument.blocks import Value
 from bragg.code.instrument.rewriting import FRAME, HEADER_BYTES, MAGIC, WARP_BYTES, Instrumented
 from bragg.code.instrument.segments import Frame, ScopeValue, Segment
 from bragg.code.source_place import SourcePlace
-from bragg.model.kernels.inside import InsideKernel, inside_kernels
+from bragg.model.kernels.inside import InsideKernel
+from bragg.model.kernels.inside_rows import inside_kernels
 from bragg.record.instrument.buffers import Plan
 from bragg.record.instrument.summing import summed
 

@@ -17,7 +17,8 @@ from bragg.code.disassembler import disassemble
 from bragg.code.instrument.assembling import Binary, assemble, find_ptxas
 from bragg.code.instrument.probes import Probe
 from bragg.code.instrument.rewriting import HEADER_BYTES, MAGIC, WARP_BYTES
-from bragg.model.kernels.inside import READING, inside_kernels
+from bragg.model.kernels.inside import READING
+from bragg.model.kernels.inside_rows import inside_kernels
 from bragg.record.instrument import guard, timed_kernel
 from bragg.record.instrument.buffers import plan
 from bragg.record.instrument.driver import DriverError
