@@ -113,6 +113,20 @@ def in_a_helper(x, out, n, B: tl.constexpr):
 
 
 @triton.jit
+def halved_by_assembly(x, out, n, B: tl.constexpr):
+    i = tl.arange(0, B)
+    half = tl.inline_asm_elementwise("mul.f32 $0, $1, 0f3F000000;", "=f,f", [tl.load(x + i)], tl.float32, True, 1)
+    tl.store(out + i, half)
+
+
+@triton.jit
+def loaded_by_assembly(x, out, n, B: tl.constexpr):
+    i = tl.arange(0, B)
+    value = tl.inline_asm_elementwise("ld.global.f32 $0, [$1];", "=f,l", [x + i], tl.float32, True, 1)  # inline_asm
+    tl.store(out + i, value)
+
+
+@triton.jit
 def in_what_combines(x, out, n, B: tl.constexpr):
     tl.store(out, tl.reduce(tl.load(x + tl.arange(0, B)), 0, larger_by_a_branch))
 
@@ -126,7 +140,7 @@ def marked(kernel: Any) -> tuple[str, int]:
     return next((line.split("  # ")[1].strip(), first + k) for k, line in enumerate(lines) if "  # " in line)
 
 
-@pytest.mark.parametrize("kernel", [softmax, called, turned])
+@pytest.mark.parametrize("kernel", [softmax, called, turned, halved_by_assembly])
 def test_a_launch_is_proven_where_nothing_but_values_depends_on_data(kernel: Any) -> None:
     assert place_of(kernel) is None
     with bragg.debug.check() as report:
@@ -140,6 +154,11 @@ def test_the_statement_that_breaks_the_proof_is_named(kernel: Any) -> None:
     place = place_of(kernel)
     what, line = marked(kernel)
     assert (place.what, place.line) == (f"{what} depends on data", line)
+
+
+def test_assembly_that_accesses_memory_breaks_a_proof() -> None:
+    place = place_of(loaded_by_assembly)
+    assert (place.what, place.line) == ("inline_asm_elementwise is not followed", marked(loaded_by_assembly)[1])
 
 
 def test_functions_that_are_called_are_followed() -> None:

@@ -8,6 +8,7 @@ cannot be followed counts as dependent. Branches that the constants of a launch 
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from types import FunctionType, ModuleType
@@ -47,7 +48,12 @@ _PLACES = {
     "gather": (1,),
 }
 _DECIDING = {"device_assert", "range", "static_range", "assume", "map_elementwise"}
-_NEVER_FOLLOWED = {"inline_asm_elementwise", "async_task"}
+_NEVER_FOLLOWED = {"async_task"}
+# Assembly that accesses memory, goes ways of its own, or reads what neither arguments nor data decide.
+_NOT_ARITHMETIC = re.compile(
+    r"\b(ld|ldu|st|atom|red|cp|tex|prefetch\w*|mbarrier|multimem|bra|brx|call|exit|trap)\b"
+    r"|%(clock|globaltimer|smid|nsmid|warpid|laneid|gridid|envreg|pm\d)"
+)
 
 
 @dataclass(frozen=True)
@@ -158,7 +164,7 @@ class _Function:
         if is_jitted(target) and not _is_tritons(target):
             yield from self._called(target, call)[1]
             return
-        if name in _NEVER_FOLLOWED:
+        if name in _NEVER_FOLLOWED or (name == "inline_asm_elementwise" and not _is_arithmetic(call)):
             yield self._at(call, f"{name} is not followed")
         elif name in _WHERE and any(map(self._depends, self._where(call, name))):
             yield self._at(call, "the address or mask depends on data")
@@ -279,6 +285,13 @@ def _is_tritons(target: Any) -> bool:
 
 def _name_of(call: ast.Call) -> str:
     return call.func.attr if isinstance(call.func, ast.Attribute) else str(getattr(call.func, "id", ""))
+
+
+def _is_arithmetic(call: ast.Call) -> bool:
+    """Inline assembly, written out in the call, that computes its result of its arguments alone."""
+    named = {word.arg: word.value for word in call.keywords}
+    text = call.args[0] if call.args else named.get("asm")
+    return isinstance(text, ast.Constant) and not _NOT_ARITHMETIC.search(str(text.value))
 
 
 def _given(call: ast.Call) -> list[ast.expr]:
