@@ -228,6 +228,7 @@ class InsideKernel:
         pairs: Launches without and with clocks that were compared.
         plain_ns, timed_ns: Their median times.
         registers: Of a thread, without and with clocks.
+        blocks_at_once: That fit on the GPU, without and with clocks.
         loop_waits: Waiting instructions of its loops whose number clocks changed: opcode, without and with clocks.
         blocks: Of the launch.
         warps: Of a block.
@@ -258,6 +259,7 @@ class InsideKernel:
     plain_ns: float
     timed_ns: float
     registers: tuple[int, int]
+    blocks_at_once: tuple[int, int]
     loop_waits: tuple[tuple[str, int, int], ...]
     blocks: int
     warps: int

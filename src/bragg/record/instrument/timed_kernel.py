@@ -66,7 +66,7 @@ class _Attempt:
     Attributes:
         function: The driver's handle of the kernel with clocks.
         trial: Its launches; None until the first one, which tells the grid.
-        first_blocks: That fit on the GPU at once, if only some blocks are timed.
+        blocks_at_once: That fit on the GPU; 0 until the first launch.
     """
 
     level: Level
@@ -76,7 +76,7 @@ class _Attempt:
     module: int
     function: int
     trial: Trial | None = None
-    first_blocks: int = 0
+    blocks_at_once: int = 0
 
 
 class TimedKernel:
@@ -132,6 +132,7 @@ class TimedKernel:
         self._accepted: tuple[_Attempt, dict[str, Any]] | None = None
         self._is_told = False
         self._was_captured = False
+        self._function = 0
         if limits.probes:
             self._probed = self._with_probes(kernel)
 
@@ -145,6 +146,7 @@ class TimedKernel:
         if is_done or not self._lock.acquire(blocking=False):
             return self._launch(*grid, stream, function, *rest)
         try:
+            self._function = function
             begun = self._begin(grid, stream)
             if begun is None:
                 return self._launch(*grid, stream, function, *rest)
@@ -213,12 +215,12 @@ class TimedKernel:
             self._grid = grid
             blocks = math.prod(grid) * self._ctas
             self._buffers = Buffers(self._driver, plan(blocks, self._warps, self._limits.buffer_bytes))
-        if attempt.level.block_shift:
-            attempt.first_blocks = self._driver.resident_blocks(
-                attempt.function, self._warps * _WARP_THREADS, self._shared_bytes
-            )
+        attempt.blocks_at_once = self._resident_blocks(attempt.function)
         control = self._buffers.control(self._plan(attempt))
         attempt.trial = Trial(self._driver, self._driver.write(self._driver.symbol(attempt.module, CONTROL), control))
+
+    def _resident_blocks(self, function: int) -> int:
+        return self._driver.resident_blocks(function, self._warps * _WARP_THREADS, self._shared_bytes)
 
     @staticmethod
     def _on_gpu(function: Callable[..., Any], *arguments: Any) -> Any:
@@ -234,7 +236,8 @@ class TimedKernel:
         level, whole = attempt.level, self._buffers.plan
         if level.has_all_warps:
             return whole
-        return whole.sampled(level.block_shift, attempt.first_blocks, self._first_warps)
+        first_blocks = attempt.blocks_at_once if level.block_shift else 0
+        return whole.sampled(level.block_shift, first_blocks, self._first_warps)
 
     def _decide(self, is_last: bool) -> None:
         """Accept the level that was tried, or continue to the next one."""
@@ -303,9 +306,11 @@ class TimedKernel:
         own = self._plan(attempt)
         with self._driver.current():
             headers, frames = self._on_gpu(self._buffers.read, own)
+            plain_blocks = self._resident_blocks(self._function)
         resources = {
             "registers": [self._plain.registers, attempt.binary.registers],
             "stack_bytes": [self._plain.stack_bytes, attempt.binary.stack_bytes],
+            "blocks_at_once": [plain_blocks, attempt.blocks_at_once],
             "loop_waits": attempt.compared.waits,
             "partitions": self._first_warps,
         }

@@ -45,6 +45,9 @@ def _lines(meta: Mapping[str, Any], n_kernels: int | None) -> Iterator[str]:
         yield from (f"  {line}" for line in probe_lines(kernel))
         for opcode, before, after in kernel.loop_waits if kernel.level else ():
             yield f"  with clocks its loops have {after:,} {opcode}, not {before:,}: they wait at other places"
+        plain_blocks, timed_blocks = kernel.blocks_at_once
+        if kernel.level and timed_blocks != plain_blocks:
+            yield f"  with clocks {count_text(timed_blocks, 'block')} fit on the GPU at once, not {plain_blocks:,}"
         if kernel.level and kernel.refused:
             yield f"  fewer clocks than asked for: {_refused(kernel)}"
     if n_kernels is not None and len(kernels) > n_kernels:

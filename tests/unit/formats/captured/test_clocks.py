@@ -146,6 +146,13 @@ def test_the_warps_that_wait_least_are_critical() -> None:
     assert [(each.first, each.last) for each in kernel.groups()] == [(0, 1), (2, 3)]
 
 
+def test_blocks_that_clocks_leave_no_room_for_are_told() -> None:
+    lines = list(clock_lines({"inside_kernels": [{**MEASURED, "blocks_at_once": [264, 132]}]}))
+    assert lines[-1] == "  with clocks 132 blocks fit on the GPU at once, not 264"
+    same = {**MEASURED, "blocks_at_once": [264, 264]}
+    assert not any("at once" in line for line in clock_lines({"inside_kernels": [same]}))
+
+
 def test_turns_of_the_loop_have_a_line() -> None:
     place = [{"file": "/src/matmul.py", "line": 20, "function": "matmul"}]
     turns = {"place": place, "typical": 498.0, "first": 1203.5, "longest": 5000, "count": 2032}

@@ -66,7 +66,7 @@ class FakeDriver:
         return module
 
     def resident_blocks(self, function: int, threads: int, shared_bytes: int) -> int:
-        return FakeDriver.places
+        return FakeDriver.places * (2 if function == PLAIN else 1)
 
     def write(self, address: int, content: bytes) -> int:
         return self.event()
@@ -149,6 +149,7 @@ def test_launches_alternate_and_then_stay_plain() -> None:
     assert result["timed_ns"] / result["plain_ns"] == pytest.approx(1.02)
     assert (result["blocks"], result["warps"], result["warps_with_frames"]) == (64, 4, 256)
     assert (result["covered_cycles"], result["span_ns"]) == (256 * 1000, 700)
+    assert result["blocks_at_once"] == [264, 132]
     assert machine.kernel.result(0, is_end=False) is None  # told once
 
 
