@@ -2,10 +2,10 @@
 
     python benchmarks/two_gpus.py [cost|planted|programs ...] [--out FILE]
 
-`cost` trains GPT-2 by DDP in bursts of steps: without bragg, and with what `bragg run` records by default and as a
-timeline, in turns within one job; a ratio is that of a burst to the one without of the same round. `planted` runs
-healthy jobs, and makes rank 1 late in six ways by a third of their step. `programs` records FSDP, a tensor-parallel
-matmul and a shard_map of JAX. No card's setting changes.
+`cost` trains GPT-2 by DDP, with 8 sequences a GPU and with 32, in bursts of steps: without bragg, and with what
+`bragg run` records by default and as a timeline, in turns within one job; a ratio is that of a burst to the one without
+of the same round. `planted` runs healthy jobs, and makes rank 1 late in six ways by a third of their step. `programs`
+records FSDP, a tensor-parallel matmul and a shard_map of JAX. No card's setting changes.
 
 Hosts that others share make ranks late by themselves, so what is named is compared with the clock that both ranks have,
 at which `bragg ranks` does not look. A job is right if a rank that was made late is named with the cause, and if by the
@@ -65,14 +65,20 @@ def main() -> None:
 
 
 def costs(directory: Path) -> Iterator[dict[str, Any]]:
-    """How much longer the bursts with bragg take, by the slower rank of each."""
-    bursts = [each["bursts"] for each in told_by("ddp", "", directory, None, bursts=True)]
+    """How much longer the bursts with bragg take, where the host limits the steps and where the GPU does."""
+    for n_batches in (1, 4):
+        yield from costs_of(directory, n_batches)
+
+
+def costs_of(directory: Path, n_batches: int) -> Iterator[dict[str, Any]]:
+    """The same by the slower rank of each burst, with so many batches of 8 sequences in a step."""
+    bursts = [each["bursts"] for each in told_by("ddp", "", directory, None, bursts_of=n_batches)]
     seconds = {name: [max(pair) for pair in zip(*(rank[name] for rank in bursts), strict=True)] for name in bursts[0]}
     for name, times in seconds.items():
         ratios = sorted(mine / bare for mine, bare in zip(times, seconds["without"], strict=True))
         low, median, high = statistics.quantiles(ratios, n=4)
         yield {
-            "case": f"cost: {name}",
+            "case": f"cost, {8 * n_batches} sequences: {name}",
             "step_ms": round(statistics.median(times) / STEPS_OF_BURST * 1e3, 3),
             "ratio": round(median, 4),
             "quartiles": [round(low, 4), round(high, 4)],
@@ -162,7 +168,7 @@ def told_by(
     recorded: list[str] | None,
     late_s: float = LEAST_LATE_S,
     *,
-    bursts: bool = False,
+    bursts_of: int = 0,
 ) -> list[dict[str, Any]]:
     """What each rank of a program on both GPUs says.
 
@@ -172,11 +178,12 @@ def told_by(
         job: Directory that is written.
         recorded: Options of `bragg run`; None: without it.
         late_s: How late rank 1 is made in each step.
-        bursts: Whether the ranks measure bursts of steps.
+        bursts_of: The ranks measure bursts of steps, with so many batches in each; 0: single steps.
     """
     launcher = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", str(RANKS), "--standalone"]
     command = [*launcher, RANK_PROGRAM, program, "--plant", plant, "--late-s", str(late_s)]
-    command += ["--bursts"] * bursts
+    if bursts_of:
+        command += ["--bursts", "--batches", str(bursts_of)]
     if recorded is not None:
         command = [sys.executable, "-m", "bragg", "run", *recorded, "-o", f"{job}/", "--", *command]
     with tempfile.TemporaryDirectory() as told:

@@ -30,6 +30,7 @@ def main() -> None:
     parser.add_argument("--plant", default="", help="What makes rank 1 late.")
     parser.add_argument("--late-s", type=float, default=0.0, help="How late it is made in each step.")
     parser.add_argument("--bursts", action="store_true", help="Measure bursts of steps.")
+    parser.add_argument("--batches", type=int, default=1, help="Train on so many times the sequences in each step.")
     options = parser.parse_args()
     program, plant, late_s = options.program, options.plant, options.late_s
     rank = int(os.environ["RANK"])
@@ -43,7 +44,7 @@ def main() -> None:
         ready_ns.append(time.monotonic_ns())
 
     if program == "ddp":
-        step = ddp(rank, ready, plant, late_s)
+        step = ddp(rank, ready, plant, late_s, options.batches)
     else:
         step = {"fsdp": fsdp, "tensor": tensor_parallel, "jax": shard_map}[program](rank, ready)
     told = {"bursts": bursts_of(step)} if options.bursts else {"step_ms": steps_of(step, rank, plant, late_s)}
@@ -101,13 +102,14 @@ def gpt2(rank: int) -> Any:
     return TransformersGpt2()
 
 
-def ddp(rank: int, ready: Ready, plant: str, late_s: float) -> Callable[[int], None]:
+def ddp(rank: int, ready: Ready, plant: str, late_s: float, n_batches: int) -> Callable[[int], None]:
     """GPT-2 by DistributedDataParallel."""
     import torch
     from torch.nn.parallel import DistributedDataParallel
 
     training = gpt2(rank)
     ready()
+    training.tokens = training.tokens.repeat(n_batches, 1)
     training.model = DistributedDataParallel(training.model)
     batches = iter(loader(training.tokens, late_s if plant == "input" and rank == 1 else 0.0))
     other = torch.randn(4096, 4096, device="cuda")
