@@ -6,18 +6,23 @@
 #include "backends/cpu/host_source.h"
 #include "backends/cuda/counters/counter_source.h"
 #include "backends/cuda/cuda_source.h"
+#include "backends/gpu_memory/cuda_memory_source.h"
+#include "backends/gpu_memory/torch_memory_source.h"
 #include "backends/nccl/nccl_source.h"
 #include "backends/telemetry/telemetry_source.h"
-#include "backends/torch_memory/memory_source.h"
 
 namespace bragg {
 namespace {
 
 // What threads wrote is taken before the records of devices that it explains.
 constexpr SourceRow kRows[] = {
-    {"cpu", host_source},         {"cuda", cuda_source},
-    {"counters", counter_source}, {"telemetry", telemetry_source},
-    {"memory", memory_source},    {"nccl", []() -> EventSource& { return nccl_source(); }},
+    {"cpu", host_source},
+    {"cuda", cuda_source},
+    {"counters", counter_source},
+    {"telemetry", telemetry_source},
+    {"memory", torch_memory_source},
+    {"cuda memory", cuda_memory_source},
+    {"nccl", []() -> EventSource& { return nccl_source(); }},
 };
 
 }  // namespace

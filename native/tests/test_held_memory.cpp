@@ -7,8 +7,8 @@
 #include <map>
 #include <string>
 
-#include "backends/torch_memory/held_memory.h"
-#include "backends/torch_memory/imported_function.h"
+#include "backends/gpu_memory/held_memory.h"
+#include "backends/gpu_memory/imported_function.h"
 #include "check.h"
 
 namespace {
@@ -61,6 +61,19 @@ class Program {
 };
 
 using ByNode = std::map<uint32_t, int64_t>;
+
+TEST(memory_that_the_allocator_kept_from_before_is_not_charged_to_the_first_block) {
+  const auto first_block = [](int64_t bytes, uint64_t reserved) {
+    Program program;
+    program.held.take({0, 1, bytes, static_cast<uint64_t>(bytes), reserved, at(10), kMs});
+    return program.told(MemoryMetric::Reserved);
+  };
+  constexpr uint64_t kMib = 1 << 20;
+  CHECK(first_block(1024, 64 * kMib).empty());
+  CHECK(first_block(1024, 2 * kMib) == (ByNode{{10, 2 * kMib}}));
+  CHECK(first_block(5 * kMib, 20 * kMib) == (ByNode{{10, 20 * kMib}}));
+  CHECK(first_block(33 * kMib, 34 * kMib) == (ByNode{{10, 34 * kMib}}));
+}
 
 TEST(the_peak_is_told_by_who_holds_it_then) {
   Program program;

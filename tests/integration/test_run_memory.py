@@ -101,9 +101,13 @@ def test_a_phase_has_a_peak_of_its_own_and_phases_together_the_highest(followed:
         low = allocate("low", 3000)
     profile = session.profile()
     print(profile.total("gpu_memory_peak"), profile.total("gpu_memory_end"))
+    tree, held = profile.tree, profile.own("gpu_memory_end")
+    print(*(f"{tree.label(node)}:{held[node]}" for node in held.nonzero()[0]))
     """
     run = followed(body)
-    assert run.output.split() == [str(MB + 1024), str(1024 + 3072)]
+    totals, holders = run.output.splitlines()
+    assert totals.split() == [str(MB + 1024), str(1024 + 3072)]
+    assert sorted(holders.split()) == ["low:3072", "weights:1024"]  # not: allocated before
 
 
 def test_memory_of_before_the_recording_is_told_as_such(followed: Record) -> None:

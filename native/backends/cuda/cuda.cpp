@@ -65,6 +65,12 @@ void set_graph_level(bool wanted) {
   apply_graph_level(self);
 }
 
+void follow_memory() {
+  Backend& self = backend();
+  const std::lock_guard lock(self.mutex);
+  if (self.state.load() == State::Attached) follow_calls_for_memory(self);
+}
+
 void reclaim_records() {
   Backend& self = backend();
   const std::lock_guard lock(self.mutex);

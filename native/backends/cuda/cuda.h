@@ -34,6 +34,7 @@ void set_collecting(bool on, ApiLevel api_level);
 // want it: once one wanted nodes, or a graph was launched that had been instantiated before, it is nodes until
 // `detach`, which is said on stderr.
 void set_graph_level(bool wanted);
+void follow_memory();  // calls that take memory and give it back, from now on or once CUDA is there
 // Activity buffers belong to whoever registered last. After another user of them in this process (torch.profiler) is
 // done, this makes records come here again.
 void reclaim_records();

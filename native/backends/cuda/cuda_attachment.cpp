@@ -13,6 +13,7 @@
 #include "backends/cuda/launch/cuda_callbacks.h"
 #include "backends/cuda/launch/launch_callbacks.h"
 #include "backends/cuda/launch/launch_calls.h"
+#include "backends/gpu_memory/cuda_memory_source.h"
 
 namespace bragg::cuda_backend {
 namespace {
@@ -112,6 +113,7 @@ cupti::Result follow_always(Backend& self) {
   (void)self.cupti.enable_callback(1, self.subscriber, cupti::Domain::Resource,
                                    cupti::resource::kContextDestroyStarting);
   if (uses_gate()) follow_calls_for_sampling(self);
+  if (cuda_memory::is_wanted()) follow_calls_for_memory(self);
   return cupti::Result::Success;
 }
 
@@ -157,6 +159,11 @@ void follow_calls_for_sampling(Backend& self) {
   for (const uint32_t cbid : cupti::holding_cbids)
     (void)self.cupti.enable_callback(1, self.subscriber, cupti::Domain::DriverApi, cbid);
   (void)self.cupti.enable_callback(1, self.subscriber, cupti::Domain::Resource, cupti::resource::kModuleLoaded);
+}
+
+void follow_calls_for_memory(Backend& self) {
+  for (const uint32_t cbid : cupti::allocation_cbids)
+    (void)self.cupti.enable_callback(1, self.subscriber, cupti::Domain::DriverApi, cbid);
 }
 
 void apply_graph_level(Backend& self) {

@@ -15,6 +15,7 @@ void apply_collecting(Backend& self, bool on);
 void apply_graph_level(Backend& self);
 // Callbacks of modules that are loaded: where instructions are sampled.
 void follow_calls_for_sampling(Backend& self);
+void follow_calls_for_memory(Backend& self);
 
 // Also in a callback, without the mutex: `reason` is for the user.
 void record_nodes_from_now_on(Backend& self, const char* reason) noexcept;

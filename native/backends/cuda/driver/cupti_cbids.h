@@ -217,6 +217,13 @@ inline constexpr DriverCall memory_calls[] = {{43, "cuMemcpyHtoD"},
                                               {839, "cuMemcpy3DWithAttributesAsync"},
                                               {840, "cuMemcpy3DWithAttributesAsync_ptsz"}};
 
+// Calls that take memory of a GPU and give it back. Not followed: memory that is mapped (cuMemCreate) or managed.
+// Ascending.
+inline constexpr DriverCall allocation_calls[] = {
+    {243, "cuMemAlloc_v2"},       {244, "cuMemAllocPitch_v2"},      {245, "cuMemFree_v2"},
+    {598, "cuMemAllocAsync"},     {599, "cuMemAllocAsync_ptsz"},    {600, "cuMemFreeAsync"},
+    {601, "cuMemFreeAsync_ptsz"}, {611, "cuMemAllocFromPoolAsync"}, {612, "cuMemAllocFromPoolAsync_ptsz"}};
+
 template <size_t N>
 consteval std::array<uint32_t, N> cbids_of(const DriverCall (&calls)[N]) {
   std::array<uint32_t, N> cbids{};
@@ -229,9 +236,10 @@ inline constexpr auto memory_cbids = cbids_of(memory_calls);
 inline constexpr auto graph_cbids = cbids_of(graph_calls);
 inline constexpr auto module_cbids = cbids_of(module_calls);
 inline constexpr auto holding_cbids = cbids_of(holding_calls);
+inline constexpr auto allocation_cbids = cbids_of(allocation_calls);
 static_assert(std::ranges::is_sorted(launch_cbids) && std::ranges::is_sorted(memory_cbids));
 static_assert(std::ranges::is_sorted(graph_cbids) && std::ranges::is_sorted(module_cbids));
-static_assert(std::ranges::is_sorted(holding_cbids));
+static_assert(std::ranges::is_sorted(holding_cbids) && std::ranges::is_sorted(allocation_cbids));
 
 [[nodiscard]] constexpr bool is_launch(uint32_t cbid) noexcept {
   return std::ranges::binary_search(launch_cbids, cbid);
@@ -248,6 +256,16 @@ static_assert(std::ranges::is_sorted(holding_cbids));
 [[nodiscard]] constexpr bool is_for_sampling(uint32_t cbid) noexcept {
   return is_module_call(cbid) || std::ranges::binary_search(holding_cbids, cbid);
 }
+
+enum class AllocationCall { None, Take, TakePitched, GiveBack };
+[[nodiscard]] constexpr AllocationCall allocation_call(uint32_t cbid) noexcept {
+  if (!std::ranges::binary_search(allocation_cbids, cbid)) return AllocationCall::None;
+  if (cbid == 244) return AllocationCall::TakePitched;
+  const bool gives_back = cbid == 245 || cbid == 600 || cbid == 601;
+  return gives_back ? AllocationCall::GiveBack : AllocationCall::Take;
+}
+// Whether such a call is work of a stream, so that a capture records it.
+[[nodiscard]] constexpr bool is_in_stream(uint32_t cbid) noexcept { return cbid >= 598; }
 
 [[nodiscard]] constexpr bool is_graph_launch(uint32_t cbid) noexcept { return cbid == 514 || cbid == 515; }
 
@@ -269,8 +287,8 @@ inline constexpr size_t kNoFunction = SIZE_MAX;
   return std::ranges::count(kAfterConfiguration, cbid) != 0 ? sizeof(void*) : 0;
 }
 
-inline constexpr std::span<const DriverCall> call_tables[] = {launch_calls, memory_calls, graph_calls, module_calls,
-                                                              holding_calls};
+inline constexpr std::span<const DriverCall> call_tables[] = {launch_calls, memory_calls,  graph_calls,
+                                                              module_calls, holding_calls, allocation_calls};
 
 // "" when the id is in no table.
 [[nodiscard]] constexpr std::string_view driver_call_name(uint32_t cbid) noexcept {

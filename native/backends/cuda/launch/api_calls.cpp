@@ -6,6 +6,7 @@
 
 #include "backends/cuda/driver/api_names.h"
 #include "backends/cuda/launch/launch_callbacks.h"
+#include "backends/gpu_memory/cuda_memory_source.h"
 #include "context/clock.h"
 
 namespace bragg::api_calls {
@@ -39,6 +40,7 @@ constexpr cupti::Domain kDomains[] = {cupti::Domain::DriverApi, cupti::Domain::R
 // Callbacks that other parts of the backend enable and disable.
 [[nodiscard]] bool is_shared(cupti::Domain domain, uint32_t cbid) {
   if (domain != cupti::Domain::DriverApi || cupti::driver_call_name(cbid).empty()) return false;
+  if (cupti::allocation_call(cbid) != cupti::AllocationCall::None) return cuda_memory::is_wanted();
   return !cupti::is_for_sampling(cbid) || cuda_backend::uses_gate();
 }
 

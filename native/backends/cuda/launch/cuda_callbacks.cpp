@@ -9,6 +9,7 @@
 #include "backends/cuda/launch/launch_calls.h"
 #include "backends/cuda/samples/function_cubins.h"
 #include "backends/cuda/samples/pc_sampling.h"
+#include "backends/gpu_memory/cuda_memory_source.h"
 #include "context/thread_context.h"
 
 namespace bragg::cuda_backend {
@@ -26,6 +27,7 @@ void forget_context(cuda::Context context) noexcept {
 
 void on_driver_call(const CuptiLibrary& cupti, uint32_t cbid, const cupti::CallbackData& data) {
   if (cbid < kCallOf.size() && kCallOf[cbid] != 0) return on_launch_call(cbid, data);
+  if (cupti::allocation_call(cbid) != cupti::AllocationCall::None) return cuda_memory::note_call(cbid, data);
   const auto graph = cupti::graph_call(cbid);
   const bool is_gated = cupti::is_for_sampling(cbid) || graph == cupti::GraphCall::BeginCapture ||
                         graph == cupti::GraphCall::Instantiate || graph == cupti::GraphCall::Update;

@@ -28,6 +28,31 @@ Allocations& allocations() {
   return self;
 }
 
+struct TakeParams {
+  cuda::DevicePointer* pointer;
+  size_t size_bytes;
+};
+
+cuda::Result take(const ApiCall& call, const TakeParams& params) {
+  if (call.context == nullptr) return cuda::Result::InvalidContext;
+  if (params.size_bytes == 0) return cuda::Result::InvalidValue;
+  void* memory =
+      mmap(nullptr, params.size_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (memory == MAP_FAILED) return cuda::Result::OutOfMemory;
+  *params.pointer = reinterpret_cast<cuda::DevicePointer>(memory);
+  const std::lock_guard lock(allocations().mutex);
+  allocations().by_address[*params.pointer] = {params.size_bytes, call.context->device};
+  return cuda::Result::Success;
+}
+
+cuda::Result give_back(cuda::DevicePointer pointer) {
+  const std::lock_guard lock(allocations().mutex);
+  const auto freed = allocations().by_address.extract(pointer);
+  if (freed.empty()) return pointer == 0 ? cuda::Result::Success : cuda::Result::InvalidValue;
+  munmap(reinterpret_cast<void*>(pointer), freed.mapped().size_bytes);
+  return cuda::Result::Success;
+}
+
 cuda::Result copy(const CallSite& site, cupti::CopyKind kind, size_t size_bytes, cuda::Stream stream,
                   bool asynchronous) {
   return driver_call(site, [&](ApiCall& call) {
@@ -57,29 +82,27 @@ cuda::Result set(const CallSite& site, uint32_t value, size_t size_bytes, cuda::
 }  // namespace
 
 FAKE_CUDA(cuMemAlloc_v2)(cuda::DevicePointer* pointer, size_t size_bytes) {
-  return driver_call(call_site("cuMemAlloc_v2"), [&](ApiCall& call) {
-    if (call.context == nullptr) return cuda::Result::InvalidContext;
-    if (size_bytes == 0) return cuda::Result::InvalidValue;
-    void* memory =
-        mmap(nullptr, size_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (memory == MAP_FAILED) return cuda::Result::OutOfMemory;
-    *pointer = reinterpret_cast<cuda::DevicePointer>(memory);
-    const std::lock_guard lock(allocations().mutex);
-    allocations().by_address[*pointer] = {size_bytes, call.context->device};
-    return cuda::Result::Success;
-  });
+  const TakeParams params{pointer, size_bytes};
+  return driver_call(call_site("cuMemAlloc_v2"), {.params = &params},
+                     [&](ApiCall& call) { return take(call, params); });
+}
+
+FAKE_CUDA(cuMemAllocAsync)(cuda::DevicePointer* pointer, size_t size_bytes, cuda::Stream) {
+  const TakeParams params{pointer, size_bytes};
+  return driver_call(call_site("cuMemAllocAsync"), {.params = &params},
+                     [&](ApiCall& call) { return take(call, params); });
 }
 
 FAKE_CUDA(cuMemFree_v2)(cuda::DevicePointer pointer) {
-  return driver_call(call_site("cuMemFree_v2"), [&](ApiCall& call) {
+  return driver_call(call_site("cuMemFree_v2"), {.params = &pointer}, [&](ApiCall& call) {
     if (call.context == nullptr) return cuda::Result::InvalidContext;
     wait_for(*call.context);
-    const std::lock_guard lock(allocations().mutex);
-    const auto freed = allocations().by_address.extract(pointer);
-    if (freed.empty()) return pointer == 0 ? cuda::Result::Success : cuda::Result::InvalidValue;
-    munmap(reinterpret_cast<void*>(pointer), freed.mapped().size_bytes);
-    return cuda::Result::Success;
+    return give_back(pointer);
   });
+}
+
+FAKE_CUDA(cuMemFreeAsync)(cuda::DevicePointer pointer, cuda::Stream) {
+  return driver_call(call_site("cuMemFreeAsync"), {.params = &pointer}, [&](ApiCall&) { return give_back(pointer); });
 }
 
 FAKE_CUDA(cuPointerGetAttribute)(void* value, cuda::PointerAttribute attribute, cuda::DevicePointer pointer) {

@@ -1,6 +1,6 @@
-"""What PyTorch's allocator handed out on each GPU while a program was recorded.
+"""Memory of GPUs while a program was recorded: what PyTorch's allocator handed out, and what was taken from CUDA.
 
-`native/backends/torch_memory` writes it into META under `gpu_memory`; who holds it are the metrics `gpu_memory_*`.
+`native/backends/gpu_memory` writes META's `gpu_memory` and `cuda_memory`; who holds it are the metrics of these names.
 """
 
 from __future__ import annotations
@@ -17,7 +17,10 @@ from bragg.model.table import Int64Array
 __all__ = [
     "AT_END",
     "AT_PEAK",
+    "CUDA_AT_END",
+    "CUDA_AT_PEAK",
     "HELD",
+    "PEAKS",
     "DeviceMemory",
     "GpuMemory",
     "JaxMemory",
@@ -28,7 +31,10 @@ __all__ = [
 ]
 
 AT_PEAK, AT_END = "gpu_memory_peak", "gpu_memory_end"
-HELD = (AT_PEAK, AT_END)
+CUDA_AT_PEAK, CUDA_AT_END = "cuda_memory_peak", "cuda_memory_end"
+PEAKS = {AT_PEAK: "gpu_memory", CUDA_AT_PEAK: "cuda_memory"}
+"""Metrics of the moment when most was held, with META's table of it."""
+HELD = (*PEAKS, AT_END, CUDA_AT_END)
 """Metrics that are of a moment: those of several phases are not added up."""
 
 
@@ -59,7 +65,7 @@ class MemoryCurve:
 
 @dataclass(frozen=True, eq=False)
 class DeviceMemory:
-    """The allocator of one GPU.
+    """The allocator of one GPU; or what was taken from CUDA beside it, of which nothing is reserved.
 
     Attributes:
         ordinal: As the program counts its GPUs.
@@ -128,17 +134,17 @@ def jax_memory_of(meta: Mapping[str, Any]) -> list[JaxMemory]:
     return [JaxMemory(ordinal, *(table.count(name) for name in names)) for ordinal, table in devices]
 
 
-def gpu_memory_of(meta: Mapping[str, Any]) -> GpuMemory | None:
-    """What `Profile.meta` tells; None: memory was not followed."""
+def gpu_memory_of(meta: Mapping[str, Any], table: str = PEAKS[AT_PEAK]) -> GpuMemory | None:
+    """What `Profile.meta` tells in a table of `PEAKS`; None: memory was not followed."""
     facts = Facts(meta)
-    if not facts.is_table("gpu_memory"):
+    if not facts.is_table(table):
         return None
-    told = facts.table("gpu_memory")
+    told = facts.table(table)
     return GpuMemory(told.text("reason"), tuple(_device(*device) for device in told.table("devices").numbered()))
 
 
 def united_memory(one: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any]:
-    """META's `gpu_memory` of two consecutive phases of one session, as one; the curve is that of the later phase."""
+    """META's table of memory of two consecutive phases of one session, as one; the curve is that of the later phase."""
     devices = [Facts(phase).table("devices").values() for phase in (one, other)]
     both = {name: _one_device(*(Facts(table.get(name)) for table in devices)) for name in {**devices[0], **devices[1]}}
     return {**one, **other, "devices": both}

@@ -13,7 +13,7 @@ import numpy as np
 from bragg.errors import UsageError
 from bragg.model import Profile, TrackTable
 from bragg.model.merge import merge
-from bragg.model.meta.gpu_memory import AT_PEAK, HELD, gpu_memory_of, united_memory
+from bragg.model.meta.gpu_memory import HELD, PEAKS, gpu_memory_of, united_memory
 from bragg.model.meta.nccl import united_nccl
 from bragg.model.meta.telemetry import united
 from bragg.record.captures import has_ended
@@ -125,7 +125,9 @@ def unite(profiles: Iterable[Profile]) -> Profile | None:
 
 def _of_one_moment(phases: list[Profile]) -> list[Profile]:
     """The phases, of which one keeps who held memory at the peak, and the last one who holds it at the end."""
-    highest = max(range(len(phases)), key=lambda phase: _peak_bytes(phases[phase]))
+    highest = {
+        metric: int(np.argmax([_peak_bytes(phase, table) for phase in phases])) for metric, table in PEAKS.items()
+    }
     last = len(phases) - 1
     return [
         replace(
@@ -133,15 +135,15 @@ def _of_one_moment(phases: list[Profile]) -> list[Profile]:
             metrics={
                 name: metric
                 for name, metric in phase.metrics.items()
-                if name not in HELD or number == (highest if name == AT_PEAK else last)
+                if name not in HELD or number == highest.get(name, last)
             },
         )
         for number, phase in enumerate(phases)
     ]
 
 
-def _peak_bytes(phase: Profile) -> int:
-    told = gpu_memory_of(phase.meta)
+def _peak_bytes(phase: Profile, table: str) -> int:
+    told = gpu_memory_of(phase.meta, table)
     return sum(device.peak_bytes for device in told.devices) if told else 0
 
 
@@ -165,8 +167,9 @@ def _one_recording(one: dict[str, Any], other: dict[str, Any]) -> dict[str, Any]
         known["capture"] = {**_sum(one["capture"], other["capture"]), "complete": _are_complete(one, other)}
     if isinstance(one.get("telemetry"), dict) and isinstance(other.get("telemetry"), dict):
         known["telemetry"] = united(one["telemetry"], other["telemetry"])
-    if isinstance(one.get("gpu_memory"), dict) and isinstance(other.get("gpu_memory"), dict):
-        known["gpu_memory"] = united_memory(one["gpu_memory"], other["gpu_memory"])
+    for table in PEAKS.values():
+        if isinstance(one.get(table), dict) and isinstance(other.get(table), dict):
+            known[table] = united_memory(one[table], other[table])
     if isinstance(one.get("nccl"), dict) and isinstance(other.get("nccl"), dict):
         known["nccl"] = united_nccl(one["nccl"], other["nccl"])
     return {**known, **begin, **sums, "phases": one.get("phases", 1) + 1}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from bragg.model.meta.gpu_memory import DeviceMemory, gpu_memory_of, jax_memory_of
+from bragg.model.meta.gpu_memory import AT_PEAK, CUDA_AT_PEAK, PEAKS, DeviceMemory, gpu_memory_of, jax_memory_of
 from bragg.model.meta.run import Run
 from bragg.views.text.units import bytes_text, count_text, share_text
 
@@ -16,10 +16,15 @@ _N_GPUS = 2
 
 def memory_lines(meta: Mapping[str, Any]) -> list[str]:
     """`GPU memory: 142.9 MB at the peak, 152 MB reserved (6 % unused)`, for each of few GPUs."""
-    devices = [device for _, device in _devices(meta) if device.allocations]
+    devices = [device for _, device in _devices(meta, AT_PEAK) if device.allocations]
     lines = [f"GPU {device.ordinal} memory: {_device_text(device)}" for device in devices[:_N_GPUS]]
     if len(devices) > _N_GPUS:
         lines.append(f"memory of {count_text(len(devices) - _N_GPUS, 'more GPU')}: bragg info --json")
+    lines += [
+        f"GPU {device.ordinal} memory from CUDA, beside PyTorch's allocator: "
+        f"{bytes_text(device.peak_bytes)} at the peak, taken {device.allocations:,} times"
+        for device in [device for _, device in _devices(meta, CUDA_AT_PEAK) if device.allocations][:_N_GPUS]
+    ]
     by_jax = [told for each in Run(meta).recording_metas for told in jax_memory_of(each)]
     lines += [
         f"GPU {told.ordinal} memory of JAX: {bytes_text(told.peak_bytes)} at the peak of "
@@ -43,8 +48,10 @@ def memory_json(meta: Mapping[str, Any]) -> list[dict[str, Any]]:
             "allocations": device.allocations,
             "reservations": device.reservations,
             "unknown_bytes": device.unknown_bytes,
+            "table": table,
         }
-        for rank, device in _devices(meta)
+        for metric, table in PEAKS.items()
+        for rank, device in _devices(meta, metric)
     ]
 
 
@@ -55,11 +62,11 @@ def memory_warnings(meta: Mapping[str, Any]) -> Iterator[str]:
             yield f"memory of GPUs was not recorded: {told.reason}"
 
 
-def _devices(meta: Mapping[str, Any]) -> list[tuple[int | None, DeviceMemory]]:
+def _devices(meta: Mapping[str, Any], metric: str) -> list[tuple[int | None, DeviceMemory]]:
     return [
         (Run(each).rank, device)
         for each in Run(meta).recording_metas
-        for told in [gpu_memory_of(each)]
+        for told in [gpu_memory_of(each, PEAKS[metric])]
         if told is not None
         for device in told.devices
     ]

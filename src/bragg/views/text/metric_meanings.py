@@ -111,6 +111,15 @@ MEANINGS = {
         "B", _INCLUSIVE, "Memory that the allocator took from CUDA for a call path (`--memory`)."
     ),
     "gpu_memory_reservations": Meaning("1", _INCLUSIVE, "How often it did, which waits for the GPU (`--memory`)."),
+    "cuda_memory_peak": Meaning(
+        "B",
+        _INCLUSIVE,
+        "GPU memory that a call path had taken from CUDA itself, by cuMemAlloc and the like, when that was most. "
+        "Segments of PyTorch's allocator are not in it (`--memory`).",
+    ),
+    "cuda_memory_end": Meaning("B", _INCLUSIVE, "The same at the end of the recording (`--memory`)."),
+    "cuda_memory_taken": Meaning("B", _INCLUSIVE, "All that a call path took in such calls (`--memory`)."),
+    "cuda_memory_calls": Meaning("1", _INCLUSIVE, "How often it did (`--memory`)."),
     "warp_cycles": Meaning(
         "cycles", _INCLUSIVE, "Cycles of a kernel's warps in one launch, by what they did (`bragg run --instrument`)."
     ),

@@ -1,4 +1,4 @@
-#include "backends/torch_memory/imported_function.h"
+#include "backends/gpu_memory/imported_function.h"
 
 #include <dlfcn.h>
 #include <elf.h>

@@ -8,7 +8,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "backends/torch_memory/memory_curve.h"
+#include "backends/gpu_memory/memory_curve.h"
 #include "context/event.h"
 #include "context/hash.h"
 #include "data/json.h"
@@ -49,6 +49,8 @@ class HeldMemory {
   // `unknown`: the call path of blocks that were allocated before they were followed.
   explicit HeldMemory(ContextNodes unknown) { (void)holder_of(unknown); }
 
+  void forget();  // what is held: something was missed since
+  [[nodiscard]] bool is_known() const { return !devices_.empty(); }
   void begin_phase(uint32_t phase, int64_t time_ns);
   void end_phase(uint32_t phase);
   [[nodiscard]] bool is_wanted() const;  // by a phase that has not ended

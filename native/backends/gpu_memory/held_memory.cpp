@@ -1,4 +1,4 @@
-#include "backends/torch_memory/held_memory.h"
+#include "backends/gpu_memory/held_memory.h"
 
 #include <algorithm>
 #include <utility>
@@ -9,6 +9,13 @@ namespace {
 // Between two points of the timeline's curve, unless memory was never as high: 0.2 MB a second at most.
 constexpr int64_t kMemoryPointNs = 200'000;
 constexpr size_t kMostMemoryPoints = 1 << 20;  // 32 MB: the consumer takes them every few ms, unless it hangs
+
+// The most that PyTorch's allocator takes from CUDA for one block: small ones and those up to 10 MiB share segments.
+uint64_t segment_bytes(uint64_t block_bytes) {
+  constexpr uint64_t kMib = 1 << 20;
+  if (block_bytes <= kMib) return 2 * kMib;
+  return block_bytes < 10 * kMib ? 20 * kMib : (block_bytes + 2 * kMib - 1) / (2 * kMib) * (2 * kMib);
+}
 
 }  // namespace
 
@@ -36,9 +43,10 @@ HeldMemory::Holder HeldMemory::holder_of(const ContextNodes& nodes) {
   return found->second;
 }
 
+void HeldMemory::forget() { devices_.clear(); }
+
 // What is held already is held at the first peak, too.
 void HeldMemory::begin_phase(uint32_t number, int64_t time_ns) {
-  if (!is_wanted()) devices_.clear();  // what came and went meanwhile is not known
   Phase& phase = phases_[number] = {};
   phase.started_ns = time_ns;
   for (auto& [ordinal, device] : devices_) {
@@ -87,8 +95,10 @@ void HeldMemory::take(const MemoryEvent& event) {
   const int64_t unknown = static_cast<int64_t>(event.allocated) - device.held_in_all;
   if (unknown != 0) change(device, event.device, kUnknown, unknown);
   const uint64_t before = event.allocated - static_cast<uint64_t>(event.bytes);
-  const uint64_t reserved_before =
-      device.is_known || event.bytes == static_cast<int64_t>(event.allocated) ? device.reserved : event.reserved;
+  // The first block of a recording may be in memory that the allocator had taken and kept from before.
+  const bool took_all = event.bytes == static_cast<int64_t>(event.allocated) &&
+                        event.reserved <= segment_bytes(static_cast<uint64_t>(event.bytes));
+  const uint64_t reserved_before = device.is_known || took_all ? device.reserved : event.reserved;
   device.is_known = true;
   device.allocated = event.allocated;
   device.reserved = event.reserved;

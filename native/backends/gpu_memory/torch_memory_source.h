@@ -5,6 +5,6 @@
 
 namespace bragg {
 
-[[nodiscard]] EventSource& memory_source();
+[[nodiscard]] EventSource& torch_memory_source();
 
 }  // namespace bragg
