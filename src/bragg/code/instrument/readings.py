@@ -60,7 +60,7 @@ class ValueTotals:
     not_finite: int = 0
 
     def add(self, values: NDArray[np.float64]) -> None:
-        """Add values."""
+        """Add values: float64 [n]."""
         finite = values[np.isfinite(values)]
         self.count += len(finite)
         self.not_finite += len(values) - len(finite)
@@ -174,5 +174,5 @@ def read_frames(image: bytes, frames: Sequence[Frame], warps: Warps, warps_of_bl
 
 
 def values_in(words: NDArray[np.uint32], of: ScopeValue) -> NDArray[np.float64]:
-    """What words hold."""
+    """What words, uint32 [n], hold: float64 [n]."""
     return words.view(np.int32 if of.value.type == "i32" else np.float32).astype(np.float64)

@@ -110,7 +110,7 @@ class LaunchFindings:
         self.report.add(finding, *self._involved(group, programs, lanes, rivals))
 
     def repeats(self, group: tuple[Any, ...], programs: Array, lanes: Array, rivals: Array | None = None) -> bool:
-        """A finding of the group is known, and gets these lanes too; arguments are those of `at_access`."""
+        """A finding of the group is known, and gets these lanes too, int [n]; arguments are those of `at_access`."""
         key, involved, count, positions = self._involved(group, programs, lanes, rivals)
         return self.report.extend(key, self.launch.grid, involved, count, positions)
 

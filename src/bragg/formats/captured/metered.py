@@ -31,9 +31,9 @@ class _Samples:
 def metered(profile: Profile) -> dict[str, FloatArray]:
     """Energy, clock cycles, throttled time and sampled time of what ran on GPUs: own values by the names of `METERED`.
 
-    A sample stands for the time since the one before, so what runs within one sample has the same mean power. What runs
-    at the same time shares it equally: energies add up to that of the GPU while it was busy. What one of several
-    sampled GPUs does not report is left out. Empty: there are no samples.
+    Each is float64 [n_nodes]. A sample stands for the time since the one before, so what runs within one sample has the
+    same mean power. What runs at the same time shares it equally: energies add up to that of the GPU while it was busy.
+    What one of several sampled GPUs does not report is left out. Empty: there are no samples.
 
     Args:
         profile: With its slices in memory.

@@ -21,7 +21,7 @@ __all__ = ["WholeBlocks", "column"]
 
 
 def column(programs: Array, closed: Affine) -> Array:
-    """Programs shaped to broadcast over a block."""
+    """Programs, int [n], shaped to broadcast over a block: int32 [n, 1, ...]."""
     return programs.astype(np.int32).reshape(-1, *[1] * len(closed.shape))
 
 
