@@ -32,9 +32,14 @@ class Copy:
 
 
 class Copies:
-    """The copies of a call that are under way, by their semaphores."""
+    """The copies of a call that are under way, by their semaphores, and what other semaphores count.
+
+    Attributes:
+        counts: Of a semaphore.
+    """
 
     def __init__(self) -> None:
+        self.counts: defaultdict[Hashable, int] = defaultdict(int)
         self._under_way: defaultdict[Hashable, deque[Copy]] = defaultdict(deque)
 
     def start(self, semaphore: Hashable, copy: Copy) -> None:
@@ -52,6 +57,19 @@ class Copies:
                 "deadlock: a copy is waited for that was not started", hint="Start it first, with the same semaphore"
             )
         self._under_way[semaphore].popleft().finish()
+
+    def wait_for_count(self, semaphore: Hashable, count: int, *, takes: bool) -> None:
+        """A semaphore has counted so far; `takes`: it counts that many less from here on.
+
+        Raises:
+            KernelFault: It has not, and programs run one after the other.
+        """
+        if self.counts[semaphore] < count:
+            raise KernelFault(
+                f"deadlock: a semaphore is waited for until it counts {count}, and it counts {self.counts[semaphore]}",
+                hint="Signal it first",
+            )
+        self.counts[semaphore] -= count * takes
 
     def left(self) -> Iterator[Copy]:
         """Those that nobody has waited for."""

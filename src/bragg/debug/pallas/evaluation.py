@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -11,6 +10,7 @@ import numpy as np
 from bragg.debug.faults import Unsupported
 from bragg.debug.pallas.copies import Copies, Copy
 from bragg.debug.pallas.references import Reference, Whole, indices_of, whole_reference
+from bragg.debug.pallas.uses import only_chosen, used
 
 __all__ = ["Evaluation", "scratch_reference"]
 
@@ -56,7 +56,7 @@ class Evaluation:
             return one.val if hasattr(one, "val") else values[one]
 
         for equation in jaxpr.eqns:
-            self._used, self._chosen = _used(jaxpr), _only_chosen(jaxpr)
+            self._used, self._chosen = used(jaxpr), only_chosen(jaxpr)
             results = self._execute(equation, [read(one) for one in equation.invars])
             values.update(zip(equation.outvars, results, strict=True))
         return [read(one) for one in jaxpr.outvars]
@@ -183,12 +183,29 @@ class Evaluation:
             value = self._read_block(equation, *_parts(source))
             self._write_block(equation, *_parts(target), value)
 
-        self._copies.start(_place_of(semaphore), Copy(equation, _parts(target)[0].whole, finish))
+        self._copies.start(_place_of(*_parts(semaphore)), Copy(equation, _parts(target)[0].whole, finish))
         return []
 
     def _do_dma_wait(self, equation: Any, given: list[Any]) -> list[Any]:
-        self._copies.wait(_place_of(_unflattened(equation, given)[2]))
+        self._copies.wait(_place_of(*_parts(_unflattened(equation, given)[2])))
         return []
+
+    def _do_semaphore_signal(self, equation: Any, given: list[Any]) -> list[Any]:
+        reference, transforms, count, device, core = _unflattened(equation, given)
+        if device is not None or core is not None:
+            raise Unsupported("semaphores of other devices and cores are not supported", hint=_HINT)
+        self._copies.counts[_place_of(reference, transforms)] += int(count)
+        return []
+
+    def _do_semaphore_wait(self, equation: Any, given: list[Any]) -> list[Any]:
+        reference, transforms, count, *takes = _unflattened(equation, given)
+        place = _place_of(reference, transforms)
+        self._copies.wait_for_count(place, int(count), takes=bool(takes[0]) if takes else True)
+        return []
+
+    def _do_semaphore_read(self, equation: Any, given: list[Any]) -> list[Any]:
+        reference, transforms = _unflattened(equation, given)
+        return [np.int32(self._copies.counts[_place_of(reference, transforms)])]
 
     def _do_multiple_of(self, _equation: Any, given: list[Any]) -> list[Any]:
         return given
@@ -241,36 +258,6 @@ class Evaluation:
         return jax.tree_util.tree_unflatten(equation.params["tree"], leaves)
 
 
-@lru_cache(maxsize=256)
-def _used(jaxpr: Any) -> frozenset[Any]:
-    """Variables that something looks at."""
-    looked = [one for equation in jaxpr.eqns for one in equation.invars] + list(jaxpr.outvars)
-    return frozenset(one for one in looked if not hasattr(one, "val"))
-
-
-@lru_cache(maxsize=256)
-def _only_chosen(jaxpr: Any) -> frozenset[Any]:
-    """Variables that nothing looks at but choices by a condition, of which they are a side."""
-    looked = {one for one in jaxpr.outvars if not hasattr(one, "val")}
-    chosen: set[Any] = set()
-    for equation in reversed(jaxpr.eqns):
-        for place, one in enumerate(equation.invars):
-            if not hasattr(one, "val"):
-                (chosen if _is_side(equation, place, chosen - looked) else looked).add(one)
-    return frozenset(chosen - looked)
-
-
-def _is_side(equation: Any, place: int, chosen: set[Any]) -> bool:
-    """An operand of an equation is a side of a choice, or becomes one."""
-    name = equation.primitive.name
-    if name == "select_n":
-        return place > 0
-    if name in ("jit", "pjit"):
-        inner = equation.params["jaxpr"].jaxpr
-        return inner.invars[place] in _only_chosen(inner)
-    return name == "convert_element_type" and equation.outvars[0] in chosen
-
-
 def _unflattened(equation: Any, given: Sequence[Any]) -> Any:
     """The arguments of a primitive as its function takes them."""
     import jax
@@ -284,9 +271,8 @@ def _parts(view: Any) -> tuple[Reference, Any]:
     return (view.ref, view.transforms) if hasattr(view, "transforms") else (view, ())
 
 
-def _place_of(semaphore: Any) -> tuple[int, ...]:
+def _place_of(reference: Reference, transforms: Any) -> tuple[int, ...]:
     """What makes a semaphore another one than all others."""
-    reference, transforms = _parts(semaphore)
     places, _ = reference.places(indices_of(transforms, reference.shape))
     return id(reference.whole), *(int(one) for one in places)
 

@@ -16,6 +16,7 @@ pl = pytest.importorskip("jax.experimental.pallas")
 plgpu = pytest.importorskip("jax.experimental.pallas.triton")
 pltpu = pytest.importorskip("jax.experimental.pallas.tpu")
 jnp = jax.numpy
+semaphores = pl if hasattr(pl, "semaphore_wait") else pltpu
 
 ON_TRITON: dict[str, Any] = {"compiler_params": plgpu.CompilerParams()}
 ROWS = (8, 128)
@@ -156,6 +157,25 @@ def test_a_copy_that_nobody_waits_for_is_told_where_it_is_read_and_where_it_star
 def test_a_wait_for_what_was_not_started_is_a_deadlock() -> None:
     with bragg.debug.check(), pytest.raises(KernelFault, match="a copy is waited for that was not started"):
         copies(starts=False, waits=True)(matrix(32))
+
+
+@pytest.mark.parametrize("signals", [2, 1])
+def test_a_semaphore_counts_and_a_wait_for_more_is_a_deadlock(signals: int) -> None:
+    def kernel(x_ref: Any, o_ref: Any, semaphore: Any) -> None:
+        for _ in range(signals):
+            semaphores.semaphore_signal(semaphore)
+        semaphores.semaphore_wait(semaphore, 2)
+        o_ref[...] = x_ref[...] + semaphores.semaphore_read(semaphore)
+
+    scratch = [pltpu.SemaphoreType.REGULAR]
+    run = pl.pallas_call(kernel, out_shape=shape(*ROWS), scratch_shapes=scratch)
+    with bragg.debug.check() as report:
+        if signals == 2:
+            np.testing.assert_array_equal(run(matrix(8)), matrix(8))
+        else:
+            with pytest.raises(KernelFault, match="until it counts 2, and it counts 1"):
+                run(matrix(8))
+    assert len(report) == 0, report.lines()
 
 
 def replaces_a_part(x_ref: Any, o_ref: Any) -> None:
