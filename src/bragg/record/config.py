@@ -153,6 +153,8 @@ class RecordConfig:
         for wanted, what in ((self.modules, "modules"), (self.shapes, "shapes")):
             if wanted and self.framework not in ("auto", "torch"):
                 raise UsageError(f"{what} are those of PyTorch, which the framework {self.framework!r} leaves out")
+        if self.nccl and self.backend == "cpu":
+            raise UsageError("NCCL works on GPUs, which the backend 'cpu' leaves out", hint="Leave out --backend cpu")
         _check_names("region", self.regions, region_names.ALL)
         if self.flush_interval_ms < 1:
             raise UsageError(f"the flush interval must be at least 1 ms, not {self.flush_interval_ms}")

@@ -66,7 +66,7 @@ def claim_injection_variables(environ: MutableMapping[str, str], config: RecordC
         injected.remove(variables.NVTX_INJECTION)
         if environ.get(variables.NVTX_INJECTION) == library:  # from a recording around this one
             del environ[variables.NVTX_INJECTION]
-    if config.nccl and config.backend != "cpu":
+    if config.nccl:
         injected.append(variables.NCCL_PROFILER)
     elif environ.get(variables.NCCL_PROFILER) == library:
         del environ[variables.NCCL_PROFILER]

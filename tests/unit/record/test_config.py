@@ -90,3 +90,8 @@ def test_value_out_of_range_is_a_usage_error(options: dict[str, Any], message: s
 def test_clocks_have_a_pattern_a_budget_and_a_buffer(options: dict[str, Any], why: str) -> None:
     with pytest.raises(UsageError, match=why):
         RecordConfig(**options)
+
+
+def test_nccl_needs_a_gpu() -> None:
+    with pytest.raises(UsageError, match="NCCL works on GPUs, which the backend 'cpu' leaves out"):
+        RecordConfig(nccl=True, backend="cpu")
