@@ -10,7 +10,7 @@ import pytest
 
 from bragg.code.instrument.assembling import assemble, find_ptxas, target_of
 from bragg.code.instrument.blocks import Activity, read_kernel
-from bragg.code.instrument.rewriting import CONTROL, instrument
+from bragg.code.instrument.rewriting import CONTROL, instrument, limited
 from bragg.code.instrument.segments import MAX_WORDS, Activities, Segment
 
 triton = pytest.importorskip("triton")
@@ -76,6 +76,17 @@ def test_frames_hold_readings_in_order(name: str) -> None:
         assert {reading for each in frame.segments for reading in (each.start, each.end)} == set(
             range(len(frame.reads))
         )
+
+
+def test_clocks_take_no_more_registers_than_the_kernel_has() -> None:
+    plain = compiled("softmax").asm["ptx"]
+    ptxas = find_ptxas(triton, target_of(plain), os.environ)
+    clocked = instrument(read_kernel(plain), LEVELS[0]).text
+    free, fewer = (assemble(ptxas, text, [], 60) for text in (clocked, limited(clocked, 32)))
+    assert free.registers > fewer.registers <= 32
+    assert free.spill_bytes == fewer.spill_bytes == 0
+    assert limited(limited(clocked, 32), 40) == limited(clocked, 32)
+    assert limited("no kernel", 40) == "no kernel"
 
 
 def test_neighbours_share_a_reading() -> None:

@@ -199,6 +199,16 @@ def test_a_kernel_that_spills_with_clocks_has_fewer() -> None:
     assert result["level"] == "waits"
 
 
+def test_clocks_have_the_registers_of_the_kernel_where_nothing_spills() -> None:
+    machine = Machine([0.0], "softmax")
+    machine.run(2)
+    result = machine.kernel.result(1, is_end=True)
+    assert result is not None
+    plain, clocked = result["registers"]
+    assert clocked <= math.ceil(plain / 8) * 8
+    assert result["level"] == "everything"
+
+
 def test_captures_and_other_grids_are_launched_as_they_are() -> None:
     machine = Machine([0.0])
     FakeDriver.capturing = True
