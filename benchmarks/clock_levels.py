@@ -19,7 +19,7 @@ import torch
 import triton
 
 import harness
-from bragg.code.instrument.assembling import assemble, find_ptxas, target_of
+from bragg.code.instrument.assembling import assemble, assemble_as, find_ptxas, target_of
 from bragg.code.instrument.blocks import Kernel, read_kernel
 from bragg.code.instrument.rewriting import CONTROL, CONTROL_BYTES, Instrumented, instrument
 from bragg.record.instrument.buffers import Buffers, Plan, plan
@@ -81,7 +81,9 @@ class Bench:
 
     def _loaded(self, kernel: Kernel, timed: Instrumented) -> tuple[int, int]:
         ptxas = find_ptxas(triton, target_of(timed.text), os.environ)
-        binary = assemble(ptxas, timed.text, ptxas_options(self._compiled.metadata), ASSEMBLE_WITHIN_S)
+        options = ptxas_options(self._compiled.metadata)
+        plain = assemble(ptxas, self._compiled.asm["ptx"], options, ASSEMBLE_WITHIN_S)
+        binary = assemble_as(plain, ptxas, timed.text, options, ASSEMBLE_WITHIN_S)
         active = triton.runtime.driver.active
         module, function, *_ = active.utils.load_binary(
             kernel.name, binary.cubin, self._compiled.metadata.shared, active.get_current_device()

@@ -11,12 +11,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 
-__all__ = ["Binary", "assemble", "find_ptxas", "target_of"]
+__all__ = ["Binary", "assemble", "assemble_as", "find_ptxas", "limited", "target_of"]
 
 _TARGET = re.compile(r"^\s*\.target\s+(sm_(\d+)\w*)", re.MULTILINE)
 _REGISTERS = re.compile(r"Used (\d+) registers")
 _SPILLS = re.compile(r"(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads")
 _SERIALIZED = re.compile(r"C75\d\d|instructions are serialized")
+_THREADS = re.compile(r"^\.reqntid .*$", re.MULTILINE)
+_LIMIT = re.compile(r"^\.maxnreg ", re.MULTILINE)
+# The GPU hands them out by so many, for each thread.
+_REGISTERS_AT_ONCE = 8
 # From this architecture on Triton takes the newer one of two: from Hopper since Triton 3.9, from Blackwell before.
 _FIRST_OF_NEWER = {True: 90, False: 100}
 
@@ -105,3 +109,33 @@ def assemble(ptxas: str, ptx: str, options: Sequence[str], limit_s: float) -> Bi
             int(spills[2]) + int(spills[3]) if spills else 0,
             bool(_SERIALIZED.search(done.stderr)),
         )
+
+
+def assemble_as(plain: Binary, ptxas: str, ptx: str, options: Sequence[str], limit_s: float) -> Binary:
+    """Assemble a kernel's text to which something was added, so that its blocks have room on the GPU as before.
+
+    It has as many registers as the kernel had, unless that makes it spill more.
+
+    Args:
+        plain: The kernel as it was.
+        ptxas: Path of the program.
+        ptx: The text.
+        options: Beside the target.
+        limit_s: Time that ptxas may take, twice.
+
+    Raises:
+        ValueError: ptxas refuses it, or takes too long.
+    """
+    found = assemble(ptxas, ptx, options, limit_s)
+    registers = -(-plain.registers // _REGISTERS_AT_ONCE) * _REGISTERS_AT_ONCE
+    if found.registers <= registers:
+        return found
+    fewer = assemble(ptxas, limited(ptx, registers), options, limit_s)
+    return found if fewer.spill_bytes > found.spill_bytes else fewer
+
+
+def limited(text: str, registers: int) -> str:
+    """A kernel's text that may use so many registers of a thread; one that has a limit of its own stays as it is."""
+    if _LIMIT.search(text):
+        return text
+    return _THREADS.sub(lambda line: f"{line[0]}\n.maxnreg {registers}", text, count=1)

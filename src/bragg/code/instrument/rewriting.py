@@ -43,7 +43,6 @@ __all__ = [
     "declared",
     "indented",
     "instrument",
-    "limited",
     "plain_code",
 ]
 
@@ -63,8 +62,6 @@ WARP_BYTES = 16384
 # A frame is begun only where the largest one leaves room for another: the address must not leave the warp's memory.
 LAST_START = WARP_BYTES - 128
 _LABEL = re.compile(r"\$\w+")
-_THREADS = re.compile(r"^\.reqntid .*$", re.MULTILINE)
-_LIMIT = re.compile(r"^\.maxnreg ", re.MULTILINE)
 _COPY = "_bragg_copy"
 _PLAIN = "$L__bragg_plain"
 
@@ -150,13 +147,6 @@ def declared(kernel: Kernel, before: Mapping[int, Sequence[str]], after: Mapping
             lines.append(f".visible .global .align 16 .b8 {CONTROL}[{CONTROL_BYTES}];")
         lines += [*before.get(number, ()), line, *after.get(number, ())]
     return "\n".join(lines) + "\n"
-
-
-def limited(text: str, registers: int) -> str:
-    """A kernel's text that may use so many registers of a thread; one that has a limit of its own stays as it is."""
-    if _LIMIT.search(text):
-        return text
-    return _THREADS.sub(lambda line: f"{line[0]}\n.maxnreg {registers}", text, count=1)
 
 
 def _registers(n_clocks: int) -> list[str]:

@@ -8,10 +8,10 @@ import time
 from dataclasses import dataclass
 from threading import Lock
 
-from bragg.code.instrument.assembling import Binary, assemble
+from bragg.code.instrument.assembling import Binary, assemble, assemble_as
 from bragg.code.instrument.blocks import Kernel, read_kernel
 from bragg.code.instrument.probes import Probe
-from bragg.code.instrument.rewriting import CONTROL, Instrumented, instrument, limited
+from bragg.code.instrument.rewriting import CONTROL, Instrumented, instrument
 from bragg.code.instrument.stored_types import stored_types
 from bragg.core import core
 from bragg.model.kernels.inside import WITH_CLOCKS, WITH_PROBES
@@ -38,8 +38,6 @@ STATE = "<clocks inside kernels>"
 _WARP_THREADS = 32
 _THREADS = re.compile(r"^\s*\.(?:req|max)ntid\s+(\d+)", re.MULTILINE)
 _ASSEMBLE_WITHIN_S = 30.0
-# The GPU hands them out by so many, for each thread.
-_REGISTERS_AT_ONCE = 8
 _LOOK_EVERY_S = 0.002
 _IN_GRAPHS = "its launches were recorded into CUDA graphs, whose kernels have no clocks"
 
@@ -263,7 +261,7 @@ class TimedKernel:
             level = self._levels.pop(0)
             try:
                 instrumented = instrument(self._kernel, level.selection, has_plain_code=level.block_shift > 0)
-                binary = self._assembled(instrumented.text)
+                binary = assemble_as(self._plain, self._ptxas, instrumented.text, self._options, _ASSEMBLE_WITHIN_S)
             except ValueError as error:
                 self._refused.append({"level": level.name, "why": str(error)})
                 continue
@@ -275,15 +273,6 @@ class TimedKernel:
             core.name_kernel(function, self.name + WITH_CLOCKS, self._kernel.name)
             return _Attempt(level, binary, compared, instrumented, module, function)
         return None
-
-    def _assembled(self, text: str) -> Binary:
-        """With as many registers as the kernel has, if that makes nothing spill: so its blocks have room as before."""
-        found = assemble(self._ptxas, text, self._options, _ASSEMBLE_WITHIN_S)
-        registers = -(-self._plain.registers // _REGISTERS_AT_ONCE) * _REGISTERS_AT_ONCE
-        if found.registers <= registers:
-            return found
-        fewer = assemble(self._ptxas, limited(text, registers), self._options, _ASSEMBLE_WITHIN_S)
-        return found if fewer.spill_bytes > found.spill_bytes else fewer
 
     def _with_probes(self, kernel: Any) -> ProbedLaunch | None:
         def load(cubin: bytes) -> tuple[int, int]:

@@ -8,9 +8,9 @@ from types import ModuleType
 
 import pytest
 
-from bragg.code.instrument.assembling import assemble, find_ptxas, target_of
+from bragg.code.instrument.assembling import assemble, find_ptxas, limited, target_of
 from bragg.code.instrument.blocks import Activity, read_kernel
-from bragg.code.instrument.rewriting import CONTROL, instrument, limited
+from bragg.code.instrument.rewriting import CONTROL, instrument
 from bragg.code.instrument.segments import MAX_WORDS, Activities, Segment
 
 triton = pytest.importorskip("triton")

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 from bragg.code.disassembler import disassemble
+from bragg.code.instrument import assembling
 from bragg.code.instrument.assembling import Binary, assemble, find_ptxas
 from bragg.code.instrument.probes import Probe
 from bragg.code.instrument.rewriting import HEADER_BYTES, MAGIC, WARP_BYTES
@@ -131,7 +132,8 @@ def disassembled(tool: str, cubin: bytes) -> Any:
 @pytest.fixture(autouse=True)
 def driver(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setattr(timed_kernel, "Driver", FakeDriver)
-    monkeypatch.setattr(timed_kernel, "assemble", lambda ptxas, text, options, _: assembled(ptxas, text, *options))
+    for module in (assembling, timed_kernel):
+        monkeypatch.setattr(module, "assemble", lambda ptxas, text, options, _: assembled(ptxas, text, *options))
     monkeypatch.setattr(guard, "disassemble", lambda tool, cubin, _: disassembled(tool, cubin))
     monkeypatch.setattr(timed_kernel.core, "name_kernel", lambda *_: None)
     FakeDriver.capturing, FakeDriver.late, FakeDriver.broken = False, False, ""
