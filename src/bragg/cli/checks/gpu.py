@@ -13,6 +13,7 @@ from bragg.cli.machine import nvidia_driver_version, nvidia_gpu_names
 __all__ = ["CHECKS", "GPU_TIMES"]
 
 GPU_TIMES = "GPU times"
+_RANGES_SINCE = 24  # the range profiler, as CUPTI 12.6 counts its versions
 _OWN_LIBRARY = "libbragg_core"
 
 
@@ -117,6 +118,21 @@ def check_counters(surroundings: Surroundings) -> Check:
     )
 
 
+def check_exact_counters(surroundings: Surroundings) -> Check:
+    """CUPTI is new enough to count single launches, and the driver lets this user; no launch is counted."""
+    cuda: Mapping[str, Any] = surroundings.probe.get("cuda", {})
+    if cuda.get("state") != "attached":
+        return note("Exact counters", "not tried")
+    blocks = "bragg run --counters-exact"
+    if int(cuda.get("cupti_version", 0)) < _RANGES_SINCE:
+        fix = "Install a CUPTI of CUDA 12.6 or later, and set BRAGG_CUPTI_DIR to its directory"
+        return note("Exact counters", "CUPTI is older than 12.6", blocks=blocks, fix=fix)
+    counters = check_counters(surroundings)
+    if counters.state is not State.OK:
+        return note("Exact counters", "counters are for administrators", blocks=blocks, fix=counters.fix)
+    return ok("Exact counters", "possible; bragg doctor --counters lists what this GPU counts")
+
+
 def check_sampling(surroundings: Surroundings) -> Check:
     """Instructions of kernels can be sampled, tried on the first GPU."""
     reason = surroundings.probe.get("sampling")
@@ -162,6 +178,7 @@ CHECKS = (
     check_cupti_library,
     check_cupti,
     check_counters,
+    check_exact_counters,
     check_sampling,
     check_telemetry,
     check_cuda_injection,

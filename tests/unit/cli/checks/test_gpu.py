@@ -65,6 +65,25 @@ def test_counters_for_administrators_are_noted(gpu_machine: Path, admin_only: st
 
 
 @pytest.mark.parametrize(
+    ("cuda", "admin_only", "state", "words"),
+    [
+        ({"state": "attached", "cupti_version": 130001}, "0", State.OK, "possible"),
+        ({"state": "attached", "cupti_version": 23}, "0", State.NOTE, "older than 12.6"),
+        ({"state": "attached", "cupti_version": 24}, "1", State.NOTE, "for administrators"),
+        ({"state": "failed"}, "0", State.NOTE, "not tried"),
+    ],
+)
+def test_exact_counters_need_a_new_cupti_and_permission(
+    gpu_machine: Path, cuda: dict[str, Any], admin_only: str, state: State, words: str
+) -> None:
+    (gpu_machine / "proc/driver/nvidia/params").write_text(f"RmProfilingAdminOnly: {admin_only}\n")
+    check = gpu.check_exact_counters(on(gpu_machine, {"cuda": cuda}))
+    assert check.state is state
+    assert words in check.found
+    assert bool(check.fix) == (check.blocks != "")
+
+
+@pytest.mark.parametrize(
     ("check", "variable"),
     [(gpu.check_cuda_injection, "CUDA_INJECTION64_PATH"), (gpu.check_itt_injection, "INTEL_LIBITTNOTIFY64")],
 )
