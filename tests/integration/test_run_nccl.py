@@ -124,7 +124,7 @@ def test_each_kind_of_call_is_told_and_joined_with_those_of_other_ranks(told: Re
 
 
 def test_a_version_without_the_interface_is_named(told: Record) -> None:
-    run = told("run(communicator(3))\nimport time; time.sleep(0.1)", NCCL_VERSION=22605)
+    run = told("run(communicator(3))", NCCL_VERSION=22605)
     assert run.exit_code == 0
     assert nccl(run.main).calls == ()
     (line,) = RunFacts(run.main.meta).warnings()

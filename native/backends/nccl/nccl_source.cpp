@@ -13,6 +13,7 @@ void NcclSource::begin_phase(const SourceOptions& options) {
   const std::lock_guard lock(mutex_);
   calls_.begin_phase(options.phase);
   is_wanted_.store(true);
+  was_wanted_ = true;
 }
 
 void NcclSource::end_phase(const SourceOptions& options) {
@@ -23,8 +24,9 @@ void NcclSource::end_phase(const SourceOptions& options) {
 }
 
 // Its version says why a program's NCCL has loaded no plug-in.
-void NcclSource::poll(uint64_t) {
-  if (!is_wanted() || version_ != 0) return;
+void NcclSource::look() {
+  if (!was_wanted_ || version_ != 0) return;
+  const std::lock_guard lock(look_mutex_);
   const uint64_t loaded = libraries_loaded();
   if (std::exchange(looked_at_, loaded) == loaded) return;
   const LoadedLibrary library = LoadedLibrary::already_mapped("libnccl.so.2");
@@ -45,6 +47,7 @@ void NcclSource::describe(JsonObject& meta, const SourceOptions& options) const 
 // A child cannot use its parent's communicators. Their memory stays, since NCCL has its address.
 void NcclSource::after_fork_in_child() {
   new (&mutex_) std::mutex;
+  new (&look_mutex_) std::mutex;
   is_wanted_.store(false);
   calls_.forget_phases();
 }

@@ -18,8 +18,9 @@ class NcclSource final : public EventSource {
   void begin_phase(const SourceOptions& options) override;
   void end_phase(const SourceOptions& options) override;
   void stop() override {}
-  void poll(uint64_t launches) override;
+  void poll(uint64_t) override { look(); }
   void drain(int64_t, bool) override {}
+  void look() override;
   bool take(EventSink&) override { return false; }
   void describe(JsonObject& meta, const SourceOptions& options) const override;
 
@@ -39,6 +40,8 @@ class NcclSource final : public EventSource {
 
  private:
   std::atomic<bool> is_wanted_{false};
+  std::atomic<bool> was_wanted_{false};
+  std::mutex look_mutex_;
   uint64_t looked_at_ = 0;  // so many libraries had been loaded when NCCL was looked for
   std::atomic<int> version_{0};
   mutable std::mutex mutex_;  // of the two below; held for less than a microsecond
