@@ -59,9 +59,10 @@ def test_json_says_where_the_page_is(profile: Path, capsys: pytest.CaptureFixtur
 def test_summary_of_the_page_says_what_the_end_of_a_run_says_of_steps_and_autotuning() -> None:
     text = "root\n  [compile] jit_f\n    autotune\n      gemm.1 750us\n  jit_f\n    gemm_1 250us"
     times = {"count": 2, "total_ns": 4_000_000, "in_steps_ns": 4_000_000, "buckets": {}}
-    profile = replace(profile_from_text(text), meta={"regions": {"step": times}})
+    forward = {**times, "total_ns": 1_000_000, "in_steps_ns": 1_000_000}
+    profile = replace(profile_from_text(text), meta={"regions": {"step": times, "forward": forward}})
     page = gzip.decompress(report_payload(profile, "run"))
-    assert b"2 steps of 2.00 ms: other 100.0 %" in page
+    assert b"2 steps of 2.00 ms: forward 25.0 %, other 75.0 %" in page
     assert b"75 % of the GPU time is XLA's autotuning" in page
 
 
