@@ -113,3 +113,11 @@ def test_steps_are_told_by_what_the_recorder_kept_of_the_first_ones() -> None:
     found = parts_of(replace(without_timeline(profile), meta=meta))[1]
     assert found == replace(parts_of(profile)[1], busy=found.busy, n_launches=found.n_launches)
     assert found.busy[0] == pytest.approx(parts_of(profile)[1].busy[0], abs=0.002)
+
+
+def test_a_trainer_needs_no_option_for_its_steps() -> None:
+    trainer = next(path for path in RECORDINGS if "trainer" in path.stem)
+    line = wall_line(wall_parts(formats.load(trainer.parent / "default" / trainer.name)))
+    assert line == (
+        "start 17.2 s | warm-up 2.26 s | steady 1.08 s (39 steps of 27.6 ms, GPU busy 16 %) | teardown 17.4 ms"
+    )
