@@ -91,13 +91,9 @@ class Bench:
         return module, function
 
     def _plan(self, level: Level, function: int) -> Plan:
-        whole = self._buffers.plan
-        if level.has_all_warps:
-            return whole
-        first = 0
-        if level.block_shift:
-            first = self._driver.resident_blocks(function, 32 * self._warps, self._compiled.metadata.shared)
-        return whole.sampled(level.block_shift, first, partition_warps(self._compiled.asm["ttgir"], self._warps))
+        resident = self._driver.resident_blocks(function, 32 * self._warps, self._compiled.metadata.shared)
+        first_warps = partition_warps(self._compiled.asm["ttgir"], self._warps)
+        return level.planned(self._buffers.plan, resident, first_warps)
 
     def _times(self, function: int) -> tuple[dict[int, list[float]], int]:
         """Times of launches in microseconds by function, without those of the first pairs, and how many were equal."""

@@ -22,12 +22,10 @@ from typing import Any
 
 import harness
 
-ROOT = Path(__file__).parents[1]
-sys.path.insert(0, str(ROOT))
+sys.path.insert(0, str(Path(__file__).parents[1]))
+from tests.gpu.slow_pairs import RULES
 
-from tests.gpu.slow_pairs import RULES  # noqa: E402
-
-PROGRAMS = ROOT / "tests" / "gpu" / "programs"
+PROGRAMS = Path(__file__).parents[1] / "tests" / "gpu" / "programs"
 # Sequences in a step of the twin, by those of the program.
 LARGER_BATCHES = {"compiled_encoder": 4}
 LIMIT_S = 150

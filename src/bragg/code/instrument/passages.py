@@ -62,9 +62,9 @@ def passages_of(image: bytes, frames: Sequence[Frame], warps: Warps, rows: Seque
             if own[at] & 0xF0000000 != FRAME or number >= len(frames):
                 break
             frame = frames[number]
-            # A warp lives for less than 2^32 cycles: the low half of the clock tells how long it has been there.
             for word, each in enumerate(frame.values, at + 1 + len(frame.reads)):
                 given[each.scope] = float(values_in(words[row, word : word + 1], each)[0])
+            # A warp lives for less than 2^32 cycles: the low half of the clock tells how long it has been there.
             since = [(clock - start) % 2**32 for clock in own[at + 1 : at + 1 + len(frame.reads)]]
             found += [
                 (row, segment, since[each.start], since[each.end])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
@@ -11,6 +11,7 @@ import numpy as np
 
 from bragg.debug.faults import KernelFault, Unsupported
 from bragg.debug.flow.lanes import broadcast_all
+from bragg.debug.memory.atomics import ATOMICS_WITH_NAN
 from bragg.debug.numbers.casts import cast
 from bragg.debug.numbers.dtypes import DTYPES, DType
 from bragg.debug.numbers.operands import as_tensor
@@ -21,16 +22,6 @@ from bragg.debug.values import IN_FLIGHT, Tensor, TypeOfBlock, lift_array
 from bragg.model.table import Array
 
 __all__ = ["SharedMemory", "allocate"]
-
-_OPERATIONS: dict[str, Callable[[Array, Array], Array]] = {
-    "add": np.add,
-    "max": np.maximum,
-    "min": np.minimum,
-    "and": np.bitwise_and,
-    "or": np.bitwise_or,
-    "xor": np.bitwise_xor,
-    "xchg": lambda old, new: new,
-}
 
 
 class _Allocation:
@@ -194,7 +185,7 @@ class SharedMemory:
 
     def __getattr__(self, name: str) -> Any:
         operation = name.removeprefix("atomic_scatter_")
-        if name.startswith("atomic_scatter_") and operation in _OPERATIONS:
+        if name.startswith("atomic_scatter_") and operation in ATOMICS_WITH_NAN:
             return lambda values, indices, axis, mask=None: self._changed(operation, values, indices, axis, mask)
         if name.startswith("__"):
             raise AttributeError(name)
@@ -256,7 +247,7 @@ class SharedMemory:
         rows = np.broadcast_to(rows, offsets.shape)
         operands = np.broadcast_to(content.data, offsets.shape)
         lanes = np.broadcast_to(test.data, offsets.shape)
-        old, typed, function = np.zeros(offsets.shape, self.element.carrier), self._typed(), _OPERATIONS[operation]
+        old, typed, function = np.zeros(offsets.shape, self.element.carrier), self._typed(), ATOMICS_WITH_NAN[operation]
         for lane in np.argwhere(lanes).tolist():
             key = tuple(lane)
             place = rows[key], offsets[key]

@@ -20,7 +20,7 @@ from bragg.debug.state import machine
 from bragg.debug.values import OPERATORS, SIGNAL, Pointer, Tensor, lift_array, scalar
 from bragg.model.table import Array
 
-__all__ = ["ATOMICS", "compare_and_swap", "poll", "read", "read_modify_write", "write"]
+__all__ = ["ATOMICS", "ATOMICS_WITH_NAN", "compare_and_swap", "poll", "read", "read_modify_write", "write"]
 
 # What an operation makes of the old value and the operand.
 ATOMICS: dict[str, Callable[[Array, Array], Array]] = {
@@ -32,6 +32,8 @@ ATOMICS: dict[str, Callable[[Array, Array], Array]] = {
     "xor": np.bitwise_xor,
     "xchg": lambda old, new: new,
 }
+ATOMICS_WITH_NAN: dict[str, Callable[[Array, Array], Array]] = {**ATOMICS, "max": np.maximum, "min": np.minimum}
+"""The same, with NaN as the result if one of both is NaN."""
 
 _ORDERS = ("relaxed", "acquire", "release", "acq_rel")
 _ORDERS_OF_LOADS = ("relaxed", "acquire")

@@ -8,24 +8,15 @@ from typing import Any
 import numpy as np
 
 from bragg.debug.faults import Unsupported
+from bragg.debug.memory.atomics import ATOMICS_WITH_NAN
 from bragg.debug.pallas.copies import Copies, Copy
 from bragg.debug.pallas.references import Reference, Whole, indices_of, whole_reference
 from bragg.debug.pallas.uses import only_chosen, used
+from bragg.model.table import Array
 
 __all__ = ["Evaluation", "scratch_reference"]
 
 Watch = Callable[[str, Reference, tuple[Any, ...], Any, Any], None]
-
-# What an operation makes of the old value and the operand.
-_ATOMICS: dict[str, Callable[[Any, Any], Any]] = {
-    "add": np.add,
-    "max": np.maximum,
-    "min": np.minimum,
-    "and": np.bitwise_and,
-    "or": np.bitwise_or,
-    "xor": np.bitwise_xor,
-    "xchg": lambda _old, new: new,
-}
 
 _HINT = "See docs/guides/debugging.md for what is"
 
@@ -55,8 +46,9 @@ class Evaluation:
         def read(one: Any) -> Any:
             return one.val if hasattr(one, "val") else values[one]
 
+        looked_at, chosen = used(jaxpr), only_chosen(jaxpr)
         for equation in jaxpr.eqns:
-            self._used, self._chosen = used(jaxpr), only_chosen(jaxpr)
+            self._used, self._chosen = looked_at, chosen  # An equation may have run another jaxpr.
             results = self._execute(equation, [read(one) for one in equation.invars])
             values.update(zip(equation.outvars, results, strict=True))
         return [read(one) for one in jaxpr.outvars]
@@ -152,11 +144,11 @@ class Evaluation:
         reference, transforms, value, mask = _unflattened(equation, given)
         block = indices_of(transforms, reference.shape)
         places, inside = reference.places(block)
-        lanes = np.broadcast_to(True if mask is None else np.asarray(mask), inside.shape)
+        lanes = _lanes(mask, inside.shape)
         self._watch("atomic", reference, block, lanes, equation)
         data = reference.whole.data
         old, values = np.zeros(inside.shape, data.dtype), np.broadcast_to(np.asarray(value, data.dtype), inside.shape)
-        function = _ATOMICS[equation.params["atomic_type"].value]
+        function = ATOMICS_WITH_NAN[equation.params["atomic_type"].value]
         for lane in np.argwhere(inside & lanes):
             at = tuple(lane)
             place = tuple(one[at] for one in places)
@@ -221,10 +213,10 @@ class Evaluation:
         return [np.asarray(1, given[0].dtype) / given[0]]
 
     def _read(self, equation: Any, reference: Reference, leaves: Sequence[Any]) -> Any:
-        return self._read_block(equation, reference, self._transforms(equation, leaves))
+        return self._read_block(equation, reference, _unflattened(equation, leaves))
 
     def _write(self, equation: Any, reference: Reference, leaves: Sequence[Any], value: Any) -> None:
-        self._write_block(equation, reference, self._transforms(equation, leaves), value)
+        self._write_block(equation, reference, _unflattened(equation, leaves), value)
 
     def _read_block(
         self, equation: Any, reference: Reference, transforms: Any, mask: Any = None, other: Any = None
@@ -232,7 +224,7 @@ class Evaluation:
         """Elements; those that a mask leaves out are `other`, or may be anything: NaN."""
         block = indices_of(transforms, reference.shape)
         places, inside = reference.places(block)
-        lanes = np.broadcast_to(True if mask is None else np.asarray(mask), inside.shape)
+        lanes = _lanes(mask, inside.shape)
         is_choice = bool(equation.outvars) and equation.outvars[0] in self._chosen
         self._watch("choice" if is_choice else "load", reference, block, lanes, equation)
         data = np.asarray(reference.whole.data[places])
@@ -244,18 +236,17 @@ class Evaluation:
     def _write_block(self, equation: Any, reference: Reference, transforms: Any, value: Any, mask: Any = None) -> None:
         block = indices_of(transforms, reference.shape)
         places, inside = reference.places(block)
-        lanes = np.broadcast_to(True if mask is None else np.asarray(mask), inside.shape)
+        lanes = _lanes(mask, inside.shape)
         self._watch("store", reference, block, lanes, equation)
         content = np.broadcast_to(np.asarray(value, reference.whole.data.dtype), inside.shape)
         chosen = inside & lanes
         reference.whole.data[tuple(one[chosen] for one in places)] = content[chosen]
         reference.whole.is_written[tuple(one[chosen] for one in places)] = True
 
-    @staticmethod
-    def _transforms(equation: Any, leaves: Sequence[Any]) -> Any:
-        import jax
 
-        return jax.tree_util.tree_unflatten(equation.params["tree"], leaves)
+def _lanes(mask: Any, shape: tuple[int, ...]) -> Array:
+    """Which lanes a mask leaves on: bool of this shape."""
+    return np.broadcast_to(True if mask is None else np.asarray(mask), shape)
 
 
 def _unflattened(equation: Any, given: Sequence[Any]) -> Any:

@@ -7,6 +7,10 @@ from dataclasses import dataclass
 from bragg.code.instrument.blocks import Activity
 from bragg.code.instrument.segments import Activities, Scopes, Selection
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from bragg.record.instrument.buffers import Plan
+
 __all__ = ["LEVELS", "Level", "levels_of"]
 
 
@@ -25,6 +29,18 @@ class Level:
     selection: Selection
     has_all_warps: bool = True
     block_shift: int = 0
+
+    def planned(self, whole: Plan, resident_blocks: int, first_warps: tuple[int, ...]) -> Plan:
+        """Where readings go, in memory for all of them.
+
+        Args:
+            whole: Of all blocks and warps.
+            resident_blocks: That fit on the GPU at once: the first wave.
+            first_warps: Of each partition.
+        """
+        if self.has_all_warps:
+            return whole
+        return whole.sampled(self.block_shift, resident_blocks if self.block_shift else 0, first_warps)
 
 
 # Of 16 waves, the first and one of 32 blocks are 9 %: a cost of 11 % becomes one of 1 %.

@@ -233,11 +233,7 @@ class TimedKernel:
 
     def _plan(self, attempt: _Attempt) -> Plan:
         assert self._buffers is not None
-        level, whole = attempt.level, self._buffers.plan
-        if level.has_all_warps:
-            return whole
-        first_blocks = attempt.blocks_at_once if level.block_shift else 0
-        return whole.sampled(level.block_shift, first_blocks, self._first_warps)
+        return attempt.level.planned(self._buffers.plan, attempt.blocks_at_once, self._first_warps)
 
     def _decide(self, is_last: bool) -> None:
         """Accept the level that was tried, or continue to the next one."""
