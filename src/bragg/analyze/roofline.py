@@ -12,13 +12,15 @@ from typing import Any
 
 import numpy as np
 
-from bragg.analyze.work import Devices, OwnWork, devices_of, own_work, roof_parts_s
+from bragg.analyze.work import Devices, OwnWork, counts_bytes_alone, devices_of, own_work, roof_parts_s
 from bragg.errors import UsageError
 from bragg.model import FrameKind, Profile
 from bragg.model.table import FloatArray, Int64Array
 
-__all__ = ["Roof", "Roofline", "RooflinePoint", "roofline"]
+__all__ = ["MEMORY_BOUND_SHARE", "Roof", "Roofline", "RooflinePoint", "roofline"]
 
+# Of the bandwidth, from which memory is what bounds a kernel; Nsight Compute draws the line at the same share.
+MEMORY_BOUND_SHARE = 0.6
 _COUNTED = "counters tell no flops"
 
 
@@ -51,7 +53,8 @@ class RooflinePoint:
         time_ns: GPU time.
         flops: Of all widths.
         bytes: To and from memory.
-        compute_ns: Time that its flops take at least, or that tensor cores worked; None when no peak is known.
+        compute_ns: Time that its flops take at least, or that tensor cores worked; None when no peak is known, or
+            bytes alone were counted.
         memory_ns: Time that its bytes take at least; None when no bandwidth is known.
         absent: Why it has no place in the chart; empty when it has one.
     """
@@ -83,15 +86,20 @@ class RooflinePoint:
     @property
     def util(self) -> float | None:
         """Share of the roof that it reached; its reciprocal is how much faster it could be. None without a roof."""
-        if self.compute_ns is None or self.memory_ns is None or not self.time_ns:
+        if self.bound is None or self.memory_ns is None or not self.time_ns:
             return None
-        return max(self.compute_ns, self.memory_ns) / self.time_ns
+        return max(self.compute_ns or 0.0, self.memory_ns) / self.time_ns
 
     @property
     def bound(self) -> str | None:
-        """The roof above it: `compute` or `memory`; None without a roof."""
-        if self.compute_ns is None or self.memory_ns is None:
+        """The roof above it: `compute` or `memory`; None without a roof.
+
+        Where arithmetic is unknown, only what reaches `MEMORY_BOUND_SHARE` of the bandwidth is bound by memory.
+        """
+        if self.memory_ns is None:
             return None
+        if self.compute_ns is None:
+            return "memory" if self.memory_ns >= MEMORY_BOUND_SHARE * self.time_ns > 0 else None
         return "compute" if self.compute_ns > self.memory_ns else "memory"
 
     def to_json(self) -> dict[str, Any]:
@@ -116,6 +124,7 @@ class Roofline:
         time_ns: GPU time of the whole profile.
         widths: Widths in bits of the flops that were counted, ascending.
         is_measured: Whether hardware counters tell bytes and tensor cores, else the program states flops and bytes.
+        counts_bytes_alone: Whether counters tell bytes and tensor cores were not counted.
     """
 
     roofs: tuple[Roof, ...]
@@ -123,6 +132,7 @@ class Roofline:
     time_ns: float
     widths: tuple[int, ...]
     is_measured: bool = False
+    counts_bytes_alone: bool = False
 
 
 def roofline(profile: Profile) -> Roofline:
@@ -150,6 +160,7 @@ def roofline(profile: Profile) -> Roofline:
         time_ns=float(profile.total("gpu_time")),
         widths=tuple(sorted(width for width, flops in work.flops.items() if flops.any())),
         is_measured=work.is_measured,
+        counts_bytes_alone=counts_bytes_alone(profile),
     )
 
 
@@ -158,6 +169,8 @@ def _points(profile: Profile, work: OwnWork, devices: Devices, nodes: Int64Array
     tree = profile.tree
     time_ns = np.where(tree.kind == FrameKind.KERNEL, profile.own("gpu_time"), profile.inclusive("gpu_time"))
     compute_s, memory_s = roof_parts_s(work, devices)
+    if counts_bytes_alone(profile):
+        compute_s = np.full(len(tree), np.nan)
     groups: dict[tuple[str, int], list[int]] = {}
     for node in nodes.tolist():
         groups.setdefault((tree.frames.name[tree.frame[node]], int(devices.of_node[node])), []).append(node)

@@ -18,6 +18,7 @@ __all__ = [
     "ROOF_TIME",
     "Devices",
     "OwnWork",
+    "counts_bytes_alone",
     "devices_of",
     "has_flops",
     "has_work",
@@ -88,6 +89,11 @@ def has_flops(profile: Profile) -> bool:
 def has_work(profile: Profile) -> bool:
     """Whether flops or bytes were recorded."""
     return _is_stated(profile) or MEASURED_BYTES in profile.metrics
+
+
+def counts_bytes_alone(profile: Profile) -> bool:
+    """Whether counters tell the bytes of kernels, and nothing tells their arithmetic."""
+    return not _is_stated(profile) and _TENSOR_TIME not in profile.metrics
 
 
 def _is_stated(profile: Profile) -> bool:

@@ -4,6 +4,8 @@ import pytest
 
 from bragg.analyze.roofline import roofline
 from bragg.errors import UsageError
+from bragg.views.text.roofline_text import roofline_lines
+from bragg.views.text.style import Style
 from tests.support.profiles import profile_from_text
 from tests.support.work import B200, H200, working_profile
 
@@ -82,9 +84,20 @@ def test_a_profile_without_flops_and_bytes_is_a_usage_error() -> None:
 
 def test_launches_that_were_counted_stand_for_the_others_of_their_node() -> None:
     chart = roofline(
-        working_profile("root\n  copy 4ms @0", [H200], dram_bytes={"copy": 2.407e9}, dram_counted_time={"copy": 1e6})
+        working_profile("root\n  copy 4ms @0", [H200], dram_bytes={"copy": 3.8512e9}, dram_counted_time={"copy": 1e6})
     )
-    assert chart.points[0].util == pytest.approx(0.5, rel=1e-3)
+    assert chart.points[0].util == pytest.approx(0.8, rel=1e-3)
+
+
+def test_bytes_alone_tell_no_bound_of_a_kernel_that_leaves_bandwidth() -> None:
+    chart = roofline(
+        working_profile("root\n  copy 1ms @0\n  matmul 3ms @0", [H200], dram_bytes={"copy": 3.8512e9, "matmul": 0.6e9})
+    )
+    matmul, copy = chart.points
+    assert (matmul.bound, matmul.util) == (None, None)
+    assert (copy.bound, copy.util) == ("memory", pytest.approx(0.8, rel=1e-3))
+    text = "\n".join(roofline_lines(chart, Style()))
+    assert "DRAM alone: kernels below 60 % of the bandwidth may be bound by anything" in text
 
 
 def test_measured_bytes_and_tensor_cores_give_a_roof_without_flops() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bragg.analyze.roofline import Roof, Roofline, RooflinePoint
+from bragg.analyze.roofline import MEMORY_BOUND_SHARE, Roof, Roofline, RooflinePoint
 from bragg.views.text.names import short_symbol
 from bragg.views.text.style import Style
 from bragg.views.text.units import share_text, time_text
@@ -17,7 +17,7 @@ def roofline_lines(chart: Roofline, style: Style) -> list[str]:
     """The roofs, and a line for each point: those with most GPU time first."""
     return [
         *(_roof_line(roof, chart) for roof in chart.roofs),
-        *(["Hardware counters measured bytes of DRAM and the time of tensor cores."] if chart.is_measured else []),
+        *([_measured_text(chart)] if chart.is_measured else []),
         "",
         style.bold(_HEADER),
         *(_point_line(point, chart) for point in chart.points),
@@ -39,6 +39,15 @@ def summary_text(chart: Roofline) -> str:
     """What the picture shows, in one line for each point."""
     return "\n".join(
         [*(_roof_line(roof, chart) for roof in chart.roofs), *(_point_line(point, chart) for point in chart.points)]
+    )
+
+
+def _measured_text(chart: Roofline) -> str:
+    if not chart.counts_bytes_alone:
+        return "Hardware counters measured bytes of DRAM and the time of tensor cores."
+    return (
+        f"Hardware counters measured bytes of DRAM alone: kernels below {100 * MEMORY_BOUND_SHARE:.0f} % of the "
+        "bandwidth may be bound by anything. Tensor cores too: bragg run --counters"
     )
 
 
