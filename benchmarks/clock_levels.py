@@ -19,9 +19,11 @@ import torch
 import triton
 
 import harness
-from bragg.code.instrument.assembling import assemble, assemble_as, find_ptxas, target_of
-from bragg.code.instrument.blocks import Kernel, read_kernel
-from bragg.code.instrument.rewriting import CONTROL, CONTROL_BYTES, Instrumented, instrument
+from bragg.code.disassembler import find_disassembler
+from bragg.code.instrument.assembling import assemble, find_ptxas, target_of
+from bragg.code.instrument.blocks import read_kernel
+from bragg.code.instrument.clocked import Clocked, Tools, clocked, clocked_in_part
+from bragg.code.instrument.rewriting import CONTROL, CONTROL_BYTES
 from bragg.record.instrument.buffers import Buffers, Plan, plan
 from bragg.record.instrument.compiled_kernel import partition_warps, ptxas_options, source_scopes
 from bragg.record.instrument.driver import Driver
@@ -60,9 +62,8 @@ class Bench:
         return [self._row(level) for level in levels_of(source_scopes(self._compiled))]
 
     def _row(self, level: Level) -> dict[str, Any]:
-        kernel = read_kernel(self._compiled.asm["ptx"])
-        timed = instrument(kernel, level.selection, has_plain_code=level.block_shift > 0)
-        module, function = self._loaded(kernel, timed)
+        made, module, function = self._loaded(level)
+        timed = made.instrumented
         own = self._plan(level, function)
         self._driver.write(self._driver.symbol(module, CONTROL), self._buffers.control(own))
         torch.cuda.synchronize()
@@ -75,20 +76,23 @@ class Bench:
             "blocks": own.frame_blocks if timed.frames else 0,
             "warps": len(own.chosen_warps) if timed.frames else 0,
             "passages": sum(each["count"] for each in told.get("segments", ())),
+            "registers": made.binary.registers,
+            "rest_exact": made.is_rest_exact,
             "damaged": told.get("damaged_warps", 0),
             "results": f"{n_equal} of {2 * PAIRS} are equal",
         }
 
-    def _loaded(self, kernel: Kernel, timed: Instrumented) -> tuple[int, int]:
-        ptxas = find_ptxas(triton, target_of(timed.text), os.environ)
-        options = ptxas_options(self._compiled.metadata)
-        plain = assemble(ptxas, self._compiled.asm["ptx"], options, ASSEMBLE_WITHIN_S)
-        binary = assemble_as(plain, ptxas, timed.text, options, ASSEMBLE_WITHIN_S)
+    def _loaded(self, level: Level) -> tuple[Clocked, int, int]:
+        ptx, metadata = self._compiled.asm["ptx"], self._compiled.metadata
+        ptxas, kernel = find_ptxas(triton, target_of(ptx), os.environ), read_kernel(ptx)
+        tools = Tools(ptxas, ptxas_options(metadata), ASSEMBLE_WITHIN_S, find_disassembler(os.environ))
+        plain = assemble(ptxas, ptx, tools.options, ASSEMBLE_WITHIN_S)
+        made = (clocked_in_part if level.block_shift else clocked)(kernel, level.selection, plain, tools)
         active = triton.runtime.driver.active
         module, function, *_ = active.utils.load_binary(
-            kernel.name, binary.cubin, self._compiled.metadata.shared, active.get_current_device()
+            kernel.name, made.binary.cubin, metadata.shared, active.get_current_device()
         )
-        return module, function
+        return made, module, function
 
     def _plan(self, level: Level, function: int) -> Plan:
         resident = self._driver.resident_blocks(function, 32 * self._warps, self._compiled.metadata.shared)

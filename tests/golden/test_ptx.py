@@ -13,7 +13,7 @@ import pytest
 from bragg.code.instrument.assembling import assemble, find_ptxas, target_of
 from bragg.code.instrument.blocks import Activity, Kernel, read_kernel
 from bragg.code.instrument.probes import Probe, add_probes
-from bragg.code.instrument.rewriting import instrument
+from bragg.code.instrument.rewriting import instrument, plain_code
 from bragg.code.instrument.segments import Activities, Scopes
 
 FILES = sorted((Path(__file__).parent / "ptx").glob("*.json.gz"))
@@ -87,7 +87,8 @@ def test_values_of_scopes_are_found(version: str, name: str) -> None:
 @pytest.mark.parametrize("name", ["matmul.80", "matmul_tma.90", "matmul_tma.100"])
 def test_ptxas_takes_it(version: str, name: str) -> None:
     triton = pytest.importorskip("triton")
-    timed = instrument(read_kernel(texts(version)[name]), WAITS, has_plain_code=True)
+    kernel = read_kernel(texts(version)[name])
+    timed = instrument(kernel, WAITS, plain_code(kernel))
     ptxas = find_ptxas(triton, target_of(timed.text), os.environ)
     try:
         assert assemble(ptxas, timed.text, [], 60).cubin[:4] == b"\x7fELF"

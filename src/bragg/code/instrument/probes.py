@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from bragg.code.instrument.blocks import Kernel, Statement
-from bragg.code.instrument.rewriting import BLOCK_NUMBER, TO_PLAIN_CODE, declared, indented, plain_code
+from bragg.code.instrument.rewriting import BLOCK_NUMBER, PLAIN_LABEL, TO_PLAIN_CODE, declared, indented, plain_code
 from bragg.code.source_place import CallChain, user_place
 
 __all__ = ["COUNTERS", "FloatType", "Probe", "Probed", "Site", "add_probes"]
@@ -191,7 +191,7 @@ def add_probes(kernel: Kernel, wanted: Collection[Probe], types: Mapping[int, Fl
     statements = [statement for block in kernel.blocks for statement in block.statements]
     before[statements[0].first][:0] = indented(begin)
     registers = [*_REGISTERS, f"\t.reg .b32 \t%bragg_n<{len(sites)}>;"]
-    after = {kernel.body - 1: registers, statements[-1].last: plain_code(kernel, ())}
+    after = {kernel.body - 1: registers, statements[-1].last: [f"{PLAIN_LABEL}:", *plain_code(kernel)]}
     return Probed(declared(kernel, before, after), sites)
 
 

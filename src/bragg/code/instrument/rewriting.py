@@ -15,8 +15,7 @@ and to memory of its own, 16-byte aligned frames: u32 `FRAME | number << 8 | wor
 clock), values of scopes, and the first word again up to the end of the vector. Where frames go is not compiled in: the
 program sets `CONTROL`, which is zero at first, and then nothing is stored.
 
-Where only some blocks have frames, a kernel may hold its code twice: the other blocks execute a copy that reads clocks
-at its start and its ends alone.
+Where only some blocks have frames, the other ones may execute code without clocks, `rest`, and have no headers.
 """
 
 from __future__ import annotations
@@ -37,6 +36,7 @@ __all__ = [
     "HEADER_BYTES",
     "LAST_START",
     "MAGIC",
+    "PLAIN_LABEL",
     "TO_PLAIN_CODE",
     "WARP_BYTES",
     "Instrumented",
@@ -63,7 +63,7 @@ WARP_BYTES = 16384
 LAST_START = WARP_BYTES - 128
 _LABEL = re.compile(r"\$\w+")
 _COPY = "_bragg_copy"
-_PLAIN = "$L__bragg_plain"
+PLAIN_LABEL = "$L__bragg_plain"
 
 
 @dataclass(frozen=True)
@@ -79,16 +79,16 @@ class Instrumented:
     frames: Sequence[Frame]
 
 
-def instrument(kernel: Kernel, selection: Selection, *, has_plain_code: bool = False) -> Instrumented:
+def instrument(kernel: Kernel, selection: Selection, rest: Sequence[str] = ()) -> Instrumented:
     """Add clocks to a kernel.
 
     Args:
         kernel: The kernel.
         selection: What is timed; nothing: warps have headers alone.
-        has_plain_code: Blocks without frames execute a copy of the code that has no clocks.
+        rest: What blocks without frames execute, such as `plain_code`; empty: the same as the others.
 
     Raises:
-        ValueError: A warp may leave the kernel at a place that depends on a predicate; or its code cannot be copied.
+        ValueError: A warp may leave the kernel at a place that depends on a predicate.
     """
     statements = [statement for block in kernel.blocks for statement in block.statements]
     if not statements:
@@ -107,19 +107,15 @@ def instrument(kernel: Kernel, selection: Selection, *, has_plain_code: bool = F
     for each in ends:
         before[each.first] += _epilogue(has_frames=bool(frames))
     first, last = statements[0].first, statements[-1].last
-    before[first][:0] = [*_prologue(has_frames=bool(frames)), *(indented(TO_PLAIN_CODE) if has_plain_code else ())]
+    before[first][:0] = _prologue(has_frames=bool(frames), has_rest=bool(rest))
     after[kernel.body - 1] = _registers(max((len(frame.reads) for frame in frames), default=0))
-    if has_plain_code:
-        after[last] += plain_code(kernel, _epilogue(has_frames=False))
+    if rest:
+        after[last] += [f"{PLAIN_LABEL}:", *rest]
     return Instrumented(declared(kernel, before, after), frames)
 
 
-def plain_code(kernel: Kernel, end: Sequence[str]) -> list[str]:
-    """A kernel's code as blocks without clocks execute it: with labels of its own.
-
-    Args:
-        kernel: The kernel.
-        end: Lines before each end of a warp.
+def plain_code(kernel: Kernel) -> list[str]:
+    """A kernel's code once more, with labels of its own.
 
     Raises:
         ValueError: It cannot be copied.
@@ -127,14 +123,12 @@ def plain_code(kernel: Kernel, end: Sequence[str]) -> list[str]:
     statements = [statement for block in kernel.blocks for statement in block.statements]
     if any(each.branch == "brx" for each in statements):
         raise ValueError("its code cannot be copied: it jumps by a table")
-    ends = {each.first for each in statements if each.branch in ("ret", "exit")}
     labels = {label for block in kernel.blocks for label in block.labels}
-    found = [f"{_PLAIN}:"]
+    found = []
     for number in range(statements[0].first, statements[-1].last + 1):
         line = kernel.lines[number]
         if (match := _LABEL.match(line)) and match[0] not in labels:
             continue  # of debug information, which is that of the first copy
-        found += end if number in ends else ()
         found.append(_LABEL.sub(lambda label: label[0] + _COPY if label[0] in labels else label[0], line))
     return found
 
@@ -216,8 +210,8 @@ add.s64 %bragg_d2, %bragg_d2, %bragg_d3;
     .split("\n")
 )
 
-TO_PLAIN_CODE = ["setp.ne.u32 %bragg_rest, %bragg_w2, 0;", f"@%bragg_rest bra.uni {_PLAIN};"]
-"""Statements that send blocks to `plain_code`, with all their warps, if %bragg_w2 is not 0."""
+TO_PLAIN_CODE = ["setp.ne.u32 %bragg_rest, %bragg_w2, 0;", f"@%bragg_rest bra.uni {PLAIN_LABEL};"]
+"""Statements that send blocks to `PLAIN_LABEL`, with all their warps, if %bragg_w2 is not 0."""
 
 _START = """
 mov.u32 %bragg_w9, %clock;
@@ -239,9 +233,9 @@ mov.u32 %bragg_w1, %smid;
 """
 
 
-def _prologue(*, has_frames: bool) -> list[str]:
+def _prologue(*, has_frames: bool, has_rest: bool) -> list[str]:
     begin = ["mov.b64 %bragg_at, %bragg_d2;", "mov.pred %bragg_on, %bragg_p;"] if has_frames else []
-    return indented([*BLOCK_NUMBER, *_FIND, *_START.split("\n"), *begin])
+    return indented([*BLOCK_NUMBER, *_FIND, *(TO_PLAIN_CODE if has_rest else ()), *_START.split("\n"), *begin])
 
 
 def _epilogue(*, has_frames: bool) -> list[str]:

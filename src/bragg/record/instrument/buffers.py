@@ -69,10 +69,12 @@ class Plan:
     def sampled(self, block_shift: int, first_blocks: int, frame_warps: tuple[int, ...]) -> Plan:
         """The same with frames of some warps alone, in the first blocks and at most one of 2^n of the others.
 
-        It needs no more memory. Where that does not suffice for the first blocks, or they are a large part of all, they
-        are as the others.
+        With n > 0, other blocks have no headers either. It needs no more memory. Where that does not suffice for the
+        first blocks, or they are a large part of all, they are as the others.
         """
-        few = replace(self, frame_shift=max(self.frame_shift, block_shift), frame_warps=frame_warps)
+        frame_shift = max(self.frame_shift, block_shift)
+        header_shift = frame_shift if block_shift else self.header_shift
+        few = replace(self, header_shift=header_shift, frame_shift=frame_shift, frame_warps=frame_warps)
         more = replace(few, first_blocks=min(first_blocks, self.blocks))
         fits = more.header_bytes <= self.header_bytes and more.frame_bytes <= self.frame_bytes
         return more if fits and more.first_blocks * _LEAST_WAVES <= self.blocks else few

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 from dataclasses import dataclass
 
-from bragg.code.disassembler import disassemble, find_disassembler
+from bragg.code.disassembler import disassemble
 from bragg.code.instrument.loop_instructions import WAITS, changes, loop_counts
 
 TYPE_CHECKING = False
@@ -15,6 +14,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from bragg.code.instrument.assembling import Binary
+    from bragg.code.instrument.clocked import Clocked
 
 __all__ = ["Comparison", "Guard"]
 
@@ -41,29 +41,26 @@ class Guard:
     Args:
         plain: Without clocks.
         symbol: Of its function.
+        tool: Path of nvdisasm; None: there is none.
     """
 
-    def __init__(self, plain: Binary, symbol: str) -> None:
+    def __init__(self, plain: Binary, symbol: str, tool: str | None) -> None:
         self._plain = plain
         self._symbol = symbol
-        self._tool = find_disassembler(os.environ)
+        self._tool = tool
         self._counts = self._counted(plain)
 
-    def compared(self, clocked: Binary, copies: int) -> Comparison:
-        """Compare.
-
-        Args:
-            clocked: With clocks.
-            copies: How often the kernel's own code stands in it.
-        """
-        if clocked.spill_bytes > self._plain.spill_bytes * copies:
-            return Comparison({"why": "spills", "spill_bytes": clocked.spill_bytes}, None)
-        if clocked.is_serialized > self._plain.is_serialized:
+    def compared(self, clocked: Clocked) -> Comparison:
+        """Compare it with the kernel with clocks."""
+        binary = clocked.binary
+        if binary.spill_bytes > self._plain.spill_bytes * clocked.copies:
+            return Comparison({"why": "spills", "spill_bytes": binary.spill_bytes}, None)
+        if binary.is_serialized > self._plain.is_serialized:
             return Comparison({"why": "serialized"}, None)
-        counts = self._counted(clocked)
+        counts = self._counted(binary)
         if self._counts is None or counts is None:
             return Comparison({}, None)
-        found = changes(self._counts, counts, copies)
+        found = changes(self._counts, counts, clocked.copies)
         for opcode, (before, after) in found.items():
             if not WAITS.fullmatch(opcode):
                 return Comparison({"why": f"its loops would have {after:,} {opcode}, not {before:,}"}, None)

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import math
+import os
 import re
 import time
 from dataclasses import dataclass
 from threading import Lock
 
-from bragg.code.instrument.assembling import Binary, assemble, assemble_as
+from bragg.code.disassembler import find_disassembler
+from bragg.code.instrument.assembling import assemble
 from bragg.code.instrument.blocks import Kernel, read_kernel
+from bragg.code.instrument.clocked import Clocked, Tools, clocked, clocked_in_part
 from bragg.code.instrument.probes import Probe
-from bragg.code.instrument.rewriting import CONTROL, Instrumented, instrument
+from bragg.code.instrument.rewriting import CONTROL
 from bragg.code.instrument.stored_types import stored_types
 from bragg.core import core
 from bragg.model.kernels.inside import WITH_CLOCKS, WITH_PROBES
@@ -70,9 +73,8 @@ class _Attempt:
     """
 
     level: Level
-    binary: Binary
+    clocked: Clocked
     compared: Comparison
-    instrumented: Instrumented
     module: int
     function: int
     trial: Trial | None = None
@@ -107,9 +109,9 @@ class TimedKernel:
         self.name = name
         self._launch = launch
         self._load = load
-        self._ptxas = ptxas
         self._limits = limits
-        self._options = ptxas_options(kernel.metadata)
+        options = ptxas_options(kernel.metadata)
+        self._tools = Tools(ptxas, options, _ASSEMBLE_WITHIN_S, find_disassembler(os.environ))
         self._ctas = int(getattr(kernel.metadata, "num_ctas", 1))
         self._shared_bytes = int(kernel.metadata.shared)
         ptx = kernel.asm["ptx"]
@@ -119,8 +121,8 @@ class TimedKernel:
         self._warps = int(threads[1]) // _WARP_THREADS
         self._kernel: Kernel = read_kernel(ptx)
         self._first_warps = partition_warps(kernel.asm.get("ttgir", ""), self._warps)
-        self._plain = assemble(ptxas, ptx, self._options, _ASSEMBLE_WITHIN_S)
-        self._guard = Guard(self._plain, self._kernel.name)
+        self._plain = assemble(ptxas, ptx, options, _ASSEMBLE_WITHIN_S)
+        self._guard = Guard(self._plain, self._kernel.name, self._tools.disassembler)
         self._driver = Driver()
         self._lock = Lock()
         self._probed: ProbedLaunch | None = None
@@ -256,18 +258,18 @@ class TimedKernel:
         while self._levels:
             level = self._levels.pop(0)
             try:
-                instrumented = instrument(self._kernel, level.selection, has_plain_code=level.block_shift > 0)
-                binary = assemble_as(self._plain, self._ptxas, instrumented.text, self._options, _ASSEMBLE_WITHIN_S)
+                make = clocked_in_part if level.block_shift else clocked
+                made = make(self._kernel, level.selection, self._plain, self._tools)
             except ValueError as error:
                 self._refused.append({"level": level.name, "why": str(error)})
                 continue
-            compared = self._guard.compared(binary, copies=2 if level.block_shift else 1)
+            compared = self._guard.compared(made)
             if compared.refused:
                 self._refused.append({"level": level.name, **compared.refused})
                 continue
-            module, function = self._load(self._kernel.name, binary.cubin, self._shared_bytes)
+            module, function = self._load(self._kernel.name, made.binary.cubin, self._shared_bytes)
             core.name_kernel(function, self.name + WITH_CLOCKS, self._kernel.name)
-            return _Attempt(level, binary, compared, instrumented, module, function)
+            return _Attempt(level, made, compared, module, function)
         return None
 
     def _with_probes(self, kernel: Any) -> ProbedLaunch | None:
@@ -278,7 +280,7 @@ class TimedKernel:
 
         try:
             types = stored_types(kernel.asm["ttgir"]) if Probe.VALUES in self._limits.probes else {}
-            given = self._kernel, self._limits.probes, types, self._ptxas, self._options
+            given = self._kernel, self._limits.probes, types, self._tools.ptxas, self._tools.options
             return ProbedLaunch(self._driver, *given, load)
         except (KeyError, ValueError) as error:
             self._refused.append({"level": "probes", "why": str(error)})
@@ -304,13 +306,13 @@ class TimedKernel:
             headers, frames = self._on_gpu(self._buffers.read, own)
             plain_blocks = self._resident_blocks(self._function)
         resources = {
-            "registers": [self._plain.registers, attempt.binary.registers],
-            "stack_bytes": [self._plain.stack_bytes, attempt.binary.stack_bytes],
+            "registers": [self._plain.registers, attempt.clocked.binary.registers],
+            "stack_bytes": [self._plain.stack_bytes, attempt.clocked.binary.stack_bytes],
             "blocks_at_once": [plain_blocks, attempt.blocks_at_once],
             "loop_waits": attempt.compared.waits,
             "partitions": self._first_warps,
         }
-        found = summed(headers, frames, attempt.instrumented, own, has_timeline=self._limits.has_timeline)
+        found = summed(headers, frames, attempt.clocked.instrumented, own, has_timeline=self._limits.has_timeline)
         return {**told, **resources, **found}
 
     def _guarded(self, function: Callable[..., Any], *arguments: Any) -> Any:

@@ -10,7 +10,7 @@ import pytest
 
 from bragg.code.instrument.assembling import assemble, find_ptxas, limited, target_of
 from bragg.code.instrument.blocks import Activity, read_kernel
-from bragg.code.instrument.rewriting import CONTROL, instrument
+from bragg.code.instrument.rewriting import CONTROL, instrument, plain_code
 from bragg.code.instrument.segments import MAX_WORDS, Activities, Segment
 
 triton = pytest.importorskip("triton")
@@ -32,7 +32,7 @@ def test_nothing_of_the_program_changes(name: str, level: int) -> None:
 @pytest.mark.parametrize("name", KERNELS)
 def test_blocks_without_frames_execute_the_code_as_it_was(name: str) -> None:
     kernel = read_kernel(compiled(name).asm["ptx"])
-    clocked, copy = instrument(kernel, LEVELS[0], has_plain_code=True).text.split("$L__bragg_plain:\n")
+    clocked, copy = instrument(kernel, LEVELS[0], plain_code(kernel)).text.split("$L__bragg_plain:\n")
     assert "%clock;" in clocked
     assert "%bragg_c" not in copy
     statements = [statement for block in kernel.blocks for statement in block.statements]
@@ -56,7 +56,8 @@ def test_ptxas_takes_it_without_new_spills(name: str, capability: int) -> None:
     plain = compiled(name, capability).asm["ptx"]
     ptxas = find_ptxas(triton, target_of(plain), os.environ)
     waits = instrument(read_kernel(plain), LEVELS[1])
-    sampled = instrument(read_kernel(plain), LEVELS[1], has_plain_code=True)
+    kernel = read_kernel(plain)
+    sampled = instrument(kernel, LEVELS[1], plain_code(kernel))
     before, *both = (assemble(ptxas, text, [], 60) for text in (plain, waits.text, sampled.text))
     for after in both:
         assert after.cubin[:4] == b"\x7fELF"
