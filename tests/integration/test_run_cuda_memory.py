@@ -51,9 +51,7 @@ def test_the_peak_is_told_by_call_path_and_adds_up(followed: Record) -> None:
     assert values(profile, "cuda_memory_taken") == {"weights": MB, "scratch": 6 * MB, "last": 512}
     assert values(profile, "cuda_memory_calls") == {"weights": 1, "scratch": 3, "last": 1}
     assert (memory.peak_bytes, memory.unknown_bytes) == (3 * MB, 0)
-    assert memory_lines(profile.meta) == [
-        "GPU 0 memory from CUDA, beside PyTorch's allocator: 3.15 MB at the peak, taken 5 times"
-    ]
+    assert memory_lines(profile.meta) == ["GPU 0 memory from CUDA: 3.15 MB at the peak, taken 5 times"]
 
 
 def test_calls_that_fail_and_those_of_captures_take_nothing(followed: Record) -> None:

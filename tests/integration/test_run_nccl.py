@@ -75,6 +75,7 @@ def test_a_collective_has_its_communicator_size_way_and_time(told: Record, inter
             gpu_ns=180_000,
             least_ns=50_000,
             most_ns=70_000,
+            last_number=2,
         ),
     )
     assert list(RunFacts(profile.meta).warnings()) == []
@@ -151,3 +152,9 @@ def test_a_child_of_a_fork_starts_with_nothing(told: Record) -> None:
     run = told(body)
     assert run.output == "0\n"
     assert [call.calls for call in nccl(run.main).calls] == [2]
+
+
+def test_a_run_without_a_communicator_says_so_once(told: Record) -> None:
+    run = told('gpu.launch("k"); gpu.synchronize()')
+    assert "NCCL told nothing: the program made no communicator of NCCL 2.28.9" in run.talk
+    assert list(RunFacts(run.main.meta).warnings()) == []

@@ -55,7 +55,7 @@ uint64_t NcclCalls::begin(const NcclCommunicator& communicator, const NcclOperat
     std::vector<Sums>& sums = phases_[phase].sums;
     if (sums.size() < calls_.size()) sums.resize(calls_.size());
     Sums& own = sums[known->second];
-    if (++own.calls == 1) own.first_sequence = operation.sequence;
+    ++own.calls;
     own.last_sequence = operation.sequence;
   }
   return operation.channels != 0 ? number : 0;
@@ -140,8 +140,7 @@ std::string NcclCalls::call_json(const Key& key, const Sums& sums) const {
       .put("calls", sums.calls)
       .put("timed", sums.timed);
   if (key.peer != NcclOperation::kNoPeer) json.put("peer", key.peer);
-  if (sums.first_sequence != NcclOperation::kNoSequence)
-    json.put("first_sequence", sums.first_sequence).put("last_sequence", sums.last_sequence);
+  if (sums.last_sequence != NcclOperation::kNoSequence) json.put("last_sequence", sums.last_sequence);
   if (sums.timed != 0) json.put("gpu_ns", sums.total_ns).put("least_ns", sums.least_ns).put("most_ns", sums.most_ns);
   return json.text();
 }

@@ -78,7 +78,6 @@ class NcclCalls {
     uint64_t total_ns = 0;
     uint64_t least_ns = 0;
     uint64_t most_ns = 0;
-    int64_t first_sequence = NcclOperation::kNoSequence;
     int64_t last_sequence = NcclOperation::kNoSequence;
   };
   struct Phase {

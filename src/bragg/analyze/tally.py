@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
@@ -11,7 +10,7 @@ import numpy as np
 
 from bragg.model import FrameKind, Profile, TrackKind
 from bragg.model.durations import DurationTable
-from bragg.model.meta.nccl import nccl_of
+from bragg.model.meta.nccl import NcclCall, nccl_of
 from bragg.model.table import BoolArray, FloatArray, Int64Array
 from bragg.model.transform import with_descendants
 
@@ -248,21 +247,30 @@ def _of_nccl(profiles: Sequence[Profile], ranks: Sequence[int] | None) -> Sectio
 
 def _unequal_ranks(profiles: Sequence[Profile], ranks: Sequence[int] | None) -> Iterator[str]:
     """Ranks of one communicator that made fewer calls of an operation than others, as before a hang."""
-    counts: dict[tuple[str, str], Counter[int]] = {}
+    counts: dict[tuple[str, str], dict[int, int]] = {}
     groups: dict[str, str] = {}
     for rank, profile in zip(ranks or (), profiles, strict=False):
         told = nccl_of(profile.meta)
+        kinds: dict[tuple[str, str], list[NcclCall]] = {}
         for call in told.calls if told is not None else ():
             if call.peer is None:
                 groups.setdefault(call.communicator, call.group)
-                counts.setdefault((call.communicator, call.operation), Counter())[rank] += call.calls
-    for (communicator, operation), calls in counts.items():
-        least, most = min(calls, key=calls.__getitem__), max(calls, key=calls.__getitem__)
-        if calls[least] < calls[most]:
+                kinds.setdefault((call.communicator, call.operation), []).append(call)
+        for kind, calls in kinds.items():
+            counts.setdefault(kind, {})[rank] = _made(calls)
+    for (communicator, operation), made in counts.items():
+        least, most = min(made, key=made.__getitem__), max(made, key=made.__getitem__)
+        if made[least] < made[most]:
             yield (
-                f"rank {least} made {calls[least]:,} {operation} calls of NCCL in group {groups[communicator]}, "
-                f"rank {most} {calls[most]:,}"
+                f"rank {least} made {made[least]:,} {operation} calls of NCCL in group {groups[communicator]}, "
+                f"rank {most} {made[most]:,}"
             )
+
+
+def _made(calls: Sequence[NcclCall]) -> int:
+    """How many calls of one operation a rank made, before its recording began, too, where NCCL numbers them."""
+    last = [call.last_number for call in calls if call.last_number is not None]
+    return max(last) + 1 if len(last) == len(calls) else sum(call.calls for call in calls)
 
 
 def _row(name: str, found: _Sum, total: float, ranks: Sequence[int] | None, *, is_symbol: bool) -> TallyRow:

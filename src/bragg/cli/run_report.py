@@ -26,7 +26,7 @@ from bragg.views.terminal.view_options import ViewOptions
 from bragg.views.text.analysis_text import best_findings
 from bragg.views.text.clock_facts import clock_lines
 from bragg.views.text.memory_facts import memory_lines
-from bragg.views.text.nccl_facts import nccl_lines
+from bragg.views.text.nccl_facts import nccl_lines, nccl_notes
 from bragg.views.text.run_facts import RunFacts
 from bragg.views.text.sampling_facts import sampling_line
 from bragg.views.text.style import Style
@@ -89,7 +89,8 @@ class RunReport:
             raise NothingRecorded(_why_empty(result.exit_code, finished.empty), hint=_hint_for_empty(result))
         n_earlier = len(finished.earlier)
         profiles = finished.profiles if n_earlier else with_folded_workers(finished.profiles, result.config.output)
-        report = cls(result.exit_code, result.duration_s, profiles, finished.empty, result.notes, n_earlier)
+        notes = [*result.notes, *nccl_notes([profile.meta for _, profile in profiles])]
+        report = cls(result.exit_code, result.duration_s, profiles, finished.empty, notes, n_earlier)
         job = as_job(profiles, result.config, result.stem) if ranks_are_job else None
         if job is None:
             return report

@@ -131,3 +131,21 @@ def test_ranks_that_made_fewer_collectives_than_others_are_named() -> None:
     ]
     assert row(tally, "NCCL", "all-reduce[8 f32, group a of 2]").calls == 25
     assert row(tally, "NCCL", "all-reduce[8 f32, group a of 2]").average is None
+
+
+def test_calls_before_the_recording_began_are_none_that_a_rank_missed() -> None:
+    def rank(*calls: tuple[int, int, int]) -> Profile:
+        told = [
+            {"function": "AllReduce", "dtype": "f32", "count": size, "calls": n, "last_sequence": last}
+            for size, n, last in calls
+        ]
+        communicator = {"group": "a", "n_ranks": 2, "calls": told}
+        return replace(profile_from_text(RUN), meta={"nccl": {"communicators": [communicator]}})
+
+    def notes(*ranks: Profile) -> list[str]:
+        return [note for note in tally_of(ranks, range(len(ranks))).notes if "NCCL" in note]
+
+    assert notes(rank((8, 13, 12)), rank((8, 5, 10), (16, 2, 12))) == []
+    assert notes(rank((8, 13, 12)), rank((8, 5, 10))) == [
+        "rank 1 made 11 all-reduce calls of NCCL in group a, rank 0 13"
+    ]

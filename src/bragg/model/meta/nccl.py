@@ -68,6 +68,7 @@ class NcclCall:
         gpu_ns: Time from the begin of the first to the end of the last channel, of all that are timed.
         least_ns: The shortest.
         most_ns: The longest.
+        last_number: Of the last one, as NCCL numbers the calls of an operation in a communicator, from 0; None: not told.
     """
 
     communicator: str
@@ -87,6 +88,7 @@ class NcclCall:
     gpu_ns: int
     least_ns: int
     most_ns: int
+    last_number: int | None = None
 
     @property
     def name(self) -> str:
@@ -149,7 +151,7 @@ def united_nccl(one: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, A
 
 
 def _add(calls: list[dict[str, Any]], added: dict[str, Any]) -> None:
-    of_sums = {*_ADDED, "least_ns", "most_ns", "first_sequence", "last_sequence"}
+    of_sums = {*_ADDED, "least_ns", "most_ns", "last_sequence"}
     kind = {name: value for name, value in added.items() if name not in of_sums}
     same = next((call for call in calls if kind == {name: call[name] for name in call if name not in of_sums}), None)
     if same is None:
@@ -187,4 +189,5 @@ def _call(communicator: Facts, call: Facts) -> NcclCall:
         gpu_ns=call.count("gpu_ns"),
         least_ns=call.count("least_ns"),
         most_ns=call.count("most_ns"),
+        last_number=call.integer("last_sequence"),
     )

@@ -20,8 +20,9 @@ def memory_lines(meta: Mapping[str, Any]) -> list[str]:
     lines = [f"GPU {device.ordinal} memory: {_device_text(device)}" for device in devices[:_N_GPUS]]
     if len(devices) > _N_GPUS:
         lines.append(f"memory of {count_text(len(devices) - _N_GPUS, 'more GPU')}: bragg info --json")
+    beside = ", beside PyTorch's allocator" if devices else ""
     lines += [
-        f"GPU {device.ordinal} memory from CUDA, beside PyTorch's allocator: "
+        f"GPU {device.ordinal} memory from CUDA{beside}: "
         f"{bytes_text(device.peak_bytes)} at the peak, taken {device.allocations:,} times"
         for device in [device for _, device in _devices(meta, CUDA_AT_PEAK) if device.allocations][:_N_GPUS]
     ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -11,7 +11,7 @@ from bragg.model.meta.run import Run
 from bragg.views.text.style import printable
 from bragg.views.text.units import count_text, time_text
 
-__all__ = ["nccl_json", "nccl_lines", "nccl_warnings"]
+__all__ = ["nccl_json", "nccl_lines", "nccl_notes", "nccl_warnings"]
 
 
 def nccl_lines(meta: Mapping[str, Any]) -> list[str]:
@@ -33,15 +33,27 @@ def nccl_json(meta: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def nccl_warnings(meta: Mapping[str, Any]) -> Iterator[str]:
-    """One line for what NCCL was to tell and did not."""
+    """One line for what NCCL was to tell and did not. A process may well make no communicator."""
     all_told = list(filter(None, map(nccl_of, Run(meta).recording_metas)))
-    if all_told and not any(told.interface for told in all_told):  # of a program with workers, one is enough
-        yield f"NCCL told nothing: {_why_nothing(all_told[0])}"
+    if (old := next(filter(_is_too_old, all_told), None)) is not None:
+        yield f"NCCL told nothing: {_why_nothing(old)}"
     for told in all_told:
         if told.lost_calls:
             yield f"{count_text(told.lost_calls, 'operation')} of NCCL not counted: too many different ones"
         if untimed := sum(call.calls - call.timed for call in told.calls):
             yield f"{count_text(untimed, 'operation')} of NCCL without time on the GPU: NCCL did not tell when it ended"
+
+
+def nccl_notes(metas: Sequence[Mapping[str, Any]]) -> list[str]:
+    """One line if no process of a run made a communicator, although NCCL was to tell of them."""
+    all_told = [told for meta in metas for told in map(nccl_of, Run(meta).recording_metas) if told is not None]
+    if not all_told or any(told.interface or _is_too_old(told) for told in all_told):
+        return []
+    return [f"NCCL told nothing: {_why_nothing(max(all_told, key=lambda told: told.version))}"]
+
+
+def _is_too_old(told: Nccl) -> bool:
+    return not told.interface and 0 < told.version < OLDEST_NCCL
 
 
 def _why_nothing(told: Nccl) -> str:

@@ -10,7 +10,7 @@ def told(*calls: dict[str, Any], group: str = "c0ffee") -> dict[str, Any]:
 
 
 def call(function: str = "AllReduce", **facts: Any) -> dict[str, Any]:
-    return {"function": function, "dtype": "bf16", "count": 8, "calls": 1, "timed": 0, "first_sequence": 0, **facts}
+    return {"function": function, "dtype": "bf16", "count": 8, "calls": 1, "timed": 0, **facts}
 
 
 def test_it_is_none_unless_asked_for() -> None:
@@ -44,6 +44,7 @@ def test_phases_of_a_session_add_up() -> None:
     other["communicators"] += told(call(), group="da7a")["communicators"]
     found = nccl_of({"nccl": united_nccl(one, other)})
     assert found is not None
+    assert [each.last_number for each in found.calls] == [4, None, None]
     sums = [(each.group, each.calls, each.timed, each.gpu_ns, each.least_ns, each.most_ns) for each in found.calls]
     assert sums == [("c0ffee", 5, 3, 60, 10, 30), ("c0ffee", 1, 0, 0, 0, 0), ("da7a", 1, 0, 0, 0, 0)]
     assert nccl_of({"nccl": united_nccl(one, told())}) == nccl_of({"nccl": one})

@@ -46,6 +46,15 @@ def test_each_gpu_has_a_line() -> None:
     assert memory_lines(meta(gpu0=device(allocations=0))) == []
 
 
+def test_memory_from_cuda_is_beside_the_allocator_where_there_is_one() -> None:
+    cuda = {"cuda_memory": meta(gpu0=device())["gpu_memory"]}
+    told = "300 B at the peak, taken 5 times"
+    assert memory_lines(cuda) == [f"GPU 0 memory from CUDA: {told}"]
+    assert memory_lines({**cuda, **meta(gpu0=device(allocations=0))}) == [f"GPU 0 memory from CUDA: {told}"]
+    both = memory_lines({**cuda, **meta(gpu0=device())})
+    assert both[1:] == [f"GPU 0 memory from CUDA, beside PyTorch's allocator: {told}"]
+
+
 @pytest.mark.parametrize("curve", [None, {"least_bytes": ["x"]}, {"least_bytes": [-1]}, {"bin_ns": 0}, []])
 def test_a_damaged_curve_is_an_empty_one(curve: object) -> None:
     told = gpu_memory_of(meta(gpu0=device(curve=curve), other=device(), gpux=3))

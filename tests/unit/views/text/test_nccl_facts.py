@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from bragg.views.text.nccl_facts import nccl_json, nccl_lines, nccl_warnings
+from bragg.views.text.nccl_facts import nccl_json, nccl_lines, nccl_notes, nccl_warnings
 
 CALL = {"function": "AllReduce", "dtype": "f32", "count": 1024, "calls": 2, "timed": 2, "gpu_ns": 9000, "channels": 1}
 
@@ -24,16 +24,27 @@ def test_one_line_says_what_took_most() -> None:
     assert nccl_json(meta(CALL))[0]["size_bytes"] == 4096
 
 
+def silent(version: int) -> dict[str, Any]:
+    return {"nccl": {"interface": 0, "version": version, "communicators": []}}
+
+
+def test_a_version_that_is_too_old_is_a_warning() -> None:
+    why = "NCCL told nothing: the program's version is 2.26.5, and 2.27 is the first that does"
+    assert list(nccl_warnings(silent(22605))) == [why]
+    assert nccl_notes([silent(22605), silent(0)]) == []
+
+
 @pytest.mark.parametrize(
-    ("facts", "why"),
+    ("versions", "why"),
     [
-        ({"version": 0}, "the program has not loaded libnccl.so.2"),
-        ({"version": 22605}, "the program's version is 2.26.5, and 2.27 is the first that does"),
-        ({"version": 22809}, "the program made no communicator of NCCL 2.28.9"),
+        ([0, 0], "the program has not loaded libnccl.so.2"),
+        ([0, 22809], "the program made no communicator of NCCL 2.28.9"),
     ],
 )
-def test_why_nccl_told_nothing(facts: dict[str, Any], why: str) -> None:
-    assert list(nccl_warnings(meta(interface=0, **facts))) == [f"NCCL told nothing: {why}"]
+def test_processes_without_a_communicator_are_said_once_for_a_run(versions: list[int], why: str) -> None:
+    assert nccl_notes([silent(version) for version in versions]) == [f"NCCL told nothing: {why}"]
+    assert [list(nccl_warnings(silent(version))) for version in versions] == [[], []]
+    assert nccl_notes([silent(22809), meta(CALL)]) == nccl_notes([{}]) == []
 
 
 def test_what_is_missing_is_counted() -> None:
