@@ -1,6 +1,6 @@
 """Tries the native core, CUPTI and PyTorch in a process of its own, which may crash.
 
-Printed as JSON, a line for each step that was survived: `{"core": path}`, then what CUPTI and NVML said, then what
+Printed as JSON, a line for each step that was survived: `{"core": path}`, then what CUPTI, NVML and NCCL said, then what
 keeps PyTorch's operators from being observed (`{"torch_operators": ""}`: nothing does).
 """
 
@@ -61,6 +61,7 @@ class ProbeProcess:
 
 
 def _main() -> None:
+    from bragg.cli.checks.nccl import nccl_state
     from bragg.cli.checks.nvml import nvml_state
     from bragg.errors import BackendUnavailable
 
@@ -79,6 +80,7 @@ def _main() -> None:
         return
     print(json.dumps(core.probe_cuda(candidates)), flush=True)
     print(json.dumps({"nvml": nvml_state()}), flush=True)
+    print(json.dumps({"nccl": nccl_state()}), flush=True)
     if find_spec("torch") is not None:
         refusal = refusal_of_observers(import_module("torch"))
         print(json.dumps({"torch_operators": refusal}), flush=True)

@@ -9,7 +9,7 @@ from dataclasses import asdict
 
 import click
 
-from bragg.cli.checks import gpu, software, system
+from bragg.cli.checks import gpu, nccl, software, system
 from bragg.cli.checks.check import Check, State, Surroundings
 from bragg.cli.checks.counter_list import counter_list_lines
 from bragg.cli.console import stream_style, write_json, write_lines
@@ -20,7 +20,7 @@ from bragg.views.text.style import Style, printable
 
 __all__ = ["doctor"]
 
-_CHECKS = (*software.CHECKS, *gpu.CHECKS, *system.CHECKS)
+_CHECKS = (*software.CHECKS, *gpu.CHECKS, *nccl.CHECKS, *system.CHECKS)
 _COUNTERS_S = 120.0  # each of 1,300 metrics is tried: 10 s on a quiet machine
 _EPILOG = """\b
 Examples:

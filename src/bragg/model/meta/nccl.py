@@ -11,7 +11,7 @@ from typing import Any
 
 from bragg.model.facts import Facts
 
-__all__ = ["NCCL_OPERATIONS", "OLDEST_NCCL", "Nccl", "NcclCall", "nccl_of", "united_nccl"]
+__all__ = ["NCCL_OPERATIONS", "OLDEST_NCCL", "Nccl", "NcclCall", "nccl_of", "nccl_version_text", "united_nccl"]
 
 OLDEST_NCCL = 22_700
 """The first NCCL that tells when channels begin and end, as `ncclGetVersion` counts."""
@@ -119,6 +119,11 @@ class Nccl:
     version: int
     calls: tuple[NcclCall, ...]
     lost_calls: int
+
+
+def nccl_version_text(version: int) -> str:
+    """`2.28.9` of 22809."""
+    return f"{version // 10_000}.{version // 100 % 100}.{version % 100}"
 
 
 def nccl_of(meta: Mapping[str, Any]) -> Nccl | None:

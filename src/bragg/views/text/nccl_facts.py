@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from bragg.model.meta.nccl import OLDEST_NCCL, Nccl, NcclCall, nccl_of
+from bragg.model.meta.nccl import OLDEST_NCCL, Nccl, NcclCall, nccl_of, nccl_version_text
 from bragg.model.meta.run import Run
 from bragg.views.text.style import printable
 from bragg.views.text.units import count_text, time_text
@@ -57,7 +57,7 @@ def _is_too_old(told: Nccl) -> bool:
 
 
 def _why_nothing(told: Nccl) -> str:
-    version = f"{told.version // 10_000}.{told.version // 100 % 100}.{told.version % 100}"
+    version = nccl_version_text(told.version)
     if not told.version:
         return "the program has not loaded libnccl.so.2"
     if told.version < OLDEST_NCCL:
