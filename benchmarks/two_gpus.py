@@ -1,6 +1,6 @@
 """Two GPUs of one host: what recording costs a DDP job, and whether `bragg ranks` names the rank that was made late.
 
-    python benchmarks/two_gpus.py [cost|planted|programs ...] [--out FILE]
+    python benchmarks/two_gpus.py [cost|planted|programs ...] [--plant NAME] [--out FILE]
 
 `cost` trains GPT-2 by DDP, with 8 sequences a GPU and with 32, in bursts of steps: without bragg, and with what
 `bragg run` records by default and as a timeline, in turns within one job; a ratio is that of a burst to the one without
@@ -22,7 +22,8 @@ import subprocess
 import sys
 import tempfile
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -51,14 +52,20 @@ def main() -> None:
     """Measure, and write the result where it is wanted."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("parts", nargs="*", default=["cost", "planted", "programs"])
+    parser.add_argument("--plant", action="append", choices=PLANTED, help="Run these jobs of `planted` alone.")
     parser.add_argument("--keep", type=Path, help="Keep the jobs of `planted` and `programs` here.")
     parser.add_argument("--out", type=Path, help="JSON file to write.")
     options = parser.parse_args()
+    parts: dict[str, Callable[[Path], Iterator[dict[str, Any]]]] = {
+        "cost": costs,
+        "planted": partial(planted, plants=options.plant or list(PLANTED)),
+        "programs": programs,
+    }
     rows: list[dict[str, Any]] = []
     with tempfile.TemporaryDirectory() as temporary:
         directory = options.keep or Path(temporary)
         for part in options.parts:
-            for row in {"cost": costs, "planted": planted, "programs": programs}[part](directory):
+            for row in parts[part](directory):
                 rows.append(row)
                 print(json.dumps(row), flush=True)
     harness.report("two_gpus", rows, options.out)
@@ -86,14 +93,14 @@ def costs_of(directory: Path, n_batches: int) -> Iterator[dict[str, Any]]:
         }
 
 
-def planted(directory: Path) -> Iterator[dict[str, Any]]:
-    """Two healthy jobs, and jobs whose rank 1 is made late."""
+def planted(directory: Path, plants: Sequence[str]) -> Iterator[dict[str, Any]]:
+    """Healthy jobs, and jobs whose rank 1 is made late in these ways."""
     step_ms = 0.0
-    for number in range(2):
+    for number in range(2 if len(plants) > 1 else 1):
         yield (row := recorded_row("ddp", "", directory / f"ddp-healthy-{number}"))
         step_ms = max(step_ms, row.get("step_ms", 0.0))
     late_s = max(LEAST_LATE_S, LATE_SHARE * step_ms / 1e3)
-    for plant in PLANTED:
+    for plant in plants:
         yield {**recorded_row("ddp", plant, directory / f"ddp-{plant}", late_s), "late_ms": round(late_s * 1e3, 1)}
 
 
@@ -114,10 +121,7 @@ def recorded_row(program: str, plant: str, job: Path, late_s: float = LEAST_LATE
     named = answer["stragglers"]
     late_ns = late_by_clock(job)
     late_ns[0][-1], late_ns[1][-1] = ((each - min(found["ready_ns"])) for each in found["ready_ns"])
-    by_clock = [
-        sum(late_ns[each["rank"]].get(step, 0.0) for step in ([-1] if each["when"] == "start" else each["steps"]))
-        for each in named
-    ]
+    by_clock = [sum(late_ns[each["rank"]].get(step, 0.0) for step in _steps_by_clock(each)) for each in named]
     causes = [(each["rank"], each["cause"]) for each in named]
     exposed = answer["exposed"] or {"share": None}
     return {
@@ -131,6 +135,11 @@ def recorded_row(program: str, plant: str, job: Path, late_s: float = LEAST_LATE
         "is_right": (not plant or (1, PLANTED[plant]) in causes)
         and all(abs(late / each["cost_ns"] - 1) < ALLOWED for late, each in zip(by_clock, named, strict=True)),
     }
+
+
+def _steps_by_clock(named: dict[str, Any]) -> list[int]:
+    """The steps as `late_by_clock` numbers them, in which -1 is the way to the first collective."""
+    return [-1, *named["steps"][1:]] if named["when"] == "start" else named["steps"]
 
 
 def late_by_clock(job: Path) -> list[dict[int, float]]:

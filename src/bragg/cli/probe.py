@@ -1,7 +1,7 @@
 """Tries the native core, CUPTI and PyTorch in a process of its own, which may crash.
 
-Printed as JSON, a line for each step that was survived: `{"core": path}`, then what CUPTI, NVML and NCCL said, then what
-keeps PyTorch's operators from being observed (`{"torch_operators": ""}`: nothing does).
+Printed as JSON, a line for each step that was survived: `{"core": path}`, then what CUPTI, NVML and NCCL said, then
+what keeps PyTorch's operators from being observed (`{"torch_operators": ""}`: nothing does).
 """
 
 from __future__ import annotations

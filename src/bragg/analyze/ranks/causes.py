@@ -106,7 +106,7 @@ def _of_kernels(late: Straggler, work: StepWork, values: PathValues, peers: Int6
     if usual > 0 and more_launches > max(_MORE_LAUNCHES * usual, 0.5):
         return LateCause(Reason.MORE_WORK, more_ns, 1 + more_launches / usual, path)
     own_ns, others_ns = (work.of("compute_ns", each, late.steps) for each in ([late.index], peers))
-    ratio = float(np.nanmedian(own_ns) / np.nanmedian(others_ns))
+    ratio = float(np.nanmedian(own_ns) / max(np.nanmedian(others_ns), 1.0))
     own = _by_kernel(values, values.of(values.gpu_ns, late.index))
     others = _by_kernel(values, values.median(values.gpu_ns, peers))
     gained = np.maximum(own - others, 0.0)

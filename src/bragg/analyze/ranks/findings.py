@@ -78,7 +78,8 @@ def _when(answer: RanksAnswer, late: Straggler) -> str:
     others = "the other rank" if is_one else f"the other {len(answer.ranks) - 1} ranks"
     each = _time(late.each_ns)
     if late.when is When.START:
-        return f"starts late: {others} {'waits' if is_one else 'wait'} {each} for it before the first {unit} is over"
+        last = f"{unit} {_step(late, -1):.0f}" if len(late.steps) > 1 else f"the first {unit}"
+        return f"starts late: {others} {'waits' if is_one else 'wait'} {each} for it before {last} is over"
     if late.when is When.WHOLE:
         return f"arrives last: it spends {each} less in collectives than {others}"
     usual = _time(float(np.median(found.step_ns[late.steps])))

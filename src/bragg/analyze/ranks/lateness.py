@@ -76,13 +76,11 @@ def lateness_of(ranks: Sequence[RankSummary], groups: Sequence[Group], *, is_who
     """
     first, last = min(int(group.step.min()) for group in groups), max(int(group.step.max()) for group in groups)
     n_steps = last - first + 1
-    cost = np.zeros((len(ranks), n_steps))
+    of_members: dict[bytes, list[Group]] = {}
     for group in groups:
-        is_equal = len({_stage(ranks[member]) for member in group.members.tolist()}) == 1
-        if not is_equal:
-            continue
-        known = group.last >= 0
-        np.add.at(cost, (group.members[group.last[known]], group.step[known] - first), group.cost_ns[known])
+        if len({_stage(ranks[member]) for member in group.members.tolist()}) == 1:
+            of_members.setdefault(group.members.tobytes(), []).append(group)
+    cost = _costs_of(list(of_members.values()), len(ranks), first, n_steps)
     if not is_whole:
         wall = np.array([float(np.median([rank.wall_ns for rank in ranks]))])
         return Lateness(cost, wall, np.zeros(len(ranks)), False)
@@ -90,6 +88,49 @@ def lateness_of(ranks: Sequence[RankSummary], groups: Sequence[Group], *, is_who
     step_ns = np.nan_to_num(_median(np.diff(ends, axis=1)))
     is_unit_step = any(group.is_step_told for group in groups)
     return Lateness(cost[:, 1:], step_ns, cost[:, 0], is_unit_step, _startup_wall_ns(groups[0]))
+
+
+def _costs_of(sets: Sequence[Sequence[Group]], n_ranks: int, first: int, n_steps: int) -> FloatArray:
+    """What each rank cost the others in each step: [n_ranks, n_steps].
+
+    What a rank costs one group it does not cost another again, since all of them waited at the same time; and what it
+    waited in one group itself is not its own lateness in another.
+
+    Args:
+        sets: Groups of the same members each.
+        n_ranks: Of the job.
+        first: The first step.
+        n_steps: From that one on.
+    """
+    cost, waited = np.zeros((n_ranks, n_steps)), np.zeros((n_ranks, n_steps))
+    waits = [_waited_in(groups, first, n_steps) for groups in sets] if len(sets) > 1 else []
+    for groups, own in zip(sets, waits, strict=False):
+        waited[groups[0].members] += own
+    for number, groups in enumerate(sets):
+        members = groups[0].members
+        elsewhere = waited[members] - waits[number] if waits else 0.0
+        cost[members] = np.maximum(cost[members], _cost_of(groups, first, n_steps) - elsewhere)
+    return cost
+
+
+def _waited_in(groups: Sequence[Group], first: int, n_steps: int) -> FloatArray:
+    """How long each member waited in vain in each step, in groups of the same members: [n_members, n_steps]."""
+    waited = np.zeros((len(groups[0].members), n_steps))
+    for group in groups:
+        begins = np.flatnonzero(np.append(True, group.step[1:] != group.step[:-1]))
+        for rows, times in group.blocks():
+            of_steps = np.add.reduceat(np.nan_to_num(group.wait_ns(times)), begins, axis=1)
+            waited[np.ix_(np.array(rows), group.step[begins] - first)] += of_steps
+    return waited
+
+
+def _cost_of(groups: Sequence[Group], first: int, n_steps: int) -> FloatArray:
+    """What each member cost the others in each step in groups of the same members: [n_members, n_steps]."""
+    cost = np.zeros((len(groups[0].members), n_steps))
+    for group in groups:
+        known = group.last >= 0
+        np.add.at(cost, (group.last[known], group.step[known] - first), group.cost_ns[known])
+    return cost
 
 
 def _startup_wall_ns(group: Group) -> float:

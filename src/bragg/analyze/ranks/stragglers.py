@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 
 import numpy as np
@@ -54,7 +54,7 @@ class Straggler:
     Attributes:
         index: Of the rank.
         when: How its lateness lies in time.
-        steps: Those in which it was late: [n].
+        steps: Those in which it was late, -1 for the start: [n].
         each_ns: What it cost in the median one of them.
         cost_ns: What it cost in all of them.
     """
@@ -88,7 +88,8 @@ def stragglers_of(
         ]
         # While collectives are set up, the hosts of the others wait for the one that comes last.
         late = list(_at_start(found, found.startup_ns, _LEAST_STARTUP_NS))
-        candidates += late or _at_start(found, -host_waits_ns, _LEAST_SETUP_NS)
+        late += [] if late else _at_start(found, -host_waits_ns, _LEAST_SETUP_NS)
+        candidates = list(_with_first_steps(candidates, late))
     candidates.sort(key=lambda straggler: (straggler.when is When.START, -straggler.cost_ns))
     return list(_without_followers(candidates, groups))[:_N_MOST]
 
@@ -96,7 +97,7 @@ def stragglers_of(
 def _lasting(found: Lateness, index: int) -> Straggler | None:
     """One that is late in most steps, perhaps from one on."""
     excess = found.excess_ns[index]
-    if len(excess) < 3:
+    if len(excess) < _LEAST_PART:
         return None
     since = _change(excess)
     part = excess[since:]
@@ -185,6 +186,20 @@ def _at_start(found: Lateness, cost_ns: FloatArray, least_ns: float) -> Iterator
     usual = float(np.median(found.step_ns)) if found.n_steps else 0.0
     if cost > max(_STARTUP * usual, _STARTUP_SHARE * found.startup_wall_ns, least_ns):
         yield Straggler(index, When.START, np.array([-1]), cost, cost)
+
+
+def _with_first_steps(candidates: list[Straggler], late: list[Straggler]) -> Iterator[Straggler]:
+    """Both together; that a rank which starts late is late in the first steps, too, is a part of its start."""
+    starts = {each.index: each for each in late}
+    for each in candidates:
+        start = starts.get(each.index)
+        is_first = each.when in (When.ONCE, When.SOMETIMES) and bool(each.steps[-1] + 1 == len(each.steps))
+        if start is None or not is_first:
+            yield each
+            continue
+        cost = start.cost_ns + each.cost_ns
+        starts[each.index] = replace(start, steps=np.append(start.steps, each.steps), each_ns=cost, cost_ns=cost)
+    yield from starts.values()
 
 
 def _of_sums(found: Lateness, groups: Sequence[Group]) -> Iterator[Straggler]:

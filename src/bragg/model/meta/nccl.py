@@ -68,7 +68,7 @@ class NcclCall:
         gpu_ns: Time from the begin of the first to the end of the last channel, of all that are timed.
         least_ns: The shortest.
         most_ns: The longest.
-        last_number: Of the last one, as NCCL numbers the calls of an operation in a communicator, from 0; None: not told.
+        last_number: Of the last one: NCCL numbers the calls of an operation in a communicator from 0; None: not told.
     """
 
     communicator: str

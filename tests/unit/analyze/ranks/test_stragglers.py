@@ -77,6 +77,50 @@ def test_the_cost_of_a_straggler_is_what_the_job_would_save_without_it() -> None
     assert late.cost_ns == pytest.approx(found.wall_ns - usual.wall_ns, rel=0.15)
 
 
+@pytest.mark.parametrize("n_tensor", [2, 4])
+@pytest.mark.parametrize("late", ["gpu", "host_us"])
+def test_waiting_in_several_groups_at_once_counts_once(n_tensor: int, late: str) -> None:
+    """Of ranks in a tensor-parallel and in a data-parallel group: what the job would save is the truth again."""
+    usual, more = {"gpu": (1.0, 1.25), "host_us": (0.0, 3000.0)}[late]
+    healthy = JobPlan(n_tensor=n_tensor)
+    answer, without = (
+        _answer(replace(healthy, **{late: lambda rank, step: more if rank == 2 else usual})),
+        _answer(healthy),
+    )
+    ((straggler, _),) = answer.stragglers
+    assert answer.lateness is not None
+    assert without.lateness is not None
+    assert (straggler.index, straggler.when) == (2, When.ALWAYS)
+    assert straggler.cost_ns == pytest.approx(answer.lateness.wall_ns - without.lateness.wall_ns, rel=0.1)
+
+
+@pytest.mark.parametrize(("n_ranks", "n_tensor"), [(2, 1), (8, 1), (4, 2), (8, 4)])
+def test_a_late_start_is_named_once_with_what_it_costs(n_ranks: int, n_tensor: int) -> None:
+    plan = JobPlan(n_ranks=n_ranks, n_tensor=n_tensor, start_ms=lambda rank: 3000.0 * (rank == 1))
+    answer = _answer(plan)
+    ((late, cause),) = answer.stragglers
+    assert (late.index, late.when.value, cause.reason.value, late.steps.tolist()) == (1, "start", "late start", [-1])
+    assert late.cost_ns == pytest.approx(3e9, rel=0.01)
+    (finding,) = findings_of(answer)
+    assert " wait 3 s for it before the first step is over" in finding.message.replace("waits", "wait")
+
+
+def test_a_late_start_that_goes_on_in_the_first_steps_is_one() -> None:
+    plan = JobPlan(host_us=lambda rank, step: 400_000.0 if rank == 3 and step < 3 else 0.0)
+    answer = _answer(plan)
+    ((late, cause),) = answer.stragglers
+    assert (late.when.value, cause.reason.value, late.steps.tolist()) == ("start", "late start", [-1, 0, 1])
+    assert late.cost_ns == pytest.approx(1.2e9, rel=0.01)
+    assert "wait 1.2 s for it before step 2 is over" in findings_of(answer)[0].message
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_program_of_one_step_has_no_rhythm() -> None:
+    """Rank 0 does the work of its only step while it waits, so rank 1 comes later to each bucket."""
+    answer = _answer(JobPlan(n_ranks=2, n_steps=1, start_ms=lambda rank: 3000.0 * rank))
+    assert [(late.index, late.when.value) for late, _ in answer.stragglers] == [(1, "start")]
+
+
 def test_clocks_of_hosts_do_not_matter() -> None:
     plan = KINDS["slow-gpu-since"]
     answers = [_answer(JobPlan(**{**vars(plan), "skew_ms": skew, "drift_ppm": 0.0})) for skew in (0.0, 3_600_000.0)]
