@@ -45,6 +45,11 @@ _WRITE = Variant(kernels.write_columns, {**_COPY, "stride": _INT}, {"BM": 64, "B
 _TINY = {"constants": {"BLOCK": 128}, "options": {"num_warps": 1}, "grid": 132 * 11_000}
 _HALVES = _product(_HALF)
 _FLOATS = _product(_FLOAT)
+_BYTES = replace(_product("*fp8e5"), types={"a": "*fp8e5", "b": "*fp8e5", "c": _FLOAT, "K": _INT})
+_SCALED = Variant(kernels.scale_columns, {**_LOOP, "weight": _FLOAT}, {"BLOCK": 1024})
+_STRIP = Variant(
+    kernels.strip_of_products, {"a": _HALF, "b": _HALF, "c": _HALF, "n": _INT}, {"BM": 128, "BN": 64, "BK": 64}
+)
 _SOFTPLUS = Variant(kernels.softplus, {**_COPY, "beta": "*fp64"}, {"BLOCK": 1024})
 _WEIGHTED = Variant(kernels.weighted_square, {**_LOOP, "weight": _FLOAT}, {"BLOCK": 1024})
 _SQUARES = Variant(kernels.mean_square, {**_LOOP, "eps": "fp32"}, {"BLOCK": 1024})
@@ -100,6 +105,10 @@ PAIRS = (
     Pair("reduction-in-loop", _GREATEST, replace(_GREATEST, kernel=kernels.greatest_after_loop)),
     Pair("layout-conversion-in-loop", _TILES, replace(_TILES, kernel=kernels.sum_of_tiles)),
     Pair("layout-conversion-in-loop", _HALF_TILES, replace(_HALF_TILES, kernel=kernels.sum_of_tiles)),
+    Pair("bank-conflicts", replace(_FLOATS, kernel=kernels.product_of_rows), _FLOATS),
+    Pair("bank-conflicts", replace(_BYTES, kernel=kernels.product_of_rows), _BYTES),
+    Pair("repeated-loads", _SCALED, replace(_SCALED, kernel=kernels.scale_columns_once)),
+    Pair("repeated-loads", _STRIP, replace(_STRIP, kernel=kernels.strip_of_products_once)),
     Pair("idle-threads", replace(_SCALE, constants={"BLOCK": 64}, options={"num_warps": 8}), _SCALE, ""),
     Pair(
         "idle-threads",

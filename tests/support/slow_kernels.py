@@ -82,6 +82,77 @@ def product(a, b, c, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr, PR
 
 
 @triton.jit
+def product_of_rows(a, b, c, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr, PRECISION: tl.constexpr):
+    rows = tl.program_id(0) * BM + tl.arange(0, BM)
+    columns = tl.program_id(1) * BN + tl.arange(0, BN)
+    ks = tl.arange(0, BK)
+    total = tl.zeros((BM, BN), dtype=tl.float32)
+    for k in range(0, K, BK):
+        left = tl.load(a + rows[:, None] * K + (k + ks)[None, :])
+        right = tl.load(b + (k + ks)[:, None] * 4096 + columns[None, :])  # slow
+        total = tl.dot(left, right, total, input_precision=PRECISION)
+    tl.store(c + rows[:, None] * 4096 + columns[None, :], total.to(c.dtype.element_ty))
+
+
+@triton.jit
+def scale_columns(x, weight, out, n, BLOCK: tl.constexpr):
+    columns = tl.arange(0, BLOCK)
+    first = tl.program_id(0) * n
+    for row in range(n):
+        values = tl.load(x + (first + row) * BLOCK + columns)
+        factors = tl.load(weight + columns)  # slow
+        tl.store(out + (first + row) * BLOCK + columns, values * factors)
+
+
+@triton.jit
+def scale_columns_once(x, weight, out, n, BLOCK: tl.constexpr):
+    columns = tl.arange(0, BLOCK)
+    first = tl.program_id(0) * n
+    factors = tl.load(weight + columns)
+    for row in range(n):
+        values = tl.load(x + (first + row) * BLOCK + columns)
+        tl.store(out + (first + row) * BLOCK + columns, values * factors)
+
+
+@triton.jit
+def add_to_columns(x, weight, out, n, BLOCK: tl.constexpr):
+    columns = tl.arange(0, BLOCK)
+    for row in range(n):
+        values = tl.load(x + row * BLOCK + columns)
+        tl.store(out + columns, tl.load(out + columns) + values)
+
+
+@triton.jit
+def sum_with_atomics(x, weight, out, n, BLOCK: tl.constexpr):
+    columns = tl.arange(0, BLOCK)
+    for row in range(n):
+        values = tl.load(x + row * BLOCK + columns) * tl.load(weight + columns)
+        tl.atomic_add(out, tl.sum(values, 0))
+
+
+@triton.jit
+def strip_of_products(a, b, c, n, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
+    rows = tl.program_id(0) * BM + tl.arange(0, BM)
+    ks = tl.arange(0, BK)
+    for start in range(0, n, BN):
+        columns = start + tl.arange(0, BN)
+        left = tl.load(a + rows[:, None] * BK + ks[None, :])  # slow
+        right = tl.load(b + columns[None, :] * BK + ks[:, None])
+        tl.store(c + rows[:, None] * n + columns[None, :], tl.dot(left, right).to(c.dtype.element_ty))
+
+
+@triton.jit
+def strip_of_products_once(a, b, c, n, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
+    rows = tl.program_id(0) * BM + tl.arange(0, BM)
+    ks = tl.arange(0, BK)
+    left = tl.load(a + rows[:, None] * BK + ks[None, :])
+    for start in range(0, n, BN):
+        columns = start + tl.arange(0, BN)
+        right = tl.load(b + columns[None, :] * BK + ks[:, None])
+        tl.store(c + rows[:, None] * n + columns[None, :], tl.dot(left, right).to(c.dtype.element_ty))
+
+
+@triton.jit
 def softplus(x, out, beta, BLOCK: tl.constexpr):
     offsets = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     values = tl.load(x + offsets)

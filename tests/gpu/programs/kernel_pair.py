@@ -19,7 +19,7 @@ from tests.support.kernel_pairs import PAIRS
 LAUNCHES = 30
 ELEMENTS = 1 << 26
 LENGTH, PROGRAMS = 1 << 15, 2048
-TYPES = {"*fp16": torch.float16, "*fp32": torch.float32, "*fp64": torch.float64}
+TYPES = {"*fp16": torch.float16, "*fp32": torch.float32, "*fp64": torch.float64, "*fp8e5": torch.float8_e5m2}
 
 
 def integer(variant: Variant, name: str) -> int:
@@ -32,7 +32,17 @@ def integer(variant: Variant, name: str) -> int:
         "write_columns": 1 << 22,
         "write_rows": 64,
     }
-    sizes = {"scale": ELEMENTS, "product": 4096, "sum_of_transposed": 4096, "sum_of_tiles": 4096}
+    sizes = {
+        "scale": ELEMENTS,
+        "product": 4096,
+        "product_of_rows": 4096,
+        "sum_of_transposed": 4096,
+        "sum_of_tiles": 4096,
+        "scale_columns": 32,
+        "scale_columns_once": 32,
+        "strip_of_products": 4096,
+        "strip_of_products_once": 4096,
+    }
     value = strides[kernel] if name == "stride" else sizes.get(kernel, LENGTH)
     return value - 11 if name in variant.unaligned else value
 
@@ -40,7 +50,11 @@ def integer(variant: Variant, name: str) -> int:
 def grid(variant: Variant) -> tuple[int, ...]:
     """Enough blocks for all elements."""
     kernel, constants = variant.kernel.__name__, variant.constants
-    if kernel == "product":
+    if kernel.startswith("strip_of_products"):
+        return (8192 // constants["BM"],)
+    if kernel.startswith("scale_columns"):
+        return (ELEMENTS // constants["BLOCK"] // 32,)
+    if kernel in ("product", "product_of_rows"):
         return 4096 // constants["BM"], 4096 // constants["BN"]
     if kernel in ("copy_columns", "copy_rows", "scale_rows"):
         return (1 << 16,)
@@ -60,7 +74,7 @@ def argument(variant: Variant, name: str) -> Any:
     if kind in TYPES:
         # Transposed writes reach 64 strides far.
         count = 1 << 28 if variant.kernel.__name__ == "write_columns" and name == "out" else (1 << 26) + (1 << 22)
-        return torch.ones(count, dtype=TYPES[kind], device="cuda")
+        return torch.ones(count, device="cuda").to(TYPES[kind])
     return integer(variant, name) if kind == "i32" else 1.5
 
 

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -76,6 +77,31 @@ def test_a_mask_narrows_what_the_layout_intended() -> None:
     assert (store.is_store, store.compiled_bytes) == (True, 2)
     assert load.place.line == line_of(slow_kernels.scale)
     assert [one.divisibility for one in row.arguments or ()][:3] == [16, 16, 1]
+
+
+def test_lanes_that_meet_in_a_bank_are_counted_by_the_turn_of_the_loop() -> None:
+    row = compiled_row(
+        replace(PRODUCT, kernel=slow_kernels.product_of_rows, types={**HALVES, "a": "*fp32", "b": "*fp32"})
+    )
+    assert {(each.ways, each.is_store, each.elements, each.element_bytes) for each in row.conflicts or ()} == {
+        (8, True, 2048, 4)
+    }
+    assert {each.place.line for each in row.conflicts or ()} == {line_of(slow_kernels.product_of_rows)}
+    assert compiled_row(PRODUCT).conflicts == ()
+
+
+@pytest.mark.parametrize(
+    ("kernel", "repeated"),
+    [
+        (slow_kernels.scale_columns, [False, True, False]),
+        (slow_kernels.add_to_columns, [False, False, False]),
+        (slow_kernels.sum_with_atomics, [False, False]),
+    ],
+)
+def test_a_load_is_repeated_only_where_nothing_may_have_changed_it(kernel: Any, repeated: list[bool]) -> None:
+    types = {"x": "*fp32", "weight": "*fp32", "out": "*fp32", "n": "i32"}
+    row = compiled_row(Variant(kernel, types, {"BLOCK": 1024}))
+    assert [each.is_repeated for each in row.accesses or () if each.in_loop] == repeated
 
 
 def test_spills_have_lines() -> None:

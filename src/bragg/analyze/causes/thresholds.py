@@ -24,6 +24,7 @@ __all__ = [
     "MANY_NODES",
     "MANY_ROWS",
     "MANY_VERSIONS",
+    "MANY_WAYS",
     "MEMORY_GROWTH",
     "MUCH_GPU",
     "NARROW_ACCESS",
@@ -127,6 +128,9 @@ BLOCK_LAUNCH = Threshold(
 )
 SLOW_LINES = Threshold(0.1, "share", "of a kernel's instructions at lines that divide", _OWN_CODE)
 MANY_LANES = Threshold(32, "1", "elements of a tile, a warp of them", "CUDA: a warp has 32 threads")
+MANY_WAYS = Threshold(
+    4, "1", "lanes of a warp that meet in one bank", "our choice: fewer hide behind the loads of the tiles"
+)
 MEMORY_GROWTH = Threshold(
     0.01,
     "share",

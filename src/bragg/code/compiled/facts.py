@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from bragg.code.compiled import instructions
+from bragg.code.compiled.bank_conflicts import bank_conflicts
 from bragg.code.compiled.operations import Module, read_module
 from bragg.code.compiled.tile_layouts import TileLayouts
 from bragg.code.compiled.tile_program import TileProgram
@@ -81,6 +82,7 @@ class _Reader:
             "accesses": self._with_widths(found.get("accesses"), layouts),
             "loops": self._with_pipelining(found.get("loops"), layouts),
             "conversions": self._conversions(layouts),
+            "conflicts": tuple(bank_conflicts(self._code.texts[Stage.TTGIR], module)),
             "reductions": tuple(layouts.reductions()),
         }
 

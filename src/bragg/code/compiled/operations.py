@@ -58,6 +58,7 @@ class Operation:
         loop: Row of the innermost loop around it in `Module.operations`; -1: in none.
         depth: Loops around it.
         block: Values that loops begin with, by the values that they have inside.
+        row: Its line of the text, from 0.
     """
 
     name: str
@@ -68,6 +69,7 @@ class Operation:
     loop: int
     depth: int
     block: dict[str, str] = field(default_factory=dict)
+    row: int = 0
 
 
 @dataclass(frozen=True)
@@ -98,8 +100,8 @@ def read_module(text: str, places: Sequence[CallChain]) -> Module:
         ValueError: It has no kernel, or breaks off.
     """
     reader = _Reader()
-    for line, chain in zip(text.splitlines(), places, strict=True):
-        reader.read(line, chain)
+    for row, (line, chain) in enumerate(zip(text.splitlines(), places, strict=True)):
+        reader.read(row, line, chain)
     if reader.arguments is None or not reader.operations:
         raise ValueError("it has no kernel")
     if not reader.is_whole:
@@ -121,7 +123,7 @@ class _Reader:
         """Whether all braces are closed."""
         return not self._open
 
-    def read(self, line: str, chain: CallChain) -> None:
+    def read(self, number: int, line: str, chain: CallChain) -> None:
         if line.startswith("#"):
             self._read_alias(line)
             return
@@ -134,13 +136,13 @@ class _Reader:
                 last = self.operations[row]
                 self.operations[row] = replace(last, text=f"{last.text} {stripped}")
         elif match := _OPERATION.match(code):
-            row = self._add(match, code, chain)
+            row = self._add(match, number, code, chain)
         elif stripped.startswith("module"):
             self.attributes = {name: number or text for name, number, text in _MODULE.findall(code)}
         if code.endswith("{"):
             self._open.append(row)
 
-    def _add(self, match: re.Match[str], code: str, chain: CallChain) -> int:
+    def _add(self, match: re.Match[str], number: int, code: str, chain: CallChain) -> int:
         name = match["name"]
         if name == "tt.func":
             if self.arguments is None or " public " in code:
@@ -151,7 +153,7 @@ class _Reader:
         block = dict(_ITER_ARG.findall(code)) if name == "scf.for" else {}
         operands = tuple(_VALUE.findall(code, match.end()))
         loop = around[-1] if around else -1
-        self.operations.append(Operation(name, results, operands, code, chain, loop, len(around), block))
+        self.operations.append(Operation(name, results, operands, code, chain, loop, len(around), block, number))
         return len(self.operations) - 1
 
     def _read_alias(self, line: str) -> None:

@@ -23,6 +23,10 @@ _DIVISIONS = {
 }
 # Each is dozens of instructions; exponentials, logarithms and roots are one each and a few around it.
 _FUNCTIONS = re.compile(r"math\.(?:sin|cos|tan|tanh|powf|fpowi|atan|atan2|acos|asin|sinh|cosh|cbrt|erfc?)$")
+# Neither writes memory, except by a store whose address is known, nor waits for other programs.
+_LEAVES_MEMORY = re.compile(
+    r"arith\.|math\.|scf\.(?:yield|if|for)$|cf\.|tt\.(?!atomic|call|extern|elementwise_inline|descriptor|experimental)"
+)
 _SYMBOL = re.compile(r'symbol = "(?:__nv_)?(\w+)"')
 _PRECISION = re.compile(r"inputPrecision = (\w+)")
 
@@ -71,6 +75,7 @@ class TileProgram:
                     strides=_of_wide_dimensions(address, tile.shape),
                     of_address=self._promised_nothing(address),
                     of_mask=self._promised_nothing(mask),
+                    is_repeated=max(address.turns, mask.turns) < operation.depth and self._is_unchanged(operation),
                 ),
             )
 
@@ -141,6 +146,30 @@ class TileProgram:
             return ""
         name = symbol[1].removesuffix("f")
         return name if _FUNCTIONS.match(f"math.{name}") or name == "pow" else ""
+
+    def _is_unchanged(self, load: Operation) -> bool:
+        """Whether a load's loop surely leaves its tensor as it is, and waits for no other program."""
+        if load.name != "tt.load" or "isVolatile = true" in load.text:
+            return False
+        loop = self._module.operations[load.loop]
+        inside = [each for each in self._module.operations if load.loop in self._loops_around(each)]
+        if loop.name != "scf.for" or any(not _LEAVES_MEMORY.match(each.name) for each in inside):
+            return False
+        loaded = self._tensors(load)
+        return bool(loaded) and not any(
+            loaded & self._tensors(each) or not self._tensors(each) for each in inside if each.name == "tt.store"
+        )
+
+    def _loops_around(self, operation: Operation) -> Iterator[int]:
+        row = operation.loop
+        while row >= 0:
+            yield row
+            row = self._module.operations[row].loop
+
+    def _tensors(self, operation: Operation) -> frozenset[str]:
+        """Arguments that the address of a load or a store is computed from."""
+        pointers = {each.name for each in self._module.arguments if "ptr" in each.type}
+        return self._value(operation, 0).names & pointers
 
     def _is_same_for_all(self, operation: Operation) -> bool:
         return all(set(self._values.get(name, UNKNOWN).stride_texts) <= {"0"} for name in operation.operands)

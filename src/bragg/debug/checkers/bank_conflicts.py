@@ -4,26 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from bragg.code.compiled.shared_accesses import shared_accesses, ways_of
 from bragg.debug.checkers.checker import Checker, LaunchFindings
-from bragg.debug.checkers.compiled import SharedAccess, gpu_dialect, shared_accesses
-from bragg.debug.checkers.layouts import conflict_ways, held, places
+from bragg.debug.checkers.compiled import gpu_dialect
 from bragg.debug.state import Listeners
 from bragg.model import Severity
 
-__all__ = ["BANK_CONFLICTS", "ways_of"]
-
-
-def ways_of(access: SharedAccess) -> int | None:
-    """How many lanes meet in one bank; None: the layouts are not ones whose addresses are known.
-
-    Conversions between register layouts, and the operands of tensor cores, are laid out by the compiler itself.
-    """
-    size = access.element_bits // 8
-    indices = held(access.registers, access.shape)
-    if indices is None or not size:
-        return None
-    addresses = places(access.memory, indices, access.shape, size)
-    return None if addresses is None else conflict_ways(addresses, size)
+__all__ = ["BANK_CONFLICTS"]
 
 
 def _watch(record: LaunchFindings) -> Listeners:

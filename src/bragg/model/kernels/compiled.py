@@ -15,6 +15,7 @@ __all__ = [
     "Access",
     "Argument",
     "Atomic",
+    "BankConflict",
     "CompiledKernel",
     "Conversion",
     "Counted",
@@ -67,6 +68,7 @@ class Access:
         compiled_bytes: The same by the widest instruction of the PTX; None: not known.
         of_address: Arguments without a promised divisor that the address is computed from.
         of_mask: The same for the mask.
+        is_repeated: Whether it surely loads the same in each turn of its loop.
     """
 
     place: Place
@@ -80,6 +82,7 @@ class Access:
     compiled_bytes: int | None = None
     of_address: tuple[str, ...] = ()
     of_mask: tuple[str, ...] = ()
+    is_repeated: bool = False
 
     @property
     def is_contiguous(self) -> bool:
@@ -148,6 +151,27 @@ class Conversion:
 
     place: Place
     elements: int
+
+
+@dataclass(frozen=True)
+class BankConflict:
+    """A tile in shared memory that lanes of a warp access one after the other, because they meet in one bank.
+
+    Attributes:
+        place: Its line.
+        is_store: Whether it is written.
+        in_loop: Whether it is in a loop.
+        elements: Of the tile.
+        element_bytes: Of one element.
+        ways: Most lanes that meet in one bank; at least 2.
+    """
+
+    place: Place
+    is_store: bool
+    in_loop: bool
+    elements: int
+    element_bytes: int
+    ways: int
 
 
 @dataclass(frozen=True)
@@ -240,6 +264,7 @@ class CompiledKernel:
         dots: Products of tiles.
         loops: Innermost loops with loads.
         conversions: Changes of layout in loops.
+        conflicts: Accesses of shared memory with bank conflicts, where the addresses of lanes are known.
         reductions: Reductions of tiles.
         slow: Slow operations in loops.
         atomics: Atomic operations on global memory.
@@ -268,6 +293,7 @@ class CompiledKernel:
     dots: tuple[Dot, ...] | None = None
     loops: tuple[Loop, ...] | None = None
     conversions: tuple[Conversion, ...] | None = None
+    conflicts: tuple[BankConflict, ...] | None = None
     reductions: tuple[Reduction, ...] | None = None
     slow: tuple[SlowOperation, ...] | None = None
     atomics: tuple[Atomic, ...] | None = None

@@ -9,7 +9,7 @@ from bragg.analyze.causes.kernel_finding import Defect, kernel_findings, names_t
 from bragg.analyze.causes.needs import CODE, GPU_TIME
 from bragg.analyze.causes.thresholds import MUCH_GPU, NARROW_ACCESS
 from bragg.analyze.engine import Rule
-from bragg.analyze.rules.kernel.narrow_access import culprits
+from bragg.analyze.rules.memory.narrow_access import culprits
 from bragg.model import Confidence, Quantity
 from bragg.model.kernels.compiled import CompiledKernel, TensorCores
 

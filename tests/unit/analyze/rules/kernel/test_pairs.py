@@ -5,6 +5,7 @@ The code is real, compiled by Triton for an H100; times and grids are made up.
 
 from __future__ import annotations
 
+import inspect
 from dataclasses import replace
 
 import pytest
@@ -42,8 +43,6 @@ WELL_WRITTEN = [
     Variant(kernels.softmax, {"out": FLOAT, "x": FLOAT, "stride": INT, "n": INT}, {"BLOCK": 1024}),
     MATMUL,
     replace(MATMUL, constants={**MATMUL.constants, "BM": 16, "BN": 64}, options={"num_warps": 4}),
-    ATTENTION,
-    replace(ATTENTION, constants={**ATTENTION.constants, "CAUSAL": False}),
     Variant(kernels.gather_rows, {"x": FLOAT, "index": "*i64", "out": FLOAT, "n": INT}, {"BLOCK": 1024}),
     Variant(kernels.histogram, {"x": "*i32", "counts": "*i32", "n": INT}, {"BLOCK": 1024}),
     Variant(
@@ -102,6 +101,14 @@ def test_the_repaired_twin_has_no_finding(pair: Pair) -> None:
 @pytest.mark.parametrize("variant", WELL_WRITTEN, ids=lambda variant: variant.name)
 def test_a_well_written_kernel_has_no_finding(variant: Variant) -> None:
     assert [(each.rule, each.message) for each in found(variant)] == []
+
+
+@pytest.mark.parametrize("is_causal", [True, False])
+def test_attention_of_floats_only_has_an_operand_that_is_turned_around(is_causal: bool) -> None:
+    (finding,) = found(replace(ATTENTION, constants={**ATTENTION.constants, "CAUSAL": is_causal}))
+    assert (finding.rule, finding.evidence[0].value) == ("bank-conflicts", 8)
+    lines, first = inspect.getsourcelines(kernels.attention.fn)
+    assert "tl.load(V" in lines[finding.line - first]
 
 
 def test_a_kernel_that_hides_behind_the_host_gains_nothing() -> None:

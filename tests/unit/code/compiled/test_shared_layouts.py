@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from bragg.debug.checkers.compiled import SharedAccess, shared_accesses
-from bragg.debug.checkers.layouts import conflict_ways, held, places
+from bragg.code.compiled.shared_accesses import SharedAccess, shared_accesses
+from bragg.code.compiled.shared_layouts import conflict_ways, held, places
 
 PLAIN = "#ttg.swizzled_shared<{vec = 1, perPhase = 1, maxPhase = 1, order = [1, 0]}>"
 SWIZZLED = "#ttg.swizzled_shared<{vec = 1, perPhase = 1, maxPhase = 32, order = [1, 0]}>"
@@ -80,6 +80,6 @@ def test_accesses_are_read_from_the_dialect_with_their_lines() -> None:
     %3 = ttg.local_alloc : () -> !ttg.memdesc<2x32x32xf32, #shared, #smem, mutable> loc(#loc1)
 """
     assert list(shared_accesses(text)) == [
-        SharedAccess("read", (32, 32), 32, f"#ttg.dot_op<{{opIdx = 0, parent = {ROWS}}}>", PLAIN, "kernel.py", 7),
-        SharedAccess("write", (32, 64), 8, ROWS, PLAIN, "kernel.py", 7),
+        SharedAccess("read", (32, 32), 32, f"#ttg.dot_op<{{opIdx = 0, parent = {ROWS}}}>", PLAIN, "kernel.py", 7, 4),
+        SharedAccess("write", (32, 64), 8, ROWS, PLAIN, "kernel.py", 7, 5),
     ]

@@ -1,0 +1,57 @@
+"""Loads of the same tile in each turn of a loop."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from bragg.analyze.causes.hot_kernels import HotKernel
+from bragg.analyze.causes.kernel_finding import Defect, counted_text, kernel_findings
+from bragg.analyze.causes.needs import CODE, GPU_TIME
+from bragg.analyze.causes.thresholds import MUCH_GPU
+from bragg.analyze.engine import Rule
+from bragg.model import Confidence, Quantity
+from bragg.model.kernels.compiled import Access, CompiledKernel
+
+__all__ = ["RULE"]
+
+# After the first turn the tile is in the L1 cache, from which an H100 reads about ten times as fast as from memory.
+_OF_CACHE = 0.1
+_CHANGE = "load it before the loop: the compiler does not, because the loop stores, and might change what is loaded"
+
+
+def _judge(kernel: HotKernel, compiled: CompiledKernel) -> Defect | None:
+    in_loop = [each for each in compiled.accesses or () if each.in_loop]
+    found = [each for each in in_loop if each.is_repeated]
+    if not found:
+        return None
+    worst = max(found, key=_bytes)
+    repeated = _OF_CACHE * sum(map(_bytes, found))
+    others = sum(_bytes(each) for each in in_loop if not each.is_repeated)
+    places = [each.place for each in (worst, *found)]
+    share, is_measured = kernel.share_of_lines(places)
+    return Defect(
+        f"loads the same {counted_text(_bytes(worst), 'byte')} in each turn of a loop",
+        _CHANGE,
+        share if is_measured else repeated / (repeated + others),
+        Confidence.LIKELY if is_measured else Confidence.HEURISTIC,
+        places,
+        (
+            Quantity("size of the tile", _bytes(worst), "B"),
+            Quantity("such loads", len(found)),
+            *([Quantity("share of its samples", share, "share")] if is_measured else []),
+        ),
+        is_measured,
+    )
+
+
+def _bytes(access: Access) -> int:
+    return access.elements * access.element_bytes
+
+
+RULE = Rule(
+    partial(kernel_findings, rule="repeated-loads", judge=_judge),
+    "tiles that loops of Triton kernels load again in each turn",
+    (GPU_TIME, CODE),
+    (MUCH_GPU,),
+    _CHANGE,
+)

@@ -1,0 +1,116 @@
+"""Shared memory accesses of a kernel, from the text of its module in Triton's GPU dialect."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from bragg.code.compiled.shared_layouts import conflict_ways, held, places
+
+__all__ = ["SharedAccess", "shared_accesses", "ways_of"]
+
+
+def ways_of(access: SharedAccess) -> int | None:
+    """How many lanes meet in one bank; None: the layouts are not ones whose addresses are known.
+
+    Conversions between register layouts, and the operands of tensor cores, are laid out by the compiler itself.
+    """
+    size = access.element_bits // 8
+    indices = held(access.registers, access.shape)
+    if indices is None or not size:
+        return None
+    addresses = places(access.memory, indices, access.shape, size)
+    return None if addresses is None else conflict_ways(addresses, size)
+
+
+@dataclass(frozen=True)
+class SharedAccess:
+    """A block that goes into or out of shared memory.
+
+    Attributes:
+        kind: `read` or `write`.
+        shape: Of the block.
+        element_bits: Of its elements.
+        registers: Layout in registers.
+        memory: Layout in shared memory.
+        file: Where the line is.
+        line: The line.
+        row: Line of the text, from 0.
+    """
+
+    kind: str
+    shape: tuple[int, ...]
+    element_bits: int
+    registers: str
+    memory: str
+    file: str
+    line: int
+    row: int = 0
+
+
+_OPERATIONS = {
+    "ttg.local_load": "read",
+    "ttg.local_store": "write",
+    "ttg.local_alloc": "write",
+    "ttg.async_copy_global_to_local": "write",
+}
+_BLOCK = re.compile(r"tensor<((?:\d+x)+)(?:!tt\.ptr<([\w]+)>|([\w]+)), (.+)")
+_MEMORY = re.compile(r"(?:memdesc)?<(?:\d+x)+[\w]+, (#\w+), #\w+")
+
+
+def shared_accesses(text: str) -> Iterator[SharedAccess]:
+    """The accesses of a module in the GPU dialect whose block and layouts its text shows."""
+    aliases = dict(re.findall(r"^(#\w+) = (#ttg\..+)$", text, re.MULTILINE))
+    places = _Places(text)
+    for row, line in enumerate(text.splitlines()):
+        operation = re.search(r"\b(ttg\.\w+)", line)
+        kind = _OPERATIONS.get(operation[1]) if operation else None
+        block, memory = _BLOCK.search(line), _MEMORY.search(line.partition(" : ")[2])
+        if kind is None or block is None or memory is None:
+            continue
+        file, number = places.of(line)
+        shape = tuple(int(extent) for extent in block[1].split("x")[:-1])
+        registers = _resolved(_balanced(block[4]), aliases)
+        yield SharedAccess(
+            kind, shape, _bits(block[2] or block[3]), registers, aliases.get(memory[1], ""), file, number, row
+        )
+
+
+def _balanced(text: str) -> str:
+    """The text up to the bracket that closes what was opened before it."""
+    depth = 0
+    for position, letter in enumerate(text):
+        depth += (letter == "<") - (letter == ">")
+        if depth < 0:
+            return text[:position]
+    return text
+
+
+def _resolved(layout: str, aliases: dict[str, str]) -> str:
+    return re.sub(r"#(?!ttg\.)\w+", lambda found: aliases.get(found[0], found[0]), layout)
+
+
+def _bits(element: str) -> int:
+    found = re.search(r"\d+", element)
+    return int(found[0]) if found else 0
+
+
+class _Places:
+    """Source lines of a module's operations."""
+
+    def __init__(self, text: str) -> None:
+        self._named = dict(re.findall(r"^(#loc\d*) = loc\((.*)\)$", text, re.MULTILINE))
+
+    def of(self, line: str) -> tuple[str, int]:
+        """File and line of an operation; an empty name when the text has none."""
+        found = re.search(r"loc\((#loc\d*)\)\s*$", line)
+        return self._follow(found[1]) if found else ("", 0)
+
+    def _follow(self, name: str) -> tuple[str, int]:
+        text = self._named.get(name, "")
+        place = re.match(r'"(.+)":(\d+):\d+', text)
+        if place:
+            return place[1], int(place[2])
+        inner = re.search(r"#loc\d+", text)
+        return self._follow(inner[0]) if inner else ("", 0)
