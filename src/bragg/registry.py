@@ -211,6 +211,7 @@ RULES = Registry(
         "reduction-in-loop": "bragg.analyze.rules.kernel.reductions:RULE",
         "bank-conflicts": "bragg.analyze.rules.memory.bank_conflicts:RULE",
         "repeated-loads": "bragg.analyze.rules.memory.repeated_loads:RULE",
+        "waiting-line": "bragg.analyze.rules.kernel.waiting_line:RULE",
         "layout-conversion-in-loop": "bragg.analyze.rules.kernel.conversions:RULE",
         "idle-threads": "bragg.analyze.rules.kernel.idle_threads:RULE",
         "low-occupancy": "bragg.analyze.rules.kernel.occupancy:RULE",

@@ -40,7 +40,7 @@ from bragg.model.ids import NodeId
 from bragg.model.kernels.inside import WITH_CLOCKS, InsideKernel
 from bragg.model.kernels.names import base_name
 
-__all__ = ["annotate", "annotate_stages"]
+__all__ = ["annotate", "annotate_stages", "samples_of_own_lines"]
 
 _SAMPLES = "num_samples"
 _OFFSET = re.compile(r"\+0x([0-9a-f]+)$")
@@ -85,6 +85,15 @@ def annotate_stages(profile: Profile, kernel: KernelChoice) -> StagedCode:
     code = kernel.code or KernelCode("", {})
     by_stage = {stage: annotator.samples_by_line(stage) for stage in code.texts}
     return StagedCode(kernel.name, code, annotator.source(), by_stage, _total(samples), why_absent(profile, kernel))
+
+
+def samples_of_own_lines(profile: Profile, kernel: KernelChoice) -> dict[tuple[str, int], Samples]:
+    """Samples by file and line of the user's code; each counts in its innermost line alone."""
+    found: dict[tuple[str, int], Samples] = defaultdict(Samples)
+    for sample in _samples_of(profile, kernel):
+        if place := user_place(sample.chain):
+            found[place.file, place.line].add(sample.samples)
+    return found
 
 
 def _total(samples: Sequence[_Sample]) -> Samples:

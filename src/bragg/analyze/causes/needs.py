@@ -23,6 +23,7 @@ __all__ = [
     "MEMORY",
     "OPERATORS",
     "OWN_HOST_TIME",
+    "SAMPLES",
     "STEADY",
     "TELEMETRY",
     "TIMELINE",
@@ -73,6 +74,7 @@ OWN_HOST_TIME = Need(
 HOST_TIME = Need("host time", "", _has("host_time"))
 IDLE = Need("what GPUs waited for", "--data trace", lambda evidence: evidence.idle_ns is not None)
 TIMELINE = Need("a timeline", "--data trace", lambda evidence: evidence.has_timeline)
+SAMPLES = Need("samples of instructions", "--sample", _has("num_samples"))
 STEADY = Need("a steady state", "", lambda evidence: evidence.steady is not None)
 OPERATORS = Need("operators", "", _kind(FrameKind.OPERATOR))
 API_CALLS = Need("calls of the GPU's API", "--gpu-api", _calls_api)

@@ -40,6 +40,7 @@ __all__ = [
     "SPILLED",
     "STAGED_COPY",
     "WAITED",
+    "WAITING_LINE",
     "WAITS",
     "WASTED_TRAFFIC",
     "WASTED_WAVE",
@@ -130,6 +131,9 @@ SLOW_LINES = Threshold(0.1, "share", "of a kernel's instructions at lines that d
 MANY_LANES = Threshold(32, "1", "elements of a tile, a warp of them", "CUDA: a warp has 32 threads")
 MANY_WAYS = Threshold(
     4, "1", "lanes of a warp that meet in one bank", "our choice: fewer hide behind the loads of the tiles"
+)
+WAITING_LINE = Threshold(
+    0.3, "share", "of a kernel's samples that wait at one line for one thing", "our choice: below, waits are spread"
 )
 MEMORY_GROWTH = Threshold(
     0.01,
