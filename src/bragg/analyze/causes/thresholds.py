@@ -36,6 +36,7 @@ __all__ = [
     "SHORT_KERNEL",
     "SHORT_LAUNCH",
     "SLOW_LINES",
+    "SMALL_COLLECTIVE",
     "SMALL_COPY",
     "SPILLED",
     "STAGED_COPY",
@@ -89,7 +90,10 @@ FEW_USES = Threshold(10, "1", "launches of each version", "compiling takes as lo
 MUCH_GPU = Threshold(0.03, "share", "of the GPU time", "below it, a change gains less than it costs to make")
 STAGED_COPY = Threshold(100_000, "ns", "a copy that is long enough to tell whether the call waits for it", _OWN)
 SMALL_COPY = Threshold(65_536, "B", "a copy whose cost is that of the call", "PCIe 5: 64 kB take 2 us, a call 5 us")
-OFTEN = Threshold(10, "1", "small copies a step", _OWN)
+SMALL_COLLECTIVE = Threshold(
+    262_144, "B", "a collective whose cost is its latency", "NVLink moves 256 kB in a few us; a collective takes 20 us"
+)
+OFTEN = Threshold(10, "1", "small copies or collectives a step", _OWN)
 WAITS = Threshold(0.5, "1", "waits a step", "less are the end of an epoch, or of the program")
 MANY_KERNELS = Threshold(20, "1", "kernels that an optimizer launches a step", "fused and foreach ones launch 1 to 20")
 MANY_FILLS = Threshold(50, "1", "fills of memory a step", _OWN)
