@@ -187,6 +187,7 @@ RULES = Registry(
         "torch-recompilation": "bragg.analyze.rules.compiling.torch_recompilation:RULE",
         "exposed-communication": "bragg.analyze.rules.host.communication:RULE",
         "small-collectives": "bragg.analyze.rules.copies.small_collectives:RULE",
+        "streams-in-turns": "bragg.analyze.rules.host.streams:RULE",
         "exposed-copies": "bragg.analyze.rules.copies.exposed_copies:RULE",
         "worker-starts": "bragg.analyze.rules.host.worker_starts:RULE",
         "output-in-steps": "bragg.analyze.rules.host.output:RULE",

@@ -45,6 +45,7 @@ RULES = {
     "layout": "layout-conversions",
     "loader": "data-loading",
     "masked_rows": "synchronization",
+    "met_warps": "waiting-line",
     "metric_copies": "synchronization",
     "module_zeros": "zero-grad",
     "new_functions": "recompilation",
@@ -60,9 +61,11 @@ RULES = {
     "recompiled": "torch-recompilation",
     "short_rows": "small-blocks",
     "small_blocks": "small-blocks",
+    "small_collectives": "small-collectives",
     "small_copies": "small-copies",
     "specialized": "kernel-recompilation",
     "static_numbers": "torch-recompilation",
+    "streams": "streams-in-turns",
     "sync": "synchronization",
     "timed_steps": "synchronization",
     "tuned_lengths": "kernel-autotuning",
@@ -70,17 +73,22 @@ RULES = {
     "worker_starts": "worker-starts",
     "zero_grad": "zero-grad",
 }
-# Defects that only calls of the GPU's API show.
-OF_CALLS = ("allocator", "timed_steps")
+# Defects that a default recording does not show: calls of the GPU's API, when kernels ran, where warps waited.
+OPTIONS = {
+    "allocator": ("--gpu-api",),
+    "met_warps": ("--sample",),
+    "streams": ("--data", "trace"),
+    "timed_steps": ("--gpu-api",),
+}
 LIMIT_S = 120
 MODES = {"trace": ("--data", "trace"), "default": ()}
 
 
 def record(program: Path, output: Path, options: tuple[str, ...]) -> tuple[float, list[dict[str, Any]]]:
     """Wall time of the recorded run, and what is found in it."""
-    api = ("--gpu-api",) if program.stem.rpartition("_")[0] in OF_CALLS else ()
+    own = OPTIONS.get(program.stem.rpartition("_")[0], ())
     start = time.monotonic()
-    command = [sys.executable, "-m", "bragg", "run", *options, *api, "--regions", "all", "-o", str(output), "--force"]
+    command = [sys.executable, "-m", "bragg", "run", *options, *own, "--regions", "all", "-o", str(output), "--force"]
     subprocess.run([*command, str(program)], capture_output=True, timeout=LIMIT_S, check=True)
     took_s = time.monotonic() - start
     command = [sys.executable, "-m", "bragg", "analyze", str(output), "--json", "--least-gain", "0"]

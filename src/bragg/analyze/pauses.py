@@ -10,7 +10,7 @@ import numpy as np
 from bragg.model import FrameKind, Profile, SliceTable, TrackKind
 from bragg.model.table import BoolArray, Int64Array
 
-__all__ = ["START_NS", "Pauses", "pauses_of_devices"]
+__all__ = ["START_NS", "Pauses", "launches_of", "pauses_of_devices"]
 
 START_NS = 10_000
 """From the end of a launch to its start on a device that is free, and from one kernel of a stream to the next: 99 of
@@ -105,7 +105,7 @@ def _pauses_of(profile: Profile, owner: int, device: int) -> Pauses | None:
     # Which work has lasted longest so far.
     last = np.maximum.accumulate(np.where(own_end == end, np.arange(len(rows)), 0))
     resumed = np.flatnonzero(work.start_ns[1:] > end[:-1]) + 1
-    launch = _launches(profile, owner, work.correlation[resumed])
+    launch = launches_of(profile, owner, work.correlation[resumed])
     made = (slices.start_ns + slices.duration_ns)[launch] if len(slices) else launch
     return Pauses(
         process=int(tracks.process[work.track[0]]),
@@ -133,8 +133,10 @@ def _are_of_one_queue(profile: Profile, work: SliceTable, before: Int64Array, af
     return found
 
 
-def _launches(profile: Profile, owner: int, correlation: Int64Array) -> Int64Array:
-    """The slice of each launch; -1 where the timeline does not have it. Ids are those of one process.
+def launches_of(profile: Profile, owner: int, correlation: Int64Array) -> Int64Array:
+    """The slice of each launch by its correlation id, both int64 [n]; -1 where the timeline does not have it.
+
+    Ids are those of one process, `owner` in the track table.
 
     PyTorch's traces show each GPU as a process of its own, which has no threads.
     """

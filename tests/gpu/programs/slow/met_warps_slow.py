@@ -1,0 +1,22 @@
+"""All warps of a block meet in each turn of a loop."""
+
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def totals(x, out, n, block: tl.constexpr):
+    """Each program sums a row."""
+    found = 0.0
+    for start in range(0, n, block):
+        values = tl.load(x + tl.program_id(0) * n + start + tl.arange(0, block))
+        found += tl.sum(values * values, 0)
+    tl.store(out + tl.program_id(0), found)
+
+
+ROWS = 4096
+x, out = torch.randn(ROWS, 16384, device="cuda"), torch.empty(ROWS, device="cuda")
+for _ in range(200):
+    totals[(ROWS,)](x, out, x.shape[1], 512, num_warps=16)
+torch.cuda.synchronize()
