@@ -18,5 +18,5 @@ def totals(x, out, n, block: tl.constexpr):
 ROWS = 4096
 x, out = torch.randn(ROWS, 16384, device="cuda"), torch.empty(ROWS, device="cuda")
 for _ in range(200):
-    totals[(ROWS,)](x, out, x.shape[1], 512, num_warps=16)
+    totals[(ROWS,)](x, out, x.shape[1], 2048, num_warps=16)
 torch.cuda.synchronize()

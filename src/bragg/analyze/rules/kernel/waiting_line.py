@@ -10,6 +10,7 @@ import numpy as np
 from bragg.analyze.annotated_code import Samples
 from bragg.analyze.causes.evidence import Evidence
 from bragg.analyze.causes.hot_kernels import HotKernel
+from bragg.analyze.causes.in_flight import share_in_flight
 from bragg.analyze.causes.kernel_finding import Defect, finding_of_kernel
 from bragg.analyze.causes.needs import GPU_TIME, SAMPLES
 from bragg.analyze.causes.thresholds import MUCH_GPU, NEAR_ROOF, WAITING_LINE
@@ -57,18 +58,19 @@ def _find(evidence: Evidence) -> Iterator[Finding]:
     choices = {each.name: each for each in every_kernel(evidence.profile)}
     for kernel in evidence.hot_kernels:
         lines = samples_of_own_lines(evidence.profile, choices[kernel.name])
-        wait = _longest(lines)
-        if wait is not None and wait.share >= WAITING_LINE.value and not _is_at_roof(kernel, wait):
-            yield finding_of_kernel(evidence, "waiting-line", kernel, _defect(kernel, wait))
+        reached = _reached(kernel)
+        wait = _longest(lines, reached is None or reached < NEAR_ROOF.value)
+        if wait is not None and wait.share >= WAITING_LINE.value:
+            yield finding_of_kernel(evidence, "waiting-line", kernel, _defect(wait, reached))
 
 
-def _longest(lines: dict[tuple[str, int], Samples]) -> _Wait | None:
+def _longest(lines: dict[tuple[str, int], Samples], with_memory: bool) -> _Wait | None:
     total = sum(samples.count for samples in lines.values())
     waits = [
         _Wait(place, reason, count / total, samples)
         for place, samples in lines.items()
         for reason, count in samples.by_reason.items()
-        if _change(reason)
+        if _change(reason) and (with_memory or reason.group is not StallGroup.MEMORY)
     ]
     return max(waits, key=lambda wait: wait.share, default=None)
 
@@ -77,28 +79,33 @@ def _change(reason: StallReason) -> str:
     return _ARITHMETIC if reason.name == "math_pipe_throttle" else _CHANGES.get(reason.group, "")
 
 
-def _is_at_roof(kernel: HotKernel, wait: _Wait) -> bool:
-    """Whether it waits because the memory is as fast as it can be."""
-    return wait.reason.group is StallGroup.MEMORY and (kernel.roof_share or 0.0) >= NEAR_ROOF.value
+def _reached(kernel: HotKernel) -> float | None:
+    """Part of what the memory can do: by its flops and bytes, or what it asks for at once; None: not known."""
+    return share_in_flight(kernel) if kernel.roof_share is None else kernel.roof_share
 
 
-def _defect(kernel: HotKernel, wait: _Wait) -> Defect:
+def _defect(wait: _Wait, reached: float | None) -> Defect:
     is_memory, line = wait.reason.group is StallGroup.MEMORY, wait.place[1]
     maker = wait.samples.main_producer
     origin = f" that line {maker[1]} makes" if maker and maker != wait.place else ""
     saved = wait.share * _SAVED
-    if is_memory and kernel.roof_share is not None:
-        saved = min(saved, 1 - kernel.roof_share)
+    if is_memory and reached is not None:
+        saved = min(saved, 1 - reached)
     return Defect(
         f"waits at line {line} in {percent_text(wait.share)} of its samples for {wait.reason.meaning}{origin}",
         _change(wait.reason),
-        # Whether the memory could be faster is known where the bytes are.
-        None if is_memory and kernel.roof_share is None else saved,
+        # Else it is not known whether the memory could be faster.
+        None if is_memory and reached is None else saved,
         Confidence.HEURISTIC,
         [Place(*place) for place in (maker, wait.place) if place],
         (
             Quantity("share of its samples that wait there", wait.share, "share"),
             Quantity("samples of the line", float(np.round(wait.samples.count))),
+            *(
+                [Quantity("share of the memory's speed that it can reach", reached, "share")]
+                if is_memory and reached
+                else []
+            ),
         ),
         saving_is_measured=True,
     )
