@@ -127,7 +127,7 @@ class _Function:
         self._tree = program.text.tree
         self._tainted = set(tainted)
         self._names = program.names()
-        self._fixed = fixed_names(self._tree, arguments)
+        self._fixed = fixed_names(program.text.nodes, arguments)
         self._nodes = live_nodes(self._tree, self._fixed)
         stored = (node for node in self._nodes if isinstance(node, ast.Name))
         self._local = {node.id for node in stored if isinstance(node.ctx, ast.Store)}

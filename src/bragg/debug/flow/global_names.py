@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import builtins
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from types import ModuleType
 from typing import Any
 
@@ -36,17 +36,21 @@ def mark_refused(function: ast.FunctionDef, names: Mapping[str, Any], local: Col
     function.body = [marker.visit(statement) for statement in function.body]
 
 
-def free_names(function: ast.FunctionDef) -> list[ast.expr]:
-    """One node for each name, and each dotted name, that a function uses and does not assign."""
-    nodes = walk(function)
+def free_names(nodes: Sequence[ast.AST]) -> list[ast.expr]:
+    """One node for each name, and each dotted name, that a function uses and does not assign; `nodes` is all of it."""
     local = {node.id for node in nodes if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load)}
-    local |= {node.arg for node in walk(function.args) if isinstance(node, ast.arg)}
+    local |= _parameters_of(nodes[0])
     found = {}
     for node in nodes:
         dotted = _dotted(node)
         if dotted and dotted[0] not in local and isinstance(node, ast.expr):
             found[dotted] = node
     return list(found.values())
+
+
+def _parameters_of(function: ast.AST) -> set[str]:
+    assert isinstance(function, ast.FunctionDef)
+    return {node.arg for node in walk(function.args) if isinstance(node, ast.arg)}
 
 
 def _dotted(node: ast.AST) -> tuple[str, ...]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import ast
 import operator
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping, Sequence
 from types import NoneType
 from typing import Any
 
@@ -32,32 +32,40 @@ _COMPARED = {
 # Of numbers that are not negative, these are the same in Python and in a kernel.
 _COMPUTED = {ast.BitAnd: operator.and_, ast.BitOr: operator.or_, ast.Mod: operator.mod}
 
-_BARE = frozenset(
-    kind
-    for base in (ast.expr_context, ast.boolop, ast.operator, ast.unaryop, ast.cmpop)
-    for kind in base.__subclasses__()
-)
+# Fields that hold a context, operators, or text.
+_BARE = frozenset({"ctx", "op", "ops", "id", "attr", "arg", "kind", "type_comment", "conversion", "simple"})
+
+
+class _Fields(dict[type, tuple[str, ...]]):
+    """By the type of a node: its fields that may hold nodes."""
+
+    def __missing__(self, kind: type[ast.AST]) -> tuple[str, ...]:
+        is_constant = issubclass(kind, ast.Constant)
+        found = self[kind] = () if is_constant else tuple(name for name in kind._fields if name not in _BARE)
+        return found
+
+
+_FIELDS = _Fields()
 
 
 def walk(node: ast.AST) -> list[ast.AST]:
     """A node and all below it, without contexts and operators, the upper ones first."""
     found = [node]
     for one in found:
-        found.extend(children(one))
+        found += children(one)
     return found
 
 
-def children(node: ast.AST) -> Iterator[ast.AST]:
+def children(node: ast.AST) -> list[ast.AST]:
     """The nodes right below a node, without contexts and operators, in the order of its fields."""
-    for name in node._fields:
+    found: list[ast.AST] = []
+    for name in _FIELDS[type(node)]:
         value: Any = getattr(node, name, None)
-        kind = type(value)
-        if kind is list:
-            for one in value:
-                if isinstance(one, ast.AST) and type(one) not in _BARE:
-                    yield one
-        elif kind not in _BARE and isinstance(value, ast.AST):
-            yield value
+        if type(value) is list:
+            found += [one for one in value if isinstance(one, ast.AST)]
+        elif isinstance(value, ast.AST):
+            found.append(value)
+    return found
 
 
 def value_of(node: ast.expr, fixed: Fixed) -> tuple[Any] | None:
@@ -96,9 +104,13 @@ def _computed(function: Any, left: tuple[Any] | None, right: tuple[Any] | None) 
         return None
 
 
-def fixed_names(tree: ast.AST, arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """Names of a function that hold one value: arguments that are not assigned, and constants that are made of them."""
-    nodes = walk(tree)
+def fixed_names(nodes: Sequence[ast.AST], arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """Names that hold one value: arguments that are not assigned, and constants that are made of them.
+
+    Args:
+        nodes: All of a function.
+        arguments: Values of its parameters, as far as they are known.
+    """
     stored = [node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)]
     fixed = {name: value for name, value in arguments.items() if name not in stored and isinstance(value, PLAIN)}
     for node in nodes:
@@ -109,10 +121,10 @@ def fixed_names(tree: ast.AST, arguments: Mapping[str, Any]) -> dict[str, Any]:
     return fixed
 
 
-def deciding_names(tree: ast.AST) -> frozenset[str]:
-    """Names that a condition may be decided by: in conditions, annotated assignments, and calls of functions."""
+def deciding_names(nodes: Sequence[ast.AST]) -> frozenset[str]:
+    """Names that a condition may be decided by: in conditions, annotated assignments, and calls among some nodes."""
     found: set[str] = set()
-    for node in walk(tree):
+    for node in nodes:
         if isinstance(node, ast.If | ast.IfExp):
             parts = [node.test]
         elif isinstance(node, ast.AnnAssign):

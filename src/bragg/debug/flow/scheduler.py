@@ -64,7 +64,7 @@ def _waits(program: Program, seen: set[int]) -> bool:
 def _shape_of(text: Text) -> tuple[bool, list[ast.expr]]:
     """Whether a function's text waits, and what it calls: names outside of it."""
     if waits not in text.found:
-        nodes = walk(text.tree)
+        nodes = text.nodes
         is_waiting = any(_watches(node) for node in nodes if isinstance(node, ast.While))
         is_waiting |= any(_name_of(node) == "atomic_poll" for node in nodes if isinstance(node, ast.Call))
         text.found[waits] = is_waiting, text.free_names

@@ -13,7 +13,7 @@ from types import CodeType
 from typing import Any
 
 from bragg.debug.flow.global_names import Reasons, free_names, reasons_to_refuse
-from bragg.debug.flow.nodes import deciding_names
+from bragg.debug.flow.nodes import deciding_names, walk
 from bragg.debug.flow.transform import rewrite
 
 __all__ = ["Text"]
@@ -49,14 +49,19 @@ class Text:
         return self._parsed()
 
     @cached_property
+    def nodes(self) -> list[ast.AST]:
+        """All of the tree, the upper ones first."""
+        return walk(self.tree)
+
+    @cached_property
     def free_names(self) -> list[ast.expr]:
         """Names, and dotted names, that it uses and does not assign."""
-        return free_names(self.tree)
+        return free_names(self.nodes)
 
     @cached_property
     def deciding_names(self) -> frozenset[str]:
         """Names that its conditions, and those of functions that it calls, may be decided by."""
-        return deciding_names(self.tree)
+        return deciding_names(self.nodes)
 
     def code(self, names: Mapping[str, Any] | None) -> CodeType:
         """The rewritten function.

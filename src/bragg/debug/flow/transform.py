@@ -37,6 +37,8 @@ _NO_WAY = {
     ast.Global: "global",
     ast.Nonlocal: "nonlocal",
 }
+# What most nodes are, and what every kernel may have.
+_MOST = frozenset({ast.Name, ast.Constant, ast.Attribute, ast.Call, ast.BinOp, ast.Subscript, ast.Expr, ast.keyword})
 # Statements that Triton minds where it compiles them: it leaves out what a constant condition rules out.
 _MINDED = {
     ast.Try: "try",
@@ -59,10 +61,12 @@ def rewrite(function: ast.FunctionDef, filename: str, names: Mapping[str, Any] |
         Unsupported: A construct that Triton kernels do not have, or the engine does not know.
     """
     function.decorator_list = []
-    if any(map(_minded, walk(function))):
+    nodes = walk(function)
+    if any(map(_minded, nodes)):
         function = _Minding().visit(function)
-    _Checker(function, filename).check()
-    rewriter = _Rewriter(function)
+        nodes = walk(function)
+    _Checker(function, filename).check(nodes)
+    rewriter = _Rewriter(function, nodes)
     if names is not None:
         mark_refused(function, names, rewriter.local_names())
     return rewriter.result()
@@ -97,8 +101,11 @@ class _Checker:
     def __init__(self, function: ast.FunctionDef, filename: str) -> None:
         self._function, self._filename = function, filename
 
-    def check(self) -> None:
-        for node in walk(self._function):
+    def check(self, nodes: Sequence[ast.AST]) -> None:
+        """Refuse what is among all nodes of the function."""
+        for node in nodes:
+            if type(node) in _MOST:
+                continue
             name = _NO_WAY.get(type(node))
             if name:
                 self._refuse(node, f"`{name}` in a kernel is not supported", "Triton does not compile it either")
@@ -138,11 +145,11 @@ class _Checker:
 
 
 class _Rewriter(ast.NodeTransformer):
-    def __init__(self, function: ast.FunctionDef) -> None:
+    def __init__(self, function: ast.FunctionDef, nodes: Sequence[ast.AST]) -> None:
         self._function = function
         self._parameters = _parameters(function)
-        self._inner = {name for node in walk(function) if isinstance(node, ast.comprehension) for name in _stored(node)}
-        self._locals = sorted({*self._parameters, *_stored(function)} - self._inner)
+        self._inner = {name for node in nodes if isinstance(node, ast.comprehension) for name in _stored(node)}
+        self._locals = sorted({*self._parameters, *_stored_among(nodes)} - self._inner)
         self._count = 0
         self._loops: list[tuple[str, str]] = []  # Name and values of each loop that is open.
 
@@ -406,7 +413,11 @@ def _loaded(node: ast.AST) -> set[str]:
 
 
 def _stored(node: ast.AST) -> Iterator[str]:
-    for child in walk(node):
+    return _stored_among(walk(node))
+
+
+def _stored_among(nodes: Sequence[ast.AST]) -> Iterator[str]:
+    for child in nodes:
         if isinstance(child, ast.Name) and isinstance(child.ctx, ast.Store):
             yield child.id
 

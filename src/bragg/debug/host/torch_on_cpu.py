@@ -35,18 +35,22 @@ def use_cpu_for_cuda(torch: Any) -> None:
     devices = (str, torch.device)
     is_cuda, device, get_device = torch.Tensor.is_cuda.__get__, torch.Tensor.device.__get__, torch.Tensor.get_device
     gpu, plain = torch.device("cuda", 0), (torch.Tensor, torch.nn.Parameter)
+    stays = (torch.Tensor.cuda, torch.Tensor.pin_memory)
+    # Looked up once a call: there are as many calls as PyTorch has functions.
+    answered = frozenset({is_cuda, device, get_device, *stays})
 
     class CpuForCuda(TorchFunctionMode):  # type: ignore[misc]
         """Replaces the device in calls of PyTorch's functions."""
 
         def __torch_function__(self, function: Any, types: Any, arguments: Any = (), named: Any = None) -> Any:
             """Call a function with its device replaced."""
-            if function == is_cuda:
-                return True
-            if function in (torch.Tensor.cuda, torch.Tensor.pin_memory):
-                return arguments[0]
-            if function in (device, get_device) and type(arguments[0]) in plain and _is_authors(sys._getframe(1)):
-                return gpu if function == device else 0
+            if function in answered:
+                if function == is_cuda:
+                    return True
+                if function in stays:
+                    return arguments[0]
+                if type(arguments[0]) in plain and _is_authors(sys._getframe(1)):
+                    return gpu if function == device else 0
             if named:
                 # Memory is pinned for a GPU.
                 named = {
