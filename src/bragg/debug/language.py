@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from bragg.debug.faults import KernelFault, RuntimeFault, StaticAssertion
+from bragg.debug.faults import KernelFault
 from bragg.debug.flow.aggregates import aggregate_replace
 from bragg.debug.flow.lanes import map_elementwise
 from bragg.debug.flow.ranges import KernelRange, StaticRange
@@ -16,7 +16,6 @@ from bragg.debug.memory import atomics, blocks, load_store
 from bragg.debug.numbers import arithmetic, reductions, shapes
 from bragg.debug.numbers.affine import Affine
 from bragg.debug.numbers.casts import bitcast, cast
-from bragg.debug.numbers.comparisons import constant_mask
 from bragg.debug.numbers.dtypes import DTYPES, DType, PointerType
 from bragg.debug.numbers.mathematics import LANGUAGE_FUNCTIONS, unsigned_high_product
 from bragg.debug.numbers.matmul import dot
@@ -25,9 +24,10 @@ from bragg.debug.numbers.promotion import extremes_are_wide, is_number
 from bragg.debug.numbers.scaled import dot_scaled
 from bragg.debug.numbers.shapes import broadcast_pair, broadcast_to, flat_shape
 from bragg.debug.state import is_wide, machine
+from bragg.debug.statements import asserted, device_print, static_assert, static_print
 from bragg.debug.values import MISLED, OPERATORS, Pointer, Tensor, TypeOfBlock, scalar, uniform_value
 
-__all__ = ["FUNCTIONS", "asserted"]
+__all__ = ["FUNCTIONS"]
 
 # Most elements of a block: TRITON_MAX_TENSOR_NUMEL of triton.language.
 _MOST_ELEMENTS = 1 << 20
@@ -279,60 +279,6 @@ def _hint(name: str) -> Callable[[Any, Any], Any]:
     return apply
 
 
-def asserted(condition: Any, message: Any = "", mask: Any = None) -> None:
-    """Raise a fault when the condition fails for a program.
-
-    Raises:
-        KernelFault: It fails; the message names a program.
-    """
-    test = (
-        cast(as_tensor(condition), DTYPES["int1"]) if not is_number(condition) else constant_mask((), bool(condition))
-    )
-    fails = ~test.data
-    if mask is not None:
-        test, lanes = broadcast_pair(test, as_tensor(mask))
-        fails = ~test.data & lanes.data
-    if fails.any():
-        row = int(np.flatnonzero(fails.reshape(len(fails), -1).any(axis=1))[0])
-        now = machine()
-        place = tuple(int(now.program_ids(axis)[row]) for axis in range(3))
-        raise RuntimeFault(f"assertion failed in program {place}: {message}")
-
-
-def _device_print(prefix: Any, *values: Any, hex: bool = False, **_options: Any) -> None:
-    """Print the values of each active program."""
-    now = machine()
-    ids = [now.program_ids(axis) for axis in range(3)]
-    label = prefix if isinstance(prefix, str) else ""
-    shown = values if isinstance(prefix, str) else (prefix, *values)
-    for row in range(len(now.rows)):
-        parts = [_text(value, row, hex) for value in shown]
-        place = ", ".join(str(int(axis[row])) for axis in ids)
-        sys.stdout.write(f"pid ({place}) {label.strip()} {' '.join(parts)}".rstrip() + "\n")
-
-
-def _text(value: Any, row: int, as_hex: bool) -> str:
-    if isinstance(value, Pointer):
-        value = value.offset
-    if not isinstance(value, Tensor):
-        return hex(value) if as_hex and isinstance(value, int) else str(value)
-    rows = value.active_data()
-    data = rows[row if len(rows) > 1 else 0]
-    formatter: Any = {"int": hex} if as_hex else None
-    return np.array2string(data, threshold=1 << 20, formatter=formatter) if data.ndim else str(data.item())
-
-
-def _static_assert(condition: Any, message: str = "") -> None:
-    if isinstance(condition, Tensor):
-        raise KernelFault("tl.static_assert needs a constant", hint="Use tl.device_assert")
-    if not condition:
-        raise StaticAssertion(f"static assertion failed: {message}")
-
-
-def _static_print(*values: Any, sep: str = " ", end: str = "\n", **_options: Any) -> None:
-    sys.stdout.write(sep.join(str(value) for value in values) + end)
-
-
 def _builtin_extreme(function: Callable[..., Any], plain: Callable[..., Any]) -> Callable[..., Any]:
     def apply(*values: Any, **options: Any) -> Any:
         if all(is_number(value) for value in values) or len(values) == 1:
@@ -466,9 +412,9 @@ FUNCTIONS: dict[str, Any] = {
     "max_contiguous": _hint("max_contiguous"),
     "max_constancy": _hint("max_constancy"),
     "assume": lambda condition: _hint("assume")(condition, True),
-    "static_print": _static_print,
-    "static_assert": _static_assert,
-    "device_print": _device_print,
+    "static_print": static_print,
+    "static_assert": static_assert,
+    "device_print": device_print,
     "device_assert": asserted,
     "builtin_max": _builtin_extreme(_maximum, max),
     "builtin_min": _builtin_extreme(_minimum, min),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import threading
 from collections.abc import Callable, Iterator
@@ -34,15 +35,35 @@ _RUNNERS: list[Runner] = []
 _SOURCES = Sources()
 
 
+# Variables of which the compiler takes what the program has set when it launches a kernel.
+_OF_COMPILER = (
+    "TRITON_OVERRIDE_ARCH",
+    "TRITON_DEFAULT_FP_FUSION",
+    "TRITON_F32_DEFAULT",
+    "TRITON_DISABLE_LINE_INFO",
+    "TRITON_INSTRUMENTATION_MODE",
+    "DISABLE_PTXAS_OPT",
+    "PTXAS_OPTIONS",
+)
+
+
 class Launched:
     """What a launch returns: the compiled kernel, compiled when something is asked of it."""
 
     def __init__(self, compile_: Callable[[], Any]) -> None:
         self._compile = compile_
+        self._environment = {name: os.environ[name] for name in _OF_COMPILER if name in os.environ}
 
     @cached_property
     def _compiled(self) -> Any:
-        return self._compile()
+        now = {name: os.environ.pop(name) for name in _OF_COMPILER if name in os.environ}
+        os.environ.update(self._environment)
+        try:
+            return self._compile()
+        finally:
+            for name in self._environment:
+                os.environ.pop(name, None)
+            os.environ.update(now)
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):

@@ -1,11 +1,12 @@
-# ruff: noqa: N803 - constants of a kernel are capitals, as in Triton's own code
-"""What Triton accepts that was refused or computed otherwise, and that its refusals are Triton's own exceptions."""
+# ruff: noqa: N803, RET503 - constants of a kernel are capitals, as in Triton's own code; a way may return nothing
+"""What Triton accepts that was refused or computed otherwise."""
 
 from __future__ import annotations
 
 import inspect
+import os
 import textwrap
-from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,6 +20,7 @@ import triton.language as tl
 import bragg.debug
 from bragg.debug.faults import KernelFault
 from bragg.debug.language import FUNCTIONS
+from bragg.debug.switch import Launched
 from bragg.errors import UsageError
 
 
@@ -165,6 +167,15 @@ def test_a_replaced_source_is_executed() -> None:
         assert out.tolist() == expected
 
 
+def test_a_replaced_source_keeps_its_lines() -> None:
+    replaced = triton.JITFunction(template.fn)
+    replaced._unsafe_update_src(replaced.src.replace("GENERATE", "missing"))
+    line = inspect.getsourcelines(template.fn)[1] + 2
+    with bragg.debug.check() as report, pytest.raises(KernelFault, match="'missing' is not defined"):
+        replaced[(1,)](np.zeros(4, "f4"), N=4)
+    assert [finding.line for finding in report] == [line]
+
+
 EXECUTED = """
 def kernel(x, out, n, N: tl.constexpr):
     total = tl.zeros([N], tl.float32)
@@ -183,109 +194,6 @@ def test_a_function_without_a_source_is_executed_program_by_program() -> None:
     out = np.zeros(12, "f4")
     run(InterpretedFunction(names["kernel"]), np.arange(8, dtype="f4"), out, 8, N=4, grid=3)
     assert out.tolist() == [0, 0, 0, 0, 4, 6, 8, 10, 4, 6, 8, 10]
-
-
-@triton.jit
-def signs_differ(x, y):
-    tl.load(x) % tl.load(y)
-
-
-@triton.jit
-def bits_of_floats(x, y):
-    tl.load(x) & tl.load(y).to(tl.float32)
-
-
-@triton.jit
-def axis_beyond(x, y):
-    tl.expand_dims(tl.arange(0, 4), -3)
-
-
-@triton.jit
-def axis_twice(x, y):
-    tl.expand_dims(tl.arange(0, 4), (0, -3))
-
-
-@triton.jit
-def sliced(x, y):
-    x[10:]
-
-
-@triton.jit
-def fourth_axis(x, y):
-    tl.program_id(20)
-
-
-@triton.jit
-def too_large(x, y):
-    tl.load(x) + 0xFFFFFFFFFFFFFF
-
-
-@triton.jit
-def not_a_tuple(x, y):
-    tl.static_assert(not (0, 0))
-
-
-@triton.jit
-def expands_nothing(x, y):
-    tl.expand_dims(None, -1)
-
-
-@triton.jit
-def sums_more_than_there_are(x, y):
-    a = tl.full((64, 64), 0.0, tl.float8e5)
-    tl.dot(a, a, max_num_imprecise_acc=128)
-
-
-@pytest.mark.parametrize(
-    ("kernel", "message"),
-    [
-        (not_a_tuple, "`not` of a tuple"),
-        (expands_nothing, "None"),
-        (sums_more_than_there_are, r"max_num_imprecise_acc \(128\) must be <= K \(64\)"),
-        (signs_differ, "Cannot use .* because they have different signedness"),
-        (bits_of_floats, "invalid operands of type"),
-        (axis_beyond, "invalid axis -3"),
-        (axis_twice, r"duplicate axes, normalized axes = \[0, 0\]"),
-        (sliced, "unsupported tensor index"),
-        (fourth_axis, "program_id axis must be 0, 1, or 2 but got 20"),
-        (too_large, "out of range"),
-    ],
-)
-def test_what_triton_refuses_raises_what_triton_raises(kernel: Any, message: str) -> None:
-    x, y = np.ones(1, "i4"), np.ones(1, "u4")
-    with bragg.debug.check() as report, pytest.raises(triton.CompilationError, match=message) as caught:
-        kernel[(1,)](x, y)
-    assert isinstance(caught.value, KernelFault)
-    assert str(caught.value.__cause__) in str(caught.value)
-    assert [finding.rule for finding in report] == ["kernel-fault"]
-
-
-@triton.jit
-def narrow_pointers(x, N: tl.constexpr):
-    tl.store(x + tl.arange(0, N)[None, :], tl.zeros((N, N), tl.float32))
-
-
-@triton.jit
-def narrow_pointers_by_mask(x, N: tl.constexpr):
-    i = tl.arange(0, N)
-    tl.store(x + i[None, :], 0.0, mask=i[:, None] < i[None, :])
-
-
-@pytest.mark.parametrize("kernel", [narrow_pointers, narrow_pointers_by_mask])
-def test_pointers_are_not_expanded_to_what_is_stored(kernel: Any) -> None:
-    with bragg.debug.check(), pytest.raises(triton.CompilationError, match=r"to have shape \[4, 4\] but got \[1, 4\]"):
-        kernel[(1,)](np.zeros(4, "f4"), N=4)
-
-
-@pytest.mark.parametrize("kernel", [sliced, narrow_pointers])
-def test_a_program_that_chose_tritons_interpreter_gets_its_error(kernel: Any) -> None:
-    from triton.runtime.errors import InterpreterError
-    from triton.runtime.interpreter import InterpretedFunction
-
-    with bragg.debug.check(), pytest.raises(InterpreterError) as caught:
-        InterpretedFunction(kernel.fn)[(1,)](np.zeros(4, "f4"), 4)
-    assert isinstance(caught.value, KernelFault)
-    assert str(caught.value.__cause__) in str(caught.value)
 
 
 @triton.jit
@@ -322,56 +230,6 @@ def test_shapes_equal_lists_in_kernels_without_a_text() -> None:
 
 
 @triton.jit
-def asserts(x, STATIC: tl.constexpr):
-    tl.static_assert(STATIC == 0, "no constant")
-    tl.device_assert(tl.load(x) == 0, "no zero")
-
-
-def test_static_assertions_are_tritons_and_others_are_no_errors_of_its_compiler() -> None:
-    def error_of(launch: Callable[[], Any]) -> BaseException:
-        with bragg.debug.check(), pytest.raises(KernelFault) as caught:
-            launch()
-        return caught.value
-
-    from triton.compiler.errors import CompileTimeAssertionFailure
-
-    assert isinstance(error_of(lambda: asserts[(1,)](np.zeros(1, "i4"), 1)), CompileTimeAssertionFailure)
-    assert not isinstance(error_of(lambda: asserts[(1,)](np.ones(1, "i4"), 0)), triton.TritonError)
-
-
-@triton.jit
-def float8_of_amd(x, out):
-    tl.store(out, tl.load(x).to(tl.float8e4b8, bitcast=True).to(tl.float32))
-
-
-def test_a_target_has_its_own_floats_of_8_bits() -> None:
-    x, out = np.full(1, 0x40, "i1"), np.zeros(1, "f4")
-    for target in ("gfx942", "any"):
-        with bragg.debug.check(target=target) as report:
-            float8_of_amd[(1,)](x, out)
-        assert (len(report), out[0]) == (0, 1.0)
-    with bragg.debug.check(), pytest.raises(triton.CompilationError, match="type fp8e4b8 not supported in this arch"):
-        float8_of_amd[(1,)](x, out)
-    for unknown in ("h100", "sm_999", "sm_95", "gfx700", "gfxabc", "gfx999"):
-        with pytest.raises(UsageError, match=f"unknown target '{unknown}'"):
-            bragg.debug.check(target=unknown)
-    with pytest.raises(UsageError) as refused:
-        bragg.debug.check(target="gfx943")
-    assert "gfx942" in (refused.value.hint or "")
-
-
-@triton.jit
-def narrow_descriptor(x, N: tl.constexpr):
-    tl.make_tensor_descriptor(x, [8, 8], [8, 1], [8, N]).load([0, 0])
-
-
-def test_the_rows_of_a_descriptors_block_have_16_bytes() -> None:
-    run(narrow_descriptor, np.zeros((8, 8), "f4"), N=4)
-    with bragg.debug.check(), pytest.raises(triton.CompilationError, match="at least 16 bytes in the last dimension"):
-        narrow_descriptor[(1,)](np.zeros((8, 8), "f4"), N=2)
-
-
-@triton.jit
 def joined_along(x, out, N: tl.constexpr):
     i = tl.arange(0, N)[:, None] * N + tl.arange(0, N)[None, :]
     both = tl.cat(tl.load(x + i), tl.load(x + i) + 10, can_reorder=False, dim=1)
@@ -383,130 +241,6 @@ def test_blocks_are_joined_along_any_axis() -> None:
     out = np.zeros((2, 4), "f4")
     run(joined_along, np.arange(4, dtype="f4"), out, N=2)
     assert out.tolist() == [[0, 1, 10, 11], [2, 3, 12, 13]]
-
-
-def test_a_replaced_source_keeps_its_lines() -> None:
-    replaced = triton.JITFunction(template.fn)
-    replaced._unsafe_update_src(replaced.src.replace("GENERATE", "missing"))
-    line = inspect.getsourcelines(template.fn)[1] + 2
-    with bragg.debug.check() as report, pytest.raises(KernelFault, match="'missing' is not defined"):
-        replaced[(1,)](np.zeros(4, "f4"), N=4)
-    assert [finding.line for finding in report] == [line]
-
-
-@triton.jit
-def stored_to_a_constant(x: tl.const):
-    tl.store(x, tl.load(x))
-
-
-@triton.jit
-def added_to_a_constant(x: tl.const):
-    tl.atomic_add(x, 1.0)
-
-
-@triton.jit
-def read_of_a_constant(x: tl.const, out):
-    tl.store(out, tl.load(x))
-
-
-def test_constant_pointers_are_read_only() -> None:
-    x, out = np.ones(1, "f4"), np.zeros(1, "f4")
-    run(read_of_a_constant, x, out)
-    assert out.tolist() == [1]
-    for kernel in (stored_to_a_constant, added_to_a_constant):
-        with pytest.raises(triton.CompilationError, match="Cannot store to a constant pointer"), bragg.debug.check():
-            kernel[(1,)](x)
-
-
-@triton.jit
-def read_where_a_condition_chooses(x: tl.const, out):
-    place = x if tl.program_id(0) == 0 else out
-    tl.store(out + 1, tl.load(place))
-
-
-@triton.jit
-def read_of_a_choice_by_lanes(x: tl.const, out):
-    i = tl.arange(0, 2)
-    tl.load(tl.where(i == 0, x + i, out + i))
-
-
-@pytest.mark.parametrize("kernel", [read_where_a_condition_chooses, read_of_a_choice_by_lanes])
-def test_constant_pointers_are_of_another_type_than_others(kernel: Any) -> None:
-    with pytest.raises(triton.CompilationError, match="constant pointer"), bragg.debug.check():
-        kernel[(2,)](np.ones(2, "f4"), np.zeros(2, "f4"))
-
-
-@triton.jit
-def stored_where_an_if_chooses(x: tl.const, out, is_const, IS_CONST: tl.constexpr):
-    if is_const if IS_CONST is None else IS_CONST:  # noqa: SIM108 - the statement is what is tested
-        place = x
-    else:
-        place = out
-    tl.store(place, 1.0)
-
-
-@triton.jit
-def stored_where_an_expression_chooses(x: tl.const, out, is_const, IS_CONST: tl.constexpr):
-    tl.store(x if (is_const if IS_CONST is None else IS_CONST) else out, 1.0)
-
-
-@triton.jit
-def one_of(first, second, is_first):
-    if is_first:
-        return first
-    else:  # noqa: RET505 - what is tested
-        return second
-
-
-@triton.jit
-def stored_where_a_function_chooses(x: tl.const, out, is_const, IS_CONST: tl.constexpr):
-    tl.store(one_of(x, out, is_const if IS_CONST is None else IS_CONST), 1.0)
-
-
-CHOOSING = {
-    stored_where_an_if_chooses: "Mismatched type for place: constant pointer<fp32>",
-    stored_where_an_expression_chooses: "Ternary expression with dynamic condition has inconsistent type",
-    stored_where_a_function_chooses: "Inconsistent return types",
-}
-
-
-@pytest.mark.parametrize(("kernel", "message"), CHOOSING.items(), ids=lambda value: getattr(value, "__name__", ""))
-def test_both_ways_of_a_condition_have_one_type_whichever_is_taken(kernel: Any, message: str) -> None:
-    x, out = np.zeros(1, "f4"), np.zeros(1, "f4")
-    for is_const in (True, False):
-        with pytest.raises(triton.CompilationError, match=message), bragg.debug.check():
-            kernel[(1,)](x, out, is_const, None)
-    run(kernel, x, out, True, False)
-    assert (x.tolist(), out.tolist()) == ([0], [1])
-
-
-@triton.jit
-def part_assigned(is_reached: tl.constexpr):
-    values = tl.tuple([5, 6])
-    if is_reached:
-        values[0] = 1
-
-
-def test_an_assignment_to_a_part_is_refused_where_it_is_reached() -> None:
-    run(part_assigned, False)
-    with pytest.raises(triton.CompilationError, match=r"does not compile `values\[0\] = 1`"), bragg.debug.check():
-        part_assigned[(1,)](True)
-
-
-@triton.jit
-def nothing(number):
-    pass
-
-
-def test_launches_are_refused_as_triton_refuses_them() -> None:
-    with bragg.debug.check(), pytest.raises(OverflowError, match="no integer type"):
-        nothing[(1,)](1 << 64)
-    with bragg.debug.check(), pytest.raises(AssertionError, match="num_warps must be a power of 2, not 3"):
-        nothing[(1,)](1, num_warps=3)
-    with bragg.debug.check(), pytest.raises(TypeError, match=r"^nothing: missing a required argument: 'number'$"):
-        nothing[(1,)]()
-    with bragg.debug.check(), pytest.raises(KeyError, match=r"^nothing has no parameter 'nunber'$"):
-        nothing[(1,)](1, nunber=2)
 
 
 @triton.jit
@@ -559,3 +293,47 @@ def test_a_function_that_is_a_constant_gets_constants() -> None:
     out = np.zeros(8, "i4")
     run(fills_by_a_constant_function, out, N=8)
     assert out.tolist() == [1] * 4 + [0] * 4
+
+
+@triton.jit
+def doubled_where(x, condition):
+    if condition:
+        return x * 2
+
+
+@triton.jit
+def stores_what_one_way_returns(out, condition):
+    tl.store(out + tl.program_id(0), doubled_where(tl.program_id(0) + 1, condition == tl.program_id(0)))
+
+
+@triton.jit
+def drops_what_one_way_returns(out, condition):
+    value = doubled_where(3, condition > 0)
+    tl.store(out, value, mask=condition > 0)
+
+
+def test_a_function_that_returns_on_one_way_gives_an_undefined_value_on_others() -> None:
+    out = np.zeros(2, "i4")
+    for grid, condition in ((2, 1), (1, 1)):  # Some programs, or all, return none.
+        with bragg.debug.check() as report:
+            stores_what_one_way_returns[(grid,)](out, condition)
+        told = [(one.rule, one.programs, one.message) for one in report]
+        assert told == [("uninitialised-read", {0}, "a value that is undefined on this way is stored")]
+    assert out[1] == 4
+    run(drops_what_one_way_returns, out, 1)
+    run(drops_what_one_way_returns, out, 0)
+    assert out[0] == 6
+
+
+def test_what_a_launch_returns_is_compiled_as_the_environment_was_then(monkeypatch: pytest.MonkeyPatch) -> None:
+    def compiled() -> SimpleNamespace:
+        return SimpleNamespace(
+            arch=os.environ.get("TRITON_OVERRIDE_ARCH"), fusion="TRITON_DEFAULT_FP_FUSION" in os.environ
+        )
+
+    monkeypatch.setenv("TRITON_OVERRIDE_ARCH", "sm80")
+    launched = Launched(compiled)
+    monkeypatch.setenv("TRITON_OVERRIDE_ARCH", "sm70")
+    monkeypatch.setenv("TRITON_DEFAULT_FP_FUSION", "0")
+    assert (launched.arch, launched.fusion) == ("sm80", None)
+    assert [os.environ[name] for name in ("TRITON_OVERRIDE_ARCH", "TRITON_DEFAULT_FP_FUSION")] == ["sm70", "0"]

@@ -39,6 +39,11 @@ _MASKED = (
     "a value of a masked-off lane that was loaded without `other` {}",
     "Give the load a value for these lanes: other=0",
 )
+# Undefined though no load is masked: the call of a function whose other ways return a value, or inline assembly.
+_NOT_GIVEN = (
+    "a value that is undefined on this way {}",
+    "Return a value on every way through the function, and let inline assembly set all that it returns",
+)
 _NEVER = (
     "a value of memory that nobody has written {}",
     "Write the tensor first, or make it with zeros instead of empty",
@@ -99,7 +104,7 @@ def _watch(record: LaunchFindings) -> Listeners:
     def tell(use: str, taint: Array, bit: int, _buffer: Buffer | None) -> None:
         if bit not in (UNDEFINED, CHOSEN, UNWRITTEN) or use not in _USES:
             return
-        sources, (message, hint) = (never, _NEVER) if bit == UNWRITTEN else (masked, _MASKED)
+        sources, (message, hint) = (never, _NEVER) if bit == UNWRITTEN else (masked, _MASKED if masked else _NOT_GIVEN)
         lanes = (taint & bit) != 0
         is_copy = use == "store" and bit == UNWRITTEN and not machine().operations
         is_in_doubt = can_wait and use == "store" and bit != UNWRITTEN and machine().may_cancel

@@ -8,7 +8,7 @@ from bragg.debug.flow.closures import closed
 from bragg.debug.flow.forks import Branch, Frame, assigned, chosen, is_anyone_left
 from bragg.debug.flow.logic import combined, decides, minded, negated, refused
 from bragg.debug.flow.loops import Loop, While
-from bragg.debug.language import asserted
+from bragg.debug.statements import asserted
 from bragg.debug.values import UNSET
 
 __all__ = [

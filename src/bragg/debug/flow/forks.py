@@ -13,7 +13,7 @@ from bragg.debug.flow.merge import merged, narrowed
 from bragg.debug.memory.provenance import is_constant
 from bragg.debug.numbers.promotion import is_number
 from bragg.debug.state import machine
-from bragg.debug.values import MEANINGLESS, MISLED, SIGNAL, UNSET, Pointer, Tensor, bits_of, scalar
+from bragg.debug.values import MEANINGLESS, MISLED, SIGNAL, UNDEFINED, UNSET, Pointer, Tensor, bits_of, scalar
 from bragg.model.table import Array
 
 __all__ = ["NOBODY", "Branch", "Fork", "Frame", "assigned", "chosen", "is_anyone_left", "truth"]
@@ -134,14 +134,25 @@ class Branch(Fork):
     def compare(self, what: str, first: Any, second: Any) -> None:
         """Refuse pointers of two types, of which each way takes one, also where all programs go the same way.
 
+        Args:
+            what: What the compiler says of them.
+            first: The one, or a tuple of what it is the sum of.
+            second: The other.
+
         Raises:
-            KernelFault: Triton does not compile that; it says so in the words of `what`.
+            KernelFault: Triton does not compile that.
         """
-        if not (self._is_compiled and isinstance(first, Pointer) and isinstance(second, Pointer)):
+        is_sum = isinstance(first, tuple) or isinstance(second, tuple)  # Its shape is not known.
+        first, second = _pointer_among(first), _pointer_among(second)
+        if not self._is_compiled or first is None or second is None:
             return
-        one, other = _type_text(first), _type_text(second)
+        one, other = (_kind_text if is_sum else _type_text)(first), (_kind_text if is_sum else _type_text)(second)
         if one != other:
             raise KernelFault(f"{what}: {one} in one way, {other} in the other", hint="Give both ways one type")
+
+    def promise(self, frame: Frame) -> None:
+        """A way returns a value: so does the call, for programs that return none, too."""
+        frame.gives_values |= self._is_compiled
 
     def then(self, values: Values) -> bool:
         """Go the first way with those whose test holds; False: nobody does."""
@@ -186,17 +197,32 @@ class Branch(Fork):
         return True
 
 
+def _pointer_among(value: Any) -> Pointer | None:
+    """A value, or the first of a tuple, that is a pointer."""
+    values = value if isinstance(value, tuple) else (value,)
+    return next((one for one in values if isinstance(one, Pointer)), None)
+
+
+def _kind_text(pointer: Pointer) -> str:
+    return f"{'constant ' * is_constant(pointer)}pointer<{pointer.element}>"
+
+
 def _type_text(value: Any) -> str:
     """Type and shape of what a name holds; empty where that is not a tensor."""
     if isinstance(value, Pointer):
-        return f"{'constant ' * is_constant(value)}pointer<{value.element}>{list(value.shape)}"
+        return f"{_kind_text(value)}{list(value.shape)}"
     return f"{value.dtype}{list(value.shape)}" if isinstance(value, Tensor) else ""
 
 
 class Frame:
-    """One call of a kernel or of a function that it calls."""
+    """One call of a kernel or of a function that it calls.
+
+    Attributes:
+        gives_values: It returns one on some way: the compiler gives programs that go other ways an undefined one.
+    """
 
     def __init__(self) -> None:
+        self.gives_values = False
         self._entry_rows = machine().rows
         self._parts: list[tuple[Array, Any]] = []
 
@@ -213,10 +239,26 @@ class Frame:
         if len(now.rows):
             self._parts.append((now.rows, None))
         now.rows = self._entry_rows
+        if self.gives_values:
+            values = [value for _, value in self._parts]
+            self._parts = [(rows, _undefined(values) if value is None else value) for rows, value in self._parts]
         if len(self._parts) == 1:
             return self._parts[0][1]
         places = [(np.searchsorted(self._entry_rows, rows), value) for rows, value in self._parts]
         return merged(places, len(self._entry_rows))
+
+
+def _undefined(values: Sequence[Any]) -> Any:
+    """A value that must not be used, of the type of those that are given; of an integer where none is."""
+    like: Any = next((value for value in values if value is not None), 0)
+    if is_number(like):
+        like = scalar(like)
+    if isinstance(like, Pointer):
+        return like.moved(_undefined([like.offset]))
+    if not isinstance(like, Tensor):
+        return None
+    data = np.zeros((1, *like.shape), like.dtype.carrier)
+    return Tensor(data, like.dtype).tainted(np.ones(data.shape, bool), UNDEFINED)
 
 
 def chosen(

@@ -24,7 +24,7 @@ from typing import Any
 from bragg.debug.faults import Unsupported
 from bragg.debug.flow.global_names import mark_refused
 from bragg.debug.flow.nodes import children, walk
-from bragg.debug.flow.ways import are_names, taken_names
+from bragg.debug.flow.ways import gives, taken_names, taken_sides
 from bragg.debug.versions import is_before
 
 __all__ = ["rewrite"]
@@ -151,6 +151,7 @@ class _Rewriter(ast.NodeTransformer):
         self._inner = {name for node in nodes if isinstance(node, ast.comprehension) for name in _stored(node)}
         self._locals = sorted({*self._parameters, *_stored_among(nodes)} - self._inner)
         self._count = 0
+        self._rest: Sequence[ast.stmt] = ()  # What follows the statement in its block.
         self._loops: list[tuple[str, str]] = []  # Name and values of each loop that is open.
 
     def visit(self, node: ast.AST) -> Any:
@@ -183,6 +184,7 @@ class _Rewriter(ast.NodeTransformer):
         """Rewrite statements; those after one that may leave the block run only while a program is left."""
         result: list[ast.stmt] = []
         for index, statement in enumerate(statements):
+            self._rest = statements[index + 1 :]
             rewritten = self.visit(statement)
             result.extend(rewritten if isinstance(rewritten, list) else [rewritten])
             if isinstance(statement, ast.Return | ast.Break | ast.Continue):
@@ -226,8 +228,10 @@ class _Rewriter(ast.NodeTransformer):
         join = _statement(f"{values} = {me}.join()")
         compared = [
             _statement(f"{me}.compare({what!r}, {first}, {second})")
-            for what, first, second in taken_names(node, self._locals)
+            for what, first, second in taken_names(node, self._locals, self._rest)
         ]
+        if gives([*node.body, *node.orelse]):
+            compared.append(_statement(f"{me}.promise(_frame)"))
         for part in (made, *compared):
             _place(part, node)
         for part in (then, other, join):
@@ -377,7 +381,7 @@ class _Rewriter(ast.NodeTransformer):
         """Both sides become functions of the names in them, called for the programs that choose them."""
         names = self._names(node.body, node.orelse)
         listed = ", ".join(names)
-        sides = _tuple([ast.unparse(node.body), ast.unparse(node.orelse)]) if are_names(node, names) else "()"
+        sides = _tuple(taken_sides(node, names))
         text = f"_bragg.chosen(None, lambda {listed}: None, lambda {listed}: None, {_tuple(names)}, {sides})"
         call = _call(text, node)
         call.args[0] = self.visit(node.test)

@@ -1,41 +1,80 @@
-"""Names of which the ways of a condition take one each: the compiler wants one type of them, whichever way is taken."""
+"""What the ways of a condition take of the names before it: the compiler wants one type, whichever way is taken."""
 
 from __future__ import annotations
 
 import ast
 from collections.abc import Container, Iterator, Sequence
+from dataclasses import dataclass, field
 
 from bragg.debug.flow.nodes import walk
 
-__all__ = ["are_names", "taken_names"]
+__all__ = ["gives", "taken_names", "taken_sides"]
 
 _RETURNED = ""
 
 
-def are_names(node: ast.IfExp, names: Container[str]) -> bool:
-    """Both sides of a conditional expression are mere names of these."""
-    return all(isinstance(side, ast.Name) and side.id in names for side in (node.body, node.orelse))
+def taken_sides(node: ast.IfExp, names: Container[str]) -> list[str]:
+    """What each side of a conditional expression takes, as the text of an expression; empty: not both are known."""
+    way = _Way(names, frozenset())
+    sides = [way.text_of(side) for side in (node.body, node.orelse)]
+    return sides if all(sides) else []
 
 
-def taken_names(node: ast.If, names: Container[str]) -> Iterator[tuple[str, str, str]]:
-    """What both ways of an `if` give one result by a mere name.
+def taken_names(node: ast.If, names: Container[str], rest: Sequence[ast.stmt]) -> Iterator[tuple[str, str, str]]:
+    """What both ways of an `if` give one result by names.
 
     Args:
         node: The statement.
         names: Those that count.
+        rest: Statements after it: programs that do not return before go there.
 
     Yields:
-        What the compiler says where their types differ, and the name that either way takes.
+        What the compiler says where their types differ, and what either way takes: the text of a name, or of a tuple
+        of those that are added up.
     """
     first, second = _taken(node.body, names), _taken(node.orelse, names)
+    if _RETURNED in first and not node.orelse:
+        second.update((name, text) for name, text in _taken(rest, names).items() if name == _RETURNED)
     for result in sorted(first.keys() & second.keys()):
         what = "Inconsistent return types" if result == _RETURNED else f"Mismatched type for {result}"
         yield what, first[result], second[result]
 
 
+def gives(statements: Sequence[ast.stmt]) -> bool:
+    """A value is returned from among some statements."""
+    nodes = (node for statement in statements for node in walk(statement))
+    return any(isinstance(node, ast.Return) and node.value is not None for node in nodes)
+
+
+@dataclass(frozen=True)
+class _Way:
+    """One way.
+
+    Attributes:
+        names: Those from before it that count.
+        stored: Those that it assigns.
+        known: What it has assigned so far: the text of what that takes.
+    """
+
+    names: Container[str]
+    stored: frozenset[str]
+    known: dict[str, str] = field(default_factory=dict)
+
+    def text_of(self, value: ast.expr | None) -> str:
+        """What an expression takes: a name, or a tuple of those that are added up; empty: that is not known."""
+        if isinstance(value, ast.Name):
+            own = value.id if value.id in self.names and value.id not in self.stored else ""
+            return self.known.get(value.id, own)
+        if not isinstance(value, ast.BinOp) or not isinstance(value.op, ast.Add | ast.Sub):
+            return ""
+        sides = [text for text in map(self.text_of, (value.left, value.right)) if text]
+        return f"({' '.join(f'{side},' if side[0] != '(' else side[1:-1] for side in sides)})" if sides else ""
+
+
 def _taken(way: Sequence[ast.stmt], names: Container[str]) -> dict[str, str]:
-    """Results of a way that are another name's value before it."""
+    """Results of a way that come from names before it."""
     stored = [inner.id for one in way for inner in walk(one) if isinstance(inner, ast.Name) and _is_stored(inner)]
+    known = _Way(names, frozenset(stored))
     found = {}
     for statement in way:
         if isinstance(statement, ast.Return):
@@ -44,9 +83,9 @@ def _taken(way: Sequence[ast.stmt], names: Container[str]) -> dict[str, str]:
             result = statement.targets[0].id
         else:
             continue
-        value = statement.value
-        if isinstance(value, ast.Name) and value.id in names and value.id not in stored and stored.count(result) <= 1:
-            found[result] = value.id
+        text = known.text_of(statement.value)
+        if text and stored.count(result) <= 1:
+            found[result] = known.known[result] = text
     return found
 
 
