@@ -1,12 +1,16 @@
 // Telemetry of the host from files as the system writes them, and of a virtual GPU through the fake NVML.
 #include <dlfcn.h>
+#include <signal.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <cmath>
 #include <filesystem>
 #include <fstream>
+#include <memory>
 #include <string>
 #include <thread>
 
@@ -14,8 +18,11 @@
 #include "backends/telemetry/gpu_telemetry.h"
 #include "backends/telemetry/host_telemetry.h"
 #include "backends/telemetry/rate.h"
+#include "backends/telemetry/reading_turns.h"
+#include "backends/telemetry/shared_gpu.h"
 #include "backends/telemetry/telemetry_sums.h"
 #include "check.h"
+#include "context/clock.h"
 #include "recording.h"
 #include "scratch.h"
 
@@ -24,7 +31,7 @@ namespace {
 using namespace bragg::host_quantity;
 using bragg::test::ScratchDirectory;
 
-constexpr int64_t kSecondNs = 1'000'000'000;
+constexpr int64_t kSecondNs = 1'000'000'000, kBudgetNs = 100'000;
 
 bool is_near(double value, double expected) { return std::abs(value - expected) <= 1e-6 * std::abs(expected) + 1e-9; }
 
@@ -142,6 +149,82 @@ TEST(values_without_a_sample_are_not_described) {
                                     "\"clock_reasons\":{\"samples\":2,\"power\":1}}"));
 }
 
+// How often each of several readings is due in so many samples.
+template <size_t count>
+std::array<int, count> turns_of(const std::array<double, count>& weights, const std::array<int64_t, count>& costs_ns,
+                                int64_t budget_ns, int samples) {
+  bragg::ReadingTurns<count> turns(weights);
+  std::array<int, count> made{};
+  for (int sample = 0; sample < samples; ++sample) {
+    turns.begin_sample(budget_ns);
+    for (size_t i = 0; i < count; ++i) {
+      if (!turns.is_due(i)) continue;
+      ++made[i];
+      turns.note(i, costs_ns[i]);
+    }
+  }
+  return made;
+}
+
+TEST(readings_that_take_long_are_made_less_often) {
+  CHECK((turns_of<3>({1, 1, 1}, {3'000, 2'000, 1'000}, 10'000, 100) == std::array{100, 100, 100}));
+  // The cheap one leaves 8 us to the others, by their weights.
+  CHECK((turns_of<3>({1, 1, 3}, {2'000, 8'000, 8'000}, 10'000, 121) == std::array{121, 31, 61}));
+  const auto dear = turns_of<2>({1, 1}, {500'000, 70'000}, 25'000, 1'000);
+  CHECK(dear[0] * 500 + dear[1] * 70 <= 26 * 1'000);  // us, with the first sample
+  CHECK((dear == std::array{25, 167}));
+}
+
+TEST(one_process_samples_a_gpu_and_others_take_its_readings) {
+  const std::string uuid = "test-" + std::to_string(getpid());
+  auto sampling = std::make_unique<bragg::SharedGpu>(uuid);
+  bragg::SharedGpu other(uuid), third(uuid);
+  CHECK(sampling->claim(1) && sampling->claim(2));
+  CHECK(!other.claim(2) && !third.claim(2));
+  CHECK_EQ(other.sampler(), getpid());
+  CHECK_EQ(sampling->sampler(), 0);
+  bragg::GpuReading reading;
+  reading.values.fill(bragg::kNoReading);
+  reading.values[bragg::gpu_quantity::kPower] = 321;
+  sampling->publish({3, reading});
+  reading.clock_reasons = 4;
+  sampling->publish({4, reading});
+  for (bragg::SharedGpu* each : {&other, &third}) {
+    const auto readings = each->receive(5);
+    REQUIRE(readings.size() == 2);
+    CHECK_EQ(readings[0].monotonic_ns, 3);
+    CHECK_EQ(readings[1].reading.values[bragg::gpu_quantity::kPower], 321);
+    CHECK(!readings[0].reading.clock_reasons && readings[1].reading.clock_reasons == 4u);
+  }
+  CHECK(!other.claim(6));
+  sampling.reset();
+  CHECK(other.receive(7).empty() && third.receive(7).empty());
+  CHECK(other.claim(7) && !third.claim(7));  // the first to ask
+  CHECK_EQ(other.sampler(), 0);
+  CHECK(!third.claim(5 * kSecondNs));
+  CHECK(third.claim(6 * kSecondNs));  // the other one says nothing
+}
+
+TEST(a_forked_child_keeps_no_gpu_from_others) {
+  const std::string uuid = "fork-" + std::to_string(getpid());
+  auto sampling = std::make_unique<bragg::SharedGpu>(uuid);
+  REQUIRE(sampling->claim(1));
+  const pid_t child = fork();
+  if (child == 0) {
+    bragg::SharedGpu::close_all_after_fork();
+    pause();
+    _exit(0);
+  }
+  sampling.reset();
+  bragg::SharedGpu other(uuid);
+  CHECK(bragg::test::comes_true([&] {
+    (void)other.receive(1);
+    return other.claim(1) && other.sampler() == 0;
+  }));
+  kill(child, SIGKILL);
+  waitpid(child, nullptr, 0);
+}
+
 // The copy of the fake that the core finds by its name.
 struct FakeNvml {
   FakeNvml() : library(dlopen(BRAGG_FAKES_DIR "/libnvidia-ml.so.1", RTLD_NOW)) {
@@ -165,7 +248,7 @@ TEST(a_gpu_is_found_by_its_uuid) {
   const std::string uuid = bragg::CudaDriver::mapped().uuid(1);
   bragg::GpuTelemetry gpu(fake.nvml, 1, uuid);
   fake.set("nvml_power_mw", 250'000);
-  const bragg::GpuReading reading = gpu.read(kSecondNs);
+  const bragg::GpuReading reading = gpu.read(kSecondNs, kBudgetNs);
   CHECK(is_near(reading.values[bragg::gpu_quantity::kPower], 250));
   CHECK(std::isnan(reading.values[bragg::gpu_quantity::kPcieSent]));  // the first
   CHECK(is_near(reading.values[bragg::gpu_quantity::kMemoryUsed], 20.0 * (1 << 30)));
@@ -182,12 +265,33 @@ TEST(a_gpu_is_found_by_its_uuid) {
   fake.set("nvml_power_mw", 400'000);
 }
 
+TEST(a_gpu_whose_calls_take_long_is_read_within_its_budget) {
+  const FakeNvml fake;
+  REQUIRE(fake.is_loaded);
+  bragg::GpuTelemetry gpu(fake.nvml, 0, bragg::CudaDriver::mapped().uuid(0));
+  fake.set("nvml_busy_us", 70);  // as in a virtual machine
+  constexpr int kReadings = 120;
+  int powers = 0, temperatures = 0;
+  int64_t cpu_ns = 0;
+  for (int i = 0; i < kReadings; ++i) {
+    const int64_t before_ns = bragg::system_ns(CLOCK_THREAD_CPUTIME_ID);
+    const bragg::GpuReading reading = gpu.read(kSecondNs + i, kBudgetNs);
+    cpu_ns += bragg::system_ns(CLOCK_THREAD_CPUTIME_ID) - before_ns;
+    powers += std::isfinite(reading.values[bragg::gpu_quantity::kPower]) && reading.clock_reasons.has_value();
+    temperatures += std::isfinite(reading.values[bragg::gpu_quantity::kTemperature]);
+  }
+  fake.set("nvml_busy_us", 0);
+  CHECK_EQ(powers, kReadings);
+  CHECK(temperatures >= 2 && temperatures <= kReadings / 10);
+  CHECK(cpu_ns / kReadings < 3 * 70'000 + kBudgetNs / 2);  // power, clock and reasons; the rest has a quarter
+}
+
 TEST(a_gpu_that_nvml_does_not_know_has_no_readings) {
   const FakeNvml fake;
   REQUIRE(fake.is_loaded);
   for (const std::string uuid : {"", "00112233445566778899aabbccddeeff", "short"}) {
     bragg::GpuTelemetry gpu(fake.nvml, 0, uuid);
-    for (const double value : gpu.read(kSecondNs).values) CHECK(std::isnan(value));
+    for (const double value : gpu.read(kSecondNs, kBudgetNs).values) CHECK(std::isnan(value));
     CHECK(!gpu.energy_mj().has_value());
     bragg::JsonObject json;
     gpu.describe(json);

@@ -115,6 +115,25 @@ def test_an_overflow_is_counted_and_sampling_goes_on_less_often(counted: Record)
     assert any("were not sampled" in text for text in RunFacts(profile.meta).warnings())
 
 
+def test_decoding_that_takes_long_keeps_to_a_tenth_of_a_core(counted: Record) -> None:
+    device = counted("work(1.2)", PM_DECODE_NS=100_000).main.meta["counters"]["devices"]["0"]
+    assert device["interval_ns"] >= 1_000_000  # 0.1 ms of each: half of a core at the first interval of 0.2 ms
+    assert device["restarts"] >= 1
+    assert device["samples"] > 0
+    # What the first second affords, what one look takes beyond that, and a tenth of the rest; without a budget 0.8 s.
+    assert device["cpu_ns"] < 0.1e9 + 0.05e9 + 0.25e9
+
+
+def test_gpus_of_one_process_share_the_budget(counted: Record) -> None:
+    body = """
+    gpu.use_device(1); gpu.launch("copy"); gpu.synchronize(); gpu.use_device(0)
+    work(0.9)
+    """
+    devices = counted(body, PM_DECODE_NS=40_000, counter_interval=500).main.meta["counters"]["devices"]
+    assert len(devices) == 2
+    assert sum(1 / device["interval_ns"] for device in devices.values()) * 40_000 <= 0.1
+
+
 def test_metrics_of_an_old_release_are_left_out(counted: Record) -> None:
     profile = counted("work(0.1)", CUPTI_VERSION="12.8").main
     device = profile.meta["counters"]["devices"]["0"]

@@ -188,6 +188,26 @@ def test_a_forked_child_has_telemetry_of_its_own(sampled: Record) -> None:
     assert gpu.energy_j == pytest.approx(WATT * gpu.energy_ns / 1e9, rel=0.02)
 
 
+def test_processes_that_share_a_gpu_sample_it_once(sampled: Record) -> None:
+    body = """
+    import os
+    child = os.fork()
+    from fake_cuda import FakeCuda
+    gpu = FakeCuda()
+    if child == 0: time.sleep(0.2)
+    work(0.4)
+    if child == 0: os._exit(0)
+    os.waitpid(child, 0)
+    print(os.getpid())
+    """
+    run = sampled(body, start=WORK, GPUS="shared")
+    gpus = [gpu for profile in run.profiles for gpu in told_of(profile).gpus]
+    assert sorted(gpu.sampled_by or 0 for gpu in gpus) == [0, int(run.output.split()[-1])]
+    assert {gpu.mean("power_w") for gpu in gpus} == {WATT}
+    for gpu in gpus:
+        assert gpu.energy_j == pytest.approx(WATT * gpu.energy_ns / 1e9, rel=0.02)
+
+
 def test_a_program_that_is_told_to_end_leaves_its_energy(sampled: Record) -> None:
     run = sampled("work(0.5)\nimport os, signal\nos.kill(os.getpid(), signal.SIGTERM)\nwork(5)")
     assert run.exit_code in (-signal.SIGTERM, 128 + signal.SIGTERM)

@@ -1,6 +1,10 @@
 #include "backends/telemetry/gpu_telemetry.h"
 
 #include <algorithm>
+#include <ctime>
+#include <utility>
+
+#include "context/clock.h"
 
 namespace bragg {
 namespace {
@@ -8,6 +12,9 @@ namespace {
 using namespace gpu_quantity;
 
 constexpr double kKib = 1024;
+constexpr int64_t kLeastShare = 4;  // of the budget, for what is not in each reading
+// Utilization and memory change faster than the others.
+constexpr std::array<double, 6> kTurnWeights{1, 2, 2, 1, 1, 1};
 
 // 32 hexadecimal digits as NVML writes them: GPU-01234567-89ab-...
 std::string nvml_uuid(std::string_view kind, std::string digits) {
@@ -31,7 +38,7 @@ std::optional<uint64_t> wide_count(const nvml::FieldValue& told) {
 }  // namespace
 
 GpuTelemetry::GpuTelemetry(const NvmlLibrary& library, uint32_t ordinal, std::string uuid)
-    : library_(library), ordinal_(ordinal), uuid_(nvml_uuid("GPU-", uuid)) {
+    : library_(library), ordinal_(ordinal), uuid_(nvml_uuid("GPU-", uuid)), turns_(kTurnWeights) {
   if (uuid.empty()) {
     reason_ = "the CUDA driver does not tell the UUID of this GPU";
     return;
@@ -54,10 +61,10 @@ GpuTelemetry::GpuTelemetry(const NvmlLibrary& library, uint32_t ordinal, std::st
     averages_power_ = true;
     return;
   }
-  fields_ = {{nvml::Field::PowerNowMw, 0, kPower, false, {}},
-             {nvml::Field::PcieReceivedBytes, 0, kPcieReceived, false, {}},
-             {nvml::Field::PcieSentBytes, 0, kPcieSent, false, {}},
-             {nvml::Field::NvlinkReceivedKib, nvml::kAllLinks, kNvlinkReceived, false, {}},
+  power_ = {{nvml::Field::PowerNowMw, 0, kPower, false, {}}};
+  pcie_ = {{nvml::Field::PcieReceivedBytes, 0, kPcieReceived, false, {}},
+           {nvml::Field::PcieSentBytes, 0, kPcieSent, false, {}}};
+  nvlink_ = {{nvml::Field::NvlinkReceivedKib, nvml::kAllLinks, kNvlinkReceived, false, {}},
              {nvml::Field::NvlinkSentKib, nvml::kAllLinks, kNvlinkSent, false, {}}};
 }
 
@@ -92,57 +99,100 @@ void GpuTelemetry::take_field(WantedField& wanted, const nvml::FieldValue& told,
   }
 }
 
-void GpuTelemetry::read_fields(GpuReading& reading, int64_t time_ns) {
+void GpuTelemetry::read_fields(std::vector<WantedField>& fields, GpuReading& reading, int64_t time_ns) {
+  if (fields.empty()) return;
   std::vector<nvml::FieldValue> values;
-  for (const WantedField& wanted : fields_) values.push_back({wanted.field, wanted.scope, 0, 0, {}, {}, {}});
-  if (values.empty()) return;
+  for (const WantedField& wanted : fields) values.push_back({wanted.field, wanted.scope, 0, 0, {}, {}, {}});
   const nvml::Result result = library_.field_values(device_, static_cast<int32_t>(values.size()), values.data());
-  for (size_t i = 0; i < fields_.size(); ++i) {
+  for (size_t i = 0; i < fields.size(); ++i) {
     if (result != nvml::Result::Success) values[i].result = result;
-    take_field(fields_[i], values[i], reading, time_ns);
+    take_field(fields[i], values[i], reading, time_ns);
   }
-  std::erase_if(fields_, [](const WantedField& wanted) { return wanted.is_missing; });
+  std::erase_if(fields, [](const WantedField& wanted) { return wanted.is_missing; });
 }
 
-void GpuTelemetry::read_clocks(GpuReading& reading) {
-  if (library_.clock_info == nullptr) return;
-  uint32_t mhz = 0;
-  if (works(kSmClock, [&] { return library_.clock_info(device_, nvml::Clock::Sm, &mhz); }))
-    reading.values[kSmClock] = mhz;
-  if (works(kMemoryClock, [&] { return library_.clock_info(device_, nvml::Clock::Memory, &mhz); }))
-    reading.values[kMemoryClock] = mhz;
-}
-
-GpuReading GpuTelemetry::read(int64_t time_ns) {
-  GpuReading reading;
-  reading.values.fill(kNoReading);
-  if (device_ == nullptr) return reading;
-  read_fields(reading, time_ns);
+void GpuTelemetry::read_power(GpuReading& reading, int64_t time_ns) {
+  read_fields(power_, reading, time_ns);
   uint32_t milliwatts = 0;
   if (averages_power_ && library_.power_usage != nullptr &&
       works(kPower, [&] { return library_.power_usage(device_, &milliwatts); }))
     reading.values[kPower] = milliwatts / 1e3;
-  read_clocks(reading);
+}
+
+void GpuTelemetry::read_clock(size_t quantity, nvml::Clock clock, GpuReading& reading) {
+  uint32_t mhz = 0;
+  if (library_.clock_info != nullptr && works(quantity, [&] { return library_.clock_info(device_, clock, &mhz); }))
+    reading.values[quantity] = mhz;
+}
+
+void GpuTelemetry::read_reasons(GpuReading& reading) {
+  if (!has_reasons_) return;
+  uint64_t reasons = 0;
+  const nvml::Result result = library_.clock_reasons(device_, &reasons);
+  has_reasons_ = result == nvml::Result::Success;
+  if (has_reasons_)
+    reading.clock_reasons = reasons;
+  else
+    refuse("clock_reasons", library_.failure(result));
+}
+
+void GpuTelemetry::read_utilization(GpuReading& reading) {
   nvml::Utilization busy{};
-  if (library_.utilization != nullptr && works(kUtilization, [&] { return library_.utilization(device_, &busy); })) {
-    reading.values[kUtilization] = busy.gpu_percent;
-    reading.values[kMemoryUtilization] = busy.memory_percent;
-  }
+  if (library_.utilization == nullptr || !works(kUtilization, [&] { return library_.utilization(device_, &busy); }))
+    return;
+  reading.values[kUtilization] = busy.gpu_percent;
+  reading.values[kMemoryUtilization] = busy.memory_percent;
+}
+
+void GpuTelemetry::read_memory(GpuReading& reading) {
   nvml::Memory memory{};
   if (library_.memory_info != nullptr && works(kMemoryUsed, [&] { return library_.memory_info(device_, &memory); }))
     reading.values[kMemoryUsed] = static_cast<double>(memory.used_bytes);
+}
+
+void GpuTelemetry::read_temperature(GpuReading& reading) {
   uint32_t celsius = 0;
   if (library_.temperature != nullptr &&
       works(kTemperature, [&] { return library_.temperature(device_, nvml::Sensor::Gpu, &celsius); }))
     reading.values[kTemperature] = celsius;
-  uint64_t reasons = 0;
-  if (has_reasons_) {
-    const nvml::Result result = library_.clock_reasons(device_, &reasons);
-    has_reasons_ = result == nvml::Result::Success;
-    if (has_reasons_)
-      reading.clock_reasons = reasons;
-    else
-      refuse("clock_reasons", library_.failure(result));
+}
+
+void GpuTelemetry::read_seldom(Seldom turn, GpuReading& reading, int64_t time_ns) {
+  switch (turn) {
+    case kMemoryClockTurn:
+      return read_clock(kMemoryClock, nvml::Clock::Memory, reading);
+    case kUtilizationTurn:
+      return read_utilization(reading);
+    case kMemoryTurn:
+      return read_memory(reading);
+    case kTemperatureTurn:
+      return read_temperature(reading);
+    case kPcieTurn:
+      return read_fields(pcie_, reading, time_ns);
+    case kNvlinkTurn:
+      return read_fields(nvlink_, reading, time_ns);
+    case kTurns:
+      return;
+  }
+}
+
+GpuReading GpuTelemetry::read(int64_t time_ns, int64_t budget_ns) {
+  GpuReading reading;
+  reading.values.fill(kNoReading);
+  if (device_ == nullptr) return reading;
+  int64_t before_ns = system_ns(CLOCK_THREAD_CPUTIME_ID);
+  const auto spent_ns = [&] {
+    const int64_t now_ns = system_ns(CLOCK_THREAD_CPUTIME_ID);
+    return now_ns - std::exchange(before_ns, now_ns);
+  };
+  read_power(reading, time_ns);
+  read_clock(kSmClock, nvml::Clock::Sm, reading);
+  read_reasons(reading);
+  turns_.begin_sample(std::max(budget_ns - spent_ns(), budget_ns / kLeastShare));
+  for (size_t turn = 0; turn < kTurns; ++turn) {
+    if (!turns_.is_due(turn)) continue;
+    read_seldom(static_cast<Seldom>(turn), reading, time_ns);
+    turns_.note(turn, spent_ns());
   }
   return reading;
 }

@@ -9,17 +9,14 @@
 #include <utility>
 #include <vector>
 
+#include "backends/telemetry/gpu_reading.h"
 #include "backends/telemetry/nvml_library.h"
 #include "backends/telemetry/quantities.h"
 #include "backends/telemetry/rate.h"
+#include "backends/telemetry/reading_turns.h"
 #include "data/json.h"
 
 namespace bragg {
-
-struct GpuReading {
-  std::array<double, gpu_quantity::kCount> values;
-  std::optional<uint64_t> clock_reasons;
-};
 
 // Threads: that of telemetry. What the GPU refuses once is not asked again.
 class GpuTelemetry {
@@ -27,7 +24,10 @@ class GpuTelemetry {
   GpuTelemetry(const NvmlLibrary& library, uint32_t ordinal, std::string uuid);
 
   [[nodiscard]] uint32_t ordinal() const { return ordinal_; }
-  [[nodiscard]] GpuReading read(int64_t time_ns);
+  [[nodiscard]] bool has_device() const { return device_ != nullptr; }
+  [[nodiscard]] const std::string& uuid() const { return uuid_; }
+  // Power, the SM clock and what holds it are in each reading; the rest as often as `budget_ns` of CPU time affords.
+  [[nodiscard]] GpuReading read(int64_t time_ns, int64_t budget_ns);
   // Since the driver was loaded, mJ. Takes 3 ms on some boards.
   [[nodiscard]] std::optional<uint64_t> energy_mj();
 
@@ -35,6 +35,16 @@ class GpuTelemetry {
   void describe(JsonObject& json) const;
 
  private:
+  // What is not in each reading.
+  enum Seldom : size_t {
+    kMemoryClockTurn,
+    kUtilizationTurn,
+    kMemoryTurn,
+    kTemperatureTurn,
+    kPcieTurn,
+    kNvlinkTurn,
+    kTurns
+  };
   struct WantedField {
     nvml::Field field;
     uint32_t scope;
@@ -43,9 +53,15 @@ class GpuTelemetry {
     Rate rate;
   };
 
-  void read_fields(GpuReading& reading, int64_t time_ns);
+  void read_fields(std::vector<WantedField>& fields, GpuReading& reading, int64_t time_ns);
   void take_field(WantedField& wanted, const nvml::FieldValue& told, GpuReading& reading, int64_t time_ns);
-  void read_clocks(GpuReading& reading);
+  void read_power(GpuReading& reading, int64_t time_ns);
+  void read_clock(size_t quantity, nvml::Clock clock, GpuReading& reading);
+  void read_reasons(GpuReading& reading);
+  void read_seldom(Seldom turn, GpuReading& reading, int64_t time_ns);
+  void read_utilization(GpuReading& reading);
+  void read_memory(GpuReading& reading);
+  void read_temperature(GpuReading& reading);
   // Whether a call of the quantity worked; else it is missing from now on.
   template <class Call>
   [[nodiscard]] bool works(size_t quantity, Call&& call);
@@ -56,7 +72,8 @@ class GpuTelemetry {
   std::string uuid_;
   nvml::Device device_ = nullptr;
   std::string reason_;
-  std::vector<WantedField> fields_;
+  std::vector<WantedField> power_, pcie_, nvlink_;  // without those that are missing
+  ReadingTurns<kTurns> turns_;
   std::array<bool, gpu_quantity::kCount> is_missing_{};
   bool has_energy_ = false, has_reasons_ = false, averages_power_ = false;
   std::vector<std::pair<std::string, std::string>> missing_;

@@ -22,6 +22,7 @@ class HostTelemetry {
 
   // Disk, network and cgroup are read once a second, however often this is called.
   [[nodiscard]] HostReading read(int64_t time_ns);
+  [[nodiscard]] static HostReading nothing();
 
  private:
   void read_process(HostReading& reading, int64_t time_ns);

@@ -7,6 +7,7 @@
 #include <mutex>
 #include <utility>
 
+#include "backends/telemetry/shared_gpu.h"
 #include "backends/telemetry/telemetry_thread.h"
 
 namespace bragg {
@@ -129,6 +130,7 @@ class TelemetrySource final : public ThreadedSource<Telemetry, TelemetryPoint> {
   }
 
   void forget() override {
+    SharedGpu::close_all_after_fork();
     answers_ = true;
     tracks_.clear();
   }

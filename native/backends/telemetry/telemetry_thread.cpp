@@ -7,6 +7,7 @@
 
 #include "backends/cuda/cuda.h"
 #include "backends/cuda/driver/cuda_driver.h"
+#include "backends/telemetry/shared_gpu.h"
 #include "context/clock.h"
 #include "context/event.h"
 #include "context/thread_context.h"
@@ -14,6 +15,8 @@
 namespace bragg {
 namespace {
 
+// CPU time of a sample: 0.1 % of a core at 10 samples a second.
+constexpr int64_t kBudgetNs = 80'000, kHostBudgetNs = 20'000;
 constexpr size_t kMostPoints = 1 << 18;  // 6 MB: the consumer takes them every few ms
 
 class TelemetryThread {
@@ -28,6 +31,7 @@ class TelemetryThread {
       goes_on = !work.must_end;
       if (goes_on) take_in_new_gpus();
       if (work.is_due && work.is_collecting) sample();
+      if (work.is_due && !work.is_collecting) let_others_sample();
       if (work.borders != 0) read_energy(work.borders);
       if (work.is_due) due_ns = next_due(due_ns, work.interval_ns);
     }
@@ -58,17 +62,39 @@ class TelemetryThread {
     return due_ns + (missed + 1) * interval_ns;
   }
 
-  // Those that this process launches on: ranks of one host sample their own.
+  struct UsedGpu {
+    GpuTelemetry telemetry;
+    SharedGpu shared;
+    uint64_t seen_reasons = 0;
+
+    UsedGpu(const NvmlLibrary& library, uint32_t ordinal)
+        : telemetry(library, ordinal, CudaDriver::mapped().uuid(ordinal)), shared(telemetry.uuid()) {}
+    [[nodiscard]] uint32_t ordinal() const { return telemetry.ordinal(); }
+  };
+  struct Reading {
+    UsedGpu* gpu;
+    int64_t time_ns;
+    GpuReading reading;
+  };
+
+  // Those that this process launches on.
   void take_in_new_gpus() {
     if (!reason_.empty() || cuda_backend::state() != cuda_backend::State::Attached) return;
     for (const cuda_backend::KnownContext& context : cuda_backend::contexts()) {
       const uint32_t ordinal = context.device;
       if (std::ranges::find(gpus_, ordinal, [](auto& each) { return each->ordinal(); }) != gpus_.end()) continue;
-      if (!library_.library && !library_.load(reason_)) return tell();
+      if (!library_.library && !load_library()) return tell();
       if (!reason_.empty()) return tell();
-      gpus_.push_back(std::make_unique<GpuTelemetry>(library_, ordinal, CudaDriver::mapped().uuid(ordinal)));
-      begin_energy(*gpus_.back());
+      gpus_.push_back(std::make_unique<UsedGpu>(library_, ordinal));
+      begin_energy(gpus_.back()->telemetry);
     }
+  }
+
+  [[nodiscard]] bool load_library() {
+    const int64_t before_ns = system_ns(CLOCK_THREAD_CPUTIME_ID);
+    const bool is_loaded = library_.load(reason_);
+    load_cpu_ns_ = system_ns(CLOCK_THREAD_CPUTIME_ID) - before_ns;
+    return is_loaded;
   }
 
   [[nodiscard]] static std::optional<EnergySum::Reading> energy_of(GpuTelemetry& gpu) {
@@ -87,7 +113,7 @@ class TelemetryThread {
 
   void read_energy(uint64_t borders) {
     std::map<uint32_t, std::optional<EnergySum::Reading>> readings;
-    for (const auto& gpu : gpus_) readings[gpu->ordinal()] = energy_of(*gpu);
+    for (const auto& gpu : gpus_) readings[gpu->ordinal()] = energy_of(gpu->telemetry);
     tell();
     const std::lock_guard lock(telemetry_->mutex);
     for (auto& [slot, phase] : telemetry_->phases)
@@ -99,15 +125,13 @@ class TelemetryThread {
 
   void sample() {
     const int64_t begin_ns = now_ns();
-    const HostReading host = host_.read(begin_ns);
+    const HostReading host = read_host(begin_ns);
     std::vector<TelemetryPoint> points;
     add_points(points, kNone, begin_ns, host.values);
-    std::vector<std::pair<uint32_t, GpuReading>> readings;
-    for (const auto& gpu : gpus_) {
-      const int64_t time_ns = now_ns();
-      readings.emplace_back(gpu->ordinal(), gpu->read(time_ns));
-      add_points(points, gpu->ordinal(), time_ns, readings.back().second.values);
-      add_reasons(points, gpu->ordinal(), time_ns, readings.back().second);
+    const std::vector<Reading> readings = read_gpus();
+    for (const Reading& each : readings) {
+      add_points(points, each.gpu->ordinal(), each.time_ns, each.reading.values);
+      add_reasons(points, each);
     }
     ++samples_;
     longest_ns_ = std::max(longest_ns_, now_ns() - begin_ns);
@@ -116,9 +140,38 @@ class TelemetryThread {
     for (auto& [slot, phase] : telemetry_->phases) {
       if (phase.has_ended) continue;
       for (size_t i = 0; i < host.values.size(); ++i) phase.host.values[i].add(host.values[i]);
-      for (const auto& [ordinal, reading] : readings) phase.gpus[ordinal].add(reading);
+      for (const Reading& each : readings) phase.gpus[each.gpu->ordinal()].add(each.reading);
     }
     telemetry_->add(points, kMostPoints);
+  }
+
+  // Of GPUs that another process samples what that one has published.
+  std::vector<Reading> read_gpus() {
+    std::vector<Reading> readings;
+    for (const auto& gpu : gpus_) {
+      if (!gpu->telemetry.has_device()) continue;
+      const int64_t time_ns = now_ns(), monotonic_time_ns = monotonic_ns();
+      for (const SharedGpu::Reading& each : gpu->shared.receive(monotonic_time_ns))
+        readings.push_back({gpu.get(), time_ns - (monotonic_time_ns - each.monotonic_ns), each.reading});
+      if (!gpu->shared.claim(monotonic_time_ns)) continue;
+      readings.push_back({gpu.get(), time_ns, gpu->telemetry.read(time_ns, kBudgetNs / std::ssize(gpus_))});
+      gpu->shared.publish({monotonic_time_ns, readings.back().reading});
+    }
+    return readings;
+  }
+
+  void let_others_sample() {
+    for (const auto& gpu : gpus_) gpu->shared.release();
+  }
+
+  // The file of a process with many threads takes 100 us and more.
+  HostReading read_host(int64_t time_ns) {
+    host_turns_.begin_sample(kHostBudgetNs);
+    if (!host_turns_.is_due(0)) return HostTelemetry::nothing();
+    const int64_t before_ns = system_ns(CLOCK_THREAD_CPUTIME_ID);
+    const HostReading reading = host_.read(time_ns);
+    host_turns_.note(0, system_ns(CLOCK_THREAD_CPUTIME_ID) - before_ns);
+    return reading;
   }
 
   template <size_t size>
@@ -129,14 +182,14 @@ class TelemetryThread {
   }
 
   // A reason has a track from the first sample on that has it.
-  void add_reasons(std::vector<TelemetryPoint>& points, uint32_t device, int64_t time_ns, const GpuReading& reading) {
-    if (!reading.clock_reasons) return;
-    uint64_t& seen = seen_reasons_[device];
-    seen |= *reading.clock_reasons;
+  static void add_reasons(std::vector<TelemetryPoint>& points, const Reading& each) {
+    if (!each.reading.clock_reasons) return;
+    const uint64_t reasons = *each.reading.clock_reasons;
+    each.gpu->seen_reasons |= reasons;
     for (uint32_t row = 0; row < kClockReasons.size(); ++row)
-      if ((seen & kClockReasons[row].bit) != 0)
-        points.push_back({device, static_cast<uint32_t>(gpu_quantity::kCount) + row, time_ns,
-                          (*reading.clock_reasons & kClockReasons[row].bit) != 0 ? 1.0 : 0.0});
+      if ((each.gpu->seen_reasons & kClockReasons[row].bit) != 0)
+        points.push_back({each.gpu->ordinal(), static_cast<uint32_t>(gpu_quantity::kCount) + row, each.time_ns,
+                          (reasons & kClockReasons[row].bit) != 0 ? 1.0 : 0.0});
   }
 
   // For META.
@@ -145,11 +198,12 @@ class TelemetryThread {
     if (!reason_.empty()) facts.put("reason", reason_);
     if (!library_.driver_version.empty()) facts.put("driver", library_.driver_version);
     facts.put("samples", samples_).put("missed_samples", missed_).put("longest_ns", longest_ns_);
-    facts.put("cpu_ns", system_ns(CLOCK_THREAD_CPUTIME_ID));
+    facts.put("cpu_ns", system_ns(CLOCK_THREAD_CPUTIME_ID)).put("load_cpu_ns", load_cpu_ns_);
     std::map<uint32_t, std::string> of_gpus;
     for (const auto& gpu : gpus_) {
       JsonObject json;
-      gpu->describe(json);
+      gpu->telemetry.describe(json);
+      if (gpu->shared.sampler() != 0) json.put("sampled_by", int64_t{gpu->shared.sampler()});
       of_gpus[gpu->ordinal()] = json.text();
     }
     const std::lock_guard lock(telemetry_->mutex);
@@ -161,10 +215,10 @@ class TelemetryThread {
   NvmlLibrary library_;
   std::string reason_;  // why no GPU is sampled
   HostTelemetry host_;
-  std::vector<std::unique_ptr<GpuTelemetry>> gpus_;
-  std::map<uint32_t, uint64_t> seen_reasons_;
+  ReadingTurns<1> host_turns_{{1}};
+  std::vector<std::unique_ptr<UsedGpu>> gpus_;
   uint64_t samples_ = 0, missed_ = 0;
-  int64_t longest_ns_ = 0;
+  int64_t longest_ns_ = 0, load_cpu_ns_ = 0;
 };
 
 }  // namespace

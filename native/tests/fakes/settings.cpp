@@ -34,11 +34,13 @@ constexpr KnobRow kKnobs[] = {
     {"counters_busy", 0},
     {"sample_buffer", 0},
     {"pm_buffer", 0},
+    {"pm_decode_ns", 0},
     {"range_pass_metrics", 0},
     {"nvml_power_mw", 400'000},
     {"nvml_sm_mhz", 1755},
     {"nvml_reasons", 0},
     {"nvml_slow_ms", 0},
+    {"nvml_busy_us", 0},
     {"drop_every", 0},
     {"duplicate_every", 0},
     {"reorder_every", 0},
@@ -102,6 +104,17 @@ void take_time(Knob milliseconds) {
   const auto began = std::chrono::steady_clock::now();
   while (std::chrono::steady_clock::now() - began < std::chrono::milliseconds(knob(milliseconds)))
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
+}
+
+void take_cpu_time(int64_t ns) {
+  const auto spent_ns = [] {
+    timespec time{};
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+    return int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
+  };
+  if (ns <= 0) return;
+  for (const int64_t until_ns = spent_ns() + ns; spent_ns() < until_ns;) {
+  }
 }
 
 bool set_knob(std::string_view name, int64_t value) noexcept {

@@ -33,12 +33,14 @@ enum class Knob : uint32_t {
   CountersBusy,     // 1: another process uses the counters of all GPUs
   SampleBuffer,     // instruction samples that the GPU's buffer holds; 0: as many as the configured bytes
   PmBuffer,         // samples of counters that the GPU's buffer holds; 0: as many as the configured bytes
+  PmDecodeNs,       // CPU time that a sample takes to be decoded
   RangePassMetrics,  // metrics of ranges that fit one pass; 0: all
   // What NVML tells.
   NvmlPowerMw,
   NvmlSmMhz,
   NvmlReasons,  // bits
   NvmlSlowMs,   // what each call takes
+  NvmlBusyUs,   // of CPU time
   // Faults in every n-th record of a kernel, copy or set; 0: never.
   DropEvery,
   DuplicateEvery,
@@ -58,6 +60,7 @@ extern std::atomic<int64_t> knob_values[static_cast<size_t>(Knob::kCount)];
 }
 // As many milliseconds as a knob says, which may be set to less meanwhile.
 void take_time(Knob milliseconds);
+void take_cpu_time(int64_t ns);
 // False if there is no knob of that name.
 bool set_knob(std::string_view name, int64_t value) noexcept;
 extern std::atomic<bool> record_faults_on;  // one of the record faults is: the hot path asks only this

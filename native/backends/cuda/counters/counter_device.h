@@ -33,8 +33,8 @@ class CounterDevice {
 
   // Takes up to a second. Refused: `reason` says why.
   void open();
-  // Takes what the hardware has, and samples less often if that takes more than the budget.
-  void drain(std::vector<CounterPoint>& points);
+  // Takes what the hardware has, and samples less often if that takes more than `budget`, a share of a core.
+  void drain(std::vector<CounterPoint>& points, double budget);
   // Takes the last of it.
   void end(std::vector<CounterPoint>& points);
 
@@ -53,7 +53,7 @@ class CounterDevice {
   void restart(uint64_t interval_ns);
   PmSampler::Decoded decode(std::vector<CounterPoint>& points);
   void take(const PmSample& sample, std::vector<CounterPoint>& points);
-  void keep_to_budget();
+  void keep_to(double budget);
   void refuse(const PmSampler::Failure& failure);
 
   const CuptiLibrary& cupti_;

@@ -19,6 +19,7 @@
 namespace bragg {
 namespace {
 
+constexpr double kBudget = 0.10;  // of a core, for all GPUs of the process
 constexpr auto kNap = std::chrono::milliseconds(50);
 // SetConfig takes 0.2 s, Disable 65 ms a GPU, on an H200. What hangs longer is left behind.
 constexpr auto kEndPatience = std::chrono::seconds(5);
@@ -44,7 +45,8 @@ class CounterThread {
       }
       if (goes_on) take_in_new_devices();
       std::vector<CounterPoint> points;
-      for (const auto& device : devices_) goes_on ? device->drain(points) : device->end(points);
+      for (const auto& device : devices_)
+        goes_on ? device->drain(points, kBudget / static_cast<double>(devices_.size())) : device->end(points);
       publish(points);
     }
   }

@@ -46,6 +46,7 @@ bool is_listed(const char* list, const std::string& name) {
 // Whether a call works; NVML takes its time.
 Result begin(const char* call, const char* quantity, nvml::Device device) {
   if (const int64_t slow_ms = knob(Knob::NvmlSlowMs)) usleep(static_cast<useconds_t>(slow_ms * 1000));
+  take_cpu_time(knob(Knob::NvmlBusyUs) * 1000);
   if (const uint32_t failed = failure(call)) return static_cast<Result>(failed);
   if (!is_initialized.load()) return static_cast<Result>(1);
   if (device == nullptr) return Result::InvalidArgument;

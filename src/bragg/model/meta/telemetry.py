@@ -95,6 +95,7 @@ class GpuTelemetry:
         reason: Why there is no telemetry of this GPU; empty: there is.
         missing: What the GPU or its driver does not tell, and why.
         has_instant_power: Whether power is that of the moment; else the driver's average over up to 1 s.
+        sampled_by: The process whose readings these are at the end; None: the recorded one's own.
     """
 
     ordinal: int
@@ -107,6 +108,7 @@ class GpuTelemetry:
     reason: str
     missing: Mapping[str, str]
     has_instant_power: bool
+    sampled_by: int | None = None
 
     def mean(self, name: str) -> float | None:
         """Mean of a quantity; None: it was not sampled."""
@@ -174,6 +176,7 @@ def _gpu(ordinal: int, table: Facts) -> GpuTelemetry:
         reason=source.text("reason"),
         missing={name: missing.text(name) for name in missing},
         has_instant_power=source.text("power_is") == "instant",
+        sampled_by=source.count("sampled_by") or None,
     )
 
 
