@@ -335,5 +335,5 @@ def test_what_a_launch_returns_is_compiled_as_the_environment_was_then(monkeypat
     launched = Launched(compiled)
     monkeypatch.setenv("TRITON_OVERRIDE_ARCH", "sm70")
     monkeypatch.setenv("TRITON_DEFAULT_FP_FUSION", "0")
-    assert (launched.arch, launched.fusion) == ("sm80", None)
+    assert (launched.arch, launched.fusion) == ("sm80", False)
     assert [os.environ[name] for name in ("TRITON_OVERRIDE_ARCH", "TRITON_DEFAULT_FP_FUSION")] == ["sm70", "0"]
