@@ -1,6 +1,7 @@
 #include "data/capture_file.h"
 
 #include <fcntl.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -64,7 +65,7 @@ uint32_t crc32(std::span<const uint8_t> bytes, uint32_t before) noexcept {
 }
 
 CaptureFile::File CaptureFile::create(const std::string& path) {
-  File file{.fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644)};
+  File file{.fd = ::open(path.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0644)};
   struct stat created{};
   if (file.fd >= 0 && ::fstat(file.fd, &created) == 0) {
     file.device = created.st_dev;
@@ -83,7 +84,7 @@ void CaptureFile::close(const File& file) {
 }
 
 void CaptureFile::reopen() {
-  const int fd = ::open(path_.c_str(), O_WRONLY | O_CLOEXEC);
+  const int fd = ::open(path_.c_str(), O_RDWR | O_CLOEXEC);
   file_.fd = fd;
   if (is_open(file_) && ::lseek(fd, static_cast<off_t>(file_.size_bytes), SEEK_SET) >= 0) return;
   if (fd >= 0) ::close(fd);
@@ -135,7 +136,13 @@ void CaptureFile::tell_error() {
   if (!is_open(file_)) return;
   const int32_t error = error_;
   (void)!::ftruncate(file_.fd, static_cast<off_t>(file_.size_bytes));
-  (void)!::pwrite(file_.fd, &error, sizeof error, kErrorAt);
+  if (::pwrite(file_.fd, &error, sizeof error, kErrorAt) == sizeof error) return;
+  // RLIMIT_FSIZE holds for calls alone.
+  constexpr size_t kSize = kErrorAt + sizeof error;
+  void* const header = ::mmap(nullptr, kSize, PROT_READ | PROT_WRITE, MAP_SHARED, file_.fd, 0);
+  if (header == MAP_FAILED) return;
+  std::memcpy(static_cast<char*>(header) + kErrorAt, &error, sizeof error);
+  ::munmap(header, kSize);
 }
 
 void CaptureFile::write_all(const void* bytes, size_t size) {

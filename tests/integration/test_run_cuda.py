@@ -363,8 +363,9 @@ def test_a_capture_that_cannot_be_written_on_is_told_without_a_summary(record: R
     assert f"incomplete: {what}, sums are too low" in run.talk
 
 
-def test_a_capture_that_cannot_be_written_at_all_is_not_called_empty(record: Record) -> None:
-    limit = "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (10_000, 10_000))"
+@pytest.mark.parametrize("most_bytes", [10_000, 1])
+def test_a_capture_that_cannot_be_written_at_all_is_not_called_empty(record: Record, most_bytes: int) -> None:
+    limit = f"import resource; resource.setrlimit(resource.RLIMIT_FSIZE, ({most_bytes}, {most_bytes}))"
     # Flushed once, at the end: an early flush of few launches would fit.
     run = record(f"{limit}\n{LAUNCHES.replace('3000', '100_000')}", data="trace", flush_interval=60_000)
     assert (run.exit_code, run.profiles) == (0, [])
