@@ -24,10 +24,12 @@ from bragg.code.instrument.assembling import assemble, find_ptxas, target_of
 from bragg.code.instrument.blocks import read_kernel
 from bragg.code.instrument.clocked import Clocked, Tools, clocked, clocked_in_part
 from bragg.code.instrument.rewriting import CONTROL, CONTROL_BYTES
+from bragg.code.instrument.storing import IN_GLOBAL_MEMORY, Store
 from bragg.record.instrument.buffers import Buffers, Plan, plan
 from bragg.record.instrument.compiled_kernel import partition_warps, ptxas_options, source_scopes
 from bragg.record.instrument.driver import Driver
 from bragg.record.instrument.levels import Level, levels_of
+from bragg.record.instrument.shared_room import shared_room
 from bragg.record.instrument.summing import summed
 from bragg.record.instrument.trial import Trial
 
@@ -45,9 +47,11 @@ class Bench:
 
     Args:
         name: Of `tests/support/timed_kernels.py`.
+        in_shared: Readings are kept in shared memory, if it has room.
     """
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, *, in_shared: bool = False) -> None:
+        self._in_shared = in_shared
         sys.argv = [str(PROGRAM), name]
         program = runpy.run_path(str(PROGRAM))
         self._launch, self._result, self._first = program["launch"], program["result"], program["first"]
@@ -77,6 +81,7 @@ class Bench:
             "warps": len(own.chosen_warps) if timed.frames else 0,
             "passages": sum(each["count"] for each in told.get("segments", ())),
             "registers": made.binary.registers,
+            "shared_bytes": timed.store.size_bytes,
             "rest_exact": made.is_rest_exact,
             "damaged": told.get("damaged_warps", 0),
             "results": f"{n_equal} of {2 * PAIRS} are equal",
@@ -87,12 +92,21 @@ class Bench:
         ptxas, kernel = find_ptxas(triton, target_of(ptx), os.environ), read_kernel(ptx)
         tools = Tools(ptxas, ptxas_options(metadata), ASSEMBLE_WITHIN_S, find_disassembler(os.environ))
         plain = assemble(ptxas, ptx, tools.options, ASSEMBLE_WITHIN_S)
-        made = (clocked_in_part if level.block_shift else clocked)(kernel, level.selection, plain, tools)
+        make = clocked_in_part if level.block_shift else clocked
+        made = make(kernel, level.selection, plain, tools, self._store(level))
         active = triton.runtime.driver.active
         module, function, *_ = active.utils.load_binary(
             kernel.name, made.binary.cubin, metadata.shared, active.get_current_device()
         )
         return made, module, function
+
+    def _store(self, level: Level) -> Store:
+        warps, shared_bytes = self._warps if level.has_all_warps else 1, self._compiled.metadata.shared
+
+        def blocks(more_bytes: int) -> int:
+            return self._driver.resident_blocks(self._plain, 32 * self._warps, shared_bytes + more_bytes)
+
+        return (shared_room(warps, blocks) if self._in_shared else None) or IN_GLOBAL_MEMORY
 
     def _plan(self, level: Level, function: int) -> Plan:
         resident = self._driver.resident_blocks(function, 32 * self._warps, self._compiled.metadata.shared)
@@ -142,9 +156,12 @@ def main() -> None:
     """Measure all kernels."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--out", type=Path)
+    parser.add_argument("--shared", action="store_true", help="keep readings in shared memory, if it has room")
     parser.add_argument("kernels", nargs="*", default=KERNELS, help="of tests/support/timed_kernels.py")
     arguments = parser.parse_args()
-    rows = [{"kernel": name, **row} for name in arguments.kernels for row in Bench(name).rows()]
+    rows = [
+        {"kernel": name, **row} for name in arguments.kernels for row in Bench(name, in_shared=arguments.shared).rows()
+    ]
     host: dict[str, Any] = {"kernel": "any", "level": "a launch that is measured", "host_us": round(host_us(), 1)}
     harness.report("clock_levels", [*rows, host], arguments.out)
 

@@ -15,6 +15,7 @@ from bragg.code.instrument.blocks import Activity, Kernel, read_kernel
 from bragg.code.instrument.probes import Probe, add_probes
 from bragg.code.instrument.rewriting import instrument, plain_code
 from bragg.code.instrument.segments import Activities, Scopes
+from bragg.code.instrument.storing import IN_GLOBAL_MEMORY, SharedMemory, Store
 
 FILES = sorted((Path(__file__).parent / "ptx").glob("*.json.gz"))
 every_version = pytest.mark.parametrize("version", [file.name.removesuffix(".json.gz") for file in FILES])
@@ -85,10 +86,11 @@ def test_values_of_scopes_are_found(version: str, name: str) -> None:
 
 @every_version
 @pytest.mark.parametrize("name", ["matmul.80", "matmul_tma.90", "matmul_tma.100"])
-def test_ptxas_takes_it(version: str, name: str) -> None:
+@pytest.mark.parametrize("store", [IN_GLOBAL_MEMORY, SharedMemory(4, 2048)], ids=["global", "shared"])
+def test_ptxas_takes_it(version: str, name: str, store: Store) -> None:
     triton = pytest.importorskip("triton")
     kernel = read_kernel(texts(version)[name])
-    timed = instrument(kernel, WAITS, plain_code(kernel))
+    timed = instrument(kernel, WAITS, plain_code(kernel), store)
     ptxas = find_ptxas(triton, target_of(timed.text), os.environ)
     try:
         assert assemble(ptxas, timed.text, [], 60).cubin[:4] == b"\x7fELF"

@@ -84,6 +84,7 @@ class RecordConfig:
         instrument_budget: Share by which clocks may make a launch longer; a kernel in which they cost more has fewer of
             them, or none.
         instrument_buffer_mb: Memory of the GPU for the readings of clocks, MB.
+        instrument_shared: Keep the readings of a block in shared memory until it ends, where kernels leave room.
         instrument_probes: What one launch of each kernel with clocks counts: `all`, or some of `accesses`, `branches`,
             `values`, with commas between.
         nvtx: Record ranges and marks of NVTX; None: unless `BRAGG_NVTX` or `TRITON_ENABLE_NVTX` is off.
@@ -130,6 +131,7 @@ class RecordConfig:
     instrument: str = ""
     instrument_budget: float = 0.05
     instrument_buffer_mb: int = 256
+    instrument_shared: bool = False
     instrument_probes: str = ""
     nvtx: bool | None = None
     launch_metadata: bool = True
@@ -177,6 +179,8 @@ class RecordConfig:
         _check_names("probe", self.instrument_probes, region_names.PROBES)
         if self.instrument_probes and not self.instrument:
             raise UsageError("probes are those of kernels with clocks", hint="Add --instrument")
+        if self.instrument_shared and not self.instrument:
+            raise UsageError("readings in shared memory are those of clocks", hint="Add --instrument")
         if not 0 < self.instrument_budget <= 1:
             raise UsageError(f"the budget of clocks is a share of the time, above 0, not {self.instrument_budget}")
         if not _MIN_CLOCKS_MB <= self.instrument_buffer_mb <= _MAX_CLOCKS_MB:

@@ -85,6 +85,7 @@ def test_value_out_of_range_is_a_usage_error(options: dict[str, Any], message: s
         ({"instrument_buffer_mb": 1}, "4 to 16384 MB"),
         ({"instrument": ".", "instrument_probes": "values,lanes"}, "unknown probe 'lanes'"),
         ({"instrument_probes": "values"}, "kernels with clocks"),
+        ({"instrument_shared": True}, "those of clocks"),
     ],
 )
 def test_clocks_have_a_pattern_a_budget_and_a_buffer(options: dict[str, Any], why: str) -> None:

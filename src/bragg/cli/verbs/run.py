@@ -240,6 +240,11 @@ def _seconds(_context: click.Context, _parameter: click.Parameter, value: str | 
     help="Limit the memory of the GPU for the readings of clocks.  [256]",
 )
 @click.option(
+    "--instrument-shared",
+    is_flag=True,
+    help="Keep the readings of a block in shared memory until it ends, if as many blocks fit on the GPU then.",
+)
+@click.option(
     "--instrument-probes",
     metavar="NAME[,NAME]",
     help="Count in one launch of each kernel with clocks: all, or some of accesses (sectors per request, active "

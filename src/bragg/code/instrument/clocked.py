@@ -12,6 +12,7 @@ from bragg.code.instrument.blocks import Kernel
 from bragg.code.instrument.machine_code import is_inside, room_for, with_code_of
 from bragg.code.instrument.rewriting import Instrumented, instrument, plain_code
 from bragg.code.instrument.segments import Selection
+from bragg.code.instrument.storing import IN_GLOBAL_MEMORY, Store
 
 __all__ = ["Clocked", "Tools", "clocked", "clocked_in_part"]
 
@@ -52,36 +53,40 @@ class Clocked:
     is_rest_exact: bool = False
 
 
-def clocked(kernel: Kernel, selection: Selection, plain: Binary, tools: Tools) -> Clocked:
+def clocked(
+    kernel: Kernel, selection: Selection, plain: Binary, tools: Tools, store: Store = IN_GLOBAL_MEMORY
+) -> Clocked:
     """All blocks execute clocks.
 
     Raises:
         ValueError: The kernel cannot have them, or ptxas refuses it.
     """
-    found = instrument(kernel, selection)
+    found = instrument(kernel, selection, store=store)
     return Clocked(found, _assembled(found, plain, tools))
 
 
-def clocked_in_part(kernel: Kernel, selection: Selection, plain: Binary, tools: Tools) -> Clocked:
+def clocked_in_part(
+    kernel: Kernel, selection: Selection, plain: Binary, tools: Tools, store: Store = IN_GLOBAL_MEMORY
+) -> Clocked:
     """Blocks with frames execute clocks, and the others the kernel's machine code, or where that cannot be, its PTX.
 
     Raises:
         ValueError: The kernel cannot have them, or ptxas refuses it.
     """
-    exact = _with_exact_rest(kernel, selection, plain, tools)
+    exact = _with_exact_rest(kernel, selection, plain, tools, store)
     if exact is not None:
         return exact
-    found = instrument(kernel, selection, plain_code(kernel))
+    found = instrument(kernel, selection, plain_code(kernel), store)
     return Clocked(found, _assembled(found, plain, tools), 2)
 
 
-def _with_exact_rest(kernel: Kernel, selection: Selection, plain: Binary, tools: Tools) -> Clocked | None:
+def _with_exact_rest(kernel: Kernel, selection: Selection, plain: Binary, tools: Tools, store: Store) -> Clocked | None:
     """None: the kernel's machine code cannot be put beside that with clocks."""
     if tools.disassembler is None:
         return None
     symbol = kernel.name
     try:
-        found = instrument(kernel, selection, room_for(plain, symbol))
+        found = instrument(kernel, selection, room_for(plain, symbol), store)
         binary = _assembled(found, plain, tools)
         code, listing = (disassemble(tools.disassembler, each.cubin, _DISASSEMBLE_WITHIN_S) for each in (plain, binary))
         both = with_code_of(plain, code, binary, listing, symbol)

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bragg.code.instrument.readings import Warps, values_in
-from bragg.code.instrument.rewriting import FRAME, LAST_START, WARP_BYTES
-from bragg.code.instrument.segments import Frame
+from bragg.code.instrument.rewriting import Instrumented
+from bragg.code.instrument.storing import FRAME, WARP_BYTES
 
 __all__ = ["Passages", "passages_of"]
 
@@ -39,15 +39,16 @@ class Passages:
     value: NDArray[np.float64]
 
 
-def passages_of(image: bytes, frames: Sequence[Frame], warps: Warps, rows: Sequence[int]) -> Passages:
+def passages_of(image: bytes, instrumented: Instrumented, warps: Warps, rows: Sequence[int]) -> Passages:
     """The passages of some warps, each in order.
 
     Args:
         image: `WARP_BYTES` for each warp.
-        frames: Of the kernel, by number.
+        instrumented: The kernel.
         warps: The headers of the same warps: row for row.
         rows: The warps that are wanted.
     """
+    frames = instrumented.frames
     words = np.frombuffer(image, "<u4").reshape(-1, WARP_BYTES // _WORD)
     first_of = np.cumsum([0, *(len(frame.segments) for frame in frames)]).tolist()
     found: list[tuple[int, int, int, int]] = []
@@ -57,7 +58,7 @@ def passages_of(image: bytes, frames: Sequence[Frame], warps: Warps, rows: Seque
         start, at = int(warps.start[row]), 0
         due = int(warps.due_bytes[row])
         given: dict[str, float] = {}
-        while at * _WORD < due and at * _WORD <= LAST_START:
+        while at * _WORD < due and at * _WORD <= instrumented.store.last_start:
             number = own[at] >> 8 & 0xFFFFF
             if own[at] & 0xF0000000 != FRAME or number >= len(frames):
                 break

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from bragg.code.instrument.rewriting import FRAME, HEADER_BYTES, LAST_START, MAGIC, WARP_BYTES
-from bragg.code.instrument.segments import Frame, ScopeValue, Segment
+from bragg.code.instrument.rewriting import HEADER_BYTES, MAGIC, Instrumented
+from bragg.code.instrument.segments import ScopeValue, Segment
+from bragg.code.instrument.storing import FRAME, WARP_BYTES
 
 __all__ = ["Readings", "ValueTotals", "Warps", "read_frames", "read_headers", "values_in"]
 
@@ -120,16 +121,17 @@ def read_headers(image: bytes) -> Warps:
     )
 
 
-def read_frames(image: bytes, frames: Sequence[Frame], warps: Warps, warps_of_block: int) -> Readings:
+def read_frames(image: bytes, instrumented: Instrumented, warps: Warps, warps_of_block: int) -> Readings:
     """Add up the frames of a launch.
 
     Args:
         image: `WARP_BYTES` for each warp.
-        frames: Of the kernel, by number.
+        instrumented: The kernel.
         warps: The headers of the same warps: row for row.
         warps_of_block: Warps of a block.
     """
     words = np.frombuffer(image, "<u4").reshape(-1, WARP_BYTES // _WORD)
+    frames = instrumented.frames
     segments = [segment for frame in frames for segment in frame.segments]
     first_of = np.cumsum([0, *(len(frame.segments) for frame in frames)])
     count = np.zeros(len(segments), np.int64)
@@ -164,7 +166,7 @@ def read_frames(image: bytes, frames: Sequence[Frame], warps: Warps, warps_of_bl
             if frame.reads:
                 last[own] = clocks[:, -1]
             at[own] += frame.n_stored_words
-        rows = rows[(at[rows] * _WORD <= LAST_START) & (at[rows] * _WORD < warps.due_bytes[rows])]
+        rows = rows[(at[rows] * _WORD <= instrumented.store.last_start) & (at[rows] * _WORD < warps.due_bytes[rows])]
     whole = warps.due_bytes <= at * _WORD
     covered = np.where(
         whole, (warps.end - warps.start).astype(np.int64), (last - warps.start.astype(np.uint32)).astype(np.int64)

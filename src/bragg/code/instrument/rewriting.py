@@ -11,9 +11,8 @@ Every number of the layout that a reader needs stands here. A warp writes, with 
 | 44 | u32 bytes of frames that were due, also those for which there was no room |
 | 48 | u32 cycles between two readings with nothing between them: what a reading costs |
 
-and to memory of its own, 16-byte aligned frames: u32 `FRAME | number << 8 | words`, the readings (low half of the
-clock), values of scopes, and the first word again up to the end of the vector. Where frames go is not compiled in: the
-program sets `CONTROL`, which is zero at first, and then nothing is stored.
+and to memory of its own the frames that `storing` describes. Where they go is not compiled in: the program sets
+`CONTROL`, which is zero at first, and then nothing is stored.
 
 Where only some blocks have frames, the other ones may execute code without clocks, `rest`, and have no headers.
 """
@@ -26,19 +25,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from bragg.code.instrument.blocks import Kernel
-from bragg.code.instrument.segments import VECTOR_WORDS, Frame, Selection, frames_of
+from bragg.code.instrument.segments import Frame, Selection, frames_of
+from bragg.code.instrument.storing import IN_GLOBAL_MEMORY, WARP_BYTES, Store
 
 __all__ = [
     "BLOCK_NUMBER",
     "CONTROL",
     "CONTROL_BYTES",
-    "FRAME",
     "HEADER_BYTES",
-    "LAST_START",
     "MAGIC",
     "PLAIN_LABEL",
     "TO_PLAIN_CODE",
-    "WARP_BYTES",
     "Instrumented",
     "declared",
     "indented",
@@ -56,11 +53,6 @@ bit of the mask. They follow each other in memory in the order of their numbers.
 CONTROL_BYTES = 32
 HEADER_BYTES = 64
 MAGIC = 0xB4A66003
-FRAME = 0xB0000000
-WARP_BYTES = 16384
-"""Of frames; a warp's memory is aligned to it."""
-# A frame is begun only where the largest one leaves room for another: the address must not leave the warp's memory.
-LAST_START = WARP_BYTES - 128
 _LABEL = re.compile(r"\$\w+")
 _COPY = "_bragg_copy"
 PLAIN_LABEL = "$L__bragg_plain"
@@ -73,19 +65,24 @@ class Instrumented:
     Attributes:
         text: The PTX.
         frames: By number.
+        store: Where these are kept.
     """
 
     text: str
     frames: Sequence[Frame]
+    store: Store = IN_GLOBAL_MEMORY
 
 
-def instrument(kernel: Kernel, selection: Selection, rest: Sequence[str] = ()) -> Instrumented:
+def instrument(
+    kernel: Kernel, selection: Selection, rest: Sequence[str] = (), store: Store = IN_GLOBAL_MEMORY
+) -> Instrumented:
     """Add clocks to a kernel.
 
     Args:
         kernel: The kernel.
         selection: What is timed; nothing: warps have headers alone.
         rest: What blocks without frames execute, such as `plain_code`; empty: the same as the others.
+        store: Where frames are kept.
 
     Raises:
         ValueError: A warp may leave the kernel at a place that depends on a predicate.
@@ -100,18 +97,22 @@ def instrument(kernel: Kernel, selection: Selection, rest: Sequence[str] = ()) -
         for clock, (at, is_behind) in enumerate(frame.reads):
             (after if is_behind else before)[at].append(f"\tmov.u32 \t%bragg_c{clock}, %clock;")
         at, is_behind = frame.flush
-        (after if is_behind else before)[at] += _flush(number, frame)
+        (after if is_behind else before)[at] += indented(store.flush(number, frame))
     ends = [each for each in statements if each.branch in ("ret", "exit")]
     if any(each.is_guarded for each in ends):
         raise ValueError("a predicate decides whether it returns")
-    for each in ends:
-        before[each.first] += _epilogue(has_frames=bool(frames))
+    keeps = store if frames else None
+    for number, each in enumerate(ends):
+        before[each.first] += _epilogue(keeps, number)
     first, last = statements[0].first, statements[-1].last
-    before[first][:0] = _prologue(has_frames=bool(frames), has_rest=bool(rest))
+    before[first][:0] = _prologue(keeps, has_rest=bool(rest))
     after[kernel.body - 1] = _registers(max((len(frame.reads) for frame in frames), default=0))
+    if keeps is not None:
+        after[kernel.body - 1] += keeps.registers()
+        before[kernel.entry] += keeps.declaration()
     if rest:
         after[last] += [f"{PLAIN_LABEL}:", *rest]
-    return Instrumented(declared(kernel, before, after), frames)
+    return Instrumented(declared(kernel, before, after), frames, keeps or IN_GLOBAL_MEMORY)
 
 
 def plain_code(kernel: Kernel) -> list[str]:
@@ -148,7 +149,6 @@ def _registers(n_clocks: int) -> list[str]:
         f"\t.reg .b32 \t%bragg_c<{n_clocks + 1}>;",
         "\t.reg .b32 \t%bragg_w<12>;",
         "\t.reg .b64 \t%bragg_d<6>;",
-        "\t.reg .b64 \t%bragg_at;",
         "\t.reg .pred \t%bragg_on, %bragg_has, %bragg_p, %bragg_rest;",
     ]
 
@@ -233,38 +233,14 @@ mov.u32 %bragg_w1, %smid;
 """
 
 
-def _prologue(*, has_frames: bool, has_rest: bool) -> list[str]:
-    begin = ["mov.b64 %bragg_at, %bragg_d2;", "mov.pred %bragg_on, %bragg_p;"] if has_frames else []
+def _prologue(store: Store | None, *, has_rest: bool) -> list[str]:
+    begin = store.begin() if store is not None else []
     return indented([*BLOCK_NUMBER, *_FIND, *(TO_PLAIN_CODE if has_rest else ()), *_START.split("\n"), *begin])
 
 
-def _epilogue(*, has_frames: bool) -> list[str]:
-    due = (
-        ["sub.s64 %bragg_d3, %bragg_at, %bragg_d2;", "cvt.u32.u64 %bragg_w8, %bragg_d3;"]
-        if has_frames
-        else ["mov.u32 %bragg_w8, 0;"]
-    )
-    return indented([*BLOCK_NUMBER, *_FIND, *due, *_END.split("\n")])
-
-
-def _flush(number: int, frame: Frame) -> list[str]:
-    words = ["%bragg_w9", *(f"%bragg_c{clock}" for clock in range(len(frame.reads)))]
-    words += [each.value.register for each in frame.values]
-    words += ["%bragg_w9"] * (frame.n_stored_words - len(words))
-    stores = [
-        f"@%bragg_on st.global.cs.v4.b32 [%bragg_at+{4 * at}], {{{', '.join(words[at : at + VECTOR_WORDS])}}};"
-        for at in range(0, len(words), VECTOR_WORDS)
-    ]
-    return indented(
-        [
-            f"mov.u32 %bragg_w9, {FRAME | number << 8 | frame.n_words:#x};",
-            *stores,
-            f"add.s64 %bragg_at, %bragg_at, {4 * len(words)};",
-            "cvt.u32.u64 %bragg_w10, %bragg_at;",
-            f"and.b32 %bragg_w10, %bragg_w10, {WARP_BYTES - 1};",
-            f"setp.le.and.u32 %bragg_on, %bragg_w10, {LAST_START}, %bragg_on;",
-        ]
-    )
+def _epilogue(store: Store | None, number: int) -> list[str]:
+    due, end = (store.due(), store.end(number)) if store is not None else (["mov.u32 %bragg_w8, 0;"], [])
+    return indented([*BLOCK_NUMBER, *_FIND, *due, *_END.split("\n"), *end])
 
 
 def indented(statements: Sequence[str]) -> list[str]:

@@ -229,6 +229,7 @@ class InsideKernel:
         plain_ns, timed_ns: Their median times.
         registers: Of a thread, without and with clocks.
         blocks_at_once: That fit on the GPU, without and with clocks.
+        shared_bytes: Of a block, without and with clocks.
         loop_waits: Waiting instructions of its loops whose number clocks changed: opcode, without and with clocks.
         blocks: Of the launch.
         warps: Of a block.
@@ -260,6 +261,7 @@ class InsideKernel:
     timed_ns: float
     registers: tuple[int, int]
     blocks_at_once: tuple[int, int]
+    shared_bytes: tuple[int, int]
     loop_waits: tuple[tuple[str, int, int], ...]
     blocks: int
     warps: int

@@ -32,6 +32,7 @@ def inside_kernels(rows: list[Mapping[str, Any]]) -> list[InsideKernel]:
 def _kernel(facts: Facts) -> InsideKernel:
     plain_registers, timed_registers, *_ = *_integers(facts, "registers"), 0, 0
     plain_blocks, timed_blocks, *_ = *_integers(facts, "blocks_at_once"), 0, 0
+    plain_shared, timed_shared, *_ = *_integers(facts, "shared_bytes"), 0, 0
     fastest, median, slowest, *_ = *_numbers(facts, "block_ns"), 0, 0, 0
     return InsideKernel(
         facts.text("kernel"),
@@ -42,6 +43,7 @@ def _kernel(facts: Facts) -> InsideKernel:
         facts.number("timed_ns"),
         (plain_registers, timed_registers),
         (plain_blocks, timed_blocks),
+        (plain_shared, timed_shared),
         tuple(_loop_waits(facts.table("loop_waits"))),
         facts.count("blocks"),
         min(facts.count("warps"), _MAX_WARPS),

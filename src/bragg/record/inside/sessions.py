@@ -57,6 +57,7 @@ class Options(TypedDict, total=False):
     instrument: str
     instrument_budget: float
     instrument_buffer_mb: int
+    instrument_shared: bool
     instrument_probes: str
     flush_interval_ms: int
     tree_limit_mb: int

@@ -6,7 +6,8 @@ import struct
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from bragg.code.instrument.rewriting import CONTROL_BYTES, HEADER_BYTES, WARP_BYTES
+from bragg.code.instrument.rewriting import CONTROL_BYTES, HEADER_BYTES
+from bragg.code.instrument.storing import WARP_BYTES
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -39,7 +39,8 @@ class Chosen:
         self._pattern = re.compile(options["instrument"])
         buffer_bytes = (options["instrument_buffer_mb"] << 20) // _SHARE_OF_BUFFER
         probes = [Probe(name) for name in chosen(options["instrument_probes"], PROBES)]
-        self._limits = Limits(options["instrument_budget"], buffer_bytes, options["data"] == "trace", probes)
+        has_timeline, in_shared = options["data"] == "trace", options["instrument_shared"]
+        self._limits = Limits(options["instrument_budget"], buffer_bytes, has_timeline, probes, in_shared)
         self._timed: list[TimedKernel] = []
         self._is_full = False
         self._has_ended = False

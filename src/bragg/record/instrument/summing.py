@@ -49,12 +49,12 @@ def summed(
     own = _with_frames(warps, plan)
     blocks = blocks_of(warps, plan.warps)
     found = {"blocks": plan.blocks, **_of_blocks(warps, blocks, plan)}
-    passages = passages_of(frames, instrumented.frames, own, _first_warps(own, plan))
+    passages = passages_of(frames, instrumented, own, _first_warps(own, plan))
     if has_timeline:
         found["timeline"] = timeline_of(blocks, own, passages, instrumented, plan)
     if not instrumented.frames:
         return found
-    readings = read_frames(frames, instrumented.frames, own, plan.warps)
+    readings = read_frames(frames, instrumented, own, plan.warps)
     return {
         **found,
         **_of_segments(readings, own, plan),

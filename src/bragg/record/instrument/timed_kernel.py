@@ -16,6 +16,7 @@ from bragg.code.instrument.clocked import Clocked, Tools, clocked, clocked_in_pa
 from bragg.code.instrument.probes import Probe
 from bragg.code.instrument.rewriting import CONTROL
 from bragg.code.instrument.stored_types import stored_types
+from bragg.code.instrument.storing import IN_GLOBAL_MEMORY, Store
 from bragg.core import core
 from bragg.model.kernels.inside import WITH_CLOCKS, WITH_PROBES
 from bragg.record.inside.notes import note
@@ -25,6 +26,7 @@ from bragg.record.instrument.driver import Driver
 from bragg.record.instrument.guard import Comparison, Guard
 from bragg.record.instrument.levels import Level, levels_of
 from bragg.record.instrument.probed_launch import ProbedLaunch
+from bragg.record.instrument.shared_room import shared_room
 from bragg.record.instrument.summing import summed
 from bragg.record.instrument.trial import PAIRS, Trial
 
@@ -54,12 +56,14 @@ class Limits:
         buffer_bytes: Memory of the GPU for each kernel's readings.
         has_timeline: What happened when is kept, too.
         probes: What one launch counts.
+        in_shared: Readings are kept in shared memory until a block ends, where there is room.
     """
 
     budget: float
     buffer_bytes: int
     has_timeline: bool = False
     probes: Collection[Probe] = ()
+    in_shared: bool = False
 
 
 @dataclass
@@ -125,6 +129,7 @@ class TimedKernel:
         self._guard = Guard(self._plain, self._kernel.name, self._tools.disassembler)
         self._driver = Driver()
         self._lock = Lock()
+        self._stores: dict[int, Store] = {}
         self._probed: ProbedLaunch | None = None
         self._levels = list(levels_of(source_scopes(kernel), has_clusters=self._ctas > 1))
         self._refused: list[dict[str, Any]] = []
@@ -221,8 +226,9 @@ class TimedKernel:
         control = self._buffers.control(self._plan(attempt))
         attempt.trial = Trial(self._driver, self._driver.write(self._driver.symbol(attempt.module, CONTROL), control))
 
-    def _resident_blocks(self, function: int) -> int:
-        return self._driver.resident_blocks(function, self._warps * _WARP_THREADS, self._shared_bytes)
+    def _resident_blocks(self, function: int, more_bytes: int = 0) -> int:
+        threads, shared_bytes = self._warps * _WARP_THREADS, self._shared_bytes + more_bytes
+        return self._driver.resident_blocks(function, threads, shared_bytes)
 
     @staticmethod
     def _on_gpu(function: Callable[..., Any], *arguments: Any) -> Any:
@@ -259,7 +265,7 @@ class TimedKernel:
             level = self._levels.pop(0)
             try:
                 make = clocked_in_part if level.block_shift else clocked
-                made = make(self._kernel, level.selection, self._plain, self._tools)
+                made = make(self._kernel, level.selection, self._plain, self._tools, self._store(level))
             except ValueError as error:
                 self._refused.append({"level": level.name, "why": str(error)})
                 continue
@@ -271,6 +277,19 @@ class TimedKernel:
             core.name_kernel(function, self.name + WITH_CLOCKS, self._kernel.name)
             return _Attempt(level, made, compared, module, function)
         return None
+
+    def _store(self, level: Level) -> Store:
+        """Where readings are kept: in shared memory, if that was asked for and as many blocks fit on the GPU."""
+        if not self._limits.in_shared:
+            return IN_GLOBAL_MEMORY
+        warps = self._warps if level.has_all_warps else len(self._first_warps)
+        if warps not in self._stores:
+            _, plain = self._load(self._kernel.name, self._plain.cubin, self._shared_bytes)
+            found = shared_room(warps, lambda more: self._resident_blocks(plain, more))
+            if found is None:
+                self._refused.append({"level": "shared memory", "why": f"it has no room for readings of {warps} warps"})
+            self._stores[warps] = found or IN_GLOBAL_MEMORY
+        return self._stores[warps]
 
     def _with_probes(self, kernel: Any) -> ProbedLaunch | None:
         def load(cubin: bytes) -> tuple[int, int]:
@@ -309,6 +328,7 @@ class TimedKernel:
             "registers": [self._plain.registers, attempt.clocked.binary.registers],
             "stack_bytes": [self._plain.stack_bytes, attempt.clocked.binary.stack_bytes],
             "blocks_at_once": [plain_blocks, attempt.blocks_at_once],
+            "shared_bytes": [self._shared_bytes, self._shared_bytes + attempt.clocked.instrumented.store.size_bytes],
             "loop_waits": attempt.compared.waits,
             "partitions": self._first_warps,
         }

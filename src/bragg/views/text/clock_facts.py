@@ -48,6 +48,9 @@ def _lines(meta: Mapping[str, Any], n_kernels: int | None) -> Iterator[str]:
         plain_blocks, timed_blocks = kernel.blocks_at_once
         if kernel.level and timed_blocks != plain_blocks:
             yield f"  with clocks {count_text(timed_blocks, 'block')} fit on the GPU at once, not {plain_blocks:,}"
+        plain_shared, timed_shared = kernel.shared_bytes
+        if kernel.level and timed_shared != plain_shared:
+            yield f"  with clocks a block has {timed_shared:,} bytes of shared memory, not {plain_shared:,}"
         if kernel.level and kernel.refused:
             yield f"  fewer clocks than asked for: {_refused(kernel)}"
     if n_kernels is not None and len(kernels) > n_kernels:

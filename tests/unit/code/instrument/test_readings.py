@@ -10,8 +10,9 @@ import pytest
 from bragg.code.instrument.blocks import Value
 from bragg.code.instrument.passages import passages_of
 from bragg.code.instrument.readings import read_frames, read_headers
-from bragg.code.instrument.rewriting import FRAME, HEADER_BYTES, MAGIC, WARP_BYTES
+from bragg.code.instrument.rewriting import HEADER_BYTES, MAGIC, Instrumented
 from bragg.code.instrument.segments import Frame, ScopeValue, Segment
+from bragg.code.instrument.storing import FRAME, IN_GLOBAL_MEMORY, WARP_BYTES, SharedMemory, Store
 
 FRAMES = [
     Frame(
@@ -21,12 +22,14 @@ FRAMES = [
     ),
     Frame((Segment("mma_wait", True, (), True, 0, 1),), ((5, False), (5, True)), (6, False)),
 ]
+KERNEL = Instrumented("", FRAMES)
 
 
 class Warp:
     """Stores as the PTX does: a sticky predicate, an address that goes on."""
 
-    def __init__(self, start: int) -> None:
+    def __init__(self, start: int, store: Store = IN_GLOBAL_MEMORY) -> None:
+        self.store = store
         self.start = self.clock = start
         self.memory = np.zeros(WARP_BYTES // 4, np.uint32)
         self.at = 0
@@ -38,7 +41,7 @@ class Warp:
         if self.is_on:
             self.memory[self.at // 4 : self.at // 4 + len(words)] = words
         self.at += 4 * len(words)
-        self.is_on = self.is_on and self.at % WARP_BYTES <= WARP_BYTES - 128
+        self.is_on = self.is_on and self.at <= self.store.last_start
 
     def header(self, block: int, read_cycles: int = 0) -> bytes:
         words = np.zeros(HEADER_BYTES // 4, np.uint32)
@@ -47,13 +50,15 @@ class Warp:
         return words.tobytes()
 
 
-def launch(passages: list[int], start: int = 2**32 - 50) -> tuple[list[Warp], np.ndarray]:
+def launch(
+    passages: list[int], start: int = 2**32 - 50, store: Store = IN_GLOBAL_MEMORY
+) -> tuple[list[Warp], np.ndarray]:
     """Warps, of which each passes so often through its loop; the true cycles by segment and warp."""
     truth = np.zeros((3, len(passages)), np.int64)
     random = np.random.default_rng(len(passages))
     warps = []
     for number, n_passages in enumerate(passages):
-        warp = Warp(start)
+        warp = Warp(start, store)
         spent = random.integers(1, 1000, 2)
         warp.frame(0, [start, start + int(spent[0]), start + int(spent.sum())])
         truth[:2, number] += spent
@@ -72,7 +77,7 @@ def launch(passages: list[int], start: int = 2**32 - 50) -> tuple[list[Warp], np
 def test_what_was_stored_is_read(passages: list[int]) -> None:
     warps, truth = launch(passages)
     headers = read_headers(b"".join(warp.header(number) for number, warp in enumerate(warps)))
-    read = read_frames(b"".join(warp.memory.tobytes() for warp in warps), FRAMES, headers, len(warps))
+    read = read_frames(b"".join(warp.memory.tobytes() for warp in warps), KERNEL, headers, len(warps))
     assert read.cycles.tolist() == truth.tolist()
     assert read.damaged == 0
     assert read.count[0] == len(warps)
@@ -83,6 +88,20 @@ def test_what_was_stored_is_read(passages: list[int]) -> None:
     ]
     assert (read.covered <= spans).all()
     assert (read.covered >= truth.sum(axis=0)).all()
+
+
+def test_of_a_long_loop_the_first_passages_fit_into_shared_memory() -> None:
+    store = SharedMemory(2, 1024)
+    warps, truth = launch([3, 1000], store=store)
+    for warp in warps:
+        assert warp.memory[store.warp_bytes // 4 :].max() == 0
+        warp.memory[warp.at // 4 : store.warp_bytes // 4] = FRAME | 1 << 8 | 2  # what was in shared memory before
+    headers = read_headers(b"".join(warp.header(number) for number, warp in enumerate(warps)))
+    image = b"".join(warp.memory.tobytes() for warp in warps)
+    read = read_frames(image, Instrumented("", FRAMES, store), headers, 2)
+    assert (read.damaged, read.cycles.tolist()) == (0, truth.tolist())
+    assert read.count.tolist() == [2, 2, 3 + (1024 - 64 - 16) // 16 + 1]
+    assert len(passages_of(image, Instrumented("", FRAMES, store), headers, [1]).warp) == 2 + 60
 
 
 def valued(kind: str, scope: str = "load") -> ScopeValue:
@@ -105,7 +124,7 @@ def test_values_of_scopes_are_read_beside_the_clocks() -> None:
     warp.frame(2, [1090, 1100])
     warp.clock = 1100
     headers, image = read_headers(warp.header(0)), warp.memory.tobytes()
-    read = read_frames(image, frames, headers, 1)
+    read = read_frames(image, Instrumented("", frames), headers, 1)
     assert (read.damaged, read.count.tolist(), read.cycles[:, 0].tolist()) == (0, [2, 2, 2], [20, 40, 20])
     assert [(each.of.scope, each.count, each.total, each.least, each.greatest) for each in read.values] == [
         ("load", 2, 4.0, -3.0, 7.0),
@@ -113,7 +132,7 @@ def test_values_of_scopes_are_read_beside_the_clocks() -> None:
         ("load", 1, 0.25, 0.25, 0.25),
     ]
     assert [each.not_finite for each in read.values] == [0, 1, 0]
-    passages = passages_of(image, frames, headers, [0])
+    passages = passages_of(image, Instrumented("", frames), headers, [0])
     assert passages.segment.tolist() == [2, 0, 1, 0, 1, 2]
     assert [None if math.isnan(each) else each for each in passages.value] == [None, -3, None, 7, None, 0.25]
 
@@ -131,7 +150,7 @@ def test_memory_that_holds_something_else_is_told_and_not_counted() -> None:
     warps, truth = launch([3, 3])
     warps[1].memory[4] = 7
     headers = read_headers(b"".join(warp.header(number) for number, warp in enumerate(warps)))
-    read = read_frames(b"".join(warp.memory.tobytes() for warp in warps), FRAMES, headers, 2)
+    read = read_frames(b"".join(warp.memory.tobytes() for warp in warps), KERNEL, headers, 2)
     assert read.damaged == 1
     assert read.cycles[:, 0].tolist() == truth[:, 0].tolist()
     assert read.cycles[2, 1] == 0
@@ -141,8 +160,8 @@ def test_passages_of_single_warps_are_what_was_stored() -> None:
     warps, _ = launch([3, 1, 2000])
     headers = read_headers(b"".join(warp.header(number) for number, warp in enumerate(warps)))
     image = b"".join(warp.memory.tobytes() for warp in warps)
-    read = read_frames(image, FRAMES, headers, len(warps))
-    found = passages_of(image, FRAMES, headers, [0, 2])
+    read = read_frames(image, KERNEL, headers, len(warps))
+    found = passages_of(image, KERNEL, headers, [0, 2])
     assert set(found.warp.tolist()) == {0, 2}
     for warp in (0, 2):
         own = found.warp == warp
@@ -161,7 +180,7 @@ def test_what_readings_cost_is_taken_off() -> None:
     plain = read_headers(b"".join(warp.header(number) for number, warp in enumerate(warps)))
     costly = read_headers(b"".join(warp.header(number, 1) for number, warp in enumerate(warps)))
     image = b"".join(warp.memory.tobytes() for warp in warps)
-    before, after = (read_frames(image, FRAMES, headers, 2) for headers in (plain, costly))
+    before, after = (read_frames(image, KERNEL, headers, 2) for headers in (plain, costly))
     passages = [2, 2, 3 + 5]  # each has one reading's cost in it
     assert (truth.sum(axis=1) - after.cycles.sum(axis=1)).tolist() == passages
     assert after.longest.tolist() == [each - 1 for each in before.longest.tolist()]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import struct
 from pathlib import Path
 from types import ModuleType
 
@@ -12,6 +13,7 @@ from bragg.code.instrument.assembling import assemble, find_ptxas, limited, targ
 from bragg.code.instrument.blocks import Activity, read_kernel
 from bragg.code.instrument.rewriting import CONTROL, instrument, plain_code
 from bragg.code.instrument.segments import MAX_WORDS, Activities, Segment
+from bragg.code.instrument.storing import IN_GLOBAL_MEMORY, SHARED_FRAMES, SharedMemory
 
 triton = pytest.importorskip("triton")
 
@@ -64,6 +66,31 @@ def test_ptxas_takes_it_without_new_spills(name: str, capability: int) -> None:
         assert CONTROL.encode() in after.cubin
         assert not after.is_serialized or before.is_serialized
         assert after.spill_bytes == before.spill_bytes == 0
+
+
+@pytest.mark.parametrize("name", ["matmul8", "matmul_tma", "attention"])
+def test_frames_may_wait_in_shared_memory(name: str) -> None:
+    plain = compiled(name).asm["ptx"]
+    store = SharedMemory(8, 1024)
+    timed = instrument(read_kernel(plain), LEVELS[0], store=store)
+    assert f".shared .align 16 .b8 {SHARED_FRAMES}[8192];" in timed.text
+    assert (timed.store, instrument(read_kernel(plain), LEVELS[2], store=store).store) == (store, IN_GLOBAL_MEMORY)
+    ours = [line for line in timed.text.splitlines() if "bragg_" in line]
+    in_loop = [line for line in ours if "%bragg_on st." in line]
+    assert in_loop
+    assert all("st.shared.v4" in line for line in in_loop)
+    assert sum("min.u32 %bragg_w11, %bragg_w8, 1024;" in line for line in ours) == plain.count("\tret;")
+    ptxas = find_ptxas(triton, target_of(plain), os.environ)
+    before, after = (assemble(ptxas, text, [], 60) for text in (plain, timed.text))
+    assert (after.spill_bytes, after.is_serialized) == (0, before.is_serialized)
+    assert shared_bytes(after.cubin) - shared_bytes(before.cubin) == store.size_bytes
+
+
+def shared_bytes(cubin: bytes) -> int:
+    """Static shared memory of the only kernel, with what the system keeps of it."""
+    first, count, names = struct.unpack_from("<40xQ12xHH", cubin)
+    rows = [struct.unpack_from("<IIQQQQIIQQ", cubin, first + 64 * number) for number in range(count)]
+    return sum(row[5] for row in rows if cubin[rows[names][4] + row[0] :].startswith(b".nv.shared."))
 
 
 @pytest.mark.parametrize("name", KERNELS)

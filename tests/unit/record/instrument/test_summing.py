@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from bragg.code.instrument.blocks import Value
-from bragg.code.instrument.rewriting import FRAME, HEADER_BYTES, MAGIC, WARP_BYTES, Instrumented
+from bragg.code.instrument.rewriting import HEADER_BYTES, MAGIC, Instrumented
 from bragg.code.instrument.segments import Frame, ScopeValue, Segment
+from bragg.code.instrument.storing import FRAME, WARP_BYTES
 from bragg.code.source_place import SourcePlace
 from bragg.model.kernels.inside import InsideKernel
 from bragg.model.kernels.inside_rows import inside_kernels

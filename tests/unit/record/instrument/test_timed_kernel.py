@@ -17,7 +17,8 @@ from bragg.code.disassembler import disassemble
 from bragg.code.instrument import assembling
 from bragg.code.instrument.assembling import Binary, assemble, find_ptxas
 from bragg.code.instrument.probes import Probe
-from bragg.code.instrument.rewriting import HEADER_BYTES, MAGIC, WARP_BYTES
+from bragg.code.instrument.rewriting import HEADER_BYTES, MAGIC
+from bragg.code.instrument.storing import WARP_BYTES
 from bragg.model.kernels.inside import READING
 from bragg.model.kernels.inside_rows import inside_kernels
 from bragg.record.instrument import guard, timed_kernel
@@ -43,6 +44,7 @@ class FakeDriver:
     late = False
     broken = ""
     places = 132
+    room_bytes = 1 << 20
     per_launch_ns = 1000.0
 
     def __init__(self) -> None:
@@ -67,7 +69,9 @@ class FakeDriver:
         return module
 
     def resident_blocks(self, function: int, threads: int, shared_bytes: int) -> int:
-        return FakeDriver.places * (2 if function == PLAIN else 1)
+        plain_bytes = compiled("matmul_tma").metadata.shared
+        fitting = 2 if function == PLAIN else 1
+        return FakeDriver.places * (fitting if shared_bytes <= plain_bytes + FakeDriver.room_bytes else fitting - 1)
 
     def write(self, address: int, content: bytes) -> int:
         return self.event()
@@ -96,13 +100,14 @@ class FakeDriver:
 class Machine:
     """A kernel of the fake driver: its launches, and how much longer those with clocks take, level by level."""
 
-    def __init__(self, costs: list[float], name: str = "matmul_tma", probes: Sequence[Probe] = ()) -> None:
+    def __init__(
+        self, costs: list[float], name: str = "matmul_tma", probes: Sequence[Probe] = (), *, in_shared: bool = False
+    ) -> None:
         self.costs = costs
         self.launched: list[int] = []
         self.loaded = 0
-        self.kernel = TimedKernel(
-            compiled(name), f"{name}<w4 s3>", self.launch, self.load, PTXAS, Limits(0.05, 64 << 20, False, probes)
-        )
+        limits = Limits(0.05, 64 << 20, False, probes, in_shared)
+        self.kernel = TimedKernel(compiled(name), f"{name}<w4 s3>", self.launch, self.load, PTXAS, limits)
 
     def load(self, symbol: str, cubin: bytes, shared_bytes: int) -> tuple[int, int]:
         self.loaded += 1
@@ -137,7 +142,7 @@ def driver(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setattr(guard, "disassemble", lambda tool, cubin, _: disassembled(tool, cubin))
     monkeypatch.setattr(timed_kernel.core, "name_kernel", lambda *_: None)
     FakeDriver.capturing, FakeDriver.late, FakeDriver.broken = False, False, ""
-    FakeDriver.per_launch_ns = 1000.0
+    FakeDriver.per_launch_ns, FakeDriver.room_bytes = 1000.0, 1 << 20
     return iter(())
 
 
@@ -177,6 +182,18 @@ def test_where_all_cost_too_much_nothing_is_told() -> None:
     assert len(result["refused"]) == 6
     (told,) = inside_kernels([result])
     assert (told.level, told.cost, told.stretches) == ("", None, ())
+
+
+@pytest.mark.parametrize(("room_bytes", "taken"), [(33_000, 32_768), (20_000, 16_384), (4096, 4096), (4095, 0)])
+def test_readings_wait_in_shared_memory_where_as_many_blocks_fit(room_bytes: int, taken: int) -> None:
+    FakeDriver.room_bytes = room_bytes
+    machine = Machine([0.0, 0.0], in_shared=True)
+    machine.run(2 * PAIRS + 1)
+    result = machine.kernel.result(0, is_end=False)
+    assert result is not None
+    before, after = result["shared_bytes"]
+    assert (result["level"], after - before) == ("everything", taken)
+    assert [each["why"] for each in result["refused"]] == ([] if taken else ["it has no room for readings of 4 warps"])
 
 
 def test_two_launches_are_enough_and_one_is_not() -> None:
