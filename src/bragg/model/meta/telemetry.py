@@ -95,7 +95,7 @@ class GpuTelemetry:
         reason: Why there is no telemetry of this GPU; empty: there is.
         missing: What the GPU or its driver does not tell, and why.
         has_instant_power: Whether power is that of the moment; else the driver's average over up to 1 s.
-        sampled_by: The process whose readings these are at the end; None: the recorded one's own.
+        sampled_by: The process whose readings these are at the end; None: the recorded process.
     """
 
     ordinal: int
