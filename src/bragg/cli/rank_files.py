@@ -106,8 +106,27 @@ def read_ranks(paths: Sequence[Path], executor: Executor | None = None) -> RankB
         ranks: list[Rank | Path] = list(job.ranks)
     else:
         ranks = list(paths)
+    if len(ranks) == 1 and (gpus := _gpus_of(ranks[0])):
+        problems.append("one process: each of its GPUs is compared as a rank")
+        return RankBatch(gpus, PathSums.joined([PathSums.of(each.rank, each.paths()) for each in gpus]), problems)
     batches = [ranks[begin : begin + _RANKS_A_BATCH] for begin in range(0, len(ranks), _RANKS_A_BATCH)]
     return _joined(_read_ahead(batches, executor) if executor else map(read_batch, batches), problems)
+
+
+def _gpus_of(rank: Rank | Path) -> list[RankSummary]:
+    """The GPUs of the only process of a job, as of JAX; empty: it has one, or the file is of several processes."""
+    from bragg import formats
+    from bragg.analyze.ranks.summarize import summarize
+    from bragg.formats.timelines.processes import gpus_within, ranks_within
+
+    path = rank.path if isinstance(rank, Rank) else rank
+    try:
+        if read_inspector(path) is not None:
+            return []
+        profile = formats.load(path)
+    except BraggError:  # `read_batch` says it.
+        return []
+    return [] if ranks_within(profile) else [summarize(each) for each in gpus_within(profile)]
 
 
 def read_batch(ranks: Sequence[Rank | Path]) -> RankBatch:

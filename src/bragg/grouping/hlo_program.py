@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
@@ -20,6 +21,7 @@ class HloPlace(NamedTuple):
 
 
 NOWHERE = HloPlace("", 0)
+_ELEMENTS = re.compile(r"\[\d+ \w+,? ")
 
 
 class HloOperation(NamedTuple):
@@ -63,13 +65,20 @@ class HloPrograms:
         return HloOperation(
             _agreed((each.op_name for each in found), op_name),
             _agreed((each.place for each in found), NOWHERE),
-            _agreed((each.collective for each in found), ""),
+            _agreed_collective([each.collective for each in found]),
         )
 
 
 def _agreed(values: Iterable[Any], otherwise: Any) -> Any:
     distinct = set(values)
     return distinct.pop() if len(distinct) == 1 else otherwise
+
+
+def _agreed_collective(told: list[str]) -> str:
+    """What programs agree on: a function that is called with several shapes sums so many elements or others."""
+    if all(told) and len(set(told)) > 1:
+        told = [_ELEMENTS.sub("[", text) for text in told]
+    return str(_agreed(told, ""))
 
 
 def program_text(operations: Mapping[str, HloOperation]) -> str:

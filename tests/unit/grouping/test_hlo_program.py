@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -44,6 +45,21 @@ def test_what_an_operation_does_with_other_devices_is_kept() -> None:
     known = programs(program_text({"psum.1": told, **FIRST}))
     assert known.find("jit_f", "psum.1") == told
     assert known.find("jit_f", "fusion.1") == FIRST["fusion.1"]
+
+
+@pytest.mark.parametrize(
+    ("other", "agreed"),
+    [
+        ("collective all-reduce[16 f32, group devices 0-3 of 4]", "collective all-reduce[group devices 0-3 of 4]"),
+        ("collective all-reduce[8 f32, group devices 0,1 of 2]", ""),
+        ("collective all-gather[8 f32, group devices 0-3 of 4]", ""),
+        ("", ""),
+    ],
+)
+def test_programs_of_several_shapes_agree_on_the_group(other: str, agreed: str) -> None:
+    one = "collective all-reduce[8 f32, group devices 0-3 of 4]"
+    texts = [program_text({"psum.1": HloOperation("jit(f)/psum", NOWHERE, told)}) for told in (one, other)]
+    assert programs(*texts).find("jit_f", "psum.1").collective == agreed
 
 
 @given(st.integers(0, 200), st.characters())

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from bragg.analyze.ranks.intervals import Busy
-from bragg.analyze.ranks.operations import POINT_TO_POINT, Call, call_of_frame, operation_of_kernel
+from bragg.analyze.ranks.operations import POINT_TO_POINT, Call, call_of_frame, kernel_of_name
 from bragg.analyze.wall.step_times import step_times
+from bragg.grouping.device_groups import group_on
 from bragg.model import FrameKind, Profile, SliceTable, TrackKind
 from bragg.model.ranks.summary import CollectiveCallTable, CollectiveSlices, CollectiveTable
 from bragg.model.table import BoolArray, Int32Array, Int64Array
@@ -16,6 +19,8 @@ from bragg.model.transform import with_descendants
 from bragg.model.tree import CallTree
 
 __all__ = ["KernelCalls", "collective_slices", "collectives_of", "host_of_collectives", "kernel_calls", "sums_of"]
+
+Names: TypeAlias = NDArray[np.str_]
 
 _DATA = "data"
 _LEAST_SHARE = 0.2
@@ -51,20 +56,25 @@ def kernel_calls(profile: Profile, paths: Int64Array) -> KernelCalls:
         paths: int64 [n_nodes]: ids of its call paths.
     """
     tree = profile.tree
+    told = {frame: each for frame, name in enumerate(tree.frames.name) if (each := call_of_frame(name))}
     kernels = {
         frame: found
-        for frame, name in enumerate(tree.frames.name)
-        if tree.frames.kind[frame] == FrameKind.KERNEL and (found := operation_of_kernel(name))[0]
+        for frame in np.flatnonzero(tree.frames.kind == FrameKind.KERNEL).tolist()
+        if (found := kernel_of_name(tree.frames.name[frame])) and (told or found.is_library)
     }
-    told = {frame: each for frame, name in enumerate(tree.frames.name) if (each := call_of_frame(name))}
     call: Int32Array = np.full(len(tree), -1, np.int32)
     rows: list[tuple[Call, int]] = []
     known: list[bool] = []
     for node in np.flatnonzero(np.isin(tree.frame, list(kernels))).tolist():
-        operation, dtype = kernels[tree.frame_of(node)]
-        above = next((told[frame] for frame in tree.frame[tree.path(node)[::-1]].tolist() if frame in told), None)
+        frame = tree.frame_of(node)
+        kernel = kernels[frame]
+        above = next((told[each] for each in tree.frame[tree.path(node)[::-1]].tolist() if each in told), None)
+        if not kernel.is_library and (above is None or above.operation != kernel.operation):
+            continue
+        if above is not None:
+            above = replace(above, group=group_on(above.group, int(tree.frames.device[frame])))
         call[node] = len(rows)
-        rows.append((above or Call("", operation, dtype, -1), int(paths[node])))
+        rows.append((above or Call("", kernel.operation, kernel.dtype, -1), int(paths[node])))
         known.append(above is not None and bool(above.group))
     calls = CollectiveCallTable(
         group=[each.group for each, _ in rows],
@@ -77,20 +87,43 @@ def kernel_calls(profile: Profile, paths: Int64Array) -> KernelCalls:
 
 
 def collectives_of(profile: Profile, found: KernelCalls) -> tuple[CollectiveCallTable, CollectiveTable]:
-    """A row for each collective on the timeline, and the calls, with streams for groups that are not known."""
+    """A row for each collective on the timeline, and the calls, with streams for groups that are not known.
+
+    A process with several GPUs in a group is as late as the one of them that waits least.
+    """
     on_gpu = profile.slices.take(profile.tracks.kind[profile.slices.track] == TrackKind.GPU_STREAM)
-    calls, rows = _with_groups(found, on_gpu)
-    call = calls[1][rows].astype(np.int32)
-    ours = on_gpu.take(rows)
+    (calls, call_of), rows = _with_groups(found, on_gpu)
+    names, gpu = np.array(calls.group, np.str_), profile.tracks.device[on_gpu.track]
+    rows = rows[_on_last_gpu(names[call_of[rows]], gpu[rows], on_gpu.duration_ns[rows])]
+    tables = []
+    for each in np.unique(gpu[rows]).tolist():
+        own = rows[gpu[rows] == each]
+        tables.append(_of_gpu(profile, found, on_gpu.take(gpu == each), on_gpu.take(own), call_of[own]))
+    table = CollectiveTable.concatenate(tables) if tables else CollectiveTable.empty()
+    return calls, table.replace(sequence=_numbers(names[table.call]))
+
+
+def _of_gpu(
+    profile: Profile, found: KernelCalls, on_gpu: SliceTable, ours: SliceTable, call: Int32Array
+) -> CollectiveTable:
+    """The collectives `ours` of one GPU, not yet numbered.
+
+    Args:
+        profile: Of the process.
+        found: Its kernels of collectives.
+        on_gpu: All work of this GPU.
+        ours: Its collectives.
+        call: Row of the calls for each of them.
+    """
     is_message = found.is_communication[on_gpu.node]
     is_copy = (profile.tree.kind == FrameKind.MEMORY)[on_gpu.node]
     others = on_gpu.take(~is_message)
     ends = ours.start_ns + ours.duration_ns
     busy, compute, copies = Busy(others), Busy(on_gpu.take(~is_message & ~is_copy)), Busy(on_gpu.take(is_copy))
     begins = np.sort(on_gpu.start_ns[~is_message & ~is_copy])
-    table = CollectiveTable(
-        call=call,
-        sequence=_numbers(np.array(calls[0].group, np.str_)[call] if len(call) else np.empty(0, np.str_)),
+    return CollectiveTable(
+        call=call.astype(np.int32),
+        sequence=np.zeros(len(ours), np.int64),
         step=_steps(profile, ours),
         start_ns=ours.start_ns,
         duration_ns=ours.duration_ns,
@@ -100,7 +133,16 @@ def collectives_of(profile: Profile, found: KernelCalls) -> tuple[CollectiveCall
         data_ns=Busy(_waits_for_data(profile)).before(ends),
         launches=np.searchsorted(begins, ends),
     )
-    return calls[0], table
+
+
+def _on_last_gpu(group: Names, gpu: Int32Array, duration_ns: Int64Array) -> BoolArray:
+    """Which collectives are on the GPU of the process that waits least in their group: [n]."""
+    is_kept = np.ones(len(gpu), np.bool_)
+    for name in np.unique(group).tolist() if len(np.unique(gpu)) > 1 else ():
+        own = group == name
+        _, of = np.unique(gpu[own], return_inverse=True)
+        is_kept[own] = of == np.argmin(np.bincount(of, duration_ns[own]) / np.bincount(of))
+    return is_kept
 
 
 def collective_slices(profile: Profile) -> CollectiveSlices:
@@ -110,7 +152,11 @@ def collective_slices(profile: Profile) -> CollectiveSlices:
     (calls, call_of), rows = _with_groups(found, profile.slices.take(on_gpu))
     names = np.array(calls.group, np.str_)[call_of[rows]]
     groups, group = np.unique(names, return_inverse=True)
-    return CollectiveSlices(on_gpu[rows], groups.tolist(), group.astype(np.int32), _numbers(names))
+    gpu = profile.tracks.device[profile.slices.track[on_gpu[rows]]]
+    numbers = np.zeros(len(rows), np.int64)
+    for each in np.unique(gpu).tolist():
+        numbers[gpu == each] = _numbers(names[gpu == each])
+    return CollectiveSlices(on_gpu[rows], groups.tolist(), group.astype(np.int32), numbers)
 
 
 def host_of_collectives(tree: CallTree) -> BoolArray:
@@ -177,7 +223,7 @@ def _with_groups(found: KernelCalls, on_gpu: SliceTable) -> tuple[tuple[Collecti
     return (calls.replace(group=groups), call_of), rows
 
 
-def _numbers(group: np.ndarray[tuple[int], np.dtype[np.str_]]) -> Int64Array:
+def _numbers(group: Names) -> Int64Array:
     """The how manieth of its group each one is, in order."""
     order = np.argsort(group, kind="stable")
     ordered = group[order]

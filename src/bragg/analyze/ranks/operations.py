@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-__all__ = ["POINT_TO_POINT", "Call", "call_of_frame", "operation_of_kernel"]
+__all__ = ["POINT_TO_POINT", "Call", "CollectiveKernel", "call_of_frame", "kernel_of_name"]
 
 POINT_TO_POINT = "send-receive"
 _KERNEL = re.compile(r"(?:n|r)ccl|msccl", re.I)
@@ -18,12 +18,14 @@ _OPERATIONS = (
     ("reduce", re.compile(r"reduce", re.I)),
     (POINT_TO_POINT, re.compile(r"send|recv", re.I)),
 )
+_OF_COMPILERS = _OPERATIONS[:4]
 _TYPES = re.compile(r"_(f16|bf16|f32|f64|f8e4m3|f8e5m2|[iu]8|[iu]32|[iu]64)(?![a-z0-9])")
 # `native/intake/collective_names` writes it: `collective allreduce[1024 f32, group 0 of 8]`,
-# and `record/hooks/jax/hlo_collectives`: `collective all-reduce[1024 f32 in groups of 8]`.
+# and `record/hooks/jax/hlo_collectives`: `collective all-reduce[1024 f32, group devices 0-7 of 8]`, or, where these are
+# not known, `collective all-reduce[1024 f32 in groups of 8]`.
 _TOLD = re.compile(
-    r"collective (?P<name>[\w-]+)\[(?P<count>\d+) (?P<dtype>\w+)"
-    r"(?:, group (?P<group>.+) of| in groups of) (?P<size>\d+)\]"
+    r"collective (?P<name>[\w-]+)\[(?:(?P<count>\d+) (?P<dtype>\w+),? )?"
+    r"(?:group (?P<group>.+) of|in groups of) (?P<size>\d+)\]"
 )
 _BYTES = {
     "f64": 8,
@@ -53,13 +55,31 @@ class Call:
     size_bytes: int
 
 
-def operation_of_kernel(name: str) -> tuple[str, str]:
-    """Operation and type of the elements of a kernel, empty where its name does not tell; two empty texts: none."""
-    if not _KERNEL.search(name):
-        return "", ""
-    found = next((operation for operation, pattern in _OPERATIONS if pattern.search(name)), "collective")
-    dtype = _TYPES.search(name)
-    return found, dtype[1] if dtype else ""
+@dataclass(frozen=True)
+class CollectiveKernel:
+    """What the name of a kernel tells.
+
+    Attributes:
+        operation: `all-reduce`; `collective`: the name does not tell which.
+        dtype: Type of the elements; empty: not told.
+        is_library: It is of NCCL or RCCL. Compilers name others so (`AllReduceKernelImpl`), and so may anybody: they
+            are collectives where the call that launched them is told.
+    """
+
+    operation: str
+    dtype: str
+    is_library: bool
+
+
+def kernel_of_name(name: str) -> CollectiveKernel | None:
+    """What a kernel is that is called so; None: no collective."""
+    is_library = _KERNEL.search(name) is not None
+    known = _OPERATIONS if is_library else _OF_COMPILERS
+    found = next((operation for operation, pattern in known if pattern.search(name)), "")
+    if not found and not is_library:
+        return None
+    dtype = _TYPES.search(name) if is_library else None
+    return CollectiveKernel(found or "collective", dtype[1] if dtype else "", is_library)
 
 
 def call_of_frame(name: str) -> Call | None:
@@ -68,5 +88,6 @@ def call_of_frame(name: str) -> Call | None:
     if told is None:
         return None
     operation = next((text for text, pattern in _OPERATIONS if pattern.search(told["name"])), told["name"])
-    size = _BYTES.get(told["dtype"], 0) * int(told["count"])
-    return Call(told["group"] or "", operation, told["dtype"], size or -1)
+    dtype = told["dtype"] or ""
+    size = _BYTES.get(dtype, 0) * int(told["count"] or 0)
+    return Call(told["group"] or "", operation, dtype, size or -1)

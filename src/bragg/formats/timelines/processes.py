@@ -1,4 +1,4 @@
-"""A timeline of several processes as a profile of each: the ranks of a job that another tool wrote into one file."""
+"""A timeline of several processes as a profile of each, and one of several GPUs: ranks of a job in one file."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from bragg.model.regroup import regroup
 from bragg.model.table import BoolArray
 from bragg.model.transform import with_ancestors
 
-__all__ = ["ranks_within"]
+__all__ = ["gpus_within", "ranks_within"]
 
 
 def ranks_within(profile: Profile) -> list[Profile]:
@@ -36,6 +36,18 @@ def ranks_within(profile: Profile) -> list[Profile]:
         _of_tracks(profile, np.array([row == place for row in rows], np.bool_), number, world)
         for number, place in zip(numbers, places, strict=True)
     ]
+
+
+def gpus_within(profile: Profile) -> list[Profile]:
+    """The GPUs of one process as ranks, each beside what its host did; empty: there are fewer than two."""
+    tracks = profile.tracks
+    is_gpu = tracks.kind == TrackKind.GPU_STREAM
+    used = np.unique(profile.slices.track)
+    gpus = np.unique(tracks.device[used[is_gpu[used]]]).tolist()
+    if len(gpus) < 2:
+        return []
+    chosen = [~is_gpu | (tracks.device == gpu) for gpu in gpus]
+    return [_of_tracks(profile, own, gpu, gpus[-1] + 1) for gpu, own in zip(gpus, chosen, strict=True)]
 
 
 def _of_tracks(profile: Profile, chosen: BoolArray, rank: int, world: int) -> Profile:

@@ -8,7 +8,7 @@ import pytest
 from benchmarks.straggler_jobs import JobPlan, profiles_of
 from bragg.analyze.ranks.answer import compare_ranks
 from bragg.analyze.ranks.collectives import kernel_calls
-from bragg.analyze.ranks.operations import Call, call_of_frame, operation_of_kernel
+from bragg.analyze.ranks.operations import Call, CollectiveKernel, call_of_frame, kernel_of_name
 from bragg.analyze.ranks.summarize import summarize
 from bragg.views.text.ranks_text import ranks_lines
 from bragg.views.text.style import PLAIN
@@ -24,11 +24,16 @@ from tests.support.profiles import profile_from_text
         ("ncclKernel_SendRecv_RING_SIMPLE_Sum_int8_t", ("send-receive", "")),
         ("ncclSymkDevKernel_AllReduce_AGxLL_R_f32", ("all-reduce", "f32")),
         ("rcclGenericKernel<1, false>", ("collective", "")),
-        ("void at::native::reduce_kernel<512, 1>", ("", "")),
     ],
 )
 def test_operations_of_kernels(name: str, told: tuple[str, str]) -> None:
-    assert operation_of_kernel(name) == told
+    assert kernel_of_name(name) == CollectiveKernel(*told, is_library=True)
+
+
+def test_kernels_of_compilers_are_told_from_others() -> None:
+    xla = "void stream_executor::gpu::AllReduceKernelImpl<float, (xla::ReductionKind)0>"
+    assert kernel_of_name(xla) == CollectiveKernel("all-reduce", "", is_library=False)
+    assert kernel_of_name("void at::native::reduce_kernel<512, 1>") is None
 
 
 def test_frames_of_calls_tell_group_and_bytes() -> None:
@@ -36,6 +41,8 @@ def test_frames_of_calls_tell_group_and_bytes() -> None:
     named = "collective _reduce_scatter_base[7 elements, group mesh_tp_0 of 2]"
     assert call_of_frame(named) == Call("mesh_tp_0", "reduce-scatter", "elements", -1)
     assert call_of_frame("collective all-gather[8 u32 in groups of 4]") == Call("", "all-gather", "u32", 32)
+    of_several_shapes = "collective all-reduce[group devices 0-3 of 4]"
+    assert call_of_frame(of_several_shapes) == Call("devices 0-3", "all-reduce", "", -1)
     assert call_of_frame("aten::mm[2x2 f32]") is None
 
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 from bragg.grouping.hlo_program import NOWHERE, HloOperation, HloPlace
-from bragg.record.hooks.jax.hlo_collectives import collective_of
+from bragg.record.hooks.jax.hlo_collectives import CompiledFor, collective_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -25,18 +26,24 @@ _TABLES = ("FileNames", "FunctionNames", "FileLocations", "StackFrames")
 _FIELD = re.compile(r"(\w+)=(\d+)")
 _ESCAPED = re.compile(rb"\\(?:([0-7]{3})|(.))", re.DOTALL)
 _CONTROL = {b"n": b"\n", b"r": b"\r", b"t": b"\t"}
+_PARTITIONS = re.compile(r"\bnum_partitions=(\d+)")
 # Of these nothing is executed.
 _NO_WORK = frozenset({"parameter", "constant", "get-tuple-element", "tuple", "bitcast", "after-all", "partition-id"})
 
 
-def operations_in(text: str, is_library: Callable[[str], bool]) -> dict[str, HloOperation]:
+def operations_in(
+    text: str, is_library: Callable[[str], bool], devices: CompiledFor | None = None
+) -> dict[str, HloOperation]:
     """The operations that are executed, by name; those that are fused into others are parts of these.
 
     Args:
         text: The module, as XLA prints it: with tables of stack frames, or with files and lines (before JAX 0.8).
         is_library: Whether a file is none of the user's. The innermost line of the user's counts, if there is one.
+        devices: That the program was compiled for; None: not known.
     """
     lines = text.splitlines()
+    if devices is not None and (told := _PARTITIONS.search(lines[0] if lines else "")):
+        devices = replace(devices, n_partitions=int(told[1]))
     places = _Places(lines, is_library)
     computations = dict(_computations(lines))
     fused: set[str] = set()
@@ -48,7 +55,7 @@ def operations_in(text: str, is_library: Callable[[str], bool]) -> dict[str, Hlo
             for name, code, line in instructions:
                 if code not in _NO_WORK:
                     operation = _operation(line, computations, places)
-                    operations[name] = operation._replace(collective=_collective(code, line, computations))
+                    operations[name] = operation._replace(collective=_collective(code, line, computations, devices))
     return operations
 
 
@@ -77,11 +84,13 @@ def _operation(line: str, computations: dict[str, list[tuple[str, str, str]]], p
     return HloOperation(op_name, next((each.place for each in inner if each.place != NOWHERE), own.place))
 
 
-def _collective(code: str, line: str, computations: dict[str, list[tuple[str, str, str]]]) -> str:
+def _collective(
+    code: str, line: str, computations: dict[str, list[tuple[str, str, str]]], devices: CompiledFor | None
+) -> str:
     """What an instruction does with other devices; one that starts another tells what that one does."""
     called = _FUSED.search(line) if code == "async-start" else None
     inner = computations.get(called[1], []) if called else [("", code, line)]
-    return next((told for _, what, text in inner if (told := collective_of(what, text))), "")
+    return next((told for _, what, text in inner if (told := collective_of(what, text, devices))), "")
 
 
 class _Places:

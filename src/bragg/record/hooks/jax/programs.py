@@ -18,13 +18,15 @@ if TYPE_CHECKING:
     from types import ModuleType
     from typing import Any
 
+    from bragg.record.hooks.jax.hlo_collectives import CompiledFor
+
 __all__ = ["COMPILER", "read_ranges", "record_compilations"]
 
 COMPILER = "jax._src.compiler"
 
 _BACKENDS = "jax._src.xla_bridge"
 
-# Hashes of their texts: each is recorded once, for any number of sessions.
+# Hashes of their texts, alone and with devices: each is recorded once, for any number of sessions.
 _programs: set[int] = set()
 
 
@@ -60,7 +62,7 @@ def record_compilations(compiler: ModuleType) -> Callable[[], None] | None:
             finally:
                 core.return_context()
         if _has_ranges(backend):
-            _keep_operations(executable)
+            _keep_operations(executable, options.get("devices", arguments[0] if arguments else None))
         return executable
 
     compiler.compile_or_get_cached = compile_or_get_cached  # type: ignore[attr-defined]
@@ -89,20 +91,47 @@ def _keep_live_programs() -> None:
     """Those of devices that are in use already."""
     for backend in list(getattr(sys.modules.get(_BACKENDS), "_backends", {}).values()):
         for executable in backend.live_executables() if _has_ranges(backend) else ():
-            _keep_operations(executable)
+            # In the order of the program, of which other processes may have devices, too.
+            is_alone = backend.device_count() == backend.local_device_count()
+            _keep_operations(executable, executable.local_devices() if is_alone else None)
 
 
 @guarded
-def _keep_operations(executable: Any) -> None:
+def _keep_operations(executable: Any, devices: Any) -> None:
+    """Keep what a program says.
+
+    Args:
+        executable: The program.
+        devices: That it was compiled for, an array of any shape; None: not known.
+    """
     from bragg.grouping.hlo_program import PROGRAM_KEY, program_text
     from bragg.record.hooks.jax.hlo_text import operations_in
 
+    compiled_for = _compiled_for(devices)
     for module in executable.hlo_modules():
         text = module.to_string()
-        if hash(text) not in _programs:
-            _programs.add(hash(text))
-            operations = operations_in(text, _is_library)
+        keys = {hash(text), hash((text, compiled_for.ids))} if compiled_for else {hash(text)}
+        if not keys <= _programs:
+            _programs.update(keys)
+            operations = operations_in(text, _is_library, compiled_for)
             core.describe_operator(module.name, f"{PROGRAM_KEY} {len(_programs)}", program_text(operations))
+
+
+def _compiled_for(devices: Any) -> CompiledFor | None:
+    import numpy as np
+
+    from bragg.record.hooks.jax.hlo_collectives import CompiledFor
+
+    if devices is None:
+        return None
+    placed = list(np.asarray(devices, object).flat)
+    try:
+        ids = tuple(int(device.id) for device in placed)
+        own = [device.process_index == device.client.process_index() for device in placed]
+        gpus = {place: int(placed[place].local_hardware_id) for place in range(len(placed)) if own[place]}
+    except (AttributeError, TypeError):  # Of a compiler without devices, or devices without numbers.
+        return None
+    return CompiledFor(ids, gpus)
 
 
 def _is_library(file: str) -> bool:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from bragg.analyze.ranks.operations import Call, call_of_frame
-from bragg.record.hooks.jax.hlo_collectives import collective_of
+from bragg.record.hooks.jax.hlo_collectives import CompiledFor, collective_of
 from bragg.record.hooks.jax.hlo_text import operations_in
 
 
@@ -76,3 +78,42 @@ ENTRY %main (x: f32[8,4]) -> f32[4,4] {
     assert found["reduce-scatter-start"].collective == "collective reduce-scatter[32 f32 in groups of 2]"
     assert found["add.1"].collective == ""
     assert call_of_frame(found["reduce-scatter-start"].collective) == Call("", "reduce-scatter", "f32", 128)
+
+
+# What JAX compiles for a mesh of devices [[2, 0], [3, 1]]; the text counts them in this order.
+MESH = CompiledFor((2, 0, 3, 1), dict(enumerate((2, 0, 3, 1))), n_partitions=4)
+PSUM = "%psum.21 = f32[4,4]{1,0} all-reduce(%p), channel_id=1, replica_groups=GROUPS, use_global_device_ids=true"
+
+
+def of_mesh(groups: str, gpus: dict[int, int]) -> str:
+    told = collective_of("all-reduce", PSUM.replace("GROUPS", groups), replace(MESH, gpus=gpus))
+    return told.removeprefix("collective all-reduce[16 f32, group ").removesuffix("]")
+
+
+@pytest.mark.parametrize(
+    ("groups", "of_process", "of_device_3"),
+    [
+        ("{{0,1,2,3}}", "devices 0-3 of 4", "devices 0-3 of 4"),
+        ("{}", "devices 0-3 of 4", "devices 0-3 of 4"),
+        ("{{0,2},{1,3}}", "devices 2,3 on GPU 2,3 or devices 0,1 on GPU 0,1 of 2", "devices 2,3 of 2"),
+        ("[2,2]<=[4]", "devices 0,2 on GPU 0,2 or devices 1,3 on GPU 1,3 of 2", "devices 1,3 of 2"),
+        ("[2,2]<=[2,2]T(1,0)", "devices 2,3 on GPU 2,3 or devices 0,1 on GPU 0,1 of 2", "devices 2,3 of 2"),
+    ],
+)
+def test_members_are_devices_by_their_ids(groups: str, of_process: str, of_device_3: str) -> None:
+    assert of_mesh(groups, dict(MESH.gpus)) == of_process
+    assert of_mesh(groups, {2: 0}) == of_device_3  # alone in its process
+
+
+@pytest.mark.parametrize("groups", ["{{0,9},{1,2}}", "[2,2]<=[4]T(3)", "[2,2]<=[5]", "{{0},{1}}"])
+def test_groups_that_do_not_name_each_device_are_not_named(groups: str) -> None:
+    assert "group " not in collective_of("all-reduce", PSUM.replace("GROUPS", groups), MESH)
+
+
+def test_numbers_of_replicas_are_no_devices_where_a_program_has_parts() -> None:
+    line = PSUM.replace("GROUPS", "{{0,1}}").replace(", use_global_device_ids=true", "")
+    two = CompiledFor((4, 5), {0: 0})
+    assert collective_of("all-reduce", line, two) == "collective all-reduce[16 f32, group devices 4,5 of 2]"
+    assert collective_of("all-reduce", line, replace(two, n_partitions=2)).endswith(" in groups of 2]")
+    text = f"HloModule jit_f, num_partitions=2\n\nENTRY %main (p: f32[4,4]) -> f32[4,4] {{\n  {line}\n}}\n"
+    assert operations_in(text, lambda _: False, two)["psum.21"].collective.endswith(" in groups of 2]")

@@ -63,7 +63,13 @@ def test_what_a_program_of_a_gpu_says_is_kept(core: FakeCore) -> None:
 
 def test_programs_that_exist_are_told_once(core: FakeCore, monkeypatch: pytest.MonkeyPatch) -> None:
     live = [
-        SimpleNamespace(platform=platform, live_executables=lambda: [EXECUTABLE] * 2) for platform in ("cpu", "gpu")
+        SimpleNamespace(
+            platform=platform,
+            live_executables=lambda: [EXECUTABLE] * 2,
+            device_count=lambda: 2,
+            local_device_count=lambda: 1,
+        )
+        for platform in ("cpu", "gpu")
     ]
     monkeypatch.setitem(sys.modules, "jax._src.xla_bridge", SimpleNamespace(_backends=dict(enumerate(live))))
     for _ in range(2):
@@ -71,6 +77,34 @@ def test_programs_that_exist_are_told_once(core: FakeCore, monkeypatch: pytest.M
         assert undo is not None
         undo()
     assert [call[:2] for call in core.calls] == [("describe_operator", "jit_loss")]
+
+
+def test_collectives_are_told_with_the_devices_of_this_process(core: FakeCore, monkeypatch: pytest.MonkeyPatch) -> None:
+    line = "  %psum.1 = f32[4] all-reduce(%p), channel_id=1, replica_groups={{0,1}}, use_global_device_ids=true"
+    text = f"HloModule jit_f, num_partitions=2\n\nENTRY %main (p: f32[4]) -> f32[4] {{\n{line}\n}}\n"
+    client = SimpleNamespace(process_index=lambda: 1)
+    devices = [
+        SimpleNamespace(id=7 + process, process_index=process, client=client, local_hardware_id=0) for process in (0, 1)
+    ]
+    executable = SimpleNamespace(
+        hlo_modules=lambda: [SimpleNamespace(name="jit_f", to_string=lambda: text)], local_devices=lambda: devices[1:]
+    )
+    live = SimpleNamespace(
+        platform="gpu",
+        live_executables=lambda: [executable],
+        device_count=lambda: 2,
+        local_device_count=lambda: 1,
+    )
+    module = compiler(executable)
+    jax.record_compilations(module)
+    module.compile_or_get_cached(GPU, COMPUTATION, [devices])
+    operations = json.loads(core.calls[-1][3])["ops"]
+    assert operations["psum.1"][-1] == "collective all-reduce[4 f32, group devices 7,8 of 2]"
+    n_calls = len(core.calls)
+    # Another session, which does not know all devices of programs that exist, says nothing else.
+    monkeypatch.setitem(sys.modules, "jax._src.xla_bridge", SimpleNamespace(_backends={0: live}))
+    jax.record_compilations(compiler(executable))
+    assert len(core.calls) == n_calls
 
 
 def test_an_exception_of_the_compiler_reaches_the_program(core: FakeCore) -> None:
