@@ -31,6 +31,7 @@ def test_a_late_rank_is_named_and_dark_from_its_first_late_step_on(pages: Pages,
     assert shades[0] != shades[-1]
     assert "costs the others" in row.locator(".cells i").last.get_attribute("title")
     assert "rank 1" in page.locator(".ranks-page").inner_text().split("Critical path")[1].lower()
+    assert "GB/s  24 x all-reduce of 3 ranks" in page.locator(".ranks-page").text_content()
     lanes = page.locator(".lanes tbody tr")
     titles = [lanes.nth(row).locator(".wait").first.get_attribute("title") for row in range(3)]
     assert [": waits " in title and "for rank 1, then " in title for title in titles] == [True, False, True]

@@ -37,4 +37,5 @@ def test_collectives_carry_what_pytorch_told_of_them() -> None:
     largest = answer.transfers[0]
     assert (largest.operation, largest.n_ranks, largest.size_bytes, largest.count) == ("all-reduce", 2, 50_356_224, 78)
     # NVLink of an H100 carries 450 GB/s in each direction.
+    assert largest.link_bytes_per_s == 450e9
     assert 200e9 < largest.bus_bytes_per_s < 450e9

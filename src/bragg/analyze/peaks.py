@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-__all__ = ["AMD_BOARD_BYTES_PER_S", "AMD_BYTES_PER_S", "ARCHITECTURES", "BOARDS", "Architecture", "Board"]
+__all__ = ["AMD_BOARD_BYTES_PER_S", "AMD_BYTES_PER_S", "ARCHITECTURES", "BOARDS", "NVLINKS", "Architecture", "Board"]
 
 
 @dataclass(frozen=True)
@@ -186,4 +186,14 @@ BOARDS: tuple[Board, ...] = (
     Board(r"\bL40\b", 142, {4: 724 * _TERA, 8: 362 * _TERA, 16: 181.05 * _TERA, 32: 90.5 * _TERA}, "L40 data sheet"),
     Board(r"\bL20\b", 92, {8: 239 * _TERA, 16: 119.5 * _TERA, 32: 59.8 * _TERA}, "L20 data sheet"),
     Board(r"\bA10G\b", 80, {4: 280 * _TERA, 8: 140 * _TERA, 16: 70 * _TERA, 32: 35 * _TERA}, "A10G data sheet"),
+)
+
+# Bytes that NVLink of a GPU carries in a second in one direction, by what the driver calls boards that always have it:
+# half of what their data sheets call its bandwidth. The first match counts.
+NVLINKS: tuple[tuple[str, float], ...] = (
+    (r"H100 \d+GB HBM3|\bH200$|\bH20$", 450e9),
+    (r"\bH800$", 200e9),
+    (r"\bG?B[23]00\b", 900e9),
+    (r"A100-SXM", 300e9),
+    (r"V100-SXM", 150e9),
 )

@@ -41,6 +41,8 @@ export interface Ranks {
   findings: { text: string; hint: string }[];
   /** Whose work the critical path is, and what would shorten it. */
   ideas: string[];
+  /** Collectives that take longest, with their bandwidth, and the way that NCCL took. */
+  transfers: string[];
   notes: string[];
   /** Column i is of steps edges[i] to edges[i + 1] - 1. */
   edges: number[];

@@ -24,7 +24,7 @@ from bragg.model.ranks.summary import RankSummary
 __all__ = ["Exposed", "RanksAnswer", "compare_ranks"]
 
 _N_IMBALANCES = 3
-_N_TRANSFERS = 2
+_N_TRANSFERS = 8
 _N_STEPS, _N_LANES, _N_BARS = 4, 32, 64  # of each step what a page shows without scrolling
 # Ranks that end together have this share of the collectives of the longest at least.
 _ENDED = 0.95

@@ -10,7 +10,7 @@ from bragg.analyze.ranks.answer import RanksAnswer
 from bragg.analyze.ranks.findings import findings_of
 from bragg.analyze.ranks.step_lanes import StepLanes
 from bragg.views.job.heat_map import HeatMap, heat_map
-from bragg.views.text.ranks_text import idea_lines, ranks_sentence
+from bragg.views.text.ranks_text import idea_lines, ranks_sentence, transfer_lines
 from bragg.views.text.style import printable
 
 __all__ = ["ranks_of"]
@@ -32,6 +32,7 @@ def ranks_of(answer: RanksAnswer, shown: int | None) -> dict[str, Any]:
         "shown": shown,
         "unit": "step" if answer.lateness is None or answer.lateness.is_unit_step else "round",
         "findings": [{"text": printable(each.message), "hint": each.hint} for each in found],
+        "transfers": list(transfer_lines(answer.transfers)),
         "ideas": [printable(line) for line in idea_lines(answer)],
         "notes": [printable(note) for note in answer.notes],
         "edges": [] if drawn is None else (drawn.edges + 1).tolist(),

@@ -10,7 +10,7 @@ from bragg.analyze.ranks.answer import compare_ranks
 from bragg.analyze.ranks.collectives import kernel_calls
 from bragg.analyze.ranks.operations import Call, CollectiveKernel, call_of_frame, kernel_of_name
 from bragg.analyze.ranks.summarize import summarize
-from bragg.views.text.ranks_text import ranks_lines
+from bragg.views.text.ranks_text import ranks_lines, transfer_lines
 from bragg.views.text.style import PLAIN
 from tests.support.profiles import profile_from_text
 
@@ -69,6 +69,22 @@ def test_bus_bandwidth_is_that_of_the_links() -> None:
     assert (found.operation, found.n_ranks, found.size_bytes, found.count) == ("all-reduce", 4, 1_600_000, 6)
     assert found.bus_bytes_per_s == pytest.approx(1_600_000 * 1.5 / 400e-6, rel=0.001)
     assert found.way == ""
+
+
+@pytest.mark.parametrize(
+    ("device", "n_ranks", "told"),
+    [
+        ("NVIDIA H100 80GB HBM3", 8, "1.6 % of NVLink"),
+        ("NVIDIA A100-SXM4-80GB", 8, "2.3 % of NVLink"),
+        ("NVIDIA H100 PCIe", 8, ""),
+        ("NVIDIA H100 80GB HBM3", 16, ""),  # on two hosts
+    ],
+)
+def test_bandwidth_is_compared_with_the_link_of_one_host(device: str, n_ranks: int, told: str) -> None:
+    plan = JobPlan(n_ranks=n_ranks, n_steps=6, n_layers=1, noise=0.0, bucket_us=400.0)
+    ranks = [replace(summarize(profile), device=device) for profile in profiles_of(plan)]
+    (line,) = transfer_lines(compare_ranks(ranks).transfers)
+    assert line.partition("in all")[2].lstrip(", ") == told
 
 
 def test_bandwidth_stands_beside_the_way_that_nccl_took() -> None:

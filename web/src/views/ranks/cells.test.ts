@@ -9,6 +9,7 @@ const RANKS: Ranks = {
   unit: "step",
   findings: [],
   ideas: [],
+  transfers: [],
   notes: [],
   edges: [1, 3, 4],
   most_ns: 5_000_000,

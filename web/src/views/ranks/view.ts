@@ -28,6 +28,8 @@ export class RanksView implements View {
     if (ranks.rows.length > 0) root.append(...this.heatMap(ranks));
     if (ranks.lanes.length > 0) root.append(...this.steps(ranks));
     if (ranks.ideas.length > 0) root.append(element("h3", "", "Critical path"), ...paragraphs(ranks.ideas));
+    if (ranks.transfers.length > 0)
+      root.append(element("h3", "", "Transfers, without waiting (bus bandwidth)"), ...paragraphs(ranks.transfers));
     if (ranks.notes.length > 0) root.append(element("h3", "", "Notes"), ...paragraphs(ranks.notes));
     if (ranks.shown !== null) root.append(element("p", "dim", `The other tabs show rank ${ranks.shown}.`));
     parent.append(root);
