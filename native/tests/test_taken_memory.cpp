@@ -2,6 +2,7 @@
 #include <cstdint>
 #include <map>
 
+#include "backends/gpu_memory/mapped_memory.h"
 #include "backends/gpu_memory/taken_memory.h"
 #include "check.h"
 
@@ -55,11 +56,11 @@ TEST(segments_of_pytorch_are_not_held) {
   Program program;
   program.take(1, 0x10000, 0x1000, 10);  // a segment
   program.take(2, 0x20000, 0x1000, 20);  // by another thread at the same time
-  program.taken.note_block(0x10200);
+  program.taken.note_block({0x10200, 0x200});
   program.taken.settle(1);
   CHECK(program.taken.has_open());  // of the other thread, taken later than that
   program.taken.give_back(1, 0x10000, 6);
-  program.taken.note_block(0x30000);
+  program.taken.note_block({0x30000, 0x200});
   program.taken.settle(INT64_MAX);
   CHECK(!program.taken.has_open());
   CHECK(program.told(MemoryMetric::Peak) == (ByNode{{20, 0x1000}}));
@@ -73,6 +74,52 @@ TEST(what_was_taken_before_the_recording_is_not_known_when_it_is_given_back) {
   program.taken.give_back(1, 0x1000, 4);
   CHECK(program.told(MemoryMetric::Peak) == (ByNode{{10, 100}}));
   CHECK(program.told(MemoryMetric::End).empty());
+}
+
+// Each handle has a call path of its own number.
+struct MappedProgram : Program {
+  bragg::MappedMemory mapped{taken};
+
+  void create(uint64_t handle, uint64_t bytes) {
+    const NodeId node{static_cast<uint32_t>(handle)};
+    mapped.create(handle, {1, 0, 0, bytes, {node, node}, ++time_ns});
+  }
+};
+
+TEST(memory_that_is_mapped_is_held_as_long_as_anything_refers_to_it) {
+  MappedProgram program;
+  program.create(10, 0x1000);  // released at once, held by its two addresses
+  program.mapped.map(10, {0x100000, 0x1000});
+  program.mapped.map(10, {0x200000, 0x1000});
+  program.mapped.release(10, 1, ++program.time_ns);
+  program.mapped.unmap({0x100000, 0x1000}, 1, ++program.time_ns);
+  program.create(20, 0x2000);  // released and unmapped
+  program.mapped.map(20, {0x300000, 0x2000});
+  CHECK(program.mapped.retain(20));
+  program.mapped.release(20, 1, ++program.time_ns);
+  program.mapped.unmap({0x2F0000, 0x20000}, 1, ++program.time_ns);
+  program.taken.settle(INT64_MAX);
+  CHECK(program.told(MemoryMetric::End) == (ByNode{{10, 0x1000}, {20, 0x2000}}));
+  program.mapped.unmap({0x200000, 0x1000}, 1, ++program.time_ns);
+  program.mapped.release(20, 1, ++program.time_ns);
+  CHECK(program.told(MemoryMetric::End) == (ByNode{{10, 0}, {20, 0}}));
+  CHECK(program.told(MemoryMetric::Peak) == (ByNode{{10, 0x1000}, {20, 0x2000}}));
+  CHECK(!program.mapped.retain(10) && !program.mapped.retain(77));
+}
+
+TEST(pieces_of_expandable_segments_are_not_held) {
+  MappedProgram program;
+  for (const uint64_t piece : {0, 1, 2}) program.create(10 + piece, 0x1000);
+  for (const uint64_t piece : {0, 1, 2}) program.mapped.map(10 + piece, {0x100000 + piece * 0x1000, 0x1000});
+  program.create(20, 0x1000);
+  program.mapped.map(20, {0x900000, 0x1000});
+  program.taken.note_block({0x100800, 0x1000});  // begins in the first piece and ends in the second
+  program.taken.note_block({0x102000, 0x200});
+  program.taken.settle(INT64_MAX);
+  program.mapped.unmap({0x100000, 0x3000}, 1, ++program.time_ns);
+  for (const uint64_t piece : {0, 1, 2}) program.mapped.release(10 + piece, 1, ++program.time_ns);
+  CHECK(program.told(MemoryMetric::Peak) == (ByNode{{20, 0x1000}}));
+  CHECK(program.told(MemoryMetric::End) == (ByNode{{20, 0x1000}}));
 }
 
 }  // namespace

@@ -54,6 +54,47 @@ def test_the_peak_is_told_by_call_path_and_adds_up(followed: Record) -> None:
     assert memory_lines(profile.meta) == ["GPU 0 memory from CUDA: 3.15 MB at the peak, taken 5 times"]
 
 
+MAPPED = """
+class Properties(ctypes.Structure):
+    _fields_ = [("type", ctypes.c_uint32), ("handles", ctypes.c_uint32), ("location", ctypes.c_uint32 * 2),
+                ("rest", ctypes.c_uint64 * 2)]
+def create(name, size, location=(1, 0)):
+    handle, properties = ctypes.c_uint64(), Properties(type=1, location=location)
+    arguments = ctypes.byref(handle), ctypes.c_size_t(size), ctypes.byref(properties), ctypes.c_uint64()
+    with bragg.scope(name): gpu.call("cuMemCreate", *arguments)
+    return handle
+def map_at(handle, size):
+    address, zero = ctypes.c_uint64(), ctypes.c_uint64()
+    gpu.call("cuMemAddressReserve", ctypes.byref(address), ctypes.c_size_t(size), zero, zero, zero)
+    gpu.call("cuMemMap", address, ctypes.c_size_t(size), zero, handle, zero)
+    return address
+def release(handle): gpu.call("cuMemRelease", handle)
+def unmap(address, size): gpu.call("cuMemUnmap", address, ctypes.c_size_t(size))
+"""
+
+
+def test_mapped_and_managed_memory_counts_and_that_of_the_host_does_not(followed: Record) -> None:
+    body = f"""
+    {MAPPED.strip().replace(chr(10), chr(10) + "    ")}
+    kept = create("kept", {2 * MB})
+    address = map_at(kept, {2 * MB})
+    release(kept)  # its address keeps it
+    retained = ctypes.c_uint64()
+    freed = create("freed", {MB})
+    there = map_at(freed, {MB})
+    gpu.call("cuMemRetainAllocationHandle", ctypes.byref(retained), there)
+    release(retained); unmap(there, {MB}); release(freed)
+    create("host", {MB}, (2, 0))
+    managed = take("managed", {MB}, "cuMemAllocManaged", ctypes.c_uint(1))
+    other = create("other GPU", {4 * MB}, (1, 1))
+    """
+    profile = followed(body, "--memory").main
+    first, second = memory_of(profile)
+    assert values(profile, "cuda_memory_taken") == {"kept": 2 * MB, "freed": MB, "managed": MB, "other GPU": 4 * MB}
+    assert values(profile, "cuda_memory_end") == {"kept": 2 * MB, "managed": MB, "other GPU": 4 * MB}
+    assert (first.peak_bytes, second.peak_bytes) == (3 * MB, 4 * MB)
+
+
 def test_calls_that_fail_and_those_of_captures_take_nothing(followed: Record) -> None:
     body = f"""
     from fake_cuda import CudaError

@@ -16,7 +16,7 @@ void note_call(uint32_t cbid, const cupti::CallbackData& data) noexcept;
 // PyTorch's allocator is there, and its blocks will be noted.
 void expect_segments() noexcept;
 // Threads: the program's. PyTorch's allocator has handed out a block at this address.
-void note_block(uint64_t address) noexcept;
+void note_block(uint64_t address, uint64_t bytes) noexcept;
 
 }  // namespace cuda_memory
 }  // namespace bragg

@@ -1,6 +1,7 @@
 // What a program takes from CUDA itself, apart from the segments of PyTorch's allocator, whose blocks are held instead.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <unordered_map>
@@ -19,8 +20,18 @@ struct TakenBytes {
   int64_t time_ns;
 };
 
+struct AddressRange {
+  uint64_t address;
+  uint64_t bytes;
+
+  [[nodiscard]] bool overlaps(const AddressRange& other) const {
+    return address < other.address + other.bytes && other.address < address + bytes;
+  }
+};
+
 // Whether memory is a segment is known only after it was taken, by the block that PyTorch then hands out of it. So each
-// thread's last memory is open until its next call of CUDA for memory, or for a while.
+// thread's last memory is open until its next call of CUDA for memory, or for a while; memory that is mapped, of which
+// a segment has many pieces, for a while.
 //
 // Threads: one at a time.
 class TakenMemory {
@@ -28,13 +39,20 @@ class TakenMemory {
   explicit TakenMemory(HeldMemory& held) : held_(held) {}
 
   void take(const TakenBytes& taken) {
-    settle_if([&](const TakenBytes& open) { return open.thread == taken.thread; });
-    open_.push_back(taken);
+    settle_last_of(taken.thread);
+    open_.push_back({taken, {{taken.address, taken.bytes}}, false});
+  }
+  // Memory that has no address until it is mapped; `taken.address` stands for it.
+  void create(const TakenBytes& taken) { open_.push_back({taken, {}, true}); }
+  void map(uint64_t created, const AddressRange& range) {
+    const auto found = std::ranges::find(open_, created, [](const Open& open) { return open.taken.address; });
+    if (found != open_.end()) found->ranges.push_back(range);
   }
 
   // Nothing happens where it was taken before the recording, or is a segment.
   void give_back(uint64_t thread, uint64_t address, int64_t time_ns) {
-    settle_if([&](const TakenBytes& taken) { return taken.thread == thread || taken.address == address; });
+    settle_last_of(thread);
+    settle_if([&](const Open& open) { return open.taken.address == address; });
     const auto found = known_.find(address);
     if (found == known_.end()) return;
     change({found->second.device, address, -found->second.bytes, 0, 0, {}, time_ns});
@@ -42,15 +60,15 @@ class TakenMemory {
   }
 
   // PyTorch's allocator has handed out a block here.
-  void note_block(uint64_t address) {
-    std::erase_if(open_, [&](const TakenBytes& taken) {
-      return taken.address <= address && address - taken.address < taken.bytes;
+  void note_block(const AddressRange& block) {
+    std::erase_if(open_, [&](const Open& open) {
+      return std::ranges::any_of(open.ranges, [&](const AddressRange& range) { return range.overlaps(block); });
     });
   }
 
   // What was taken until then is no segment.
   void settle(int64_t until_ns) {
-    settle_if([&](const TakenBytes& taken) { return taken.time_ns <= until_ns; });
+    settle_if([&](const Open& open) { return open.taken.time_ns <= until_ns; });
   }
   [[nodiscard]] bool has_open() const { return !open_.empty(); }
 
@@ -61,15 +79,25 @@ class TakenMemory {
   }
 
  private:
+  struct Open {
+    TakenBytes taken;
+    std::vector<AddressRange> ranges;  // where it is
+    bool is_mapped;
+  };
   struct Known {
     uint32_t device;
     int64_t bytes;
   };
 
+  void settle_last_of(uint64_t thread) {
+    settle_if([&](const Open& open) { return open.taken.thread == thread && !open.is_mapped; });
+  }
+
   template <class Which>
   void settle_if(Which&& which) {
-    std::erase_if(open_, [&](const TakenBytes& taken) {
-      if (!which(taken)) return false;
+    std::erase_if(open_, [&](const Open& open) {
+      if (!which(open)) return false;
+      const TakenBytes& taken = open.taken;
       const auto bytes = static_cast<int64_t>(taken.bytes);
       known_[taken.address] = {taken.device, bytes};
       change({taken.device, taken.address, bytes, 0, 0, taken.nodes, taken.time_ns});
@@ -85,7 +113,7 @@ class TakenMemory {
   }
 
   HeldMemory& held_;
-  std::vector<TakenBytes> open_;
+  std::vector<Open> open_;
   std::unordered_map<uint64_t, Known> known_;
   std::map<uint32_t, uint64_t> in_all_;
 };

@@ -69,7 +69,7 @@ class TorchMemorySource final : public FollowedMemory {
   // Threads: any that gets or frees a block, PyTorch's lock held.
   void note(const void* block, int64_t bytes, uint64_t allocated, uint64_t reserved, TorchDevice device) noexcept {
     if (!is_followed()) return;
-    if (bytes > 0) cuda_memory::note_block(reinterpret_cast<uint64_t>(block));
+    if (bytes > 0) cuda_memory::note_block(reinterpret_cast<uint64_t>(block), static_cast<uint64_t>(bytes));
     ThreadContext& thread = ThreadContext::current();
     thread.cost.measure(CostPart::Values, [&] {
       const ContextNodes nodes = bytes > 0 ? thread.here() : ContextNodes{};

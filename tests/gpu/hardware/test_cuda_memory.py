@@ -13,9 +13,12 @@ from tests.gpu.conftest import record
 pytestmark = pytest.mark.cuda
 
 _MIB = 1 << 20
+_SCOPES = ("tensors", "plain", "pool", "freed", "managed", "mapped", "unmapped")
 
 
-def test_known_memory_is_told_by_who_took_it(tmp_path: Path) -> None:
+@pytest.mark.parametrize("segments", ["", "expandable_segments:True"])
+def test_known_memory_is_told_by_who_took_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, segments: str) -> None:
+    monkeypatch.setenv("PYTORCH_CUDA_ALLOC_CONF", segments)
     profile = record(tmp_path, "cuda_memory.py", "--memory").profile
     tree = profile.tree
     found: dict[str, Counter[str]] = {}
@@ -24,7 +27,7 @@ def test_known_memory_is_told_by_who_took_it(tmp_path: Path) -> None:
         found[metric] = Counter()
         for node in np.flatnonzero(own).tolist():
             path = [tree.frames.name[tree.frame[step]] for step in tree.path(node)[1:]]
-            scope = next((name for name in path if name in ("tensors", "plain", "pool", "freed")), " > ".join(path))
+            scope = next((name for name in path if name in _SCOPES), " > ".join(path))
             found[metric][scope] += int(own[node])
     print(found)
     assert found["cuda_memory_peak"]["plain"] == 96 * _MIB
@@ -32,5 +35,9 @@ def test_known_memory_is_told_by_who_took_it(tmp_path: Path) -> None:
     assert found["cuda_memory_end"]["plain"] == 96 * _MIB
     assert found["cuda_memory_end"]["pool"] == 0
     assert found["cuda_memory_taken"]["freed"] == 64 * _MIB
+    assert found["cuda_memory_end"]["managed"] == 8 * _MIB
+    assert found["cuda_memory_end"]["mapped"] == 20 * _MIB
+    assert found["cuda_memory_taken"]["unmapped"] == 6 * _MIB
+    assert found["cuda_memory_end"]["unmapped"] == 0
     assert found["cuda_memory_taken"]["tensors"] == 0
     assert found["gpu_memory_peak"]["tensors"] == 192 * _MIB

@@ -217,12 +217,22 @@ inline constexpr DriverCall memory_calls[] = {{43, "cuMemcpyHtoD"},
                                               {839, "cuMemcpy3DWithAttributesAsync"},
                                               {840, "cuMemcpy3DWithAttributesAsync_ptsz"}};
 
-// Calls that take memory of a GPU and give it back. Not followed: memory that is mapped (cuMemCreate) or managed.
-// Ascending.
-inline constexpr DriverCall allocation_calls[] = {
-    {243, "cuMemAlloc_v2"},       {244, "cuMemAllocPitch_v2"},      {245, "cuMemFree_v2"},
-    {598, "cuMemAllocAsync"},     {599, "cuMemAllocAsync_ptsz"},    {600, "cuMemFreeAsync"},
-    {601, "cuMemFreeAsync_ptsz"}, {611, "cuMemAllocFromPoolAsync"}, {612, "cuMemAllocFromPoolAsync_ptsz"}};
+// Calls that take memory of a GPU and give it back, map it and unmap it. Ascending.
+inline constexpr DriverCall allocation_calls[] = {{243, "cuMemAlloc_v2"},
+                                                  {244, "cuMemAllocPitch_v2"},
+                                                  {245, "cuMemFree_v2"},
+                                                  {371, "cuMemAllocManaged"},
+                                                  {549, "cuMemCreate"},
+                                                  {550, "cuMemRelease"},
+                                                  {551, "cuMemMap"},
+                                                  {552, "cuMemUnmap"},
+                                                  {565, "cuMemRetainAllocationHandle"},
+                                                  {598, "cuMemAllocAsync"},
+                                                  {599, "cuMemAllocAsync_ptsz"},
+                                                  {600, "cuMemFreeAsync"},
+                                                  {601, "cuMemFreeAsync_ptsz"},
+                                                  {611, "cuMemAllocFromPoolAsync"},
+                                                  {612, "cuMemAllocFromPoolAsync_ptsz"}};
 
 template <size_t N>
 consteval std::array<uint32_t, N> cbids_of(const DriverCall (&calls)[N]) {
@@ -257,12 +267,29 @@ static_assert(std::ranges::is_sorted(holding_cbids) && std::ranges::is_sorted(al
   return is_module_call(cbid) || std::ranges::binary_search(holding_cbids, cbid);
 }
 
-enum class AllocationCall { None, Take, TakePitched, GiveBack };
+enum class AllocationCall { None, Take, TakePitched, GiveBack, Create, Release, Map, Unmap, Retain };
 [[nodiscard]] constexpr AllocationCall allocation_call(uint32_t cbid) noexcept {
   if (!std::ranges::binary_search(allocation_cbids, cbid)) return AllocationCall::None;
-  if (cbid == 244) return AllocationCall::TakePitched;
-  const bool gives_back = cbid == 245 || cbid == 600 || cbid == 601;
-  return gives_back ? AllocationCall::GiveBack : AllocationCall::Take;
+  switch (cbid) {
+    case 244:
+      return AllocationCall::TakePitched;
+    case 245:
+    case 600:
+    case 601:
+      return AllocationCall::GiveBack;
+    case 549:
+      return AllocationCall::Create;
+    case 550:
+      return AllocationCall::Release;
+    case 551:
+      return AllocationCall::Map;
+    case 552:
+      return AllocationCall::Unmap;
+    case 565:
+      return AllocationCall::Retain;
+    default:
+      return AllocationCall::Take;
+  }
 }
 // Whether such a call is work of a stream, so that a capture records it.
 [[nodiscard]] constexpr bool is_in_stream(uint32_t cbid) noexcept { return cbid >= 598; }

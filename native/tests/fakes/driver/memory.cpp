@@ -1,6 +1,7 @@
 // Allocation, copies and sets. Nothing is moved.
 #include <sys/mman.h>
 
+#include <atomic>
 #include <cstdlib>
 #include <map>
 #include <mutex>
@@ -25,6 +26,18 @@ struct Allocations {
 
 Allocations& allocations() {
   static Allocations& self = *new Allocations;
+  return self;
+}
+
+struct Handles {
+  std::atomic<uint64_t> last{0};
+  std::atomic<cuda::DevicePointer> next_address{0x7000'0000'0000};
+  std::mutex mutex;
+  std::map<cuda::DevicePointer, uint64_t> by_address;
+};
+
+Handles& handles() {
+  static Handles& self = *new Handles;
   return self;
 }
 
@@ -103,6 +116,77 @@ FAKE_CUDA(cuMemFree_v2)(cuda::DevicePointer pointer) {
 
 FAKE_CUDA(cuMemFreeAsync)(cuda::DevicePointer pointer, cuda::Stream) {
   return driver_call(call_site("cuMemFreeAsync"), {.params = &pointer}, [&](ApiCall&) { return give_back(pointer); });
+}
+
+FAKE_CUDA(cuMemAllocManaged)(cuda::DevicePointer* pointer, size_t size_bytes, uint32_t) {
+  const TakeParams params{pointer, size_bytes};
+  return driver_call(call_site("cuMemAllocManaged"), {.params = &params},
+                     [&](ApiCall& call) { return take(call, params); });
+}
+
+// Memory by a handle, and addresses for it: only what calls say of them.
+FAKE_CUDA(cuMemCreate)(uint64_t* handle, size_t size_bytes, const void* properties, uint64_t) {
+  const struct {
+    uint64_t* handle;
+    size_t size_bytes;
+    const void* properties;
+  } params{handle, size_bytes, properties};
+  return driver_call(call_site("cuMemCreate"), {.params = &params}, [&](ApiCall&) {
+    *handle = handles().last.fetch_add(1) + 1;
+    return cuda::Result::Success;
+  });
+}
+
+FAKE_CUDA(cuMemRelease)(uint64_t handle) {
+  return driver_call(call_site("cuMemRelease"), {.params = &handle},
+                     [&](ApiCall&) { return handle != 0 ? cuda::Result::Success : cuda::Result::InvalidValue; });
+}
+
+FAKE_CUDA(cuMemAddressReserve)(cuda::DevicePointer* pointer, size_t size_bytes, size_t, cuda::DevicePointer, uint64_t) {
+  return driver_call(call_site("cuMemAddressReserve"), [&](ApiCall&) {
+    *pointer = handles().next_address.fetch_add(size_bytes);
+    return cuda::Result::Success;
+  });
+}
+
+FAKE_CUDA(cuMemMap)(cuda::DevicePointer address, size_t size_bytes, size_t offset, uint64_t handle, uint64_t) {
+  const struct {
+    cuda::DevicePointer address;
+    size_t size_bytes, offset;
+    uint64_t handle;
+  } params{address, size_bytes, offset, handle};
+  return driver_call(call_site("cuMemMap"), {.params = &params}, [&](ApiCall&) {
+    const std::lock_guard lock(handles().mutex);
+    handles().by_address[address] = handle;
+    return cuda::Result::Success;
+  });
+}
+
+FAKE_CUDA(cuMemUnmap)(cuda::DevicePointer address, size_t size_bytes) {
+  const struct {
+    cuda::DevicePointer address;
+    size_t size_bytes;
+  } params{address, size_bytes};
+  return driver_call(call_site("cuMemUnmap"), {.params = &params}, [&](ApiCall&) {
+    const std::lock_guard lock(handles().mutex);
+    auto& mapped = handles().by_address;
+    mapped.erase(mapped.lower_bound(address), mapped.lower_bound(address + size_bytes));
+    return cuda::Result::Success;
+  });
+}
+
+FAKE_CUDA(cuMemRetainAllocationHandle)(uint64_t* handle, void* address) {
+  const struct {
+    uint64_t* handle;
+    void* address;
+  } params{handle, address};
+  return driver_call(call_site("cuMemRetainAllocationHandle"), {.params = &params}, [&](ApiCall&) {
+    const std::lock_guard lock(handles().mutex);
+    const auto found = handles().by_address.find(reinterpret_cast<cuda::DevicePointer>(address));
+    if (found == handles().by_address.end()) return cuda::Result::InvalidValue;
+    *handle = found->second;
+    return cuda::Result::Success;
+  });
 }
 
 FAKE_CUDA(cuPointerGetAttribute)(void* value, cuda::PointerAttribute attribute, cuda::DevicePointer pointer) {
