@@ -5,17 +5,15 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from bragg import formats
 from bragg.analyze.causes.evidence import Evidence
-from bragg.analyze.idle_paths import with_idle_paths
 from bragg.analyze.report import answered
-from bragg.model import IdleKind, IdleTable, Profile, SliceTable
+from bragg.model import IdleTable, SliceTable
 from bragg.views.text.analysis_text import analysis_lines
 from bragg.views.text.style import PLAIN
-from tests.support.recordings import RECORDINGS, SAMPLE, curve
+from tests.support.recordings import RECORDINGS, SAMPLE, curve, without_timeline
 
 LEAST = 0.01
 
@@ -129,34 +127,6 @@ def test_what_the_recorder_adds_up_leads_to_the_same_findings_as_the_timeline(pa
         assert other.gain is not None
         assert finding.gain.share == pytest.approx(other.gain.share, abs=0.05)
         assert (finding.file, finding.line) == (other.file, other.line)
-
-
-def without_timeline(profile: Profile) -> Profile:
-    """As a recording by default: idle time of the steady state by node in one bin, and no slices."""
-    evidence = Evidence(profile)
-    assert evidence.idle_ns is not None
-    assert evidence.steady is not None
-    queued, _ = evidence.idle_elsewhere_ns
-    nodes = np.flatnonzero(evidence.idle_ns)
-    n_rows = len(nodes) + 1
-    idle_ns = np.append(evidence.idle_ns[nodes], queued).astype(np.int64)
-    begins_ns, ends_ns = evidence.steady.begins_ns, evidence.steady.ends_ns
-    zeros = np.zeros(n_rows, np.int64)
-    found = with_idle_paths(profile, steady=evidence.steady)
-    longest_ns = np.nan_to_num(found.metrics["gpu_idle_longest"].own[nodes]).astype(np.int64)
-    table = IdleTable(
-        process=zeros.astype(np.int32),
-        device=zeros.astype(np.int32),
-        kind=np.append(np.full(len(nodes), IdleKind.LATE), IdleKind.QUEUED).astype(np.int32),
-        node=np.append(nodes, 0).astype(np.int32),
-        start_ns=zeros + begins_ns,
-        bin_ns=zeros + (ends_ns - begins_ns),
-        count=np.append(found.own("gpu_idle_count")[nodes], 1).astype(np.int64),
-        idle_ns=idle_ns,
-        longest_ns=np.append(longest_ns, 0),
-    )
-    meta = {**profile.meta, "gpu_activity": curve(profile)}
-    return replace(profile, slices=SliceTable.empty(), idle=table, meta=meta)
 
 
 # Recorded with the default options on an H100, where nothing but sums is kept: what timelines of these programs say.

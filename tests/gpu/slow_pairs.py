@@ -78,7 +78,6 @@ OPTIONS = {
     "allocator": ("--gpu-api",),
     "met_warps": ("--sample",),
     "streams": ("--data", "trace"),
-    "timed_steps": ("--gpu-api",),
 }
 LIMIT_S = 120
 MODES = {"trace": ("--data", "trace"), "default": ()}

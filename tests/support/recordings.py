@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bragg.model import Profile, TrackKind
+from bragg.analyze.causes.evidence import Evidence
+from bragg.analyze.idle_paths import with_idle_paths
+from bragg.model import IdleKind, IdleTable, Profile, SliceTable, TrackKind
 
-__all__ = ["RECORDINGS", "SAMPLE", "busy_ns", "curve", "gpu_work"]
+__all__ = ["RECORDINGS", "SAMPLE", "busy_ns", "curve", "gpu_work", "without_timeline"]
 
 _ROOT = Path(__file__).parents[2]
 RECORDINGS = sorted((_ROOT / "tests/golden/recordings").glob("*.bragg"))
@@ -52,3 +55,31 @@ def curve(profile: Profile, max_bins: int = 4096) -> dict[str, Any]:
             begins = stops
         until = max(until, ends)
     return {"0": {"start_ns": start, "bin_ns": bin_ns, "busy_ns": busy.tolist(), "launches": begun.tolist()}}
+
+
+def without_timeline(profile: Profile) -> Profile:
+    """As a recording by default: idle time of the steady state by node in one bin, and no slices."""
+    evidence = Evidence(profile)
+    assert evidence.idle_ns is not None
+    assert evidence.steady is not None
+    queued, _ = evidence.idle_elsewhere_ns
+    nodes = np.flatnonzero(evidence.idle_ns)
+    n_rows = len(nodes) + 1
+    idle_ns = np.append(evidence.idle_ns[nodes], queued).astype(np.int64)
+    begins_ns, ends_ns = evidence.steady.begins_ns, evidence.steady.ends_ns
+    zeros = np.zeros(n_rows, np.int64)
+    found = with_idle_paths(profile, steady=evidence.steady)
+    longest_ns = np.nan_to_num(found.metrics["gpu_idle_longest"].own[nodes]).astype(np.int64)
+    table = IdleTable(
+        process=zeros.astype(np.int32),
+        device=zeros.astype(np.int32),
+        kind=np.append(np.full(len(nodes), IdleKind.LATE), IdleKind.QUEUED).astype(np.int32),
+        node=np.append(nodes, 0).astype(np.int32),
+        start_ns=zeros + begins_ns,
+        bin_ns=zeros + (ends_ns - begins_ns),
+        count=np.append(found.own("gpu_idle_count")[nodes], 1).astype(np.int64),
+        idle_ns=idle_ns,
+        longest_ns=np.append(longest_ns, 0),
+    )
+    meta = {**profile.meta, "gpu_activity": curve(profile)}
+    return replace(profile, slices=SliceTable.empty(), idle=table, meta=meta)

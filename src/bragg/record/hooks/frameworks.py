@@ -6,7 +6,17 @@ from bragg.record.hooks.jax import distributed as jax_distributed
 from bragg.record.hooks.jax import memory as jax_memory
 from bragg.record.hooks.jax import profiler, programs
 from bragg.record.hooks.jax.calls import CALL_HOOKS, STEP_HOOK
-from bragg.record.hooks.torch import autograd, checkpoint, compiler, distributed, modules, operators, regions, updates
+from bragg.record.hooks.torch import (
+    autograd,
+    checkpoint,
+    compiler,
+    distributed,
+    modules,
+    operators,
+    regions,
+    updates,
+    waits,
+)
 from bragg.record.region_names import STEP, chosen
 
 TYPE_CHECKING = False
@@ -38,6 +48,7 @@ def operator_hooks(options: Mapping[str, Any]) -> list[Hook]:
         hooks += [
             ("torch", autograd.follow_backward),
             ("torch", operators.record_shaped_operators if wants_shapes else operators.record_operators),
+            ("torch", waits.record_waits),
             (checkpoint.MODULE, checkpoint.mark_recomputation),
         ]
     if wants_modules:

@@ -21,6 +21,7 @@ __all__ = ["RULE"]
 
 _FEW = 10
 _CHANGE = "read results less often: keep losses on the GPU and read them every 100 steps; copy with non_blocking=True"
+_CHANGE_OF_TIMING = "no torch.cuda.synchronize() in the step; time it with events, and read them later"
 # What a call that reads a number takes where a GPU has nothing left to do: 15 to 30 us for a copy of 4 B on an H100.
 _READ_NS = 30_000
 _READ_LEAST_NS = 12_000
@@ -42,11 +43,12 @@ def _find(evidence: Evidence) -> Iterator[Finding]:
     wall_ns = min(held_ns, late_ns)
     tree = evidence.profile.tree
     names = sorted({operator_name(tree.label(node)) for node in np.flatnonzero(calls).tolist()})
+    has_results = any(not name.endswith("synchronize") for name in names)
     cause = Cause(
         "synchronization",
         f"waits for the GPU ({', '.join(names[:3])}), {evidence.per_step(n_waits):.3g} {evidence.step_word}, hold up "
         f"the host {evidence.per_step(held_ns) / 1e6:.2f} ms, in which it could launch",
-        _CHANGE,
+        _CHANGE if has_results else _CHANGE_OF_TIMING,
         evidence=(
             Quantity(f"waits {evidence.step_word}", evidence.per_step(n_waits)),
             Quantity(f"held up {evidence.step_word}", evidence.per_step(held_ns), "ns"),
@@ -72,7 +74,7 @@ def _sampled(evidence: Evidence) -> Iterator[Finding]:
         "synchronization",
         f"waits for the GPU hold up the host {evidence.per_step(held_ns) / 1e6:.2f} ms {evidence.step_word}, by "
         f"{samples.sum():.0f} samples, in which it could launch",
-        "no torch.cuda.synchronize() in the step; time it with events, and read them later",
+        _CHANGE_OF_TIMING,
         evidence.gain(min(held_ns, late_ns), "the GPU" if late_ns < held_ns else ""),
         Confidence.LIKELY,
         (
@@ -105,11 +107,15 @@ def _of_sums(evidence: Evidence) -> tuple[FloatArray, FloatArray]:
 
     Waits that only the sampling of Python shows are not counted there, and not judged.
     """
-    tree, waiting = evidence.profile.tree, evidence.host.waiting
+    tree = evidence.profile.tree
+    # Time in a scope belongs to what samples saw below it.
+    scopes = evidence.host.waiting & (tree.kind == FrameKind.SCOPE)
+    waiting = evidence.host.waiting | below(evidence.profile, scopes)
     is_inner = below(evidence.profile, waiting)[np.maximum(tree.parent, 0)] & (tree.parent >= 0)
     calls = np.where(waiting & ~is_inner, evidence.calls, 0.0)
     inside: FloatArray = tree.sum_up(np.where(waiting, evidence.host_ns, 0.0))
-    calls = np.where(evidence.host_ns < _READ_LEAST_NS * calls, 0.0, calls)  # copies that nobody waits for
+    own_ns = np.where(scopes, inside, evidence.host_ns)
+    calls = np.where(own_ns < _READ_LEAST_NS * calls, 0.0, calls)  # copies that nobody waits for
     calls += _reads_of_jax(evidence)
     inside = np.where(waiting, inside, tree.sum_up(evidence.host_ns))
     blocked: FloatArray = np.where(calls > 0, np.maximum(inside - _READ_NS * calls, 0.0), 0.0)

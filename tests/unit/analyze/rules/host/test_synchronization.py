@@ -1,0 +1,52 @@
+"""Waits that no operator makes, as a recording without a timeline shows them: their scopes are counted."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from bragg.analyze.causes.evidence import Evidence
+from bragg.analyze.engine import analysis
+from bragg.model import Finding, Metric, MetricKind, Profile
+from tests.support.recordings import without_timeline
+from tests.support.stepped import stepped
+
+WAIT = "train.py:9@main > torch.cuda.synchronize#scope"
+INSIDE = f"{WAIT} > /lib/python3.12/site-packages/torch/cuda/__init__.py:1040@synchronize"
+LAUNCHES = "\n".join(
+    f"host {at}-{at + 5} train.py:7@main > aten::mm#operator ->{at + 1}\n"
+    f"gpu {at + 10}-{at + 35} train.py:7@main > aten::mm#operator > gemm#kernel <-{at + 1}"
+    for at in range(0, 210, 30)
+)
+# Seven products are launched until 185, of which the last ends at 215.
+N_STEPS = 20
+
+
+def summed(wait: str) -> Profile:
+    """The program without its timeline; scopes are entered once a step."""
+    profile = without_timeline(stepped(f"{LAUNCHES}\n{wait}", 260))
+    tree = profile.tree
+    scopes = np.isin([tree.label(node) for node in range(len(tree))], ["torch.cuda.synchronize"])
+    count = Metric("host_count", "1", MetricKind.EXCLUSIVE, np.where(scopes, N_STEPS, 0))
+    return replace(profile, metrics={**profile.metrics, "host_count": count})
+
+
+def found(wait: str) -> list[Finding]:
+    return analysis(Evidence(summed(wait)), ["synchronization"]).findings
+
+
+@pytest.mark.parametrize("wait", [f"host 187-255 {WAIT}", f"host 187-255 {INSIDE}"], ids=["own time", "sampled"])
+def test_a_wait_in_each_step_is_named_though_its_time_is_that_of_what_it_calls(wait: str) -> None:
+    (finding,) = found(wait)
+    assert finding.message.startswith("waits for the GPU (torch.cuda.synchronize), 20 in all, hold up the host 1.")
+    assert finding.hint == "no torch.cuda.synchronize() in the step; time it with events, and read them later"
+    assert (finding.file, finding.line) == ("train.py", 9)
+    assert finding.evidence[0].value == N_STEPS
+    assert finding.gain is not None
+    assert 0 < finding.gain.share <= 45 / 260
+
+
+def test_a_call_that_finds_nothing_to_wait_for_is_fine() -> None:
+    assert found(f"host 219-225 {WAIT}") == []
