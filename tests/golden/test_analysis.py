@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import json
+import re
 from dataclasses import replace
+from functools import lru_cache
 from pathlib import Path
 
 import pytest
 
 from bragg import formats
 from bragg.analyze.causes.evidence import Evidence
-from bragg.analyze.report import answered
+from bragg.analyze.report import Answered, answered
 from bragg.model import IdleTable, SliceTable
-from bragg.views.text.analysis_text import analysis_lines
+from bragg.views.text.analysis_text import analysis_lines, brief_json
 from bragg.views.text.style import PLAIN
 from tests.support.recordings import RECORDINGS, SAMPLE, curve, without_timeline
 
@@ -35,9 +38,14 @@ TRUTH = {
 }
 
 
+@lru_cache(maxsize=8)
+def _answered(path: Path) -> Answered:
+    return answered(formats.load(path))
+
+
 @pytest.mark.parametrize("path", [*RECORDINGS, SAMPLE], ids=lambda path: path.stem)
 def test_the_findings_are_those_that_are_true(path: Path) -> None:
-    answer = answered(formats.load(path))
+    answer = _answered(path)
     found = [finding.rule for finding in answer.worth(LEAST) if finding.rule in HOST_RULES]
     assert (answer.bounds.by, found) == TRUTH[path.stem]
 
@@ -81,7 +89,25 @@ def test_parts_and_gains_are_of_one_wall_time(path: Path) -> None:
     # What is waited for, on the GPU and on the host, cannot be more than the wall time.
     assert evidence.critical_ns.sum() + evidence.idle_ns.sum() <= evidence.wall_ns * 1.001
     assert all(0 <= finding.gain.wall_ns <= finding.gain.of_ns for finding in answer.analysis.findings if finding.gain)
+
+
+BRIEF_KEYS = ["file", "bound", "gpu_busy", "step_ms", "findings", "more", "next"]
+BRIEF_FINDING_KEYS = ["rule", "gain", "confidence", "at", "message", "change"]
+
+
+@pytest.mark.parametrize("path", [*RECORDINGS, SAMPLE], ids=lambda path: path.stem)
+def test_answers_are_short_and_have_no_odd_figures(path: Path) -> None:
+    answer = replace(_answered(path), name=str(path))
     assert len(analysis_lines(answer.bounds, answer.analysis, PLAIN)) <= 25
+    for finding in answer.analysis.findings:
+        assert not re.search(r"\de\+\d|/(?:site|dist)-packages/| 1 (?:times|copies|calls)\b", finding.message)
+    brief = brief_json([answer], 0.0)
+    assert len(json.dumps(brief).encode()) <= 2048
+    (profile,) = brief["profiles"]
+    assert list(profile) == BRIEF_KEYS
+    assert [list(each) for each in profile["findings"]] == [BRIEF_FINDING_KEYS] * len(profile["findings"])
+    assert len(profile["findings"]) + profile["more"] == len(answer.worth(0.0))
+    assert profile["next"] == f"bragg analyze {path} --json"
 
 
 def test_the_line_and_the_numbers_of_llama() -> None:

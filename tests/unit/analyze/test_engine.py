@@ -57,6 +57,13 @@ def test_times_without_counts_are_judged_too() -> None:
     assert judged.skipped["kernel-recompilation"].what == "counts of GPU work"
 
 
+@pytest.mark.parametrize(("kernel", "is_judged"), [("gemm", True), ("softmax<BLOCK=64 w4 s3>", False)])
+def test_rules_about_triton_kernels_need_the_code_of_those_that_ran(kernel: str, is_judged: bool) -> None:
+    judged = analysis(Evidence(profile_from_text(f"root\n  {kernel} 5us @0")), ["narrow-access"])
+    assert (judged.fine == ["narrow-access"]) is is_judged
+    assert ("narrow-access" in judged.skipped) is not is_judged
+
+
 def test_a_function_that_is_compiled_again_and_again_is_named() -> None:
     profile = profile_from_text("""
 root
@@ -83,7 +90,10 @@ root
   jit_f
     gemm_1 250us
 """)
-    assert texts(profile) == ["75 % of the GPU time is XLA's autotuning; without it: bragg view --exclude '^autotune$'"]
+    assert texts(profile) == [
+        "75 % of the run's GPU time is XLA's autotuning, which is done once; "
+        "without it: bragg view --exclude '^autotune$'"
+    ]
 
 
 def test_programs_that_compile_little_get_no_hint() -> None:

@@ -314,6 +314,11 @@ class Evidence:
         """Whether functions of JAX were called."""
         return any(name.startswith(CALLS) for name in self.profile.tree.frames.name)
 
+    @property
+    def has_graphs(self) -> bool:
+        """Whether CUDA graphs ran."""
+        return any(name == _CAPTURED or "GraphLaunch" in name for name in self.profile.tree.frames.name)
+
     @cached_property
     def n_launches(self) -> float | None:
         """Launches of single kernels in `part`; None: not known, because kernels of XLA's graphs look like others."""

@@ -9,7 +9,7 @@ from bragg.analyze.causes.paths import hottest_place
 from bragg.model import Confidence, Finding, Gain, Quantity, Severity
 from bragg.model.table import BoolArray, FloatArray
 
-__all__ = ["Cause", "host_finding", "three_digits"]
+__all__ = ["Cause", "counted", "host_finding", "three_digits"]
 
 
 @dataclass(frozen=True)
@@ -50,6 +50,33 @@ def host_finding(evidence: Evidence, nodes: BoolArray, weight: FloatArray, cause
         gain=cause.gain,
         confidence=cause.confidence,
     )
+
+
+def counted(evidence: Evidence, count: float, noun: str = "") -> str:
+    """A count for each step: `64 copies a step`, `1 a step`, `0.3 times a step`, `5,301 in all`.
+
+    Estimates are a few percent off: what is that near to a whole number is one.
+
+    Args:
+        evidence: Of the profile.
+        count: In the part of it that is meant.
+        noun: What is counted, in the plural; empty: nothing is said.
+    """
+    value = evidence.per_step(count)
+    is_whole = abs(value - round(value)) <= max(_WHOLE * value, 0.05) and round(value) > 0
+    number = f"{value:,.0f}" if is_whole or value >= _MANY else f"{value:.2g}"
+    name = _singular(noun) if number == "1" else noun
+    return " ".join(filter(None, (number, name, evidence.step_word)))
+
+
+def _singular(noun: str) -> str:
+    if noun.endswith("ies"):
+        return f"{noun[:-3]}y"
+    return noun.removesuffix("es" if noun.endswith("ches") else "s")
+
+
+# What is so near to a whole number, as a share of it, is one; from so many on, all are.
+_WHOLE, _MANY = 0.02, 10
 
 
 def three_digits(value: float) -> str:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from bragg.analyze.causes.evidence import Evidence
 from bragg.model import FrameKind
+from bragg.model.kernels.names import is_specialized
 from bragg.model.meta.gpu_memory import gpu_memory_of
 
 __all__ = [
@@ -66,6 +67,13 @@ def _calls_api(evidence: Evidence) -> bool:
     )
 
 
+def _has_code(evidence: Evidence) -> bool:
+    """A program without Triton kernels has no defect in one."""
+    frames = evidence.profile.tree.frames
+    kernels = [name for name, kind in zip(frames.name, frames.kind.tolist(), strict=True) if kind == FrameKind.KERNEL]
+    return bool(len(evidence.compiled)) or not any(map(is_specialized, kernels))
+
+
 GPU_COUNT = Need("counts of GPU work", "", _has("gpu_count"))
 GPU_TIME = Need("GPU time", "", _has("gpu_time"))
 OWN_HOST_TIME = Need(
@@ -95,4 +103,4 @@ MEMORY = Need(
     "--memory",
     lambda evidence: bool(told.devices) if (told := gpu_memory_of(evidence.profile.meta)) else False,
 )
-CODE = Need("code of kernels", "", lambda evidence: bool(len(evidence.compiled)))
+CODE = Need("code of Triton kernels", "", _has_code)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from bragg.analyze.causes.evidence import Evidence
+from bragg.analyze.causes.host_finding import counted
 from bragg.analyze.causes.paths import hottest_place
 from bragg.analyze.causes.thresholds import MUCH_GPU
 from bragg.model import Confidence, Finding, FrameKind, Quantity, Severity
@@ -54,8 +55,7 @@ def work_findings(evidence: Evidence, nodes: BoolArray, work: Work) -> Iterator[
     yield Finding(
         work.rule,
         Severity.WARNING,
-        f"{work.what}: {evidence.per_step(count):,.3g} {evidence.step_word}, "
-        f"{percent_text(gpu_ns / total_ns)} of the GPU time",
+        f"{work.what}: {counted(evidence, count)}, {percent_text(gpu_ns / total_ns)} of the GPU time",
         work.change,
         node=place.node,
         kernel=tree.frames.name[tree.frame[heaviest]],

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
+from shlex import quote
 from typing import Any
 
 from bragg.analyze.causes.bounds import Bounds
@@ -151,7 +152,7 @@ def _finding_lines(number: int, finding: Finding, bounds: Bounds, style: Style) 
     if finding.gain and finding.gain.wall_ns and bounds.n_steps and not finding.gain.is_once:
         step = f" ({time_text(finding.gain.wall_ns / bounds.n_steps)} a step)"
     head = f"{number}. {gain_text(finding)}{step}  {finding.rule}, {finding.confidence.name.lower()}"
-    limit = f"; {finding.gain.limit} limits the gain" if finding.gain and finding.gain.limit else ""
+    limit = f"; the gain is limited by {finding.gain.limit}" if finding.gain and finding.gain.limit else ""
     yield style.bold(f"{head}{limit}")
     yield f"   {_message(finding)}{_at(finding)}"
     if finding.hint:
@@ -175,13 +176,25 @@ def _rest(analysis: Analysis, shown: list[Finding], least_gain: float) -> Iterat
         yield f"Found, and gains nothing: {_names(list(dict.fromkeys(nothing)))}"
     if analysis.fine:
         yield f"Fine: {_names(analysis.fine)}"
-    if analysis.skipped:
-        by_need: dict[str, list[str]] = {}
-        for rule, need in analysis.skipped.items():
-            option = f" (bragg run {need.option})" if need.option else ""
-            by_need.setdefault(f"{need.what}{option}", []).append(rule)
-        parts = (f"{_names(rules)} without {need}" for need, rules in by_need.items())
-        yield f"Not judged: {'; '.join(parts)}"
+    yield from _skipped(analysis)
+
+
+def _skipped(analysis: Analysis) -> Iterator[str]:
+    """The rules that could not judge, by the option of `bragg run` that they need, and those that none helps."""
+    by_option: dict[str, list[str]] = {}
+    by_need: dict[str, list[str]] = {}
+    for rule, need in analysis.skipped.items():
+        rules = by_option.setdefault(need.option, []) if need.option else by_need.setdefault(need.what, [])
+        rules.append(rule)
+    if by_option:
+        parts = [f"{option} ({_first(rules)})" for option, rules in by_option.items()]
+        yield f"Not judged; these options of bragg run would tell: {', '.join(parts)}"
+    if by_need:
+        yield f"Not judged: {', '.join(f'{_first(rules)} without {what}' for what, rules in by_need.items())}"
+
+
+def _first(rules: list[str]) -> str:
+    return rules[0] if len(rules) == 1 else f"{rules[0]} and {len(rules) - 1} more"
 
 
 def _names(rules: list[str]) -> str:
@@ -264,5 +277,5 @@ def _brief(answer: Answered, least_gain: float, n: int) -> dict[str, Any]:
             for finding in found[:n]
         ],
         "more": len(found) - min(n, len(found)),
-        "next": "bragg analyze FILE --json",
+        "next": f"bragg analyze {quote(answer.name) if 0 < len(answer.name) <= _BRIEF_MESSAGE else 'FILE'} --json",
     }

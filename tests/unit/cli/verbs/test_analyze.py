@@ -23,6 +23,8 @@ def test_the_default_is_a_sentence_and_findings_with_lines() -> None:
     assert lines[0].startswith("The GPU bounds most of the program: in 6 steps of 16.8 ms, the GPU works 64 % and")
     assert any("full-precision-matmul, likely" in line for line in lines)
     assert any("train_gpt2.py:71" in line for line in lines)
+    assert lines[-2].startswith("Not judged; these options of bragg run would tell: --gpu-api (allocator-churn), ")
+    assert lines[-1] == "Not judged: unused-gradients without counts of what autograd records"
     assert len(lines) <= 25
 
 

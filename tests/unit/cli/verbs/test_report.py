@@ -63,7 +63,7 @@ def test_summary_of_the_page_says_what_the_end_of_a_run_says_of_steps_and_autotu
     profile = replace(profile_from_text(text), meta={"regions": {"step": times, "forward": forward}})
     page = gzip.decompress(report_payload(profile, "run"))
     assert b"2 steps of 2.00 ms: forward 25.0 %, other 75.0 %" in page
-    assert b"75 % of the GPU time is XLA's autotuning" in page
+    assert b"75 % of the run's GPU time is XLA's autotuning" in page
 
 
 def test_title_stands_above_the_page(profile: Path) -> None:

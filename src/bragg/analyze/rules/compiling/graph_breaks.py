@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from bragg.analyze.causes.evidence import Evidence
-from bragg.analyze.causes.host_finding import Cause, host_finding
+from bragg.analyze.causes.host_finding import Cause, counted, host_finding
 from bragg.analyze.causes.needs import OPERATORS
 from bragg.analyze.causes.paths import below, named
 from bragg.analyze.causes.thresholds import WAITS
@@ -37,7 +37,7 @@ def _find(evidence: Evidence) -> Iterator[Finding]:
     shown = ", ".join(sorted(places)[:3])
     cause = Cause(
         "graph-breaks",
-        f"torch.compile breaks its graph before {shown}: {evidence.per_step(count):.3g} parts {evidence.step_word} go "
+        f"torch.compile breaks its graph before {shown}: {counted(evidence, count, 'parts')} go "
         "through Python, and nothing is fused across them",
         "TORCH_LOGS=graph_breaks says why; torch.compile(fullgraph=True) makes a break an error",
         _gain(evidence, parts),

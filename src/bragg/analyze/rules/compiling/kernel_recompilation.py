@@ -48,11 +48,12 @@ def _find(evidence: Evidence) -> Iterator[Finding]:
         took_ns, wall_ns = float(time_ns[is_compiler & callers].sum()), profile.run.duration_ns
         # What the cache on disk has needs no backend.
         verb = "compiled" if (is_backend & callers).any() else "loaded from the cache on disk"
+        often = "once" if round(uses) == 1 else f"{uses:.2g} times"
         place = hottest_place(profile, np.isin(np.arange(len(tree)), nodes), launches)
         yield Finding(
             "kernel-recompilation",
             Severity.WARNING,
-            f"{base} was {verb} {len(versions)} times, {took_ns / 1e9:.2g} s, each version launched {uses:.3g} times",
+            f"{base} was {verb} {len(versions)} times, {took_ns / 1e9:.2g} s, each version launched {often}",
             _CHANGE,
             node=place.node,
             kernel=base,

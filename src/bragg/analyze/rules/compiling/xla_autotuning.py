@@ -33,7 +33,7 @@ def _find(evidence: Evidence) -> Iterator[Finding]:
         yield Finding(
             "autotuning",
             Severity.NOTE,
-            f"{percent_text(share)} of the GPU time is XLA's autotuning",
+            f"{percent_text(share)} of the run's GPU time is XLA's autotuning, which is done once",
             hint=f"without it: bragg view --exclude '^{AUTOTUNE}$'",
             evidence=(Quantity("GPU time", tuned_ns, "ns"),),
             gain=Gain(tuned_ns, wall_ns, is_once=True) if wall_ns else None,

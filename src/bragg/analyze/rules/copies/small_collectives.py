@@ -8,7 +8,7 @@ import numpy as np
 
 from bragg.analyze.causes.alone import alone_ns
 from bragg.analyze.causes.evidence import Evidence
-from bragg.analyze.causes.host_finding import Cause, host_finding, three_digits
+from bragg.analyze.causes.host_finding import Cause, counted, host_finding, three_digits
 from bragg.analyze.causes.needs import GPU_COUNT, IDLE, Need
 from bragg.analyze.causes.paths import below
 from bragg.analyze.causes.thresholds import OFTEN, SMALL_COLLECTIVE
@@ -54,7 +54,7 @@ def _find(evidence: Evidence) -> Iterator[Finding]:
     host = below(evidence.profile, host_of_collectives(tree) & (tree.sum_up(small.astype(np.int64)) > 0))
     cause = Cause(
         "small-collectives",
-        f"{three_digits(evidence.per_step(count))} collectives {evidence.step_word} of "
+        f"{counted(evidence, count, 'collectives')} of "
         f"{three_digits(total_bytes / count / 1024)} kB each: their latency costs more than their bytes",
         "gather tensors into one buffer and send it once: larger buckets (bucket_cap_mb), "
         "torch.distributed._coalescing_manager, or one flat tensor",

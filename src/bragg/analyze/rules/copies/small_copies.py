@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from bragg.analyze.causes.evidence import Evidence
-from bragg.analyze.causes.host_finding import Cause, host_finding
+from bragg.analyze.causes.host_finding import Cause, counted, host_finding
 from bragg.analyze.causes.needs import GPU_COUNT, IDLE
 from bragg.analyze.causes.paths import named
 from bragg.analyze.causes.thresholds import OFTEN, SMALL_COPY
@@ -34,7 +34,7 @@ def _find(evidence: Evidence) -> Iterator[Finding]:
     nodes[profile.tree.parent[np.flatnonzero(small)]] = True
     cause = Cause(
         "small-copies",
-        f"{evidence.per_step(count):,.3g} copies {evidence.step_word} from the host, each below "
+        f"{counted(evidence, count, 'copies')} from the host, each below "
         f"{SMALL_COPY.value / 1024:.0f} kB: the calls cost more than the bytes",
         "put what is copied into one tensor, or make it on the GPU",
         evidence=(Quantity(f"copies {evidence.step_word}", evidence.per_step(count)),),

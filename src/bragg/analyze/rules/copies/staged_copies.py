@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from bragg.analyze.causes.alone import alone_ns
 from bragg.analyze.causes.evidence import Evidence
-from bragg.analyze.causes.host_finding import Cause, host_finding, three_digits
+from bragg.analyze.causes.host_finding import Cause, counted, host_finding, three_digits
 from bragg.analyze.causes.needs import GPU_TIME, HOST_TIME
 from bragg.analyze.causes.staged import jitted_with_copies, staged_copies
 from bragg.analyze.causes.thresholds import STAGED_COPY, WAITS
@@ -30,7 +30,7 @@ def _find(evidence: Evidence) -> Iterator[Finding]:
     wall_ns = total_ns * alone_share * _SAVED / evidence.n_devices
     cause = Cause(
         "pageable-copies",
-        f"copies from memory that is not pinned, {three_digits(evidence.per_step(n))} {evidence.step_word}, "
+        f"copies from memory that is not pinned, {counted(evidence, n)}, "
         f"{total_ns / n / 1e6:.2f} ms each: the host and the GPU wait for them",
         "pin_memory=True for the DataLoader, or tensor.pin_memory(), and .to(device, non_blocking=True)",
         evidence=(
@@ -52,7 +52,7 @@ def _of_numpy(evidence: Evidence) -> Iterator[Finding]:
     n = float(evidence.gpu_count[copies].sum())
     cause = Cause(
         "pageable-copies",
-        f"jitted functions are given arrays of NumPy, {three_digits(evidence.per_step(n))} {evidence.step_word}: the "
+        f"jitted functions are given arrays of NumPy, {counted(evidence, n)}: the "
         f"GPU waits {three_digits(host_ns / n / 1e6)} ms for the host, then {three_digits(gpu_ns / n / 1e6)} ms for "
         "the copy",
         "jax.device_put, once before the steps, or for the next batch while this one is computed",

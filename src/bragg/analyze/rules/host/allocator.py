@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from bragg.analyze.causes.evidence import Evidence
-from bragg.analyze.causes.host_finding import Cause, host_finding
+from bragg.analyze.causes.host_finding import Cause, counted, host_finding
 from bragg.analyze.causes.needs import API_CALLS
 from bragg.analyze.causes.paths import named
 from bragg.analyze.causes.thresholds import WAITS
@@ -32,8 +32,7 @@ def _find(evidence: Evidence) -> Iterator[Finding]:
     often = float(evidence.calls[frees].sum()) >= WAITS.value * evidence.steps
     cause = Cause(
         "allocator-churn",
-        f"{evidence.per_step(count):,.3g} calls {evidence.step_word} allocate or free memory of the GPU: "
-        "each waits for the GPU",
+        f"{counted(evidence, count, 'calls')} allocate or free memory of the GPU: each waits for the GPU",
         CHANGE,
         evidence=(Quantity(f"calls {evidence.step_word}", evidence.per_step(count)),),
         gain=emptying_gain(evidence, float(idle_ns[nodes].sum())) if idle_ns is not None else None,

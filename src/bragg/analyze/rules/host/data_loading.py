@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from bragg.analyze.causes.evidence import Evidence
-from bragg.analyze.causes.host_finding import Cause, host_finding
+from bragg.analyze.causes.host_finding import Cause, host_finding, three_digits
 from bragg.analyze.causes.needs import IDLE
 from bragg.analyze.causes.paths import below, named
 from bragg.analyze.causes.thresholds import READY_BATCH, WAITED
@@ -46,7 +46,7 @@ def _find(evidence: Evidence) -> Iterator[Finding]:
             continue
         cause = Cause(
             "data-loading",
-            f"{message}, and the GPU waits {evidence.per_step(waited_ns) / 1e6:.2f} ms {evidence.step_word}",
+            f"{message}, and the GPU waits {three_digits(evidence.per_step(waited_ns) / 1e6)} ms {evidence.step_word}",
             change,
             evidence=(Quantity(f"wait {evidence.step_word}", evidence.per_step(waited_ns), "ns"),),
             gain=evidence.host_gain(loading, _SAVED),

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from bragg.analyze.causes.evidence import Evidence
-from bragg.analyze.causes.host_finding import Cause, host_finding
+from bragg.analyze.causes.host_finding import Cause, host_finding, three_digits
 from bragg.analyze.causes.needs import API_CALLS, HOST_TIME, IDLE
 from bragg.analyze.causes.paths import below, named
 from bragg.analyze.causes.thresholds import PLAN_SHARE
@@ -32,8 +32,8 @@ def _find(evidence: Evidence) -> Iterator[Finding]:
         return
     cause = Cause(
         "emptied-cache",
-        f"giving memory back takes {evidence.per_step(took_ns) / 1e6:.2g} ms {evidence.step_word} ({samples:.0f} "
-        "samples), and the program allocates it again",
+        f"giving memory back takes {three_digits(evidence.per_step(took_ns) / 1e6)} ms {evidence.step_word} "
+        f"({samples:.0f} samples), and the program allocates it again",
         CHANGE,
         emptying_gain(evidence, took_ns),
         Confidence.LIKELY,

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from bragg.analyze.causes.evidence import Evidence
-from bragg.analyze.causes.host_finding import Cause, host_finding, three_digits
+from bragg.analyze.causes.host_finding import Cause, counted, host_finding, three_digits
 from bragg.analyze.causes.needs import GPU_TIME, HOST_TIME
 from bragg.analyze.causes.paths import below, named
 from bragg.analyze.causes.thresholds import WAITS
@@ -32,8 +32,8 @@ def _find(evidence: Evidence) -> Iterator[Finding]:
     around = below(profile, named(profile, _OPERATION.fullmatch) | callbacks)
     cause = Cause(
         "host-callbacks",
-        f"a jitted function calls back to Python ({', '.join(names[:3])}), {evidence.per_step(count):.3g} times "
-        f"{evidence.step_word}, {three_digits(took_ns / count / 1e3)} us each: the GPU waits for it and for copies to "
+        f"a jitted function calls back to Python ({', '.join(names[:3])}), {counted(evidence, count, 'times')}, "
+        f"{three_digits(took_ns / count / 1e3)} us each: the GPU waits for it and for copies to "
         "the host",
         "no pure_callback or jax.debug.print in the step: compute it in JAX, or return it and read it later",
         evidence.host_gain(around, _SAVED),

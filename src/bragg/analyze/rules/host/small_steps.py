@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from bragg.analyze.causes.evidence import Evidence
-from bragg.analyze.causes.host_finding import Cause, host_finding
+from bragg.analyze.causes.host_finding import Cause, counted, host_finding
 from bragg.analyze.causes.needs import GPU_TIME, LAUNCH_COUNT
 from bragg.analyze.causes.thresholds import FEW_LAUNCHES, HOST_BOUND, MANY_LAUNCHES
 from bragg.analyze.engine import HostTime, Rule
@@ -29,10 +29,11 @@ def _find(evidence: Evidence) -> Iterator[Finding]:
     share = waits_ns / evidence.wall_ns
     if n_launches >= most or share < HOST_BOUND.value:
         return
+    beside = " beside CUDA graphs" if evidence.has_graphs else ""
     cause = Cause(
         "small-steps",
         f"the GPU works {percent_text(busy)} of the time and waits {percent_text(share)} for Python and operators, "
-        f"which launch little: {evidence.per_step(n_launches):,.3g} kernels {evidence.step_word} beside graphs",
+        f"which launch few kernels: {counted(evidence, n_launches)}{beside}",
         _CHANGE,
         evidence=(
             Quantity("busy", busy, "share"),

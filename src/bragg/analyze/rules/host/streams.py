@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from bragg.analyze.causes.evidence import Evidence
-from bragg.analyze.causes.host_finding import Cause, host_finding, three_digits
+from bragg.analyze.causes.host_finding import Cause, counted, host_finding
 from bragg.analyze.causes.needs import LAUNCHES, TIMELINE
 from bragg.analyze.causes.paths import named
 from bragg.analyze.causes.thresholds import EXPOSED, OFTEN
@@ -34,8 +34,7 @@ def _find(evidence: Evidence) -> Iterator[Finding]:
         return
     cause = Cause(
         "streams-in-turns",
-        "kernels wait for one of another stream, beside which they would fit on the GPU: "
-        f"{three_digits(evidence.per_step(count))} {evidence.step_word}",
+        f"kernels wait for one of another stream, beside which they would fit on the GPU: {counted(evidence, count)}",
         "unless it needs the result of the other: no wait_stream and no event between them, "
         "and no legacy default stream beside streams that wait for it",
         evidence.gain(total_ns * _SAVED),

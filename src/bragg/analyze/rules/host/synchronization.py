@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from bragg.analyze.causes.evidence import Evidence
-from bragg.analyze.causes.host_finding import Cause, host_finding
+from bragg.analyze.causes.host_finding import Cause, counted, host_finding, three_digits
 from bragg.analyze.causes.needs import GPU_TIME, IDLE
 from bragg.analyze.causes.paths import below, named
 from bragg.analyze.causes.thresholds import PLAN_SHARE, WAITS
@@ -42,12 +42,12 @@ def _find(evidence: Evidence) -> Iterator[Finding]:
     held_ns = blocked_ns + inside_ns
     wall_ns = min(held_ns, late_ns)
     tree = evidence.profile.tree
-    names = sorted({operator_name(tree.label(node)) for node in np.flatnonzero(calls).tolist()})
+    names = sorted({operator_name(tree.frames.name[row]) for row in tree.frame[calls > 0].tolist()})
     has_results = any(not name.endswith("synchronize") for name in names)
     cause = Cause(
         "synchronization",
-        f"waits for the GPU ({', '.join(names[:3])}), {evidence.per_step(n_waits):.3g} {evidence.step_word}, hold up "
-        f"the host {evidence.per_step(held_ns) / 1e6:.2f} ms, in which it could launch",
+        f"waits for the GPU ({', '.join(names[:3])}), {counted(evidence, n_waits)}, hold up "
+        f"the host {three_digits(evidence.per_step(held_ns) / 1e6)} ms, in which it could launch",
         _CHANGE if has_results else _CHANGE_OF_TIMING,
         evidence=(
             Quantity(f"waits {evidence.step_word}", evidence.per_step(n_waits)),
@@ -72,8 +72,8 @@ def _sampled(evidence: Evidence) -> Iterator[Finding]:
         return
     cause = Cause(
         "synchronization",
-        f"waits for the GPU hold up the host {evidence.per_step(held_ns) / 1e6:.2f} ms {evidence.step_word}, by "
-        f"{samples.sum():.0f} samples, in which it could launch",
+        f"waits for the GPU hold up the host {three_digits(evidence.per_step(held_ns) / 1e6)} ms "
+        f"{evidence.step_word}, by {samples.sum():.0f} samples, in which it could launch",
         _CHANGE_OF_TIMING,
         evidence.gain(min(held_ns, late_ns), "the GPU" if late_ns < held_ns else ""),
         Confidence.LIKELY,

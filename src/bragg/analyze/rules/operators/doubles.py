@@ -14,7 +14,7 @@ __all__ = ["RULE"]
 _WORK = Work(
     "double-precision",
     "kernels of libraries in 64-bit floating point",
-    "float32: NumPy's arrays are float64 unless converted (torch.from_numpy(x).float()), JAX's with jax_enable_x64",
+    "use float32: NumPy's arrays are float64 unless converted (torch.from_numpy(x).float()), JAX's with jax_enable_x64",
     0.7,
     Confidence.LIKELY,
     least_share=0.05,

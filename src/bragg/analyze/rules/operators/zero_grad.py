@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from bragg.analyze.causes.evidence import Evidence
+from bragg.analyze.causes.host_finding import counted
 from bragg.analyze.causes.needs import GPU_TIME
 from bragg.analyze.causes.paths import ZEROES, below, children, named
 from bragg.analyze.causes.thresholds import MUCH_GPU
@@ -43,8 +44,7 @@ def _with_additions(evidence: Evidence, finding: Finding) -> Finding:
         return finding
     return replace(
         finding,
-        message=f"{finding.message}; the backward pass adds to them: {evidence.per_step(count):,.3g} launches "
-        f"{evidence.step_word}",
+        message=f"{finding.message}; the backward pass adds to them: {counted(evidence, count, 'launches')}",
         evidence=(*finding.evidence, Quantity(f"additions {evidence.step_word}", evidence.per_step(count))),
         gain=evidence.gain(finding.gain.wall_ns + more.wall_ns, finding.gain.limit and more.limit),
     )
