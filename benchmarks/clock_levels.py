@@ -63,7 +63,8 @@ class Bench:
 
     def rows(self) -> list[dict[str, Any]]:
         """One for each level."""
-        return [self._row(level) for level in levels_of(source_scopes(self._compiled))]
+        scopes = source_scopes(self._compiled, read_kernel(self._compiled.asm["ptx"]))
+        return [self._row(level) for level in levels_of(scopes)]
 
     def _row(self, level: Level) -> dict[str, Any]:
         made, module, function = self._loaded(level)

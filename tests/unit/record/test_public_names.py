@@ -18,6 +18,8 @@ PUBLIC = {
     "errors",
     "exit_scope",
     "instrument",
+    "kernel_event_begin",
+    "kernel_event_end",
     "kernel_scope",
     "load",
     "load_job",

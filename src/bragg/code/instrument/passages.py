@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,7 +13,7 @@ from bragg.code.instrument.readings import Warps, values_in
 from bragg.code.instrument.rewriting import Instrumented
 from bragg.code.instrument.storing import FRAME, WARP_BYTES
 
-__all__ = ["Passages", "passages_of"]
+__all__ = ["Passages", "frames_in", "passages_of"]
 
 _WORD = 4
 
@@ -55,14 +55,12 @@ def passages_of(image: bytes, instrumented: Instrumented, warps: Warps, rows: Se
     values: list[float] = []
     for row in rows:
         own = words[row].tolist()
-        start, at = int(warps.start[row]), 0
-        due = int(warps.due_bytes[row])
+        start = int(warps.start[row])
         given: dict[str, float] = {}
-        while at * _WORD < due and at * _WORD <= instrumented.store.last_start:
-            number = own[at] >> 8 & 0xFFFFF
-            if own[at] & 0xF0000000 != FRAME or number >= len(frames):
-                break
+        for at, number in frames_in(own, instrumented, int(warps.due_bytes[row])):
             frame = frames[number]
+            if frame.event is not None:
+                continue
             for word, each in enumerate(frame.values, at + 1 + len(frame.reads)):
                 given[each.scope] = float(values_in(words[row, word : word + 1], each)[0])
             # A warp lives for less than 2^32 cycles: the low half of the clock tells how long it has been there.
@@ -72,7 +70,6 @@ def passages_of(image: bytes, instrumented: Instrumented, warps: Warps, rows: Se
                 for segment, each in enumerate(frame.segments, first_of[number])
             ]
             values += [given.get(each.does, math.nan) for each in frame.segments]
-            at += frame.n_stored_words
     columns = np.array(found, np.int64).reshape(-1, 4)
     warp = columns[:, 0]
     cycles = np.maximum((warps.end - warps.start).astype(np.float64), 1)
@@ -80,3 +77,20 @@ def passages_of(image: bytes, instrumented: Instrumented, warps: Warps, rows: Se
     began, ended = (warps.start[warp].astype(np.int64) + columns[:, each] for each in (2, 3))
     start_ns, end_ns = (warps.start_ns[warp] + (columns[:, each] * cycle_ns[warp]).astype(np.int64) for each in (2, 3))
     return Passages(warp, columns[:, 1], began, ended, start_ns, end_ns, np.array(values, np.float64))
+
+
+def frames_in(own: Sequence[int], instrumented: Instrumented, due_bytes: int) -> Iterator[tuple[int, int]]:
+    """Position and number of each frame in the words of one warp.
+
+    Args:
+        own: Its words.
+        instrumented: The kernel.
+        due_bytes: Of all its frames, stored or not.
+    """
+    at = 0
+    while at * _WORD < due_bytes and at * _WORD <= instrumented.store.last_start:
+        number = own[at] >> 8 & 0xFFFFF
+        if own[at] & 0xF0000000 != FRAME or number >= len(instrumented.frames):
+            return
+        yield at, number
+        at += instrumented.frames[number].n_stored_words

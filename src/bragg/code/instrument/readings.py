@@ -137,7 +137,10 @@ def read_frames(image: bytes, instrumented: Instrumented, warps: Warps, warps_of
     count = np.zeros(len(segments), np.int64)
     cycles = np.zeros((len(segments), warps_of_block), np.int64)
     longest = np.zeros(len(segments), np.int64)
-    values = {number: [ValueTotals(each) for each in frame.values] for number, frame in enumerate(frames)}
+    values = {
+        number: [ValueTotals(each) for each in frame.values if frame.event is None]
+        for number, frame in enumerate(frames)
+    }
     last = warps.start.astype(np.uint32)
     place = warps.slot % warps_of_block
     at = np.zeros(len(words), np.int64)

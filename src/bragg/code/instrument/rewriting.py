@@ -94,8 +94,8 @@ def instrument(
     before: dict[int, list[str]] = defaultdict(list)
     after: dict[int, list[str]] = defaultdict(list)
     for number, frame in enumerate(frames):
-        for clock, (at, is_behind) in enumerate(frame.reads):
-            (after if is_behind else before)[at].append(f"\tmov.u32 \t%bragg_c{clock}, %clock;")
+        for register, (at, is_behind) in zip(frame.registers, frame.reads, strict=True):
+            (after if is_behind else before)[at].append(f"\tmov.u32 \t{register}, %clock;")
         at, is_behind = frame.flush
         (after if is_behind else before)[at] += indented(store.flush(number, frame))
     ends = [each for each in statements if each.branch in ("ret", "exit")]
@@ -147,7 +147,7 @@ def declared(kernel: Kernel, before: Mapping[int, Sequence[str]], after: Mapping
 def _registers(n_clocks: int) -> list[str]:
     return [
         f"\t.reg .b32 \t%bragg_c<{n_clocks + 1}>;",
-        "\t.reg .b32 \t%bragg_w<12>;",
+        "\t.reg .b32 \t%bragg_w<12>, %bragg_e;",
         "\t.reg .b64 \t%bragg_d<6>;",
         "\t.reg .pred \t%bragg_on, %bragg_has, %bragg_p, %bragg_rest;",
     ]

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import chain, groupby
 from pathlib import PurePath
-from typing import Protocol
+from typing import NamedTuple, Protocol, TypeVar
 
 from bragg.code.instrument.blocks import Activity, Block, Kernel, Statement, Value
 from bragg.code.source_place import CallChain, user_place
@@ -14,14 +15,18 @@ __all__ = [
     "MAX_WORDS",
     "VECTOR_WORDS",
     "Activities",
+    "Event",
+    "EventCall",
     "Frame",
     "ScopeValue",
     "Scopes",
     "Segment",
     "Selection",
     "frames_of",
+    "lines_in",
 ]
 
+_T = TypeVar("_T")
 # Clocks stay in registers until the frame is stored: with the word before them, four vectors of 16 bytes.
 MAX_WORDS = 15
 VECTOR_WORDS = 4
@@ -62,6 +67,37 @@ class ScopeValue:
     value: Value
 
 
+class EventCall(NamedTuple):
+    """A call in the source that begins or ends an event.
+
+    Attributes:
+        name: Of the event.
+        begins: Otherwise it ends.
+        has_value: It is given one.
+        first_line, last_line: Of the function that calls.
+    """
+
+    name: str
+    begins: bool
+    has_value: bool
+    first_line: int
+    last_line: int
+
+
+class Event(NamedTuple):
+    """A place where an event begins or ends.
+
+    Attributes:
+        name: Of the event.
+        begins: Otherwise it ends.
+        place: Where that is.
+    """
+
+    name: str
+    begins: bool
+    place: CallChain
+
+
 @dataclass(frozen=True)
 class Frame:
     """Clock readings and values that are stored together, each time that control passes.
@@ -71,12 +107,19 @@ class Frame:
         reads: Line of the text, and whether the clock is read behind it (True) or before it.
         flush: Line of the text, and whether the readings are stored behind it (True) or before it.
         values: Behind the readings.
+        event: That begins or ends there, at its only reading; None: it is of segments.
     """
 
     segments: tuple[Segment, ...]
     reads: tuple[tuple[int, bool], ...]
     flush: tuple[int, bool]
     values: tuple[ScopeValue, ...] = ()
+    event: Event | None = None
+
+    @property
+    def registers(self) -> list[str]:
+        """Of its readings: those of an event are not those of the segments around it."""
+        return ["%bragg_e"] if self.event else [f"%bragg_c{clock}" for clock in range(len(self.reads))]
 
     @property
     def n_words(self) -> int:
@@ -100,6 +143,9 @@ class Selection(Protocol):
 
     def scope_value(self, statement: Statement) -> ScopeValue | None:
         """The value that a statement has ready for a scope that is timed."""
+
+    def events(self, block: Block) -> Iterator[Frame]:
+        """A frame for each place where an event begins or ends."""
 
 
 THROUGH = "through"
@@ -132,6 +178,10 @@ class Activities:
         """Scopes are not timed."""
         return None
 
+    def events(self, block: Block) -> Iterator[Frame]:
+        """Nor are events."""
+        return iter(())
+
 
 @dataclass(frozen=True)
 class Scopes:
@@ -141,11 +191,15 @@ class Scopes:
         by_line: Name of the scope of each line that is in one.
         by_first_line: Name of the scope that a line begins.
         file: Of the source; Triton's cache may name it in the directory of another checkout.
+        valued_events: What begins or ends at a line that gives it a value.
+        event_lines: What begins before a line, or ends behind it.
     """
 
     by_line: Mapping[int, str]
     by_first_line: Mapping[int, str]
     file: str
+    valued_events: Mapping[int, EventCall] = field(default_factory=dict)
+    event_lines: Mapping[int, Sequence[EventCall]] = field(default_factory=dict)
 
     def key(self, statement: Statement) -> Hashable:
         """The scope."""
@@ -160,17 +214,38 @@ class Scopes:
         scope = self._named(statement, self.by_first_line)
         return ScopeValue(scope, statement.place, statement.value) if statement.value and scope else None
 
+    def events(self, block: Block) -> Iterator[Frame]:
+        """With a value where that is ready, without one before and behind neighbours of one line."""
+        for statement in block.statements:
+            call = self._named(statement, self.valued_events) if statement.value else None
+            if call is not None and statement.value is not None:
+                value = ScopeValue(call.name, statement.place, statement.value)
+                event = Event(call.name, call.begins, statement.place)
+                yield Frame((), ((statement.first, False),), (statement.last, True), (value,), event)
+        for calls, run in groupby(block.statements, self._calls_at):
+            statements = list(run)
+            for call in calls:
+                at = (statements[0].first, False) if call.begins else (statements[-1].last, True)
+                yield Frame((), (at,), at, (), Event(call.name, call.begins, statements[0].place))
+
+    def _calls_at(self, statement: Statement) -> Sequence[EventCall]:
+        return (self._named(statement, self.event_lines) if statement.activity else None) or ()
+
     def _scope(self, statement: Statement) -> str | None:
         return self._named(statement, self.by_line)
 
-    def _named(self, statement: Statement, names: Mapping[int, str]) -> str | None:
-        own = [place for place in statement.place if PurePath(place.file).name == PurePath(self.file).name]
-        return next((names[place.line] for place in own if place.line in names), None)
+    def _named(self, statement: Statement, names: Mapping[int, _T]) -> _T | None:
+        return next((names[line] for line in lines_in(statement, self.file) if line in names), None)
+
+
+def lines_in(statement: Statement, file: str) -> list[int]:
+    """Lines of a file that a statement comes from, the innermost first."""
+    return [place.line for place in statement.place if PurePath(place.file).name == PurePath(file).name]
 
 
 def frames_of(kernel: Kernel, selection: Selection) -> list[Frame]:
-    """The frames of a kernel, in the order of its text."""
-    return [frame for block in kernel.blocks for frame in _frames(block, selection)]
+    """The frames of a kernel: those of segments of a block, and then its events."""
+    return [frame for block in kernel.blocks for frame in chain(_frames(block, selection), selection.events(block))]
 
 
 def _frames(block: Block, selection: Selection) -> Iterator[Frame]:

@@ -63,7 +63,7 @@ class Store(Protocol):
 
 def _words(number: int, frame: Frame) -> tuple[str, list[str]]:
     """The statement that sets the first word, and the registers of all words."""
-    words = ["%bragg_w9", *(f"%bragg_c{clock}" for clock in range(len(frame.reads)))]
+    words = ["%bragg_w9", *frame.registers]
     words += [each.value.register for each in frame.values]
     words += ["%bragg_w9"] * (frame.n_stored_words - len(words))
     return f"mov.u32 %bragg_w9, {FRAME | number << 8 | frame.n_words:#x};", words

@@ -41,6 +41,7 @@ def add_clock_slices(tables: CaptureTables) -> None:
         timeline = _Timeline(tables, node, device, first_ns)
         _add_blocks(timeline, told)
         _add_passages(timeline, told)
+        _add_events(timeline, told)
 
 
 class _Timeline:
@@ -120,14 +121,12 @@ def _add_blocks(timeline: _Timeline, told: Facts) -> None:
     timeline.slices(start_ns, duration_ns, first_node + node, first_track + of.reshape(-1))
 
 
-def _places(
-    multiprocessor: NDArray[np.int64], start_ns: NDArray[np.int64], end_ns: NDArray[np.int64]
-) -> NDArray[np.int64]:
-    """A number for each block that differs from those of the blocks that its multiprocessor has at the same time."""
+def _places(where: NDArray[np.int64], start_ns: NDArray[np.int64], end_ns: NDArray[np.int64]) -> NDArray[np.int64]:
+    """A number for each row that differs from those of the rows that are at the same place at the same time."""
     busy_until: dict[int, list[int]] = {}
     place = np.zeros(len(start_ns), np.int64)
     for row in np.argsort(start_ns, kind="stable").tolist():
-        ends = busy_until.setdefault(int(multiprocessor[row]), [])
+        ends = busy_until.setdefault(int(where[row]), [])
         free = next((number for number, end in enumerate(ends) if end <= start_ns[row]), len(ends))
         ends[free : free + 1] = [int(end_ns[row])]
         place[row] = free
@@ -147,6 +146,24 @@ def _add_passages(timeline: _Timeline, told: Facts) -> None:
     first_track = timeline.tracks(labels, [max(unit, 0) for _, _, unit in warps])
     first_node = timeline.nodes([(_with_line(*name), *name[1:]) for name in names])
     timeline.slices(start_ns, duration_ns, first_node + segment, first_track + warp)
+
+
+def _add_events(timeline: _Timeline, told: Facts) -> None:
+    """A track for events of a block that do not overlap."""
+    columns = _columns(told, "event", "event_block", "event_multiprocessor", "event_start_ns", "event_ns")
+    names = [(str(name), str(file), int(line)) for name, file, line in _lists(told, "event_names", str, str, int)]
+    if columns is None or not names or columns[0].max() >= len(names) or min(line for _, _, line in names) < 0:
+        return
+    event, block, multiprocessor, start_ns, duration_ns = columns
+    lane = _places(block, start_ns, start_ns + duration_ns)
+    units, of = np.unique(np.stack([multiprocessor, block, lane], axis=1), axis=0, return_inverse=True)
+    labels = [
+        f"SM {unit}, block {number}, events" + (f" ({beside + 1})" if beside else "")
+        for unit, number, beside in units.tolist()
+    ]
+    first_track = timeline.tracks(labels, units[:, 0].tolist())
+    first_node = timeline.nodes([(_with_line(*name), *name[1:]) for name in names])
+    timeline.slices(start_ns, duration_ns, first_node + event, first_track + of.reshape(-1))
 
 
 def _with_line(does: str, file: str, line: int) -> str:

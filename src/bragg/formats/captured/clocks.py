@@ -10,12 +10,12 @@ import numpy as np
 from bragg.formats.captured.growth import Growth, padded
 from bragg.formats.limits import Limits
 from bragg.model import Combine, FrameKind, Metric, MetricKind, Profile
-from bragg.model.kernels.inside import WITH_CLOCKS, InsideKernel, Line, ScopeValues
+from bragg.model.kernels.inside import WITH_CLOCKS, InsideKernel, KernelEvent, Latency, Line, ScopeValues
 
 __all__ = ["CYCLES", "WAITING", "with_clocks"]
 
 CYCLES, WAITING = "warp_cycles", "warp_wait_cycles"
-_VALUE = "scope_value"
+_VALUE, _EVENT = "scope_value", "kernel_event"
 _OTHER = "<between what has clocks>"
 _READING = "<reading the clocks>"
 
@@ -31,13 +31,15 @@ def with_clocks(profile: Profile, limits: Limits) -> Profile:
     growth = Growth(len(profile.tree), len(profile.tree.frames))
     found: list[tuple[int, int, bool]] = []
     given: list[tuple[int, ScopeValues]] = []
+    events: list[tuple[int, Latency]] = []
     for kernel in profile.run.inside_kernels:
         if (node := _launches(profile, kernel)) is not None:
             found += _grow(growth, node, kernel)
             given += [(growth.child(_at(growth, node, each.lines), each.scope), each) for each in kernel.values]
+            events += [row for event in kernel.events for row in _grow_event(growth, node, event)]
     if not found:
         return profile
-    limits.check_metrics(6 if given else 2, growth.n_nodes)
+    limits.check_metrics(2 + (4 if given else 0) + (3 if events else 0), growth.n_nodes)
     tree = growth.applied_to(profile.tree)
     metrics = {name: padded(metric, len(tree)) for name, metric in profile.metrics.items()}
     nodes = np.array([node for node, _, _ in found], np.int64)
@@ -50,6 +52,8 @@ def with_clocks(profile: Profile, limits: Limits) -> Profile:
         metrics[name] = Metric(name, "cycles", MetricKind.INCLUSIVE, own)
     if given:
         metrics |= {metric.name: metric for metric in _value_metrics(len(tree), given)}
+    if events:
+        metrics |= {metric.name: metric for metric in _event_metrics(len(tree), events)}
     return replace(profile, tree=tree, metrics=metrics)
 
 
@@ -71,12 +75,35 @@ def _value_metrics(n_nodes: int, given: Sequence[tuple[int, ScopeValues]]) -> It
         yield Metric(f"{_VALUE}_{combine.value}", "", MetricKind.PROPERTY, own, combine)
 
 
+def _grow_event(growth: Growth, launch: int, event: KernelEvent) -> list[tuple[int, Latency]]:
+    """A node where the event begins, and one below it for each value, whose latencies add up to its own."""
+    node = growth.child(_at(growth, launch, event.lines), event.name)
+    if not event.by_value:
+        return [(node, event.latency)]
+    return [(growth.child(node, f"{event.name} = {value:.9g}"), latency) for value, latency in event.by_value]
+
+
+def _event_metrics(n_nodes: int, events: Sequence[tuple[int, Latency]]) -> Iterator[Metric]:
+    """Count and cycles of events, and the longest one."""
+    nodes = np.array([node for node, _ in events], np.int64)
+    for name, unit, values in (
+        ("count", "1", [each.count for _, each in events]),
+        ("cycles", "cycles", [each.total for _, each in events]),
+    ):
+        own = np.zeros(n_nodes, np.int64)
+        np.add.at(own, nodes, values)
+        yield Metric(f"{_EVENT}_{name}", unit, MetricKind.INCLUSIVE, own)
+    longest = np.full(n_nodes, np.nan)
+    np.fmax.at(longest, nodes, [float(each.longest) for _, each in events])
+    yield Metric(f"{_EVENT}_max", "cycles", MetricKind.PROPERTY, longest, Combine.MAX)
+
+
 def _launches(profile: Profile, kernel: InsideKernel) -> int | None:
     """The node of most launches with clocks; None: there are none."""
     frames = profile.tree.frames
     named = [row for row, name in enumerate(frames.name) if name == kernel.kernel + WITH_CLOCKS]
     nodes = np.flatnonzero(np.isin(profile.tree.frame, named) & (profile.tree.kind == FrameKind.KERNEL))
-    if not (kernel.stretches or kernel.values) or not len(nodes):
+    if not (kernel.stretches or kernel.values or kernel.events) or not len(nodes):
         return None
     launches = profile.metrics.get("gpu_count")
     return int(nodes[0] if launches is None else nodes[launches.own[nodes].argmax()])

@@ -11,6 +11,8 @@ __all__ = [
     "Copies",
     "Count",
     "InsideKernel",
+    "KernelEvent",
+    "Latency",
     "Line",
     "Meeting",
     "Placement",
@@ -160,6 +162,44 @@ class ScopeValues:
 
 
 @dataclass(frozen=True)
+class Latency:
+    """How long something took, in cycles.
+
+    Attributes:
+        count: How often.
+        total: Of all.
+        typical: Median.
+        longest: The longest one.
+    """
+
+    count: int
+    total: int
+    typical: float
+    longest: int
+
+
+@dataclass(frozen=True)
+class KernelEvent:
+    """What a kernel begins at one place and ends at another, in the first blocks.
+
+    Attributes:
+        name: That the program gave it.
+        lines: Where it begins, innermost first.
+        end_lines: Where it ends.
+        latency: From the begins to the ends.
+        by_value: The same for each value that it was given, such as the turn of a loop.
+        unmatched: Begins and ends without a counterpart.
+    """
+
+    name: str
+    lines: tuple[Line, ...]
+    end_lines: tuple[Line, ...]
+    latency: Latency
+    by_value: tuple[tuple[float, Latency], ...]
+    unmatched: int
+
+
+@dataclass(frozen=True)
 class Placement:
     """Where the blocks of one launch ran.
 
@@ -251,6 +291,7 @@ class InsideKernel:
         covered_by_warp: Covered cycles by warp of the block.
         partitions: First warp of each partition of a warp-specialized kernel; else warp 0.
         turns: Of its loop.
+        events: That the program placed.
     """
 
     kernel: str
@@ -283,6 +324,7 @@ class InsideKernel:
     covered_by_warp: tuple[int, ...]
     partitions: tuple[int, ...]
     turns: Turns
+    events: tuple[KernelEvent, ...]
 
     @property
     def waves(self) -> float | None:

@@ -10,6 +10,8 @@ from bragg.model.kernels.inside import (
     Copies,
     Count,
     InsideKernel,
+    KernelEvent,
+    Latency,
     Line,
     Meeting,
     Placement,
@@ -65,6 +67,7 @@ def _kernel(facts: Facts) -> InsideKernel:
         tuple(_integers(facts, "covered_by_warp")[:_MAX_WARPS]),
         tuple(_integers(facts, "partitions")),
         _turns(facts.table("turns")),
+        tuple(_event(Facts(row)) for row in facts.rows("events")),
     )
 
 
@@ -104,6 +107,21 @@ def _turns(facts: Facts) -> Turns:
     return Turns(_lines(facts), typical, first, facts.count("longest"), facts.count("count"))
 
 
+def _event(facts: Facts) -> KernelEvent:
+    return KernelEvent(
+        facts.text("event"),
+        _lines(facts),
+        _lines(facts, "end_place"),
+        _latency(facts),
+        tuple((Facts(row).number("value"), _latency(Facts(row))) for row in facts.rows("by_value")),
+        facts.count("unmatched"),
+    )
+
+
+def _latency(facts: Facts) -> Latency:
+    return Latency(facts.count("count"), facts.count("total"), facts.number("typical"), facts.count("longest"))
+
+
 def _scope_values(facts: Facts) -> ScopeValues:
     return ScopeValues(
         facts.text("scope"),
@@ -133,8 +151,8 @@ def _count(facts: Facts) -> Count:
     )
 
 
-def _lines(facts: Facts) -> tuple[Line, ...]:
-    places = [Facts(row) for row in facts.rows("place")[:_MAX_CALLS]]
+def _lines(facts: Facts, name: str = "place") -> tuple[Line, ...]:
+    places = [Facts(row) for row in facts.rows(name)[:_MAX_CALLS]]
     return tuple(Line(place.text("file"), place.count("line"), place.text("function")) for place in places)
 
 

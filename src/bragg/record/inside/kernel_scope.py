@@ -1,4 +1,4 @@
-"""Scopes inside of Triton kernels, which compile to nothing but the value that they are given."""
+"""Scopes and events inside of Triton kernels, which compile to nothing but the value that they are given."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-__all__ = ["kernel_scope"]
+__all__ = ["kernel_event_begin", "kernel_event_end", "kernel_scope"]
 
 
 class kernel_scope:  # noqa: N801 - used as `scope` is
@@ -33,6 +33,41 @@ class kernel_scope:  # noqa: N801 - used as `scope` is
 
     def __exit__(self, *error: object) -> None:
         pass
+
+
+class _Mark:
+    """One end of an event: it compiles to nothing but its value."""
+
+    __triton_builtin__ = True
+
+    def __init__(self, name: str, value: object = None, _semantic: Any = None) -> None:
+        if value is not None and _semantic is not None and _semantic.builder.options.backend_name == "cuda":
+            _keep(value, _semantic)
+
+
+class kernel_event_begin(_Mark):  # noqa: N801 - used as `kernel_scope` is
+    """Begins an event in a Triton or Gluon kernel: `bragg.kernel_event_begin("copy", step)`.
+
+    An event ends at another place: in a later turn of the loop, or in another warp of the block. Its begins and ends
+    are matched by name and value. Without a value the event begins before the next line with an effect, and is ended
+    by the first end that is left. `bragg run --instrument` measures it; otherwise the kernel is the same with and
+    without it, unless it has a value.
+
+    Args:
+        name: A literal: it is read from the source.
+        value: As that of a `kernel_scope`: the turn of a loop, or the number of a stage.
+    """
+
+
+class kernel_event_end(_Mark):  # noqa: N801 - used as `kernel_scope` is
+    """Ends an event in a Triton or Gluon kernel: `bragg.kernel_event_end("copy", step)`.
+
+    Without a value the event ends behind the last line with an effect before this one.
+
+    Args:
+        name: That of its `kernel_event_begin`.
+        value: What that was given.
+    """
 
 
 def _keep(value: object, semantic: Any) -> None:

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import inspect
 import re
+from collections import defaultdict
 from itertools import accumulate
 
 from bragg.code.instrument.scopes import scopes_of
-from bragg.code.instrument.segments import Scopes
+from bragg.code.instrument.segments import Scopes, lines_in
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Mapping, Sequence
     from typing import Any
+
+    from bragg.code.instrument.blocks import Kernel
+    from bragg.code.instrument.segments import EventCall
 
 __all__ = ["overrides_machine_code", "partition_warps", "ptxas_options", "source_scopes"]
 
@@ -31,15 +35,39 @@ def overrides_machine_code(kernel: Any) -> bool:
     return found is not None
 
 
-def source_scopes(kernel: Any) -> Scopes | None:
-    """Scopes of its source; None: it has none."""
-    function = getattr(getattr(kernel.src, "fn", None), "fn", None)
+def source_scopes(kernel: Any, code: Kernel) -> Scopes | None:
+    """Scopes and events of its source file that its code comes from; None: there are none.
+
+    Args:
+        kernel: A `CompiledKernel`.
+        code: Its PTX.
+    """
+    function: Any = getattr(getattr(kernel.src, "fn", None), "fn", None)
     try:
-        lines, first = inspect.getsourcelines(function)  # type: ignore[arg-type]
+        lines, _ = inspect.findsource(function)
+        file = inspect.getsourcefile(function) or ""
     except (OSError, TypeError):
         return None
-    found = scopes_of("".join(lines), first)
-    return Scopes(*found, inspect.getsourcefile(function) or "") if found.by_line else None  # type: ignore[arg-type]
+    found = scopes_of("".join(lines), 1)
+    statements = [statement for block in code.blocks for statement in block.statements]
+    used = {line for statement in statements for line in lines_in(statement, file)}
+    valued = {line: call for line, call in found.events.items() if call.has_value and line in used}
+    with_effect = {line for statement in statements if statement.activity for line in lines_in(statement, file)}
+    events = _event_lines(found.events, with_effect)
+    if not (used & found.by_line.keys() or valued or events):
+        return None
+    return Scopes(found.by_line, found.by_first_line, file, valued, events)
+
+
+def _event_lines(events: Mapping[int, EventCall], with_effect: Collection[int]) -> dict[int, list[EventCall]]:
+    """Events without values by the lines that they are next to, in their functions."""
+    by_line: dict[int, list[EventCall]] = defaultdict(list)
+    for line, call in events.items():
+        after = [each for each in with_effect if line < each <= call.last_line]
+        before = [each for each in with_effect if call.first_line <= each < line]
+        if not call.has_value and (after if call.begins else before):
+            by_line[min(after) if call.begins else max(before)].append(call)
+    return dict(by_line)
 
 
 def partition_warps(ttgir: str, warps: int) -> tuple[int, ...]:

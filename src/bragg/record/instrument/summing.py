@@ -7,10 +7,11 @@ from collections import defaultdict
 import numpy as np
 from numpy.typing import NDArray
 
+from bragg.code.instrument.events import Intervals, intervals_of
 from bragg.code.instrument.pairs import copies_of, meetings_of, turns_of
 from bragg.code.instrument.passages import Passages, passages_of
 from bragg.code.instrument.readings import Readings, ValueTotals, Warps, read_frames, read_headers
-from bragg.code.instrument.segments import ScopeValue, Segment
+from bragg.code.instrument.segments import Event, ScopeValue, Segment
 from bragg.code.source_place import CallChain
 from bragg.record.instrument.placing import Blocks, blocks_of
 from bragg.record.instrument.timeline import timeline_of
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
 __all__ = ["summed"]
 
 _MAX_WARPS = 16
+# Each is a node of the tree.
+_MAX_VALUES = 256
 
 
 def summed(
@@ -49,9 +52,11 @@ def summed(
     own = _with_frames(warps, plan)
     blocks = blocks_of(warps, plan.warps)
     found = {"blocks": plan.blocks, **_of_blocks(warps, blocks, plan)}
-    passages = passages_of(frames, instrumented, own, _first_warps(own, plan))
+    rows = _first_warps(own, plan)
+    passages = passages_of(frames, instrumented, own, rows)
+    events = intervals_of(frames, instrumented, own, rows, len(plan.chosen_warps))
     if has_timeline:
-        found["timeline"] = timeline_of(blocks, own, passages, instrumented, plan)
+        found["timeline"] = timeline_of(blocks, own, passages, instrumented, plan, events)
     if not instrumented.frames:
         return found
     readings = read_frames(frames, instrumented, own, plan.warps)
@@ -60,6 +65,7 @@ def summed(
         **_of_segments(readings, own, plan),
         **_of_pairs(passages, readings.segments, plan),
         **_of_turns(passages, instrumented),
+        "events": [_of_event(each) for each in events],
     }
 
 
@@ -152,7 +158,30 @@ def _of_turns(passages: Passages, instrumented: Instrumented) -> dict[str, Any]:
     return {"turns": {"place": _place(turns.segment), **told}}
 
 
-def _place(at: Segment | ScopeValue) -> list[dict[str, Any]]:
+def _of_event(event: Intervals) -> dict[str, Any]:
+    """Latencies of an event in cycles: of all, and by value if it has one."""
+    values, of = np.unique(event.value, return_inverse=True)
+    by_value = [(value, event.cycles[of.reshape(-1) == number]) for number, value in enumerate(values[:_MAX_VALUES])]
+    return {
+        "event": event.begins.name,
+        "place": _place(event.begins),
+        "end_place": _place(event.ends),
+        "unmatched": event.unmatched,
+        **_latency(event.cycles),
+        "by_value": [{"value": float(value), **_latency(own)} for value, own in by_value if not np.isnan(value)],
+    }
+
+
+def _latency(cycles: NDArray[np.int64]) -> dict[str, Any]:
+    return {
+        "count": len(cycles),
+        "total": int(cycles.sum()),
+        "typical": float(np.median(cycles)),
+        "longest": int(cycles.max()),
+    }
+
+
+def _place(at: Segment | ScopeValue | Event) -> list[dict[str, Any]]:
     return [{"file": place.file, "line": place.line, "function": place.function} for place in at.place]
 
 

@@ -131,7 +131,7 @@ class TimedKernel:
         self._lock = Lock()
         self._stores: dict[int, Store] = {}
         self._probed: ProbedLaunch | None = None
-        self._levels = list(levels_of(source_scopes(kernel), has_clusters=self._ctas > 1))
+        self._levels = list(levels_of(source_scopes(kernel, self._kernel), has_clusters=self._ctas > 1))
         self._refused: list[dict[str, Any]] = []
         self._grid: tuple[int, int, int] | None = None
         self._buffers: Buffers | None = None

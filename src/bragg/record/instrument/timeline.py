@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 
+from bragg.code.instrument.events import Intervals
 from bragg.code.instrument.passages import Passages
 from bragg.code.instrument.readings import Warps
 from bragg.code.instrument.segments import Segment
@@ -31,9 +32,14 @@ _MAX_NAMES = 1024
 
 
 def timeline_of(
-    blocks: Blocks, own: Warps, passages: Passages, instrumented: Instrumented, plan: Plan
+    blocks: Blocks,
+    own: Warps,
+    passages: Passages,
+    instrumented: Instrumented,
+    plan: Plan,
+    events: Sequence[Intervals] = (),
 ) -> dict[str, Any]:
-    """The blocks that began first, and the passages of their first warps.
+    """The blocks that began first, and the passages and events of their first warps.
 
     Args:
         blocks: All of the launch.
@@ -41,6 +47,7 @@ def timeline_of(
         passages: Of some of these.
         instrumented: The kernel.
         plan: Which blocks write.
+        events: Of the same warps.
     """
     first_ns = blocks.first_ns
     chosen = np.argsort(blocks.start_ns, kind="stable")[:_MAX_BLOCKS]
@@ -52,6 +59,7 @@ def timeline_of(
         "start_ns": (blocks.start_ns[chosen] - first_ns).tolist(),
         "duration_ns": (blocks.end_ns[chosen] - blocks.start_ns[chosen]).tolist(),
         **(_of_warps(own, passages, instrumented, plan, first_ns) if instrumented.frames else {}),
+        **(_of_events(own, events, first_ns) if events else {}),
     }
 
 
@@ -74,6 +82,34 @@ def _of_warps(own: Warps, passages: Passages, instrumented: Instrumented, plan: 
     }
 
 
+def _of_events(own: Warps, events: Sequence[Intervals], first_ns: int) -> dict[str, Any]:
+    """The first events."""
+    names = [_event_name(event, value) for event in events for value in event.value.tolist()]
+    known = {name: number for number, name in enumerate(dict.fromkeys(names))}
+    of = np.array([known[name] for name in names], np.int64)
+    start_ns, end_ns = (np.concatenate([getattr(each, name) for each in events]) for name in ("start_ns", "end_ns"))
+    row = np.concatenate([each.warp for each in events])
+    chosen = np.argsort(start_ns, kind="stable")[:_MAX_PASSAGES]
+    return {
+        "event_names": [list(name) for name in known],
+        "event": of[chosen].tolist(),
+        "event_block": own.block[row[chosen]].tolist(),
+        "event_multiprocessor": own.multiprocessor[row[chosen]].tolist(),
+        "event_start_ns": (start_ns[chosen] - first_ns).tolist(),
+        "event_ns": (end_ns[chosen] - start_ns[chosen]).tolist(),
+        "events_left_out": len(of) - len(chosen),
+    }
+
+
+def _event_name(event: Intervals, value: float) -> tuple[Any, ...]:
+    place = event.begins.place[-1] if event.begins.place else None
+    return event.begins.name + _given(value), place.file if place else "", place.line if place else 0
+
+
+def _given(value: float) -> str:
+    return "" if math.isnan(value) else f" = {value:.9g}"  # the digits of 32 bits
+
+
 def _names(
     segments: Sequence[Segment], segment: NDArray[np.int64], value: NDArray[np.float64]
 ) -> tuple[list[list[Any]], list[int]]:
@@ -88,5 +124,4 @@ def _names(
 
 def _name(segment: Segment, value: float) -> list[Any]:
     place = segment.place[-1] if segment.place else None
-    given = "" if math.isnan(value) else f" = {value:.9g}"  # the digits of 32 bits
-    return [segment.does + given, place.file if place else "", place.line if place else 0]
+    return [segment.does + _given(value), place.file if place else "", place.line if place else 0]

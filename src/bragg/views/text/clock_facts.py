@@ -41,6 +41,7 @@ def _lines(meta: Mapping[str, Any], n_kernels: int | None) -> Iterator[str]:
         yield from (f"  {line}" for line in _turns(kernel))
         yield from (f"  {line}" for line in _groups(kernel))
         yield from (f"  {line}" for line in _values(kernel))
+        yield from (f"  {line}" for line in _events(kernel))
         yield from (f"  {line}" for line in _placement(kernel))
         yield from (f"  {line}" for line in probe_lines(kernel))
         for opcode, before, after in kernel.loop_waits if kernel.level else ():
@@ -148,6 +149,22 @@ def _values(kernel: InsideKernel) -> Iterator[str]:
         if each.not_finite:
             told.append(f"NaN or Inf, {count_text(each.not_finite, 'time')}")
         yield f"{each.scope}{_where(each.lines)} was given {'; '.join(told)}"
+
+
+def _events(kernel: InsideKernel) -> Iterator[str]:
+    """`copy takes 498 cycles (median of 128 events, at most 1,203), from k.py:12 to k.py:30; least = 3, most = 0`."""
+    for each in kernel.events[:_N_LINES]:
+        latency = each.latency
+        text = (
+            f"{each.name}{_where(each.lines)} takes {latency.typical:,.0f} cycles to its end{_where(each.end_lines)} "
+            f"(median of {count_text(latency.count, 'event')}, at most {latency.longest:,})"
+        )
+        if len(each.by_value) > 1:
+            value, slowest = max(each.by_value, key=lambda row: row[1].typical)
+            text += f"; most if its value is {value:.9g}, {slowest.typical:,.0f}"
+        if each.unmatched:
+            text += f"; {count_text(each.unmatched, 'begin or end', 'begins and ends')} without a counterpart"
+        yield text
 
 
 def _where(lines: Sequence[Line]) -> str:

@@ -130,6 +130,11 @@ MEANINGS = {
     "scope_value_sum": Meaning("", _EXCLUSIVE, "Sum of these values."),
     "scope_value_min": Meaning("", _PROPERTY, "Least of these values."),
     "scope_value_max": Meaning("", _PROPERTY, "Greatest of these values."),
+    "kernel_event_count": Meaning(
+        "1", _INCLUSIVE, "Events that the first blocks of a kernel began and ended (`bragg.kernel_event_begin`)."
+    ),
+    "kernel_event_cycles": Meaning("cycles", _INCLUSIVE, "Time from their begins to their ends, added up."),
+    "kernel_event_max": Meaning("cycles", _PROPERTY, "The longest of them."),
     "marker_time": Meaning("ns", _EXCLUSIVE, "Time that NVTX ranges made by start and end were open."),
     "marker_count": Meaning("1", _EXCLUSIVE, "Number of NVTX ranges made by start and end, and of marks."),
     "nvtx_payload": Meaning("", _PROPERTY, "Last payload of an NVTX range or mark."),

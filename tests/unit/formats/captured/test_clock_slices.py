@@ -58,6 +58,27 @@ def slices_of(profile: Profile) -> dict[str, list[tuple[str, int, int]]]:
     return found
 
 
+def test_events_that_overlap_have_tracks_of_their_own(tmp_path: Path) -> None:
+    events = {
+        "event_names": [["copy = 0", "/src/sum.py", 12], ["copy = 1", "", 0]],
+        "event": [0, 1, 0],
+        "event_block": [0, 0, 0],
+        "event_multiprocessor": [5, 5, 5],
+        "event_start_ns": [5, 10, 30],
+        "event_ns": [20, 40, 8],
+    }
+    found = slices_of(read(tmp_path, TOLD | events))
+    assert found["SM 5, block 0, events"] == [("copy = 0 (sum.py:12)", 5015, 20), ("copy = 0 (sum.py:12)", 5040, 8)]
+    assert found["SM 5, block 0, events (2)"] == [("copy = 1", 5020, 40)]
+    for broken in (
+        {"event": [0, 1, 2]},
+        {"event_ns": [1]},
+        {"event_names": [["copy", 1, 2]]},
+        {"event_block": ["a"] * 3},
+    ):
+        assert "SM 5, block 0, events" not in slices_of(read(tmp_path, TOLD | events | broken))
+
+
 def test_blocks_stand_on_their_multiprocessors_within_the_last_launch(tmp_path: Path) -> None:
     profile = read(tmp_path, TOLD)
     found = slices_of(profile)

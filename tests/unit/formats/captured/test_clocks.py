@@ -210,3 +210,26 @@ def test_what_anybody_may_have_written_is_read_without_trust(row: dict[str, Any]
     assert kernel.covered_cycles == 0
     measured(row)
     assert list(clock_lines({"inside_kernels": [row]}))
+
+
+def test_events_stand_where_they_begin_with_their_latency_by_value() -> None:
+    place = [{"file": "/src/matmul.py", "line": 12, "function": "matmul"}]
+    end = [{"file": "/src/matmul.py", "line": 30, "function": "matmul"}]
+    by_value = [
+        {"value": 0.0, "count": 2, "total": 600, "typical": 300.0, "longest": 310},
+        {"value": 1.0, "count": 2, "total": 200, "typical": 100.0, "longest": 120},
+    ]
+    told = {"place": place, "end_place": end, "count": 4, "total": 800, "typical": 205.0, "longest": 310}
+    event = {"event": "copy", "unmatched": 1, "by_value": by_value, **told}
+    profile = measured(MEASURED | {"events": [event]})
+    tree = profile.tree
+    own = {tree.label(node): node for node in range(len(tree))}
+    cycles, count, longest = (profile.inclusive(f"kernel_event_{name}") for name in ("cycles", "count", "max"))
+    assert [cycles[own[name]] for name in ("copy", "copy = 0", "copy = 1")] == [800, 600, 200]
+    assert [count[own[name]] for name in ("copy", "copy = 0")] == [4, 2]
+    assert [longest[own[name]] for name in ("copy = 0", "copy = 1")] == [310, 120]
+    assert profile.own("warp_cycles").sum() == 10_000
+    assert (
+        "  copy (matmul.py:12) takes 205 cycles to its end (matmul.py:30) (median of 4 events, at most 310); most if "
+        "its value is 0, 300; 1 begin or end without a counterpart"
+    ) in list(clock_lines(profile.meta))

@@ -160,7 +160,7 @@ def test_a_gluon_kernel_has_clocks_and_scopes() -> None:
     types = {"x": "*fp32", "y": "*fp32", "n": "i32", "BLOCK": "constexpr"}
     source = GluonASTSource(gluon_copy, types, constexprs={"BLOCK": 1024})
     kernel = triton.compile(source, target=HOPPER, options={"num_warps": 4})
-    scopes = source_scopes(kernel)
+    scopes = source_scopes(kernel, read_kernel(kernel.asm["ptx"]))
     assert scopes is not None
     assert set(scopes.by_line.values()) == {"load"}
     text = kernel.asm["ptx"]

@@ -9,7 +9,7 @@ import pytest
 
 from bragg.code.instrument.blocks import Value
 from bragg.code.instrument.rewriting import HEADER_BYTES, MAGIC, Instrumented
-from bragg.code.instrument.segments import Frame, ScopeValue, Segment
+from bragg.code.instrument.segments import Event, Frame, ScopeValue, Segment
 from bragg.code.instrument.storing import FRAME, WARP_BYTES
 from bragg.code.source_place import SourcePlace
 from bragg.model.kernels.inside import InsideKernel
@@ -117,6 +117,42 @@ def test_values_of_a_scope_name_its_passages_and_are_added_up() -> None:
     timeline = found["timeline"]
     assert timeline["names"] == [["load = 6", "/src/k.py", 3], ["load = 7", "/src/k.py", 3]]
     assert timeline["segment"] == [0, 1]
+
+
+def test_events_have_latencies_by_value_and_intervals_in_the_timeline() -> None:
+    place, end = ((SourcePlace("/src/k.py", line, 0, "k"),) for line in (3, 9))
+    value = (ScopeValue("copy", place, Value("%r1", "i32")),)
+    frames = tuple(
+        Frame((), ((5 + line, False),), (6 + line, True), value, Event("copy", line == 0, (place, end)[line]))
+        for line in (0, 1)
+    )
+    memory = np.zeros((2, WARP_BYTES // 4), np.uint32)
+    images = []
+    for warp, clocks in enumerate(((210, 220, 230), (260, 290))):  # the third event does not end
+        words = np.frombuffer(header(0, 6, 100, 200), np.uint32).copy()
+        words[11] = 16 * len(clocks)
+        images.append(words.tobytes())
+        for turn, clock in enumerate(clocks):
+            memory[warp, 4 * turn : 4 * turn + 3] = FRAME | warp << 8 | 2, clock, turn
+    plan = Plan(1, 2, 0, 0)
+    found = summed(b"".join(images), memory.tobytes(), Instrumented("", frames), plan, has_timeline=True)
+    (event,) = found["events"]
+    assert (event["event"], event["count"], event["total"], event["typical"], event["longest"]) == (
+        "copy",
+        2,
+        120,
+        60,
+        70,
+    )
+    assert (event["unmatched"], event["place"][0]["line"], event["end_place"][0]["line"]) == (1, 3, 9)
+    assert [(each["value"], each["total"]) for each in event["by_value"]] == [(0, 50), (1, 70)]
+    timeline = found["timeline"]
+    assert timeline["event_names"] == [["copy = 0", "/src/k.py", 3], ["copy = 1", "/src/k.py", 3]]
+    assert (timeline["event"], timeline["event_start_ns"], timeline["event_ns"]) == ([0, 1], [5, 10], [25, 35])
+    (kernel,) = inside_kernels([{"kernel": "k", "level": "scopes", **found}])
+    assert [(each.name, each.latency.total, each.by_value[1][1].longest) for each in kernel.events] == [
+        ("copy", 120, 70)
+    ]
 
 
 def test_frames_of_sampled_warps_and_blocks_are_those_of_their_headers() -> None:
