@@ -151,3 +151,32 @@ def test_values_of_scopes_are_those_of_the_program(run: Run) -> None:
     assert (multiply.least, multiply.count) == (0, load.count)
     assert multiply.greatest <= (8192 - 128) / 4
     assert (told["store"].least, told["store"].greatest) == (-1, -1)
+
+
+def test_events_end_turns_after_their_begin(run: Run) -> None:
+    options = ("--context", "shadow", "--data", "trace", "--instrument=ahead", "--instrument-budget=1.0")
+    recorded = run("timed_events.py", *options)
+    assert "60 of 60 results are right" in recorded.stdout
+    (kernel,) = recorded.profile.run.inside_kernels
+    (event,) = kernel.events
+    n_blocks = event.latency.count // 14  # 16 turns, of which the last two begin what does not end
+    assert n_blocks >= 1
+    assert (event.name, event.latency.count, event.unmatched) == ("ahead", 14 * n_blocks, 4 * n_blocks)
+    assert [value for value, _ in event.by_value] == list(range(14))
+    # An event lasts more than two turns of a warp, of 16.
+    warps = kernel.covered_cycles / max(kernel.warps_with_times, 1)
+    assert warps / 16 < event.latency.typical <= event.latency.longest < warps
+    tracks = recorded.profile.tracks
+    assert any(tracks.label(track).endswith(", events") for track in range(len(tracks)))
+
+
+@pytest.mark.parametrize("name", ["softmax", "matmul8"])
+def test_readings_that_wait_in_shared_memory_are_whole(run: Run, name: str) -> None:
+    options = ("--instrument=.", "--instrument-shared", "--instrument-budget=1.0")
+    recorded = run("timed_kernel.py", "--context", "shadow", *options, arguments=[name])
+    assert "60 of 60 results are equal" in recorded.stdout
+    (kernel,) = recorded.profile.run.inside_kernels
+    print(name, kernel.level, kernel.shared_bytes, kernel.blocks_at_once, f"{(kernel.cost or 0) * 100:.1f} %")
+    assert kernel.blocks_at_once[1] >= kernel.blocks_at_once[0]
+    assert kernel.shared_bytes[1] > kernel.shared_bytes[0]
+    assert 0 < sum(each.total for each in kernel.stretches) <= kernel.covered_cycles <= kernel.warp_cycles
