@@ -71,7 +71,7 @@ class InstrumentationHook(Hook):
         """
         if InstrumentationHook.active_count > 0:
             raise RuntimeError("Only one instance of the instrumentation hook can be active at a time.")
-        self._triton = require_triton()
+        self._triton = require_triton(self.mode)
         self.results.kind = self._triton.runtime.driver.active.get_current_target().backend.upper()
         self._detach = attach(self._triton, self.mode, self._allocate)
         InstrumentationHook.active_count += 1

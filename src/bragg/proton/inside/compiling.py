@@ -76,8 +76,11 @@ def _parsed(text: str) -> InstrumentationMode:
         raise InvalidArgument(str(error), hint="See the tables of bragg.proton.mode") from error
 
 
-def require_triton() -> Any:
+def require_triton(mode: InstrumentationMode) -> Any:
     """The package of Triton.
+
+    Args:
+        mode: What to measure.
 
     Raises:
         ProfilerUnavailable: It is not there, cannot be given passes, or has no GPU.
@@ -94,9 +97,11 @@ def require_triton() -> Any:
         raise ProfilerUnavailable(f"profiler 'instrumentation': {_line(error)}", hint=hint) from error
     if not hasattr(compiler, "instrumentation"):
         raise ProfilerUnavailable(f"profiler 'instrumentation': Triton {triton.__version__} takes no passes", hint=hint)
-    if backend == "hip" and triton.__version__.startswith("3.6."):
+    is_global = mode.buffer_type.name == "GLOBAL"
+    if backend == "hip" and is_global and triton.__version__.startswith("3.6."):
         raise ProfilerUnavailable(
-            "profiler 'instrumentation': the passes of Triton 3.6 for AMD GPUs fail", hint="Use Triton 3.7 or 3.8"
+            "profiler 'instrumentation': the passes of Triton 3.6 for AMD GPUs fail with buffer_type=global",
+            hint="Use buffer_type=shared, or Triton 3.7 or 3.8",
         )
     return triton
 

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 
-from bragg.proton.errors import InvalidArgument
-from bragg.proton.inside.compiling import ALIGNMENT, Passes, kernel_of, mode_of
+from bragg.proton.errors import InvalidArgument, ProfilerUnavailable
+from bragg.proton.inside.compiling import ALIGNMENT, Passes, kernel_of, mode_of, require_triton
+from bragg.proton.inside.records import read_records
+from bragg.proton.inside.results import Launch, Results
 from bragg.proton.mode import MMA, Default, InstrumentationMode, Optimize
 
 
@@ -130,18 +135,91 @@ def test_without_a_session_marks_compile_to_nothing(tmp_path: Path, monkeypatch:
     assert "clock" not in kernel.asm["ptx"]
 
 
-@pytest.mark.skipif(triton.__version__.startswith("3.6."), reason="its passes for AMD GPUs fail")
-@pytest.mark.usefixtures("passes")
-@pytest.mark.parametrize("options", ["", ":optimizations=clock32", ":optimizations=sched_barriers"])
-def test_records_of_an_amd_gpu_compile_with_a_global_buffer(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: str
-) -> None:
+IS_3_6 = triton.__version__.startswith("3.6.")
+
+
+@pytest.fixture
+def amd(monkeypatch: pytest.MonkeyPatch, passes: None) -> Callable[[str], None]:
+    """Chooses a mode for an AMD GPU."""
     compiler = triton.backends.backends["amd"].compiler
-    mode = mode_of(f"default:buffer_type=global:buffer_size=1024{options}")
-    monkeypatch.setattr(compiler, "instrumentation", Passes(mode, 65_536, "gfx942:sramecc+:xnack-"))
+
+    def choose(mode: str) -> None:
+        monkeypatch.setattr(compiler, "instrumentation", Passes(mode_of(mode), 65_536, "gfx942:sramecc+:xnack-"))
+
+    return choose
+
+
+@pytest.mark.parametrize("options", ["", ":optimizations=clock32", ":optimizations=sched_barriers"])
+@pytest.mark.parametrize("where", ["global", "shared"])
+def test_records_of_an_amd_gpu_compile(tmp_path: Path, amd: Callable[[str], None], where: str, options: str) -> None:
+    if IS_3_6 and where == "global":
+        pytest.skip("its passes for AMD GPUs fail")
+    amd(f"default:buffer_type={where}:buffer_size=1024{options}")
     kernel = compiled(tmp_path, amd="gfx942")
     assert kernel.asm["ttir"].count("proton.record") == 4
     assert "s_memtime" in kernel.asm["amdgcn"]
     found = kernel_of(kernel.metadata_group)
     assert set(found.scopes.values()) == {"kernel", "load"}
     assert (found.block_bytes, found.warps) == (9 * ALIGNMENT, 4)  # 40 + 4 * 4 + 1024 bytes, rounded up
+
+
+def test_an_amd_gpu_is_refused_where_the_passes_fail(monkeypatch: pytest.MonkeyPatch) -> None:
+    target = SimpleNamespace(backend="hip", arch="gfx942")
+    monkeypatch.setattr(triton.runtime.driver, "_active", SimpleNamespace(get_current_target=lambda: target))
+    monkeypatch.setattr(triton, "__version__", "3.6.0")
+    assert require_triton(mode_of("default:buffer_type=shared")) is triton
+    with pytest.raises(ProfilerUnavailable, match="for AMD GPUs fail with buffer_type=global") as raised:
+        require_triton(mode_of("default:buffer_type=global"))
+    assert raised.value.hint == "Use buffer_type=shared, or Triton 3.7 or 3.8"
+
+
+def test_what_an_amd_gpu_would_store_is_read(tmp_path: Path, amd: Callable[[str], None]) -> None:
+    """The buffer is built to what the machine code stores; it was not recorded on a GPU."""
+    amd("default:buffer_type=shared:buffer_size=1024")
+    kernel = compiled(tmp_path, amd="gfx942")
+    found, text = kernel_of(kernel.metadata_group), kernel.asm["amdgcn"]
+    assert "0xdeadbeef" in text
+    for register in ("HW_REG_XCC_ID, 0, ", "HW_REG_HW_ID, 13, 3", "HW_REG_HW_ID, 8, 4"):
+        assert register in text  # its die, shader engine, and compute unit in that
+    assert re.search(r"s_mul_hi_u32 s\d+, s\d+, 10\b", text)  # the real-time counter has steps of 10 ns
+    assert {int(each) for each in re.findall(r"global_store_dword(?:x\d)? .* offset:(\d+)", text)} >= {
+        12,
+        16,
+        24,
+        32,
+        40,
+    }
+    assert re.search(rf"s_mul_i32 s\d+, s\d+, {found.block_bytes:#x}\b", text)
+
+    numbers = {name: number for number, name in found.scopes.items()}
+    start = 2**32 - 40  # of the clock, whose low half begins anew meanwhile
+    marks = [("kernel", 0, 0), ("load", 0, 10), ("load", 1, 60), ("kernel", 1, 300)]
+    words = np.zeros(found.block_bytes // 4, np.uint32)
+    unit = 3 * 38 + 2 * 10 + 7
+    words[:4] = 0xDEADBEEF, 5, unit, 1024
+    words[4:10] = np.array([10_000, 13_000, 13_500], np.uint64).view("<u4")
+    for warp in range(found.warps):
+        words[10 + warp] = 2 * len(marks)
+        for at, (name, is_end, since) in enumerate(marks):
+            clock = start + warp + since
+            place = 10 + found.warps + warp * 1024 // 4 // found.warps + 2 * at
+            words[place : place + 2] = is_end << 31 | numbers[name] << 23 | clock >> 32, clock % 2**32
+    (block,) = read_records(words.tobytes(), found.block_bytes, found.warps, range(found.warps), 36)
+    assert (block.block, block.multiprocessor, block.start_ns, block.last_ns, block.end_ns) == (
+        5,
+        unit,
+        10_000,
+        13_000,
+        13_500,
+    )
+    took = {(found.scopes[each.scope], each.warp): each.end - each.start for each in block.passages}
+    assert took == {
+        (name, warp): cycles for warp in range(4) for name, cycles in (("kernel", 300 - 3 * 36), ("load", 50 - 36))
+    }
+    results = Results(keeps_events=False, kind="HIP", devices={"0": {"arch": "gfx942"}})
+    results.add(Launch(("add",), found.scopes, found.parents, found.warps, 0), [block])
+    root, devices = results.tree()
+    outer = root["children"][0]["children"][0]
+    assert outer["frame"]["name"] == "kernel"
+    assert (outer["metrics"]["cycles"], outer["metrics"]["device_type"]) == (4 * (300 - 3 * 36), "2")
+    assert devices == {"HIP": {"0": {"arch": "gfx942"}}}
