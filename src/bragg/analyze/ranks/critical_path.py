@@ -6,6 +6,7 @@ collective before, then that one's transfer, and so on. All times are difference
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -68,6 +69,7 @@ def critical_path(n_ranks: int, groups: Sequence[Group]) -> CriticalPath | None:
     timeline = cache(lambda rank: _Timeline(rank, groups))  # of few ranks: the path leads through those that are late
     first = timeline(min(int(group.members[0]) for group in groups))
     work, saved = np.zeros(n_ranks), np.zeros(n_ranks)
+    ahead: dict[tuple[int, int], dict[bytes, float]] = defaultdict(lambda: defaultdict(float))
     slower: dict[str, float] = {}
     usual = [_usual_transfer(group) for group in groups]
     transfer_ns = 0.0
@@ -88,7 +90,9 @@ def critical_path(n_ranks: int, groups: Sequence[Group]) -> CriticalPath | None:
         place, before_ns = timeline(rank).before(begin_ns)
         if place is not None:
             work[rank] += begin_ns - before_ns
-            saved[rank] += _ahead_of_next(group, column)
+            ahead[rank, int(group.step[column])][group.members.tobytes()] += _ahead_of_next(group, column)
+    for (rank, _), of_members in ahead.items():  # Members of several groups are ahead of it at the same time.
+        saved[rank] += max(of_members.values())
     wall_ns = float(work.sum()) + transfer_ns
     ideas = [WhatIf(rank, "", float(saved[rank])) for rank in np.flatnonzero(saved).tolist()]
     ideas += [WhatIf(None, operation, more) for operation, more in slower.items()]

@@ -36,6 +36,7 @@ INDEX = "job.json"
 _VERSION = 1
 _PROFILES = "rank[0-9]*.bragg"
 _HELPER = re.compile(r"rank\d+(\.restart\d+)?-p\d+")
+_RANK = re.compile(r"rank(\d{1,9})(?:\.restart\d+)?")
 _LOCK = ".job.lock"
 # Each node, or each rank, adds its rows in some milliseconds; who has no turn leaves them to readers.
 _LOCK_WAIT_S = 2.0
@@ -77,7 +78,12 @@ def read_job(directory: Path) -> Job:
         raise BadFile(f"{directory} is no job: {problem}", hint="Record one with: bragg run -- torchrun train.py")
     worlds = [rank.world for rank in ranks if rank.world]
     world = max(worlds, default=None)
-    problems = [*found.problems, *_missing(ranks, world), *_mixed(ranks), *_unfinished(directory)]
+    problems = [
+        *found.problems,
+        *_missing(found.told | {rank.rank for rank in ranks}, world),
+        *_mixed(ranks),
+        *_unfinished(directory),
+    ]
     helpers = {path for rank in ranks for path in rank.helpers}
     others = [path for path in found.others if path not in helpers]
     return Job(directory, tuple(ranks), ranks[0].run_id, ranks[0].launcher, world, tuple(others), tuple(problems))
@@ -110,10 +116,11 @@ def write_job(directory: Path, ranks: Sequence[Rank], others: Sequence[Path] = (
 
 
 class _Found:
-    """The profiles of a directory, and what is wrong with them."""
+    """The profiles of a directory, what is wrong with them, and of which ranks that is told."""
 
     def __init__(self, directory: Path) -> None:
         self.problems: list[str] = []
+        self.told: set[int] = set()
         self.others: list[Path] = []
         self._ranks: list[Rank] = []
         index = _read_index(directory, self.problems)
@@ -127,6 +134,7 @@ class _Found:
                 self._ranks.append(rank)
             else:
                 self.problems.append(f"{INDEX} lists {name or 'a profile without a name'}, which is not there")
+                self.told |= {rank.rank} if rank is not None else set()
         self.others += [present[name] for name in index.texts("others") if name in present]
         for name in present.keys() - listed:
             self._ask(present[name])
@@ -138,6 +146,8 @@ class _Found:
             rank = Rank.of(Run(read_meta(path)), path)
         except BadFile as error:
             self.problems.append(error.message)
+            named = _RANK.fullmatch(path.stem)
+            self.told |= {int(named[1])} if named else set()
             return
         if rank is None or _HELPER.fullmatch(path.stem):
             self.others.append(path)
@@ -171,6 +181,7 @@ class _Found:
             else:
                 names = ", ".join(sorted(rank.path.name for rank in last))
                 self.problems.append(f"{len(last)} profiles say that they are of rank {number}, none is used: {names}")
+                self.told.add(number)
         n_restarted = sum(rank.restarts > 0 for rank in chosen)
         if n_restarted and n_restarted < len(chosen):
             self.problems.append(f"{n_restarted} of {len(chosen)} ranks were restarted: their times are of less work")
@@ -198,9 +209,8 @@ def _common(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
     return {name: value for name in names if (value := next((row[name] for row in rows if row.get(name)), None))}
 
 
-def _missing(ranks: Sequence[Rank], world: int | None) -> Iterator[str]:
-    numbers = {rank.rank for rank in ranks}
-    absent = [number for number in range(min(world or 0, _MOST_RANKS)) if number not in numbers]
+def _missing(known: set[int], world: int | None) -> Iterator[str]:
+    absent = [number for number in range(min(world or 0, _MOST_RANKS)) if number not in known]
     if absent:
         yield f"{'ranks' if len(absent) > 1 else 'rank'} {_ranges(absent)} of {world} without a profile"
 

@@ -98,3 +98,13 @@ def test_the_saving_of_a_planted_straggler_is_what_a_healthy_job_is_shorter() ->
 def test_in_a_healthy_job_no_rank_alone_would_save_much() -> None:
     path = path_of([summarize(profile) for profile in profiles_of(HEALTHY["healthy-0"])])
     assert all(each.saved_ns < 0.01 * path.wall_ns for each in path.what_if if each.rank is not None)
+
+
+def test_members_of_several_groups_are_ahead_of_a_late_rank_once() -> None:
+    """The job would save 2.0 ms a step, by its generator's own clock; in both of its groups together 4.2 ms."""
+    plan = JobPlan(n_tensor=4, gpu=lambda rank, _: 1.25 if rank == 2 else 1.0)
+    path = path_of([summarize(profile) for profile in profiles_of(plan)])
+    healthy = path_of([summarize(profile) for profile in profiles_of(replace(plan, gpu=lambda *_: 1.0))])
+    idea = path.what_if[0]
+    assert idea.rank == 2
+    assert idea.saved_ns == pytest.approx(path.wall_ns - healthy.wall_ns, rel=0.15)

@@ -44,10 +44,7 @@ def test_missing_ranks_are_named(tmp_path: Path) -> None:
 
 def test_listed_profile_that_is_gone_is_named(tmp_path: Path) -> None:
     (job_of(tmp_path, WORK, WORK) / rank_file_name(0)).unlink()
-    assert read_job(tmp_path).problems == (
-        "job.json lists rank00000.bragg, which is not there",
-        "rank 0 of 2 without a profile",
-    )
+    assert read_job(tmp_path).problems == ("job.json lists rank00000.bragg, which is not there",)
 
 
 def test_two_profiles_of_one_rank_are_both_left_out(tmp_path: Path) -> None:
@@ -55,10 +52,16 @@ def test_two_profiles_of_one_rank_are_both_left_out(tmp_path: Path) -> None:
     write_rank(tmp_path, rank_profile(WORK, 1, pid=7), "rank00001-2.bragg")
     job = read_job(tmp_path)
     assert [rank.rank for rank in job.ranks] == [0]
-    assert job.problems == (
-        "2 profiles say that they are of rank 1, none is used: rank00001-2.bragg, rank00001.bragg",
-        "rank 1 of 2 without a profile",
-    )
+    assert job.problems == ("2 profiles say that they are of rank 1, none is used: rank00001-2.bragg, rank00001.bragg",)
+
+
+def test_a_damaged_profile_is_said_once(tmp_path: Path) -> None:
+    (job_of(tmp_path, *[WORK] * 4) / INDEX).unlink()
+    (tmp_path / rank_file_name(2)).write_bytes(b"PK no archive")
+    (tmp_path / rank_file_name(3)).unlink()
+    (damaged, missing) = read_job(tmp_path).problems
+    assert damaged.startswith(f"{tmp_path / rank_file_name(2)} is ")
+    assert missing == "rank 3 of 4 without a profile"
 
 
 def test_last_restart_of_a_rank_is_used(tmp_path: Path) -> None:
