@@ -32,7 +32,7 @@ def test_missing_ranks_are_told(tmp_path: Path) -> None:
     (job / "rank00001.bragg").unlink()
     ranks = bragg.load_job(job)
     assert list(ranks) == [0]
-    assert "rank 1 of 2 without a profile" in ranks.job.problems
+    assert ranks.job.problems == ("job.json lists rank00001.bragg, which is not there",)
 
 
 def test_profile_loader_names_the_loader_of_jobs(tmp_path: Path) -> None:
