@@ -19,6 +19,7 @@ from bragg.analyze.ranks.path_sums import PathSums
 from bragg.analyze.ranks.step_lanes import StepLanes, step_lanes
 from bragg.analyze.ranks.step_work import work_of_steps
 from bragg.analyze.ranks.stragglers import Straggler, stragglers_of
+from bragg.model.ranks.job import named_ranks
 from bragg.model.ranks.summary import RankSummary
 
 __all__ = ["Exposed", "RanksAnswer", "compare_ranks"]
@@ -28,6 +29,7 @@ _N_TRANSFERS = 8
 _N_STEPS, _N_LANES, _N_BARS = 4, 32, 64  # of each step what a page shows without scrolling
 # Ranks that end together have this share of the collectives of the longest at least.
 _ENDED = 0.95
+_N_ENDED = 3
 
 
 @dataclass(frozen=True)
@@ -93,13 +95,14 @@ def compare_ranks(
     is_whole = all(rank.is_whole for rank in ranks)
     if not is_whole and any(rank.is_whole for rank in ranks):
         without = [rank.rank for rank in ranks if not rank.is_whole]
-        notes.append(f"{_named(without)} recorded without a timeline, so left out: bragg run --data trace")
+        notes.append(f"{named_ranks(without)} recorded without a timeline, so left out: bragg run --data trace")
         ranks, is_whole = [rank for rank in ranks if rank.is_whole], True
     if sums is None or len(ranks) < len(summaries):
         sums = PathSums.joined([PathSums.of(rank.rank, rank.paths()) for rank in ranks])
     groups = groups_of(ranks)
     clocks = alignments(ranks, groups if is_whole else [])
     notes += clock_notes(ranks, clocks)
+    notes += _cut_short(ranks, groups)
     if not groups:
         uneven = imbalances(path_values(ranks, usual_ones(range(len(ranks)))), sums, _N_IMBALANCES)
         return RanksAnswer(ranks, [], None, None, None, uneven, clocks, None, [], [], is_whole, 0, notes)
@@ -153,8 +156,7 @@ def _notes(ranks: Sequence[RankSummary], groups: Sequence[Group]) -> list[str]:
     notes = []
     for group in groups:
         counts = group.n_of_member
-        ended = counts < _ENDED * counts.max()
-        for member in np.flatnonzero(ended).tolist()[:3]:
+        for member in _ended_early(group):
             rank = ranks[int(group.members[member])]
             why = " (its recording has no end)" if rank.is_cut_short else ""
             notes.append(
@@ -166,13 +168,18 @@ def _notes(ranks: Sequence[RankSummary], groups: Sequence[Group]) -> list[str]:
                 f"ranks of group {group.name} disagree in {group.n_unequal:,} of {len(group.operation):,} collectives: "
                 "do they run one program?"
             )
-    cut = [rank.rank for rank in ranks if rank.is_cut_short]
-    if cut and not any("no end" in note for note in notes):
-        notes.append(f"the recording of {_named(cut)} has no end")
     return notes
 
 
-def _named(numbers: Sequence[int]) -> str:
-    shown = ", ".join(map(str, numbers[:5]))
-    more = f" and {len(numbers) - 5} more" if len(numbers) > 5 else ""
-    return f"{'rank' if len(numbers) == 1 else 'ranks'} {shown}{more}"
+def _cut_short(ranks: Sequence[RankSummary], groups: Sequence[Group]) -> list[str]:
+    """The ranks whose recordings have no end, unless that is told of what they did in a group."""
+    told = {int(group.members[member]) for group in groups for member in _ended_early(group)}
+    cut = [rank.rank for index, rank in enumerate(ranks) if rank.is_cut_short and index not in told]
+    return [f"the recording of {named_ranks(cut)} has no end: killed, or still running"] if cut else []
+
+
+def _ended_early(group: Group) -> list[int]:
+    """Members that made fewer collectives than others, as far as they are told."""
+    counts = group.n_of_member
+    members: list[int] = np.flatnonzero(counts < _ENDED * counts.max()).tolist()
+    return members[:_N_ENDED]

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from bragg.cli.console import say, stream_style
 from bragg.cli.progress import working
 from bragg.errors import BadFile, BraggError, UsageError
-from bragg.model.ranks.job import Job, Rank
+from bragg.model.ranks.job import Job, Rank, named_ranks
 
 if TYPE_CHECKING:
     from bragg.model import Profile
@@ -83,6 +83,11 @@ def open_job(directory: Path, *, trace: bool = False) -> OpenedJob:
                 problems.append(error.message)
     if not profiles:
         raise BadFile(f"no profile in {directory} can be read: {problems[-1]}", hint="Record the job again")
+    cut = [rank.rank for rank, profile in zip(ranks, profiles, strict=True) if profile.run.is_cut_short]
+    if cut:
+        problems.append(
+            f"the recording of {named_ranks(cut)} has no end, so sums are too low: killed, or still running"
+        )
     job = replace(job, ranks=tuple(ranks), problems=tuple(problems))
     has_gpu = any("gpu_time" in profile.metrics and profile.total("gpu_time") for profile in profiles)
     return OpenedJob(job, profiles, "gpu_time" if has_gpu else profiles[0].main_metric)

@@ -28,7 +28,7 @@ from bragg.formats.files import new_file
 from bragg.formats.job.foreign import foreign_ranks, has_foreign_ranks
 from bragg.model.facts import Facts
 from bragg.model.meta.run import Run
-from bragg.model.ranks.job import Job, Rank
+from bragg.model.ranks.job import Job, Rank, named_ranks, ranges_text
 
 __all__ = ["INDEX", "is_job", "is_recorded_job", "rank_file_name", "read_job", "write_job"]
 
@@ -212,7 +212,7 @@ def _common(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
 def _missing(known: set[int], world: int | None) -> Iterator[str]:
     absent = [number for number in range(min(world or 0, _MOST_RANKS)) if number not in known]
     if absent:
-        yield f"{'ranks' if len(absent) > 1 else 'rank'} {_ranges(absent)} of {world} without a profile"
+        yield f"{named_ranks(absent)} of {world} without a profile"
 
 
 def _mixed(ranks: Sequence[Rank]) -> Iterator[str]:
@@ -223,7 +223,7 @@ def _mixed(ranks: Sequence[Rank]) -> Iterator[str]:
             if value := getattr(rank, name):
                 groups[str(value)].append(rank.rank)
         if len(groups) > 1:
-            told = [f"{value} ({_ranges(numbers)})" for value, numbers in list(groups.items())[:_N_NAMED]]
+            told = [f"{value} ({ranges_text(numbers)})" for value, numbers in list(groups.items())[:_N_NAMED]]
             more = ", …" if len(groups) > _N_NAMED else ""
             yield f"the ranks have different {what}: {', '.join(told)}{more}"
 
@@ -234,18 +234,6 @@ def _unfinished(directory: Path) -> Iterator[str]:
         yield f"{running} {'process is' if running == 1 else 'processes are'} still running: not in these numbers"
     if left := len(is_running) - running:
         yield f"{left} {'process has' if left == 1 else 'processes have'} left a capture: bragg recover {directory}"
-
-
-def _ranges(numbers: Sequence[int]) -> str:
-    """Ascending numbers with runs of them drawn together: `0-3, 7`; at most a few."""
-    runs: list[list[int]] = []
-    for number in numbers:
-        if runs and number == runs[-1][1] + 1:
-            runs[-1][1] = number
-        else:
-            runs.append([number, number])
-    told = [f"{first}-{last}" if last > first else str(first) for first, last in runs[:_N_NAMED]]
-    return ", ".join(told) + (f" and {len(runs) - _N_NAMED} more" if len(runs) > _N_NAMED else "")
 
 
 @contextmanager

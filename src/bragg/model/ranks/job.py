@@ -11,8 +11,9 @@ from typing import Any
 from bragg.model.facts import Facts
 from bragg.model.meta.run import Run
 
-__all__ = ["Job", "Rank", "program_of"]
+__all__ = ["Job", "Rank", "named_ranks", "program_of", "ranges_text"]
 
+_N_NAMED = 3
 _OPTIONS_WITH_VALUE = ("-W", "-X")  # of Python
 
 
@@ -170,6 +171,23 @@ def program_of(command: Sequence[str]) -> str:
         elif not word.startswith("-"):
             return PurePath(word).name
     return program
+
+
+def named_ranks(numbers: Sequence[int]) -> str:
+    """`rank 3`, or `ranks 0, 2-3, 5-6 and 4 more`, of ascending numbers."""
+    return f"{'ranks' if len(numbers) > 1 else 'rank'} {ranges_text(numbers)}"
+
+
+def ranges_text(numbers: Sequence[int]) -> str:
+    """Ascending numbers with runs of them drawn together: `0-3, 7`; at most a few."""
+    runs: list[list[int]] = []
+    for number in numbers:
+        if runs and number == runs[-1][1] + 1:
+            runs[-1][1] = number
+        else:
+            runs.append([number, number])
+    told = [f"{first}-{last}" if last > first else str(first) for first, last in runs[:_N_NAMED]]
+    return ", ".join(told) + (f" and {len(runs) - _N_NAMED} more" if len(runs) > _N_NAMED else "")
 
 
 def _facts_of(run: Run) -> dict[str, Any]:

@@ -58,7 +58,7 @@ def ranks_sentence(answer: RanksAnswer, found: Sequence[Finding]) -> str:
     """Who holds up the others, and what communication costs."""
     ranks = count_text(len(answer.ranks), "rank")
     if answer.lateness is None:
-        return f"{ranks} without a collective of NCCL in common: who waited for whom is not known."
+        return f"{ranks} without a collective on GPUs in common: who waited for whom is not known."
     exposed = ""
     if answer.exposed is not None:
         exposed = f" Communication that nothing hides takes {share_text(answer.exposed.share)} of a step"

@@ -144,6 +144,16 @@ def test_a_rank_that_was_killed_is_told_and_the_rest_is_compared() -> None:
     assert "rank 5 ended after 100 of 160 collectives of group 0 (its recording has no end)" in answer.notes
 
 
+def test_ranks_that_were_killed_are_told_without_a_collective_too() -> None:
+    text = "root\n  work host=5ms"
+    ranks = [
+        summarize(replace(profile_from_text(text), meta={"capture": {"complete": rank > 2}}), rank) for rank in range(4)
+    ]
+    answer = compare_ranks(ranks)
+    assert answer.lateness is None
+    assert answer.notes == ["the recording of ranks 0-2 has no end: killed, or still running"]
+
+
 def test_ranks_that_run_different_programs_are_told() -> None:
     plans = [JobPlan(n_ranks=2, n_steps=5, bucket_us=bucket) for bucket in (500.0, 700.0)]
     answer = compare_ranks([summarize(profiles_of(plan)[rank]) for rank, plan in enumerate(plans)])

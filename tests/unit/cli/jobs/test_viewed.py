@@ -79,6 +79,13 @@ def test_what_is_wrong_is_said_and_the_rest_is_shown(bragg: Bragg, job: Path) ->
     assert "2 ranks of 3" in ended.stdout
 
 
+def test_ranks_that_were_killed_are_named(bragg: Bragg, tmp_path: Path) -> None:
+    job = job_of(tmp_path / "cut.job", "root\n  k 1ms", "root\n  k 1ms", capture={"complete": False})
+    warning = "warning: the recording of ranks 0-1 has no end, so sums are too low: killed, or still running"
+    for verb in ("view", "tally"):
+        assert bragg(verb, str(job)).stderr.splitlines() == [warning]
+
+
 def test_other_commands_take_the_worst_rank_and_say_so(bragg: Bragg, job: Path) -> None:
     for verb in ("info", "analyze"):
         ended = bragg(verb, str(job))
