@@ -18,6 +18,8 @@ from typing import Any
 
 from mcp.server.mcpserver import MCPServer
 
+from bragg.model.kernels.names import is_specialized
+
 __all__ = ["server"]
 
 _INSTRUCTIONS = """\
@@ -79,7 +81,15 @@ async def analyze(file: str, least_gain: str = "1%") -> Answer:
     """
     done = await _run(["analyze", "--json", "--least-gain", least_gain, file], _READ_S)
     answer = _answer(done, "analysis")
-    return {**answer, "next": [_call("source", file=file), _call("view", file=file), _call("record", command=[])]}
+    return {**answer, "next": [*_calls_of_kernel(file, answer), _call("view", file=file), _call("diff", before=file)]}
+
+
+def _calls_of_kernel(file: str, answer: Answer) -> list[Answer]:
+    """What to ask of the kernel that is found first, if the profile has its code."""
+    profiles = answer.get("analysis", {}).get("profiles", [])
+    kernels = [finding.get("kernel", "") for profile in profiles for finding in profile["findings"]]
+    first = next(filter(is_specialized, kernels), None)
+    return [_call(tool, file=file, kernel=first) for tool in ("source", "reproduce")] if first else []
 
 
 async def view(file: str, metric: str = "", include: str = "", by_name: bool = False) -> Answer:
@@ -117,9 +127,16 @@ async def reproduce(file: str, kernel: str, output: str = "kernel") -> Answer:
         output: The directory, which is made.
     """
     done = await _run(["analyze", file, "--bundle", kernel, "-o", output], _READ_S)
-    script = str(Path(output) / "reproduce.py")
-    following = [_call("record", command=[script]), _call("source", file=file, kernel=kernel)]
-    return {**_text(done), "next": following}
+    script = [str(Path(output) / "reproduce.py"), *([] if done.exit_code else _numbers_of(Path(output)))]
+    return {**_text(done), "next": [_call("record", command=script), _call("source", file=file, kernel=kernel)]}
+
+
+def _numbers_of(directory: Path) -> list[str]:
+    """Options of a written script for what no profile has, with what is known of each value."""
+    arguments = json.loads((directory / "facts.json").read_text())["arguments"] or []
+    numbers = [each for each in arguments if "ptr" not in each["type"]]
+    told = [(f"--arg-{each['name']}", f"<{each['type']}, {each['divisibility']} divides it>") for each in numbers]
+    return [word for pair in told for word in pair]
 
 
 async def diff(before: str, after: str, by: str = "kernel") -> Answer:

@@ -90,6 +90,13 @@ def test_findings_have_evidence_a_line_and_a_gain(tmp_path: Path) -> None:
         first = profile["findings"][0]
         assert (first["rule"], first["line"], first["gain"]["share"]) == ("planning", 12, pytest.approx(0.75, abs=0.05))
         assert first["evidence"]
+        answer = await ask("analyze", file=str(SPILLS))
+        kernel = answer["analysis"]["profiles"][0]["findings"][0]["kernel"]
+        assert kernel.startswith("product<")
+        assert answer["next"][:2] == [
+            {"tool": "source", "arguments": {"file": str(SPILLS), "kernel": kernel}},
+            {"tool": "reproduce", "arguments": {"file": str(SPILLS), "kernel": kernel}},
+        ]
         found = (await ask("diff", before=str(LLAMA), after=str(SAMPLE)))["difference"]["findings"]
         assert "planning" in {finding["rule"] for finding in found["gone"]}
         missing = await ask("view", file="nowhere.bragg")
@@ -104,7 +111,9 @@ def test_a_kernel_is_written_with_a_script_that_runs_it_alone(tmp_path: Path) ->
         written = await ask("reproduce", file=str(SPILLS), kernel="product")
         assert written["exit_code"] == 0
         assert "reproduce.py" in written["text"]
-        assert written["next"][0] == {"tool": "record", "arguments": {"command": ["kernel/reproduce.py"]}}
+        # The profile has no value of the argument: the caller puts it there.
+        script = ["kernel/reproduce.py", "--arg-K", "<i32, 16 divides it>"]
+        assert written["next"][0] == {"tool": "record", "arguments": {"command": script}}
         unknown = await ask("reproduce", file=str(SPILLS), kernel="nothing", output="other")
         assert unknown["exit_code"] != 0
 

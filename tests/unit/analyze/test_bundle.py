@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from importlib.util import find_spec
@@ -47,7 +48,14 @@ def test_the_files_are_written_and_the_script_asks_for_what_the_profile_has_not(
     assert "the profile has no values: say --arg-K" in told.stderr
     if find_spec("triton"):
         told = subprocess.run([*script, "--compile-only"], capture_output=True, text=True, timeout=120, check=True)
-        assert told.stdout == "compiled for cuda:90: 16384 B of shared memory, 128 registers as recorded\n"
+        compiled = "compiled for cuda:90: 16384 B of shared memory, 128 registers as recorded\n"
+        assert told.stdout == compiled
+        without_gpu = {**os.environ, "CUDA_VISIBLE_DEVICES": ""}
+        told = subprocess.run(
+            [*script, "--arg-K", "4096"], capture_output=True, text=True, timeout=120, check=False, env=without_gpu
+        )
+        assert (told.returncode, told.stdout) == (1, compiled)
+        assert told.stderr == "It is not timed: PyTorch finds no GPU here.\n"
 
 
 def test_o_is_for_bundles() -> None:

@@ -61,7 +61,10 @@ def _options(facts: dict[str, Any]) -> argparse.Namespace:
 
 
 def _compiled(facts: dict[str, Any]) -> Any:
-    import triton
+    try:
+        import triton
+    except ImportError:
+        raise SystemExit("It is not compiled: Triton is not installed.") from None
     from triton.backends.compiler import GPUTarget
 
     backend, _, architecture = facts["target"].partition(":")
@@ -72,7 +75,12 @@ def _compiled(facts: dict[str, Any]) -> Any:
 
 
 def _time(facts: dict[str, Any], kernel: Any, options: argparse.Namespace) -> None:
-    import torch
+    try:
+        import torch
+    except ImportError:
+        raise SystemExit("It is not timed: PyTorch is not installed.") from None
+    if not torch.cuda.is_available():
+        raise SystemExit("It is not timed: PyTorch finds no GPU here.")
     from triton.testing import do_bench
 
     values = []

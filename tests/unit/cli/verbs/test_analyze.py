@@ -1,7 +1,10 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -84,6 +87,38 @@ def test_a_profile_without_gpu_says_so(tmp_path: Path) -> None:
     lines = CliRunner().invoke(analyze, [str(path)]).output.splitlines()
     assert lines[0].startswith("No GPU worked in this run")
     assert lines[1:] == ["Where the host's time went: bragg view"]
+
+
+_PLUGIN = """
+from bragg.analyze.engine import Rule
+from bragg.model import Confidence, Finding, Quantity, Severity
+
+def find(evidence):
+    steps = Quantity("steps", evidence.n_steps)
+    yield Finding("few-steps", Severity.NOTE, "a short run", "record more steps", file="train.py", line=3,
+                  evidence=(steps,), gain=evidence.gain(0.5 * evidence.wall_ns), confidence=Confidence.LIKELY)
+
+FEW_STEPS = Rule(find, "runs with few steps")
+"""
+
+
+def test_an_installed_package_adds_a_rule(tmp_path: Path) -> None:
+    installed = tmp_path / "few_steps-1.0.dist-info"
+    installed.mkdir()
+    (tmp_path / "few_steps.py").write_text(_PLUGIN)
+    (installed / "METADATA").write_text("Metadata-Version: 2.1\nName: few-steps\nVersion: 1.0\n")
+    (installed / "entry_points.txt").write_text(
+        "[bragg.rules]\nfew-steps = few_steps:FEW_STEPS\nfills = few_steps:FEW_STEPS\n"
+    )
+    environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
+    command = [sys.executable, "-m", "bragg", "analyze", str(SAMPLE), "--json"]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True, timeout=60)
+    (profile,) = json.loads(done.stdout)["profiles"]
+    first = profile["findings"][0]
+    assert (first["rule"], first["line"], first["gain"]["share"]) == ("few-steps", 3, 0.5)
+    assert first["evidence"] == [{"name": "steps", "value": 6, "unit": "1"}]
+    # A rule of bragg's own keeps its name.
+    assert sum(finding["rule"] == "few-steps" for finding in profile["findings"]) == 1
 
 
 def test_the_newest_profile_is_meant_where_none_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
