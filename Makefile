@@ -2,7 +2,9 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
+ifndef TOGETHER
 .NOTPARALLEL:
+endif
 
 VENV ?= .venv
 VENV_312 ?= .venv-3.12
@@ -49,7 +51,10 @@ build: $(VENV)/.installed  ## make the environment in .venv and install bragg th
 demo: build  ## record and show a small program
 	bragg demo
 
-test: lint types layers docs web native-test tsan asan python-test python-test-312  ## everything that must hold
+# Most of the first ones keep one core busy, so two of them run at a time.
+test: build  ## everything that must hold
+	$(MAKE) --no-print-directory -j 2 --output-sync=target TOGETHER=yes native-test lint types layers docs web tsan asan
+	$(MAKE) --no-print-directory python-test python-test-312
 
 lint: build  ## style of Python and C++
 	ruff check $(PYTHON_TREES)
