@@ -34,6 +34,7 @@ def checked_pallas_calls(report: Report, checkers: frozenset[str]) -> Iterator[N
         pallas_call_p.def_impl(checked_call(report, checkers))
         config.update("jax_disable_jit", True)
         undo.append(lambda: pallas_call_p.def_impl(original))
+        undo.extend(_checked_meshes(report, checkers))
         undo.append(lambda: config.update("jax_disable_jit", is_disabled))
 
     with on_import("jax.experimental.pallas", replace):
@@ -42,3 +43,16 @@ def checked_pallas_calls(report: Report, checkers: frozenset[str]) -> Iterator[N
         finally:
             for one in undo:
                 one()
+
+
+def _checked_meshes(report: Report, checkers: frozenset[str]) -> list[Callable[[], None]]:
+    """Take kernels over meshes, too, where JAX has them: since 0.10. Gives what undoes it."""
+    try:
+        from jax._src.pallas.mpmd import mpmd_map_p
+    except ImportError:
+        return []
+    from bragg.debug.pallas.meshes import checked_mesh
+
+    original = mpmd_map_p.impl
+    mpmd_map_p.def_impl(checked_mesh(report, checkers))
+    return [lambda: mpmd_map_p.def_impl(original)]

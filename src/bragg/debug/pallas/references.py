@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -86,22 +87,44 @@ def indices_of(transforms: Any, shape: tuple[int, ...]) -> tuple[Array, ...]:
     """Indices of a block: integers that broadcast to the shape of the access; -1 outside of a view.
 
     Raises:
-        Unsupported: The reference is seen through something else than indices.
+        Unsupported: The reference is seen through something else than indices, other axes or another shape.
     """
-    if any(type(one).__name__ != "NDIndexer" for one in transforms):
-        raise Unsupported("a view of a reference is not supported in Pallas kernels", hint="Index the reference itself")
-    if not transforms:
-        return _indices(tuple(slice(0, extent, 1) for extent in shape), shape)
-    result = _indices(transforms[0].indices, shape)
-    for one in transforms[1:]:
-        view = np.broadcast_arrays(*result)
-        places = _indices(one.indices, view[0].shape)
-        inside = np.ones((), bool)
-        for index, extent in zip(places, view[0].shape, strict=True):
-            inside = inside & (index >= 0) & (index < extent)
-        kept = tuple(np.clip(index, 0, extent - 1) for index, extent in zip(places, view[0].shape, strict=True))
-        result = tuple(np.where(inside, axis[kept], -1) for axis in view)
-    return result
+    result: tuple[Array, ...] | None = None
+    for one in transforms:
+        kind = type(one).__name__
+        if kind in _LAYOUTS:
+            continue
+        if kind == "NDIndexer":
+            result = _indices(one.indices, shape) if result is None else _seen_through(one.indices, result)
+        elif kind in _VIEWS:
+            whole = np.broadcast_arrays(*(_all_of(shape) if result is None else result))
+            result = tuple(_VIEWS[kind](axis, one) for axis in whole)
+        else:
+            raise Unsupported(f"{kind} of a Pallas kernel's reference is not supported", hint="Index the reference")
+    return _all_of(shape) if result is None else result
+
+
+# How elements lie in memory, which changes no index.
+_LAYOUTS = {"UnswizzleRef", "UntileRef", "UntilingTransform", "IdentityTransform"}
+_VIEWS: dict[str, Callable[[Array, Any], Array]] = {
+    **dict.fromkeys(("TransposeTransform", "TransposeRef"), lambda axis, one: axis.transpose(one.permutation)),
+    **dict.fromkeys(("ReshapeTransform", "RefReshaper"), lambda axis, one: axis.reshape(one.shape)),
+}
+
+
+def _all_of(shape: tuple[int, ...]) -> tuple[Array, ...]:
+    return _indices(tuple(slice(0, extent, 1) for extent in shape), shape)
+
+
+def _seen_through(indices: tuple[Any, ...], around: tuple[Array, ...]) -> tuple[Array, ...]:
+    """Indices of a view, int [block], as those of what it is a view of: int [view]."""
+    view = np.broadcast_arrays(*around)
+    places = _indices(indices, view[0].shape)
+    inside = np.ones((), bool)
+    for index, extent in zip(places, view[0].shape, strict=True):
+        inside = inside & (index >= 0) & (index < extent)
+    kept = tuple(np.clip(index, 0, extent - 1) for index, extent in zip(places, view[0].shape, strict=True))
+    return tuple(np.where(inside, axis[kept], -1) for axis in view)
 
 
 def _indices(indices: tuple[Any, ...], shape: tuple[int, ...]) -> tuple[Array, ...]:
