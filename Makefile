@@ -12,8 +12,8 @@ VENV_312 ?= .venv-3.12
 PYTHONS ?= 3.11 3.12 3.13 3.10 3.14
 # What the integration tests run PyTorch with; empty leaves those tests out: make test TORCH=
 TORCH ?= torch==2.13.0
-# Likewise JAX.
-JAX ?= jax==0.10.2
+# Likewise JAX, with what its kernels of Mosaic GPU import.
+JAX ?= jax==0.10.2 absl-py
 # Likewise the programs that exports are opened with: llnl-hatchet, Perfetto, speedscope, Chromium.
 VIEWERS ?= yes
 JOBS ?= $(shell nproc)

@@ -12,6 +12,7 @@ from bragg.debug.faults import Unsupported
 from bragg.debug.pallas.copies import Copies
 from bragg.debug.pallas.evaluation import Evaluation, scratch_reference
 from bragg.debug.pallas.references import Reference, Whole, whole_reference
+from bragg.debug.pallas.warpgroups import Block
 from bragg.debug.pallas.watching import Watcher
 from bragg.model.table import Array
 
@@ -45,6 +46,7 @@ class _Call(Watcher):
         extents = iter(given)
         grid = tuple(one if isinstance(one, int) else int(next(extents)) for one in self._mapping.grid)
         super().__init__(str(info.func_src_info), grid, report, checkers, is_parallel=not _is_for_tpu(params))
+        self._is_of_mosaic_gpu = "mosaic_gpu" in type(params.get("compiler_params")).__module__
         names = [f"argument {k}" for k in range(len(self._jaxpr.invars))]  # Of what `jvp` makes none are known.
         names[: len(info.arg_names or ())] = map(str, info.arg_names or ())
         arrays = [np.asarray(one) for one in extents]
@@ -69,14 +71,20 @@ class _Call(Watcher):
             self.program = number
             ids = tuple(int(one) for one in np.unravel_index(number, self.grid)) if self.grid else ()
             own_ids, grid = self._without_vmapped(ids), self._without_vmapped(self.grid)
-            evaluation = Evaluation(own_ids, grid, self.see, self._copies)
+            block = Block(self, {}, 1, None) if self._is_of_mosaic_gpu else None
+            evaluation = (
+                Evaluation(own_ids, grid, self.see, self._copies) if block is None else block.evaluation(own_ids, grid)
+            )
             blocks = [
                 _block(whole, mapping, [*map(np.int32, ids), *indices], evaluation)
                 for whole, mapping in zip(wholes, self._mapping.block_mappings, strict=True)
             ]
             if self._is_parallel or not scratch:  # That of a TPU stays from one program to the next.
-                scratch = [scratch_reference(one, f"scratch {k}") for k, one in enumerate(avals)]
+                memory = scratch_reference if block is None else block.memory
+                scratch = [memory(one, f"scratch {k}") for k, one in enumerate(avals)]
             evaluation.run(self._jaxpr, (), [*indices, *blocks, *scratch])
+            if block is not None:
+                block.end()
         for copy in self._copies.left():
             message = f"a copy to {copy.target.name} is not waited for"
             self.tell("missing-wait", self.place(copy.equation), copy.target, np.ones(1, bool), message, _WAIT)

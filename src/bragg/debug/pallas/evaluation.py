@@ -121,12 +121,31 @@ class Evaluation:
             collected.append(results[n_carried:])
         if params["reverse"]:
             collected.reverse()
-        return [*carried, *(np.stack([np.asarray(row[k]) for row in collected]) for k in range(len(collected[0])))]
+        series_out = equation.outvars[n_carried:]
+        if not collected:
+            return [*carried, *(np.zeros(one.aval.shape, one.aval.dtype) for one in series_out)]
+        return [*carried, *(np.stack([np.asarray(row[k]) for row in collected]) for k in range(len(series_out)))]
 
     def _do_run_scoped(self, equation: Any, given: list[Any]) -> list[Any]:
         jaxpr = equation.params["jaxpr"]
         scratch = [scratch_reference(one.aval, f"scratch {k}") for k, one in enumerate(jaxpr.invars)]
         return self.run(jaxpr, given, scratch)
+
+    def _do_run_state(self, equation: Any, given: list[Any]) -> list[Any]:
+        """Values become references while a jaxpr runs."""
+        params, values = equation.params, iter(given)
+        states = []
+        for k, (variable, has_value) in enumerate(zip(params["jaxpr"].invars, params["is_initialized"], strict=True)):
+            value = next(values) if has_value else None
+            if isinstance(value, Reference):  # Of what is around it.
+                states.append(value)
+                continue
+            state = scratch_reference(variable.aval, f"state {k}")
+            if has_value:
+                state.whole.data[...], state.whole.is_written[...] = np.asarray(value), True
+            states.append(state)
+        self.run(params["jaxpr"], (), states)
+        return [one.whole.data for one in states]
 
     def _do_masked_load(self, equation: Any, given: list[Any]) -> list[Any]:
         reference, transforms, mask, other = _unflattened(equation, given)

@@ -29,7 +29,7 @@ Places = tuple[Array, ...]
 _NOBODY = -1
 
 
-@dataclass
+@dataclass(eq=False)
 class Flight:
     """A copy or a product that was started.
 

@@ -48,11 +48,24 @@ def checked_pallas_calls(report: Report, checkers: frozenset[str]) -> Iterator[N
 def _checked_meshes(report: Report, checkers: frozenset[str]) -> list[Callable[[], None]]:
     """Take kernels over meshes, too, where JAX has them: since 0.10. Gives what undoes it."""
     try:
-        from jax._src.pallas.mpmd import mpmd_map_p
+        from jax._src.pallas import mpmd
     except ImportError:
         return []
     from bragg.debug.pallas.meshes import checked_mesh
 
-    original = mpmd_map_p.impl
-    mpmd_map_p.def_impl(checked_mesh(report, checkers))
-    return [lambda: mpmd_map_p.def_impl(original)]
+    original, around = mpmd.mpmd_map_p.impl, mpmd.mpmd_map_tracing_context
+
+    @contextmanager
+    def traced_with_loops(*given: Any) -> Iterator[None]:
+        """Loops of a kernel stay loops, though JAX executes what is around it as it is written."""
+        import jax
+
+        with jax.disable_jit(False), around(*given):
+            yield
+
+    mpmd.mpmd_map_p.def_impl(checked_mesh(report, checkers))
+    mpmd.mpmd_map_tracing_context = traced_with_loops
+    return [
+        lambda: mpmd.mpmd_map_p.def_impl(original),
+        lambda: setattr(mpmd, "mpmd_map_tracing_context", around),
+    ]

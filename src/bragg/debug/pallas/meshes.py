@@ -37,8 +37,7 @@ def _run(params: dict[str, Any], given: Sequence[Any], report: Report, checkers:
         **dict(zip(mesh.cluster_names, mesh.cluster, strict=True)),
     }
     grid = tuple(axes.values())
-    source = str(jaxpr.debug_info.func_src_info)
-    watcher = Watcher(f"{params['name']} at {source.partition(' at ')[2]}", grid, report, checkers, is_parallel=True)
+    watcher = Watcher(_source(jaxpr), grid, report, checkers, is_parallel=True)
     inputs = [Whole(f"argument {k}", np.array(one), np.ones(np.shape(one), bool)) for k, one in enumerate(given)]
     outputs = [
         Whole(f"result {k}", np.zeros(one.shape, one.dtype), np.zeros(one.shape, bool))
@@ -65,3 +64,9 @@ def _only_mesh(params: dict[str, Any]) -> Any:
             hint="Those of plgpu.kernel are, and those of pl.pallas_call",
         )
     return meshes[0]
+
+
+def _source(jaxpr: Any) -> str:
+    """The kernel's function, which the outermost `run_scoped` calls."""
+    scopes = (one.params["jaxpr"] for one in jaxpr.eqns if one.primitive.name == "run_scoped")
+    return str(next(scopes, jaxpr).debug_info.func_src_info)

@@ -62,6 +62,10 @@ class Block:
             _Warpgroup(self, 0).run(jaxpr, (), arguments)
         else:
             self._run_in_turns(jaxpr, arguments)
+        self.end()
+
+    def end(self) -> None:
+        """The kernel ends: nothing may be under way."""
         for flight in self.flights.left():
             message = f"the kernel ends before {flight.what} was waited for"
             self._tell("missing-wait", flight.equation, flight.target, message, _WAITS[flight.what])
@@ -91,6 +95,31 @@ class Block:
                 one.cancel()
             workers.end()
             use(None)
+
+    def evaluation(self, ids: tuple[int, ...], grid: tuple[int, ...]) -> Evaluation:
+        """What executes jaxprs for a block of one warpgroup: a program of a `pallas_call`, and its place in the grid."""
+        return _Warpgroup(self, 0, ids, grid)
+
+    def memory(self, aval: Any, name: str) -> Reference:
+        """Memory of one type; of barriers the block knows how many arrivals they expect.
+
+        Raises:
+            Unsupported: The engine does not have it.
+        """
+        kind = type(aval).__name__
+        if kind == "AbstractRefUnion":
+            raise Unsupported("RefUnion of a Mosaic GPU kernel is not supported", hint="Allocate each by itself")
+        reference = scratch_reference(aval, name)
+        whole, dtype = reference.whole, aval.inner_aval.dtype
+        if type(dtype).__name__ == "BarrierType":
+            self.n_arrivals[id(whole)] = dtype.num_arrivals
+        elif type(dtype).__name__.endswith("BarrierType"):
+            raise Unsupported("ClusterBarrier of a Mosaic GPU kernel is not supported", hint=_HINT)
+        if str(aval.memory_space) == "smem":
+            self.shared[id(whole)] = whole
+        elif _is_accumulator(aval):  # It begins at 0.
+            whole.is_written[...] = True
+        return reference
 
     def allocation(self, equation: Any, count: int, make: Callable[[], list[Reference]]) -> list[Reference]:
         """Memory that all warpgroups get where they execute an equation for the same time."""
@@ -179,10 +208,12 @@ class _Warpgroup(Evaluation):
     Args:
         block: That it belongs to.
         number: Of the warpgroup.
+        ids: Place of the block in a grid without names.
+        grid: Blocks along each of its axes.
     """
 
-    def __init__(self, block: Block, number: int) -> None:
-        super().__init__((), (), block.look, Copies())
+    def __init__(self, block: Block, number: int, ids: tuple[int, ...] = (), grid: tuple[int, ...] = ()) -> None:
+        super().__init__(ids, grid, block.look, Copies())
         self._block, self._number = block, number
         self._counts: defaultdict[int, int] = defaultdict(int)
 
@@ -207,25 +238,18 @@ class _Warpgroup(Evaluation):
         scratch = self._block.allocation(equation, count, make) if is_shared else make()
         return self.run(jaxpr, given, scratch)
 
+    def _do_run_state(self, equation: Any, given: list[Any]) -> list[Any]:
+        results = super()._do_run_state(equation, given)
+        if any(map(_is_accumulator, (one.aval for one in equation.params["jaxpr"].invars))):
+            self._wait_for_products(0)  # Accumulators become values.
+        return results
+
     def _allocated(self, jaxpr: Any, transforms: Sequence[Any]) -> list[Reference]:
         names = list(jaxpr.debug_info.arg_names or ())[-len(jaxpr.invars) :] if jaxpr.invars else []
         made = []
         for k, (variable, own) in enumerate(zip(jaxpr.invars, transforms, strict=True)):
-            aval = _logical(variable.aval, own)
-            if type(aval).__name__ == "AbstractRefUnion":
-                raise Unsupported("RefUnion of a Mosaic GPU kernel is not supported", hint="Allocate each by itself")
             name = str(names[k]) if k < len(names) and names[k] else f"scratch {k}"
-            reference = scratch_reference(aval, name)
-            kind = type(aval.inner_aval.dtype).__name__
-            if kind == "BarrierType":
-                self._block.n_arrivals[id(reference.whole)] = aval.inner_aval.dtype.num_arrivals
-            elif kind.endswith("BarrierType"):
-                raise Unsupported("ClusterBarrier of a Mosaic GPU kernel is not supported", hint=_HINT)
-            if str(aval.memory_space) == "smem":
-                self._block.shared[id(reference.whole)] = reference.whole
-            elif type(aval).__name__ == "WGMMAAbstractAccumulatorRef":  # It begins at 0.
-                reference.whole.is_written[...] = True
-            made.append(reference)
+            made.append(self._block.memory(_logical(variable.aval, own), name))
         return made
 
     def _write_block(self, equation: Any, reference: Reference, transforms: Any, value: Any, mask: Any = None) -> None:
@@ -377,6 +401,10 @@ class _Warpgroup(Evaluation):
         for name in ("collective_axes", "leader_tracked"):
             if equation.params.get(name):
                 raise Unsupported(f"{equation.primitive.name} with {name} is not supported", hint=_HINT)
+
+
+def _is_accumulator(aval: Any) -> bool:
+    return type(aval).__name__ == "WGMMAAbstractAccumulatorRef"
 
 
 def _split(leaves: Sequence[Any], trees: Sequence[Any]) -> list[Any]:
