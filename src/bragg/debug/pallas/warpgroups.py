@@ -160,7 +160,7 @@ class Block:
         return fault
 
     def look(self, kind: str, reference: Reference, block: tuple[Array, ...], lanes: Any, equation: Any) -> None:
-        """An access of a warpgroup is about to happen."""
+        """An access of a warpgroup is about to happen; `block` holds int64 indices of its shape, see `Evaluation`."""
         self.watcher.see(kind, reference, block, lanes, equation)
         whole = reference.whole
         if not self.flights.left():
@@ -196,7 +196,13 @@ class Block:
 
 
 def elements(reference: Reference, block: tuple[Array, ...], lanes: Any = True) -> Places:
-    """The elements of an array that an access reaches, int64 [elements] for each axis; those outside are left out."""
+    """The elements of an array that an access reaches, int64 [elements] for each axis; those outside are left out.
+
+    Args:
+        reference: Through which it goes.
+        block: Its indices for each axis: int64 of one shape.
+        lanes: Which of them are on: bool of that shape.
+    """
     places, inside = reference.places(block)
     chosen = inside & lanes
     return tuple(one[chosen] for one in places)

@@ -57,7 +57,7 @@ class Watcher:
         self._report.verdicts.counts[Verdict(self.kernel, verdict, because)] += 1
 
     def see(self, kind: str, reference: Reference, block: tuple[Array, ...], mask: Any, equation: Any) -> None:
-        """An access is about to happen; see `Evaluation`."""
+        """An access is about to happen; `block` holds int64 indices of its shape, see `Evaluation`."""
         whole = reference.whole
         place = self.place(equation)
         places, inside = reference.places(block)
@@ -123,7 +123,7 @@ class Watcher:
             rule: Name of the checker.
             place: File and line.
             whole: The array.
-            lanes: Which lanes of the access show it: bool.
+            lanes: Which lanes of the access show it: bool, in its shape.
             message: What is wrong.
             hint: What to do about it.
             other: The program on the other side of a race, and its file and line.
