@@ -50,6 +50,53 @@ def test_the_innermost_scope_of_a_line_counts() -> None:
     assert scopes_of("def broken(", 1) == ({}, {}, {})
 
 
+PROTONS = """
+{imported}
+
+@triton.jit
+def kernel(x):
+    with {prefix}scope("outer"):
+        a = 1
+        {prefix}enter_scope("inner")
+        b = 2
+        {prefix}exit_scope("inner")
+    event = {prefix}allocate_event("copy")
+    {prefix}start_event(event)
+    other.enter_scope("no")
+    c = 3
+    other.exit_scope("no")
+
+@triton.jit
+def partition(event):
+    {prefix}end_event(event)
+"""
+
+
+@pytest.mark.parametrize(
+    ("imported", "prefix"),
+    [
+        ("import triton.profiler.language as pl", "pl."),
+        ("from triton.profiler import language", "language."),
+        ("import triton.profiler as proton", "proton.language."),
+        ("from triton import profiler", "profiler.language."),
+        ("import bragg.proton.language", "bragg.proton.language."),
+        (
+            "from triton.profiler.language import scope, enter_scope, exit_scope\n"
+            "from triton.profiler.language import allocate_event, end_event, start_event",
+            "",
+        ),
+    ],
+)
+def test_those_of_protons_language_count(imported: str, prefix: str) -> None:
+    found = scopes_of(PROTONS.format(imported=imported, prefix=prefix), 1 - imported.count("\n"))
+    assert found.by_line == {7: "outer", 8: "outer", 9: "inner", 10: "outer"}
+    assert {line: (call.name, call.begins, call.has_value) for line, call in found.events.items()} == {
+        12: ("copy", True, False),
+        19: ("copy", False, False),
+    }
+    assert scopes_of(PROTONS.format(imported="import other as pl", prefix="pl."), 1) == ({}, {}, {})
+
+
 def test_scopes_compile_to_nothing() -> None:
     def instructions(name: str) -> list[str]:
         text = compiled(name).asm["ptx"].replace(timed_kernels.KERNELS[name][0].__name__, "kernel")
