@@ -4,13 +4,17 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from bragg.code.disassembler import find_disassembler
+from bragg.code.instrument.assembling import assemble, find_ptxas
 from bragg.code.instrument.blocks import Activity, read_kernel
+from bragg.code.instrument.clocked import Tools, clocked, clocked_in_part
 from bragg.code.instrument.rewriting import instrument
 from bragg.code.instrument.segments import Activities
 from bragg.record import RecordConfig
@@ -111,6 +115,19 @@ def test_without_line_tables_stretches_have_no_place(monkeypatch: pytest.MonkeyP
         (Activity.LOAD.value, ()),
         (Activity.STORE.value, ()),
     }
+
+
+def test_the_programs_own_limit_of_registers_stays() -> None:
+    source = ASTSource(without_lines, {"x": "*fp32", "y": "*fp32", "BLOCK": "constexpr"}, constexprs={"BLOCK": 4096})
+    text = triton.compile(source, target=HOPPER, options={"maxnreg": 40}).asm["ptx"]
+    assert ".maxnreg 40" in text
+    kernel, ptxas = read_kernel(text), find_ptxas(triton, "sm_90a", os.environ)
+    plain = assemble(ptxas, text, [], 60)
+    tools = Tools(ptxas, [], 60, find_disassembler(os.environ))
+    for make in (clocked, clocked_in_part):
+        made = make(kernel, EVERYTHING, plain, tools)
+        assert made.instrumented.text.count(".maxnreg 40") == 1
+        assert made.binary.registers <= 40
 
 
 def test_machine_code_that_the_program_overrides_is_refused(

@@ -8,6 +8,7 @@ import struct
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -371,6 +372,16 @@ def test_of_few_waves_the_first_is_no_sample() -> None:
     assert plan(128, 4, 64 << 20).sampled(5, 132, (0,)).frame_blocks == 4
     assert plan(1055, 4, 64 << 20).sampled(5, 132, (0,)).first_blocks == 0
     assert plan(1056, 4, 128 << 20).sampled(5, 132, (0,)).first_blocks == 132
+
+
+def test_the_cache_of_triton_stays_as_it_was() -> None:
+    files = [Path(each) for each in compiled("matmul_tma").metadata_group.values()]
+    before = {each: (each.read_bytes(), each.stat().st_mtime_ns) for each in files[0].parent.iterdir()}
+    assert set(files) <= before.keys()
+    machine = Machine([0.2, 0.0, 0.0], probes=[Probe.BRANCHES])
+    machine.run(3 * PAIRS)
+    assert machine.kernel.result(1, is_end=True) is not None
+    assert {each: (each.read_bytes(), each.stat().st_mtime_ns) for each in files[0].parent.iterdir()} == before
 
 
 def test_copies_of_readings_stand_below_the_state_that_views_leave_out() -> None:
