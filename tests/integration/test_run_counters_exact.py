@@ -61,10 +61,11 @@ def test_shapes_of_a_kernel_are_counted_each(counted: Record, launches: int, cou
 
 def test_metrics_of_cupti_are_recorded_by_their_names(counted: Record) -> None:
     names = "dram_read,lts__t_sectors.sum,lts__t_sector_hit_rate.pct,nonsense"
-    profile = counted('work(2, "copy")', counters_exact=f"copy,{names}").main
+    profile = counted('work(6, "copy")', counters_exact=f"copy,{names}").main
     assert values(profile, "lts__t_sectors.sum") == {"copy": 2 * 2_000 * 20_000 / 32}
+    assert values(profile, "lts__t_sector_hit_rate.pct") == {"copy": 50}
     exact = profile.meta["exact_counters"]
-    assert exact["devices"]["0"]["left_out"] == ["lts__t_sector_hit_rate.pct", "nonsense"]  # two passes; unknown
+    assert exact["devices"]["0"]["left_out"] == ["nonsense"]
     assert any("does not count" in line for line in RunFacts(profile.meta).warnings())
     assert "dram_bytes" not in profile.metrics  # only reads were asked for
 
@@ -84,6 +85,46 @@ def test_counters_of_several_passes_take_turns_over_launches(counted: Record) ->
     assert values(profile, "tensor_active_counted_time")["matmul"] == 2 * 50_000
     assert kernels(profile) == {"copy": 9, "matmul": 9, "copy_once": 1}
     assert "1 kernel ran too few launches for all counters" in "\n".join(RunFacts(profile.meta).warnings())
+
+
+def test_a_metric_of_several_passes_is_counted_over_launches_of_one_kernel_and_shape(counted: Record) -> None:
+    body = """
+    for grid in (1, 2):
+        for _ in range(12):
+            gpu.launch("matmul", grid=(grid, 1, 1)); gpu.launch("copy"); gpu.synchronize()
+    work(2, "matmul_seldom")
+    """
+    names = "dram_read,sm__inst_executed_pipe_tensor.sum,lts__t_sector_hit_rate.pct"
+    run = counted(body, counters_exact=f"copy|matmul,{names}")
+    profile, device = run.main, run.main.meta["exact_counters"]["devices"]["0"]
+    assert (device["passes"], device["left_out"]) == ([1, 3, 2], [])
+    # Of each shape two launches for reads, twice three for instructions, twice two for the hit rate.
+    assert values(profile, "sm__inst_executed_pipe_tensor.sum")["matmul"] == 2 * 2 * 45_000 / 2
+    assert values(profile, "sm__inst_executed_pipe_tensor.sum_counted_launches")["matmul"] == 2 * 2
+    assert values(profile, "lts__t_sector_hit_rate.pct") == {"copy": 50, "matmul": 50}
+    assert values(profile, "dram_read_bytes")["matmul"] == 2 * 2 * 5_000_000
+    assert values(profile, "exact_count") == {"copy": 12, "matmul": 24, "matmul_seldom": 2}
+    assert kernels(profile) == {"copy": 24, "matmul": 24, "matmul_seldom": 2}
+    assert run.main.own("gpu_time").sum() == 24 * 20_000 + 24 * 50_000 + 2 * 1_000
+    assert profile.meta["exact_counters"]["incomplete_kernels"] == 1
+
+
+def test_a_pass_that_fails_ends_its_metric_alone(counted: Record) -> None:
+    body = """
+    work(2, "copy")
+    gpu.fail("cuptiRangeProfilerSetConfig", 1)
+    work(1, "copy")
+    gpu.fail("cuptiRangeProfilerSetConfig", 0)
+    work(2, "copy", "matmul")
+    """
+    run = counted(body, counters_exact="copy|matmul,dram_read,lts__t_sector_hit_rate.pct")
+    device = run.main.meta["exact_counters"]["devices"]["0"]
+    assert "reason" not in device
+    assert device["left_out"] == ["lts__t_sector_hit_rate.pct"]
+    assert "does not count lts__t_sector_hit_rate.pct, which takes 2 passes" in run.talk
+    assert values(run.main, "dram_read_bytes") == {"copy": 2 * 20_000_000, "matmul": 2 * 5_000_000}
+    assert values(run.main, "exact_count") == {"copy": 3, "matmul": 2}
+    assert kernels(run.main) == {"copy": 5, "matmul": 2}
 
 
 def test_what_cannot_be_counted_is_told_and_runs_as_before(counted: Record) -> None:

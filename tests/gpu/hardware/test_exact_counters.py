@@ -38,6 +38,29 @@ def test_counters_of_several_passes_take_turns_and_are_those_known(tmp_path: Pat
     assert profile.total("gpu_count") == pytest.approx(profile.meta["statistics"]["launches"], abs=30)
 
 
+def test_metrics_of_several_passes_are_counted_over_launches(tmp_path: Path) -> None:
+    throughput = "sm__throughput.avg.pct_of_peak_sustained_elapsed"
+    tensor, instructions = "sm__inst_executed_pipe_tensor.sum", "sm__inst_executed.sum"
+    wanted = f"gemm|nvjet|cutlass,{instructions},{tensor},{throughput}"
+    options = ["--counters-exact", wanted, "--counters-exact-launches", "1"]
+    run = record(tmp_path, "exact_counters.py", *options, arguments=["40"])
+    profile, told = run.profile, run.profile.meta["exact_counters"]
+    print(told)
+    device = told["devices"]["0"]
+    assert "reason" not in device
+    assert device["left_out"] == []
+    assert max(device["passes"]) > 2
+    of_launch = {}
+    for metric in (instructions, tensor):
+        own, launches = profile.own(metric), launches_of(profile, metric)
+        of_launch[metric] = float((own[launches > 0] / launches[launches > 0]).max())
+    print(of_launch, throughput, profile.own(throughput).max())
+    assert 0 < of_launch[tensor] < of_launch[instructions]
+    assert 50 < profile.own(throughput).max() <= 100
+    assert "sum 40.0 40.0 1.0" in run.stdout
+    assert profile.total("gpu_count") == pytest.approx(profile.meta["statistics"]["launches"], abs=30)
+
+
 def test_bytes_and_tensor_time_of_counted_launches_are_those_known(tmp_path: Path) -> None:
     run = record(tmp_path, "exact_counters.py", "--counters-exact", "elementwise|gemm|nvjet|cutlass")
     profile, told = run.profile, run.profile.meta["exact_counters"]

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "backends/cuda/driver/cupti_abi.h"
+#include "backends/cuda/exact/range_profiler.h"
 
 namespace bragg {
 
@@ -41,7 +42,8 @@ class ChosenLaunches {
  public:
   struct Kernel {
     bool is_chosen = false;
-    std::vector<uint32_t> measured{0};  // launches, by set of counters
+    std::vector<uint32_t> measured{0};  // launches, or rounds of passes, by set of counters
+    std::vector<RangePasses> passes;    // by set
     NotMeasured why = NotMeasured::No;  // the last launch was not
 
     // The set that was measured least; of several the one that was counted last, as another one takes longer.
@@ -52,8 +54,9 @@ class ChosenLaunches {
   [[nodiscard]] std::string choose(const std::string& pattern, uint32_t launches);
   // nullptr: it is not to be measured. `name`: that a framework has given the kernel, or "".
   [[nodiscard]] Kernel* find(const KernelLaunch& launch, std::string_view name);
-  [[nodiscard]] uint64_t measured_kernels() const;    // each shape counts
-  [[nodiscard]] uint64_t incomplete_kernels() const;  // launched too seldom: some sets were measured and some were not
+  [[nodiscard]] uint64_t measured_kernels() const;  // each shape counts
+  [[nodiscard]] uint64_t incomplete_kernels()
+      const;  // launched too seldom: some sets or passes were measured and some were not
   // By reason, how many kernels were chosen and never measured.
   [[nodiscard]] std::string not_measured_json() const;
 

@@ -27,6 +27,7 @@ namespace {
 constexpr auto kTurnNap = std::chrono::milliseconds(1);
 constexpr int kFinishNaps = 5000;  // 5 s: a first launch takes 0.5 s; what hangs is left behind
 constexpr int kContextNaps = 100;
+constexpr uint64_t kMostBegunRounds = 2000;  // of passes: 20 KB and more each
 
 struct Exact {
   std::atomic<bool> wanted{false};
@@ -47,6 +48,7 @@ struct Exact {
   ChosenLaunches chosen;
   std::string reason;
   uint64_t launches = 0, spent_ns = 0;
+  uint64_t begun_rounds = 0;  // of passes, that are not complete
   std::string devices_json = "{}";
 };
 
@@ -109,6 +111,26 @@ void note_not_counted(Exact& self, ChosenLaunches::Kernel& kernel, NotMeasured w
   kernel.why = why;
 }
 
+// What a kernel that is never launched again has of its passes is kept until the end.
+bool may_begin_passes(Exact& self, const ChosenLaunches::Kernel& kernel) {
+  if (!self.device->has_several_passes(self.set) || kernel.passes[self.set].next > 0) return true;
+  if (self.begun_rounds >= kMostBegunRounds) return false;
+  ++self.begun_rounds;
+  return true;
+}
+
+// Sets that were given up count as done. False: none is left.
+bool choose_set(Exact& self, ChosenLaunches::Kernel& kernel) {
+  const std::lock_guard lock(self.mutex);
+  const ExactDevice& device = *self.device;
+  kernel.measured.resize(device.sets());
+  kernel.passes.resize(device.sets());
+  for (size_t set = 0; set < device.sets(); ++set)
+    if (device.is_given_up(set)) kernel.measured[set] = std::max(kernel.measured[set], self.options.launches);
+  self.set = kernel.next_set(device.set());
+  return kernel.measured[self.set] < self.options.launches && may_begin_passes(self, kernel);
+}
+
 // The turn is this thread's. True: the launch is counted from now on.
 bool begin(Exact& self, ChosenLaunches::Kernel& kernel, const ThreadContext& thread, cuda::Context context) {
   if (StreamCaptures::instance().any()) return note_not_counted(self, kernel, NotMeasured::Captured), false;
@@ -122,15 +144,22 @@ bool begin(Exact& self, ChosenLaunches::Kernel& kernel, const ThreadContext& thr
   }
   self.device = device_of(self, context, thread.device_contexts[0].device);
   if (self.device == nullptr) return false;
-  {
-    const std::lock_guard lock(self.mutex);
-    kernel.measured.resize(self.device->sets());
+  if (!choose_set(self, kernel)) return false;
+  if (!self.device->begin(self.set, kernel.passes[self.set])) {
+    if (self.device->has_several_passes(self.set)) --self.begun_rounds;
+    return publish_devices(self), false;
   }
-  self.set = kernel.next_set(self.device->set());
-  if (!self.device->begin(self.set)) return publish_devices(self), false;
   self.kernel = &kernel;
   self.node.reset();
   return true;
+}
+
+// Lock held. A launch that is not counted ends its round of passes, too.
+void note_count(Exact& self, bool is_counted, bool is_complete) {
+  self.kernel->why = is_counted ? NotMeasured::No : NotMeasured::LaunchedBeside;
+  self.kernel->measured[self.set] += is_complete ? 1 : 0;
+  self.launches += is_counted ? 1 : 0;
+  if (self.device->has_several_passes(self.set) && self.kernel->passes[self.set].next == 0) --self.begun_rounds;
 }
 
 void record(ThreadContext& thread, ContextNodes node, const std::vector<ExactMetrics::Value>& values) {
@@ -186,22 +215,20 @@ void note_node(ContextNodes kernel) noexcept { exact().node = kernel; }
 void after_launch(ThreadContext& thread, bool has_failed) noexcept {
   Exact& self = exact();
   if (!is_counting(thread)) return;
-  std::optional<std::vector<ExactMetrics::Value>> values;
+  std::optional<ExactDevice::Count> count;
   {
     const OwnCalls own;
-    values = self.device->end();
+    count = self.device->end();
   }
   self.gate.reset();
-  const bool is_counted = values.has_value() && !values->empty() && !has_failed;
+  const bool is_counted = count && count->counted != RangeProfiler::Counted::Nothing && !has_failed;
   {
     const std::lock_guard lock(self.mutex);
     self.spent_ns += static_cast<uint64_t>(now_ns() - self.began_ns);
-    self.kernel->why = is_counted ? NotMeasured::No : NotMeasured::LaunchedBeside;
-    self.kernel->measured[self.set] += is_counted ? 1 : 0;
-    self.launches += is_counted ? 1 : 0;
+    note_count(self, is_counted, is_counted && count->counted == RangeProfiler::Counted::All);
   }
-  if (!values.has_value()) publish_devices(self);
-  if (is_counted && self.node.has_value()) record(thread, *self.node, *values);
+  if (!count) publish_devices(self);
+  if (is_counted && self.node.has_value()) record(thread, *self.node, count->values);
   give_turn_back(self);
 }
 

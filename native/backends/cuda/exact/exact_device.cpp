@@ -10,7 +10,8 @@
 namespace bragg {
 namespace {
 
-constexpr size_t kMostSets = 8;  // each takes as many launches of a kernel as one would
+constexpr size_t kMostSets = 16;    // each takes as many launches of a kernel as one would
+constexpr size_t kMostPasses = 64;  // each takes a launch: throughputs that are made of many counters take 19
 
 bool is_in(const std::vector<Counter>& counters, const std::string& text, std::string Counter::* member) {
   return std::ranges::find(counters, text, member) != counters.end();
@@ -18,23 +19,38 @@ bool is_in(const std::vector<Counter>& counters, const std::string& text, std::s
 
 }  // namespace
 
+// With one pass CUPTI counts nothing any more; with several, other sets may still be counted.
 bool ExactDevice::refuse(const CuptiFailure& failure) {
-  reason_ = counter_refusal(cupti_, failure.call, failure.result);
+  const std::string why = counter_refusal(cupti_, failure.call, failure.result);
+  if (const size_t set = profiler_.set(); !sets_.empty() && has_several_passes(set)) {
+    profiler_.close();
+    sets_[set].is_given_up = true;
+    left_out_.push_back(sets_[set].metrics.names().back());
+    std::fprintf(stderr, "bragg: GPU %u does not count %s, which takes %zu passes: %s\n", device_,
+                 left_out_.back().c_str(), sets_[set].passes, why.c_str());
+    return false;
+  }
+  reason_ = why;
   std::fprintf(stderr, "bragg: no more launches on GPU %u are counted exactly, its kernels are timed as before: %s\n",
                device_, reason_.c_str());
   return false;
 }
 
+// The profiler's last set is that of this number from now on.
+CuptiFailure ExactDevice::begin_set(size_t number) {
+  if (profiled_sets_ > number) return {};
+  ++profiled_sets_;
+  return profiler_.add_set();
+}
+
 // Counters of a group share the time that they are counted in: they are in one set, or left out.
-CuptiFailure ExactDevice::choose_sets(std::vector<Counter> wanted) {
-  std::vector<std::vector<Counter>> sets;
+CuptiFailure ExactDevice::choose_of_one_pass(std::vector<Counter>& wanted, std::vector<ChosenSet>& sets) {
+  const auto choose = [&](const std::vector<std::string>& metrics, size_t& passes) {
+    return profiler_.choose(ExactMetrics::with_duration(metrics), passes);
+  };
   while (!wanted.empty() && sets.size() < kMostSets) {
     std::vector<Counter> chosen;
-    const auto choose = [&](const std::vector<std::string>& metrics, size_t& passes) {
-      return profiler_.choose(ExactMetrics::with_duration(metrics), passes);
-    };
-    if (!sets.empty())
-      if (const CuptiFailure failure = profiler_.add_set()) return failure;
+    if (const CuptiFailure failure = begin_set(sets.size())) return failure;
     if (const CuptiFailure failure = choose_in_one_pass(wanted, choose, chosen)) return failure;
     if (chosen.empty()) break;
     std::erase_if(wanted, [&](const Counter& counter) { return is_in(chosen, counter.track, &Counter::track); });
@@ -43,10 +59,44 @@ CuptiFailure ExactDevice::choose_sets(std::vector<Counter> wanted) {
       if (is_apart) left_out_.push_back(counter.track);
       return is_apart;
     });
-    sets.push_back(std::move(chosen));
+    sets.push_back({std::move(chosen), 1});
   }
-  for (const Counter& counter : wanted) left_out_.push_back(counter.track);
-  for (std::vector<Counter>& counters : sets) sets_.emplace_back(std::move(counters), sets.size() > 1);
+  return {};
+}
+
+// 0: none of its alternatives can be counted; else it keeps the one that can.
+size_t ExactDevice::passes_of(Counter& counter) {
+  for (const auto& alternative : counter.alternatives) {
+    size_t passes = 0;
+    if (profiler_.choose(ExactMetrics::with_duration(alternative), passes) || passes == 0 || passes > kMostPasses)
+      continue;
+    counter.alternatives = {alternative};
+    return passes;
+  }
+  return 0;
+}
+
+CuptiFailure ExactDevice::choose_of_several_passes(std::vector<Counter>& wanted, std::vector<ChosenSet>& sets) {
+  for (Counter& counter : wanted) {
+    size_t passes = 0;
+    if (sets.size() < kMostSets) {
+      if (const CuptiFailure failure = begin_set(sets.size())) return failure;
+      passes = passes_of(counter);
+    }
+    if (passes == 0)
+      left_out_.push_back(counter.track);
+    else
+      sets.push_back({{counter}, passes});
+  }
+  return {};
+}
+
+CuptiFailure ExactDevice::choose_sets(std::vector<Counter> wanted) {
+  std::vector<ChosenSet> sets;
+  if (const CuptiFailure failure = choose_of_one_pass(wanted, sets)) return failure;
+  if (const CuptiFailure failure = choose_of_several_passes(wanted, sets)) return failure;
+  const bool are_several = sets.size() > 1 || (sets.size() == 1 && sets[0].passes > 1);
+  for (ChosenSet& set : sets) sets_.push_back({ExactMetrics(std::move(set.counters), are_several), set.passes});
   return {};
 }
 
@@ -59,26 +109,29 @@ bool ExactDevice::open(const std::string& names) {
   return false;
 }
 
-bool ExactDevice::begin(size_t set) {
-  const CuptiFailure failure = profiler_.begin(set);
+bool ExactDevice::begin(size_t set, RangePasses& passes) {
+  const CuptiFailure failure = profiler_.begin(set, has_several_passes(set) ? &passes : nullptr);
+  if (failure) passes = {};
   return !failure || refuse(failure);
 }
 
-std::optional<std::vector<ExactMetrics::Value>> ExactDevice::end() {
+std::optional<ExactDevice::Count> ExactDevice::end() {
   std::vector<double> values;
-  if (const CuptiFailure failure = profiler_.end(values)) {
+  Count count{RangeProfiler::Counted::Nothing, {}};
+  if (const CuptiFailure failure = profiler_.end(values, count.counted)) {
     refuse(failure);
     return std::nullopt;
   }
-  if (values.empty()) return std::vector<ExactMetrics::Value>{};
-  return sets_[profiler_.set()].values_of(values);
+  if (count.counted == RangeProfiler::Counted::All) count.values = sets_[profiler_.set()].metrics.values_of(values);
+  return count;
 }
 
 std::string ExactDevice::description_json() const {
   JsonObject json;
   json.put("chip", profiler_.chip());
   if (!reason_.empty()) json.put("reason", reason_);
-  json.raw("sets", json_array(sets_, [](const ExactMetrics& set) { return json_array(set.names(), json_string); }));
+  json.raw("sets", json_array(sets_, [](const Set& set) { return json_array(set.metrics.names(), json_string); }));
+  json.raw("passes", json_array(sets_, [](const Set& set) { return std::to_string(set.passes); }));
   json.raw("left_out", json_array(left_out_, json_string));
   return json.text();
 }

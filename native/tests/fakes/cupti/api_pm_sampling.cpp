@@ -54,6 +54,7 @@ constexpr Metric kMetrics[] = {
     {"LTS.TriageCompute.lts__average_t_sector_hit_rate_realtime.ratio", 1,
      [](const PmQuantities&, double) { return std::numeric_limits<double>::quiet_NaN(); }, true, false},
     {"lts__t_sector_hit_rate.pct", 2, [](const PmQuantities&, double) { return 50.0; }},
+    {"sm__inst_executed_pipe_tensor.sum", 3, [](const PmQuantities& q, double) { return q[kTensorNs] / 2; }, false},
 };
 
 bool is_of(const Metric& metric, cupti::ProfilerType type) {
@@ -166,8 +167,12 @@ Result evaluate(cupti::HostEvaluateParams* params) {
       return Result::InvalidParameter;
     const PmImage::Sample& sample = image.samples()[params->sample];
     const auto length_ns = static_cast<double>(sample.end_ns - sample.start_ns);
-    for (size_t i = 0; i < params->count; ++i)
-      params->values[i] = find(params->names[i])->value(sample.quantities, length_ns);
+    for (size_t i = 0; i < params->count; ++i) {
+      const Metric& metric = *find(params->names[i]);
+      const bool is_known = image.passes == 0 || image.passes >= metric.passes;  // 0: a sample
+      params->values[i] =
+          is_known ? metric.value(sample.quantities, length_ns) : std::numeric_limits<double>::quiet_NaN();
+    }
     return Result::Success;
   });
 }

@@ -86,7 +86,7 @@ Result PmSampling::initialize_image(const cupti::PmImageParams& params) {
   if (session == nullptr) return Result::InvalidParameter;
   const uint64_t capacity = (params.size_bytes - sizeof(PmImage)) / sizeof(PmImage::Sample);
   if (capacity != session->max_samples) return Result::Unknown;
-  *reinterpret_cast<PmImage*>(params.image) = {PmImage::kMark, capacity, 0};
+  *reinterpret_cast<PmImage*>(params.image) = {PmImage::kMark, capacity, 0, 0};
   return Result::Success;
 }
 

@@ -75,6 +75,7 @@ struct PmImage {
   uint64_t mark;
   uint64_t capacity;
   uint64_t count;
+  uint64_t passes;  // of ranges
   [[nodiscard]] Sample* samples() { return reinterpret_cast<Sample*>(this + 1); }
 };
 

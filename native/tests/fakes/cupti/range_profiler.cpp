@@ -27,6 +27,13 @@ void RangeProfiler::demand_no_capture(const char* call) const {
   std::abort();
 }
 
+// An image that was used before keeps its values, and one that lacks a pass has none.
+void RangeProfiler::demand_pass_of(const PmImage& image, size_t pass) {
+  if (image.mark == PmImage::kMark && image.passes == pass) return;
+  std::fprintf(stderr, "fake CUPTI: pass %zu of an image that has %zu\n", pass, static_cast<size_t>(image.passes));
+  std::abort();
+}
+
 Result RangeProfiler::enable(cupti::RangeEnableParams& params) {
   const std::lock_guard lock(mutex_);
   const uint32_t context = driver()->context_id(params.context);
@@ -47,6 +54,8 @@ Result RangeProfiler::configure(const cupti::RangeConfigParams& params) {
   session->config.assign(params.config, params.config + params.config_bytes);
   session->image = params.image;
   session->max_ranges = params.max_ranges;
+  session->pass = params.pass;
+  if (params.pass >= session->config[0] || params.target_nesting_level != 1) return Result::InvalidParameter;
   return Result::Success;
 }
 
@@ -61,7 +70,7 @@ Result RangeProfiler::initialize_image(const cupti::RangeImageParams& params) {
   const std::lock_guard lock(mutex_);
   if (of(params.profiler) == nullptr) return Result::InvalidParameter;
   *reinterpret_cast<PmImage*>(params.image) = {PmImage::kMark,
-                                               (params.size_bytes - sizeof(PmImage)) / sizeof(PmImage::Sample), 0};
+                                               (params.size_bytes - sizeof(PmImage)) / sizeof(PmImage::Sample), 0, 0};
   return Result::Success;
 }
 
@@ -81,7 +90,8 @@ Result RangeProfiler::stop(cupti::RangeStopParams& params) {
   if (session == nullptr || !session->is_running) return Result::InvalidOperation;
   demand_no_capture("cuptiRangeProfilerStop");
   session->is_running = false;
-  params.all_passes_submitted = session->config[0] == 1 ? 1 : 0;
+  params.pass = session->pass + 1;
+  params.all_passes_submitted = params.pass == session->config[0] ? 1 : 0;
   return Result::Success;
 }
 
@@ -91,6 +101,9 @@ Result RangeProfiler::decode(cupti::RangeDecodeParams& params) {
   Session* session = of(params.profiler);
   if (session == nullptr || session->is_running) return Result::InvalidOperation;
   auto& image = *reinterpret_cast<PmImage*>(session->image);
+  demand_pass_of(image, session->pass);
+  if (session->pass > 0) image.count = 0;  // the ranges of the passes before, counted once more
+  image.passes = session->pass + 1;
   for (const PmImage::Sample& range : session->ranges)
     if (image.count < session->max_ranges) image.samples()[image.count++] = range;
   params.dropped_ranges = session->ranges.size() - std::min(session->ranges.size(), session->max_ranges);

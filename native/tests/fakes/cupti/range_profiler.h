@@ -33,11 +33,13 @@ class RangeProfiler {
     std::vector<uint8_t> config;
     uint8_t* image = nullptr;
     uint64_t max_ranges = 0;
+    size_t pass = 0;
     bool is_running = false;
     std::vector<PmImage::Sample> ranges;
   };
   [[nodiscard]] Session* of(void* profiler);
   void demand_no_capture(const char* call) const;
+  static void demand_pass_of(const PmImage& image, size_t pass);
 
   std::mutex mutex_;
   std::map<void*, Session> sessions_;

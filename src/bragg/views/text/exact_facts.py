@@ -54,4 +54,4 @@ def _of_device(ordinal: str, device: Facts) -> Iterator[str]:
     if reason := device.text("reason"):
         yield f"exact counters of GPU {ordinal} ended: {reason}"
     if left_out := device.texts("left_out"):
-        yield f"GPU {ordinal} does not count {', '.join(left_out)} with this CUPTI in one pass"
+        yield f"GPU {ordinal} does not count {', '.join(left_out)} with this CUPTI"
