@@ -44,6 +44,7 @@ RULES = {
     "jax_metrics": "eager-jax",
     "jax_reads": "synchronization",
     "jax_shapes": "recompilation",
+    "kept_losses": "memory-grows",
     "launches": "many-launches",
     "layout": "layout-conversions",
     "loader": "data-loading",
@@ -76,14 +77,17 @@ RULES = {
     "sync": "synchronization",
     "timed_steps": "synchronization",
     "tuned_lengths": "kernel-autotuning",
+    "type_copies": "type-copies",
     "unfused": "unfused-elementwise",
     "window": "device-copies",
     "worker_starts": "worker-starts",
     "zero_grad": "zero-grad",
+    "zeros": "fills",
 }
 # Defects that a default recording does not show: calls of the GPU's API, when kernels ran, where warps waited.
 OPTIONS = {
     "allocator": ("--gpu-api",),
+    "kept_losses": ("--memory",),
     "met_warps": ("--sample",),
     "streams": ("--data", "trace"),
 }

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from bragg.analyze.causes.evidence import Evidence
+from bragg.analyze.causes.host_finding import three_digits
 from bragg.analyze.causes.needs import MEMORY, STEADY
 from bragg.analyze.causes.thresholds import MEMORY_GROWTH
 from bragg.analyze.engine import Rule
@@ -29,7 +30,7 @@ def _find(evidence: Evidence) -> Iterator[Finding]:
         yield Finding(
             "memory-grows",
             Severity.WARNING,
-            f"memory of GPU {found.device} grows by {grown / _MB:,.3g} MB a step",
+            f"memory of GPU {found.device} grows by {three_digits(grown / _MB)} MB a step",
             f"{_CHANGE}; bragg view -m {AT_END} shows who holds it",
             evidence=(
                 Quantity("growth of a step", grown, "B"),
