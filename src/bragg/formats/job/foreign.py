@@ -18,7 +18,9 @@ from bragg.registry import FORMATS
 __all__ = ["SUFFIXES", "foreign_ranks", "has_foreign_ranks", "number_in_name"]
 
 _JSON = (".json", ".json.gz")
-SUFFIXES = (*_JSON, ".pftrace", ".pftrace.gz", ".perfetto-trace", ".sqlite")
+_OF_ANYTHING = (*_JSON, ".bin")  # such as weights of a model
+SUFFIXES = (*_OF_ANYTHING, ".pftrace", ".pftrace.gz", ".perfetto-trace", ".sqlite")
+_OWN = "bragg"  # an archive, as weights of PyTorch are
 _NUMBER = re.compile(r"(?:rank|[._-])(\d{1,9})(?:\.[A-Za-z]+)+$")
 _HEAD_BYTES = 1 << 16
 _PLACE = re.compile(rb'"distributedInfo"\s*:\s*\{([^{}\[\]]*)')
@@ -56,15 +58,16 @@ def _ranks(directory: Path) -> Iterator[Rank]:
 
 
 def _rank_of(path: Path) -> Rank | None:
-    """The rank of a file; None: it tells none. Only JSON is looked into: most of it is of no profiler."""
-    if not path.name.endswith(_JSON):
+    """The rank of a file; None: it tells none. Files with names that most often are of no profiler are looked into."""
+    if not path.name.endswith(_OF_ANYTHING):
         number = number_in_name(path)
         return None if number is None else Rank(number, path)
     try:
         start, content = first_bytes(path, _HEAD_BYTES)
     except BadFile:
         return None
-    if not any(each.read is not None and each.begins(start, content) for each in FORMATS.values()):
+    others = (each for name, each in FORMATS.items() if name != _OWN)
+    if not any(each.read is not None and each.begins(start, content) for each in others):
         return None
     place = _PLACE.search(content)
     told = {name.decode(): int(value) for name, value in _FACT.findall(place[1])} if place else {}

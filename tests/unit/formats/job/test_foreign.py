@@ -12,6 +12,7 @@ from bragg.formats.job.foreign import number_in_name
 from tests.support.iprof_trace import iprof_trace
 from tests.support.jobs import job_of
 from tests.support.nsys_database import write_database
+from tests.support.profiling_file import profiling_file, samples
 
 
 def _kineto(path: Path, rank: int, world: int = 4) -> None:
@@ -48,6 +49,13 @@ def test_databases_of_nsys_are_a_job(tmp_path: Path) -> None:
         write_database(tmp_path / f"report.{number}.sqlite")
         (tmp_path / f"report.{number}.nsys-rep").write_bytes(b"\0")
     assert _ranks(tmp_path) == {0: "report.0.sqlite", 1: "report.1.sqlite"}
+
+
+def test_samples_of_python_are_a_job_and_weights_are_not(tmp_path: Path) -> None:
+    for number in range(2):
+        (tmp_path / f"profile-{number}.bin").write_bytes(profiling_file(samples()))
+        (tmp_path / f"pytorch_model-{number + 7:05}.bin").write_bytes(b"PK\x03\x04 weights")
+    assert _ranks(tmp_path) == {0: "profile-0.bin", 1: "profile-1.bin"}
 
 
 def test_a_rank_with_two_files_is_left_out(tmp_path: Path) -> None:
