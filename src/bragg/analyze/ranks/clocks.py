@@ -103,7 +103,7 @@ def clock_notes(ranks: Sequence[RankSummary], found: Sequence[Alignment | None])
     hosts = list(dict.fromkeys(rank.host for rank in ranks))
     if len(hosts) < 2:
         return
-    without = [rank.host for rank, each in zip(ranks, found, strict=True) if each is None]
+    without = [rank.host for rank, each in zip(ranks, found, strict=True) if each is None and rank.host != hosts[0]]
     if without:
         yield f"no data aligns the clock of {_named(without)} with that of {hosts[0]}: their times are not compared"
     known = [each for each in found if each is not None]

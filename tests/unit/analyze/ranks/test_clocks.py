@@ -136,6 +136,8 @@ def test_no_alignment_is_claimed_without_data_and_clocks_that_are_far_apart_are_
     ranks, shown = job(2, 100, 1.0, offset_ns=0.0, drift=0.0)
     ranks[1] = rank_summary(1, shown[1] + 93 * SECOND_NS)
     few = [rank_summary(number, EPOCH_NS + np.arange(3)) for number in range(2)]
+    (note,) = clock_notes([*few[:1], *few], [None] * 3)  # two ranks of the first host
+    assert note.startswith("no data aligns the clock of node1 with that of node0")
     aligned, far = clock_notes(ranks, alignments(ranks, groups_of(ranks)))
     assert aligned.startswith("clocks of 2 hosts are aligned by collectives, within 7.")
     assert far == "the clock of node1 is 93.0 s ahead of that of node0"
