@@ -14,6 +14,7 @@ from bragg.errors import BadFile
 from bragg.views.text.style import Style, without_control
 
 __all__ = [
+    "ADDRESS_MARK",
     "JSON_SCHEMA",
     "TALLY_ROWS",
     "error_lines",
@@ -27,6 +28,8 @@ __all__ = [
 # Raised when a reader of the JSON would have to change.
 JSON_SCHEMA = "bragg/1"
 
+ADDRESS_MARK = "://"
+"""No path has it: `s3://bucket/train.job`."""
 TALLY_ROWS = 20
 """Rows of each table of a tally, unless the user says otherwise."""
 

@@ -2,21 +2,47 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING
 
 import click
 
+from bragg.cli.console import ADDRESS_MARK
 from bragg.cli.progress import working
 from bragg.errors import BadFile, UsageError
 
 if TYPE_CHECKING:
     from bragg.model import Profile
 
-__all__ = ["file_argument", "loaded", "newest_profile", "newest_profile_or_job"]
+__all__ = [
+    "READABLE",
+    "file_argument",
+    "loaded",
+    "newest_profile",
+    "newest_profile_or_job",
+    "readable_argument",
+]
 
+
+class _Readable(click.Path):
+    """A path, or the address of a file or job that fsspec knows, which is copied until the command ends."""
+
+    def convert(
+        self, value: str | os.PathLike[str], param: click.Parameter | None, ctx: click.Context | None
+    ) -> str | bytes | os.PathLike[str]:
+        if ctx is None or not isinstance(value, str) or ADDRESS_MARK not in value:
+            return super().convert(value, param, ctx)
+        from bragg.cli.jobs.remote import local_files
+
+        return ctx.with_resource(local_files([value]))[0]
+
+
+READABLE = _Readable(path_type=Path)
+"""For commands that write nothing beside what they read."""
 file_argument = click.argument("file", required=False, type=click.Path(path_type=Path))
+readable_argument = click.argument("file", required=False, type=READABLE)
 
 
 def newest_profile(file: Path | None, directory: Path | None = None) -> Path:

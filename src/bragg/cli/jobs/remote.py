@@ -7,13 +7,12 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
 
+from bragg.cli.console import ADDRESS_MARK
 from bragg.errors import BadFile, UsageError
 from bragg.formats.job.directory import INDEX, is_job
 from bragg.formats.job.foreign import SUFFIXES
 
 __all__ = ["local_files"]
-
-_MARK = "://"
 
 
 @contextmanager
@@ -27,11 +26,12 @@ def local_files(words: Sequence[str]) -> Iterator[list[Path]]:
         BadFile: There is no such file, or it cannot be read.
     """
     with ExitStack() as stack:
-        yield [_copied(word, stack) if _MARK in word else Path(word) for word in words]
+        yield [_copied(word, stack) if ADDRESS_MARK in word else Path(word) for word in words]
 
 
 def _copied(address: str, stack: ExitStack) -> Path:
-    folder = Path(stack.enter_context(TemporaryDirectory(prefix="bragg-")))
+    folder = Path(stack.enter_context(TemporaryDirectory(prefix="bragg-")), PurePosixPath(address).name or "job")
+    folder.mkdir()
     try:
         from fsspec.core import url_to_fs
 

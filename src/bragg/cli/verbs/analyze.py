@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from bragg.cli.console import stream_style, write_json, write_lines
-from bragg.cli.profile_file import loaded, newest_profile, newest_profile_or_job
+from bragg.cli.profile_file import READABLE, loaded, newest_profile, newest_profile_or_job
 from bragg.cli.progress import working
 from bragg.errors import UsageError
 
@@ -40,7 +40,7 @@ def _share(_: click.Context, __: click.Parameter, text: str) -> float:
 
 
 @click.command(epilog=_EPILOG)
-@click.argument("files", nargs=-1, type=click.Path(path_type=Path))
+@click.argument("files", nargs=-1, type=READABLE)
 @click.option("--rule", "rules", multiple=True, metavar="NAME", help="Ask this rule alone; several times: these.")
 @click.option("--least-gain", default="1%", callback=_share, help="Show findings that save this much wall time.  [1%]")
 @click.option(

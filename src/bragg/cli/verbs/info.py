@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from bragg.cli.console import stream_style, write_json, write_lines
-from bragg.cli.profile_file import file_argument, loaded, newest_profile
+from bragg.cli.profile_file import loaded, newest_profile, readable_argument
 
 if TYPE_CHECKING:
     from bragg.model import Profile
@@ -37,7 +37,7 @@ Examples:
 
 
 @click.command(epilog=_EPILOG)
-@file_argument
+@readable_argument
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def info(file: Path | None, as_json: bool) -> None:
     """Show how FILE was recorded, what it holds, and what takes up its space."""

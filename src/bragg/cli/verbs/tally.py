@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from bragg.cli.console import TALLY_ROWS, stream_style, write_json, write_lines
-from bragg.cli.profile_file import file_argument, newest_profile_or_job
+from bragg.cli.profile_file import newest_profile_or_job, readable_argument
 from bragg.errors import NothingRecorded
 
 __all__ = ["tally"]
@@ -22,7 +22,7 @@ Examples:
 
 
 @click.command(epilog=_EPILOG)
-@file_argument
+@readable_argument
 @click.option(
     "-n",
     "--lines",

@@ -11,7 +11,7 @@ import click
 
 from bragg.cli.completion import metrics
 from bragg.cli.console import stream_style, write_json, write_lines
-from bragg.cli.profile_file import file_argument, loaded, newest_profile_or_job
+from bragg.cli.profile_file import loaded, newest_profile_or_job, readable_argument
 from bragg.cli.shown_part import PARTS, part_without_imports, shown_part
 from bragg.errors import UsageError
 from bragg.views.terminal.derived_metrics import DERIVED, prepared
@@ -38,7 +38,7 @@ Examples:
 
 
 @click.command(epilog=_EPILOG)
-@file_argument
+@readable_argument
 @click.option("--flat", is_flag=True, help="Show a table by kernel or function instead of a tree.")
 @click.option(
     "-l", "--list", "list_only", is_flag=True, help="List the metrics of FILE and those that can be computed, and exit."

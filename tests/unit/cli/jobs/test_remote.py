@@ -33,6 +33,18 @@ def test_a_job_of_an_object_store_is_compared(bragg: Bragg, address: str) -> Non
     assert [each["rank"] for each in json.loads(ended.stdout)["stragglers"]] == list(KINDS["slow-gpu"].truth.ranks)
 
 
+def test_verbs_that_only_print_read_addresses(bragg: Bragg, address: str) -> None:
+    ended = bragg("view", address, "--group-by", "rank", "--json")
+    assert {row["name"] for row in json.loads(ended.stdout)["rows"]} >= {
+        f"rank {number} (node0)" for number in range(8)
+    }
+    assert bragg("tally", address).stdout.splitlines()[0].endswith("train.job")
+    assert json.loads(bragg("info", f"{address}/rank00003.bragg", "--json").stdout)["meta"]["rank"] == 3
+    assert bragg("view", "memory://bucket/none.bragg").exit_code == 6
+    told = bragg("analyze", address).stdout
+    assert "holds up the other 7 ranks" in told
+
+
 def test_copies_are_gone_afterwards_and_local_paths_stay(address: str, tmp_path: Path) -> None:
     with local_files([address, f"{address}/rank00003.bragg", str(tmp_path)]) as (directory, file, local):
         assert len(list(directory.iterdir())) == 8
