@@ -97,7 +97,7 @@ class Block:
             use(None)
 
     def evaluation(self, ids: tuple[int, ...], grid: tuple[int, ...]) -> Evaluation:
-        """What executes jaxprs for a block of one warpgroup: a program of a `pallas_call`, and its place in the grid."""
+        """What executes jaxprs for a block of one warpgroup: a program of a `pallas_call` at its place in the grid."""
         return _Warpgroup(self, 0, ids, grid)
 
     def memory(self, aval: Any, name: str) -> Reference:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from itertools import pairwise
 from math import prod
 
 from bragg.grouping.device_groups import group_text
@@ -27,6 +28,12 @@ _LISTED = re.compile(r"replica_groups=\{((?:\{[\d,]+\},?)*)\}")
 # Numbers from 0 in a grid of these sizes, whose axes are in another order then, cut into groups.
 _IOTA = re.compile(r"replica_groups=\[(\d+),(\d+)\]<=\[([\d,]+)\](?:T\(([\d,]+)\))?")
 _MOST_DEVICES = 1 << 20
+# JAX 0.11: axes of a mesh that a group extends over; devices in the order of their numbers, of a grid, or as listed.
+_MESH = re.compile(
+    r"replica_groups=mesh\[([^\]]*)\](?:, device_ids=\((?:\[([\d,]+)\](?:T\(([\d,]+)\))?|([\d,]+))\))? \{([^}]*)\}"
+)
+_MESH_AXIS = re.compile(r"'([^']+)'=(\d+)")
+_GROUP_AXIS = re.compile(r"'([^']+)'(?::\((\d+)\)(\d+))?")  # `'a':(2)4`: of an axis of 2 x 4 x any the middle
 # As kernels of NCCL call them; the others are called alike.
 _TYPES = {"s8": "i8", "s16": "i16", "s32": "i32", "s64": "i64", "pred": "bool", "f8e4m3fn": "f8e4m3"}
 
@@ -84,19 +91,59 @@ def _groups_of(line: str, n_devices: int) -> Sequence[Sequence[int]]:
         groups = [[int(place) for place in group.split(",")] for group in re.findall(r"\{([\d,]+)\}", listed[1])]
         return groups or ([range(n_devices)] if n_devices else [])
     if iota := _IOTA.search(line):
-        sizes = [int(size) for size in iota[3].split(",")]
+        sizes = _numbers(iota[3])
         shape = (int(iota[1]), int(iota[2]))
         if prod(sizes) == prod(shape) <= _MOST_DEVICES:
-            return _cut(sizes, [int(axis) for axis in iota[4].split(",")] if iota[4] else range(len(sizes)), shape)
+            return _cut(range(prod(sizes)), sizes, _numbers(iota[4]) or range(len(sizes)), shape)
+    if mesh := _MESH.search(line):
+        return _groups_of_mesh(mesh)
     return []
 
 
-def _cut(sizes: Sequence[int], axes: Sequence[int], shape: tuple[int, int]) -> Sequence[Sequence[int]]:
+def _groups_of_mesh(mesh: re.Match[str]) -> Sequence[Sequence[int]]:
+    """The axes of the mesh are cut where groups begin and end, so that each part lies in a group or between groups."""
+    sizes = {name: int(size) for name, size in _MESH_AXIS.findall(mesh[1])}
+    grouped = [
+        (name, int(outer or 1), int(size or sizes.get(name, 1))) for name, outer, size in _GROUP_AXIS.findall(mesh[5])
+    ]
+    n_devices = prod(sizes.values())
+    if not sizes or n_devices > _MOST_DEVICES or any(name not in sizes for name, _, _ in grouped):
+        return []
+    parts, inside = [], []
+    for name, size in sizes.items():
+        own = [(outer, outer * inner) for each, outer, inner in grouped if each == name]
+        for low, high in pairwise(sorted({1, size, *(edge for edges in own for edge in edges)})):
+            if size % high or high % low:
+                return []
+            inside.append(any(begin <= low < end for begin, end in own))
+            parts.append(high // low)
+    axes = sorted(range(len(parts)), key=lambda part: inside[part])
+    n_together = prod(size for size, is_inside in zip(parts, inside, strict=True) if is_inside)
+    return _cut(_devices_of_mesh(mesh, n_devices), parts, axes, (n_devices // n_together, n_together))
+
+
+def _devices_of_mesh(mesh: re.Match[str], n_devices: int) -> Sequence[int]:
+    if listed := _numbers(mesh[4]):
+        return listed
+    if grid := _numbers(mesh[2]):
+        rows = _cut(range(prod(grid)), grid, _numbers(mesh[3]) or range(len(grid)), (1, prod(grid)))
+        return rows[0] if rows else []
+    return range(n_devices)
+
+
+def _numbers(text: str | None) -> list[int]:
+    return [int(number) for number in text.split(",")] if text else []
+
+
+def _cut(
+    devices: Sequence[int], sizes: Sequence[int], axes: Sequence[int], shape: tuple[int, int]
+) -> Sequence[Sequence[int]]:
+    """Groups of devices that stand in a grid whose axes are put in another order; none: the numbers do not agree."""
     import numpy as np  # JAX has loaded it
 
-    if sorted(axes) != list(range(len(sizes))):
+    if sorted(axes) != list(range(len(sizes))) or len(devices) != prod(sizes):
         return []
-    groups: list[list[int]] = np.arange(prod(sizes)).reshape(sizes).transpose(axes).reshape(shape).tolist()
+    groups: list[list[int]] = np.array(devices).reshape(sizes).transpose(axes).reshape(shape).tolist()
     return groups
 
 

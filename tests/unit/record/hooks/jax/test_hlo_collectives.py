@@ -80,6 +80,24 @@ ENTRY %main (x: f32[8,4]) -> f32[4,4] {
     assert call_of_frame(found["reduce-scatter-start"].collective) == Call("", "reduce-scatter", "f32", 128)
 
 
+def test_a_kernel_of_xla_that_sums_tells_of_the_instruction_in_it() -> None:
+    text = """\
+HloModule jit_f
+
+%fused_all_reduce (param_0: f32[1,1024]) -> f32[1,1024] {
+  %param_0 = f32[1,1024]{1,0} parameter(0)
+  ROOT %psum.7.2 = f32[1,1024]{1,0} all-reduce(%param_0), replica_groups=mesh['x'=2] {'x'}, to_apply=%region_0
+}
+
+ENTRY %main (x: f32[1,1024]) -> f32[1,1024] {
+  %x = f32[1,1024]{1,0} parameter(0)
+  ROOT %psum.7.0-fusion.1 = f32[1,1024]{1,0} fusion(%x), kind=kCustom, calls=%fused_all_reduce
+}
+"""
+    found = operations_in(text, lambda _: False)
+    assert found["psum.7.0-fusion.1"].collective == "collective all-reduce[1024 f32 in groups of 2]"
+
+
 # What JAX compiles for a mesh of devices [[2, 0], [3, 1]]; the text counts them in this order.
 MESH = CompiledFor((2, 0, 3, 1), dict(enumerate((2, 0, 3, 1))), n_partitions=4)
 PSUM = "%psum.21 = f32[4,4]{1,0} all-reduce(%p), channel_id=1, replica_groups=GROUPS, use_global_device_ids=true"
@@ -98,6 +116,17 @@ def of_mesh(groups: str, gpus: dict[int, int]) -> str:
         ("{{0,2},{1,3}}", "devices 2,3 on GPU 2,3 or devices 0,1 on GPU 0,1 of 2", "devices 2,3 of 2"),
         ("[2,2]<=[4]", "devices 0,2 on GPU 0,2 or devices 1,3 on GPU 1,3 of 2", "devices 1,3 of 2"),
         ("[2,2]<=[2,2]T(1,0)", "devices 2,3 on GPU 2,3 or devices 0,1 on GPU 0,1 of 2", "devices 2,3 of 2"),
+        ("mesh['x'=4] {'x'}", "devices 0-3 of 4", "devices 0-3 of 4"),
+        ("mesh['a'=2,'b'=2] {'b'}", "devices 0,2 on GPU 0,2 or devices 1,3 on GPU 1,3 of 2", "devices 1,3 of 2"),
+        *(
+            (groups, "devices 2,3 on GPU 2,3 or devices 0,1 on GPU 0,1 of 2", "devices 2,3 of 2")
+            for groups in (
+                "mesh['a'=2,'b'=2] {'a'}",
+                "mesh['a'=4] {'a':(1)2}",
+                "mesh['a'=2,'b'=2], device_ids=(0,2,1,3) {'b'}",
+                "mesh['a'=2,'b'=2], device_ids=([2,2]T(1,0)) {'b'}",
+            )
+        ),
     ],
 )
 def test_members_are_devices_by_their_ids(groups: str, of_process: str, of_device_3: str) -> None:
@@ -105,7 +134,16 @@ def test_members_are_devices_by_their_ids(groups: str, of_process: str, of_devic
     assert of_mesh(groups, {2: 0}) == of_device_3  # alone in its process
 
 
-@pytest.mark.parametrize("groups", ["{{0,9},{1,2}}", "[2,2]<=[4]T(3)", "[2,2]<=[5]", "{{0},{1}}"])
+BROKEN_MESHES = [
+    "mesh['a'=4] {'b'}",
+    "mesh['a'=4] {'a':(3)2}",
+    "mesh['a'=3] {'a'}",
+    "mesh['a'=4], device_ids=(0,1) {'a'}",
+    "mesh['a'=4], device_ids=([2,2]T(1,1)) {'a'}",
+]
+
+
+@pytest.mark.parametrize("groups", ["{{0,9},{1,2}}", "[2,2]<=[4]T(3)", "[2,2]<=[5]", "{{0},{1}}", *BROKEN_MESHES])
 def test_groups_that_do_not_name_each_device_are_not_named(groups: str) -> None:
     assert "group " not in collective_of("all-reduce", PSUM.replace("GROUPS", groups), MESH)
 
