@@ -16,6 +16,7 @@ __all__ = [
     "JITTED",
     "LONG_CODE",
     "LOW_OCCUPANCY",
+    "MANY_CONFLICTS",
     "MANY_ELEMENTWISE",
     "MANY_FILLS",
     "MANY_KERNELS",
@@ -138,6 +139,12 @@ MANY_WAYS = Threshold(
 )
 WAITING_LINE = Threshold(
     0.3, "share", "of a kernel's samples that wait at one line for one thing", "our choice: below, waits are spread"
+)
+MANY_CONFLICTS = Threshold(
+    0.3,
+    "share",
+    "of the wavefronts of shared memory, which bank conflicts add",
+    "our choice: 2 lanes in a bank add 0.5",
 )
 MEMORY_GROWTH = Threshold(
     0.01,
