@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import shutil
 from functools import partial
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -146,6 +148,15 @@ def test_metrics_of_two_passes_and_unknown_ones_are_refused(counted: Record) -> 
     device = profile.meta["counters"]["devices"]["0"]
     assert device["metrics"] == ["dram__bytes_read.sum"]
     assert device["left_out"] == ["lts__t_sector_hit_rate.pct", "nonsense"]
+
+
+def test_a_library_of_another_release_that_came_first_is_told(
+    counted: Record, fakes_directory: Path, tmp_path: Path
+) -> None:
+    other = tmp_path / "libnvperf_host.so"
+    shutil.copy(fakes_directory / "libnvidia-ml.so.1", other)
+    run = counted("work(0.1)", start=f"import ctypes; ctypes.CDLL({str(other)!r})\n" + START + COPIES)
+    assert f"{other} was loaded before that beside CUPTI" in "\n".join(RunFacts(run.main.meta).warnings())
 
 
 def test_no_permission_is_told_with_what_to_do(counted: Record) -> None:

@@ -150,6 +150,7 @@ def test_what_cannot_be_counted_is_told_and_runs_as_before(counted: Record) -> N
         ({"FAIL": "cuptiRangeProfilerStart=7"}, "in use, by another process or another tool"),
         ({"FAIL": "cuptiRangeProfilerDecodeData=999"}, "(decode)"),
         ({"COUNTERS_BUSY": "1"}, "HARDWARE_BUSY"),
+        ({"FAIL": "cuptiProfilerHostInitialize=1"}, "does not know the counters of this GPU"),
         ({"OMIT": "cuptiRangeProfilerStart"}, "CUPTI 12.6 or later can"),
     ],
 )
@@ -159,6 +160,8 @@ def test_a_gpu_that_refuses_is_told_and_kernels_are_timed(
     run = counted('work(3, "copy")', **settings)
     assert run.exit_code == 0
     assert words in run.talk
+    assert "no kernel was launched" not in run.talk
+    assert "another thread launched at the same time" not in run.talk
     assert kernels(run.main) == {"copy": 3}
     assert "exact_count" not in run.main.metrics
     assert run.main.own("gpu_time").sum() == 3 * 20_000

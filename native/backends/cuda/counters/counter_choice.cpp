@@ -17,6 +17,7 @@ CuptiFailure choose_one_by_one(const std::vector<Counter>& wanted, const ChooseM
       if (!failure && passes == 1) break;
       chosen.pop_back();
       // An unknown metric is an invalid parameter; anything else is in the way of all of them.
+      if (failure.is_unknown_chip()) return failure;
       if (failure && failure.result != cupti::Result::InvalidParameter &&
           failure.result != cupti::Result::InvalidMetricName && failure.result != cupti::Result::NotSupported)
         return failure;

@@ -140,7 +140,9 @@ void CounterDevice::keep_to(double budget) {
 
 void CounterDevice::end(std::vector<CounterPoint>& points) {
   if (!sampler_.is_open()) return;
-  if (!sampler_.stop()) {
+  if (const auto failure = sampler_.stop()) {
+    refuse(failure);
+  } else {
     for (int i = 0; i < kLastDecodes; ++i) {
       const auto decoded = decode(points);
       if (decoded.result != cupti::Result::Success || decoded.is_end || decoded.is_overflown) break;

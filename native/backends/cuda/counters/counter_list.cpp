@@ -67,7 +67,10 @@ std::string list_of_first_gpu() {
   std::string json;
   {
     PmSampler sampler(library, 0);
-    const auto failure = sampler.look();
+    auto failure = sampler.look();
+    size_t passes = 0;
+    if (const auto unknown = failure ? failure : sampler.choose({}, passes); unknown.is_unknown_chip())
+      failure = unknown;
     json = failure ? no_counters(counter_refusal(cupti, failure.call, failure.result)) : list_json(sampler);
   }
   (void)driver->release_primary(0);

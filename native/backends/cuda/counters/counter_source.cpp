@@ -73,6 +73,7 @@ class CounterThread {
     for (const auto& device : devices_) devices.raw(std::to_string(device->ordinal()), device->description_json());
     JsonObject json;
     if (!reason_.empty()) json.put("reason", reason_);
+    if (!library_.host.other_nvperf.empty()) json.put("other_nvperf", library_.host.other_nvperf);
     json.raw("devices", devices.text());
     const std::lock_guard lock(sampling_->mutex);
     for (const auto& device : devices_) sampling_->counters.try_emplace(device->ordinal(), device->counters());

@@ -18,13 +18,13 @@ bool resolve(const LoadedLibrary& library, const char* symbol, Function*& functi
 std::string obstacle(cupti::Result result) {
   switch (result) {
     case cupti::Result::InsufficientPrivileges:
-    case cupti::Result::VirtualizedDeviceInsufficientPrivileges:
       return "the driver lets only administrators do it (RmProfilingAdminOnly in /proc/driver/nvidia/params is 1): run "
              "as root or with CAP_SYS_ADMIN, or load the driver with NVreg_RestrictProfilingToAdminUsers=0";
     case cupti::Result::NotSupported:
     case cupti::Result::InvalidDevice:
       return "this GPU or driver cannot: compute capability 7.5 or later is needed";
     case cupti::Result::VirtualizedDeviceNotSupported:
+    case cupti::Result::VirtualizedDeviceInsufficientPrivileges:
       return "this virtual GPU cannot: enable profiling in its host's vGPU settings";
     case cupti::Result::ConfidentialComputingNotSupported:
       return "the GPU runs in confidential computing mode, which forbids it: boot it in its development mode";

@@ -3,19 +3,24 @@
 #include <dlfcn.h>
 
 #include "backends/cuda/driver/pc_sampling_library.h"
+#include "context/loaded_library.h"
 
 namespace bragg {
 namespace {
 
 // libcupti has no RUNPATH: a toolkit in the loader's cache would win over the copy beside it.
-void load_neighbours(const void* function_of_cupti) {
+// `other`: a copy elsewhere that came first, which CUPTI then uses.
+void load_neighbours(const void* function_of_cupti, std::string& other) {
   Dl_info info{};
   if (dladdr(function_of_cupti, &info) == 0 || info.dli_fname == nullptr) return;
   const std::string cupti_path = info.dli_fname;
   const size_t slash = cupti_path.rfind('/');
   if (slash == std::string::npos) return;
+  const std::string directory = cupti_path.substr(0, slash + 1);
+  for (const std::string& mapped : mapped_libraries("libnvperf_host.so"))
+    if (!mapped.starts_with(directory)) other = mapped;
   for (const char* name : {"libnvperf_host.so", "libnvperf_target.so"})
-    (void)dlopen((cupti_path.substr(0, slash + 1) + name).c_str(), RTLD_NOW | RTLD_GLOBAL);
+    (void)dlopen((directory + name).c_str(), RTLD_NOW | RTLD_GLOBAL);
 }
 
 struct Symbols {
@@ -41,7 +46,7 @@ void load_host(Symbols& symbols, ProfilerHostLibrary& host) {
   symbols.resolve("cuptiProfilerHostEvaluateToGpuValues", host.evaluate);
   host.base_metrics =
       symbols.library.function<cupti::CuptiProfilerHostGetBaseMetrics>("cuptiProfilerHostGetBaseMetrics");
-  if (symbols.complete) load_neighbours(reinterpret_cast<const void*>(host.host_initialize));
+  if (symbols.complete) load_neighbours(reinterpret_cast<const void*>(host.host_initialize), host.other_nvperf);
 }
 
 }  // namespace
@@ -82,6 +87,8 @@ bool load_range_profiler(const CuptiLibrary& cupti, RangeProfilerLibrary& profil
 }
 
 std::string counter_refusal(const CuptiLibrary& cupti, const char* call, cupti::Result result) {
+  if (CuptiFailure{call, result}.is_unknown_chip())
+    return cupti.library.path() + " does not know the counters of this GPU: a newer CUPTI may, set BRAGG_CUPTI_DIR";
   std::string text;
   if (result == cupti::Result::HardwareBusy || result == cupti::Result::InvalidOperation) {
     text =

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include "backends/cuda/driver/cupti_library.h"
 #include "backends/cuda/driver/cupti_pm_sampling.h"
@@ -21,6 +22,7 @@ struct ProfilerHostLibrary {
   cupti::CuptiProfilerHostGetConfigImage* config_image = nullptr;
   cupti::CuptiProfilerHostGetNumOfPasses* passes = nullptr;
   cupti::CuptiProfilerHostEvaluateToGpuValues* evaluate = nullptr;
+  std::string other_nvperf;  // a copy that is not beside CUPTI and came first; "": none
 };
 
 struct PmSamplingLibrary {
@@ -57,6 +59,10 @@ struct CuptiFailure {
   const char* call = "";  // "": none
   cupti::Result result = cupti::Result::Success;
   explicit operator bool() const { return *call != 0; }
+  // This release of CUPTI is older than the GPU.
+  [[nodiscard]] bool is_unknown_chip() const {
+    return call == std::string_view("host_initialize") && result == cupti::Result::InvalidParameter;
+  }
 };
 
 // On failure `reason` says what this CUPTI lacks. Loads the libraries that CUPTI opens by bare name from its own

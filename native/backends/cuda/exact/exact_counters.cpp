@@ -154,9 +154,9 @@ bool begin(Exact& self, ChosenLaunches::Kernel& kernel, const ThreadContext& thr
   return true;
 }
 
-// Lock held. A launch that is not counted ends its round of passes, too.
-void note_count(Exact& self, bool is_counted, bool is_complete) {
-  self.kernel->why = is_counted ? NotMeasured::No : NotMeasured::LaunchedBeside;
+// Lock held. `has_answered`: CUPTI has not failed. A launch that is not counted ends its round of passes, too.
+void note_count(Exact& self, bool has_answered, bool is_counted, bool is_complete) {
+  self.kernel->why = has_answered && !is_counted ? NotMeasured::LaunchedBeside : NotMeasured::No;
   self.kernel->measured[self.set] += is_complete ? 1 : 0;
   self.launches += is_counted ? 1 : 0;
   if (self.device->has_several_passes(self.set) && self.kernel->passes[self.set].next == 0) --self.begun_rounds;
@@ -225,7 +225,7 @@ void after_launch(ThreadContext& thread, bool has_failed) noexcept {
   {
     const std::lock_guard lock(self.mutex);
     self.spent_ns += static_cast<uint64_t>(now_ns() - self.began_ns);
-    note_count(self, is_counted, is_counted && count->counted == RangeProfiler::Counted::All);
+    note_count(self, count.has_value(), is_counted, is_counted && count->counted == RangeProfiler::Counted::All);
   }
   if (!count) publish_devices(self);
   if (is_counted && self.node.has_value()) record(thread, *self.node, count->values);

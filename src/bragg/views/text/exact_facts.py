@@ -33,6 +33,7 @@ def exact_lines(meta: Mapping[str, Any]) -> Iterator[str]:
 
 def _counted(told: Facts) -> Iterator[str]:
     launches = told.count("counted_launches")
+    has_ended = any(device.text("reason") for device in told.table("devices").tables().values())
     not_counted = {why: told.table("not_counted").count(why) for why in _WHY}
     if launches:
         kernels = count_text(told.count("counted_kernels"), "kernel")
@@ -40,7 +41,7 @@ def _counted(told: Facts) -> Iterator[str]:
             f"exact counters: {count_text(launches, 'launch', 'launches')} of {kernels} counted one at a time; "
             f"that took {time_text(told.count('spent_ns'))}, which host times contain"
         )
-    elif not any(not_counted.values()):
+    elif not any(not_counted.values()) and not has_ended:
         yield f"exact counters: no kernel was launched whose name {told.text('kernels')!r} finds"
     for why, count in not_counted.items():
         if count:

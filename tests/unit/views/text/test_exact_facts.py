@@ -34,6 +34,7 @@ from bragg.views.text.exact_facts import exact_lines
                 "exact counters: 1 kernel ran too few launches for all counters, which take turns over launches",
             ],
         ),
+        ({"devices": {"0": {"reason": "in use"}}}, ["exact counters of GPU 0 ended: in use"]),
         ({"reason": "CUPTI is too old"}, ["no exact counters: CUPTI is too old"]),
         (
             {"counted_launches": 1, "counted_kernels": 1, "devices": {"1": {"reason": "in use", "left_out": ["x"]}}},
