@@ -1,6 +1,6 @@
 """What `bragg analyze` says of kernels, against ncu: what limits occupancy, tail, sectors, spills, bound.
 
-The kernels are those of `counters_agreement.py`. bragg has no rule about bank conflicts: they are not compared.
+The kernels are those of `counters_agreement.py`. Bank conflicts, which bragg reads from layouts, are not compared.
 Prints a row for each kernel, a share for each verdict, and the whole.
 """
 

@@ -48,13 +48,17 @@ def _find(evidence: Evidence) -> Iterator[Finding]:
 
 
 def _work_of_devices(evidence: Evidence) -> Iterator[tuple[int, SliceTable]]:
-    """Small kernels of each GPU of each process, which has a number in the track table, by start."""
+    """Small kernels of each GPU of each process, which has a number in the track table, by start.
+
+    Only of those that have them on several streams.
+    """
     tracks = evidence.profile.tracks
     work = evidence.slices.take(evidence.on_gpu & _is_small(evidence)[evidence.slices.node])
     owner, device = tracks.unique_process[work.track], tracks.device[work.track]
     for pair in sorted(set(zip(owner.tolist(), device.tolist(), strict=True))):
         own = work.take((owner == pair[0]) & (device == pair[1]))
-        yield pair[0], own.take(np.argsort(own.start_ns, kind="stable"))
+        if len(np.unique(own.track)) > 1:
+            yield pair[0], own.take(np.argsort(own.start_ns, kind="stable"))
 
 
 def _is_small(evidence: Evidence) -> BoolArray:
