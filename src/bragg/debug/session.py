@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import fields
+from itertools import compress
+from operator import attrgetter
 from typing import Any
 
 from bragg.debug.checkers import Checker, LaunchFindings
@@ -47,7 +49,8 @@ def chosen_checkers(only: Sequence[str] = (), add: Sequence[str] = (), without: 
     return [checker for checker in chosen if checker.name not in without]
 
 
-_LISTS = frozenset(field.name for field in fields(Listeners) if field.default_factory is list)
+_LISTS = tuple(field.name for field in fields(Listeners) if field.default_factory is list)
+_lists_of = attrgetter(*_LISTS)
 
 
 class CheckedSession:
@@ -141,9 +144,8 @@ class CheckedSession:
         for checker in checkers:
             listeners = checker.watch(LaunchFindings(checker.name, launch, self.report, watching))
             together.is_resident |= listeners.is_resident
-            for name, told in vars(listeners).items():
-                if told and name in _LISTS:
-                    getattr(together, name).extend(told)
+            for name in compress(_LISTS, _lists_of(listeners)):
+                getattr(together, name).extend(getattr(listeners, name))
         return together
 
 

@@ -100,10 +100,10 @@ def _deciding(program: Program, constants: Fixed) -> tuple[tuple[str, Any], ...]
 def _meanings(program: Program) -> tuple[tuple[str, str], ...] | None:
     """What a text's free names are, which decides what its calls are; None: some may be the author's functions."""
     names, found = program.names(), []
-    for node in program.text.free_names:
+    for node, text in program.text.free_texts:
         value = names.get(node.id) if isinstance(node, ast.Name) else None
         if isinstance(value, ModuleType) and f"{value.__name__}.".startswith("triton."):
-            found.append((ast.unparse(node), value.__name__))
+            found.append((text, value.__name__))
         elif not (value is None or isinstance(value, int | float | str) or (is_jitted(value) and _is_tritons(value))):
             return None
     return tuple(found)

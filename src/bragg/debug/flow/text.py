@@ -59,6 +59,11 @@ class Text:
         return free_names(self.nodes)
 
     @cached_property
+    def free_texts(self) -> list[tuple[ast.expr, str]]:
+        """The same, each with its text."""
+        return [(node, ast.unparse(node)) for node in self.free_names]
+
+    @cached_property
     def deciding_names(self) -> frozenset[str]:
         """Names that its conditions, and those of functions that it calls, may be decided by."""
         return deciding_names(self.nodes)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 import sys
-from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
@@ -244,8 +243,8 @@ class Parameters:
         defaults: By name.
     """
 
-    def __init__(self, function: Callable[..., Any]) -> None:
-        self.signature = inspect.signature(function)
+    def __init__(self, signature: inspect.Signature) -> None:
+        self.signature = signature
         given = self.signature.parameters.values()
         is_plain = all(one.kind is one.POSITIONAL_OR_KEYWORD for one in given)
         self.names = tuple(one.name for one in given) if is_plain else ()

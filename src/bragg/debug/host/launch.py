@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 import re
 import types
@@ -200,7 +201,7 @@ def prepare(
         hook(*arguments, **named)
     fixed = kernel.types if isinstance(kernel, CompiledSource) else _annotated_types(jitted)
     function = python_function(jitted)
-    given = bound(_parameters(function), arguments, named, function.__name__)
+    given = bound(_parameters(function, jitted), arguments, named, function.__name__)
     options = {name: value for name, value in named.items() if name not in given}
     _check_warps(options.get("num_warps"))
     constants = _constants(function)
@@ -253,9 +254,15 @@ def _resolved(kernel: Any, arguments: tuple[Any, ...], named: dict[str, Any]) ->
     return kernel, named, tuner
 
 
-@lru_cache(maxsize=256)
-def _parameters(function: Callable[..., Any]) -> Parameters:
-    return Parameters(function)
+_PARAMETERS: weakref.WeakKeyDictionary[types.FunctionType, Parameters] = weakref.WeakKeyDictionary()
+
+
+def _parameters(function: Any, jitted: Any) -> Parameters:
+    """Those of a function; Triton's object for it has them already."""
+    if function not in _PARAMETERS:
+        own = getattr(jitted, "signature", None) if getattr(jitted, "fn", None) is function else None
+        _PARAMETERS[function] = Parameters(own if isinstance(own, inspect.Signature) else inspect.signature(function))
+    return _PARAMETERS[function]
 
 
 _TYPES: weakref.WeakKeyDictionary[types.FunctionType, dict[str, str]] = weakref.WeakKeyDictionary()

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
+from operator import add
 from typing import Any
 
 import numpy as np
@@ -50,6 +51,8 @@ class Affine:
 
     def plus(self, other: Affine) -> Affine | None:
         """The sum of two blocks of one rank; None when their shapes do not fit."""
+        if self.shape == other.shape:
+            return Affine(self.base + other.base, tuple(map(add, self.strides, other.strides)), self.shape)
         shape = []
         for a, b in zip(self.shape, other.shape, strict=True):
             if a != b and 1 not in (a, b):
@@ -63,6 +66,8 @@ class Affine:
 
     def times(self, factor: int) -> Affine:
         """The block with every element multiplied."""
+        if factor == 1:
+            return self
         return Affine(self.base * factor, tuple(stride * factor for stride in self.strides), self.shape)
 
     def lifted(self, rank: int) -> Affine:
