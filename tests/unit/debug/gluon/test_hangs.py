@@ -7,7 +7,6 @@ import inspect
 import re
 from typing import Any
 
-import numpy as np
 import pytest
 
 import bragg.debug
