@@ -116,6 +116,6 @@ def _notes(opened: OpenedJob, ranks: list[Rank], wanted: str | None) -> Iterator
     if wanted is None and len(ranks) < n_all:
         named = ", ".join(str(rank.rank) for rank in ranks[:_N_NAMED]) + (", …" if len(ranks) > _N_NAMED else "")
         yield (
-            f"of {n_all} ranks those with most, median and least {opened.metric} of each role: {named}; "
+            f"of {n_all} ranks those with most, median and least {opened.compared_by} of each role: {named}; "
             "others: --rank 3,7 or --rank all"
         )

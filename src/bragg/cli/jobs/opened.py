@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -32,27 +33,63 @@ class OpenedJob:
     profiles: list[Profile]
     metric: str
 
+    @cached_property
+    def _collective_ns(self) -> list[float]:
+        """Of each rank the GPU time of collectives, which is most on the ranks that wait."""
+        import numpy as np
+
+        from bragg.analyze.ranks.collectives import kernel_calls
+
+        if self.metric != "gpu_time":
+            return [0.0] * len(self.profiles)
+        found = [kernel_calls(each, np.zeros(len(each.tree), np.int64)).is_communication for each in self.profiles]
+        return [
+            float(each.own(self.metric)[is_one].sum()) if self.metric in each.metrics else 0.0
+            for each, is_one in zip(self.profiles, found, strict=True)
+        ]
+
+    @cached_property
+    def _late(self) -> int | None:
+        """The index of the rank that the others wait for; None: none is named."""
+        from bragg.cli.rank_files import compared_ranks, late_rank
+        from bragg.formats.job.directory import is_recorded_job
+
+        number = late_rank(compared_ranks(self.job.directory)) if is_recorded_job(self.job.directory) else None
+        numbers = [str(rank.rank) for rank in self.job.ranks]
+        return numbers.index(number) if number in numbers else None
+
+    @property
+    def compared_by(self) -> str:
+        """What `total` counts."""
+        return f"{self.metric} outside collectives" if any(self._collective_ns) else self.metric
+
     def total(self, index: int) -> float:
-        """What a rank has of the metric."""
+        """What a rank has of the metric, without collectives."""
         profile = self.profiles[index]
-        return profile.total(self.metric) if self.metric in profile.metrics else 0.0
+        total = profile.total(self.metric) if self.metric in profile.metrics else 0.0
+        return total - self._collective_ns[index]
+
+    def why_worst(self, index: int) -> str:
+        """Why a rank is the worst one."""
+        return "which the others wait for" if index == self._late else f"with the most {self.compared_by}"
 
     def chosen(self, wanted: str) -> int:
         """The index of a rank.
 
         Args:
-            wanted: Its number; `worst`, `best` or `median`: by the total of `metric`.
+            wanted: Its number; `worst`: the one that the others wait for, if there is one; else that, `best` and
+                `median` are by `total`.
 
         Raises:
             UsageError: There is no such rank.
         """
-        by_total = sorted(range(len(self.profiles)), key=lambda index: -self.total(index))
-        named = {"worst": by_total[0], "best": by_total[-1], "median": by_total[len(by_total) // 2]}
-        if wanted in named:
-            return named[wanted]
         numbers = [rank.rank for rank in self.job.ranks]
         if wanted.isdecimal() and int(wanted) in numbers:
             return numbers.index(int(wanted))
+        by_total = sorted(range(len(self.profiles)), key=lambda index: (index != self._late, -self.total(index)))
+        named = {"worst": by_total[0], "best": by_total[-1], "median": by_total[len(by_total) // 2]}
+        if wanted in named:
+            return named[wanted]
         known = f"{numbers[0]} to {numbers[-1]}, worst, best, median"
         raise UsageError(f"there is no rank {wanted!r} in {self.job.directory}", hint=f"Known: {known}")
 
@@ -113,10 +150,11 @@ def one_rank(directory: Path, wanted: str | None = None) -> Path:
     """
     opened = open_job(directory)
     say_problems(opened.job)
-    rank = opened.job.ranks[opened.chosen(wanted or "worst")]
+    index = opened.chosen(wanted or "worst")
+    rank = opened.job.ranks[index]
     if wanted is None:
         style = stream_style(sys.stderr)
         other = opened.job.ranks[0].path
-        text = f"note: this is rank {rank.rank} of {len(opened.job.ranks)}, with the most {opened.metric}"
+        text = f"note: this is rank {rank.rank} of {len(opened.job.ranks)}, {opened.why_worst(index)}"
         say([style.dim(f"{text}; any other can be named: {other}")])
     return rank.path

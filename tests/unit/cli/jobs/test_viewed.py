@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from benchmarks.straggler_jobs import JobPlan, write_job_files
 from bragg.cli.profile_file import newest_profile, newest_profile_or_job
 from bragg.errors import BadFile
 from tests.support.iprof_trace import iprof_trace
@@ -84,6 +85,16 @@ def test_ranks_that_were_killed_are_named(bragg: Bragg, tmp_path: Path) -> None:
     warning = "warning: the recording of ranks 0-1 has no end, so sums are too low: killed, or still running"
     for verb in ("view", "tally"):
         assert bragg(verb, str(job)).stderr.splitlines() == [warning]
+
+
+def test_the_worst_rank_is_the_one_that_the_others_wait_for(bragg: Bragg, tmp_path: Path) -> None:
+    """It has least GPU time, since it waits for nobody."""
+    plan = JobPlan(n_ranks=3, n_steps=20, n_layers=1, gpu=lambda rank, _: 1.5 if rank == 1 else 1.0)
+    write_job_files(plan, job := tmp_path / "train.job")
+    assert "note: this is rank 1 of 3, which the others wait for" in bragg("info", str(job)).stderr
+    first = {wanted: shown(bragg, job, "--rank", wanted)[0][0] for wanted in ("worst", "best", "median")}
+    assert first["worst"] == f"{job}/rank00001.bragg:"
+    assert len(set(first.values())) == 3
 
 
 def test_other_commands_take_the_worst_rank_and_say_so(bragg: Bragg, job: Path) -> None:
