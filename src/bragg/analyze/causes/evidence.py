@@ -314,6 +314,11 @@ class Evidence:
         """Whether functions of JAX were called."""
         return any(name.startswith(CALLS) for name in self.profile.tree.frames.name)
 
+    @cached_property
+    def in_graph(self) -> BoolArray:
+        """Nodes of work that CUDA graphs captured: [n_nodes]."""
+        return below(self.profile, named(self.profile, _CAPTURED.__eq__))
+
     @property
     def has_graphs(self) -> bool:
         """Whether CUDA graphs ran."""
@@ -326,9 +331,7 @@ class Evidence:
             return float(self.calls[self.is_launch].sum())
         if self.is_jitted:
             return None
-        profile = self.profile
-        in_graph = below(profile, named(profile, _CAPTURED.__eq__))
-        return float(self.gpu_count[(profile.tree.kind == FrameKind.KERNEL) & ~in_graph].sum())
+        return float(self.gpu_count[(self.profile.tree.kind == FrameKind.KERNEL) & ~self.in_graph].sum())
 
     @cached_property
     def host(self) -> HostParts:

@@ -64,7 +64,7 @@ def _work_of_devices(evidence: Evidence) -> Iterator[tuple[int, SliceTable]]:
 def _is_small(evidence: Evidence) -> BoolArray:
     """Nodes of kernels whose every launch leaves at least half of the multiprocessors free, [n_nodes].
 
-    Communication waits for other GPUs, whatever its size.
+    Communication waits for other GPUs, whatever its size, and kernels of a graph for what the graph says.
     """
     profile, table = evidence.profile, evidence.profile.kernels
     frames = profile.tree.frames
@@ -75,7 +75,7 @@ def _is_small(evidence: Evidence) -> BoolArray:
         sms[frames.device == ordinal] = told if isinstance(told, int) else 0
     is_small = (frames.kind == FrameKind.KERNEL) & (blocks > 0) & (blocks * 2 <= sms)
     is_message = named(profile, lambda name: "nccl" in name.lower())
-    found: BoolArray = is_small[profile.tree.frame] & ~is_message
+    found: BoolArray = is_small[profile.tree.frame] & ~is_message & ~evidence.in_graph
     return found
 
 

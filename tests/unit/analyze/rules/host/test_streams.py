@@ -27,12 +27,12 @@ def launched(profile: Profile, blocks: int) -> Profile:
     return replace(profile, meta=meta, kernels=KernelTable(**columns))
 
 
-def found(right: str, *, launch_us: int = 6, blocks: int = 16) -> list[Finding]:
+def found(right: str, *, launch_us: int = 6, blocks: int = 16, left: str = LEFT) -> list[Finding]:
     """A kernel of 400 us on one stream, launched in time, and one on another stream."""
     text = f"""
 host 0-3 {LAUNCH} ->1
 host {launch_us - 3}-{launch_us} {LAUNCH} ->2
-gpu 5-405 {LEFT} <-1
+gpu 5-405 {left} <-1
 gpu8 {right} {RIGHT} <-2
 """
     return analysis(Evidence(launched(stepped(text, 1000), blocks)), ["streams-in-turns"]).findings
@@ -60,3 +60,7 @@ def test_small_kernels_in_turns_are_found_where_the_waiting_one_is_launched() ->
 )
 def test_what_does_not_wait_or_does_not_fit_is_fine(right: str, launch_us: int, blocks: int) -> None:
     assert found(right, launch_us=launch_us, blocks=blocks) == []
+
+
+def test_kernels_of_a_graph_wait_for_what_the_graph_says() -> None:
+    assert found("407-807", left=LEFT.replace("main > ", "main > <captured_at>#scope > ")) == []
