@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 
 import numpy as np
 
+from bragg.analyze.ranks.bandwidth import bus_factor
 from bragg.model import FrameKind, Profile, TrackKind
 from bragg.model.durations import DurationTable
 from bragg.model.meta.nccl import NcclCall, nccl_of
@@ -67,6 +68,8 @@ class TallyRow:
         quantiles: The 50th, 95th and 99th percentile, within 3.2 %.
         imbalance: Largest total of a rank / mean of the ranks - 1.
         worst_rank: The rank with the largest total.
+        bus_bytes_per_s: Bus bandwidth of the shortest call of a collective, that of the rank which waited least; None:
+            it is no collective, or its bytes or times are not known.
     """
 
     name: str
@@ -80,6 +83,7 @@ class TallyRow:
     quantiles: tuple[float, float, float] | None
     imbalance: float | None
     worst_rank: int | None
+    bus_bytes_per_s: float | None = None
 
 
 @dataclass(frozen=True)
@@ -230,9 +234,11 @@ def _of_outermost(profile: Profile, nodes: Int64Array) -> FloatArray:
 def _of_nccl(profiles: Sequence[Profile], ranks: Sequence[int] | None) -> Section | None:
     """Calls of NCCL by their own times on the GPU; averages are of those that have one."""
     sums: dict[str, _Sum] = {}
+    kinds: dict[str, NcclCall] = {}
     for number, profile in enumerate(profiles):
         told = nccl_of(profile.meta)
         for call in told.calls if told is not None else ():
+            kinds[call.name] = call
             found = sums.setdefault(call.name, _Sum(len(profiles)))
             found.totals[number] += call.gpu_ns
             found.calls += call.calls
@@ -241,8 +247,16 @@ def _of_nccl(profiles: Sequence[Profile], ranks: Sequence[int] | None) -> Sectio
                 found.least = min(found.least, call.least_ns)
                 found.most = max(found.most, call.most_ns)
     total = float(sum(found.totals.sum() for found in sums.values()))
-    rows = [_row(name, found, total, ranks, is_symbol=False) for name, found in sums.items()]
+    rows = [
+        replace(_row(name, found, total, ranks, is_symbol=False), bus_bytes_per_s=_bus_of(kinds[name], found.least))
+        for name, found in sums.items()
+    ]
     return Section("NCCL", "ns", tuple(sorted(rows, key=lambda row: -row.total))) if rows else None
+
+
+def _bus_of(call: NcclCall, least_ns: float) -> float | None:
+    rate = call.size_bytes * bus_factor(call.operation, call.n_ranks) * 1e9
+    return rate / least_ns if rate > 0 and 0 < least_ns < np.inf else None
 
 
 def _unequal_ranks(profiles: Sequence[Profile], ranks: Sequence[int] | None) -> Iterator[str]:

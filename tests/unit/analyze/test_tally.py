@@ -9,6 +9,8 @@ from bragg.analyze.tally import Section, Tally, TallyRow, tally_of
 from bragg.model import DurationTable, Metric, MetricKind, Profile
 from bragg.model.durations import buckets_of
 from bragg.model.metric import Combine
+from bragg.views.job.tally_text import tally_lines
+from bragg.views.text.style import PLAIN
 from tests.support.jobs import rank_profile
 from tests.support.profiles import profile_from_text
 
@@ -149,3 +151,20 @@ def test_calls_before_the_recording_began_are_none_that_a_rank_missed() -> None:
     assert notes(rank((8, 13, 12)), rank((8, 5, 10))) == [
         "rank 1 made 11 all-reduce calls of NCCL in group a, rank 0 13"
     ]
+
+
+def test_the_bus_bandwidth_is_that_of_the_call_that_waited_least() -> None:
+    def rank(*least_ns: int) -> Profile:
+        told = [
+            {"function": name, "dtype": "f32", "count": 1000, "calls": 2, "timed": 2, "gpu_ns": 9000, "least_ns": least}
+            for name, least in zip(("AllReduce", "AllGather", "Send"), least_ns, strict=True)
+        ]
+        communicator = {"group": "a", "n_ranks": 4, "calls": [{**call, "peer": 1} for call in told]}
+        return replace(profile_from_text(RUN), meta={"nccl": {"communicators": [communicator]}})
+
+    tally = tally_of([rank(4000, 2000, 500), rank(3000, 3000, 500)], [0, 1])
+    rates = {each.name.partition("[")[0]: each.bus_bytes_per_s for each in section(tally, "NCCL").rows}
+    assert rates == {"all-reduce": 4000 * 1.5 / 3e-6, "all-gather": 4000 * 3 / 2e-6, "send": None}
+    lines = tally_lines(tally, PLAIN, None)
+    assert "bus GB/s" in lines[lines.index("NCCL") + 1]
+    assert ["2" in line.split() for line in lines if "all-reduce" in line] == [True]  # GB/s

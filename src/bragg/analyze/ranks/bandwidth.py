@@ -12,7 +12,7 @@ from bragg.analyze.peaks import NVLINKS
 from bragg.analyze.ranks.aligned import Group
 from bragg.model.ranks.summary import RankSummary
 
-__all__ = ["Transfers", "transfers_of"]
+__all__ = ["Transfers", "bus_factor", "transfers_of"]
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ def transfers_of(groups: Sequence[Group], ranks: Sequence[RankSummary], limit: i
         link = _link_of([ranks[member] for member in group.members.tolist()])
         rows = zip(group.operation, group.size_bytes.tolist(), group.transfer_ns.tolist(), strict=True)
         for operation, size, took_ns in rows:
-            if size > 0 and took_ns > 0 and _factor(operation, len(group.members)) > 0:
+            if size > 0 and took_ns > 0 and bus_factor(operation, len(group.members)) > 0:
                 way = ways.get((group.name, operation, size), "")
                 times.setdefault((operation, len(group.members), size, way, link), []).append(took_ns)
     found = [
@@ -59,7 +59,7 @@ def transfers_of(groups: Sequence[Group], ranks: Sequence[RankSummary], limit: i
             way,
             len(took),
             sum(took),
-            size * _factor(operation, n) * 1e9 / float(np.median(took)),
+            size * bus_factor(operation, n) * 1e9 / float(np.median(took)),
             link,
         )
         for (operation, n, size, way, link), took in times.items()
@@ -76,7 +76,7 @@ def _link_of(members: Sequence[RankSummary]) -> float | None:
     return next((rate for board, rate in NVLINKS if host and re.search(board, device)), None)
 
 
-def _factor(operation: str, n_ranks: int) -> float:
+def bus_factor(operation: str, n_ranks: int) -> float:
     """Bytes that a link carries for each byte of the input; 0: not known.
 
     Source: nccl-tests, doc/PERFORMANCE.md, in which the size of an all-gather is that of its output.

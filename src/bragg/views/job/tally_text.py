@@ -39,9 +39,15 @@ _COLUMNS: dict[str, _Text] = {
     "p95": _quantile(1),
     "p99": _quantile(2),
     "max": _of("most"),
+    "bus GB/s": lambda row, _unit: "" if row.bus_bytes_per_s is None else _rate_text(row.bus_bytes_per_s / 1e9),
     "imbalance": lambda row, _unit: "" if row.imbalance is None else share_text(row.imbalance),
     "rank of max": lambda row, _unit: "" if row.worst_rank is None else str(row.worst_rank),
 }
+
+
+def _rate_text(rate: float) -> str:
+    """Two digits: the shortest call is not the usual one."""
+    return f"{rate:.0f}" if rate >= 10 else f"{rate:.2g}"
 
 
 def tally_json(tally: Tally) -> dict[str, Any]:
