@@ -31,7 +31,7 @@ def test_json_has_every_row_and_null_for_what_is_not_known(bragg: Bragg, tmp_pat
     (section,) = content["sections"]
     assert (content["view"], section["title"], len(section["rows"])) == ("tally", "device", 30)
     assert {name for name, value in section["rows"][0].items() if value is None} == {
-        *("least", "most", "p50", "p95", "p99", "errors", "imbalance", "worst_rank"),
+        *("least", "most", "p50", "p95", "p99", "errors", "imbalance", "worst_rank", "bus_bytes_per_s"),
     }
     text = bragg("tally", tmp_path / "a.bragg", "--lines", "7").stdout
     assert "23 more rows; --lines 0 shows all" in text
