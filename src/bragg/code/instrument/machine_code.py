@@ -36,6 +36,8 @@ _TIMING, _SCOREBOARDS = 0x1F << 41, 0x3F << 52
 _DRAIN = _SCOREBOARDS | 0xF << 41
 # What depends on its place, on constants that ptxas keeps beside a kernel, or leaves some warps with few registers.
 _PLACED = re.compile(r"\b(CALL|RET|JMP|JMX|BRX|BRXU|LEPC|USETMAXREG|LDCU?\.\w*IL)\b|\d+@|c\[0x[1-9a-f]")
+# In names of sections: ptxas adds it for Blackwell.
+_INTERMEDIATE = "merc"
 _EXIT = "EXIT ;"
 _CONSTANT = re.compile(r"(ULDC|LDCU)(\.64)? UR\d+, c\[0x0\]\[0x[0-9a-f]+\] ;$")
 _UNDESCRIBED = re.compile(r"(@!?U?P\d )?(LDG|STG|LD|ST)\b(?!.*desc\[)")
@@ -104,6 +106,8 @@ def with_code_of(plain: Binary, code: Listing, clocked: Binary, listing: Listing
     """
     sections, others = _sections(plain.cubin), _sections(clocked.cubin)
     own, text = _text(sections, symbol), _text(others, symbol)
+    if any(_INTERMEDIATE in name for name in others):
+        raise ValueError("it has an intermediate code, too, which the driver may assemble anew")
     if any(_PLACED.search(each) for each in code[symbol].values()):
         raise ValueError("its machine code depends on its place")
     if _size(sections, f".rela.text.{symbol}") or _size(sections, f".rel.text.{symbol}"):

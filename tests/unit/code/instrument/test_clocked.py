@@ -126,6 +126,14 @@ def test_where_the_descriptor_of_memory_is_not_shown_it_is_copied_as_ptx() -> No
 
 
 @needs_disassembler
+@pytest.mark.parametrize("at_ends", [False, True])
+def test_where_the_driver_may_assemble_anew_it_is_copied_as_ptx(at_ends: bool) -> None:
+    plain, found = made("softmax", 100, at_ends=at_ends)
+    assert b".nv.capmerc.text.softmax" in plain.cubin
+    assert not found.is_rest_exact
+
+
+@needs_disassembler
 @pytest.mark.parametrize("text", ["USETMAXREG.DEALLOC.CTAPOOL 0x18 ;", "CALL.REL.NOINC 0x20 ;", "LDC R1, c[0x4][RZ] ;"])
 def test_code_that_depends_on_its_place_or_on_the_warp_is_refused(text: str) -> None:
     plain, _ = made("copy")
