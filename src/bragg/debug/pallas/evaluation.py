@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -111,7 +111,7 @@ class Evaluation:
 
     def _do_scan(self, equation: Any, given: list[Any]) -> list[Any]:
         params = equation.params
-        n_constants, n_carried, length = params["num_consts"], params["num_carry"], params["length"]
+        (n_constants, n_carried), length = _counts_of_scan(params), params["length"]
         constants, carried = given[:n_constants], given[n_constants : n_constants + n_carried]
         series = given[n_constants + n_carried :]
         collected: list[list[Any]] = []
@@ -261,6 +261,14 @@ class Evaluation:
         chosen = inside & lanes
         reference.whole.data[tuple(one[chosen] for one in places)] = content[chosen]
         reference.whole.is_written[tuple(one[chosen] for one in places)] = True
+
+
+def _counts_of_scan(params: Mapping[str, Any]) -> tuple[int, int]:
+    """How many constants a scan has, and how many values that it carries."""
+    if "num_consts" in params:
+        return params["num_consts"], params["num_carry"]
+    constants, carried, _ = params["ft_in"].unpack()  # Since JAX 0.11.
+    return len(constants), len(carried)
 
 
 def _lanes(mask: Any, shape: tuple[int, ...]) -> Array:

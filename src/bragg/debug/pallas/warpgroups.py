@@ -221,6 +221,7 @@ class _Warpgroup(Evaluation):
     def __init__(self, block: Block, number: int, ids: tuple[int, ...] = (), grid: tuple[int, ...] = ()) -> None:
         super().__init__(ids, grid, block.look, Copies())
         self._block, self._number = block, number
+        self._loads: list[Flight | None] = []  # That no barrier waits for.
         self._counts: defaultdict[int, int] = defaultdict(int)
 
     def _do_axis_index(self, equation: Any, _given: list[Any]) -> list[Any]:
@@ -271,14 +272,30 @@ class _Warpgroup(Evaluation):
     def _do_copy_gmem_to_smem(self, equation: Any, given: list[Any]) -> list[Any]:
         params = equation.params
         self._refuse_clusters(equation)
-        source, target, barrier, *leaves = given
+        has_barrier = params.get("has_barrier", True)  # Since JAX 0.11 there are copies without, in order.
+        source, target, *leaves = given
+        barrier = leaves.pop(0) if has_barrier else None
+        if params.get("has_user_predicate") and not bool(leaves.pop()):
+            return []
         trees = [params[f"{one}_transforms_treedef"] for one in ("src", "dst", "barrier")]
         of_source, of_target, of_barrier = _split(leaves, trees)
         flight = self._copy(equation, (source, of_source), (target, of_target), [])
-        self._barrier(barrier, of_barrier).arrivals.append(flight)
+        arriving = self._loads if barrier is None else self._barrier(barrier, of_barrier).arrivals
+        arriving.append(flight)
         self._block.start(flight)
         self._block.n_events += 1
         return []
+
+    def _do_wait_gmem_to_smem(self, equation: Any, _given: list[Any]) -> list[Any]:
+        while len(self._loads) > _most_left(equation, []):
+            flight = self._loads.pop(0)
+            assert flight is not None
+            self._block.flights.finish(flight)
+        return []
+
+    def _do_mma(self, _equation: Any, given: list[Any]) -> list[Any]:
+        total, left, right = map(np.asarray, given)
+        return [total + _product(left, right).astype(total.dtype)]
 
     def _do_copy_smem_to_gmem(self, equation: Any, given: list[Any]) -> list[Any]:
         params = equation.params
@@ -324,9 +341,9 @@ class _Warpgroup(Evaluation):
             groups.append([])
         return []
 
-    def _do_wait_smem_to_gmem(self, _equation: Any, given: list[Any]) -> list[Any]:
+    def _do_wait_smem_to_gmem(self, equation: Any, given: list[Any]) -> list[Any]:
         groups = self._block.flights.groups[self._number]
-        while len(groups) - 1 > int(given[0]):
+        while len(groups) - 1 > _most_left(equation, given):
             for flight in groups.pop(0):
                 self._block.flights.finish(flight)
         return []
@@ -336,8 +353,11 @@ class _Warpgroup(Evaluation):
         return []
 
     def _do_barrier_arrive(self, equation: Any, given: list[Any]) -> list[Any]:
-        barrier = self._barrier(given[0], equation.params["transforms_treedef"].unflatten(given[1:]))
-        barrier.arrivals.append(None)
+        reference, *leaves = given
+        (transforms,) = _split(leaves, [tree := equation.params["transforms_treedef"]])
+        if not all(map(bool, leaves[tree.num_leaves :])):  # Since JAX 0.11 it may have a predicate.
+            return []
+        self._barrier(reference, transforms).arrivals.append(None)
         self._block.n_events += 1
         return []
 
@@ -368,16 +388,15 @@ class _Warpgroup(Evaluation):
             else:
                 values.append(np.asarray(one))
         places = elements(whole, indices_of(of_acc, whole.shape))
-        wide = [value.astype(np.float32 if value.dtype.kind not in "iu" else np.int32) for value in values]
         data = whole.whole.data
-        data[places] += (wide[0] @ wide[1]).ravel().astype(data.dtype)
+        data[places] += _product(*values).ravel().astype(data.dtype)
         flight = Flight(equation, "wgmma", whole.whole, None, read, lambda: None)
         self._block.start(flight)
         self._block.flights.products[self._number].append(flight)
         return []
 
-    def _do_wgmma_wait(self, _equation: Any, given: list[Any]) -> list[Any]:
-        self._wait_for_products(int(given[0]))
+    def _do_wgmma_wait(self, equation: Any, given: list[Any]) -> list[Any]:
+        self._wait_for_products(_most_left(equation, given))
         return []
 
     def _wait_for_products(self, count: int) -> None:
@@ -407,6 +426,18 @@ class _Warpgroup(Evaluation):
         for name in ("collective_axes", "leader_tracked"):
             if equation.params.get(name):
                 raise Unsupported(f"{equation.primitive.name} with {name} is not supported", hint=_HINT)
+
+
+def _most_left(equation: Any, given: Sequence[Any]) -> int:
+    """How much a wait leaves under way: a parameter since JAX 0.11, before that an operand."""
+    return int(equation.params["n"] if "n" in equation.params else given[0])
+
+
+def _product(left: Array, right: Array) -> Array:
+    """Of matrices [m, k] and [k, n] of narrow numbers, in float32 or int32: [m, n]."""
+    wide = np.int32 if left.dtype.kind in "iub" else np.result_type(left.dtype, np.float32)
+    product: Array = left.astype(wide) @ right.astype(wide)
+    return product
 
 
 def _is_accumulator(aval: Any) -> bool:
