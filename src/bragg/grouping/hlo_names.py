@@ -14,7 +14,7 @@ from functools import lru_cache
 
 from bragg.model.tree import FrameKind
 
-__all__ = ["AUTOTUNE", "BACKWARD", "CALLBACK", "CALLS", "COMPILE", "CONTROL", "RECOMPUTE", "path_of_name"]
+__all__ = ["AUTOTUNE", "BACKWARD", "CALLBACK", "CALLS", "COMPILE", "CONTROL", "RECOMPUTE", "path_of_name", "symbol_of"]
 
 BACKWARD = (FrameKind.STATE, "[backward]")
 RECOMPUTE = (FrameKind.STATE, "[recompute]")
@@ -59,6 +59,11 @@ def path_of_name(op_name: str, *, is_whole: bool = True) -> tuple[PathFrame, ...
     for segment in segments:
         reader.read(segment)
     return reader.path(primitive)
+
+
+def symbol_of(op: str) -> str:
+    """An operation's name as that of the kernel that is compiled from it, which has no dots."""
+    return op.replace(".", "_").replace("-", "_")
 
 
 def _first(op_name: str) -> str:

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from bragg.grouping.hlo_names import AUTOTUNE, CALLBACK, CALLS, COMPILE, CONTROL, path_of_name
+from bragg.grouping.hlo_names import AUTOTUNE, CALLBACK, CALLS, COMPILE, CONTROL, path_of_name, symbol_of
 from bragg.grouping.hlo_program import NOWHERE, PROGRAM_KEY, HloPlace, HloPrograms
 from bragg.model.profile import Profile
 from bragg.model.table import BoolArray, Int32Array
@@ -275,11 +275,11 @@ class _Placing:
         for node, (above, kind) in enumerate(zip(self._parents, tree.kind.tolist(), strict=True)):
             if above in names:
                 name = self._names[self._frames[node]]
-                names[above].add(_as_symbol(name) if kind == FrameKind.KERNEL else f"<{name}>")
+                names[above].add(symbol_of(name) if kind == FrameKind.KERNEL else f"<{name}>")
         folded = np.zeros(len(tree), np.bool_)
         for op, below in names.items():
             frame = self._frames[op]
-            is_kernel = below == {_as_symbol(self._names[frame])} and not tree.frames.file[frame]
+            is_kernel = below == {symbol_of(self._names[frame])} and not tree.frames.file[frame]
             is_loop = op in self._containers and not self._names[frame].startswith(_COMMAND_BUFFER)
             folded[op] = is_kernel or is_loop
         return folded
@@ -299,8 +299,3 @@ def _beginnings(op_names: Iterable[str]) -> set[str]:
                 break
             found.add(name)
     return found
-
-
-def _as_symbol(name: str) -> str:
-    """An operation's name as that of a kernel, which has no dots."""
-    return name.replace(".", "_").replace("-", "_")

@@ -9,10 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bragg.analyze.ranks.intervals import Busy
-from bragg.analyze.ranks.operations import POINT_TO_POINT, Call, call_of_frame, kernel_of_name
+from bragg.analyze.ranks.operations import POINT_TO_POINT, Call, CollectiveKernel, call_of_frame, kernel_of_name
 from bragg.analyze.wall.step_times import step_times
 from bragg.grouping.device_groups import group_on
+from bragg.grouping.hlo_names import symbol_of
 from bragg.model import FrameKind, Profile, SliceTable, TrackKind
+from bragg.model.ids import NodeId
 from bragg.model.ranks.summary import CollectiveCallTable, CollectiveSlices, CollectiveTable
 from bragg.model.table import BoolArray, Int32Array, Int64Array
 from bragg.model.transform import with_descendants
@@ -65,11 +67,12 @@ def kernel_calls(profile: Profile, paths: Int64Array) -> KernelCalls:
     call: Int32Array = np.full(len(tree), -1, np.int32)
     rows: list[tuple[Call, int]] = []
     known: list[bool] = []
-    for node in np.flatnonzero(np.isin(tree.frame, list(kernels))).tolist():
+    is_below_told = (tree.kind == FrameKind.KERNEL) & np.isin(tree.frame[tree.parent], list(told))
+    for node in np.flatnonzero(np.isin(tree.frame, list(kernels)) | is_below_told).tolist():
         frame = tree.frame_of(node)
-        kernel = kernels[frame]
+        kernel = kernels.get(frame) or _compiled_from(tree, node)
         above = next((told[each] for each in tree.frame[tree.path(node)[::-1]].tolist() if each in told), None)
-        if not kernel.is_library and (above is None or above.operation != kernel.operation):
+        if kernel is None or not (kernel.is_library or (above and kernel.operation in (above.operation, ""))):
             continue
         if above is not None:
             above = replace(above, group=group_on(above.group, int(tree.frames.device[frame])))
@@ -84,6 +87,13 @@ def kernel_calls(profile: Profile, paths: Int64Array) -> KernelCalls:
         path=np.array([path for _, path in rows], np.int64),
     )
     return KernelCalls(calls, call, np.array(known, np.bool_))
+
+
+def _compiled_from(tree: CallTree, node: NodeId) -> CollectiveKernel | None:
+    """The kernel that XLA has compiled for the collective above it: it is called like that operation."""
+    names = [tree.frames.name[tree.frame_of(above)] for above in tree.path(node)[-3:]]
+    is_one = len(names) == 3 and names[2] == symbol_of(names[0])
+    return CollectiveKernel("", "", is_library=False) if is_one else None
 
 
 def collectives_of(profile: Profile, found: KernelCalls) -> tuple[CollectiveCallTable, CollectiveTable]:

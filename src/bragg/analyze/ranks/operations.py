@@ -60,7 +60,7 @@ class CollectiveKernel:
     """What the name of a kernel tells.
 
     Attributes:
-        operation: `all-reduce`; `collective`: the name does not tell which.
+        operation: `all-reduce`; `collective`: the name does not tell which; empty: that of the call above it.
         dtype: Type of the elements; empty: not told.
         is_library: It is of NCCL or RCCL. Compilers name others so (`AllReduceKernelImpl`), and so may anybody: they
             are collectives where the call that launched them is told.

@@ -83,11 +83,17 @@ root
     AllReduceKernelImpl 12us @1
     sort_kernel 5us @0
   all_reduce_by_hand 7us @0
+  psum_invariant.7 #operator
+    collective all-reduce[8 f32, group devices 0-3 of 4] #operator
+      psum_invariant_7 3us @0
+      memset_7 1us @0
 """
     )
     found = kernel_calls(profile, np.zeros(len(profile.tree), np.int64))
-    assert (found.calls.group, found.calls.size_bytes.tolist()) == (["devices 0,2", "devices 1,3"], [16, 16])
-    assert profile.own("gpu_time")[found.is_communication].tolist() == [12_000, 12_000]
+    assert found.calls.group == ["devices 0,2", "devices 1,3", "devices 0-3"]
+    assert found.calls.size_bytes.tolist() == [16, 16, 32]
+    assert found.calls.operation == ["all-reduce"] * 3
+    assert profile.own("gpu_time")[found.is_communication].tolist() == [12_000, 12_000, 3_000]
 
 
 def test_a_damaged_file_alone_is_said_once(tmp_path: Path) -> None:
