@@ -52,7 +52,7 @@ def summed(
     own = _with_frames(warps, plan)
     blocks = blocks_of(warps, plan.warps)
     found = {"blocks": plan.blocks, **_of_blocks(warps, blocks, plan)}
-    rows = _first_warps(own, plan)
+    rows = _first_warps(own)
     passages = passages_of(frames, instrumented, own, rows)
     events = intervals_of(frames, instrumented, own, rows, len(plan.chosen_warps))
     if has_timeline:
@@ -69,12 +69,13 @@ def summed(
     }
 
 
-def _first_warps(own: Warps, plan: Plan) -> list[int]:
+def _first_warps(own: Warps) -> list[int]:
     """Rows of the warps of the first whole blocks with frames, whose passages are looked at one by one."""
     rows = np.flatnonzero(own.due_bytes > 0)
     rows = rows[np.argsort(own.block[rows], kind="stable")]
-    each = len(plan.chosen_warps)
-    return rows[: max(_MAX_WARPS // each, 1) * each].tolist()  # type: ignore[no-any-return]
+    _, counts = np.unique(own.block[rows], return_counts=True)
+    fitting = np.searchsorted(np.cumsum(counts), _MAX_WARPS, side="right")
+    return rows[: counts[: max(int(fitting), 1)].sum()].tolist()  # type: ignore[no-any-return]
 
 
 def _of_blocks(warps: Warps, blocks: Blocks, plan: Plan) -> dict[str, Any]:

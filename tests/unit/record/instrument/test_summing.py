@@ -155,6 +155,22 @@ def test_events_have_latencies_by_value_and_intervals_in_the_timeline() -> None:
     ]
 
 
+def test_events_of_few_warps_are_those_of_whole_blocks() -> None:
+    """Three of four warps have frames: 16 rows would end within a block."""
+    value = (ScopeValue("copy", (), Value("%r1", "i32")),)
+    frames = tuple(Frame((), ((5, False),), (6, True), value, Event("copy", begins, ())) for begins in (True, False))
+    memory = np.zeros((4 * 6, WARP_BYTES // 4), np.uint32)
+    images = []
+    for slot in range(4 * 6):
+        words = np.frombuffer(header(slot // 4, 6, 100, 200), np.uint32).copy()
+        words[11] = 16 * (slot % 4 < 3)
+        images.append(words.tobytes())
+        memory[slot, :3] = FRAME | (slot % 4 == 2) << 8 | 2, 210 + slot % 4, 7
+    found = summed(b"".join(images), memory.tobytes(), Instrumented("", frames), Plan(6, 4, 0, 0))
+    (event,) = found["events"]
+    assert (event["count"], event["unmatched"], event["typical"]) == (5, 0, 2)
+
+
 def test_frames_of_sampled_warps_and_blocks_are_those_of_their_headers() -> None:
     frames = (Frame((Segment("load", False, (), False, 0, 1),), ((5, False), (5, True)), (6, False)),)
     plan = Plan(9, 4, 0, 1, 3, (0, 2))
