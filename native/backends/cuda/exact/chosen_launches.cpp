@@ -91,7 +91,7 @@ ChosenLaunches::Kernel ChosenLaunches::look_at(const KernelLaunch& launch, std::
   const bool communicates = std::ranges::any_of(kCommunicating, [&](std::string_view each) {
     return symbol.find(each) != symbol.npos || name.find(each) != name.npos;
   });
-  return {true, {0}, {}, communicates ? NotMeasured::Communicates : NotMeasured::No};
+  return {true, {0}, {}, false, communicates ? NotMeasured::Communicates : NotMeasured::No};
 }
 
 ChosenLaunches::Kernel* ChosenLaunches::find(const KernelLaunch& launch, std::string_view name) {
@@ -123,9 +123,7 @@ uint64_t ChosenLaunches::measured_kernels() const {
 uint64_t ChosenLaunches::incomplete_kernels() const {
   return static_cast<uint64_t>(std::ranges::count_if(kernels_, [](const auto& each) {
     const Kernel& kernel = each.second;
-    const bool has_begun =
-        std::ranges::any_of(kernel.passes, [](const RangePasses& of_set) { return of_set.next > 0; });
-    return std::ranges::min(kernel.measured) == 0 && (has_begun || std::ranges::max(kernel.measured) > 0);
+    return std::ranges::min(kernel.measured) == 0 && (kernel.has_begun || std::ranges::max(kernel.measured) > 0);
   }));
 }
 

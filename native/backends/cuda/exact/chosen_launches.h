@@ -43,7 +43,8 @@ class ChosenLaunches {
   struct Kernel {
     bool is_chosen = false;
     std::vector<uint32_t> measured{0};  // launches, or rounds of passes, by set of counters
-    std::vector<RangePasses> passes;    // by set
+    std::vector<RangePasses> passes;    // by set; of the thread that counts a launch
+    bool has_begun = false;             // a launch was counted
     NotMeasured why = NotMeasured::No;  // the last launch was not
 
     // The set that was measured least; of several the one that was counted last, as another one takes longer.

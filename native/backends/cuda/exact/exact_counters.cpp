@@ -157,6 +157,7 @@ bool begin(Exact& self, ChosenLaunches::Kernel& kernel, const ThreadContext& thr
 // Lock held. `has_answered`: CUPTI has not failed. A launch that is not counted ends its round of passes, too.
 void note_count(Exact& self, bool has_answered, bool is_counted, bool is_complete) {
   self.kernel->why = has_answered && !is_counted ? NotMeasured::LaunchedBeside : NotMeasured::No;
+  self.kernel->has_begun |= is_counted;
   self.kernel->measured[self.set] += is_complete ? 1 : 0;
   self.launches += is_counted ? 1 : 0;
   if (self.device->has_several_passes(self.set) && self.kernel->passes[self.set].next == 0) --self.begun_rounds;

@@ -82,6 +82,7 @@ CuptiFailure RangeProfiler::end(std::vector<double>& values, Counted& counted) {
   TRY_CUPTI(library_, stop, stopped);
   const CuptiFailure failure = decode(stopped, values, counted);
   if (passes_ == nullptr) return failure;
+  close();  // CUPTI has a pointer to the image
   if (!failure && counted == Counted::Pass)
     ++passes_->next;
   else

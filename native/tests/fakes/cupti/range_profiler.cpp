@@ -113,7 +113,13 @@ Result RangeProfiler::decode(cupti::RangeDecodeParams& params) {
 
 Result RangeProfiler::disable(void* profiler) {
   const std::lock_guard lock(mutex_);
-  if (sessions_.erase(profiler) == 0) return Result::InvalidOperation;
+  const Session* session = of(profiler);
+  if (session == nullptr) return Result::InvalidOperation;
+  if (session->image != nullptr && reinterpret_cast<const PmImage*>(session->image)->mark != PmImage::kMark) {
+    std::fputs("fake CUPTI: cuptiRangeProfilerDisable after the image was freed\n", stderr);
+    std::abort();
+  }
+  sessions_.erase(profiler);
   std::free(profiler);
   return Result::Success;
 }
