@@ -27,6 +27,7 @@ PAIRS = {
     "allocator": ("allocator-churn", 10),
     "anomalies": ("anomaly-mode", 11),
     "attention": ("unfused-attention", 10),
+    "attention_weights": ("unfused-attention", 8),
     "averages": ("many-launches", 10),
     "batch_loop": ("row-loop", 10),
     "callbacks": ("host-callbacks", 23),
@@ -55,6 +56,7 @@ PAIRS = {
     "layout": ("layout-conversions", 9),
     "loader": ("data-loading", 24),
     "masked_rows": ("synchronization", 11),
+    "met_warps": ("waiting-line", 14),
     "metric_copies": ("synchronization", 15),
     "module_zeros": ("zero-grad", 11),
     "new_functions": ("recompilation", 15),
@@ -68,14 +70,17 @@ PAIRS = {
     "planning": ("planning", 11),
     "precision": ("full-precision-matmul", 8),
     "recompiled": ("torch-recompilation", 6),
+    "scalar_tensors": ("small-copies", 10),
     "short_rows": ("small-blocks", 20),
     "small_blocks": ("small-blocks", 19),
     "small_copies": ("small-copies", 7),
     "specialized": ("kernel-recompilation", 17),
     "static_numbers": ("torch-recompilation", 22),
     "sync": ("synchronization", 18),
+    "timed_steps": ("synchronization", 16),
     "tuned_lengths": ("kernel-autotuning", 19),
     "unfused": ("unfused-elementwise", 9),
+    "window": ("device-copies", 9),
     "worker_starts": ("worker-starts", 23),
     "zero_grad": ("zero-grad", 11),
 }
@@ -92,6 +97,7 @@ OTHERS = {
 # Other defects that a program has, too.
 ALSO = {
     "anomalies": {"synchronization"},
+    "attention_weights": {"type-copies"},  # of gradients that are put together
     "conv_bias": {"unfused-elementwise"},
     "cudnn_search": {"layout-conversions", "type-copies"},  # of images in NCHW
     "few_workers": {"exposed-copies", "host-code", "layout-conversions", "pageable-copies"},
@@ -100,7 +106,9 @@ ALSO = {
     "cpu_work": {"pageable-copies"},
     "jax_inputs": {"exposed-copies"},
     "own_optimizer": {"fills", "host-code"},  # zeros that are made again in each step, and thrown away
+    "met_warps": {"reduction-in-loop"},  # the reason of the wait
     "odd_sizes": {"type-copies"},  # of a gradient that is expanded
+    "window": {"type-copies"},  # of the state that is put in its place
     "worker_starts": {"data-loading"},  # the first batch of each epoch
     "output": {"exposed-copies"},
     "pageable": {"exposed-copies"},  # pinned, and still on the stream that computes
@@ -108,7 +116,7 @@ ALSO = {
 
 
 # Where the defect is not what limits the program, or its gain is not known.
-LATER = {"clipping", "indexing", "masked_rows", "metric_copies", "recompiled"}
+LATER = {"clipping", "indexing", "masked_rows", "metric_copies", "recompiled", "timed_steps"}
 
 
 def of(name: str) -> Answered:

@@ -74,7 +74,9 @@ def argument(variant: Variant, name: str) -> Any:
     if kind in TYPES:
         # Transposed writes reach 64 strides far.
         count = 1 << 28 if variant.kernel.__name__ == "write_columns" and name == "out" else (1 << 26) + (1 << 22)
-        return torch.ones(count, device="cuda").to(TYPES[kind])
+        # PyTorch fills no tensor of 8-bit floats.
+        dtype = torch.uint8 if kind == "*fp8e5" else TYPES[kind]
+        return torch.ones(count, dtype=dtype, device="cuda").view(TYPES[kind])
     return integer(variant, name) if kind == "i32" else 1.5
 
 

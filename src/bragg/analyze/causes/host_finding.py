@@ -9,7 +9,7 @@ from bragg.analyze.causes.paths import hottest_place
 from bragg.model import Confidence, Finding, Gain, Quantity, Severity
 from bragg.model.table import BoolArray, FloatArray
 
-__all__ = ["Cause", "counted", "host_finding", "three_digits"]
+__all__ = ["Cause", "counted", "host_finding", "lasting", "three_digits"]
 
 
 @dataclass(frozen=True)
@@ -77,6 +77,15 @@ def _singular(noun: str) -> str:
 
 # What is so near to a whole number, as a share of it, is one; from so many on, all are.
 _WHOLE, _MANY = 0.02, 10
+
+
+def lasting(time_ns: float) -> str:
+    """`1.72 ms`, `28.8 us`."""
+    is_short = time_ns < _SHORT_NS
+    return f"{three_digits(time_ns / (1e3 if is_short else 1e6))} {'us' if is_short else 'ms'}"
+
+
+_SHORT_NS = 100_000
 
 
 def three_digits(value: float) -> str:

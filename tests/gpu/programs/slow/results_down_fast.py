@@ -9,7 +9,7 @@ places = [torch.empty(4096, 4096).pin_memory() for _ in range(2)]
 copying = torch.cuda.Stream()
 with torch.no_grad():
     for number in range(100):
-        for _ in range(3):
+        for _ in range(8):
             result = model(batch)
         copying.wait_stream(torch.cuda.current_stream())
         with torch.cuda.stream(copying):

@@ -17,10 +17,10 @@ def total(x, out, n, block: tl.constexpr):
 
 
 PROGRAMS = 32
-tensors = [(torch.randn(1 << 22, device="cuda"), torch.empty(PROGRAMS, device="cuda")) for _ in range(2)]
+tensors = [(torch.randn(1 << 26, device="cuda"), torch.empty(PROGRAMS, device="cuda")) for _ in range(2)]
 streams = [torch.cuda.Stream(), torch.cuda.Stream()]
 torch.cuda.synchronize()
-for _ in range(300):
+for _ in range(60):
     for stream, (x, out) in zip(streams, tensors, strict=True):
         with torch.cuda.stream(stream):
             total[(PROGRAMS,)](x, out, x.numel(), 1024)

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from bragg.analyze.causes.evidence import Evidence
-from bragg.analyze.causes.host_finding import counted, three_digits
+from bragg.analyze.causes.host_finding import counted, lasting, three_digits
 from tests.support.profiles import profile_from_text
 from tests.support.stepped import stepped
 
@@ -38,3 +38,8 @@ def test_counts_in_sentences_are_whole_where_they_nearly_are(each: float, text: 
 
 def test_counts_without_steps_are_those_of_all() -> None:
     assert counted(Evidence(profile_from_text("root\n  a 5us")), 15_999.6) == "16,000 in all"
+
+
+@pytest.mark.parametrize(("time_ns", "text"), [(1_716_000, "1.72 ms"), (115_000, "0.115 ms"), (28_790, "28.8 us")])
+def test_times_in_sentences(time_ns: int, text: str) -> None:
+    assert lasting(time_ns) == text

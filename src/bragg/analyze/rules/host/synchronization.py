@@ -7,10 +7,10 @@ from collections.abc import Iterator
 import numpy as np
 
 from bragg.analyze.causes.evidence import Evidence
-from bragg.analyze.causes.host_finding import Cause, counted, host_finding, three_digits
+from bragg.analyze.causes.host_finding import Cause, counted, host_finding, lasting
 from bragg.analyze.causes.needs import GPU_TIME, IDLE
 from bragg.analyze.causes.paths import below, named
-from bragg.analyze.causes.thresholds import PLAN_SHARE, WAITS
+from bragg.analyze.causes.thresholds import PLAN_SHARE, RECURRING_WAITS
 from bragg.analyze.engine import HostTime, Rule
 from bragg.analyze.wall.activity import activity_of
 from bragg.model import Confidence, Finding, FrameKind, Quantity
@@ -33,7 +33,7 @@ def _find(evidence: Evidence) -> Iterator[Finding]:
         return
     calls, blocked = _of_timeline(evidence) if evidence.has_timeline else _of_sums(evidence)
     n_waits, blocked_ns = float(calls.sum()), float(blocked.sum())
-    if n_waits < (WAITS.value * evidence.n_steps if evidence.n_steps else _FEW):
+    if n_waits < (RECURRING_WAITS.value * evidence.n_steps if evidence.n_steps else _FEW):
         yield from _sampled(evidence)
         return
     late_ns = float(evidence.idle_ns.sum())
@@ -47,7 +47,7 @@ def _find(evidence: Evidence) -> Iterator[Finding]:
     cause = Cause(
         "synchronization",
         f"waits for the GPU ({', '.join(names[:3])}), {counted(evidence, n_waits)}, hold up "
-        f"the host {three_digits(evidence.per_step(held_ns) / 1e6)} ms, in which it could launch",
+        f"the host {lasting(evidence.per_step(held_ns))}, in which it could launch",
         _CHANGE if has_results else _CHANGE_OF_TIMING,
         evidence=(
             Quantity(f"waits {evidence.step_word}", evidence.per_step(n_waits)),
@@ -72,7 +72,7 @@ def _sampled(evidence: Evidence) -> Iterator[Finding]:
         return
     cause = Cause(
         "synchronization",
-        f"waits for the GPU hold up the host {three_digits(evidence.per_step(held_ns) / 1e6)} ms "
+        f"waits for the GPU hold up the host {lasting(evidence.per_step(held_ns))} "
         f"{evidence.step_word}, by {samples.sum():.0f} samples, in which it could launch",
         _CHANGE_OF_TIMING,
         evidence.gain(min(held_ns, late_ns), "the GPU" if late_ns < held_ns else ""),
@@ -151,7 +151,7 @@ RULE = Rule(
     _find,
     "waits for the GPU in each step: item, cpu, nonzero, synchronize",
     (GPU_TIME, IDLE),
-    (WAITS, PLAN_SHARE),
+    (RECURRING_WAITS, PLAN_SHARE),
     "read results less often; copy with non_blocking=True from pinned memory",
     host_time=HostTime.CAUSE,
 )

@@ -23,8 +23,8 @@ from bragg.model.finding import percent_text
 
 __all__ = ["RULE"]
 
-# Half of the wait goes away when something else runs meanwhile.
-_SAVED = 0.5
+# Other warps run meanwhile: a kernel on an H100 that waited in 26 % of its samples became 4 % faster without.
+_SAVED = 0.2
 # What a program can change. Waiting for tensor cores, or between dependent instructions, is how fast kernels look.
 _CHANGES = {
     StallGroup.MEMORY: "load earlier or ahead (num_stages), keep more warps resident, or load less: "
@@ -86,7 +86,8 @@ def _reached(kernel: HotKernel) -> float | None:
 
 def _defect(wait: _Wait, reached: float | None) -> Defect:
     is_memory, line = wait.reason.group is StallGroup.MEMORY, wait.place[1]
-    maker = wait.samples.main_producer
+    # Only results have a line that makes them; the line's other waits may be for such.
+    maker = wait.samples.main_producer if wait.reason == wait.samples.main_reason else None
     origin = f" that line {maker[1]} makes" if maker and maker != wait.place else ""
     saved = wait.share * _SAVED
     if is_memory and reached is not None:

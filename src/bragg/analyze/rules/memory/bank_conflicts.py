@@ -16,8 +16,9 @@ from bragg.model.kernels.compiled import BankConflict, TensorCores
 
 __all__ = ["RULE"]
 
-# Without samples: products and loads of other blocks hide a part of what warps wait.
-_SAVED = 0.2
+# Of what would be saved if all of the time were the access: on an H100 the twins of two products with 8 and 4 lanes in
+# a bank took 69 % and 47 % less time, which also load more at once.
+_SAVED = 0.7
 _CHANGE = (
     "keep the tensor so that the dimension that the product sums over is contiguous, or use operands of 16 bits, "
     "which tensor cores read in both orders"
@@ -44,7 +45,7 @@ def _judge(kernel: HotKernel) -> Defect | None:
     places = [each.place for each in found]
     share, is_measured = kernel.share_of_lines(places)
     ways = max((each.ways for each in found), default=0)
-    saved = share * (1 - 1 / ways) if is_measured and ways else _SAVED
+    saved = (share if is_measured else _SAVED) * (1 - 1 / ways if ways else counted or 0.0)
     return Defect(
         _text(found, counted),
         _CHANGE,

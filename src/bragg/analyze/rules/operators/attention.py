@@ -9,7 +9,7 @@ import numpy as np
 
 from bragg.analyze.causes.evidence import Evidence
 from bragg.analyze.causes.needs import GPU_TIME, OPERATORS
-from bragg.analyze.causes.paths import below, named
+from bragg.analyze.causes.paths import below, in_files, named
 from bragg.analyze.causes.thresholds import MUCH_GPU
 from bragg.analyze.causes.work_finding import Work, work_findings
 from bragg.analyze.engine import Rule
@@ -27,6 +27,7 @@ _WORK = Work(
 )
 _MATH = "aten::_scaled_dot_product_attention_math"
 _SCORES = re.compile(r"aten::_?softmax|aten::_safe_softmax")
+_FUNCTIONAL = re.compile(r"torch[/\\]nn[/\\]functional\.py$")
 _PRODUCTS = re.compile(r"aten::(?:bmm|baddbmm|matmul|einsum)")
 
 
@@ -41,7 +42,9 @@ def _find(evidence: Evidence) -> Iterator[Finding]:
 def _by_hand(evidence: Evidence) -> BoolArray:
     """Softmax with at least two products beside it, in one call of one function."""
     profile, tree = evidence.profile, evidence.profile.tree
-    caller = tree.parent.copy()
+    above = np.maximum(tree.parent, 0)
+    is_wrapper = named(profile, "softmax".__eq__) & in_files(profile, _FUNCTIONAL)
+    caller = np.where(is_wrapper[above], tree.parent[above], tree.parent)
     python = np.flatnonzero(tree.kind == FrameKind.PYTHON)
     # The line of a function is a node of its own: what one function calls has one grandparent and one name above it.
     key = np.zeros(len(tree), np.int64)
