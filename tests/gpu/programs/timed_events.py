@@ -4,8 +4,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import torch
 import triton
 import triton.language as tl
@@ -16,7 +14,7 @@ TURNS, BLOCK, BLOCKS, LAUNCHES = 16, 1024, 64, 60
 
 
 @triton.jit
-def ahead(x: Any, y: Any, turns: Any, BLOCK: tl.constexpr) -> None:
+def ahead(x, y, turns, BLOCK: tl.constexpr):
     """y = x + 1."""
     at = tl.program_id(0) * turns * BLOCK + tl.arange(0, BLOCK)
     for turn in range(turns):
