@@ -13,7 +13,7 @@ import pytest
 from bragg import formats
 from bragg.analyze.causes.evidence import Evidence
 from bragg.analyze.report import Answered, answered
-from bragg.model import IdleTable, SliceTable
+from bragg.model import Confidence, IdleTable, SliceTable
 from bragg.views.text.analysis_text import analysis_lines, brief_json
 from bragg.views.text.style import PLAIN
 from tests.support.recordings import RECORDINGS, SAMPLE, curve, without_timeline
@@ -57,13 +57,15 @@ HOST_RULES = {rule for _, rules in TRUTH.values() for rule in rules} | {
 }
 
 
-# What was measured when the defect was repaired: 84 % of the kernel's time, nothing, and -3 %; the last has none.
+# What was measured when the defect was repaired: 84 % of the kernel's time, nothing, -3 % and twice 69 %; the last has none.
 @pytest.mark.parametrize(
     ("name", "found"),
     [
         ("register-spills", [("register-spills", 0.499)]),
         ("slow-arithmetic", [("slow-arithmetic", None)]),
         ("old-tensor-cores", [("old-tensor-cores", 0.049)]),
+        ("bank-conflicts", [("bank-conflicts", 0.61)]),
+        ("counted-conflicts", [("bank-conflicts", 0.595)]),
         ("two-waves", []),
     ],
 )
@@ -72,6 +74,15 @@ def test_gains_of_kernels_are_near_to_what_was_measured(name: str, found: list[t
     shares = [(each.rule, each.gain and round(each.gain.share, 3)) for each in answer.analysis.findings]
     assert shares == found
     assert answer.bounds.by == "the GPU"
+
+
+def test_conflicts_that_were_counted_are_surer_than_those_that_layouts_let_expect() -> None:
+    recordings = RECORDINGS[0].parent / "kernels"
+    told = [answered(formats.load(recordings / f"h100-{each}-conflicts.bragg")) for each in ("bank", "counted")]
+    one, other = (each.analysis.findings[0] for each in told)
+    assert (one.confidence, other.confidence) == (Confidence.HEURISTIC, Confidence.LIKELY)
+    (added,) = [each.value for each in other.evidence if each.name == "wavefronts that conflicts add"]
+    assert added == pytest.approx(0.798, abs=0.001)
 
 
 def test_a_kernel_whose_code_has_products_is_one_whatever_its_name() -> None:
