@@ -57,7 +57,7 @@ HOST_RULES = {rule for _, rules in TRUTH.values() for rule in rules} | {
 }
 
 
-# What was measured when the defect was repaired: 84 % of the kernel's time, nothing, -3 % and twice 69 %; the last has none.
+# What was measured when the defect was repaired: 84 % of the time, nothing, -3 % and twice 69 %; the last has none.
 @pytest.mark.parametrize(
     ("name", "found"),
     [
