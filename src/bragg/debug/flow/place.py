@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
+from functools import lru_cache
 from types import FrameType
 
 __all__ = ["MARK", "is_kernel", "kernel_frames", "kernel_line"]
@@ -29,8 +30,19 @@ def kernel_frames() -> Iterator[tuple[str, int]]:
 def kernel_line() -> tuple[str, int]:
     """File and line that the kernel executes; the innermost one that is the author's, not Triton's own."""
     first = None
-    for place in kernel_frames():
-        first = first or place
-        if "triton/language/" not in place[0].replace("\\", "/"):
-            return place
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None:
+        if MARK in frame.f_globals:
+            name = frame.f_code.co_filename
+            if _is_authors(name):
+                return name, frame.f_lineno
+            if first is None and not name.startswith("<lambda"):
+                first = name, frame.f_lineno
+        frame = frame.f_back
     return first or ("", 0)
+
+
+@lru_cache(maxsize=256)
+def _is_authors(filename: str) -> bool:
+    """Code is neither Triton's own nor without a file."""
+    return not filename.startswith("<lambda") and "triton/language/" not in filename.replace("\\", "/")
