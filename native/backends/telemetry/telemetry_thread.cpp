@@ -17,7 +17,8 @@ namespace {
 
 // CPU time of a sample: 0.1 % of a core at 10 samples a second.
 constexpr int64_t kBudgetNs = 80'000, kHostBudgetNs = 20'000;
-constexpr size_t kMostPoints = 1 << 18;  // 6 MB: the consumer takes them every few ms
+constexpr int64_t kTellNs = 1'000'000'000;  // it takes as long as a call of NVML; each border tells, too
+constexpr size_t kMostPoints = 1 << 18;     // 6 MB: the consumer takes them every few ms
 
 class TelemetryThread {
  public:
@@ -135,7 +136,7 @@ class TelemetryThread {
     }
     ++samples_;
     longest_ns_ = std::max(longest_ns_, now_ns() - begin_ns);
-    tell();
+    if (begin_ns - told_ns_ > kTellNs) tell();
     const std::lock_guard lock(telemetry_->mutex);
     for (auto& [slot, phase] : telemetry_->phases) {
       if (phase.has_ended) continue;
@@ -194,6 +195,7 @@ class TelemetryThread {
 
   // For META.
   void tell() {
+    told_ns_ = now_ns();
     JsonObject facts;
     if (!reason_.empty()) facts.put("reason", reason_);
     if (!library_.driver_version.empty()) facts.put("driver", library_.driver_version);
@@ -218,7 +220,7 @@ class TelemetryThread {
   ReadingTurns<1> host_turns_{{1}};
   std::vector<std::unique_ptr<UsedGpu>> gpus_;
   uint64_t samples_ = 0, missed_ = 0;
-  int64_t longest_ns_ = 0, load_cpu_ns_ = 0;
+  int64_t longest_ns_ = 0, load_cpu_ns_ = 0, told_ns_ = 0;
 };
 
 }  // namespace
