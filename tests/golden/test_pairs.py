@@ -73,6 +73,7 @@ PAIRS = {
     "scalar_tensors": ("small-copies", 10),
     "short_rows": ("small-blocks", 20),
     "small_blocks": ("small-blocks", 19),
+    "small_collectives": ("small-collectives", 20),
     "small_copies": ("small-copies", 7),
     "specialized": ("kernel-recompilation", 17),
     "static_numbers": ("torch-recompilation", 22),
@@ -108,6 +109,7 @@ ALSO = {
     "own_optimizer": {"fills", "host-code"},  # zeros that are made again in each step, and thrown away
     "met_warps": {"reduction-in-loop"},  # the reason of the wait
     "odd_sizes": {"type-copies"},  # of a gradient that is expanded
+    "small_collectives": {"exposed-communication"},  # one rank waits for the other, which is slower
     "window": {"type-copies"},  # of the state that is put in its place
     "worker_starts": {"data-loading"},  # the first batch of each epoch
     "output": {"exposed-copies"},
@@ -116,7 +118,7 @@ ALSO = {
 
 
 # Where the defect is not what limits the program, or its gain is not known.
-LATER = {"clipping", "indexing", "masked_rows", "metric_copies", "recompiled", "timed_steps"}
+LATER = {"clipping", "indexing", "masked_rows", "metric_copies", "recompiled", "small_collectives", "timed_steps"}
 
 
 def of(name: str) -> Answered:
