@@ -56,7 +56,6 @@ class _Threads:
         self._record = record
         self._regions = record.launch.regions
         self._batches: WeakKeyDictionary[Machine, _Batch] = WeakKeyDictionary()
-        self._latest: tuple[Machine, _Batch] | None = None
         self._step = 0
         self._found: dict[tuple[tuple[str, int], tuple[str, int], str], tuple[Access, str, str]] = {}
 
@@ -68,7 +67,7 @@ class _Threads:
                 self.meet(now.active_programs)
             return
         self._step += 1
-        batch = self._batch_of(now)
+        batch = self._batches.setdefault(now, _Batch())
         kept = batch.kept.setdefault(self._regions.of(access.buffer).address, [])
         access.shape  # noqa: B018 - of the programs that are active now
         one = _Kept(access, now.active_programs, self._step)
@@ -79,16 +78,11 @@ class _Threads:
             kept.pop(0)
         kept.append(one)
 
-    def _batch_of(self, now: Machine) -> _Batch:
-        """The same machine comes again and again, and a look into the dictionary takes as long as an access."""
-        if self._latest is None or self._latest[0] is not now:
-            self._latest = now, self._batches.setdefault(now, _Batch())
-        return self._latest[1]
-
     def meet(self, programs: Array) -> None:
         """The threads of each program wait for each other."""
-        now = machine()
-        batch = self._batch_of(now)
+        batch, now = self._batches.get(machine()), machine()
+        if batch is None:
+            return
         if len(programs) == len(now.linear):
             batch.kept.clear()
             return
