@@ -169,7 +169,7 @@ TEST(every_refusal_says_what_is_in_the_way_and_what_to_do) {
       {27, "compute capability 7.5"},
       {33, "vGPU settings"},
       {35, "NVreg_RestrictProfilingToAdminUsers=0"},
-      {40, "NVreg_RestrictProfilingToAdminUsers=0"},
+      {40, "vGPU settings"},  // forbidden by the hypervisor
       {41, "development mode"},
       {42, "mining GPUs"},
       {43, "MIG instance cannot: use a GPU that is not partitioned"},
