@@ -129,6 +129,8 @@ def test_a_recorded_cell_shows_its_profile_in_a_frame_that_needs_no_other_cell_a
 
 def test_a_magic_with_options_and_no_cell_runs_an_empty_one(page: Page) -> None:
     page.run("%load_ext bragg")
-    assert page.run("%%bragg --help").text.startswith("Usage: %%bragg [OPTIONS]")
+    helped = page.run("%%bragg --help").text
+    assert helped.startswith("Usage: %%bragg [OPTIONS]")
+    assert "the cell was not run: it asks for help" in helped
     told = re.sub(r"\x1b\[\d*m", "", page.run("%%bragg --data tree").text).splitlines()
     assert told == ["error: nothing was measured", "hint: Did the program run anything to measure?"]

@@ -43,7 +43,7 @@ def recording_options(line: str) -> dict[str, Any]:
     try:
         context = run.make_context("%%bragg", [*shlex.split(line), _CELL])
     except click.exceptions.Exit as error:
-        raise UsageError("there is no help here", hint="Run in a terminal: bragg run --help") from error
+        raise UsageError("the cell was not run: it asks for help", hint="Leave out --help") from error
     except (click.ClickException, ValueError) as error:
         message = error.format_message() if isinstance(error, click.ClickException) else str(error)
         raise UsageError(message, hint="The options of bragg run: bragg run --help") from error
