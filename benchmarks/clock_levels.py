@@ -22,7 +22,7 @@ import harness
 from bragg.code.disassembler import find_disassembler
 from bragg.code.instrument.assembling import assemble, find_ptxas, target_of
 from bragg.code.instrument.blocks import read_kernel
-from bragg.code.instrument.clocked import Clocked, Tools
+from bragg.code.instrument.clocked import Clocked, Tools, clocked, clocked_in_part
 from bragg.code.instrument.rewriting import CONTROL, CONTROL_BYTES
 from bragg.code.instrument.storing import IN_GLOBAL_MEMORY, Store
 from bragg.record.instrument.buffers import Buffers, Plan, plan
@@ -69,7 +69,7 @@ class Bench:
     def _row(self, level: Level) -> dict[str, Any]:
         made, module, function = self._loaded(level)
         timed = made.instrumented
-        own = self._plan(level, made, function)
+        own = self._plan(level, function)
         self._driver.write(self._driver.symbol(module, CONTROL), self._buffers.control(own))
         torch.cuda.synchronize()
         times, n_equal = self._times(function)
@@ -93,7 +93,8 @@ class Bench:
         ptxas, kernel = find_ptxas(triton, target_of(ptx), os.environ), read_kernel(ptx)
         tools = Tools(ptxas, ptxas_options(metadata), ASSEMBLE_WITHIN_S, find_disassembler(os.environ))
         plain = assemble(ptxas, ptx, tools.options, ASSEMBLE_WITHIN_S)
-        made = level.clocked(kernel, plain, tools, self._store(level))
+        make = clocked_in_part if level.block_shift else clocked
+        made = make(kernel, level.selection, plain, tools, self._store(level))
         active = triton.runtime.driver.active
         module, function, *_ = active.utils.load_binary(
             kernel.name, made.binary.cubin, metadata.shared, active.get_current_device()
@@ -108,10 +109,10 @@ class Bench:
 
         return (shared_room(warps, blocks) if self._in_shared else None) or IN_GLOBAL_MEMORY
 
-    def _plan(self, level: Level, made: Clocked, function: int) -> Plan:
+    def _plan(self, level: Level, function: int) -> Plan:
         resident = self._driver.resident_blocks(function, 32 * self._warps, self._compiled.metadata.shared)
         first_warps = partition_warps(self._compiled.asm["ttgir"], self._warps)
-        return level.planned(self._buffers.plan, resident, first_warps, has_all_headers=made.is_rest_exact)
+        return level.planned(self._buffers.plan, resident, first_warps)
 
     def _times(self, function: int) -> tuple[dict[int, list[float]], int]:
         """Times of launches in microseconds by function, without those of the first pairs, and how many were equal."""

@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from bragg.code.disassembler import disassemble
 from bragg.code.instrument.assembling import Binary, assemble_as
 from bragg.code.instrument.blocks import Kernel
-from bragg.code.instrument.machine_code import fillers_for, is_inside, with_code_of
-from bragg.code.instrument.rewriting import Instrumented, instrument, plain_code, room
-from bragg.code.instrument.segments import Activities, Selection
+from bragg.code.instrument.machine_code import is_inside, room_for, with_code_of
+from bragg.code.instrument.rewriting import Instrumented, instrument, plain_code
+from bragg.code.instrument.segments import Selection
 from bragg.code.instrument.storing import IN_GLOBAL_MEMORY, Store
 
-__all__ = ["Clocked", "Tools", "clocked", "clocked_at_ends", "clocked_in_part"]
+__all__ = ["Clocked", "Tools", "clocked", "clocked_in_part"]
 
 _DISASSEMBLE_WITHIN_S = 20.0
 
@@ -44,8 +44,7 @@ class Clocked:
         instrumented: Its PTX and its frames.
         binary: Its machine code.
         copies: How often the kernel's own code stands in it.
-        is_rest_exact: Blocks without frames have headers, and execute the machine code of the kernel, instruction for
-            instruction.
+        is_rest_exact: Blocks without clocks execute the machine code of the kernel, instruction for instruction.
     """
 
     instrumented: Instrumented
@@ -74,39 +73,27 @@ def clocked_in_part(
     Raises:
         ValueError: The kernel cannot have them, or ptxas refuses it.
     """
-    exact = _with_machine_code(kernel, selection, plain, tools, store)
+    exact = _with_exact_rest(kernel, selection, plain, tools, store)
     if exact is not None:
         return exact
     found = instrument(kernel, selection, plain_code(kernel), store)
     return Clocked(found, _assembled(found, plain, tools), 2)
 
 
-def clocked_at_ends(kernel: Kernel, plain: Binary, tools: Tools) -> Clocked:
-    """All blocks execute the kernel's machine code between two readings, or where that cannot be, its PTX.
-
-    Raises:
-        ValueError: The kernel cannot have them, or ptxas refuses it.
-    """
-    nothing = Activities(())
-    return _with_machine_code(kernel, nothing, plain, tools) or clocked(kernel, nothing, plain, tools)
-
-
-def _with_machine_code(
-    kernel: Kernel, selection: Selection, plain: Binary, tools: Tools, store: Store = IN_GLOBAL_MEMORY
-) -> Clocked | None:
+def _with_exact_rest(kernel: Kernel, selection: Selection, plain: Binary, tools: Tools, store: Store) -> Clocked | None:
     """None: the kernel's machine code cannot be put beside that with clocks."""
     if tools.disassembler is None:
         return None
     symbol = kernel.name
     try:
-        found = instrument(kernel, selection, room(fillers_for(plain, symbol)), store)
+        found = instrument(kernel, selection, room_for(plain, symbol), store)
         binary = _assembled(found, plain, tools)
         code, listing = (disassemble(tools.disassembler, each.cubin, _DISASSEMBLE_WITHIN_S) for each in (plain, binary))
-        placed = with_code_of(plain, code, binary, listing, symbol)
-        whole = disassemble(tools.disassembler, placed.binary.cubin, _DISASSEMBLE_WITHIN_S)
+        both = with_code_of(plain, code, binary, listing, symbol)
+        whole = disassemble(tools.disassembler, both.cubin, _DISASSEMBLE_WITHIN_S)
     except (ValueError, OSError, subprocess.SubprocessError):
         return None
-    return Clocked(found, placed.binary, 2, True) if is_inside(code[symbol], whole[symbol], placed) else None
+    return Clocked(found, both, 2, True) if is_inside(code[symbol], whole[symbol]) else None
 
 
 def _assembled(found: Instrumented, plain: Binary, tools: Tools) -> Binary:

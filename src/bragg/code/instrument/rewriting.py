@@ -14,8 +14,7 @@ Every number of the layout that a reader needs stands here. A warp writes, with 
 and to memory of its own the frames that `storing` describes. Where they go is not compiled in: the program sets
 `CONTROL`, which is zero at first, and then nothing is stored.
 
-Where only some blocks have frames, the other ones may execute code without clocks, `rest`: a copy of the PTX, which has
-no headers, or `room` for other code, which has.
+Where only some blocks have frames, the other ones may execute code without clocks, `rest`, and have no headers.
 """
 
 from __future__ import annotations
@@ -42,7 +41,6 @@ __all__ = [
     "indented",
     "instrument",
     "plain_code",
-    "room",
 ]
 
 CONTROL = "bragg_control"
@@ -53,19 +51,11 @@ A mask is 2^n - 1, and the first blocks have what it is of. Later ones, counted 
 bit of the mask. They follow each other in memory in the order of their numbers.
 """
 CONTROL_BYTES = 32
-_CONTROL_VARIABLE = f".visible .global .align 16 .b8 {CONTROL}[{CONTROL_BYTES}];"
 HEADER_BYTES = 64
 MAGIC = 0xB4A66003
 _LABEL = re.compile(r"\$\w+")
 _COPY = "_bragg_copy"
 PLAIN_LABEL = "$L__bragg_plain"
-_ROOM_END = "$L__bragg_room_end"
-# Never true. Behind the room nothing may be known that was computed before it, so there must be another way there.
-_TO_ROOM_END = [
-    "mov.u32 %bragg_w0, %nctaid.x;",
-    "setp.eq.u32 %bragg_rest, %bragg_w0, 0;",
-    f"@%bragg_rest bra {_ROOM_END};",
-]
 
 
 @dataclass(frozen=True)
@@ -91,7 +81,7 @@ def instrument(
     Args:
         kernel: The kernel.
         selection: What is timed; nothing: warps have headers alone.
-        rest: What blocks without frames execute, `plain_code` or `room`; empty: the same as the others.
+        rest: What blocks without frames execute, such as `plain_code`; empty: the same as the others.
         store: Where frames are kept.
 
     Raises:
@@ -115,7 +105,7 @@ def instrument(
     for number, each in enumerate(ends):
         before[each.first] += _epilogue(keeps, number)
     first, last = statements[0].first, statements[-1].last
-    before[first][:0] = _prologue(keeps, rest)
+    before[first][:0] = _prologue(keeps, has_rest=bool(rest))
     after[kernel.body - 1] = _registers(max((len(frame.reads) for frame in frames), default=0))
     if keeps is not None:
         after[kernel.body - 1] += keeps.registers()
@@ -123,15 +113,6 @@ def instrument(
     if rest:
         after[last] += [f"{PLAIN_LABEL}:", *rest]
     return Instrumented(declared(kernel, before, after), frames, keeps or IN_GLOBAL_MEMORY)
-
-
-def room(fillers: Sequence[str]) -> list[str]:
-    """Lines in whose first part other code is put, which is to go on behind them.
-
-    Args:
-        fillers: The first part.
-    """
-    return [*fillers, f"{_ROOM_END}:", *_epilogue(None, 0), "\tret;"]
 
 
 def plain_code(kernel: Kernel) -> list[str]:
@@ -158,7 +139,7 @@ def declared(kernel: Kernel, before: Mapping[int, Sequence[str]], after: Mapping
     lines = []
     for number, line in enumerate(kernel.lines):
         if number == kernel.entry:
-            lines.append(_CONTROL_VARIABLE)
+            lines.append(f".visible .global .align 16 .b8 {CONTROL}[{CONTROL_BYTES}];")
         lines += [*before.get(number, ()), line, *after.get(number, ())]
     return "\n".join(lines) + "\n"
 
@@ -229,12 +210,6 @@ add.s64 %bragg_d2, %bragg_d2, %bragg_d3;
     .split("\n")
 )
 
-# As they have no frames. Always true, which ptxas does not know.
-_ALL_TO_PLAIN_CODE = [
-    "mov.u32 %bragg_w2, %nctaid.x;",
-    "setp.ne.u32 %bragg_rest, %bragg_w2, 0;",
-    f"@%bragg_rest bra.uni {PLAIN_LABEL};",
-]
 TO_PLAIN_CODE = ["setp.ne.u32 %bragg_rest, %bragg_w2, 0;", f"@%bragg_rest bra.uni {PLAIN_LABEL};"]
 """Statements that send blocks to `PLAIN_LABEL`, with all their warps, if %bragg_w2 is not 0."""
 
@@ -258,11 +233,9 @@ mov.u32 %bragg_w1, %smid;
 """
 
 
-def _prologue(store: Store | None, rest: Sequence[str]) -> list[str]:
+def _prologue(store: Store | None, *, has_rest: bool) -> list[str]:
     begin = store.begin() if store is not None else []
-    to_rest = (TO_PLAIN_CODE if store is not None else _ALL_TO_PLAIN_CODE) if rest else []
-    first = _TO_ROOM_END if f"{_ROOM_END}:" in rest else []
-    return indented([*first, *BLOCK_NUMBER, *_FIND, *_START.split("\n"), *to_rest, *begin])
+    return indented([*BLOCK_NUMBER, *_FIND, *(TO_PLAIN_CODE if has_rest else ()), *_START.split("\n"), *begin])
 
 
 def _epilogue(store: Store | None, number: int) -> list[str]:

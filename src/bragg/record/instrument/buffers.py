@@ -67,16 +67,14 @@ class Plan:
         """Blocks that have frames."""
         return _count(self.blocks, self.frame_shift, self.first_blocks)
 
-    def sampled(
-        self, block_shift: int, first_blocks: int, frame_warps: tuple[int, ...], *, has_all_headers: bool = True
-    ) -> Plan:
+    def sampled(self, block_shift: int, first_blocks: int, frame_warps: tuple[int, ...]) -> Plan:
         """The same with frames of some warps alone, in the first blocks and at most one of 2^n of the others.
 
-        It needs no more memory. Where that does not suffice for the first blocks, or they are a large part of all, they
-        are as the others. Blocks without frames may have headers all the same.
+        With n > 0, other blocks have no headers either. It needs no more memory. Where that does not suffice for the
+        first blocks, or they are a large part of all, they are as the others.
         """
         frame_shift = max(self.frame_shift, block_shift)
-        header_shift = self.header_shift if has_all_headers else frame_shift
+        header_shift = frame_shift if block_shift else self.header_shift
         few = replace(self, header_shift=header_shift, frame_shift=frame_shift, frame_warps=frame_warps)
         more = replace(few, first_blocks=min(first_blocks, self.blocks))
         fits = more.header_bytes <= self.header_bytes and more.frame_bytes <= self.frame_bytes

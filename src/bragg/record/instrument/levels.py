@@ -5,15 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from bragg.code.instrument.blocks import Activity
-from bragg.code.instrument.clocked import clocked, clocked_at_ends, clocked_in_part
 from bragg.code.instrument.segments import Activities, Scopes, Selection
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from bragg.code.instrument.assembling import Binary
-    from bragg.code.instrument.blocks import Kernel
-    from bragg.code.instrument.clocked import Clocked, Tools
-    from bragg.code.instrument.storing import Store
     from bragg.record.instrument.buffers import Plan
 
 __all__ = ["LEVELS", "Level", "levels_of"]
@@ -35,39 +30,17 @@ class Level:
     has_all_warps: bool = True
     block_shift: int = 0
 
-    def clocked(self, kernel: Kernel, plain: Binary, tools: Tools, store: Store) -> Clocked:
-        """A kernel that is timed so.
-
-        Args:
-            kernel: Its PTX.
-            plain: Its machine code.
-            tools: Make machine code.
-            store: Where readings are kept.
-
-        Raises:
-            ValueError: It cannot be.
-        """
-        if self == _BLOCKS:
-            return clocked_at_ends(kernel, plain, tools)
-        make = clocked_in_part if self.block_shift else clocked
-        return make(kernel, self.selection, plain, tools, store)
-
-    def planned(
-        self, whole: Plan, resident_blocks: int, first_warps: tuple[int, ...], *, has_all_headers: bool = True
-    ) -> Plan:
+    def planned(self, whole: Plan, resident_blocks: int, first_warps: tuple[int, ...]) -> Plan:
         """Where readings go, in memory for all of them.
 
         Args:
             whole: Of all blocks and warps.
             resident_blocks: That fit on the GPU at once: the first wave.
             first_warps: Of each partition.
-            has_all_headers: Blocks that are not sampled have headers.
         """
         if self.has_all_warps:
             return whole
-        first_blocks = resident_blocks if self.block_shift else 0
-        has_all_headers = has_all_headers or not self.block_shift
-        return whole.sampled(self.block_shift, first_blocks, first_warps, has_all_headers=has_all_headers)
+        return whole.sampled(self.block_shift, resident_blocks if self.block_shift else 0, first_warps)
 
 
 # Of 16 waves, the first and one of 32 blocks are 9 %: a cost of 11 % becomes one of 1 %.

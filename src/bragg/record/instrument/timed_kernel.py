@@ -12,7 +12,7 @@ from threading import Lock
 from bragg.code.disassembler import find_disassembler
 from bragg.code.instrument.assembling import assemble
 from bragg.code.instrument.blocks import Kernel, read_kernel
-from bragg.code.instrument.clocked import Clocked, Tools
+from bragg.code.instrument.clocked import Clocked, Tools, clocked, clocked_in_part
 from bragg.code.instrument.probes import Probe
 from bragg.code.instrument.rewriting import CONTROL
 from bragg.code.instrument.stored_types import stored_types
@@ -241,8 +241,7 @@ class TimedKernel:
 
     def _plan(self, attempt: _Attempt) -> Plan:
         assert self._buffers is not None
-        whole, has_all_headers = self._buffers.plan, attempt.clocked.is_rest_exact
-        return attempt.level.planned(whole, attempt.blocks_at_once, self._first_warps, has_all_headers=has_all_headers)
+        return attempt.level.planned(self._buffers.plan, attempt.blocks_at_once, self._first_warps)
 
     def _decide(self, is_last: bool) -> None:
         """Accept the level that was tried, or continue to the next one."""
@@ -265,7 +264,8 @@ class TimedKernel:
         while self._levels:
             level = self._levels.pop(0)
             try:
-                made = level.clocked(self._kernel, self._plain, self._tools, self._store(level))
+                make = clocked_in_part if level.block_shift else clocked
+                made = make(self._kernel, level.selection, self._plain, self._tools, self._store(level))
             except ValueError as error:
                 self._refused.append({"level": level.name, "why": str(error)})
                 continue

@@ -365,9 +365,7 @@ def test_readings_fit_into_their_memory(blocks: int, warps: int) -> None:
 def test_the_kernel_is_told_which_blocks_and_warps_store() -> None:
     whole = plan(2048, 8, 64 << 20)
     assert struct.unpack("<QQIIII", whole.control(64, 128)) == (64, 128, 0, 3, 0, 0xFF)
-    assert struct.unpack("<QQIIII", whole.sampled(5, 132, (0, 4)).control(64, 128)) == (64, 128, 0, 31, 132, 0x11)
-    without = whole.sampled(5, 132, (0, 4), has_all_headers=False)
-    assert struct.unpack("<QQIIII", without.control(64, 128)) == (64, 128, 31, 31, 132, 0x11)
+    assert struct.unpack("<QQIIII", whole.sampled(5, 132, (0, 4)).control(64, 128)) == (64, 128, 31, 31, 132, 0x11)
 
 
 def test_of_few_waves_the_first_is_no_sample() -> None:
