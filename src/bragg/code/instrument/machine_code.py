@@ -3,6 +3,7 @@
 ptxas allocates registers and orders instructions for a whole function, so a second copy of the code in the PTX is
 another program than the first one. Here ptxas leaves room instead, and the kernel's code is put there. It branches
 relative to its place alone, finds its parameters where they are, and its registers are free: nothing is live there.
+It ends the warp: nothing may follow, since its last stores may still read registers that no scoreboard guards.
 """
 
 from __future__ import annotations
