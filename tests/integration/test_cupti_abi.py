@@ -150,6 +150,7 @@ def _declared_names() -> set[str]:
     return {name for name in names if not re.search(r"\.(padding|reserved)", name)}
 
 
+@pytest.mark.slow
 def test_every_declared_value_equals_the_vendors(comparison: Comparison) -> None:
     sizes = {name for name in comparison.values if name.startswith("record_size.")}
     differing = {name: pair for name, pair in comparison.values.items() if pair[0] != pair[1] and name not in sizes}

@@ -142,6 +142,7 @@ t = threading.Thread(target=from_thread); t.start(); t.join()
 TORCH_KERNELS = ("operator", "in_compiled", "captured", "in_thread")
 
 
+@pytest.mark.slow
 def test_what_pytorch_launches_is_executed(tmp_path: Path) -> None:
     pytest.importorskip("torch")
     code, report, output = run_check(
@@ -179,6 +180,7 @@ takes(torch.ones(8), torch.tensor([0, 99]))
 """
 
 
+@pytest.mark.slow
 def test_findings_in_kernels_of_pytorchs_compiler_name_the_programs_lines(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

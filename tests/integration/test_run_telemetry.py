@@ -145,6 +145,7 @@ def test_nvml_that_hangs_holds_nobody_up(sampled: Record) -> None:
     assert "no telemetry of GPUs: NVML does not return" in warnings_of(run.main.meta)
 
 
+@pytest.mark.slow
 def test_a_session_after_nvml_has_hung_says_so(record: Record) -> None:
     body = """
     for name in ("first.bragg", "second.bragg"):
