@@ -88,7 +88,7 @@ def _collective(
     code: str, line: str, computations: dict[str, list[tuple[str, str, str]]], devices: CompiledFor | None
 ) -> str:
     """What an instruction does with other devices; one that starts or executes another tells what that one does."""
-    called = _FUSED.search(line) if code in ("async-start", "fusion") else None
+    called = _FUSED.search(line) if code in ("async-start", "fusion", "fusion-start") else None
     inner = computations.get(called[1], []) if called else [("", code, line)]
     return next((told for _, what, text in inner if (told := collective_of(what, text, devices))), "")
 

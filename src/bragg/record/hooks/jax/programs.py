@@ -14,7 +14,7 @@ from bragg.record.inside.notes import guarded, note
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from types import ModuleType
     from typing import Any
 
@@ -114,7 +114,17 @@ def _keep_operations(executable: Any, devices: Any) -> None:
         if not keys <= _programs:
             _programs.update(keys)
             operations = operations_in(text, _is_library, compiled_for)
+            started = _started(module) if "-start(" in text else ()
+            operations |= {name: operations[start] for start, name in started if start in operations}
             core.describe_operator(module.name, f"{PROGRAM_KEY} {len(_programs)}", program_text(operations))
+
+
+def _started(module: Any) -> Iterator[tuple[str, str]]:
+    """Names of instructions that start others, and of these: ranges have the latter, which the text leaves out."""
+    for computation in getattr(module, "computations", tuple)():
+        for instruction in computation.instructions():
+            if instruction.opcode.name == "kAsyncStart" and hasattr(instruction, "async_wrapped_root"):
+                yield instruction.name, instruction.async_wrapped_root().name
 
 
 def _compiled_for(devices: Any) -> CompiledFor | None:

@@ -52,6 +52,44 @@ def test_a_compilation_is_a_scope_and_its_threads_are_in_it(core: FakeCore) -> N
     assert core.calls == SCOPE
 
 
+# What XLA compiles a sum over two GPUs to; it prints `fusion-start(…)` for `async-start(…), calls=%async_computation`.
+STARTED = """\
+HloModule jit_f
+
+%region_0 (a: f32[], b: f32[]) -> f32[] {
+  %b = f32[] parameter(1)
+  %a = f32[] parameter(0)
+  ROOT %add.0 = f32[] add(%a, %b)
+}
+
+%fused_psum (p: f32[1,1024]) -> f32[1,1024] {
+  %p = f32[1,1024]{1,0} parameter(0)
+  ROOT %psum.7.2 = f32[1,1024]{1,0} all-reduce(%p), channel_id=1, replica_groups={{0,1}}, to_apply=%region_0
+}
+
+%async_computation (p: f32[1,1024]) -> f32[1,1024] {
+  %p = f32[1,1024]{1,0} parameter(0)
+  ROOT %psum.7.0-fusion.1 = f32[1,1024]{1,0} fusion(%p), kind=kCustom, calls=%fused_psum
+}
+
+ENTRY %main (x: f32[1,1024]) -> f32[1,1024] {
+  %x = f32[1,1024]{1,0} parameter(0)
+  %fusion-start = ((f32[1,1024]{1,0}), f32[1,1024]{1,0}) async-start(%x), calls=%async_computation
+  ROOT %fusion-done = f32[1,1024]{1,0} async-done(%fusion-start)
+}
+"""
+
+
+def test_what_an_asynchronous_instruction_starts_has_its_own_name(core: FakeCore) -> None:
+    hlo = pytest.importorskip("jaxlib._hlo", reason="jaxlib has no such module")
+    module = hlo.hlo_module_from_text(STARTED)
+    assert "psum.7.0-fusion.1" not in module.to_string()
+    jax._keep_operations(SimpleNamespace(hlo_modules=lambda: [module]), None)
+    operations = json.loads(core.calls[-1][3])["ops"]
+    assert operations["psum.7.0-fusion.1"] == operations["fusion-start"]
+    assert operations["fusion-start"][-1] == "collective all-reduce[1024 f32 in groups of 2]"
+
+
 def test_what_a_program_of_a_gpu_says_is_kept(core: FakeCore) -> None:
     module = compiler(EXECUTABLE)
     jax.record_compilations(module)
