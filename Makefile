@@ -18,8 +18,10 @@ JAX ?= jax==0.10.2 absl-py
 VIEWERS ?= yes
 JOBS ?= $(shell nproc)
 INSTALL ?= -e '.[dev]'
+# Many tests wait for processes that they start, so one more runs than there are cores.
+WORKERS ?= $(shell expr $(JOBS) + 1)
 # A test that waits for ever says where; the longest takes 20 s on a quiet machine.
-PYTEST := pytest --timeout=600 -n $(JOBS) --dist loadfile
+PYTEST := pytest --timeout=600 -n $(WORKERS) --dist loadfile
 OUT ?= build/benchmarks
 
 BIN := $(CURDIR)/$(VENV)/bin
