@@ -17,5 +17,5 @@ command -v chromium >/dev/null || apt_install chromium || missing chromium
 command -v npm >/dev/null || apt_install npm || missing npm
 if command -v npm >/dev/null && [ ! -d "$directory/node_modules/speedscope" ]; then
   mkdir -p "$directory"
-  npm install --silent --no-audit --no-fund --prefix "$directory" speedscope@1 || missing speedscope
+  timeout 120 npm install --silent --no-audit --no-fund --prefix "$directory" speedscope@1 || missing speedscope
 fi
