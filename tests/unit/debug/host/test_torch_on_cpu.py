@@ -4,8 +4,16 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from importlib.util import find_spec
+from pathlib import Path
 
 import pytest
+
+# PyTorch of this process may have been redirected by another test.
+pytestmark = [
+    pytest.mark.skipif(find_spec("torch") is None, reason="PyTorch is not installed"),
+    pytest.mark.skipif(Path("/dev/nvidiactl").exists(), reason="nothing is redirected where there is a GPU"),
+]
 
 PROGRAM = """
 import torch
@@ -20,9 +28,6 @@ CUDA = 'torch.set_default_device("cuda")'
 
 @pytest.mark.parametrize(("before", "after"), [(CUDA, ""), ("", CUDA)])
 def test_cuda_as_the_default_device_is_the_cpu(before: str, after: str) -> None:
-    torch = pytest.importorskip("torch")
-    if torch.cuda.is_available():
-        pytest.skip("nothing is redirected where there is a GPU")
     text = PROGRAM.format(chosen_before=before, chosen_after=after)
     done = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, check=False)
     assert (done.stdout, done.stderr) == ("2.0 True\n", "")
@@ -47,9 +52,6 @@ print(isinstance(generator, torch.Generator), isinstance(torch.default_generator
 
 
 def test_a_program_finds_its_tensors_on_the_gpu_and_memory_pinned_for_it() -> None:
-    torch = pytest.importorskip("torch")
-    if torch.cuda.is_available():
-        pytest.skip("nothing is redirected where there is a GPU")
     done = subprocess.run([sys.executable, "-c", ON_THE_GPU], capture_output=True, text=True, check=False)
     assert done.stderr == ""
     assert done.stdout == "3.0\ncuda:0 cuda 0 0\nTrue torch.float64\ntensor(2.)\nTrue\nTrue\nTrue True\n"
@@ -80,8 +82,5 @@ print(torch.ops.other.tripled(x).sum().item(), operator("own::host", "cpu")(x).s
 
 
 def test_operators_of_a_program_do_what_they_do_on_the_gpu() -> None:
-    torch = pytest.importorskip("torch")
-    if torch.cuda.is_available():
-        pytest.skip("nothing is redirected where there is a GPU")
     done = subprocess.run([sys.executable, "-c", OPERATORS], capture_output=True, text=True, check=False)
     assert (done.stdout, done.stderr) == ("4.0 4.0 4.0\n6.0 4.0\n", "")
