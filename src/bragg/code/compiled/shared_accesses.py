@@ -34,9 +34,7 @@ class SharedAccess:
         element_bits: Of its elements.
         registers: Layout in registers.
         memory: Layout in shared memory.
-        file: Where the line is.
-        line: The line.
-        row: Line of the text, from 0.
+        row: Line of the text, from 0; `places_of_mlir` tells where it comes from.
     """
 
     kind: str
@@ -44,9 +42,7 @@ class SharedAccess:
     element_bits: int
     registers: str
     memory: str
-    file: str
-    line: int
-    row: int = 0
+    row: int
 
 
 _OPERATIONS = {
@@ -62,19 +58,15 @@ _MEMORY = re.compile(r"(?:memdesc)?<(?:\d+x)+[\w]+, (#\w+), #\w+")
 def shared_accesses(text: str) -> Iterator[SharedAccess]:
     """The accesses of a module in the GPU dialect whose block and layouts its text shows."""
     aliases = dict(re.findall(r"^(#\w+) = (#ttg\..+)$", text, re.MULTILINE))
-    places = _Places(text)
     for row, line in enumerate(text.splitlines()):
         operation = re.search(r"\b(ttg\.\w+)", line)
         kind = _OPERATIONS.get(operation[1]) if operation else None
         block, memory = _BLOCK.search(line), _MEMORY.search(line.partition(" : ")[2])
         if kind is None or block is None or memory is None:
             continue
-        file, number = places.of(line)
         shape = tuple(int(extent) for extent in block[1].split("x")[:-1])
         registers = _resolved(_balanced(block[4]), aliases)
-        yield SharedAccess(
-            kind, shape, _bits(block[2] or block[3]), registers, aliases.get(memory[1], ""), file, number, row
-        )
+        yield SharedAccess(kind, shape, _bits(block[2] or block[3]), registers, aliases.get(memory[1], ""), row)
 
 
 def _balanced(text: str) -> str:
@@ -94,23 +86,3 @@ def _resolved(layout: str, aliases: dict[str, str]) -> str:
 def _bits(element: str) -> int:
     found = re.search(r"\d+", element)
     return int(found[0]) if found else 0
-
-
-class _Places:
-    """Source lines of a module's operations."""
-
-    def __init__(self, text: str) -> None:
-        self._named = dict(re.findall(r"^(#loc\d*) = loc\((.*)\)$", text, re.MULTILINE))
-
-    def of(self, line: str) -> tuple[str, int]:
-        """File and line of an operation; an empty name when the text has none."""
-        found = re.search(r"loc\((#loc\d*)\)\s*$", line)
-        return self._follow(found[1]) if found else ("", 0)
-
-    def _follow(self, name: str) -> tuple[str, int]:
-        text = self._named.get(name, "")
-        place = re.match(r'"(.+)":(\d+):\d+', text)
-        if place:
-            return place[1], int(place[2])
-        inner = re.search(r"#loc\d+", text)
-        return self._follow(inner[0]) if inner else ("", 0)

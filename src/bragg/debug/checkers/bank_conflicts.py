@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from bragg.code.compiled.shared_accesses import shared_accesses, ways_of
+from bragg.code.mlir_text import places_of_mlir
+from bragg.code.source_place import SourcePlace
 from bragg.debug.checkers.checker import Checker, LaunchFindings
 from bragg.debug.checkers.compiled import gpu_dialect
 from bragg.debug.state import Listeners
@@ -22,14 +24,16 @@ def _watch(record: LaunchFindings) -> Listeners:
         message = f"Triton does not compile this kernel for a Hopper GPU: {_reason(error)}"
         record.at_source(*here, message, "Its bank conflicts are not known", Severity.WARNING)
         return Listeners()
+    places = places_of_mlir(text)
     for access in shared_accesses(text):
         ways = ways_of(access)
         if ways is not None and ways > 1:
+            place = places[access.row][0] if places[access.row] else SourcePlace("", 0)
             # Triton's cache knows a kernel by its text: the path in it may be that of a copy.
-            is_here = Path(access.file).name == Path(here[0]).name
+            is_here = Path(place.file).name == Path(here[0]).name
             record.at_source(
-                here[0] if is_here else access.file,
-                access.line,
+                here[0] if is_here else place.file,
+                place.line,
                 f"bank conflict: {ways} lanes of a warp {access.kind} one bank of shared memory"
                 f" ({'x'.join(map(str, access.shape))} elements of {access.element_bits} bits)",
                 "Change the block's shape or type, or load it in the order in which it is used",

@@ -7,6 +7,7 @@ import pytest
 
 from bragg.code.compiled.shared_accesses import SharedAccess, shared_accesses
 from bragg.code.compiled.shared_layouts import conflict_ways, held, places
+from bragg.code.mlir_text import places_of_mlir
 
 PLAIN = "#ttg.swizzled_shared<{vec = 1, perPhase = 1, maxPhase = 1, order = [1, 0]}>"
 SWIZZLED = "#ttg.swizzled_shared<{vec = 1, perPhase = 1, maxPhase = 32, order = [1, 0]}>"
@@ -79,7 +80,9 @@ def test_accesses_are_read_from_the_dialect_with_their_lines() -> None:
     %2 = ttg.local_alloc %1 : (tensor<32x64xf8E5M2, #blocked>) -> !ttg.memdesc<32x64xf8E5M2, #shared, #smem> loc(#loc1)
     %3 = ttg.local_alloc : () -> !ttg.memdesc<2x32x32xf32, #shared, #smem, mutable> loc(#loc1)
 """
-    assert list(shared_accesses(text)) == [
-        SharedAccess("read", (32, 32), 32, f"#ttg.dot_op<{{opIdx = 0, parent = {ROWS}}}>", PLAIN, "kernel.py", 7, 4),
-        SharedAccess("write", (32, 64), 8, ROWS, PLAIN, "kernel.py", 7, 5),
+    found = list(shared_accesses(text))
+    assert found == [
+        SharedAccess("read", (32, 32), 32, f"#ttg.dot_op<{{opIdx = 0, parent = {ROWS}}}>", PLAIN, 4),
+        SharedAccess("write", (32, 64), 8, ROWS, PLAIN, 5),
     ]
+    assert [places_of_mlir(text)[access.row][0][:2] for access in found] == [("kernel.py", 7)] * 2
