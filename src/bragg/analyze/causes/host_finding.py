@@ -52,7 +52,7 @@ def host_finding(evidence: Evidence, nodes: BoolArray, weight: FloatArray, cause
     )
 
 
-def counted(evidence: Evidence, count: float, noun: str = "") -> str:
+def counted(evidence: Evidence, count: float, noun: str = "", nouns: str = "") -> str:
     """A count for each step: `64 copies a step`, `1 a step`, `0.3 times a step`, `5,301 in all`.
 
     Estimates are a few percent off: what is that near to a whole number is one.
@@ -60,19 +60,14 @@ def counted(evidence: Evidence, count: float, noun: str = "") -> str:
     Args:
         evidence: Of the profile.
         count: In the part of it that is meant.
-        noun: What is counted, in the plural; empty: nothing is said.
+        noun: What is counted; empty: nothing is said.
+        nouns: More than one of it, where an s does not make the plural.
     """
     value = evidence.per_step(count)
     is_whole = abs(value - round(value)) <= max(_WHOLE * value, 0.05) and round(value) > 0
     number = f"{value:,.0f}" if is_whole or value >= _MANY else f"{value:.2g}"
-    name = _singular(noun) if number == "1" else noun
+    name = noun if number == "1" or not noun else nouns or f"{noun}s"
     return " ".join(filter(None, (number, name, evidence.step_word)))
-
-
-def _singular(noun: str) -> str:
-    if noun.endswith("ies"):
-        return f"{noun[:-3]}y"
-    return noun.removesuffix("es" if noun.endswith("ches") else "s")
 
 
 # What is so near to a whole number, as a share of it, is one; from so many on, all are.

@@ -33,7 +33,7 @@ def steps(n: float) -> tuple[Evidence, float]:
     ],
 )
 def test_counts_in_sentences_are_whole_where_they_nearly_are(each: float, text: str) -> None:
-    assert counted(*steps(each), "copies") == text
+    assert counted(*steps(each), "copy", "copies") == text
 
 
 def test_counts_without_steps_are_those_of_all() -> None:

@@ -37,7 +37,7 @@ def _find(evidence: Evidence) -> Iterator[Finding]:
     shown = ", ".join(sorted(places)[:3])
     cause = Cause(
         "graph-breaks",
-        f"torch.compile breaks its graph before {shown}: {counted(evidence, count, 'parts')} go "
+        f"torch.compile breaks its graph before {shown}: {counted(evidence, count, 'part')} go "
         "through Python, and nothing is fused across them",
         "TORCH_LOGS=graph_breaks says why; torch.compile(fullgraph=True) makes a break an error",
         _gain(evidence, parts),

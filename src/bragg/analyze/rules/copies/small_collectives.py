@@ -54,7 +54,7 @@ def _find(evidence: Evidence) -> Iterator[Finding]:
     host = below(evidence.profile, host_of_collectives(tree) & (tree.sum_up(small.astype(np.int64)) > 0))
     cause = Cause(
         "small-collectives",
-        f"{counted(evidence, count, 'collectives')} of "
+        f"{counted(evidence, count, 'collective')} of "
         f"{three_digits(total_bytes / count / 1024)} kB each: their latency costs more than their bytes",
         "gather tensors into one buffer and send it once: larger buckets (bucket_cap_mb), "
         "torch.distributed._coalescing_manager, or one flat tensor",

@@ -34,7 +34,7 @@ def _find(evidence: Evidence) -> Iterator[Finding]:
     nodes[profile.tree.parent[np.flatnonzero(small)]] = True
     cause = Cause(
         "small-copies",
-        f"{counted(evidence, count, 'copies')} from the host, each below "
+        f"{counted(evidence, count, 'copy', 'copies')} from the host, each below "
         f"{SMALL_COPY.value / 1024:.0f} kB: the calls cost more than the bytes",
         "put what is copied into one tensor, or make it on the GPU",
         evidence=(Quantity(f"copies {evidence.step_word}", evidence.per_step(count)),),

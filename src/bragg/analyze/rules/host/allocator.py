@@ -32,7 +32,7 @@ def _find(evidence: Evidence) -> Iterator[Finding]:
     often = float(evidence.calls[frees].sum()) >= WAITS.value * evidence.steps
     cause = Cause(
         "allocator-churn",
-        f"{counted(evidence, count, 'calls')} allocate or free memory of the GPU: each waits for the GPU",
+        f"{counted(evidence, count, 'call')} allocate or free memory of the GPU: each waits for the GPU",
         CHANGE,
         evidence=(Quantity(f"calls {evidence.step_word}", evidence.per_step(count)),),
         gain=emptying_gain(evidence, float(idle_ns[nodes].sum())) if idle_ns is not None else None,

@@ -32,7 +32,7 @@ def _find(evidence: Evidence) -> Iterator[Finding]:
     around = below(profile, named(profile, _OPERATION.fullmatch) | callbacks)
     cause = Cause(
         "host-callbacks",
-        f"a jitted function calls back to Python ({', '.join(names[:3])}), {counted(evidence, count, 'times')}, "
+        f"a jitted function calls back to Python ({', '.join(names[:3])}), {counted(evidence, count, 'time')}, "
         f"{three_digits(took_ns / count / 1e3)} us each: the GPU waits for it and for copies to "
         "the host",
         "no pure_callback or jax.debug.print in the step: compute it in JAX, or return it and read it later",

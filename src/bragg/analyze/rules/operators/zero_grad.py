@@ -44,7 +44,7 @@ def _with_additions(evidence: Evidence, finding: Finding) -> Finding:
         return finding
     return replace(
         finding,
-        message=f"{finding.message}; the backward pass adds to them: {counted(evidence, count, 'launches')}",
+        message=f"{finding.message}; the backward pass adds to them: {counted(evidence, count, 'launch', 'launches')}",
         evidence=(*finding.evidence, Quantity(f"additions {evidence.step_word}", evidence.per_step(count))),
         gain=evidence.gain(finding.gain.wall_ns + more.wall_ns, finding.gain.limit and more.limit),
     )
