@@ -9,6 +9,7 @@ import subprocess
 import sys
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -239,3 +240,38 @@ def test_a_program_without_kernels_is_not_fine(tmp_path: Path, text: str, code: 
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == code
     assert done.stderr.startswith(f"nothing was checked: {reason}")
+
+
+GENERATED = """
+import linecache, sys
+import numpy as np, triton, triton.language as tl
+
+text = '''
+@triton.jit
+def doubled(x):
+    return x + x
+
+@triton.jit
+def kernel(x, N: tl.constexpr):
+    i = tl.arange(0, N)
+    tl.store(x + i, doubled(tl.load(x + i)))
+'''
+linecache.cache["generated.py"] = len(text), None, text.splitlines(True), "generated.py"
+names = {"triton": triton, "tl": tl}
+exec(compile(text, "generated.py", "exec"), names)
+assert names["kernel"].fn.__module__ is None
+if len(sys.argv) > 1:
+    x = np.ones(4, "f4")
+    names["kernel"][(1,)](x, N=4)
+    print(x.tolist())
+"""
+
+
+def test_generated_kernels_may_be_of_no_module(tmp_path: Path) -> None:
+    (tmp_path / "made.py").write_text(GENERATED)
+    command = [sys.executable, "-m", "bragg", "check", "made.py"]
+    kinds: dict[str, Any] = {"cwd": tmp_path, "capture_output": True, "text": True, "timeout": 120, "check": False}
+    launched, idle = subprocess.run([*command, "launch"], **kinds), subprocess.run(command, **kinds)
+    assert (launched.returncode, launched.stdout.splitlines()[0]) == (0, "[2.0, 2.0, 2.0, 2.0]")
+    assert idle.returncode == 7
+    assert "launched none of its Triton functions: doubled (generated.py:2), kernel (generated.py:6)" in idle.stderr

@@ -13,7 +13,7 @@ from typing import Any, NoReturn
 from bragg.debug.faults import Unsupported
 from bragg.debug.flow import divergence
 from bragg.debug.flow.aggregates import AggregateKind
-from bragg.debug.flow.jitted import is_jitted, python_function
+from bragg.debug.flow.jitted import is_jitted, is_of, python_function
 from bragg.debug.flow.place import MARK
 from bragg.debug.flow.program import Program, closed_over, global_names
 from bragg.debug.flow.ranges import KernelRange
@@ -270,7 +270,7 @@ class NestedFunction:
         self._jitted = jitted
         self._executable: Callable[..., Any] | None = None
         # Triton's own functions never change; the author's may between launches, in a notebook.
-        self._is_fixed = self.fn.__module__.startswith("triton.")
+        self._is_fixed = is_of(self.fn, "triton")
         self.epoch = -1
 
     @property

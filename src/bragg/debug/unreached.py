@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 
-from bragg.debug.flow.jitted import is_jitted, python_function
+from bragg.debug.flow.jitted import is_jitted, is_of, python_function
 
 __all__ = ["unreached"]
 
@@ -23,7 +23,7 @@ def unreached(exit_code: int = 0) -> str:
     own = sorted(
         f"{one.__name__} ({one.__code__.co_filename}:{one.__code__.co_firstlineno})"
         for one in functions
-        if not one.__module__.startswith(("triton.", "torch."))
+        if not is_of(one, "triton", "torch")
     )
     if not own:
         return "nothing was checked: the program has no Triton kernels, or runs them where bragg cannot see them"

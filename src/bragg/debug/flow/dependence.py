@@ -11,10 +11,10 @@ import ast
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from types import FunctionType, ModuleType
+from types import ModuleType
 from typing import Any
 
-from bragg.debug.flow.jitted import is_jitted, python_function
+from bragg.debug.flow.jitted import is_jitted, is_of, python_function
 from bragg.debug.flow.nodes import PLAIN, Fixed, children, fixed_names, live_nodes, value_of, walk
 from bragg.debug.flow.program import Program
 
@@ -278,9 +278,7 @@ def _language() -> Any:
 
 
 def _is_tritons(target: Any) -> bool:
-    return bool(isinstance(function := python_function(target), FunctionType)) and function.__module__.startswith(
-        "triton."
-    )
+    return is_of(python_function(target), "triton")
 
 
 def _name_of(call: ast.Call) -> str:

@@ -6,7 +6,7 @@ import inspect
 from types import FunctionType
 from typing import Any
 
-__all__ = ["is_gluon", "is_interpreted", "is_jitted", "python_function"]
+__all__ = ["is_gluon", "is_interpreted", "is_jitted", "is_of", "python_function"]
 
 
 def is_jitted(value: Any) -> bool:
@@ -32,3 +32,8 @@ def python_function(kernel: Any) -> FunctionType:
     while not inspect.isfunction(kernel):
         kernel = kernel.fn
     return kernel
+
+
+def is_of(function: FunctionType, *packages: str) -> bool:
+    """It is defined in one of the packages; a function made by `exec` may be of no module."""
+    return (function.__module__ or "").partition(".")[0] in packages

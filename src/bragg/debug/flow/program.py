@@ -16,6 +16,7 @@ from types import CodeType, FunctionType
 from typing import Any
 
 from bragg.debug.faults import Unsupported
+from bragg.debug.flow.jitted import is_of
 from bragg.debug.flow.place import MARK
 from bragg.debug.flow.text import Text
 
@@ -118,7 +119,7 @@ class Program:
 
     def _refusable_names(self) -> Mapping[str, Any] | None:
         """What names mean outside of the function; None where Triton is told to take all, and for its own functions."""
-        is_own = self.function.__module__.startswith("triton.")
+        is_own = is_of(self.function, "triton")
         if is_own or sys.modules["triton"].knobs.compilation.allow_non_constexpr_globals:
             return None
         return self.names()

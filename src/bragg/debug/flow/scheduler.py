@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from bragg.debug.faults import KernelFault, RuntimeFault, TooManyPrograms
-from bragg.debug.flow.jitted import is_jitted, python_function
+from bragg.debug.flow.jitted import is_jitted, is_of, python_function
 from bragg.debug.flow.nodes import walk
 from bragg.debug.flow.place import kernel_line
 from bragg.debug.flow.program import Program
@@ -57,7 +57,7 @@ def _waits(program: Program, seen: set[int]) -> bool:
     return has_waiting_loop or any(
         _waits(Program.of(python_function(target), target), seen)
         for target in targets
-        if is_jitted(target) and not python_function(target).__module__.startswith("triton.")
+        if is_jitted(target) and not is_of(python_function(target), "triton")
     )
 
 
