@@ -14,8 +14,8 @@ from bragg import formats
 from bragg.analyze.causes.evidence import Evidence
 from bragg.analyze.report import Answered, answered
 from bragg.model import Confidence, IdleTable, SliceTable
-from bragg.views.text.analysis_text import analysis_lines, brief_json
-from bragg.views.text.style import PLAIN
+from bragg.views.text.analysis_text import LEAST_GAIN, analysis_lines, brief_json, place_text
+from bragg.views.text.style import Style
 from tests.support.recordings import RECORDINGS, SAMPLE, curve, without_timeline
 
 LEAST = 0.01
@@ -102,14 +102,27 @@ def test_parts_and_gains_are_of_one_wall_time(path: Path) -> None:
     assert all(0 <= finding.gain.wall_ns <= finding.gain.of_ns for finding in answer.analysis.findings if finding.gain)
 
 
+@pytest.mark.parametrize("width", [60, 80, 120, None])
+@pytest.mark.parametrize("path", [*RECORDINGS, SAMPLE], ids=lambda path: path.stem)
+def test_answers_are_short_and_say_what_to_change_in_whole(path: Path, width: int | None) -> None:
+    answer = _answered(path)
+    lines = analysis_lines(answer.bounds, answer.analysis, Style(width=width))
+    assert len(lines) <= 25
+    assert width is None or max(map(len, lines)) <= width
+    assert not any(line.lstrip().startswith("%") for line in lines)  # A number stays with its unit.
+    best, *_ = answer.worth(LEAST_GAIN)
+    text = " ".join(" ".join(lines).split())
+    assert f"{best.message} ({place_text(best)})" in text
+    assert f"Change: {best.hint}" in text
+
+
 BRIEF_KEYS = ["file", "bound", "gpu_busy", "step_ms", "findings", "more", "next"]
 BRIEF_FINDING_KEYS = ["rule", "gain", "confidence", "at", "message", "change"]
 
 
 @pytest.mark.parametrize("path", [*RECORDINGS, SAMPLE], ids=lambda path: path.stem)
-def test_answers_are_short_and_have_no_odd_figures(path: Path) -> None:
+def test_short_answers_have_no_odd_figures(path: Path) -> None:
     answer = replace(_answered(path), name=str(path))
-    assert len(analysis_lines(answer.bounds, answer.analysis, PLAIN)) <= 25
     for finding in answer.analysis.findings:
         assert not re.search(r"\de\+\d|/(?:site|dist)-packages/| 1 (?:times|copies|calls)\b", finding.message)
     brief = brief_json([answer], 0.0)

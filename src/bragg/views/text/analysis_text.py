@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
+from itertools import product
 from shlex import quote
 from typing import Any
 
@@ -37,7 +38,10 @@ __all__ = [
 _N_PARTS = 4
 # Rules of a list that are named; --json names all.
 _N_NAMES = 8
+_N_LINES = 25
 _N_FINDINGS = 6
+# Lines that each text may take.
+_N_WRAPPED = 4
 # Findings that gain less are counted, not shown.
 LEAST_GAIN = 0.01
 _TO_SAVE = "To save:"
@@ -54,15 +58,26 @@ def analysis_lines(bounds: Bounds, analysis: Analysis, style: Style, least_gain:
     shown = [finding for finding in analysis.findings if finding.is_worth(least_gain)]
     if not shown and is_without_gpu(analysis):
         return [style.bold(NO_GPU), "Where the host's time went: bragg view"]
-    lines = [style.bold(bounds_sentence(bounds)), *_parts_line(bounds)]
-    for number, finding in enumerate(shown[:_N_FINDINGS], 1):
-        lines += _finding_lines(number, finding, bounds, style)
-    if shown and bounds.is_estimate:
-        lines.append("Counts and gains are estimates from sums: bragg run --data trace measures them")
-    if not shown:
-        lines.append("No rule found a cause." if analysis.findings or analysis.fine else "No rule could judge.")
-    lines += _rest(analysis, shown, least_gain)
-    return [style.cut(line, style.width) for line in lines]
+    head = [
+        *map(style.bold, style.wrap(bounds_sentence(bounds), _N_WRAPPED)),
+        *(line for text in _parts_line(bounds) for line in style.wrap(text, _N_WRAPPED, "    ")),
+    ]
+    # Where it is too much, first the rest is cut, then findings are counted.
+    for n_shown, n_wrapped in product(range(min(len(shown), _N_FINDINGS), -1, -1), (_N_WRAPPED, 1)):
+        findings = [
+            line
+            for number, finding in enumerate(shown[:n_shown], 1)
+            for line in _finding_lines(number, finding, bounds, style)
+        ]
+        rest = [
+            line
+            for text in _rest(bounds, analysis, shown, n_shown, least_gain)
+            for line in style.wrap(text, n_wrapped, "  ")
+        ]
+        lines = [*head, *findings, *rest]
+        if len(lines) <= _N_LINES:
+            break
+    return lines
 
 
 def is_without_gpu(analysis: Analysis) -> bool:
@@ -76,16 +91,18 @@ def best_findings(analysis: Analysis, n: int) -> list[Finding]:
 
 
 def best_lines(bounds: Bounds, best: Sequence[Finding], style: Style, *, with_changes: bool = False) -> Iterator[str]:
-    """What bounds the program, if it is known, and findings below it with what they save, in at most two lines each."""
+    """What bounds the program, if it is known, and findings below it with what they save."""
     if bounds.busy is not None and bounds.of_ns:
         *lines, last = style.wrap(bounds_sentence(bounds), 2)
         yield from map(style.bold, lines)
         titled = f"{last} {_TO_SAVE}" if best else last
         yield from map(style.bold, [titled] if style.fits(titled) else [last, _TO_SAVE])
     for finding in best:
-        yield from style.wrap(f"  {gain_text(finding):>7}  {_message(finding)}{_at(finding)}", 2, _GAIN_INDENT)
+        yield from style.wrap(f"  {gain_text(finding):>7}  {_message(finding)}{_at(finding)}", _N_WRAPPED, _GAIN_INDENT)
         if finding.hint and with_changes:
-            yield from map(style.dim, style.wrap(f"{_GAIN_INDENT}{advice_text(finding.hint)}", 2, _GAIN_INDENT))
+            yield from map(
+                style.dim, style.wrap(f"{_GAIN_INDENT}{advice_text(finding.hint)}", _N_WRAPPED, _GAIN_INDENT)
+            )
 
 
 def changed_findings(before: Answered, after: Answered) -> tuple[list[Finding], list[Finding]]:
@@ -153,10 +170,11 @@ def _finding_lines(number: int, finding: Finding, bounds: Bounds, style: Style) 
         step = f" ({time_text(finding.gain.wall_ns / bounds.n_steps)} a step)"
     head = f"{number}. {gain_text(finding)}{step}  {finding.rule}, {finding.confidence.name.lower()}"
     limit = f"; the gain is limited by {finding.gain.limit}" if finding.gain and finding.gain.limit else ""
-    yield style.bold(f"{head}{limit}")
-    yield f"   {_message(finding)}{_at(finding)}"
+    indent = "   "
+    yield from map(style.bold, style.wrap(f"{head}{limit}", _N_WRAPPED, indent))
+    yield from style.wrap(f"{indent}{_message(finding)}{_at(finding)}", _N_WRAPPED, indent)
     if finding.hint:
-        yield f"   {advice_text(finding.hint)}"
+        yield from style.wrap(f"{indent}{advice_text(finding.hint)}", _N_WRAPPED, indent)
 
 
 def advice_text(hint: str) -> str:
@@ -165,9 +183,14 @@ def advice_text(hint: str) -> str:
     return printable(f"{hint[0].upper()}{hint[1:]}" if introduces else f"Change: {hint}")
 
 
-def _rest(analysis: Analysis, shown: list[Finding], least_gain: float) -> Iterator[str]:
+def _rest(bounds: Bounds, analysis: Analysis, worth: list[Finding], n_shown: int, least_gain: float) -> Iterator[str]:
+    """What is said beside the findings, in paragraphs."""
+    if worth and bounds.is_estimate:
+        yield "Counts and gains are estimates from sums: bragg run --data trace measures them"
+    if not worth:
+        yield "No rule found a cause." if analysis.findings or analysis.fine else "No rule could judge."
     nothing = [each.rule for each in analysis.findings if each.gain is not None and each.gain.is_nothing]
-    more, small = len(shown) - _N_FINDINGS, len(analysis.findings) - len(shown) - len(nothing)
+    more, small = len(worth) - n_shown, len(analysis.findings) - len(worth) - len(nothing)
     if more > 0:
         yield f"{count_text(more, 'more finding')}: bragg analyze --json shows all"
     if small:

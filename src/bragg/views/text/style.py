@@ -12,6 +12,8 @@ _BLOCKS = "▏▎▍▌▋▊▉█"
 _HOT, _WARM = 0.5, 0.1
 # What `Style` paints with.
 _PAINT = re.compile("(\x1b\\[(?:0|1|2|31|32|33)m)")
+# Between words, but not between a number and its unit.
+_BREAK = re.compile(r"(?<!\d) |(?<=\d) (?!(?:%|[a-zA-Z]{1,2})(?:[\s,;:.)]|$))")
 # In fewer columns numbers go without bars, and levels of a tree take two columns instead of three.
 _WIDE = 100
 
@@ -100,7 +102,7 @@ class Style:
         return beginning(text, head) + self.ellipsis + beginning(text[::-1], room - head)[::-1]
 
     def wrap(self, text: str, n_lines: int, indent: str = "", separator: str = " ") -> list[str]:
-        """The text in at most so many lines, of which the last is cut.
+        """The text in at most so many lines, of which the last is cut; a number stays with its unit.
 
         Args:
             text: One line.
@@ -108,7 +110,7 @@ class Style:
             indent: Before each line but the first.
             separator: Between parts that stay whole; a line that one begins has it in front, without its first space.
         """
-        lines, parts = [""], text.split(separator)
+        lines, parts = [""], _BREAK.split(text) if separator == " " else text.split(separator)
         for number, part in enumerate(parts):
             longer = separator.join([lines[-1], part]) if number else part
             if number and len(lines) < n_lines and not self.fits(longer):
