@@ -16,7 +16,7 @@ _N_HOSTS = 3
 
 
 def job_header_lines(job: Job, profiles: Sequence[Profile], style: Style) -> list[str]:
-    """What ran on how many ranks, where, and how long; at most three lines.
+    """What ran on how many ranks, where, and how long; two texts may take two lines each.
 
     Args:
         job: The job.
@@ -34,6 +34,6 @@ def job_header_lines(job: Job, profiles: Sequence[Profile], style: Style) -> lis
     separator = " · " if style.unicode else "; "
     return [
         style.cut(f"{printable(str(job.directory))}: {facts.command or 'unknown command'}", style.width),
-        style.dim(style.cut(separator.join(filter(None, what)), style.width)),
-        *([style.dim(style.cut(facts.versions, style.width))] if facts.versions else []),
+        *map(style.dim, style.wrap(separator.join(filter(None, what)), 2, "  ", separator)),
+        *(map(style.dim, style.wrap(facts.versions, 2, "  ")) if facts.versions else []),
     ]

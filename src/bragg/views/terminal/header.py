@@ -15,7 +15,7 @@ __all__ = ["header_lines"]
 
 
 def header_lines(meta: Mapping[str, Any], source: str, style: Style, wall: Sequence[str] = ()) -> list[str]:
-    """At most four lines, more where the parts need them, for each of few GPUs with telemetry or memory, and warnings.
+    """Four texts, which a narrow terminal shows in two lines each; more for GPUs with telemetry or memory; warnings.
 
     Args:
         meta: `Profile.meta`.
@@ -31,8 +31,7 @@ def header_lines(meta: Mapping[str, Any], source: str, style: Style, wall: Seque
     return [
         style.cut(f"{source}: {facts.command or recorder or 'unknown command'}", style.width),
         *map(style.bold, wall),
-        style.dim(style.cut(separator.join(filter(None, run)), style.width)),
-        *([style.dim(style.cut(facts.versions, style.width))] if facts.versions else []),
-        *(style.dim(style.cut(line, style.width)) for line in told),
+        *map(style.dim, style.wrap(separator.join(filter(None, run)), 2, "  ", separator)),
+        *(style.dim(line) for text in filter(None, [facts.versions, *told]) for line in style.wrap(text, 2, "  ")),
         *(style.warning(f"warning: {text}") for text in facts.warnings()),
     ]
