@@ -1,13 +1,12 @@
-"""Where a kernel is: the frames that execute it, and their lines."""
+"""Where a kernel is: the frame that executes it, and its line."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
 from functools import lru_cache
 from types import FrameType
 
-__all__ = ["MARK", "is_kernel", "kernel_frames", "kernel_line"]
+__all__ = ["MARK", "is_kernel", "kernel_line"]
 
 # The global name by which rewritten code reaches the engine: whoever has it is a kernel.
 MARK = "_bragg"
@@ -16,15 +15,6 @@ MARK = "_bragg"
 def is_kernel(frame: FrameType) -> bool:
     """A frame executes a kernel or a function that kernels call."""
     return MARK in frame.f_globals
-
-
-def kernel_frames() -> Iterator[tuple[str, int]]:
-    """File and line of the kernel and the functions it is in, innermost first."""
-    frame = sys._getframe(1)
-    while frame is not None:
-        if is_kernel(frame) and not frame.f_code.co_filename.startswith("<lambda"):
-            yield frame.f_code.co_filename, frame.f_lineno
-        frame = frame.f_back  # type: ignore[assignment]
 
 
 def kernel_line() -> tuple[str, int]:

@@ -149,11 +149,6 @@ class Job:
         """Names of the machines, in the order of their ranks."""
         return list(dict.fromkeys(rank.host for rank in self.ranks if rank.host))
 
-    @cached_property
-    def by_number(self) -> dict[int, Rank]:
-        """Each rank by its number."""
-        return {rank.rank: rank for rank in self.ranks}
-
 
 def program_of(command: Sequence[str]) -> str:
     """The script or module of a command line of Python; of another command its name; of `-c` none."""
