@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,10 @@ settings.load_profile("bragg")
 # A job of many ranks names profiles otherwise, and a shell may decide on colour.
 for _variable in ("RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "SLURM_PROCID", "NO_COLOR", "FORCE_COLOR", "BRAGG_LOG"):
     os.environ.pop(_variable, None)
+
+# A shell without job control lets what it starts in the background ignore Ctrl-C, and with it all that tests start.
+if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # Triton's cache of a user may hold the same kernels, compiled from files of another checkout.
 os.environ.setdefault("TRITON_CACHE_DIR", str(ROOT / "build" / "triton"))
