@@ -151,12 +151,13 @@ def _ranges(numbers: set[int]) -> list[tuple[int, int]]:
 
 
 def _other(other: dict[str, Any]) -> list[str]:
-    place = f"{other['file']}:{other['line']}: {other['code']}"
-    if "program" not in other:
-        return [f"  {other.get('role', 'used at')}: {place}"]
-    ids = other["program"]
-    program = "several programs" if isinstance(ids, str) else f"program {tuple(ids)}"
-    return [f"  other side: {program} at {place}", *([f"  not ordered: {other['why']}"] if other.get("why") else [])]
+    ids = other.get("program")
+    if ids is None:
+        role = f"{other.get('role', 'used at')}:"
+    else:
+        role = f"other side: {'several programs' if isinstance(ids, str) else f'program {tuple(ids)}'} at"
+    place = f"  {role} {other['file']}:{other['line']}: {other['code']}"
+    return [place, *([f"  not ordered: {other['why']}"] if other.get("why") else [])]
 
 
 def program_ids(number: int, grid: tuple[int, int, int]) -> tuple[int, int, int]:

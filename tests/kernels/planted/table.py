@@ -47,6 +47,7 @@ def bug(
     grid: Any = (4,),
     tensor: str = "",
     programs: Any = None,
+    within: Any = None,
     **constants: Any,
 ) -> Callable[[Any], Any]:
     """Enter a kernel into the table.
@@ -57,6 +58,7 @@ def bug(
         grid: Of the launch.
         tensor: Name of the tensor of the finding.
         programs: Numbers of the programs of the finding.
+        within: The function that has the bug; None: the kernel itself.
         constants: Further arguments.
     """
 
@@ -70,7 +72,13 @@ def bug(
 
         numbers = None if programs is None else frozenset(programs)
         PLANTED[function.__name__] = Planted(
-            rule, function.__name__, launch, inspect.getsourcefile(function), _marked(function), tensor, numbers
+            rule,
+            function.__name__,
+            launch,
+            inspect.getsourcefile(function),
+            _marked((within or kernel).fn),
+            tensor,
+            numbers,
         )
         return kernel
 

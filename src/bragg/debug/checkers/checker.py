@@ -130,6 +130,7 @@ class LaunchFindings:
         source: Source | None = None,
         started_at: tuple[str, int] | None = None,
         role: str = "started at",
+        why: str = "",
         held: list[Callable[[], None]] | None = None,
     ) -> None:
         """An operation shows something.
@@ -142,6 +143,7 @@ class LaunchFindings:
             source: The line to blame; None: the one that is executed.
             started_at: Where what it meets was started; None: nowhere else.
             role: What that line is.
+            why: What an order of the two lines lacks; empty: they need none.
             held: Gets what adds the finding to the report, later; None: it is added now.
         """
         here = kernel_line()
@@ -157,7 +159,7 @@ class LaunchFindings:
         if source.place != here:
             shown["other"] = _line(*here)
         elif started_at is not None:
-            shown["other"] = {**_line(*started_at), "role": role}
+            shown["other"] = {**_line(*started_at), "role": role, **({"why": why} if why else {})}
         finding = self._finding(source.file, source.line, message, hint, severity, **shown)
         name = source.tensor.name if source.tensor else ""
         key = (self.rule, self.launch.kernel, source.file, source.line, name, message)

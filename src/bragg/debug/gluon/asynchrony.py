@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from bragg.debug.flow.place import kernel_line
+from bragg.debug.gluon.tracker import Tracker
 from bragg.debug.state import Machine, machine
 from bragg.model.table import Array
 
@@ -37,13 +38,13 @@ class Flight:
         kind: `copy`, `load`, `store`, `product`, `tensor product`: how it is waited for.
         place: File and line that started it.
         is_open: bool [batch]: the programs that have not waited for it.
-        barrier: The memory, element and phase [batch] of a barrier that it completes; None: it has none.
+        barriers: The memory, elements and phases [batch] of barriers that it completes; the first to do so ends it.
     """
 
     kind: str
     place: tuple[str, int]
     is_open: Array
-    barrier: tuple[Any, Array, Array] | None = None
+    barriers: list[tuple[Any, Array, Array]] = field(default_factory=list)
 
 
 @dataclass
@@ -69,7 +70,7 @@ class _Marks:
         self.unread = np.zeros(shape, bool)
 
 
-class Asynchrony:
+class Asynchrony(Tracker):
     """Follows the copies and products of a launch.
 
     Args:
@@ -138,10 +139,9 @@ class Asynchrony:
     def committed_products(self, barrier: SharedMemory) -> None:
         """Tensor products that were started complete a barrier."""
         queue = self._queue()
+        queue.tensor_products = [flight for flight in queue.tensor_products if flight.is_open.any()]
         for flight in queue.tensor_products:
-            if flight.barrier is None:
-                self._attach(flight, barrier)
-        queue.tensor_products = []
+            self._attach(flight, barrier)
 
     def waited_for(self, what: str, left: int) -> None:
         """All but the last few groups of copies, `stores` or `products` are over, in the active programs."""
@@ -153,21 +153,17 @@ class Asynchrony:
                 flight.is_open[machine().rows] = False
         setattr(queue, what, waiting[len(over) :])
 
-    def waited(self, memory: Any, rows: Array, offsets: Array) -> None:
-        """A wait for a barrier is over: what its completed phases stand for is, too.
-
-        Args:
-            memory: The barriers.
-            rows: intp [waiting]: positions of the programs in the batch.
-            offsets: int64 [waiting]: which barrier each of them waited for.
-        """
+    def waited(self, memory: Any, rows: Array, offsets: Array, parity: Array) -> None:
+        """A wait of programs, intp [waiting], for a barrier is over: what its completed phases stand for is, too."""
+        del parity
         phases = memory.barriers[rows, offsets, 3]
         for flight in self._flights:
-            if flight.barrier is None or flight.barrier[0] is not memory or not flight.is_open.any():
+            if not flight.is_open.any():
                 continue
-            _, places, own = flight.barrier
-            is_over = (places[rows] == offsets) & (own[rows] < phases)
-            flight.is_open[rows[is_over]] = False
+            for other, places, own in flight.barriers:
+                if other is memory:
+                    is_over = (places[rows] == offsets) & (own[rows] < phases)
+                    flight.is_open[rows[is_over]] = False
 
     def products_open(self) -> Array:
         """Bool [active programs]: those with products that were not waited for."""
@@ -202,7 +198,7 @@ class Asynchrony:
         rows = machine().rows
         places[rows] = np.broadcast_to(barrier.offset.data.reshape(-1), len(rows))
         every = np.arange(len(places))
-        flight.barrier = barrier.memory, places, barrier.memory.barriers[every, places, 3].copy()
+        flight.barriers.append((barrier.memory, places, barrier.memory.barriers[every, places, 3].copy()))
 
     def _queue(self) -> _Queue:
         return self._queues.setdefault(machine(), _Queue())
@@ -213,26 +209,18 @@ class Asynchrony:
             self._marks[id(allocation)] = allocation, _Marks(allocation.data.shape)
         return self._marks[id(allocation)][1]
 
-    def _bytes(self, memory: SharedMemory, array: Array, chosen: Array) -> tuple[Array, tuple[Any, ...]]:
-        """A view of marks by elements, and which of them the active programs that are chosen have."""
-        typed = array.reshape(len(array), -1, memory.element.size_bytes)
-        rows = machine().rows[chosen]
-        offsets = memory.offset.data.reshape(memory.offset.programs, -1)
-        own = np.broadcast_to(offsets, (len(chosen), offsets.shape[1]))[chosen]
-        return typed, (rows[:, None], own)
-
     def _mark(self, memory: SharedMemory, what: str, number: int, chosen: Array) -> None:
         marks = self._marks_of(memory)
-        typed, places = self._bytes(memory, getattr(marks, what), chosen)
+        typed, places = memory.marked(getattr(marks, what), chosen)
         typed[places] = number
         if self._flights[number - 1].kind in ("copy", "load", "store", "product", "tensor product"):
-            typed, places = self._bytes(memory, marks.unread, chosen)
+            typed, places = memory.marked(marks.unread, chosen)
             typed[places] = what == "writer" and self._flights[number - 1].kind in ("copy", "load")
 
     def _look(self, memory: SharedMemory, what: str, chosen: Array, kind: str = "read") -> None:
         """Tell of flights under way that meet a use of memory."""
         marks = self._marks_of(memory)
-        typed, places = self._bytes(memory, getattr(marks, what), chosen)
+        typed, places = memory.marked(getattr(marks, what), chosen)
         numbers = typed[places].max(axis=-1)
         for number in np.unique(numbers[numbers > 0]).tolist():
             flight = self._flights[number - 1]
@@ -242,15 +230,15 @@ class Asynchrony:
             if lanes.any():
                 self._tell(_said(what, kind), flight, places[0][lanes, 0])
         if kind == "read" or (what == "writer" and kind != "write"):
-            typed, places = self._bytes(memory, marks.unread, chosen)
+            typed, places = memory.marked(marks.unread, chosen)
             typed[places] = False
 
     def _look_unread(self, memory: SharedMemory, chosen: Array) -> None:
         marks = self._marks_of(memory)
-        typed, places = self._bytes(memory, marks.unread, chosen)
+        typed, places = memory.marked(marks.unread, chosen)
         lost = typed[places].any(axis=(1, 2))
         if lost.any():
-            typed, _ = self._bytes(memory, marks.writer, chosen)
+            typed, _ = memory.marked(marks.writer, chosen)
             number = int(typed[places].max())
             self._tell("overwritten before anybody has read it", self._flights[number - 1], places[0][lost, 0])
 

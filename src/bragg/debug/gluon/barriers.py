@@ -42,6 +42,8 @@ def init(barrier: SharedMemory, count: int) -> None:
     """Begin phase 0, which ends after `count` arrivals."""
     rows, offsets = _place(barrier)
     barrier.memory.barriers[rows, offsets] = [count, count, 0, 0]
+    for tracker in each_tracker():
+        tracker.initialised(barrier.memory, offsets)
     _note(barrier, "initialised", offsets)
 
 
@@ -74,6 +76,8 @@ def _changed(barrier: SharedMemory, pred: Any, arrivals: int, announced_bytes: i
     state[is_over, _DUE] = state[is_over, _COUNT]
     state[is_over, _PHASE] += 1
     barrier.memory.barriers[rows, offsets] = state
+    for tracker in each_tracker():
+        tracker.arrived(barrier.memory, rows, offsets, is_over)
     _note(barrier, "arrived at last", offsets)
     machine().writes += 1
 
@@ -92,7 +96,7 @@ def wait(barrier: SharedMemory, phase: Any, pred: Any = True, deps: Any = ()) ->
         rows, offsets = _place(barrier, pred)
         if (barrier.memory.barriers[rows, offsets, _PHASE] % 2 != parity).all():
             for tracker in each_tracker():
-                tracker.waited(barrier.memory, rows, offsets)
+                tracker.waited(barrier.memory, rows, offsets, parity)
             return
         turn = machine().turn
         if turn is None:
@@ -147,6 +151,9 @@ def warp_specialize(functions_and_args: Any, *others: Any, **named: Any) -> Any:
         own = Machine(outer.grid, outer.linear, outer.listeners, outer.num_warps)
         own.rows = outer.rows
         partitions.append(Turns(own, _runner(results, place, function, arguments), workers))
+    machines = [one.machine for one in partitions]
+    for tracker in each_tracker():
+        tracker.split(machines, [getattr(function, "__name__", "") for function, _ in functions_and_args])
     try:
         _run_all(partitions)
     finally:
@@ -154,6 +161,8 @@ def warp_specialize(functions_and_args: Any, *others: Any, **named: Any) -> Any:
             one.cancel()
         workers.end()
         use(outer)
+        for tracker in each_tracker():
+            tracker.joined(machines)
     return results[0]
 
 

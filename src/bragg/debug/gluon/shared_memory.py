@@ -172,16 +172,18 @@ class SharedMemory:
 
     def gather(self, indices: Any, axis: int) -> Tensor:
         """Elements at places along one axis."""
+        offsets = self._gathered(as_tensor(indices), axis)
         for tracker in each_tracker():
-            tracker.read(self)
-        return self._read(self._places(self._gathered(as_tensor(indices), axis)))
+            tracker.read(self._view(offsets))
+        return self._read(self._places(offsets))
 
     def scatter(self, values: Any, indices: Any, axis: int) -> None:
         """Replace elements at places along one axis."""
-        for tracker in each_tracker():
-            tracker.written(self, chosen_rows(True))
         content, places = broadcast_all([cast(as_tensor(values), self.element), as_tensor(indices)])
-        self._write(self._places(self._gathered(places, axis)), content.data, chosen_rows(True))
+        offsets = self._gathered(places, axis)
+        for tracker in each_tracker():
+            tracker.written(self._view(offsets), chosen_rows(True))
+        self._write(self._places(offsets), content.data, chosen_rows(True))
 
     def __getattr__(self, name: str) -> Any:
         operation = name.removeprefix("atomic_scatter_")
@@ -190,6 +192,21 @@ class SharedMemory:
         if name.startswith("__"):
             raise AttributeError(name)
         raise Unsupported(f"{name} of shared memory is not supported", hint="Use load, store, index, slice or permute")
+
+    def marked(self, marks: Array, chosen: Array) -> tuple[Array, tuple[Array, Array]]:
+        """What is noted for each byte of the allocation, by elements.
+
+        Args:
+            marks: [batch, bytes].
+            chosen: bool [active]: of which active programs.
+
+        Returns:
+            A view [batch, elements, bytes of one], and the places of this memory's elements on its first two axes.
+        """
+        rows = machine().rows[chosen]
+        offsets = self.offset.data.reshape(self.offset.programs, -1)
+        own = np.broadcast_to(offsets, (len(chosen), offsets.shape[1]))[chosen]
+        return marks.reshape(len(marks), -1, self.element.size_bytes), (rows[:, None], own)
 
     def get_reg_layout(self, *_arguments: Any, **_named: Any) -> None:
         """Layouts do not matter here."""

@@ -2,19 +2,23 @@
 
 Each lane of a block belongs to a thread, and the same lane of blocks of one size to the same thread. Another lane's
 element is there, or no longer needed, once the threads have met: at `tl.debug_barrier`, or where they exchange values.
-A single element is stored by one thread and loaded by all of them.
+A single element is stored by one thread and loaded by all of them. Of Gluon's
+kernels, partitions are followed instead.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import partial
 from weakref import WeakKeyDictionary
 
 import numpy as np
 
 from bragg.debug.checkers.checker import Checker, LaunchFindings
+from bragg.debug.checkers.sharing.partitions import tell_race
 from bragg.debug.findings import program_ids
 from bragg.debug.flow.jitted import is_gluon
+from bragg.debug.gluon.partitions import Partitions
 from bragg.debug.memory.access import Access
 from bragg.debug.numbers.operands import affine_of
 from bragg.debug.state import Listeners, Machine, machine
@@ -167,7 +171,7 @@ def _lanes(kept: _Kept) -> tuple[Array, Array, Array]:
 
 def _watch(record: LaunchFindings) -> Listeners:
     if is_gluon(record.launch.jitted):  # Its kernels say themselves which thread has which element.
-        return Listeners()
+        return Listeners(asynchronous=[Partitions(partial(tell_race, record))])
     threads = _Threads(record)
     return Listeners(access=[threads.see], meeting=[threads.meet], end=[threads.end])
 
