@@ -271,14 +271,22 @@ int bragg_observe_operators(int with_shapes) { return bragg::record_function::ob
 void bragg_stop_observing_operators(void) { bragg::record_function::stop_observing(); }
 void bragg_return_context(void) { ThreadContext::current().take_back(); }
 
-void bragg_sample(int64_t taken_ns, int64_t weight_ns, int64_t waited_ns, int64_t interruption_ns) {
+void bragg_sample(const struct bragg_host_sample* sample, int64_t interruption_ns) {
   const auto& state = bragg::recording_state;
   const bragg::SessionMask mask =
       state.active.load(std::memory_order_relaxed) & state.python.load(std::memory_order_relaxed);
   if (mask == 0) return;
   ThreadContext& thread = ThreadContext::current();
   thread.cost.add_exactly(bragg::CostPart::Samples, interruption_ns);
-  thread.cost.measure(bragg::CostPart::Samples, [&] { thread.record_sample(mask, taken_ns, weight_ns, waited_ns); });
+  std::array<bragg::RawFrame, 4> place{};
+  const size_t n_frames = std::min<size_t>(sample->n_frames, place.size());
+  for (size_t i = 0; i < n_frames; ++i) {
+    const bragg_python_frame& frame = sample->frames[i];
+    place[i] = {frame.code, frame.instruction_offset, frame.frame};
+  }
+  const bragg::HostSample taken{sample->taken_ns, sample->elapsed_ns, sample->waited_ns, sample->is_last != 0,
+                                std::span(place).first(n_frames)};
+  thread.cost.measure(bragg::CostPart::Samples, [&] { thread.record_sample(mask, taken); });
 }
 
 uint32_t bragg_metric(const char* name, const char* unit, int kind, int is_float) {
@@ -329,6 +337,7 @@ void bragg_set_interpreter(const void* function) { bragg::LoadedCode::instance()
 int bragg_can_unwind(void) { return bragg::kCanUnwind; }
 
 void bragg_forget_code(const void* code) { bragg::PythonFrameIds::instance().forget(code); }
+uint64_t bragg_dead_codes(void) { return bragg::PythonFrameIds::dead(); }
 
 const char* bragg_library_path(void) {
   static const std::string path = bragg::own_library_path();

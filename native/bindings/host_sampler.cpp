@@ -4,6 +4,7 @@
 #include <pthread.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
@@ -14,6 +15,7 @@
 
 #include "api/bragg_core.h"
 #include "bindings/pending_calls.h"
+#include "bindings/thread_place.h"
 #include "bindings/thread_waits.h"
 
 namespace bragg {
@@ -38,9 +40,21 @@ class Ticker {
   }
   void join() { thread_.join(); }
 
+  // What was seen since this was last asked, if all its code still lives. GIL.
+  [[nodiscard]] ThreadPlaces take_places() {
+    const std::lock_guard lock(places_mutex_);
+    const ThreadPlaces places = bragg_dead_codes() == dead_codes_ ? places_ : ThreadPlaces{};
+    places_ = {};
+    return places;
+  }
+
  private:
   void run(std::chrono::microseconds interval);
+  void see_main_thread();
 
+  std::mutex places_mutex_;  // never held while anything is waited for
+  ThreadPlaces places_;
+  uint64_t dead_codes_ = 0;  // when the first of them was seen
   std::mutex mutex_;
   std::condition_variable stop_signal_;
   bool stopping_ = false;
@@ -83,14 +97,48 @@ int64_t interruption_ns() {
   return taken_ns != 0 ? std::clamp<int64_t>(2 * (now_ns - taken_ns), 0, kLongestInterruptionNs) : 0;
 }
 
+struct Span {
+  int64_t start_ns;
+  int64_t end_ns;
+};
+
+// One sample for each place in which the thread was, of the time in which it was there.
+void record_stays(const ThreadPlaces& places, Span whole, int64_t waited_ns, int64_t held_up_ns) {
+  const double waited_share =
+      static_cast<double>(waited_ns) / static_cast<double>(std::max<int64_t>(whole.end_ns - whole.start_ns, 1));
+  const std::span<const ThreadPlaces::Stay> stays = places.stays();
+  int64_t start_ns = whole.start_ns;
+  for (size_t i = 0; i < std::max<size_t>(stays.size(), 1); ++i) {
+    const bool is_last = i + 1 >= stays.size();
+    const int64_t end_ns = is_last ? whole.end_ns : std::clamp(stays[i].until_ns, start_ns, whole.end_ns);
+    const ThreadPlace place = stays.empty() ? ThreadPlace{} : stays[i].place;
+    std::array<bragg_python_frame, ThreadPlace::kFrames> frames;
+    for (uint32_t k = 0; k < place.count; ++k)
+      frames[k] = {place.frames[k].code, place.frames[k].frame, place.frames[k].instruction_offset};
+    const auto waited_here_ns = static_cast<int64_t>(waited_share * static_cast<double>(end_ns - start_ns));
+    const bragg_host_sample sample{end_ns, end_ns - start_ns, waited_here_ns, is_last, frames.data(), place.count};
+    if (is_last || end_ns > start_ns) bragg_sample(&sample, i == 0 ? held_up_ns : 0);
+    start_ns = end_ns;
+  }
+}
+
 int take_sample(void*) {
   Sampler& self = sampler();
   self.is_due.store(false);
   const int64_t held_up_ns = interruption_ns();
   const int64_t now_ns = bragg_now_ns();
-  const int64_t elapsed_ns = now_ns - std::exchange(self.sampled_ns, now_ns);
-  bragg_sample(now_ns, elapsed_ns, self.waits.since_last(elapsed_ns), held_up_ns);
+  const int64_t sampled_ns = std::exchange(self.sampled_ns, now_ns);
+  const int64_t waited_ns = self.waits.since_last(now_ns - sampled_ns);
+  record_stays(self.ticker ? self.ticker->take_places() : ThreadPlaces{}, {sampled_ns, now_ns}, waited_ns, held_up_ns);
   return 0;
+}
+
+void Ticker::see_main_thread() {
+  const uint64_t dead_codes = bragg_dead_codes();
+  const std::lock_guard lock(places_mutex_);
+  const ThreadPlace place = place_of(sampler().main_thread.load(), places_.last());
+  if (places_.stays().empty()) dead_codes_ = dead_codes;
+  places_.see(place, bragg_now_ns());
 }
 
 void Ticker::run(std::chrono::microseconds interval) {
@@ -98,6 +146,7 @@ void Ticker::run(std::chrono::microseconds interval) {
   Sampler& self = sampler();
   std::unique_lock lock(mutex_);
   while (!stop_signal_.wait_for(lock, interval, [&] { return stopping_; })) {
+    see_main_thread();
     if (self.is_due.exchange(true)) continue;
     lock.unlock();
     if (Py_AddPendingCall(take_sample, nullptr) == 0) {

@@ -5,9 +5,10 @@
 namespace bragg {
 
 // Samples the main thread's Python call path every so often. A native thread asks the interpreter for a pending call,
-// so nobody waits for the GIL and no signal is used; the call runs on the main thread at the next bytecode boundary,
-// for a C function that is when it returns, and stands for the time since the sample before. GIL held. Starts are
-// counted: the sampler runs until every start has had its stop.
+// so nobody waits for the GIL and no signal is used. The call runs on the main thread where the interpreter next looks:
+// after a call, at the start of a function, at the end of a loop's body. It stands for the time since the sample
+// before, and for where the native thread saw the main thread at each of its ticks (thread_place.h). GIL held. Starts
+// are counted: the sampler runs until every start has had its stop.
 void start_host_sampler(uint32_t interval_us);
 void stop_host_sampler();
 void forget_host_sampler_after_fork();

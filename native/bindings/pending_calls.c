@@ -5,10 +5,16 @@
 
 #include <Python.h>
 
-#if PY_VERSION_HEX < 0x030D0000
-
 #include "internal/pycore_interp.h"
 #include "internal/pycore_runtime.h"
+
+const void* bragg_main_thread_state(void) {
+  PyThreadState* state = PyInterpreterState_ThreadHead(PyInterpreterState_Main());
+  while (state != NULL && state->thread_id != _PyRuntime.main_thread) state = PyThreadState_Next(state);
+  return state;
+}
+
+#if PY_VERSION_HEX < 0x030D0000
 
 static struct _gil_runtime_state* main_gil(PyInterpreterState* interpreter) {
 #if PY_VERSION_HEX >= 0x030C0000
@@ -17,12 +23,6 @@ static struct _gil_runtime_state* main_gil(PyInterpreterState* interpreter) {
   (void)interpreter;
   return &_PyRuntime.ceval.gil;
 #endif
-}
-
-const void* bragg_main_thread_state(void) {
-  PyThreadState* state = PyInterpreterState_ThreadHead(PyInterpreterState_Main());
-  while (state != NULL && state->thread_id != _PyRuntime.main_thread) state = PyThreadState_Next(state);
-  return state;
 }
 
 // Only where the main thread runs: any other one would look again and again for calls that it may not make.
@@ -37,7 +37,6 @@ int bragg_remind_main_thread(const void* main_state) {
 
 #else
 
-const void* bragg_main_thread_state(void) { return NULL; }
 int bragg_remind_main_thread(const void* main_state) {
   (void)main_state;
   return 0;

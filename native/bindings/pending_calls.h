@@ -4,7 +4,7 @@
 extern "C" {
 #endif
 
-// The thread state of the program's main thread, to compare with; NULL where Python needs no help. Threads: any, GIL.
+// The thread state of the program's main thread, which is not the caller's to keep. Threads: any, GIL.
 const void* bragg_main_thread_state(void);
 
 // Makes the main thread look for pending calls at its next check, if it is the one that runs: 1, else 0.

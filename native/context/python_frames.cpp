@@ -1,5 +1,6 @@
 #include "context/python_frames.h"
 
+#include <algorithm>
 #include <deque>
 
 #include "context/code_location.h"
@@ -11,6 +12,20 @@ constinit std::atomic<const PythonLayout*> detail::python_layout{nullptr};
 void set_python_layout(const PythonLayout& layout) {
   static auto& kept = *new std::deque<PythonLayout>;
   detail::python_layout.store(layout.is_valid != 0 ? &kept.emplace_back(layout) : nullptr, std::memory_order_release);
+}
+
+PythonFrameIterator::PythonFrameIterator(std::span<const RawFrame> place) noexcept : PythonFrameIterator() {
+  if (place.empty()) return;
+  PythonFrameIterator walk = *this;
+  for (RawFrame raw{}; walk.next(raw);) {
+    const auto seen = std::find_if(place.begin(), place.end(), [&](const RawFrame& frame) {
+      return frame.frame == raw.frame && frame.code == raw.code;
+    });
+    if (seen == place.end()) continue;
+    *this = walk;
+    seen_ = place.first(static_cast<size_t>(seen - place.begin()) + 1);
+    return;
+  }
 }
 
 const void* current_python_frame() noexcept {

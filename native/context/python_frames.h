@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <span>
 #include <utility>
 
 #include "context/python_layout.h"
@@ -51,8 +52,16 @@ class PythonFrameIterator {
     if (layout_ != nullptr) frame_ = innermost();
   }
   constexpr explicit PythonFrameIterator(std::nullptr_t) noexcept : layout_(nullptr) {}  // over no frames
+  // The frames as they were when the innermost of them were seen at `place`, if one of these still runs. Those that
+  // have returned must have code that lives. Keeps `place`.
+  explicit PythonFrameIterator(std::span<const RawFrame> place) noexcept;
 
   [[nodiscard]] bool next(RawFrame& out) noexcept {
+    if (!seen_.empty()) [[unlikely]] {
+      out = seen_.front();
+      seen_ = seen_.subspan(1);
+      return true;
+    }
     while (frame_ != nullptr) {
       const void* frame = frame_;
       frame_ = detail::read<const void*>(frame, layout_->frame_previous);
@@ -99,6 +108,7 @@ class PythonFrameIterator {
   }
 
   const void* frame_ = nullptr;
+  std::span<const RawFrame> seen_;  // before those from `frame_` on
 };
 
 // The same frames, and which of them run in one C call of the evaluation loop.

@@ -256,12 +256,14 @@ void ThreadContext::note_time_elsewhere(const Entry& ended) noexcept {
   if (ended.start_ns != 0 && !is_inner) elsewhere_ns_ += now_ns() - std::max(ended.start_ns, sampled_ns_);
 }
 
-void ThreadContext::record_sample(SessionMask mask, int64_t taken_ns, int64_t elapsed_ns, int64_t waited_ns) noexcept {
-  sampled_ns_ = taken_ns;
-  const int64_t here_ns = std::max<int64_t>(elapsed_ns - std::exchange(elsewhere_ns_, 0), 0);
-  const int64_t wait_ns = std::clamp<int64_t>(waited_ns, 0, here_ns);
+void ThreadContext::record_sample(SessionMask mask, const HostSample& sample) noexcept {
+  sampled_ns_ = sample.taken_ns;
+  const int64_t elsewhere_ns = std::min(elsewhere_ns_, sample.elapsed_ns);
+  elsewhere_ns_ = sample.is_last ? 0 : elsewhere_ns_ - elsewhere_ns;
+  const int64_t here_ns = std::max<int64_t>(sample.elapsed_ns - elsewhere_ns, 0);
+  const int64_t wait_ns = std::clamp<int64_t>(sample.waited_ns, 0, here_ns);
   const int64_t work_ns = here_ns - wait_ns;
-  const ContextNodes nodes = here();
+  const ContextNodes nodes = here(InnermostPython(PythonFrameIterator(sample.place)));
   const auto record_part = [&](NodeId node, Interval part, bool is_smaller) {
     Event event = Event::spanning(EventKind::Sample, mask, {nodes.shadow, node}, part);
     event.is_smaller_part = is_smaller;

@@ -66,6 +66,15 @@ struct OpenCall {
   std::vector<CapturedValue> values;  // of its kernel
 };
 
+// What a thread did in the `elapsed_ns` until `taken_ns`.
+struct HostSample {
+  int64_t taken_ns;
+  int64_t elapsed_ns;
+  int64_t waited_ns;                // of these
+  bool is_last;                     // of those that are taken at once
+  std::span<const RawFrame> place;  // the innermost frames it was in, innermost first; empty: it is there now
+};
+
 // The same at the beginning and the end of a call.
 struct ApiCallId {
   uint32_t api = 0;     // as the source numbers those of its vendor
@@ -197,7 +206,7 @@ class ThreadContext {
   }
   // A host sample that stands for what this thread did in the `elapsed_ns` until `taken_ns`, except what was measured
   // elsewhere. What of it the thread has waited is the time of a state `[waiting]` there.
-  void record_sample(SessionMask mask, int64_t taken_ns, int64_t elapsed_ns, int64_t waited_ns) noexcept;
+  void record_sample(SessionMask mask, const HostSample& sample) noexcept;
   // Element `index` of `length` values; 0 of 0 is a scalar. While this thread captures a stream the value is the
   // graph's.
   void record_value(ContextNodes nodes, MetricId metric, uint64_t bits, uint32_t index = 0,
@@ -285,7 +294,8 @@ class ThreadContext {
   }
   // Python's position, read once for all that need it.
   struct InnermostPython {
-    InnermostPython() noexcept : frames(python_frames()) {
+    InnermostPython() noexcept : InnermostPython(python_frames()) {}
+    explicit InnermostPython(PythonFrameIterator at) noexcept : frames(at) {
       PythonFrameIterator walk = frames;
       (void)walk.next(frame);
     }

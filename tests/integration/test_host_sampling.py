@@ -111,3 +111,28 @@ def test_a_timeline_keeps_when_each_function_ran(recorder: Recorder, tmp_path: P
         slices.take((name == "load") & side) for side in (slices.start_ns < begins_ns, slices.start_ns >= begins_ns)
     )
     assert min(first.duration_ns.sum(), second.duration_ns.sum()) > 40e6
+
+
+def test_an_operation_of_an_extension_is_seen_in_its_own_line_and_function(recorder: Recorder) -> None:
+    run = recorder.program(
+        """
+        import time
+        import numpy as np
+
+        def product(a):
+            return a @ a
+
+        def work(a):
+            spent = 0.0
+            while spent < 0.3:
+                began = time.thread_time()
+                product(a)
+                spent += time.thread_time() - began
+                view = a[:1]
+                view = np.asarray(view)
+
+        work(np.ones((300, 300)))
+        """
+    )
+    assert time_in(run.main, "product") > 0.27e9
+    assert time_in(run.main, "work") - time_in(run.main, "product") < 0.03e9

@@ -1,0 +1,111 @@
+#include "bindings/thread_place.h"
+
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include <optional>
+
+namespace bragg {
+namespace {
+
+struct PeekedFrame {
+  const void* previous;
+  uintptr_t code;
+  uintptr_t function;
+  uint64_t instruction;  // an int32 where it is an index
+  int8_t owner;
+};
+
+template <size_t n>
+[[nodiscard]] bool peek(const std::array<iovec, n>& from, const std::array<iovec, n>& into) noexcept {
+  ssize_t wanted = 0;
+  for (const iovec& part : into) wanted += static_cast<ssize_t>(part.iov_len);
+  return process_vm_readv(getpid(), into.data(), n, from.data(), n, 0) == wanted;
+}
+
+iovec field(const void* object, uint32_t offset, size_t size) noexcept {
+  return {const_cast<std::byte*>(static_cast<const std::byte*>(object) + offset), size};
+}
+
+[[nodiscard]] std::optional<const void*> pointer_at(const void* object, uint32_t offset) noexcept {
+  const void* value = nullptr;
+  if (object == nullptr || !peek<1>({field(object, offset, sizeof value)}, {iovec{&value, sizeof value}})) return {};
+  return value;
+}
+
+class PlaceReader {
+ public:
+  PlaceReader(const PythonLayout& layout, const void* thread_state) noexcept : layout_(layout), state_(thread_state) {}
+
+  // At most `n` frames.
+  [[nodiscard]] ThreadPlace read(uint32_t n) const noexcept {
+    ThreadPlace place;
+    PeekedFrame peeked{};
+    const void* frame = innermost_frame();
+    while (place.count < n && frame != nullptr) {
+      if (!peek_frame(frame, peeked)) return {};
+      if (!is_internal(peeked)) place.frames[place.count++] = raw_of(frame, peeked);
+      frame = peeked.previous;
+    }
+    return place;
+  }
+
+ private:
+  [[nodiscard]] const void* innermost_frame() const noexcept {
+    const auto top = pointer_at(state_, layout_.thread_state_frame);
+    if (!top || layout_.has_cframe == 0) return top.value_or(nullptr);
+    return pointer_at(*top, layout_.cframe_frame).value_or(nullptr);
+  }
+
+  [[nodiscard]] bool peek_frame(const void* frame, PeekedFrame& into) const noexcept {
+    const size_t instruction_size = layout_.instruction_is_index != 0 ? sizeof(int32_t) : sizeof(uintptr_t);
+    into.instruction = 0;
+    return peek<5>(
+        {field(frame, layout_.frame_previous, sizeof into.previous), field(frame, layout_.frame_code, sizeof into.code),
+         field(frame, layout_.frame_function, sizeof into.function),
+         field(frame, layout_.frame_instruction, instruction_size),
+         field(frame, layout_.frame_owner, sizeof into.owner)},
+        {iovec{&into.previous, sizeof into.previous}, iovec{&into.code, sizeof into.code},
+         iovec{&into.function, sizeof into.function}, iovec{&into.instruction, instruction_size},
+         iovec{&into.owner, sizeof into.owner}});
+  }
+
+  [[nodiscard]] bool is_internal(const PeekedFrame& peeked) const noexcept {
+    return peeked.owner >= layout_.first_internal_owner ||
+           (peeked.function & layout_.reference_mask) == layout_.internal_function;
+  }
+
+  [[nodiscard]] RawFrame raw_of(const void* frame, const PeekedFrame& peeked) const noexcept {
+    const uintptr_t code = peeked.code & layout_.reference_mask;
+    const int64_t offset = layout_.instruction_is_index != 0
+                               ? int64_t{2} * static_cast<int32_t>(peeked.instruction)
+                               : static_cast<int64_t>(peeked.instruction - code - layout_.code_instructions);
+    return {reinterpret_cast<const void*>(code), offset > 0 ? static_cast<uint32_t>(offset) : 0, frame};
+  }
+
+  const PythonLayout& layout_;
+  const void* state_;
+};
+
+}  // namespace
+
+ThreadPlace place_of(const void* thread_state, const ThreadPlace& known) noexcept {
+  const PythonLayout* layout = detail::python_layout.load(std::memory_order_acquire);
+  if (layout == nullptr || thread_state == nullptr) return {};
+  const PlaceReader reader(*layout, thread_state);
+  const auto is_still_at = [&](const ThreadPlace& place) {
+    return place.count > 0 && place.frames.front() == reader.read(1).frames.front();
+  };
+  if (is_still_at(known)) return known;
+  const ThreadPlace place = reader.read(ThreadPlace::kFrames);
+  return is_still_at(place) ? place : ThreadPlace{};
+}
+
+void ThreadPlaces::see(const ThreadPlace& place, int64_t now_ns) noexcept {
+  if (count_ > 0 && (stays_[count_ - 1].place == place || count_ == stays_.size()))
+    stays_[count_ - 1].until_ns = now_ns;
+  else
+    stays_[count_++] = {place, now_ns};
+}
+
+}  // namespace bragg
