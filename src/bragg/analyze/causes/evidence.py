@@ -13,7 +13,7 @@ from bragg.analyze.causes.host_parts import HostParts, compiling, host_parts, sp
 from bragg.analyze.causes.output import Writer, writers
 from bragg.analyze.causes.paths import below, named
 from bragg.analyze.causes.thresholds import MUCH_GPU
-from bragg.analyze.causes.waits import critical_ns
+from bragg.analyze.causes.waits import critical_ns, host_floor_ns
 from bragg.analyze.idle_folded import folded_idle
 from bragg.analyze.idle_paths import NOT_KNOWN, OTHERS, SHORT, with_idle_paths
 from bragg.analyze.wall.activity import Activity, activity_of
@@ -298,6 +298,16 @@ class Evidence:
         return np.bincount(samples.node, samples.duration_ns, len(self.profile.tree)).astype(np.float64)
 
     @cached_property
+    def host_floor_ns(self) -> float:
+        """Part of `wall_ns` that operators take to launch, however fast the GPU is; 0: not known."""
+        host, own_ns = self.host, self.host_ns if self.has_timeline else self.host_ns - self.longest_wait_ns
+        waits = host.waiting & ~host.copying
+        works = (self.profile.tree.kind == FrameKind.OPERATOR) & ~(waits | host.input | host.compilation)
+        told = float(self.gpu_count.sum()), float(self.calls[waits].sum())
+        found_ns = host_floor_ns(own_ns[works], self.calls[works], self.steps, *told)
+        return min(found_ns, self.wall_ns) if self.n_devices == 1 else 0.0
+
+    @cached_property
     def compiling(self) -> BoolArray:
         """Nodes in or below what compiles or tunes: [n_nodes]."""
         return compiling(self.profile)
@@ -437,12 +447,14 @@ class Evidence:
         if not self.wall_ns:
             return None
         total_ns = float(self.gpu_ns[nodes].sum()) * saved / self.n_devices
+        most_ns = self.wall_ns - self.host_floor_ns
         if self.critical_ns is not None:
-            wall_ns = float(self.critical_ns[nodes].sum()) * saved
-            limit = "the host" if wall_ns < total_ns * _IDLE else ""
+            wall_ns = min(float(self.critical_ns[nodes].sum()) * saved, most_ns)
+            limit = "the host" if wall_ns < total_ns * _IDLE or wall_ns == most_ns else ""
             return self.gain(wall_ns, limit, saving_is_measured=saving_is_measured)
         if self.busy is not None and self.busy >= _BUSY:
-            return self.gain(total_ns, saving_is_measured=saving_is_measured)
+            limit = "the host" if total_ns > most_ns else ""
+            return self.gain(min(total_ns, most_ns), limit, saving_is_measured=saving_is_measured)
         if self.busy is not None and self.busy < _IDLE:
             return self.gain(0.0, "the host")
         return None

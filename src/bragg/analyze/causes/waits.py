@@ -1,4 +1,7 @@
-"""Which work of the GPUs a program waits for: what hides behind the host gains nothing when it gets faster."""
+"""Which work of the GPUs a program waits for: what hides behind the host gains nothing when it gets faster.
+
+And how long the host takes to launch: a program whose GPU gets faster takes that long all the same.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,7 @@ from bragg.analyze.pauses import pauses_of_devices
 from bragg.model import Profile, TrackKind
 from bragg.model.table import BoolArray, FloatArray, Int64Array
 
-__all__ = ["critical_ns"]
+__all__ = ["critical_ns", "host_floor_ns"]
 
 # The end of a wait that the host returns from, after the end of the work that it waited for: 50 us is what the driver
 # and PyTorch take at most before the next call.
@@ -17,6 +20,10 @@ _RETURN_NS = 50_000
 # Silence that is no coincidence: longer than Python takes between two operators, and than the return from the wait.
 _SILENCE_NS = 30_000
 _SILENCE = 3
+# A launch waits when this many are before it: then time of the host is time of the GPU. The driver's queue holds 1,024.
+_QUEUE = 1000
+# Own time of one call of an operator, most of which take 3 to 15 us: more is that of a first call, which loads code.
+_CALL_NS = 20_000
 
 
 def critical_ns(profile: Profile, span: tuple[int, int] | None = None) -> FloatArray:
@@ -47,6 +54,21 @@ def critical_ns(profile: Profile, span: tuple[int, int] | None = None) -> FloatA
         lasts = np.clip(slices.start_ns + slices.duration_ns, begins_ns, ends_ns) - start
         np.add.at(result, slices.node[shown], _alone(start, lasts)[shown])
     return result
+
+
+def host_floor_ns(own_ns: FloatArray, calls: FloatArray, steps: float, n_launches: float, n_waits: float) -> float:
+    """Time of the host in operators that recur; 0 where the host may have waited in launches themselves.
+
+    Args:
+        own_ns: Own time of operators that do not wait: [operators].
+        calls: How often each was called: [operators].
+        steps: Those that are called less often than every second one set the program up.
+        n_launches: Work of the GPU.
+        n_waits: How often the host waited for it.
+    """
+    if n_launches > _QUEUE * max(n_waits, 1.0):
+        return 0.0
+    return float(np.clip(own_ns, 0.0, _CALL_NS * calls)[calls >= steps / 2].sum())
 
 
 def _alone(start_ns: Int64Array, lasts_ns: Int64Array) -> FloatArray:
