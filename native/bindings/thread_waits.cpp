@@ -33,15 +33,16 @@ int64_t ThreadWaits::since_last(int64_t elapsed_ns) noexcept {
 }
 
 void ThreadWaits::forget() noexcept {
-  if (file_ >= 0) close(file_);
+  file_.close();
   *this = {};
 }
 
 // "<ns it ran> <ns it was ready> <times it ran>"
 int64_t ThreadWaits::ready_ns() noexcept {
-  if (file_ < 0) file_ = open("/proc/thread-self/schedstat", O_RDONLY | O_CLOEXEC);
+  if (file_.number() < 0) file_ = OwnDescriptor(open("/proc/thread-self/schedstat", O_RDONLY | O_CLOEXEC));
+  const int file = file_.number();
   char text[96];
-  const ssize_t size = file_ >= 0 ? pread(file_, text, sizeof text - 1, 0) : 0;
+  const ssize_t size = file >= 0 ? pread(file, text, sizeof text - 1, 0) : 0;
   if (size <= 0) return ready_ns_;
   text[size] = '\0';
   char* end = nullptr;

@@ -2,6 +2,8 @@
 
 #include <cstdint>
 
+#include "context/own_descriptor.h"
+
 namespace bragg {
 
 // How much of its time a thread waits: for input, a lock, another process, the GIL. Measured, not told from names: time
@@ -18,7 +20,7 @@ class ThreadWaits {
 
   int64_t ran_ns_ = -1;
   int64_t ready_ns_ = 0;
-  int file_ = -1;
+  OwnDescriptor file_;
 };
 
 }  // namespace bragg

@@ -65,36 +65,24 @@ uint32_t crc32(std::span<const uint8_t> bytes, uint32_t before) noexcept {
 }
 
 CaptureFile::File CaptureFile::create(const std::string& path) {
-  File file{.fd = ::open(path.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0644)};
-  struct stat created{};
-  if (file.fd >= 0 && ::fstat(file.fd, &created) == 0) {
-    file.device = created.st_dev;
-    file.inode = created.st_ino;
-  }
-  return file;
-}
-
-bool CaptureFile::is_open(const File& file) {
-  struct stat found{};
-  return ::fstat(file.fd, &found) == 0 && found.st_dev == file.device && found.st_ino == file.inode;
-}
-
-void CaptureFile::close(const File& file) {
-  if (is_open(file)) ::close(file.fd);
+  return {OwnDescriptor(::open(path.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0644))};
 }
 
 void CaptureFile::reopen() {
-  const int fd = ::open(path_.c_str(), O_RDWR | O_CLOEXEC);
-  file_.fd = fd;
-  if (is_open(file_) && ::lseek(fd, static_cast<off_t>(file_.size_bytes), SEEK_SET) >= 0) return;
-  if (fd >= 0) ::close(fd);
+  OwnDescriptor again(::open(path_.c_str(), O_RDWR | O_CLOEXEC));
+  if (again.leads_where(file_.descriptor) &&
+      ::lseek(again.number(), static_cast<off_t>(file_.size_bytes), SEEK_SET) >= 0) {
+    file_.descriptor = again;
+    return;
+  }
+  again.close();
   error_ = EBADF;
 }
 
 int CaptureFile::open(const std::string& path) {
   path_ = path;
   file_ = create(path);
-  if (file_.fd < 0) return errno;
+  if (file_.descriptor.number() < 0) return errno;
   write_header();
   return error_;
 }
@@ -110,8 +98,8 @@ void CaptureFile::write_header() {
 }
 
 void CaptureFile::write(const Chunk& chunk) {
-  if (file_.fd < 0 || error_ != 0) return;
-  if (!is_open(file_)) reopen();
+  if (path_.empty() || error_ != 0) return;
+  if (file_.descriptor.number() < 0) reopen();
   const std::vector<uint8_t>& payload = chunk.payload();
   ChunkHeader header;
   header.type = static_cast<uint16_t>(chunk.type());
@@ -133,13 +121,14 @@ void CaptureFile::write(const Chunk& chunk) {
 
 // In the header, which takes no room that a full disk lacks. A torn chunk that cannot be cut off harms no reader.
 void CaptureFile::tell_error() {
-  if (!is_open(file_)) return;
+  const int file = file_.descriptor.number();
+  if (file < 0) return;
   const int32_t error = error_;
-  (void)!::ftruncate(file_.fd, static_cast<off_t>(file_.size_bytes));
-  if (::pwrite(file_.fd, &error, sizeof error, kErrorAt) == sizeof error) return;
+  (void)!::ftruncate(file, static_cast<off_t>(file_.size_bytes));
+  if (::pwrite(file, &error, sizeof error, kErrorAt) == sizeof error) return;
   // RLIMIT_FSIZE holds for calls alone.
   constexpr size_t kSize = kErrorAt + sizeof error;
-  void* const header = ::mmap(nullptr, kSize, PROT_READ | PROT_WRITE, MAP_SHARED, file_.fd, 0);
+  void* const header = ::mmap(nullptr, kSize, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
   if (header == MAP_FAILED) return;
   std::memcpy(static_cast<char*>(header) + kErrorAt, &error, sizeof error);
   ::munmap(header, kSize);
@@ -147,8 +136,9 @@ void CaptureFile::tell_error() {
 
 void CaptureFile::write_all(const void* bytes, size_t size) {
   const auto* next = static_cast<const char*>(bytes);
+  const int file = file_.descriptor.number();
   while (size > 0 && error_ == 0) {
-    const ssize_t written = ::write(file_.fd, next, size);
+    const ssize_t written = ::write(file, next, size);
     if (written < 0 && errno == EINTR) continue;
     if (written < 0) {
       error_ = errno;
@@ -161,7 +151,7 @@ void CaptureFile::write_all(const void* bytes, size_t size) {
 
 bool CaptureFile::begin_rewrite() {
   const File file = create(path_ + ".new");
-  if (file.fd < 0) return false;
+  if (file.descriptor.number() < 0) return false;
   replaced_ = std::exchange(file_, file);
   write_header();
   return true;
@@ -170,9 +160,9 @@ bool CaptureFile::begin_rewrite() {
 void CaptureFile::commit_rewrite() {
   const std::string rewritten = path_ + ".new";
   if (error_ == 0 && std::rename(rewritten.c_str(), path_.c_str()) == 0) {
-    close(replaced_);
+    replaced_.descriptor.close();
   } else {  // keep the old file: it is complete up to here
-    close(file_);
+    file_.descriptor.close();
     ::unlink(rewritten.c_str());
     file_ = replaced_;
     if (error_ != 0) tell_error();
@@ -181,8 +171,8 @@ void CaptureFile::commit_rewrite() {
 }
 
 void CaptureFile::close() {
-  close(file_);
-  file_ = {};
+  file_.descriptor.close();
+  path_.clear();
 }
 
 }  // namespace bragg

@@ -1,8 +1,6 @@
 // Writes the capture format of native/data/CAPTURE.md: append-only chunks, each checked on its own.
 #pragma once
 
-#include <sys/types.h>
-
 #include <cstdint>
 #include <cstring>
 #include <span>
@@ -10,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "context/own_descriptor.h"
 #include "data/chunk_layouts.h"
 
 namespace bragg {
@@ -93,27 +92,20 @@ class CaptureFile {
 
   [[nodiscard]] uint64_t size_bytes() const { return file_.size_bytes; }
   [[nodiscard]] int error() const { return error_; }
-  [[nodiscard]] const std::string& path() const { return path_; }
 
  private:
-  // The file that a descriptor must lead to: daemons close descriptors that they do not know, ours among them, and the
-  // next file of the program may get its number.
   struct File {
-    int fd = -1;
-    dev_t device = 0;
-    ino_t inode = 0;
+    OwnDescriptor descriptor;
     uint64_t size_bytes = 0;  // end of the last whole chunk
   };
 
   [[nodiscard]] static File create(const std::string& path);
-  [[nodiscard]] static bool is_open(const File& file);
-  static void close(const File& file);
   void reopen();
   void tell_error();
   void write_all(const void* bytes, size_t size);
   void write_header();
 
-  std::string path_;
+  std::string path_;  // "": closed
   File file_;
   File replaced_;
   int error_ = 0;

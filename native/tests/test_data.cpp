@@ -229,13 +229,51 @@ TEST(a_process_that_is_told_to_end_while_its_capture_is_written_waits_for_it) {
 }
 #endif
 
+namespace {
+
+int descriptor_of(const std::string& path) {
+  for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) {
+    std::error_code gone;  // the directory itself
+    if (std::filesystem::read_symlink(entry.path(), gone) == path) return std::stoi(entry.path().filename());
+  }
+  return -1;
+}
+
+}  // namespace
+
+TEST(captures_take_no_number_that_the_program_s_next_file_would_get_alone) {
+  const bragg::test::ScratchDirectory directory;
+  const int next = dup(STDOUT_FILENO);
+  REQUIRE(next >= 0 && close(next) == 0);
+  bragg::CaptureFile writer;
+  REQUIRE(writer.open(directory.file("high.part")) == 0);
+  CHECK_EQ(dup(STDOUT_FILENO), next);
+  CHECK_EQ(close(next), 0);
+  CHECK_EQ(fcntl(descriptor_of(directory.file("high.part")), F_GETFD), FD_CLOEXEC);
+}
+
+TEST(a_capture_is_no_standard_stream_where_descriptors_are_few) {
+  const bragg::test::ScratchDirectory directory;
+  rlimit before{};
+  REQUIRE(getrlimit(RLIMIT_NOFILE, &before) == 0);
+  const int input = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 100);
+  close(STDIN_FILENO);
+  const rlimit few{.rlim_cur = 3, .rlim_max = before.rlim_max};
+  REQUIRE(setrlimit(RLIMIT_NOFILE, &few) == 0);
+  bragg::CaptureFile writer;
+  const int error = writer.open(directory.file("few.part"));
+  setrlimit(RLIMIT_NOFILE, &before);
+  if (input >= 0) dup2(input, STDIN_FILENO);
+  CHECK_EQ(error, EMFILE);
+}
+
 TEST(a_program_that_closes_all_descriptors_gets_nothing_into_its_own_files) {
   const bragg::test::ScratchDirectory directory;
   const std::string path = directory.file("closed.part");
   bragg::CaptureFile writer;
   REQUIRE(writer.open(path) == 0);
+  const int ours = descriptor_of(path);
   const int theirs = open(directory.file("theirs").c_str(), O_RDWR | O_CREAT, 0644);
-  const int ours = theirs - 1;
   REQUIRE(dup2(theirs, ours) == ours);  // closes the capture
   writer.write(Chunk(ChunkType::End, 0));
   writer.close();

@@ -1,6 +1,9 @@
 // Telemetry of the host from files as the system writes them, and of a virtual GPU through the fake NVML.
 #include <dlfcn.h>
+#include <fcntl.h>
 #include <signal.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -13,6 +16,7 @@
 #include <memory>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "backends/cuda/driver/cuda_driver.h"
 #include "backends/telemetry/gpu_telemetry.h"
@@ -34,6 +38,11 @@ using bragg::test::ScratchDirectory;
 constexpr int64_t kSecondNs = 1'000'000'000, kBudgetNs = 100'000;
 
 bool is_near(double value, double expected) { return std::abs(value - expected) <= 1e-6 * std::abs(expected) + 1e-9; }
+
+bool is_socket(int number) {
+  struct stat found{};
+  return fstat(number, &found) == 0 && S_ISSOCK(found.st_mode);
+}
 
 // /proc/self and /sys/fs/cgroup, in a directory.
 class System {
@@ -203,6 +212,32 @@ TEST(one_process_samples_a_gpu_and_others_take_its_readings) {
   CHECK_EQ(other.sampler(), 0);
   CHECK(!third.claim(5 * kSecondNs));
   CHECK(third.claim(6 * kSecondNs));  // the other one says nothing
+}
+
+TEST(readings_of_a_gpu_do_not_reach_the_program_s_own_sockets) {
+  const std::string uuid = "closed-" + std::to_string(getpid());
+  const int lowest = dup(STDOUT_FILENO);
+  close(lowest);
+  bragg::SharedGpu sampling(uuid), other(uuid);
+  CHECK(sampling.claim(1) && !other.claim(1));
+  sampling.publish({2, {}});  // accepts the other one
+  CHECK_EQ(other.receive(3).size(), 1);
+  int theirs[2];
+  REQUIRE(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK, 0, theirs) == 0);
+  CHECK_EQ(theirs[0], lowest);
+  std::vector<int> taken;
+  for (int number = theirs[1] + 1; number < 1024; ++number)
+    if (fcntl(number, F_GETFD) >= 0 && is_socket(number)) taken.push_back(dup2(theirs[0], number));
+  CHECK(taken.size() >= 3);  // who listens, and both ends
+  sampling.publish({4, {}});
+  CHECK(other.receive(5).empty());
+  char byte;
+  CHECK_EQ(recv(theirs[1], &byte, 1, 0), -1);
+  sampling.release();
+  other.release();
+  for (const int number : taken) CHECK_EQ(close(number), 0);
+  close(theirs[0]);
+  close(theirs[1]);
 }
 
 TEST(a_forked_child_keeps_no_gpu_from_others) {

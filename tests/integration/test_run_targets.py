@@ -50,6 +50,24 @@ def test_program_sees_what_it_would_see_alone(recorder: Recorder, capfd: pytest.
     assert run.result.exit_code == 0
 
 
+@pytest.mark.parametrize("streams", ["", "<&- >&- 2>&-", "2>&-"])
+def test_files_of_a_program_have_the_numbers_that_they_have_alone(recorder: Recorder, streams: str) -> None:
+    numbers = recorder.directory / "numbers"
+    script = recorder.script(
+        f"""
+        import os, pathlib
+        opened = [os.open("/dev/null", os.O_RDONLY) for _ in range(3)]
+        streams = [os.path.exists(f"/proc/self/fd/{{stream}}") for stream in range(3)]
+        pathlib.Path({str(numbers)!r}).write_text(f"{{opened}} {{streams}}")
+        """
+    )
+    command = ["sh", "-c", f"exec {sys.executable} {script} {streams}"]
+    subprocess.run(command, check=True, close_fds=False)
+    alone = numbers.read_text()
+    assert recorder.run("--", *command).result.exit_code == 0
+    assert numbers.read_text() == alone
+
+
 def test_module_runs_as_main(recorder: Recorder, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(recorder.directory)
     recorder.script("import bragg\nwith bragg.scope(__name__): pass\n", "pack.py")

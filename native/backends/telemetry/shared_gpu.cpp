@@ -29,23 +29,38 @@ struct Packet {
 };
 
 // All that is open, for a forked child. Beyond so many a child keeps its parent's, which delays a takeover.
-constinit std::array<std::atomic<int>, 256> open_sockets{};  // 0: none
+struct OpenSocket {
+  enum class State : int { Free, Changing, Open };
+  std::atomic<State> state{State::Free};
+  OwnDescriptor socket;
 
-int opened(int socket) {
-  if (socket < 0) return -1;
-  for (std::atomic<int>& each : open_sockets)
-    if (int nothing = 0; each.compare_exchange_strong(nothing, socket)) break;
+  bool change(State from) { return state.compare_exchange_strong(from, State::Changing); }
+};
+constinit std::array<OpenSocket, 256> open_sockets{};
+
+OwnDescriptor opened(int number) {
+  const OwnDescriptor socket(number);
+  if (socket.number() < 0) return socket;
+  for (OpenSocket& each : open_sockets) {
+    if (!each.change(OpenSocket::State::Free)) continue;
+    each.socket = socket;
+    each.state.store(OpenSocket::State::Open);
+    break;
+  }
   return socket;
 }
 
-void close_socket(int& socket) {
-  if (socket < 0) return;
-  for (std::atomic<int>& each : open_sockets)
-    if (int expected = socket; each.compare_exchange_strong(expected, 0)) break;
-  close(std::exchange(socket, -1));
+void close_socket(OwnDescriptor& socket) {
+  for (OpenSocket& each : open_sockets) {
+    if (!each.change(OpenSocket::State::Open)) continue;
+    const bool is_found = each.socket.leads_where(socket);
+    each.state.store(is_found ? OpenSocket::State::Free : OpenSocket::State::Open);
+    if (is_found) break;
+  }
+  socket.close();
 }
 
-int new_socket() { return opened(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0)); }
+OwnDescriptor new_socket() { return opened(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0)); }
 
 struct Address {
   sockaddr_un path{};
@@ -67,8 +82,8 @@ SharedGpu::SharedGpu(std::string_view uuid)
     : name_("bragg-telemetry-1-" + std::to_string(geteuid()) + "-" + std::string(uuid)) {}
 
 bool SharedGpu::claim(int64_t monotonic_ns) {
-  if (is_alone_ || listener_ >= 0) return true;
-  if (connection_ >= 0) return monotonic_ns - heard_ns_ > kPatienceNs && give_up_sharing();
+  if (is_alone_ || listener_.number() >= 0) return true;
+  if (connection_.number() >= 0) return monotonic_ns - heard_ns_ > kPatienceNs && give_up_sharing();
   if (bind_name()) return true;
   heard_ns_ = monotonic_ns;
   return !connect_to_sampler() && is_alone_;
@@ -76,9 +91,10 @@ bool SharedGpu::claim(int64_t monotonic_ns) {
 
 bool SharedGpu::bind_name() {
   const Address address(name_);
-  int socket = new_socket();
-  if (socket < 0) return give_up_sharing();
-  if (bind(socket, address.get(), address.bytes) == 0 && listen(socket, kBacklog) == 0) {
+  OwnDescriptor socket = new_socket();
+  const int number = socket.number();
+  if (number < 0) return give_up_sharing();
+  if (bind(number, address.get(), address.bytes) == 0 && listen(number, kBacklog) == 0) {
     listener_ = socket;
     sampler_ = 0;
     return true;
@@ -90,11 +106,12 @@ bool SharedGpu::bind_name() {
 
 bool SharedGpu::connect_to_sampler() {
   const Address address(name_);
-  int socket = new_socket();
+  OwnDescriptor socket = new_socket();
+  const int number = socket.number();
   ucred sampler{};
   socklen_t bytes = sizeof sampler;
-  if (socket >= 0 && connect(socket, address.get(), address.bytes) == 0 &&
-      getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &sampler, &bytes) == 0) {
+  if (number >= 0 && connect(number, address.get(), address.bytes) == 0 &&
+      getsockopt(number, SOL_SOCKET, SO_PEERCRED, &sampler, &bytes) == 0) {
     if (sampler.uid == geteuid()) {
       connection_ = socket;
       sampler_ = sampler.pid;
@@ -115,17 +132,18 @@ bool SharedGpu::give_up_sharing() {
 }
 
 void SharedGpu::publish(const Reading& reading) {
-  if (listener_ < 0) return;
+  const int accepting = listener_.number();
+  if (accepting < 0) return;
   // Without a connection accept4 takes 20 us, and poll 1 us.
-  for (pollfd asked{listener_, POLLIN, 0}; poll(&asked, 1, 0) > 0;) {
-    const int listener = accept4(listener_, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);
+  for (pollfd asked{accepting, POLLIN, 0}; poll(&asked, 1, 0) > 0;) {
+    const int listener = accept4(accepting, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);
     if (listener < 0) break;
     listeners_.push_back(opened(listener));
   }
   const Packet packet{reading.monotonic_ns, reading.reading.values, reading.reading.clock_reasons.value_or(0),
                       reading.reading.clock_reasons.has_value()};
-  std::erase_if(listeners_, [&](int& listener) {
-    const bool is_sent = send(listener, &packet, sizeof packet, MSG_DONTWAIT | MSG_NOSIGNAL) == sizeof packet;
+  std::erase_if(listeners_, [&](OwnDescriptor& listener) {
+    const bool is_sent = send(listener.number(), &packet, sizeof packet, MSG_DONTWAIT | MSG_NOSIGNAL) == sizeof packet;
     const bool is_gone = !is_sent && errno != EAGAIN;  // one that does not listen for long misses readings
     if (is_gone) close_socket(listener);
     return is_gone;
@@ -134,9 +152,9 @@ void SharedGpu::publish(const Reading& reading) {
 
 std::vector<SharedGpu::Reading> SharedGpu::receive(int64_t monotonic_ns) {
   std::vector<Reading> readings;
-  while (connection_ >= 0) {
+  for (int connection = connection_.number(); connection >= 0; connection = connection_.number()) {
     Packet packet;
-    const ssize_t bytes = recv(connection_, &packet, sizeof packet, MSG_DONTWAIT);
+    const ssize_t bytes = recv(connection, &packet, sizeof packet, MSG_DONTWAIT);
     if (bytes < 0 && errno == EAGAIN) break;
     if (bytes != sizeof packet) {
       close_socket(connection_);
@@ -150,7 +168,7 @@ std::vector<SharedGpu::Reading> SharedGpu::receive(int64_t monotonic_ns) {
 }
 
 void SharedGpu::release() {
-  for (int& listener : listeners_) close_socket(listener);
+  for (OwnDescriptor& listener : listeners_) close_socket(listener);
   listeners_.clear();
   close_socket(listener_);
   close_socket(connection_);
@@ -158,8 +176,8 @@ void SharedGpu::release() {
 }
 
 void SharedGpu::close_all_after_fork() noexcept {
-  for (std::atomic<int>& each : open_sockets)
-    if (const int socket = each.exchange(0); socket != 0) close(socket);
+  for (OpenSocket& each : open_sockets)
+    if (each.state.exchange(OpenSocket::State::Free) == OpenSocket::State::Open) each.socket.close();
 }
 
 }  // namespace bragg

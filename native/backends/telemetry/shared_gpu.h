@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "backends/telemetry/gpu_reading.h"
+#include "context/own_descriptor.h"
 
 namespace bragg {
 
@@ -47,9 +48,9 @@ class SharedGpu {
   [[nodiscard]] bool give_up_sharing();
 
   std::string name_;
-  int listener_ = -1;           // this process samples
-  int connection_ = -1;         // another one does
-  std::vector<int> listeners_;  // connected to this process
+  OwnDescriptor listener_;                // this process samples
+  OwnDescriptor connection_;              // another one does
+  std::vector<OwnDescriptor> listeners_;  // connected to this process
   pid_t sampler_ = 0;
   int64_t heard_ns_ = 0;
   int failures_ = 0;

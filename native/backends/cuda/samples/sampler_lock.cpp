@@ -43,9 +43,9 @@ pid_t owner(const Address& address) {
 pid_t SamplerLock::acquire(const std::string& uuid) {
   if (uuid.empty()) return ::getpid();
   const Address address(uuid);
-  socket_ = new_socket();
-  if (::bind(socket_, address.get(), address.size_bytes) == 0) {
-    (void)::listen(socket_, 1);  // so that others can ask whose it is
+  socket_ = OwnDescriptor(new_socket());
+  if (::bind(socket_.number(), address.get(), address.size_bytes) == 0) {
+    (void)::listen(socket_.number(), 1);  // so that others can ask whose it is
     return ::getpid();
   }
   const bool is_taken = errno == EADDRINUSE;
@@ -53,9 +53,6 @@ pid_t SamplerLock::acquire(const std::string& uuid) {
   return is_taken ? owner(address) : ::getpid();  // no such sockets here: nothing is known of others
 }
 
-void SamplerLock::release() {
-  if (socket_ >= 0) ::close(socket_);
-  socket_ = -1;
-}
+void SamplerLock::release() { socket_.close(); }
 
 }  // namespace bragg

@@ -5,6 +5,8 @@
 
 #include <string>
 
+#include "context/own_descriptor.h"
+
 namespace bragg {
 
 // CUPTI refuses a second sampler only at its start. It then frees what launches that wait for the start still use, and
@@ -25,7 +27,7 @@ class SamplerLock {
   void release();
 
  private:
-  int socket_ = -1;
+  OwnDescriptor socket_;
 };
 
 }  // namespace bragg
