@@ -14,6 +14,7 @@ __all__ = [
     "GateExceeded",
     "NothingRecorded",
     "RecordingFailed",
+    "TritonMissing",
     "UsageError",
 ]
 
@@ -59,6 +60,13 @@ class BackendUnavailable(BraggError):
     def __init__(self, message: str, *, tried: Sequence[str] = (), hint: str = "") -> None:
         super().__init__(message, hint=hint)
         self.tried = tuple(tried)
+
+
+class TritonMissing(BackendUnavailable):
+    """Triton is not installed."""
+
+    def __init__(self) -> None:
+        super().__init__("Triton is not installed", hint="pip install triton, which has packages for Linux alone")
 
 
 class GateExceeded(BraggError):

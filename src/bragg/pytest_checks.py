@@ -41,7 +41,8 @@ class TestChecker:
         target: The GPU that kernels are for.
 
     Raises:
-        UsageError: A name is not that of a checker, or of a target; or Triton is not installed.
+        UsageError: A name is not that of a checker, or of a target.
+        TritonMissing: It is not installed.
     """
 
     __test__ = False  # No test, whatever its name begins with.

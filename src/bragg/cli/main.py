@@ -91,4 +91,6 @@ def _report(message: str, hint: str, exit_code: int) -> int:
 
 def _usage_hint(error: click.ClickException) -> str:
     context = error.ctx if isinstance(error, click.UsageError) else None
+    if context and error.message.startswith("Got unexpected extra argument"):
+        return f"Quote a name with spaces; bragg diff compares two files; all options: {context.command_path} --help"
     return f"Try: {context.command_path} --help" if context else ""

@@ -154,7 +154,7 @@ def checking(session: CheckedSession) -> Iterator[Report]:
     """Send all launches to a session.
 
     Raises:
-        UsageError: Triton is not installed.
+        TritonMissing: It is not installed.
     """
     names = frozenset(session.checker_names)
     with (

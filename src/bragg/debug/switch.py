@@ -17,7 +17,7 @@ from bragg.debug.host.launch import execute, without_engine
 from bragg.debug.host.sources import Sources
 from bragg.debug.host.streams import captured
 from bragg.debug.host.tuned import forget_tuning
-from bragg.errors import UsageError
+from bragg.errors import TritonMissing, UsageError
 
 __all__ = ["InterpretedKernel", "redirect", "redirected", "run_plainly"]
 
@@ -102,7 +102,7 @@ def redirected(run: Runner) -> Iterator[None]:
     """Send every launch of a Triton kernel to a runner inside of a block; see `redirect`.
 
     Raises:
-        UsageError: Triton is not installed.
+        TritonMissing: It is not installed.
     """
     undo = redirect(run)
     _RUNNERS.append(run)
@@ -126,7 +126,7 @@ def redirect(run: Runner, is_wanted: Callable[[], bool] = lambda: True) -> Calla
         What undoes it.
 
     Raises:
-        UsageError: Triton is not installed.
+        TritonMissing: It is not installed.
     """
     undo: list[Callable[[], Any]] = []
 
@@ -231,5 +231,5 @@ def _launching_classes() -> list[Any]:
         from triton.runtime.autotuner import Autotuner, Heuristics
         from triton.runtime.jit import JITFunction
     except ImportError as error:
-        raise UsageError("Triton is not installed", hint="pip install triton") from error
+        raise TritonMissing from error
     return [CompiledKernel, JITFunction, Autotuner, Heuristics]

@@ -130,3 +130,18 @@ def test_a_notebook_is_no_script_for_the_debugger(bragg: Bragg, verb: str) -> No
     outcome = bragg(verb, "train.ipynb")
     assert outcome.exit_code == 2
     assert "train.ipynb is a notebook, not a script" in outcome.stderr
+
+
+@pytest.mark.parametrize("verb", ["check", "debug"])
+def test_without_triton_the_environment_is_at_fault_and_not_the_command_line(
+    bragg: Bragg, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, verb: str
+) -> None:
+    (tmp_path / "kernel.py").write_text("")
+    monkeypatch.setitem(sys.modules, "triton", None)
+    monkeypatch.setitem(sys.modules, "triton.runtime", None)
+    outcome = bragg(verb, str(tmp_path / "kernel.py"))
+    assert outcome.exit_code == 4
+    assert outcome.stderr.splitlines() == [
+        "error: Triton is not installed",
+        "hint: pip install triton, which has packages for Linux alone",
+    ]

@@ -86,6 +86,15 @@ def test_unknown_option_is_a_usage_error_in_two_lines(bragg: Bragg) -> None:
     assert outcome.stderr.splitlines()[1] == "hint: Try: bragg view --help"
 
 
+def test_a_second_file_is_answered_with_quotes_and_with_what_takes_two(bragg: Bragg) -> None:
+    outcome = bragg("view", "my", "run.bragg")
+    assert outcome.exit_code == 2
+    assert outcome.stderr.splitlines() == [
+        "error: Got unexpected extra argument (run.bragg)",
+        "hint: Quote a name with spaces; bragg diff compares two files; all options: bragg view --help",
+    ]
+
+
 def test_unexpected_failure_is_one_line_and_no_traceback(bragg: Bragg, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(main_module.command_line, "main", broken)
     outcome = bragg("info")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 
@@ -13,7 +13,7 @@ from bragg.code.source_map import code_of_kernels
 from bragg.errors import UsageError
 from bragg.model import Profile
 
-__all__ = ["bundle_of"]
+__all__ = ["bundle_of", "kernels_with_code"]
 
 _SCRIPT = Path(__file__).with_name("reproduce_kernel.py")
 
@@ -28,17 +28,26 @@ def bundle_of(profile: Profile, name: str) -> Mapping[str, str]:
     Raises:
         UsageError: The profile has no code of such a kernel.
     """
-    evidence = Evidence(profile)
-    known = hot_kernels(profile, evidence.gpu_ns, evidence.kernels, evidence.compiled, 0.0)
+    known = _known_kernels(profile)
     found = next((kernel for kernel in known if kernel.compiled and name in (kernel.name, kernel.base)), None)
     if found is None or found.compiled is None:
-        names = ", ".join(dict.fromkeys(kernel.base for kernel in known if kernel.compiled))
+        names = ", ".join(kernels_with_code(profile))
         hint = f"It has that of {names}" if names else "Record with bragg run, which keeps the code of Triton kernels"
         raise UsageError(f"the profile has no code of a kernel {name}", hint=hint)
     code = code_of_kernels(profile.sources)[found.compiled.key]
     texts = {f"kernel.{stage.value}": text for stage, text in code.texts.items()}
     script = {"reproduce.py": _SCRIPT.read_text(encoding="utf-8")} if "kernel.ttir" in texts else {}
     return {**texts, "facts.json": _facts(profile, found), **script}
+
+
+def kernels_with_code(profile: Profile) -> list[str]:
+    """Names of the kernels whose code the profile has, without their specializations, the hottest first."""
+    return list(dict.fromkeys(kernel.base for kernel in _known_kernels(profile) if kernel.compiled))
+
+
+def _known_kernels(profile: Profile) -> Sequence[HotKernel]:
+    evidence = Evidence(profile)
+    return hot_kernels(profile, evidence.gpu_ns, evidence.kernels, evidence.compiled, 0.0)
 
 
 def _facts(profile: Profile, kernel: HotKernel) -> str:

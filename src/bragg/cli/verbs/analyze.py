@@ -79,6 +79,8 @@ def analyze(
 
     if sum((as_json, brief, sarif, markdown)) > 1:
         raise UsageError("--json, --brief, --sarif and --markdown exclude each other", hint="Choose one")
+    if bundle is not None and not files and Path(bundle).is_file():
+        raise UsageError("--bundle needs the name of a kernel", hint=_bundle_example(Path(bundle)))
     paths = [newest_profile(file) for file in files or [None]]
     if bundle is not None:
         if len(paths) > 1:
@@ -99,6 +101,13 @@ def analyze(
         found = (finding for one in answers for finding in one.worth(least_gain) if finding.gain is not None)
         if any(finding.confidence >= least for finding in found):
             context.exit(_FINDINGS)
+
+
+def _bundle_example(path: Path) -> str:
+    from bragg.analyze.bundle.files import kernels_with_code
+
+    kernels = kernels_with_code(loaded(path))
+    return f"For example: bragg analyze {path} --bundle {kernels[0] if kernels else 'NAME'}"
 
 
 def _write_bundle(path: Path, kernel: str, output: Path | None) -> None:
@@ -135,4 +144,4 @@ def _write(
         style = stream_style(sys.stdout)
         for one in answers:
             title = [style.bold(one.name)] if len(answers) > 1 else []
-            write_lines([*title, *analysis_lines(one.bounds, one.analysis, style, least_gain)])
+            write_lines([*title, *analysis_lines(one.bounds, one.analysis, style, least_gain, one.name)])

@@ -18,7 +18,7 @@ from bragg.debug.host.driver import has_gpu, use_host_driver
 from bragg.debug.host.imports import on_import
 from bragg.debug.host.torch_on_cpu import compile_with_triton, use_cpu_for_cuda
 from bragg.debug.targets import Target
-from bragg.errors import BraggError, UsageError
+from bragg.errors import BraggError, TritonMissing, UsageError
 
 __all__ = ["host_without_gpu", "run_program"]
 
@@ -138,12 +138,12 @@ def host_without_gpu(target: Target) -> Iterator[None]:
         target: The GPU that the driver answers as.
 
     Raises:
-        UsageError: Triton is not installed.
+        TritonMissing: It is not installed.
     """
     try:
         import triton.runtime  # noqa: F401
     except ImportError as error:
-        raise UsageError("Triton is not installed", hint="pip install triton") from error
+        raise TritonMissing from error
     with ExitStack() as stack:
         stack.enter_context(on_import("torch", use_cpu_for_cuda))
         stack.enter_context(on_import("torch._inductor.config", trace_lines))

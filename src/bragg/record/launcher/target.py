@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import os
+import re
 import shlex
 import shutil
 import sys
@@ -21,6 +22,8 @@ _SHELL = ".sh"
 _MAX_FIRST_LINE = 256  # more of it no system reads
 _PROFILES = (".bragg", ".part")
 _PYTEST = ("pytest", "py.test")
+_PYTHON = re.compile(r"python[0-9.]*")
+_PYTHON_OPTIONS_WITH_VALUE = ("-W", "-X")
 
 
 @dataclass(frozen=True)
@@ -101,7 +104,23 @@ def _command(arguments: Sequence[str]) -> Target:
         raise UsageError(
             f"cannot run {path}: {_why_not(path)}", hint=_how_to_run(path) if path.exists() else _near_miss(path)
         )
-    return Target(tuple(arguments), Path(arguments[0]).stem)
+    return Target(tuple(arguments), _stem(arguments))
+
+
+def _stem(arguments: Sequence[str]) -> str:
+    """What a Python of the command line runs, else the command."""
+    command = Path(arguments[0])
+    rest = iter(arguments[1:] if _PYTHON.fullmatch(command.name) else ())
+    for argument in rest:
+        if argument == "-m":
+            return next(rest, command.stem)
+        if argument.startswith("-c"):
+            break
+        if not argument.startswith("-"):
+            return Path(argument).stem
+        if argument in _PYTHON_OPTIONS_WITH_VALUE:
+            next(rest, None)
+    return command.stem
 
 
 def _why_not(path: Path) -> str:
@@ -121,8 +140,8 @@ def _how_to_run(path: Path) -> str:
 def _near_miss(path: Path) -> str:
     """A file beside the missing one whose name is close to it."""
     try:
-        names = [entry.name for entry in path.parent.iterdir() if entry.suffix == path.suffix]
+        names = [entry.name for entry in path.parent.iterdir() if entry.suffix in {path.suffix, ".py"}]
     except OSError:
         return f"There is no directory {path.parent}"
-    near = difflib.get_close_matches(path.name, names, n=1)
+    near = [f"{path.name}.py"] if f"{path.name}.py" in names else difflib.get_close_matches(path.name, names, n=1)
     return f"Did you mean {path.with_name(near[0])}?" if near else "Check the path; a module is run with -m"

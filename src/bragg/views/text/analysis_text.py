@@ -53,11 +53,21 @@ _LEAST_PART = 0.005
 _ALL = 0.8
 
 
-def analysis_lines(bounds: Bounds, analysis: Analysis, style: Style, least_gain: float = LEAST_GAIN) -> list[str]:
-    """The whole answer, in at most 25 lines."""
+def analysis_lines(
+    bounds: Bounds, analysis: Analysis, style: Style, least_gain: float = LEAST_GAIN, file: str = ""
+) -> list[str]:
+    """The whole answer, in at most 25 lines.
+
+    Args:
+        bounds: What bounds the program.
+        analysis: What the rules found.
+        style: Of the terminal.
+        least_gain: Findings that gain less are counted, not shown.
+        file: The profile, for the next command.
+    """
     shown = [finding for finding in analysis.findings if finding.is_worth(least_gain)]
     if not shown and is_without_gpu(analysis):
-        return [style.bold(NO_GPU), "Where the host's time went: bragg view"]
+        return [style.bold(NO_GPU), f"Where the host's time went: bragg view {quote(file)}"]
     head = [
         *map(style.bold, style.wrap(bounds_sentence(bounds), _N_WRAPPED)),
         *(line for text in _parts_line(bounds) for line in style.wrap(text, _N_WRAPPED, "    ")),

@@ -78,6 +78,12 @@ def test_what_is_not_understood_is_refused(arguments: list[str], message: str) -
         CliRunner().invoke(analyze, [str(SAMPLE), *arguments], catch_exceptions=False)
 
 
+def test_a_profile_where_the_name_of_a_kernel_belongs_is_answered_with_the_order() -> None:
+    with pytest.raises(UsageError, match="--bundle needs the name of a kernel") as error:
+        CliRunner().invoke(analyze, ["--bundle", str(SAMPLE)], catch_exceptions=False)
+    assert error.value.hint == f"For example: bragg analyze {SAMPLE} --bundle squared_relu_kernel"
+
+
 def test_a_profile_without_gpu_says_so(tmp_path: Path) -> None:
     from bragg import formats
     from tests.support.profiles import profile_from_text
@@ -86,7 +92,7 @@ def test_a_profile_without_gpu_says_so(tmp_path: Path) -> None:
     formats.bragg.write(profile_from_text("root\n  main host=3ms"), path)
     lines = CliRunner().invoke(analyze, [str(path)]).output.splitlines()
     assert lines[0].startswith("No GPU worked in this run")
-    assert lines[1:] == ["Where the host's time went: bragg view"]
+    assert lines[1:] == [f"Where the host's time went: bragg view {path}"]
 
 
 _PLUGIN = """

@@ -35,6 +35,31 @@ def test_text_without_suffix_is_a_script_unless_it_is_executable(here: Path) -> 
     assert find_target(["./tool"]).command == ("./tool",)
 
 
+@pytest.mark.parametrize(
+    ("arguments", "stem"),
+    [
+        (["python", "train.py", "--lr", "1"], "train"),
+        ([sys.executable, "-u", "-X", "dev", "src/train.py"], "train"),
+        (["python3", "-m", "package.module"], "package.module"),
+        (["python3", "-Wignore", "-m", "pytest"], "pytest"),
+        (["python3", "-c", "print()", "other.py"], "python3"),
+        (["python3"], "python3"),
+        (["env", "train.py"], "env"),
+    ],
+)
+def test_what_a_python_of_the_command_line_runs_names_the_profile(arguments: list[str], stem: str) -> None:
+    for given in (arguments, ["--", *arguments]):
+        found = find_target(given)
+        assert (list(found.command), found.stem) == (arguments, stem)
+
+
+def test_a_script_named_without_its_ending_is_found(here: Path) -> None:
+    (here / "s.py").touch()
+    with pytest.raises(UsageError, match="cannot run s: no such file or command") as caught:
+        find_target(["s"])
+    assert caught.value.hint == "Did you mean s.py?"
+
+
 def test_shell_script_is_not_given_to_python(here: Path) -> None:
     (here / "job.sh").write_text("python train.py\n")
     with pytest.raises(UsageError, match=r"cannot run job\.sh: it is not executable") as caught:
