@@ -222,6 +222,13 @@ def lock_of_a_narrow_scope(lock, total):
     tl.atomic_xchg(lock, 0, scope="cta")
 
 
+@bug("data-race", integers(1), integers(4), tensor="counter", programs=range(4))
+@triton.jit
+def ticket_of_a_narrow_scope(counter, out):
+    ticket = tl.atomic_add(counter, 1, scope="cta")  # bug
+    tl.store(out + tl.program_id(0), ticket)
+
+
 @bug("data-race", integers(1), integers(1), tensor="total")
 @triton.jit
 def lock_that_acquires_nothing(lock, total):

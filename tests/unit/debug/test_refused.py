@@ -295,6 +295,33 @@ def test_both_ways_of_a_condition_have_one_type_whichever_is_taken(kernel: Any, 
 
 
 @triton.jit
+def constant_of_each_trip(x, IS_STATIC: tl.constexpr):
+    if IS_STATIC:
+        for k in tl.static_range(3):
+            twice: tl.constexpr = 2 * k
+            tl.store(x + k, twice)
+    else:
+        for k in range(3):
+            two: tl.constexpr = 2
+            tl.store(x + k, two * k)
+
+
+@triton.jit
+def constant_in_the_place_of_a_parameter(x, n: tl.constexpr):
+    n: tl.constexpr = n + 1
+    tl.store(x, n)
+
+
+def test_a_constant_is_defined_once() -> None:
+    x = np.zeros(3, "f4")
+    run(constant_of_each_trip, x, False)
+    assert x.tolist() == [0, 2, 4]
+    for kernel in (constant_of_each_trip, constant_in_the_place_of_a_parameter):
+        with pytest.raises(triton.CompilationError, match="is already defined"), bragg.debug.check():
+            kernel[(1,)](x, True)
+
+
+@triton.jit
 def part_assigned(is_reached: tl.constexpr):
     values = tl.tuple([5, 6])
     if is_reached:

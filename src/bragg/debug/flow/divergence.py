@@ -6,7 +6,7 @@ from typing import Any
 
 from bragg.debug.flow.closures import closed
 from bragg.debug.flow.forks import Branch, Frame, assigned, chosen, is_anyone_left
-from bragg.debug.flow.logic import combined, decides, minded, negated, refused
+from bragg.debug.flow.logic import combined, constant_once, decides, minded, negated, refused
 from bragg.debug.flow.loops import Loop, While
 from bragg.debug.statements import asserted
 from bragg.debug.values import UNSET
@@ -22,6 +22,7 @@ __all__ = [
     "chosen",
     "closed",
     "combined",
+    "constant_once",
     "decides",
     "is_anyone_left",
     "listed",

@@ -8,14 +8,28 @@ from bragg.debug.faults import KernelFault
 from bragg.debug.numbers.casts import cast
 from bragg.debug.numbers.dtypes import DTYPES
 from bragg.debug.state import machine
-from bragg.debug.values import OPERATORS, Tensor
+from bragg.debug.values import OPERATORS, UNSET, Tensor
 
-__all__ = ["combined", "decides", "minded", "negated", "refused"]
+__all__ = ["combined", "constant_once", "decides", "minded", "negated", "refused"]
 
 
 def minded(word: str) -> NoReturn:
     """A statement that Triton does not compile is reached."""
     raise KernelFault(f"Triton does not compile `{word}`", hint="Leave it out, or let a constant condition rule it out")
+
+
+def constant_once(value: Any, before: Any, name: str) -> Any:
+    """`name: tl.constexpr = value`.
+
+    Raises:
+        KernelFault: The name has a value already, as in the second trip of a `tl.static_range`.
+    """
+    if before is not UNSET:
+        raise KernelFault(
+            f"{name} is already defined: Triton does not let `{name}: tl.constexpr` change it",
+            hint="Name each constant anew; in a tl.static_range, hand the value to a function as a tl.constexpr",
+        )
+    return value
 
 
 def refused(value: Any, message: str, hint: str) -> Any:

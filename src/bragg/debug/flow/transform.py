@@ -330,9 +330,10 @@ class _Rewriter(ast.NodeTransformer):
     def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.stmt:
         if node.value is None:
             return _place(ast.Pass(), node)
-        value = self.visit(node.value)
-        if "constexpr" not in ast.unparse(node.annotation):
-            value = _helped("assigned", value)
+        is_constant, name = "constexpr" in ast.unparse(node.annotation), ast.unparse(node.target)
+        value = _helped("constant_once" if is_constant else "assigned", self.visit(node.value))
+        if is_constant:
+            value.args += _call(f"_({name}, {name!r})", node.value).args
         return ast.copy_location(ast.Assign([node.target], value), node)
 
     def visit_BoolOp(self, node: ast.BoolOp) -> ast.expr:

@@ -18,29 +18,32 @@ from bragg.debug.session import CheckedSession, checking, chosen_checkers
 
 
 @triton.jit
+def step(x, y, flags, at, GIVE: tl.constexpr, which: tl.constexpr):
+    i = tl.arange(0, 8)
+    if which == 0:
+        tl.store(x + at + i, tl.load(x + at + i) + 1)
+    elif which == 1:
+        tl.store(y + at + i, tl.load(x + i))
+    elif which == 2:
+        tl.atomic_add(x + at, 1, sem="relaxed")
+    elif which == 3:
+        tl.store(flags + tl.program_id(0), tl.load(x + 4))
+    elif which == 4:
+        tl.atomic_add(flags, 1, sem=GIVE)
+    elif which == 5:
+        tl.load(flags, volatile=True)
+    else:
+        tl.store(x + at + i, tl.load(y + i), mask=i < 5)
+
+
+@triton.jit
 def steps_under_a_lock(
     lock, x, y, flags, TAKE: tl.constexpr, GIVE: tl.constexpr, FIRST: tl.constexpr, SECOND: tl.constexpr
 ):
-    i, program = tl.arange(0, 8), tl.program_id(0)
     while tl.atomic_cas(lock, 0, 1, sem=TAKE) == 1:
         pass
     for n in tl.static_range(4):
-        which: tl.constexpr = (FIRST * (n + 1) + SECOND) % 7
-        at = (SECOND * n) % 3 * 4
-        if which == 0:
-            tl.store(x + at + i, tl.load(x + at + i) + 1)
-        elif which == 1:
-            tl.store(y + at + i, tl.load(x + i))
-        elif which == 2:
-            tl.atomic_add(x + at, 1, sem="relaxed")
-        elif which == 3:
-            tl.store(flags + program, tl.load(x + 4))
-        elif which == 4:
-            tl.atomic_add(flags, 1, sem=GIVE)
-        elif which == 5:
-            tl.load(flags, volatile=True)
-        else:
-            tl.store(x + at + i, tl.load(y + i), mask=i < 5)
+        step(x, y, flags, (SECOND * n) % 3 * 4, GIVE, (FIRST * (n + 1) + SECOND) % 7)
     tl.debug_barrier()
     tl.atomic_xchg(lock, 0, sem=GIVE)
 

@@ -123,7 +123,11 @@ class _Threads:
 
     def end(self) -> None:
         """Tell what was found of tensors that no programs race for: their race is the same mistake, and the worse."""
-        races = {one.tensor.name for one in self._record.report if one.rule == "data-race" and one.tensor is not None}
+        races = {
+            one.tensor.name
+            for one in self._record.report
+            if (one.rule, one.kernel) == ("data-race", self._record.launch.kernel) and one.tensor is not None
+        }
         for (before, after, name), (access, did, example) in self._found.items():
             if name not in races:
                 self._record.at_source(

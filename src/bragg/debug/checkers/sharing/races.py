@@ -224,7 +224,7 @@ class _Detector:
 
     def _see_lanes_that_meet(self, access: Access, index: Array, who: Array, lanes: Array) -> None:
         """Lanes of one program that store different values in one element, or each change what they have loaded."""
-        if affine_of(access.offset) is not None:
+        if access.kind == "atomic" or affine_of(access.offset) is not None:
             return
         order = np.lexsort((lanes, who, index))
         before, after = order[:-1], order[1:]
@@ -337,6 +337,8 @@ def _spreads(access: Access) -> bool:
 
 
 def _writes_equal(access: Access, lanes: Array, rivals: Array) -> Array:
+    if access.kind == "atomic":  # Of a scope that does not reach other programs: what it writes depends on their order.
+        return np.zeros(len(lanes), bool)
     values = encode(access.lane_values(), access.dtype)
     return values[lanes] == values[rivals]  # type: ignore[no-any-return]
 
