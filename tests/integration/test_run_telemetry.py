@@ -167,7 +167,7 @@ def test_a_program_without_a_gpu_has_telemetry_of_its_host(sampled: Record) -> N
     run = sampled("with bragg.scope('idle'): time.sleep(0.5)", start="import bragg, time\n", backend="cpu")
     told = told_of(run.main)
     assert told.gpus == ()
-    assert told.host["resident_bytes"].samples > 5
+    assert told.host["resident_bytes"].samples >= 2
 
 
 def test_a_forked_child_has_telemetry_of_its_own(sampled: Record) -> None:
