@@ -119,6 +119,7 @@ class CheckedSession:
                 self.report.programs -= self._watched.n_left
             raise
         finally:
+            self._listeners, self._watched = Listeners(), None  # They hold the tensors of the launch.
             if self.patience is not None and self.patience.status is not None:
                 self.patience.status.end()
             if self.outbox is not None:

@@ -3,10 +3,13 @@
 
 from __future__ import annotations
 
+import weakref
+
 import numpy as np
 import pytest
 
 import bragg.debug
+from bragg.garbage import no_collection
 
 pytest.importorskip("triton")
 torch = pytest.importorskip("torch")
@@ -85,3 +88,19 @@ def test_methods_of_pytorch_are_its_own_after_a_check() -> None:
     with bragg.debug.check():
         pass
     assert (torch.Tensor.data_ptr, torch.UntypedStorage.data_ptr) == before
+
+
+@triton.jit
+def doubled(x, out, B: tl.constexpr):
+    i = tl.program_id(0) * B + tl.arange(0, B)
+    tl.store(out + i, tl.load(x + i) * 2)
+
+
+def test_tensors_of_a_launch_are_freed_as_soon_as_the_program_drops_them() -> None:
+    with bragg.debug.check(), no_collection():
+        x, out = np.ones(64, "f4"), np.zeros(64, "f4")
+        kept = [weakref.ref(x), weakref.ref(out)]
+        doubled[(2,)](x, out, B=32)
+        assert out.sum() == 128
+        del x, out
+        assert [one() for one in kept] == [None, None]

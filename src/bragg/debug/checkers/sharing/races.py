@@ -30,13 +30,28 @@ _BARRIER_HINT = "Put tl.debug_barrier() between the access of the other side and
 _SAME_VALUE = "writes too, the same value this time"
 
 
+class _Order:
+    """Which accesses come before the current step.
+
+    Apart from the detector, so that no circle keeps what a launch has used until the garbage collector finds it.
+    """
+
+    def __init__(self, sync: Synchronisation) -> None:
+        self._sync = sync
+        self.step = 0
+
+    def holds(self, program: int, other: int, step: int) -> bool:
+        """A program comes after what another one did at a step."""
+        return other != SEVERAL and self._sync.orders(other, step, program, self.step)
+
+
 class _Detector:
     def __init__(self, record: LaunchFindings) -> None:
         self._record = record
-        self._step = 0
         self._places: list[tuple[str, int]] = []
         self.sync = Synchronisation()
-        self._blocks = WholeBlocks(self._is_ordered)
+        self._order = _Order(self.sync)
+        self._blocks = WholeBlocks(self._order.holds)
         self._regions = record.launch.regions
         self._cells: dict[int, Cells] = {}
         self._reads: dict[int, list[Read]] = {}
@@ -46,9 +61,9 @@ class _Detector:
         self._told: set[tuple[tuple[str, int], tuple[str, int]]] = set()
 
     def see(self, access: Access) -> None:
-        self._step += 1
+        self._order.step += 1
         if access.kind != "load" and machine().num_warps > 1 and _spreads(access):
-            self.sync.note_block(self._step)
+            self.sync.note_block(self._order.step)
         place = self._place(access.place)
         buffer = access.buffer
         if not len(buffer.flat):
@@ -62,8 +77,8 @@ class _Detector:
         if access.kind == "load" and not access.is_strong:
             self._shared[region.address].add(self._kept(access, place), cells)
         if access.kind == "atomic":
-            self.sync.note(self._step, access, _addresses(access))
-        if not self._blocks.see(cells, access, place, self._step):
+            self.sync.note(self._order.step, access, _addresses(access))
+        if not self._blocks.see(cells, access, place, self._order.step):
             self._see_lanes(cells, access, place)
 
     def _note_kind(self, region: Region, access: Access) -> None:
@@ -73,8 +88,8 @@ class _Detector:
 
     def decide(self, programs: Array) -> None:
         """Programs decide by what atomics have returned."""
-        self._step += 1
-        self.sync.decide(self._step, programs)
+        self._order.step += 1
+        self.sync.decide(self._order.step, programs)
 
     def compare(self, name: str, left: Any, right: Any, outcome: Array) -> None:
         """A program may have compared what its last atomic returned: each side as written, and as a number."""
@@ -88,8 +103,8 @@ class _Detector:
 
     def meet(self, programs: Array) -> None:
         """The threads of each program wait for each other."""
-        self._step += 1
-        self.sync.meet(self._step, programs)
+        self._order.step += 1
+        self.sync.meet(self._order.step, programs)
 
     def _place(self, place: tuple[str, int]) -> int:
         if not self._places or self._places[-1] != place:
@@ -103,7 +118,7 @@ class _Detector:
         programs = machine().active_programs if closed is not None else access.programs
         offsets = None if closed is not None else access.offsets
         size = access.dtype.size_bytes
-        return Read(closed, offsets, programs, size, access.buffer.address, self._step, place)
+        return Read(closed, offsets, programs, size, access.buffer.address, self._order.step, place)
 
     def _region(self, access: Access) -> Region:
         """The range of memory of an access, with cells as small as its elements."""
@@ -150,7 +165,7 @@ class _Detector:
             self._see_changers(cells, access, index, who, lanes)
         if access.kind == "load":
             if is_plain:
-                cells.mark_read(index, who, self._step, place)
+                cells.mark_read(index, who, self._order.step, place)
             return
         reader = cells.reader[index]
         clash = (reader != NOBODY) & (reader != who) & (reader != SEVERAL)
@@ -175,7 +190,7 @@ class _Detector:
         cells.writer[index] = who
         lost = cells.writer[index] != who
         if not is_plain:
-            self._keep_changer(cells, index[lost], who[lost], self._step, place)
+            self._keep_changer(cells, index[lost], who[lost], self._order.step, place)
         else:
             cells.changer[index] = NOBODY
             self._see_lanes_that_meet(access, index, who, lanes)
@@ -183,11 +198,11 @@ class _Detector:
                 winner = np.empty(len(cells.writer), np.intp)
                 winner[index] = np.arange(len(index))
                 same = _writes_equal(access, lanes, lanes[winner[index]])
-                steps, places = np.full(len(index), self._step), np.full(len(index), place)
+                steps, places = np.full(len(index), self._order.step), np.full(len(index), place)
                 self._tell(access, lost & ~same, lanes, cells.writer[index], steps, places, "writes")
                 if not _is_constant(access):
                     self._tell(access, lost & same, lanes, cells.writer[index], steps, places, _SAME_VALUE)
-        cells.write_step[index] = self._step
+        cells.write_step[index] = self._order.step
         cells.write_place[index] = place
         cells.is_atomic[index] = not is_plain
         cells.reader[index] = NOBODY
@@ -197,9 +212,6 @@ class _Detector:
         cells.changer[index] = who
         cells.change_step[index] = steps
         cells.change_place[index] = places
-
-    def _is_ordered(self, program: int, other: int, step: int) -> bool:
-        return other != SEVERAL and self.sync.orders(other, step, program, self._step)
 
     def _tell_shared(self, cells: Cells, access: Access, index: Array, who: Array, lanes: Array, shared: Array) -> None:
         """Tell of elements that several programs have read, where one of them need not come before."""
@@ -265,11 +277,11 @@ class _Detector:
         programs = access.programs[lanes[chosen]]
         pairs = np.stack([programs, other[chosen], steps[chosen]], axis=1)
         if (pairs == pairs[0]).all():  # As under a lock; what follows takes 10 times as long.
-            if self._is_ordered(*pairs[0].tolist()):
+            if self._order.holds(*pairs[0].tolist()):
                 return
         else:
             distinct, which = np.unique(pairs, axis=0, return_inverse=True)
-            is_race = np.array([not self._is_ordered(*one) for one in distinct.tolist()])
+            is_race = np.array([not self._order.holds(*one) for one in distinct.tolist()])
             chosen = chosen[is_race[which.ravel()]]
         if not len(chosen):
             return
