@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     "READABLE",
-    "file_argument",
+    "as_named",
+    "beside",
     "loaded",
     "newest_profile",
     "newest_profile_or_job",
@@ -36,13 +37,29 @@ class _Readable(click.Path):
             return super().convert(value, param, ctx)
         from bragg.cli.jobs.remote import local_files
 
-        return ctx.with_resource(local_files([value]))[0]
+        copy = ctx.with_resource(local_files([value]))[0]
+        ctx.meta.setdefault(_ADDRESSES, {})[copy] = value
+        return copy
 
 
+_ADDRESSES = "bragg.cli.profile_file.addresses"  # in a command's context: of each copy
 READABLE = _Readable(path_type=Path)
-"""For commands that write nothing beside what they read."""
-file_argument = click.argument("file", required=False, type=click.Path(path_type=Path))
 readable_argument = click.argument("file", required=False, type=READABLE)
+
+
+def as_named(text: object) -> str:
+    """A path, or a text with paths, with the addresses that the user has named in place of their copies."""
+    named = str(text)
+    for copy, address in click.get_current_context().meta.get(_ADDRESSES, {}).items():
+        named = named.replace(str(copy), address)
+    return named
+
+
+def beside(read: Path, suffix: str) -> Path:
+    """The name of a file that is made of one that was read: beside it, or here where that is at an address."""
+    made = read.with_suffix(suffix)
+    copies = click.get_current_context().meta.get(_ADDRESSES, {})
+    return Path(made.name) if any(copy in (read, *read.parents) for copy in copies) else made
 
 
 def newest_profile(file: Path | None, directory: Path | None = None) -> Path:

@@ -14,7 +14,7 @@ from bragg.cli.completion import gates as completed_gates
 from bragg.cli.completion import metrics
 from bragg.cli.console import say, stream_style, write_json, write_lines
 from bragg.cli.output_file import refuse_existing, write_text
-from bragg.cli.profile_file import loaded
+from bragg.cli.profile_file import READABLE, as_named, loaded
 from bragg.cli.progress import working
 from bragg.cli.run_sets import set_name, short_names, two_sets
 
@@ -44,7 +44,7 @@ Examples:
 
 
 @click.command(epilog=_EPILOG)
-@click.argument("files", nargs=-1, required=True, metavar="BEFORE... AFTER...", type=click.Path(path_type=Path))
+@click.argument("files", nargs=-1, required=True, metavar="BEFORE... AFTER...", type=READABLE)
 @click.option(
     "--by",
     type=click.Choice(["path", "kernel", "specialization"]),
@@ -117,7 +117,7 @@ def diff(
     if html is not None:
         refuse_existing(html, force)
     sides = two_sets(files)
-    names = [set_name(side) for side in sides]
+    names = [as_named(set_name(side)) for side in sides]
     before, after = ([loaded(file, trace=False) for file in side] for side in sides)
     name = choose_names(after[-1], [metric], ())[0] if metric else None
     folds = by in (None, "path") and not no_fold

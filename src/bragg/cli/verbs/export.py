@@ -13,7 +13,7 @@ from bragg.cli.completion import writable_formats
 from bragg.cli.console import say, write_bytes, write_json
 from bragg.cli.jobs.opened import one_rank
 from bragg.cli.output_file import refuse_existing
-from bragg.cli.profile_file import file_argument, loaded, newest_profile_or_job
+from bragg.cli.profile_file import as_named, beside, loaded, newest_profile_or_job, readable_argument
 from bragg.cli.progress import working
 from bragg.errors import UsageError
 from bragg.registry import FORMATS
@@ -42,7 +42,7 @@ class _FormatOption(click.Option):
 
 
 @click.command(epilog=_EPILOG)
-@file_argument
+@readable_argument
 @click.option(
     "-f",
     "--format",
@@ -91,7 +91,7 @@ def export(
     if gpu_stages and (name != "perfetto" or output == _STDOUT):
         raise UsageError("--gpu-stages is of Perfetto's files", hint="Add -f perfetto, and name a file with -o")
     if rank is not None and not path.is_dir():
-        raise UsageError(f"{path} is the profile of one process", hint="Give the directory of a job")
+        raise UsageError(f"{as_named(path)} is the profile of one process", hint="Give the directory of a job")
     if path.is_dir() and not of_all_ranks:
         path = one_rank(path, rank)
     if output == _STDOUT:
@@ -99,7 +99,7 @@ def export(
             raise UsageError("--json and the export cannot both be on stdout", hint="Name a file with -o")
         _write_to_stdout(loaded(path), name)
         return
-    target = output or path.with_suffix(FORMATS[name].suffix)
+    target = output or beside(path, FORMATS[name].suffix)
     refuse_existing(target, force)
     n_ranks = None
     if of_all_ranks:

@@ -9,7 +9,7 @@ import click
 
 from bragg.cli.console import say, write_json
 from bragg.cli.output_file import refuse_existing, write_text
-from bragg.cli.profile_file import file_argument, loaded, newest_profile_or_job
+from bragg.cli.profile_file import as_named, beside, loaded, newest_profile_or_job, readable_argument
 from bragg.cli.progress import working
 
 __all__ = ["report"]
@@ -23,7 +23,7 @@ Examples:
 
 
 @click.command(epilog=_EPILOG)
-@file_argument
+@readable_argument
 @click.option("-o", "--output", type=click.Path(path_type=Path), metavar="HTML", help="Name the page.")
 @click.option("--title", metavar="TEXT", help="Set the title of the page.  [name of FILE]")
 @click.option("--force", is_flag=True, help="Overwrite HTML.")
@@ -47,7 +47,7 @@ def report(file: Path | None, output: Path | None, title: str | None, force: boo
     found = newest_profile_or_job(file)
     ranks = compared_ranks(found)
     path = one_rank(found, late_rank(ranks)) if found.is_dir() else found
-    target = output or found.with_suffix(".html")
+    target = output or beside(found, ".html")
     refuse_existing(target, force)
     name = title or (f"{found.resolve().name}, {path.name}" if found.is_dir() else path.name)
     profile = loaded(path)
@@ -55,7 +55,7 @@ def report(file: Path | None, output: Path | None, title: str | None, force: boo
         write_text(target, page([report_payload(profile, name, ranks=ranks)], name))
     size_bytes = target.stat().st_size
     if as_json:
-        write_json("report", {"file": str(path), "page": str(target), "size_bytes": size_bytes})
+        write_json("report", {"file": as_named(path), "page": str(target), "size_bytes": size_bytes})
     else:
-        view = f"bragg view {quote(str(found))}"
+        view = f"bragg view {quote(as_named(found))}"
         say([f"Wrote {target} ({bytes_text(size_bytes)}). Next: open it in any browser, or: {view}"])

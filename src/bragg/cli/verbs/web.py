@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 import click
 
 from bragg.cli.console import say, write_json, write_lines
+from bragg.cli.profile_file import READABLE
 from bragg.errors import BackendUnavailable, BadFile
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ Examples:
 
 
 @click.command(epilog=_EPILOG)
-@click.argument("files", nargs=-1, type=click.Path(path_type=Path))
+@click.argument("files", nargs=-1, type=READABLE)
 @click.option("--port", type=click.IntRange(0, 65535), default=0, help="Listen on this port.  [a free one]")
 @click.option("--no-open", is_flag=True, help="Do not open a browser.")
 @click.option("--json", "as_json", is_flag=True, help="Print the address as one JSON object.")

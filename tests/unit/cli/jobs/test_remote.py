@@ -10,6 +10,7 @@ import pytest
 from benchmarks.straggler_jobs import KINDS, write_job_files
 from bragg.cli.jobs.remote import local_files
 from bragg.errors import UsageError
+from bragg.views.web.server import ProfileServer
 from tests.support.iprof_trace import iprof_trace
 from tests.unit.cli.conftest import Bragg
 
@@ -43,6 +44,36 @@ def test_verbs_that_only_print_read_addresses(bragg: Bragg, address: str) -> Non
     assert bragg("view", "memory://bucket/none.bragg").exit_code == 6
     told = bragg("analyze", address).stdout
     assert "holds up the other 7 ranks" in told
+
+
+def test_what_is_made_of_an_address_is_written_here_and_named_by_it(
+    bragg: Bragg, address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    told = json.loads(bragg("report", address, "--json").stdout)
+    assert told["page"] == "train.html"
+    assert told["file"].startswith(f"{address}/rank0000")
+    assert bragg("report", f"{address}/rank00003.bragg").stderr.endswith(f"bragg view {address}/rank00003.bragg\n")
+    assert json.loads(bragg("export", f"{address}/rank00003.bragg", "-f", "chrome", "--json").stdout)[
+        "file"
+    ].startswith("rank00003.")
+    assert json.loads(bragg("export", address, "-f", "perfetto", "--json").stdout)["file"].startswith("train.")
+    compared = json.loads(bragg("diff", f"{address}/rank00002.bragg", f"{address}/rank00003.bragg", "--json").stdout)
+    assert [compared["before"], compared["after"]] == [f"{address}/rank00002.bragg", f"{address}/rank00003.bragg"]
+
+
+def test_a_page_that_follows_files_begins_with_those_at_an_address(
+    bragg: Bragg, address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shown: list[str] = []
+
+    def serve(server: ProfileServer, *_: object) -> None:
+        shown.append(server.title)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(ProfileServer, "serve_forever", serve)
+    assert bragg("web", f"{address}/rank00003.bragg", "--no-open").exit_code == 0
+    assert shown == ["rank00003.bragg - bragg"]
 
 
 def test_copies_are_gone_afterwards_and_local_paths_stay(address: str, tmp_path: Path) -> None:
