@@ -44,7 +44,12 @@ _COLUMNS = Variant(kernels.copy_columns, {**_COPY, "stride": _INT}, {"BLOCK": 10
 _WRITE = Variant(kernels.write_columns, {**_COPY, "stride": _INT}, {"BM": 64, "BN": 64})
 _TINY = {"constants": {"BLOCK": 128}, "options": {"num_warps": 1}, "grid": 132 * 11_000}
 _HALVES = _product(_HALF)
+_BFLOATS = _product("*bf16")
+# Of float32, Triton makes tl.dot of the sum itself.
+_SMALL_HALVES, _SMALL_BFLOATS = _product(_HALF, tile=32), _product("*bf16", tile=32)
 _FLOATS = _product(_FLOAT)
+_MEAN = Variant(kernels.subtract_mean, {**_LOOP, "mean": _FLOAT}, {"BLOCK": 1024})
+_DIVIDED = Variant(kernels.divide_by_greatest, {**_LOOP, "greatest": _FLOAT}, {"BLOCK": 1024})
 _BYTES = replace(_product("*fp8e5"), types={"a": "*fp8e5", "b": "*fp8e5", "c": _FLOAT, "K": _INT})
 _SCALED = Variant(kernels.scale_columns, {**_LOOP, "weight": _FLOAT}, {"BLOCK": 1024})
 _STRIP = Variant(
@@ -91,6 +96,12 @@ PAIRS = (
     ),
     Pair("dot-without-tensor-cores", _product(_FLOAT, precision="ieee"), _FLOATS),
     Pair("dot-without-tensor-cores", _product(_FLOAT, tile=32, precision="ieee"), _product(_FLOAT, tile=32)),
+    Pair("product-by-sum", replace(_SMALL_BFLOATS, kernel=kernels.product_by_sum), _SMALL_BFLOATS),
+    Pair("product-by-sum", replace(_SMALL_HALVES, kernel=kernels.product_by_sum), _SMALL_HALVES),
+    Pair("widened-product", replace(_HALVES, kernel=kernels.product_of_widened), _HALVES),
+    Pair("widened-product", replace(_BFLOATS, kernel=kernels.product_of_widened), _BFLOATS),
+    Pair("same-work", _MEAN, replace(_MEAN, kernel=kernels.subtract_known_mean)),
+    Pair("same-work", _DIVIDED, replace(_DIVIDED, kernel=kernels.divide_by_known)),
     Pair("old-tensor-cores", _product(_HALF, num_warps=2), _HALVES),
     Pair("old-tensor-cores", _product(_FLOAT, num_warps=2), _FLOATS),
     Pair("loop-not-pipelined", replace(_HALVES, unaligned=("K",)), _HALVES, "loop"),

@@ -288,3 +288,78 @@ def sum_of_tiles(x, y, out, n, B: tl.constexpr):
         tile = tl.load(x + tl.program_id(0) * n * B + (start + rows) * B + columns)
         other = tl.load(y + tl.program_id(0) * n * B + (start + rows) * B + columns)
         tl.store(out + tl.program_id(0) * n * B + (start + rows) * B + columns, tile + other)
+
+
+@triton.jit
+def product_by_sum(a, b, c, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr, PRECISION: tl.constexpr):
+    rows = tl.program_id(0) * BM + tl.arange(0, BM)
+    columns = tl.program_id(1) * BN + tl.arange(0, BN)
+    ks = tl.arange(0, BK)
+    total = tl.zeros((BM, BN), dtype=tl.float32)
+    for k in range(0, K, BK):
+        left = tl.load(a + rows[:, None] * K + (k + ks)[None, :])
+        right = tl.load(b + columns[None, :] * K + (k + ks)[:, None])
+        total += tl.sum(left[:, :, None].to(tl.float32) * right[None, :, :], 1)  # slow
+    tl.store(c + rows[:, None] * 4096 + columns[None, :], total.to(c.dtype.element_ty))
+
+
+@triton.jit
+def product_of_widened(a, b, c, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr, PRECISION: tl.constexpr):
+    rows = tl.program_id(0) * BM + tl.arange(0, BM)
+    columns = tl.program_id(1) * BN + tl.arange(0, BN)
+    ks = tl.arange(0, BK)
+    total = tl.zeros((BM, BN), dtype=tl.float32)
+    for k in range(0, K, BK):
+        left = tl.load(a + rows[:, None] * K + (k + ks)[None, :]).to(tl.float32)
+        right = tl.load(b + columns[None, :] * K + (k + ks)[:, None]).to(tl.float32)
+        total = tl.dot(left, right, total, input_precision=PRECISION)  # slow
+    tl.store(c + rows[:, None] * 4096 + columns[None, :], total.to(c.dtype.element_ty))
+
+
+@triton.jit
+def subtract_mean(x, mean, out, n, BLOCK: tl.constexpr):
+    total = tl.zeros((BLOCK,), dtype=tl.float32)
+    for start in range(0, n, BLOCK):  # slow
+        total += tl.load(x + start + tl.arange(0, BLOCK))
+    own = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(out + own, tl.load(x + own) - tl.sum(total, 0) / n)
+
+
+@triton.jit
+def subtract_known_mean(x, mean, out, n, BLOCK: tl.constexpr):
+    own = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(out + own, tl.load(x + own) - tl.load(mean) / n)
+
+
+@triton.jit
+def divide_by_greatest(x, greatest, out, n, BLOCK: tl.constexpr):
+    own = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    most = tl.zeros((BLOCK,), dtype=tl.float32)
+    for start in range(0, n, BLOCK):  # slow
+        offsets = start + tl.arange(0, BLOCK)
+        most = tl.maximum(most, tl.abs(tl.load(x + offsets, mask=offsets < n, other=0.0)))
+    tl.store(out + own, tl.load(x + own) / tl.max(most, 0))
+
+
+@triton.jit
+def divide_by_known(x, greatest, out, n, BLOCK: tl.constexpr):
+    own = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(out + own, tl.load(x + own) / tl.load(greatest))
+
+
+@triton.jit
+def add_from_row(x, out, n, BLOCK: tl.constexpr):
+    own = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    total = tl.load(out + own)
+    for start in range(0, n, BLOCK):
+        total += tl.load(x + start + tl.arange(0, BLOCK))
+    tl.store(out + own, total)
+
+
+@triton.jit
+def first_sums_all(x, out, n, BLOCK: tl.constexpr):
+    if tl.program_id(0) == 0:
+        total = tl.zeros((BLOCK,), dtype=tl.float32)
+        for start in range(0, n, BLOCK):
+            total += tl.load(x + start + tl.arange(0, BLOCK))
+        tl.store(out, tl.sum(total, 0))

@@ -19,7 +19,13 @@ from tests.support.kernel_pairs import PAIRS
 LAUNCHES = 30
 ELEMENTS = 1 << 26
 LENGTH, PROGRAMS = 1 << 15, 2048
-TYPES = {"*fp16": torch.float16, "*fp32": torch.float32, "*fp64": torch.float64, "*fp8e5": torch.float8_e5m2}
+TYPES = {
+    "*fp16": torch.float16,
+    "*bf16": torch.bfloat16,
+    "*fp32": torch.float32,
+    "*fp64": torch.float64,
+    "*fp8e5": torch.float8_e5m2,
+}
 
 
 def integer(variant: Variant, name: str) -> int:
@@ -36,6 +42,8 @@ def integer(variant: Variant, name: str) -> int:
         "scale": ELEMENTS,
         "product": 4096,
         "product_of_rows": 4096,
+        "product_by_sum": 4096,
+        "product_of_widened": 4096,
         "sum_of_transposed": 4096,
         "sum_of_tiles": 4096,
         "scale_columns": 32,
@@ -54,7 +62,7 @@ def grid(variant: Variant) -> tuple[int, ...]:
         return (8192 // constants["BM"],)
     if kernel.startswith("scale_columns"):
         return (ELEMENTS // constants["BLOCK"] // 32,)
-    if kernel in ("product", "product_of_rows"):
+    if kernel in ("product", "product_of_rows", "product_by_sum", "product_of_widened"):
         return 4096 // constants["BM"], 4096 // constants["BN"]
     if kernel in ("copy_columns", "copy_rows", "scale_rows"):
         return (1 << 16,)

@@ -104,6 +104,32 @@ def test_a_load_is_repeated_only_where_nothing_may_have_changed_it(kernel: Any, 
     assert [each.is_repeated for each in row.accesses or () if each.in_loop] == repeated
 
 
+@pytest.mark.parametrize(
+    ("kernel", "types", "per_program"),
+    [
+        (slow_kernels.subtract_mean, {"mean": "*fp32"}, [False]),
+        (slow_kernels.sum_in_loop, {}, [True]),
+        (slow_kernels.add_from_row, {}, [True]),  # its loads are the same, what it adds them to is not
+        (slow_kernels.first_sums_all, {}, [None]),  # in a branch, which one program takes
+    ],
+)
+def test_a_loop_does_the_same_in_every_program_only_where_nothing_in_it_depends_on_one(
+    kernel: Any, types: dict[str, str], per_program: list[bool | None]
+) -> None:
+    row = compiled_row(Variant(kernel, {"x": "*fp32", "out": "*fp32", "n": "i32", **types}, {"BLOCK": 1024}))
+    assert [each.is_per_program for each in row.loops or ()] == per_program
+
+
+def test_what_was_widened_and_what_is_a_sum_of_products_is_known() -> None:
+    wide = compiled_row(replace(PRODUCT, kernel=slow_kernels.product_of_widened))
+    assert [each.widened_from for each in wide.dots or ()] == ["f16"]
+    assert [each.widened_from for each in compiled_row(PRODUCT).dots or ()] == [""]
+    small = {**TILES, "BM": 16, "BN": 32, "BK": 64}
+    summed = compiled_row(replace(PRODUCT, kernel=slow_kernels.product_by_sum, constants=small))
+    assert [(each.m, each.n, each.k, each.in_loop) for each in summed.products_by_sums or ()] == [(16, 32, 64, True)]
+    assert compiled_row(PRODUCT).products_by_sums == ()
+
+
 def test_spills_have_lines() -> None:
     large = replace(PRODUCT, constants={**TILES, "BM": 128, "BN": 128}, options={"num_warps": 4, "maxnreg": 96})
     row = compiled_row(large)

@@ -62,6 +62,7 @@ class _Reader:
             "arguments": module.arguments,
             "accesses": accesses,
             "dots": tuple(program.dots()),
+            "products_by_sums": tuple(program.products_by_sums()),
             "loops": tuple(loop for _, loop in program.loops()),
             "slow": tuple(program.slow()),
             "atomics": tuple(program.atomics()),

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 
 from bragg.code.compiled.operations import Module, Operation, tile_of
+from bragg.code.compiled.tile_dataflow import TileDataflow
 from bragg.code.compiled.values import UNKNOWN, Value, values_of
 from bragg.code.source_place import CallChain, user_place
 from bragg.model import Place
@@ -47,6 +48,7 @@ class TileProgram:
     def __init__(self, module: Module) -> None:
         self._module = module
         self._values = values_of(module)
+        self._flow = TileDataflow(module)
         self._unpromised = {
             argument.name
             for argument in module.arguments
@@ -86,6 +88,7 @@ class TileProgram:
             if left is None or right is None or len(left.shape) < 2:
                 continue
             precision = _PRECISION.search(operation.text)
+            narrow = {self._flow.widened_from(name) for name in operation.operands[:2]}
             yield Dot(
                 place_of_chain(operation.chain),
                 operation.depth > 0,
@@ -94,7 +97,16 @@ class TileProgram:
                 left.shape[-1],
                 left.element,
                 precision[1] if precision else "ieee",
+                min(narrow),
             )
+
+    def products_by_sums(self) -> Iterator[Dot]:
+        """Products of tiles that are written as a sum over products of their elements."""
+        for row, operation in enumerate(self._module.operations):
+            sizes = self._flow.factors_of_sum(row) if operation.name == "tt.reduce" else None
+            tile = tile_of(operation.text)
+            if sizes and tile:
+                yield Dot(place_of_chain(operation.chain), operation.depth > 0, *sizes, tile.element, "ieee")
 
     def loops(self) -> Iterator[tuple[CallChain, Loop]]:
         """Loops with loads of tiles directly in them."""
@@ -105,7 +117,10 @@ class TileProgram:
             loads = [each for each in inside if each.name in _LOADS and "tensor<" in each.text]
             if loads:
                 n_dots = sum(each.name in ("tt.dot", "tt.dot_scaled") for each in inside)
-                yield operation.chain, Loop(place_of_chain(operation.chain), len(loads), n_dots)
+                loop = Loop(
+                    place_of_chain(operation.chain), len(loads), n_dots, is_per_program=self._flow.is_per_program(row)
+                )
+                yield operation.chain, loop
 
     def slow(self) -> Iterator[SlowOperation]:
         """Slow operations on tiles in loops."""

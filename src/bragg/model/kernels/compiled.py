@@ -110,6 +110,7 @@ class Dot:
         m: Rows of the result; `n` its columns, `k` what is summed over.
         operand: Type of the elements that are multiplied: `f16`, `f32`.
         precision: `ieee`, `tf32` and others, for 32-bit operands.
+        widened_from: The 16-bit type that both operands had before they were made 32 bits wide; empty: none.
     """
 
     place: Place
@@ -119,6 +120,7 @@ class Dot:
     k: int
     operand: str
     precision: str
+    widened_from: str = ""
 
 
 @dataclass(frozen=True)
@@ -131,6 +133,7 @@ class Loop:
         n_dots: Products of tiles in it.
         is_pipelined: Whether loads of later turns run while one turn computes; None: not known.
         buffers: Turns whose tiles are held in shared memory; None: not known.
+        is_per_program: Whether programs do different work in it; None: not known.
     """
 
     place: Place
@@ -138,6 +141,7 @@ class Loop:
     n_dots: int
     is_pipelined: bool | None = None
     buffers: int | None = None
+    is_per_program: bool | None = None
 
 
 @dataclass(frozen=True)
@@ -262,6 +266,7 @@ class CompiledKernel:
         arguments: In order.
         accesses: Loads and stores of tiles.
         dots: Products of tiles.
+        products_by_sums: Products of tiles that are written as sums over products of elements.
         loops: Innermost loops with loads.
         conversions: Changes of layout in loops.
         conflicts: Accesses of shared memory with bank conflicts, where the addresses of lanes are known.
@@ -291,6 +296,7 @@ class CompiledKernel:
     arguments: tuple[Argument, ...] | None = None
     accesses: tuple[Access, ...] | None = None
     dots: tuple[Dot, ...] | None = None
+    products_by_sums: tuple[Dot, ...] | None = None
     loops: tuple[Loop, ...] | None = None
     conversions: tuple[Conversion, ...] | None = None
     conflicts: tuple[BankConflict, ...] | None = None

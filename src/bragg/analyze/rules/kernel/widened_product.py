@@ -1,0 +1,46 @@
+"""Products of 16-bit tiles that are made 32 bits wide before."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from bragg.analyze.causes.hot_kernels import HotKernel
+from bragg.analyze.causes.kernel_finding import Defect, kernel_findings
+from bragg.analyze.causes.needs import CODE, GPU_TIME
+from bragg.analyze.causes.thresholds import MUCH_GPU
+from bragg.analyze.engine import Rule
+from bragg.model import Confidence, Quantity
+from bragg.model.kernels.compiled import CompiledKernel, TensorCores
+
+__all__ = ["RULE"]
+
+# Tensor cores multiply 16-bit tiles twice as fast as TF32, from which they hold half as much.
+_SAVED = 0.5
+_NAMES = {"f16": "float16", "bf16": "bfloat16"}
+_CHANGE = "give tl.dot the tiles as they are loaded: it adds up in float32 all the same, and loses nothing"
+
+
+def _judge(kernel: HotKernel, compiled: CompiledKernel) -> Defect | None:
+    found = [each for each in compiled.dots or () if each.widened_from]
+    # Without tensor cores, the precision is the cause.
+    if not found or compiled.tensor_cores in (None, TensorCores.NONE):
+        return None
+    worst = max(found, key=lambda each: (each.in_loop, each.m * each.n * each.k))
+    return Defect(
+        f"makes tiles of {_NAMES[worst.widened_from]} 32 bits wide before it multiplies them "
+        f"({worst.m}x{worst.k} by {worst.k}x{worst.n})",
+        _CHANGE,
+        _SAVED,
+        Confidence.LIKELY,
+        [each.place for each in (worst, *found)],
+        (Quantity("such products of tiles", len(found)),),
+    )
+
+
+RULE = Rule(
+    partial(kernel_findings, rule="widened-product", judge=_judge),
+    "products of 16-bit tiles in Triton kernels that are computed in 32 bits",
+    (GPU_TIME, CODE),
+    (MUCH_GPU,),
+    _CHANGE,
+)

@@ -1,0 +1,126 @@
+"""Where the values of a tile program come from: what depends on the number of the program, products, and types."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from bragg.code.compiled.operations import Module, Operation, tile_of
+
+__all__ = ["TileDataflow"]
+
+_NARROW = ("f16", "bf16")
+# Their results differ from call to call, or in ways that are not followed.
+_OPAQUE = re.compile(
+    r"tt\.(?:get_program_id|atomic|call|extern|elementwise_inline|descriptor|experimental)|scf\.(?:if|while)"
+)
+# What a loop may do whose work is compared between programs: it writes nothing and waits for nobody.
+_PURE = re.compile(
+    r"arith\.|math\.|scf\.(?:yield|for)$|tt\.(?!store|atomic|call|extern|elementwise_inline|descriptor|experimental)"
+)
+_BRANCHES = re.compile(r"scf\.(?:if|while)$|cf\.")
+_SHAPES = ("tt.trans", "tt.reshape", "ttg.convert_layout")
+
+
+class TileDataflow:
+    """What the operations of a module of TTIR use.
+
+    Args:
+        module: It.
+    """
+
+    def __init__(self, module: Module) -> None:
+        self._module = module
+        self._made_by = {name: operation for operation in module.operations for name in operation.results}
+        self._of_program = self._depends_on_program()
+
+    def widened_from(self, name: str) -> str:
+        """The 16-bit type that a 32-bit value had when it was loaded or computed; empty: it had none."""
+        operation = self._made_by.get(name)
+        while operation is not None and operation.name in _SHAPES:
+            operation = self._made_by.get(operation.operands[0])
+        if operation is None or operation.name != "arith.extf":
+            return ""
+        tile = tile_of(operation.text.rpartition(" : ")[2])
+        return tile.element if tile and tile.element in _NARROW else ""
+
+    def is_per_program(self, row: int) -> bool | None:
+        """Whether a loop does different work in different programs; None: not known.
+
+        Args:
+            row: Of a loop in the module's operations.
+        """
+        operations = self._module.operations
+        inside = list(self._inside(row))
+        if any(_BRANCHES.match(each.name) for each in operations[:row]):
+            return None
+        if any(not _PURE.match(each.name) for each in inside):
+            return None
+        return any(self._uses_program(each) for each in (operations[row], *inside))
+
+    def factors_of_sum(self, row: int) -> tuple[int, int, int] | None:
+        """Rows, columns and what is summed over, of a sum that is a product of two tiles; None: it is not.
+
+        Args:
+            row: Of a reduction: sum(a[:, :, None] * b[None, :, :], 1).
+        """
+        operations = self._module.operations
+        reduction = operations[row]
+        is_sum = row + 1 < len(operations) and operations[row + 1].name == "arith.addf"
+        product = self._made_by.get(reduction.operands[0]) if reduction.operands else None
+        axis = re.search(r"axis = (\d+)", reduction.text)
+        tile = tile_of(product.text) if product else None
+        if not is_sum or product is None or product.name != "arith.mulf" or tile is None or len(tile.shape) != 3:
+            return None
+        spread = [self._spread_along(name) for name in product.operands[:2]]
+        at = int(axis[1]) if axis else -1
+        if len(spread) != 2 or {*spread, at} != {0, 1, 2}:
+            return None
+        left, right = (size for dimension, size in enumerate(tile.shape) if dimension != at)
+        return left, right, tile.shape[at]
+
+    def _spread_along(self, name: str) -> int | None:
+        """The one dimension along which a tile repeats itself; None: there is no such."""
+        operation = self._made_by.get(name)
+        while operation is not None and operation.name in ("arith.extf", "arith.truncf"):
+            operation = self._made_by.get(operation.operands[0])
+        if operation is None or operation.name != "tt.broadcast":
+            return None
+        before, after = tile_of(operation.text), tile_of(operation.text, 1)
+        if before is None or after is None:
+            return None
+        spread = [
+            at for at, (old, new) in enumerate(zip(before.shape, after.shape, strict=True)) if old == 1 and new > 1
+        ]
+        return spread[0] if len(spread) == 1 else None
+
+    def _depends_on_program(self) -> set[str]:
+        """Values that depend on the number of the program, or of which that is not known."""
+        found: set[str] = set()
+        before = -1
+        while len(found) > before:
+            before = len(found)
+            for row, operation in enumerate(self._module.operations):
+                found.update(inside for inside, outside in operation.block.items() if outside in found)
+                is_loop = operation.name == "scf.for"
+                if (
+                    _OPAQUE.match(operation.name)
+                    or not found.isdisjoint(operation.operands)
+                    or (is_loop and any(not found.isdisjoint(each.results) for each in self._inside(row)))
+                ):
+                    found.update(operation.results)
+                    found.update(operation.block)
+        return found
+
+    def _uses_program(self, operation: Operation) -> bool:
+        return bool(_OPAQUE.match(operation.name)) or not self._of_program.isdisjoint(
+            (*operation.operands, *operation.results)
+        )
+
+    def _inside(self, row: int) -> Iterator[Operation]:
+        """Operations in a loop, those of loops in it among them."""
+        loops = {row}
+        for at, operation in enumerate(self._module.operations[row + 1 :], row + 1):
+            if operation.loop in loops:
+                loops.add(at)
+                yield operation
