@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 from bragg.code.compiled.shared_accesses import shared_accesses, ways_of
@@ -43,9 +44,10 @@ def _watch(record: LaunchFindings) -> Listeners:
 
 
 def _reason(error: Exception) -> str:
-    """The last line of the compiler's words, after the place and the code."""
+    """What the compiler says is wrong: the last line that is an error, or the last of all."""
     lines = [line for line in str(error).splitlines() if line.strip()]
-    return lines[-1] if lines else type(error).__name__
+    errors = [found[1] for line in lines if (found := re.search(r"\berror\s*:\s*(.+)", line))]
+    return (errors[-1:] or lines[-1:] or [type(error).__name__])[0]
 
 
 BANK_CONFLICTS = Checker("bank-conflict", "shared memory accesses that wait for each other", False, _watch)

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import Any
 
+from bragg.debug.flow.aggregates import rebuilt
 from bragg.debug.host.launch import Launch
+from bragg.debug.memory.blocks import Descriptor
 from bragg.debug.values import Pointer, Tensor
 
 __all__ = ["gpu_dialect"]
@@ -27,22 +30,43 @@ def gpu_dialect(launch: Launch) -> str:
 
     signature, constants, attributes = {}, {}, {}
     for number, (name, value) in enumerate(launch.values.items()):
-        kind = None if name in launch.constants else _type_name(value)
-        if kind is None or (kind.startswith("i") and launch.arguments[name] == 1):
-            signature[name], constants[name] = "constexpr", launch.arguments[name]
-            continue
+        kind = "constexpr" if name in launch.constants else _kind(value, launch.arguments[name])
         signature[name] = kind
-        if _is_aligned(value):
-            attributes[(number,)] = [["tt.divisibility", _ALIGNMENT]]
+        for path, part, given, its_kind in _parts((number,), value, launch.arguments[name], kind):
+            if its_kind == "constexpr":
+                constants[path] = given
+            elif not isinstance(part, Descriptor) and _is_aligned(part):
+                attributes[path] = [["tt.divisibility", _ALIGNMENT]]
     options = {name: launch.options[name] for name in ("num_warps", "num_stages") if name in launch.options}
     source = ASTSource(JITFunction(launch.program.function), signature, constants, attributes)
     return str(compile(source, target=GPUTarget(*_TARGET), options=options).asm["ttgir"])
 
 
-def _type_name(value: Any) -> str | None:
+def _kind(value: Any, given: Any) -> Any:
+    """The type of an argument as Triton's compiler takes it; a tuple of them for a tuple.
+
+    Args:
+        value: What the kernel gets.
+        given: What the host passed.
+    """
+    if isinstance(value, tuple):
+        return rebuilt(value, list(map(_kind, value, given)))
+    if isinstance(value, Descriptor):
+        block = ",".join(map(str, value.block_shape))
+        return f"tensordesc<{_short(value.dtype.name)}[{block}]>"
     if isinstance(value, Pointer):
         return f"*{_short(value.element.name)}"
-    return _short(value.dtype.name) if isinstance(value, Tensor) else None
+    kind = _short(value.dtype.name) if isinstance(value, Tensor) else "constexpr"
+    return "constexpr" if kind.startswith("i") and given == 1 else kind
+
+
+def _parts(path: tuple[int, ...], value: Any, given: Any, kind: Any) -> Iterator[tuple[tuple[int, ...], Any, Any, Any]]:
+    """An argument, or each part of a tuple: its place, what the kernel gets, what the host passed, its type."""
+    if not isinstance(kind, tuple):
+        yield path, value, given, kind
+        return
+    for number, part in enumerate(zip(value, given, kind, strict=True)):
+        yield from _parts((*path, number), *part)
 
 
 def _short(name: str) -> str:
