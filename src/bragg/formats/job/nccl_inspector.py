@@ -52,7 +52,10 @@ def read_inspector(path: Path) -> RankSummary | None:
     if len(ranks) > len({name for name, _ in ranks}):
         raise BadFile(f"{path} is of a process with several ranks", hint="Record with one process for each GPU")
     world = max(headers, key=lambda header: header.count("n_ranks"))
-    calls, table = _tables(objects)
+    try:
+        calls, table = _tables(objects)
+    except OverflowError as error:  # of a column, or of a time that is infinite
+        raise damaged(path, error, "Record it again") from error
     is_known = len(table) > 0
     wall_ns = int((table.start_ns + table.duration_ns).max() - table.start_ns.min()) if is_known else 0
     return RankSummary(

@@ -10,6 +10,8 @@ ranks/labels.json       a text for each path
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
@@ -34,6 +36,7 @@ _FACTS, _CALLS, _LABELS = "ranks/facts.json", "ranks/calls.json", "ranks/labels.
 _COLLECTIVES, _PATHS = "ranks/collectives.npy", "ranks/paths.npy"
 # Steps without a collective are those that accumulate gradients, and the first ones.
 _MAX_STEPS_EACH, _MAX_STEPS = 64, 4096
+_HINT = "Copy it again, or recover it from the .part file"
 _MAX_BYTES = 1 << 28  # of one member: 3 million collectives
 _TableT = TypeVar("_TableT", bound=Table)
 
@@ -76,7 +79,7 @@ def read_summary(path: Path) -> RankSummary | None:
             with ZipFile(file) as archive:
                 return _read(archive, path) if _FACTS in archive.NameToInfo else None
         except ARCHIVE_DAMAGE as error:
-            raise damaged(path, error, "Copy it again, or recover it from the .part file") from error
+            raise damaged(path, error, _HINT) from error
 
 
 def _read(archive: ZipFile, path: Path) -> RankSummary | None:
@@ -84,6 +87,7 @@ def _read(archive: ZipFile, path: Path) -> RankSummary | None:
     if facts.integer("version") != _VERSION:
         return None
     calls = json.loads(_member(archive, _CALLS))
+    paths = _table(PathTable, decode(_member(archive, _PATHS), (np.int64,)))
     collectives = np.cumsum(decode(_member(archive, _COLLECTIVES), (np.int64,)), axis=1)
     table = _table(CollectiveTable, collectives)
     known = CollectiveCallTable(**{name: calls[name] for name in CollectiveCallTable.columns()})
@@ -97,8 +101,8 @@ def _read(archive: ZipFile, path: Path) -> RankSummary | None:
         is_cut_short=not facts.is_false("is_cut_short"),
         calls=known,
         collectives=lambda: table,
-        paths=_Paths(path, _table(PathTable, decode(_member(archive, _PATHS), (np.int64,)))),
-        labels=partial(_labels, path),
+        paths=_Paths(path, paths),
+        labels=partial(_labels, path, len(paths)),
         clock=RankClock.from_json(facts.table("clock").values()),
         ways={
             (each.text("group"), each.text("operation"), each.integer("size_bytes") or -1): each.text("way")
@@ -132,17 +136,26 @@ class _Paths:
         first, self._first = self._first, None
         if first is not None:
             return first
-        with open_file(self._path) as file:
-            try:
-                with ZipFile(file) as archive:
-                    return _table(PathTable, decode(_member(archive, _PATHS), (np.int64,)))
-            except ARCHIVE_DAMAGE as error:
-                raise damaged(self._path, error, "Copy it again, or recover it from the .part file") from error
+        with _archive(self._path) as archive:
+            return _table(PathTable, decode(_member(archive, _PATHS), (np.int64,)))
 
 
-def _labels(path: Path) -> list[str]:
-    with open_file(path) as file, ZipFile(file) as archive:
-        return [str(label) for label in json.loads(_member(archive, _LABELS))]
+def _labels(path: Path, n_paths: int) -> list[str]:
+    with _archive(path) as archive:
+        labels = json.loads(_member(archive, _LABELS))
+        if not isinstance(labels, list) or len(labels) != n_paths:
+            raise ValueError(f"it has no text for each of {n_paths:,} call paths")
+        return [str(label) for label in labels]
+
+
+@contextmanager
+def _archive(path: Path) -> Iterator[ZipFile]:
+    with open_file(path) as file:
+        try:
+            with ZipFile(file) as archive:
+                yield archive
+        except ARCHIVE_DAMAGE as error:
+            raise damaged(path, error, _HINT) from error
 
 
 def _member(archive: ZipFile, name: str) -> bytes:

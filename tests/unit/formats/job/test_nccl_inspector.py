@@ -86,6 +86,17 @@ def test_damage_in_the_middle_is_told(tmp_path: Path) -> None:
         read_inspector(path)
 
 
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("coll_exec_time_us", 1e308), ("coll_sn", 1 << 64), ("coll_msg_size_bytes", 10**30)],
+)
+def test_a_number_that_is_too_large_is_damage(tmp_path: Path, name: str, value: float) -> None:
+    objects = log(0)
+    objects[1]["coll_perf"][name] = value
+    with pytest.raises(BadFile, match="is damaged"):
+        read_inspector(write(tmp_path / "a.log", objects))
+
+
 def test_a_process_of_several_ranks_is_refused_and_other_files_are_none(tmp_path: Path) -> None:
     with pytest.raises(BadFile, match="several ranks"):
         read_inspector(write(tmp_path / "a.log", log(0) + log(1)))

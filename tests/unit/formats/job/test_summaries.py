@@ -69,6 +69,10 @@ def test_another_format_has_none(profile: Profile, tmp_path: Path) -> None:
         ("ranks/calls.json", b"{}"),
         ("ranks/collectives.npy", b"\x93NUMPY"),
         ("ranks/paths.npy", b""),
+        ("ranks/labels.json", b'["a'),
+        ("ranks/labels.json", b'["a"]'),
+        ("ranks/labels.json", b"7"),
+        ("ranks/labels.json", b"[" * 100_000),
     ],
 )
 def test_a_damaged_summary_is_told(profile: Profile, tmp_path: Path, member: str, content: bytes) -> None:
@@ -85,6 +89,7 @@ def test_a_damaged_summary_is_told(profile: Profile, tmp_path: Path, member: str
 def _read_whole(path: Path) -> PathTable:
     summary = read_summary(path)
     assert summary is not None
+    summary.labels()
     return summary.paths()
 
 
