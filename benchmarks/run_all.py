@@ -49,6 +49,7 @@ PARTS = [
     Part("view_speed", 60),
     Part("cubin_lines", 60, needs="triton"),
     Part("debug_speed", 240, needs="triton"),
+    Part("debug_unseen", 60, needs="triton"),
     Part("diff_speed", 60),
     Part("diff_gate", 400),
     Part("report_page", 120),

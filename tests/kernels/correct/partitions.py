@@ -341,3 +341,54 @@ def memory_that_partitions_change_in_turns():
     for turn in range(8):
         value = value * 2 + turn % 2
     return [(out, np.full(32, value))]
+
+
+@gluon.jit
+def stores_operands_in_slots(a, b, x, y, full, free, STEPS: gl.constexpr):
+    m = gl.arange(0, 64, layout=gl.SliceLayout(1, TILE))
+    n = gl.arange(0, 16, layout=gl.SliceLayout(0, TILE))
+    k = gl.arange(0, 32, layout=gl.SliceLayout(0, TILE))
+    down = gl.arange(0, 32, layout=gl.SliceLayout(1, TILE))
+    for step in range(STEPS):
+        slot = step % 3
+        mbarrier.wait(free.index(slot), (step // 3 + 1) & 1)
+        x.index(slot).store(gl.load(a + m[:, None] * 32 * STEPS + step * 32 + k[None, :]))
+        y.index(slot).store(gl.load(b + (step * 32 + down)[:, None] * 16 + n[None, :]))
+        hopper.fence_async_shared()
+        mbarrier.arrive(full.index(slot), count=1)
+
+
+@gluon.jit
+def multiplies_slots(c, x, y, full, free, STEPS: gl.constexpr):
+    """A slot is freed while the product of the next one is under way."""
+    m = gl.arange(0, 64, layout=gl.SliceLayout(1, TILE))
+    n = gl.arange(0, 16, layout=gl.SliceLayout(0, TILE))
+    acc = gl.full([64, 16], 0.0, gl.float32, TILE)
+    for step in range(STEPS):
+        mbarrier.wait(full.index(step % 3), step // 3 & 1)
+        acc = hopper.warpgroup_mma(x.index(step % 3), y.index(step % 3), acc, is_async=True)
+        acc = hopper.warpgroup_mma_wait(1, deps=[acc])
+        if step > 0:
+            mbarrier.arrive(free.index((step - 1) % 3), count=1)
+    acc = hopper.warpgroup_mma_wait(0, deps=[acc])
+    gl.store(c + m[:, None] * 16 + n[None, :], acc)
+
+
+@gluon.jit
+def products_behind_a_producer(a, b, c, STEPS: gl.constexpr):
+    shared: gl.constexpr = gl.NVMMASharedLayout(64, 16, 3)
+    x = gl.allocate_shared_memory(gl.float16, [3, 64, 32], shared)
+    y = gl.allocate_shared_memory(gl.float16, [3, 32, 16], shared)
+    full, free = barriers(3), barriers(3)
+    parts = [
+        (multiplies_slots, (c, x, y, full, free, STEPS)),
+        (stores_operands_in_slots, (a, b, x, y, full, free, STEPS)),
+    ]
+    gl.warp_specialize(parts, [4], [24])
+
+
+@correct
+def slots_that_are_freed_one_product_behind():
+    a, b, c = normal(64, 224, dtype="f2"), normal(224, 16, dtype="f2", seed=1), np.zeros((64, 16), "f4")
+    products_behind_a_producer[(1,)](a, b, c, STEPS=7)
+    return [(c, a.astype("f4") @ b.astype("f4"))]
