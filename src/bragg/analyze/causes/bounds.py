@@ -84,7 +84,7 @@ def _gpu_parts(evidence: Evidence, busy: float) -> list[Part]:
             row[kernel.nodes] = CLASSES.index(PRODUCTS)
     total = np.bincount(row[row >= 0], weights=gpu_ns[row >= 0], minlength=len(CLASSES))
     if not total.sum():
-        return []
+        return [Part(UNNAMED[-1], busy, True)]  # what worked has no names
     return [Part(CLASSES[at], float(total[at] / total.sum()) * busy, True) for at in np.flatnonzero(total)]
 
 
