@@ -218,12 +218,16 @@ def profile_lines(
     from bragg.views.terminal.header import header_lines
     from bragg.views.terminal.tree_text import tree_lines
     from bragg.views.terminal.tree_view import tree_view
+    from bragg.views.text.training_steps import steps_line
     from bragg.views.text.waiting import waiting_lines
     from bragg.views.text.wall_line import wall_lines
 
     body = _flat_lines(profile, options, style) if flat else tree_lines(tree_view(profile, options), style)
-    said = [*idle_lines(profile, part), *waiting_lines(recorded or profile)]
-    wall = wall_lines(wall_parts(recorded or profile), style)
+    whole = recorded or profile
+    said = [*idle_lines(profile, part), *waiting_lines(whole)]
+    wall = wall_lines(wall_parts(whole), style)
+    if not wall and (steps := steps_line(whole)):
+        wall = style.wrap(steps, 2, "  ")
     return [*header_lines(profile.meta, source, style, wall), *said, *map(style.dim, notes), "", *body]
 
 

@@ -21,7 +21,7 @@ def header_lines(meta: Mapping[str, Any], source: str, style: Style, wall: Seque
         meta: `Profile.meta`.
         source: Name of the file.
         style: How to decorate.
-        wall: The parts of its wall time, in lines; empty: they are not known.
+        wall: The parts of its wall time, or its steps, in lines; empty: they are not known.
     """
     facts = RunFacts(meta)
     separator = " · " if style.unicode else "; "

@@ -50,6 +50,12 @@ def test_regions_are_a_table_with_what_they_say_below(bragg: Bragg, trained: Pat
     ]
 
 
+def test_the_steps_of_a_run_without_parts_are_told_as_at_its_end(bragg: Bragg, trained: Path) -> None:
+    lines = bragg("view", trained).stdout.splitlines()
+    assert lines[1].startswith("2 steps of 10.0 ms: data 70.0 %")
+    assert lines[2].startswith("backend")
+
+
 def test_a_narrow_terminal_has_room_for_regions(bragg: Bragg, trained: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "80")
     lines = bragg("view", trained, "--group-by", "region").stdout.splitlines()
