@@ -278,14 +278,11 @@ void bragg_sample(const struct bragg_host_sample* sample, int64_t interruption_n
   if (mask == 0) return;
   ThreadContext& thread = ThreadContext::current();
   thread.cost.add_exactly(bragg::CostPart::Samples, interruption_ns);
-  std::array<bragg::RawFrame, 4> place{};
-  const size_t n_frames = std::min<size_t>(sample->n_frames, place.size());
-  for (size_t i = 0; i < n_frames; ++i) {
-    const bragg_python_frame& frame = sample->frames[i];
-    place[i] = {frame.code, frame.instruction_offset, frame.frame};
-  }
-  const bragg::HostSample taken{sample->taken_ns, sample->elapsed_ns, sample->waited_ns, sample->is_last != 0,
-                                std::span(place).first(n_frames)};
+  const bragg::HostSample taken{sample->taken_ns,
+                                sample->elapsed_ns,
+                                sample->waited_ns,
+                                sample->is_last != 0,
+                                {sample->code, sample->instruction_offset, sample->frame}};
   thread.cost.measure(bragg::CostPart::Samples, [&] { thread.record_sample(mask, taken); });
 }
 
@@ -337,7 +334,6 @@ void bragg_set_interpreter(const void* function) { bragg::LoadedCode::instance()
 int bragg_can_unwind(void) { return bragg::kCanUnwind; }
 
 void bragg_forget_code(const void* code) { bragg::PythonFrameIds::instance().forget(code); }
-uint64_t bragg_dead_codes(void) { return bragg::PythonFrameIds::dead(); }
 
 const char* bragg_library_path(void) {
   static const std::string path = bragg::own_library_path();

@@ -22,21 +22,17 @@ enum bragg_sampling {
 // sessions: what any of those that are active asks for.
 enum bragg_gpu_api { BRAGG_GPU_API_OFF = 0, BRAGG_GPU_API_SYNC = 1, BRAGG_GPU_API_ALL = 2 };
 
-struct bragg_python_frame {
-  const void* code;
-  const void* frame;
-  uint32_t instruction_offset;  // bytes from the first instruction
-};
-
 // What a thread did in the `elapsed_ns` until `taken_ns`, in `waited_ns` of which it waited.
 struct bragg_host_sample {
   int64_t taken_ns;
   int64_t elapsed_ns;
   int64_t waited_ns;
   int is_last;  // of those that are taken at once
-  // The innermost frames that it was in, innermost first, at most 4, all of living code; none: it is there now.
-  const struct bragg_python_frame* frames;
-  uint32_t n_frames;
+  // The Python frame that it was in, and where: bytes from the first instruction. It is there now if none of its frames
+  // is this one with this code.
+  const void* code;
+  const void* frame;
+  uint32_t instruction_offset;
 };
 
 struct bragg_session_options {
@@ -143,8 +139,6 @@ BRAGG_EXPORT void bragg_read_xla(int wanted);
 // One host sample of this thread, which stands for the time since the one before. Taking it held the thread up for
 // `interruption_ns`.
 BRAGG_EXPORT void bragg_sample(const struct bragg_host_sample* sample, int64_t interruption_ns);
-// Code objects that have died so far: while it stays the same, each one that was seen lives.
-BRAGG_EXPORT uint64_t bragg_dead_codes(void);
 
 enum bragg_metric_kind { BRAGG_INCLUSIVE = 0, BRAGG_EXCLUSIVE = 1, BRAGG_PROPERTY = 2 };
 

@@ -40,12 +40,10 @@ class Ticker {
   }
   void join() { thread_.join(); }
 
-  // What was seen since this was last asked, if all its code still lives. GIL.
+  // What was seen since this was last asked.
   [[nodiscard]] ThreadPlaces take_places() {
     const std::lock_guard lock(places_mutex_);
-    const ThreadPlaces places = bragg_dead_codes() == dead_codes_ ? places_ : ThreadPlaces{};
-    places_ = {};
-    return places;
+    return std::exchange(places_, {});
   }
 
  private:
@@ -54,7 +52,6 @@ class Ticker {
 
   std::mutex places_mutex_;  // never held while anything is waited for
   ThreadPlaces places_;
-  uint64_t dead_codes_ = 0;  // when the first of them was seen
   std::mutex mutex_;
   std::condition_variable stop_signal_;
   bool stopping_ = false;
@@ -111,12 +108,10 @@ void record_stays(const ThreadPlaces& places, Span whole, int64_t waited_ns, int
   for (size_t i = 0; i < std::max<size_t>(stays.size(), 1); ++i) {
     const bool is_last = i + 1 >= stays.size();
     const int64_t end_ns = is_last ? whole.end_ns : std::clamp(stays[i].until_ns, start_ns, whole.end_ns);
-    const ThreadPlace place = stays.empty() ? ThreadPlace{} : stays[i].place;
-    std::array<bragg_python_frame, ThreadPlace::kFrames> frames;
-    for (uint32_t k = 0; k < place.count; ++k)
-      frames[k] = {place.frames[k].code, place.frames[k].frame, place.frames[k].instruction_offset};
+    const RawFrame place = stays.empty() ? RawFrame{} : stays[i].place;
     const auto waited_here_ns = static_cast<int64_t>(waited_share * static_cast<double>(end_ns - start_ns));
-    const bragg_host_sample sample{end_ns, end_ns - start_ns, waited_here_ns, is_last, frames.data(), place.count};
+    const bragg_host_sample sample{end_ns,     end_ns - start_ns, waited_here_ns,          is_last,
+                                   place.code, place.frame,       place.instruction_offset};
     if (is_last || end_ns > start_ns) bragg_sample(&sample, i == 0 ? held_up_ns : 0);
     start_ns = end_ns;
   }
@@ -134,11 +129,8 @@ int take_sample(void*) {
 }
 
 void Ticker::see_main_thread() {
-  const uint64_t dead_codes = bragg_dead_codes();
   const std::lock_guard lock(places_mutex_);
-  const ThreadPlace place = place_of(sampler().main_thread.load(), places_.last());
-  if (places_.stays().empty()) dead_codes_ = dead_codes;
-  places_.see(place, bragg_now_ns());
+  places_.see(place_of(sampler().main_thread.load()), bragg_now_ns());
 }
 
 void Ticker::run(std::chrono::microseconds interval) {

@@ -33,21 +33,18 @@ iovec field(const void* object, uint32_t offset, size_t size) noexcept {
   return value;
 }
 
+constexpr int kMaxInternal = 4;  // frames of the interpreter's own, one upon the other
+
 class PlaceReader {
  public:
   PlaceReader(const PythonLayout& layout, const void* thread_state) noexcept : layout_(layout), state_(thread_state) {}
 
-  // At most `n` frames.
-  [[nodiscard]] ThreadPlace read(uint32_t n) const noexcept {
-    ThreadPlace place;
-    PeekedFrame peeked{};
+  [[nodiscard]] RawFrame innermost() const noexcept {
     const void* frame = innermost_frame();
-    while (place.count < n && frame != nullptr) {
-      if (!peek_frame(frame, peeked)) return {};
-      if (!is_internal(peeked)) place.frames[place.count++] = raw_of(frame, peeked);
-      frame = peeked.previous;
-    }
-    return place;
+    PeekedFrame peeked{};
+    for (int i = 0; i < kMaxInternal && frame != nullptr && peek_frame(frame, peeked); ++i, frame = peeked.previous)
+      if (!is_internal(peeked)) return raw_of(frame, peeked);
+    return {};
   }
 
  private:
@@ -89,19 +86,15 @@ class PlaceReader {
 
 }  // namespace
 
-ThreadPlace place_of(const void* thread_state, const ThreadPlace& known) noexcept {
+RawFrame place_of(const void* thread_state) noexcept {
   const PythonLayout* layout = detail::python_layout.load(std::memory_order_acquire);
   if (layout == nullptr || thread_state == nullptr) return {};
   const PlaceReader reader(*layout, thread_state);
-  const auto is_still_at = [&](const ThreadPlace& place) {
-    return place.count > 0 && place.frames.front() == reader.read(1).frames.front();
-  };
-  if (is_still_at(known)) return known;
-  const ThreadPlace place = reader.read(ThreadPlace::kFrames);
-  return is_still_at(place) ? place : ThreadPlace{};
+  const RawFrame place = reader.innermost();
+  return place == reader.innermost() ? place : RawFrame{};
 }
 
-void ThreadPlaces::see(const ThreadPlace& place, int64_t now_ns) noexcept {
+void ThreadPlaces::see(const RawFrame& place, int64_t now_ns) noexcept {
   if (count_ > 0 && (stays_[count_ - 1].place == place || count_ == stays_.size()))
     stays_[count_ - 1].until_ns = now_ns;
   else

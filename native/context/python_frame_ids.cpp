@@ -8,7 +8,6 @@
 namespace bragg {
 
 constinit std::atomic<uint32_t> PythonFrameIds::epoch_{0};
-constinit std::atomic<uint64_t> PythonFrameIds::dead_{0};
 
 PythonFrameIds& PythonFrameIds::instance() {
   static PythonFrameIds& ids = *new PythonFrameIds;  // code objects die until the interpreter is gone
@@ -33,7 +32,6 @@ FrameId PythonFrameIds::intern(const RawFrame& raw) {
 
 // All are dropped: a program that makes and drops code without end would leave ids behind otherwise.
 void PythonFrameIds::forget(const void* code) {
-  dead_.fetch_add(1, std::memory_order_acq_rel);
   const std::lock_guard lock(mutex_);
   if (!codes_.contains(code)) return;
   ids_.clear();

@@ -22,7 +22,6 @@ class PythonFrameIds {
   // A code object dies, and its address may become that of another. If it had ids, `epoch` changes: paths that threads
   // keep are no longer valid.
   void forget(const void* code);
-  [[nodiscard]] static uint64_t dead() noexcept { return dead_.load(std::memory_order_acquire); }  // that have died
   [[nodiscard]] static uint32_t epoch() noexcept { return epoch_.load(std::memory_order_acquire); }
 
   void lock_for_fork() { mutex_.lock(); }
@@ -38,7 +37,6 @@ class PythonFrameIds {
     size_t operator()(const Instruction& instruction) const noexcept;
   };
   static std::atomic<uint32_t> epoch_;
-  static std::atomic<uint64_t> dead_;
 
   std::mutex mutex_;
   std::unordered_map<Instruction, FrameId, InstructionHash> ids_;

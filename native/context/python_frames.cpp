@@ -1,6 +1,5 @@
 #include "context/python_frames.h"
 
-#include <algorithm>
 #include <deque>
 
 #include "context/code_location.h"
@@ -14,16 +13,12 @@ void set_python_layout(const PythonLayout& layout) {
   detail::python_layout.store(layout.is_valid != 0 ? &kept.emplace_back(layout) : nullptr, std::memory_order_release);
 }
 
-PythonFrameIterator::PythonFrameIterator(std::span<const RawFrame> place) noexcept : PythonFrameIterator() {
-  if (place.empty()) return;
+PythonFrameIterator::PythonFrameIterator(const RawFrame& place) noexcept : PythonFrameIterator() {
   PythonFrameIterator walk = *this;
-  for (RawFrame raw{}; walk.next(raw);) {
-    const auto seen = std::find_if(place.begin(), place.end(), [&](const RawFrame& frame) {
-      return frame.frame == raw.frame && frame.code == raw.code;
-    });
-    if (seen == place.end()) continue;
+  for (RawFrame raw{}; place.code != nullptr && walk.next(raw);) {
+    if (raw.frame != place.frame || raw.code != place.code) continue;
     *this = walk;
-    seen_ = place.first(static_cast<size_t>(seen - place.begin()) + 1);
+    seen_ = place;
     return;
   }
 }

@@ -10,7 +10,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
-#include <span>
 #include <utility>
 
 #include "context/python_layout.h"
@@ -52,14 +51,12 @@ class PythonFrameIterator {
     if (layout_ != nullptr) frame_ = innermost();
   }
   constexpr explicit PythonFrameIterator(std::nullptr_t) noexcept : layout_(nullptr) {}  // over no frames
-  // The frames as they were when the innermost of them were seen at `place`, if one of these still runs. Those that
-  // have returned must have code that lives. Keeps `place`.
-  explicit PythonFrameIterator(std::span<const RawFrame> place) noexcept;
+  // The frames as they were when the innermost of them was `place`, if that still runs; else those of now.
+  explicit PythonFrameIterator(const RawFrame& place) noexcept;
 
   [[nodiscard]] bool next(RawFrame& out) noexcept {
-    if (!seen_.empty()) [[unlikely]] {
-      out = seen_.front();
-      seen_ = seen_.subspan(1);
+    if (seen_.code != nullptr) [[unlikely]] {
+      out = std::exchange(seen_, {});
       return true;
     }
     while (frame_ != nullptr) {
@@ -108,7 +105,7 @@ class PythonFrameIterator {
   }
 
   const void* frame_ = nullptr;
-  std::span<const RawFrame> seen_;  // before those from `frame_` on
+  RawFrame seen_{};  // before those from `frame_` on, if it has code
 };
 
 // The same frames, and which of them run in one C call of the evaluation loop.

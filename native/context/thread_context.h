@@ -70,9 +70,9 @@ struct OpenCall {
 struct HostSample {
   int64_t taken_ns;
   int64_t elapsed_ns;
-  int64_t waited_ns;                // of these
-  bool is_last;                     // of those that are taken at once
-  std::span<const RawFrame> place;  // the innermost frames it was in, innermost first; empty: it is there now
+  int64_t waited_ns;  // of these
+  bool is_last;       // of those that are taken at once
+  RawFrame place;     // the frame it was in; it is there now if none of its frames is this one with this code
 };
 
 // The same at the beginning and the end of a call.

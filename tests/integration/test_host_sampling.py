@@ -113,26 +113,47 @@ def test_a_timeline_keeps_when_each_function_ran(recorder: Recorder, tmp_path: P
     assert min(first.duration_ns.sum(), second.duration_ns.sum()) > 40e6
 
 
-def test_an_operation_of_an_extension_is_seen_in_its_own_line_and_function(recorder: Recorder) -> None:
+def test_an_operation_of_an_extension_counts_for_its_function_and_not_for_the_one_called_next(
+    recorder: Recorder,
+) -> None:
     run = recorder.program(
         """
         import time
         import numpy as np
 
-        def product(a):
-            return a @ a
+        def look():
+            return time.thread_time()
 
-        def work(a):
+        def multiply(a):
             spent = 0.0
             while spent < 0.3:
-                began = time.thread_time()
-                product(a)
-                spent += time.thread_time() - began
-                view = a[:1]
-                view = np.asarray(view)
+                began = look()
+                product = a @ a
+                spent += look() - began
 
-        work(np.ones((300, 300)))
+        multiply(np.ones((300, 300)))
         """
     )
-    assert time_in(run.main, "product") > 0.27e9
-    assert time_in(run.main, "work") - time_in(run.main, "product") < 0.03e9
+    assert time_in(run.main, "multiply") - time_in(run.main, "look") > 0.27e9
+    assert time_in(run.main, "look") < 0.03e9
+
+
+def test_threads_are_sampled_whose_frames_come_and_go_while_they_are_looked_at(recorder: Recorder) -> None:
+    run = recorder.program(
+        """
+        import time
+
+        def numbers(n):
+            yield from (n * k for k in range(3))
+
+        def work():
+            end = time.thread_time() + 0.4
+            while time.thread_time() < end:
+                "".join(str(n) for n in numbers(7))
+                eval(compile("sum(i for i in (1, 2))", "made", "eval"))
+
+        work()
+        """,
+        sample_interval_us=50,
+    )
+    assert time_in(run.main, "work") > 0.3e9
