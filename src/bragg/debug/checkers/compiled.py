@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from bragg.debug.flow.aggregates import rebuilt
+from bragg.debug.flow.jitted import is_gluon
 from bragg.debug.host.launch import Launch
 from bragg.debug.memory.blocks import Descriptor
 from bragg.debug.values import Pointer, Tensor
@@ -38,7 +39,12 @@ def gpu_dialect(launch: Launch) -> str:
             elif not isinstance(part, Descriptor) and _is_aligned(part):
                 attributes[path] = [["tt.divisibility", _ALIGNMENT]]
     options = {name: launch.options[name] for name in ("num_warps", "num_stages") if name in launch.options}
-    source = ASTSource(JITFunction(launch.program.function), signature, constants, attributes)
+    jitted, kind = JITFunction, ASTSource
+    if is_gluon(launch.jitted):
+        from triton.experimental.gluon._runtime import GluonASTSource, GluonJITFunction
+
+        jitted, kind = GluonJITFunction, GluonASTSource
+    source = kind(jitted(launch.program.function), signature, constants, attributes)
     return str(compile(source, target=GPUTarget(*_TARGET), options=options).asm["ttgir"])
 
 
@@ -53,7 +59,8 @@ def _kind(value: Any, given: Any) -> Any:
         return rebuilt(value, list(map(_kind, value, given)))
     if isinstance(value, Descriptor):
         block = ",".join(map(str, value.block_shape))
-        return f"tensordesc<{_short(value.dtype.name)}[{block}]>"
+        layout = "" if value.layout is None else f",{value.layout!r}"
+        return f"tensordesc<{_short(value.dtype.name)}[{block}]{layout}>"
     if isinstance(value, Pointer):
         return f"*{_short(value.element.name)}"
     kind = _short(value.dtype.name) if isinstance(value, Tensor) else "constexpr"

@@ -15,6 +15,9 @@ import triton.language as tl
 
 import bragg.debug
 
+gluon = pytest.importorskip("triton.experimental.gluon")
+gl = pytest.importorskip("triton.experimental.gluon.language")
+
 
 class Parts(NamedTuple):
     """Where rows go, and what is done to them."""
@@ -38,6 +41,29 @@ def test_kernels_with_descriptors_and_tuples_are_compiled_for_their_bank_conflic
         rows_by_descriptor[(1,)](descriptor.from_tensor(source, [16, 16]), Parts(out, (2.0, 1)), 16)
     assert not len(report), report.lines()
     assert (out == 3).all()
+
+
+@gluon.jit
+def turned_in_shared_memory(source, out, N: gl.constexpr):
+    along_rows: gl.constexpr = gl.BlockedLayout([1, 1], [1, 32], [4, 1], [1, 0])
+    plain: gl.constexpr = gl.SwizzledSharedLayout(1, 1, 1, order=[1, 0])
+    row, column = gl.arange(0, N, gl.SliceLayout(1, along_rows)), gl.arange(0, N, gl.SliceLayout(0, along_rows))
+    places = row[:, None] * N + column[None, :]
+    held = gl.allocate_shared_memory(gl.float32, [N, N], plain)
+    held.store(gl.load(source + places))
+    gl.thread_barrier()
+    gl.store(out + places, held.permute([1, 0]).load(along_rows))
+
+
+@pytest.mark.filterwarnings("ignore:TRITON_")
+def test_gluon_kernels_are_compiled_as_such() -> None:
+    source, out = np.arange(1024, dtype="f4").reshape(32, 32), np.zeros((32, 32), "f4")
+    with bragg.debug.check(only=["bank-conflict"]) as report:
+        turned_in_shared_memory[(1,)](source, out, 32)
+    assert (out == source.T).all()
+    (finding,) = report
+    assert finding.message.startswith("bank conflict: 32 lanes of a warp read one bank of shared memory")
+    assert finding.code == "gl.store(out + places, held.permute([1, 0]).load(along_rows))"
 
 
 @triton.jit
