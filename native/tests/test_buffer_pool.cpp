@@ -32,8 +32,8 @@ TEST(a_buffer_has_no_more_valid_bytes_than_bytes) {
 TEST(each_of_many_launching_threads_gets_a_buffer_and_none_is_refused_to_it) {
   BufferPool pool;
   std::vector<uint8_t*> held;
-  for (size_t i = 0; i < 2 * BufferPool::kMaxUnread; ++i) held.push_back(pool.request());
-  CHECK_EQ(pool.allocated(), 2 * BufferPool::kMaxUnread);
+  for (size_t i = 0; i < 512; ++i) held.push_back(pool.request());
+  CHECK_EQ(pool.allocated(), 512);
   for (uint8_t* buffer : held) buffer[100'000] = 1;
   for (uint8_t* buffer : held) pool.recycle({buffer, 200'000});
   for (size_t i = 0; i < held.size(); ++i) {
@@ -44,17 +44,21 @@ TEST(each_of_many_launching_threads_gets_a_buffer_and_none_is_refused_to_it) {
   CHECK_EQ(pool.allocated(), held.size());
 }
 
-TEST(buffers_that_nobody_reads_are_refused_beyond_a_limit) {
+void check_limit(size_t valid_bytes, size_t most) {
   BufferPool pool;
-  for (size_t i = 0; i < BufferPool::kMaxUnread; ++i) CHECK(pool.complete({pool.request(), 8}) == Completion::Queued);
+  for (size_t i = 0; i < most; ++i) CHECK(pool.complete({pool.request(), valid_bytes}) == Completion::Queued);
   uint8_t* const last = pool.request();
-  CHECK(pool.complete({last, 8}) == Completion::Refused);
-  pool.recycle({last, 8});
+  CHECK(pool.complete({last, valid_bytes}) == Completion::Refused);
+  pool.recycle({last, valid_bytes});
   CHECK_EQ(pool.request(), last);
   for (const ActivityBuffer& buffer : pool.take_completed()) pool.recycle(buffer);
-  CHECK(pool.complete({last, 8}) == Completion::Queued);
-  for (size_t i = 0; i < BufferPool::kMaxUnread; ++i) unmap(pool.request());
+  CHECK(pool.complete({last, valid_bytes}) == Completion::Queued);
+  for (size_t i = 0; i < most; ++i) unmap(pool.request());
   unmap(last);
 }
+
+TEST(buffers_that_nobody_reads_are_refused_beyond_256_mb) { check_limit(BufferPool::kBufferBytes, 256); }
+
+TEST(buffers_of_thousands_of_threads_that_launch_little_are_flushed_at_once) { check_limit(8, 4096); }
 
 }  // namespace

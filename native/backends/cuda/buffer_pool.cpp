@@ -9,6 +9,14 @@
 #include "context/consumer_signal.h"
 
 namespace bragg {
+namespace {
+
+size_t unread_bytes(const ActivityBuffer& buffer) {
+  return std::max(buffer.valid_bytes, BufferPool::kLeastUnreadBytes);
+}
+
+}  // namespace
+
 uint8_t* BufferPool::pop_free() {
   const std::lock_guard lock(mutex_);
   if (free_.empty()) return nullptr;
@@ -31,8 +39,10 @@ BufferPool::Completion BufferPool::complete(const ActivityBuffer& buffer) {
   {
     const std::lock_guard lock(mutex_);
     if (!allocated_.contains(buffer.data)) return Completion::Foreign;
-    if (completed_.size() == kMaxUnread) return Completion::Refused;
-    completed_.push_back({buffer.data, std::min(buffer.valid_bytes, kBufferBytes)});
+    const ActivityBuffer completed{buffer.data, std::min(buffer.valid_bytes, kBufferBytes)};
+    if (completed_bytes_ + unread_bytes(completed) > kMaxUnreadBytes) return Completion::Refused;
+    completed_bytes_ += unread_bytes(completed);
+    completed_.push_back(completed);
   }
   consumer_signal.wake();
   return Completion::Queued;
@@ -43,6 +53,7 @@ std::vector<ActivityBuffer> BufferPool::take_completed(size_t at_most) {
   const auto end = completed_.begin() + static_cast<std::ptrdiff_t>(std::min(at_most, completed_.size()));
   std::vector<ActivityBuffer> taken(completed_.begin(), end);
   completed_.erase(completed_.begin(), end);
+  for (const ActivityBuffer& buffer : taken) completed_bytes_ -= unread_bytes(buffer);
   return taken;
 }
 
@@ -61,6 +72,7 @@ void BufferPool::recycle(const ActivityBuffer& buffer) {
 void BufferPool::forget_all() {
   free_.clear();
   completed_.clear();
+  completed_bytes_ = 0;
   allocated_.clear();
 }
 

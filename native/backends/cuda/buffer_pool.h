@@ -18,9 +18,11 @@ class BufferPool {
  public:
   // 1 MiB: 4,800 kernel records. CUPTI 13 gives every launching thread a buffer of its own, so small beats few.
   static constexpr size_t kBufferBytes = 1u << 20;
-  // Unread buffers: 256 MB, 1.2 million kernels behind. Those that CUPTI holds do not count: one a thread that
-  // launches.
-  static constexpr size_t kMaxUnread = 256;
+  // Of what is unread: 1.2 million kernels behind. Buffers that CUPTI holds do not count: one a thread that launches.
+  static constexpr size_t kMaxUnreadBytes = 256u << 20;
+  // Of an unread buffer, however little is in it: a thousand threads whose buffers are flushed at once lose nothing,
+  // and 4,096 mappings are far from the system's limit.
+  static constexpr size_t kLeastUnreadBytes = 64u << 10;
   // Free buffers that keep their memory for the next request. Further ones give it back and stay mapped, since CUPTI
   // might still look into a buffer that it has handed back.
   static constexpr size_t kMaxFree = 128;
@@ -36,7 +38,7 @@ class BufferPool {
   [[nodiscard]] uint8_t* request();
   [[nodiscard]] Completion complete(const ActivityBuffer& buffer);
   // The oldest ones, at most so many.
-  [[nodiscard]] std::vector<ActivityBuffer> take_completed(size_t at_most = kMaxUnread);
+  [[nodiscard]] std::vector<ActivityBuffer> take_completed(size_t at_most = SIZE_MAX);
   void recycle(const ActivityBuffer& buffer);
 
   void lock_for_fork() { mutex_.lock(); }
@@ -51,6 +53,7 @@ class BufferPool {
   mutable std::mutex mutex_;
   std::vector<uint8_t*> free_;
   std::vector<ActivityBuffer> completed_;
+  size_t completed_bytes_ = 0;
   std::unordered_set<uint8_t*> allocated_;
 };
 
