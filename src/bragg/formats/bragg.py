@@ -287,6 +287,8 @@ class _Reader:
 
     def _metric(self, item: dict[str, Any]) -> Metric:
         kind, combine = MetricKind(item["kind"]), Combine(item["combine"])
+        if not isinstance(item["unit"], str):
+            raise TypeError("the unit of a metric is not a text")
         own = self.array(_metric_member(item["name"]), np.int64, np.float64)
         counted = None
         if item.get("counted"):

@@ -101,6 +101,17 @@ def test_anyone_can_open_it_with_numpy(profile: Profile, tmp_path: Path) -> None
     assert header_of(path)["version"] == [1, 5]
 
 
+@pytest.mark.parametrize("unit", [[], {}, None, 7])
+def test_a_unit_that_is_not_a_text_is_damage(profile: Profile, tmp_path: Path, unit: object) -> None:
+    path = tmp_path / "run.bragg"
+    bragg.write(profile, path)
+    header = header_of(path)
+    header["metrics"][0]["unit"] = unit
+    rewrite(path, "meta.json", json.dumps(header).encode())
+    with pytest.raises(BadFile, match="is damaged"):
+        bragg.read(path)
+
+
 def test_equal_profiles_give_equal_bytes(profile: Profile, tmp_path: Path) -> None:
     for name in ("one", "two"):
         bragg.write(profile, tmp_path / name)
