@@ -7,6 +7,7 @@ import zlib
 from array import array
 from collections import defaultdict
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 import numpy as np
 
@@ -216,21 +217,29 @@ class Packets:
         snapshot, interned, defaults, descriptor = parts
         if flags & proto.STATE_CLEARED:
             sequence.names.clear()
-        sequence.add_names(interned)
-        sequence.set_defaults(dict(fields(defaults)))
+        if interned:
+            sequence.add_names(interned)
+        if defaults:
+            sequence.set_defaults(dict(fields(defaults)))
         if snapshot:
             sequence.set_clocks(snapshot)
         if descriptor:
-            self._add_track(dict(fields(descriptor)))
+            uuid, track = _described(descriptor)
+            self.tracks[uuid] = track
 
-    def _add_track(self, row: dict[int, int | bytes]) -> None:
-        process, thread = (dict(fields(_bytes(row, number))) for number in (proto.PROCESS, proto.THREAD))
-        text = _text(row, proto.TRACK_NAME) or _text(process, proto.PROCESS_NAME)
-        if process and "Process" not in text:
-            text = f"Process {_number(process, proto.PID)} {text}"
-        if thread:
-            text = f"Thread {_number(thread, 2)} {_text(thread, 5)}"
-        self.tracks[_number(row, proto.UUID)] = Track(text, dict(_PLACE.findall(text)), _number(row, proto.PARENT))
+
+# Writers repeat descriptors, and damaged traces a million times.
+@lru_cache(maxsize=1 << 12)
+def _described(descriptor: bytes) -> tuple[int, Track]:
+    """A track and its number."""
+    row = dict(fields(descriptor))
+    process, thread = (dict(fields(_bytes(row, number))) for number in (proto.PROCESS, proto.THREAD))
+    text = _text(row, proto.TRACK_NAME) or _text(process, proto.PROCESS_NAME)
+    if process and "Process" not in text:
+        text = f"Process {_number(process, proto.PID)} {text}"
+    if thread:
+        text = f"Thread {_number(thread, 2)} {_text(thread, 5)}"
+    return _number(row, proto.UUID), Track(text, dict(_PLACE.findall(text)), _number(row, proto.PARENT))
 
 
 def _number(row: dict[int, int | bytes], number: int) -> int:

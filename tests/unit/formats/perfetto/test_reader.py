@@ -12,6 +12,7 @@ from bragg import formats
 from bragg.cli.main import main
 from bragg.errors import BadFile
 from bragg.formats.encodings.protobuf import fields, message, number
+from bragg.formats.perfetto import packets
 from bragg.model import FrameKind, Profile, TrackKind
 from tests.support.iprof_trace import CALLS, EPOCH_NS, WORK, iprof_trace
 
@@ -113,3 +114,13 @@ def test_a_slice_without_an_end_is_left_out(tmp_path: Path) -> None:
     begin = number(8, EPOCH_NS + 900) + message(11, number(9, 1), number(11, 3), message(23, b"killed"))
     path.write_bytes(iprof_trace() + message(1, begin))
     assert sorted(_slices(formats.load(path), TrackKind.HOST_THREAD)) == sorted(CALLS)
+
+
+def test_a_descriptor_that_is_repeated_is_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    read: list[bytes] = []
+    monkeypatch.setattr(packets, "fields", lambda value: read.append(value) or fields(value))
+    path = tmp_path / "out.pftrace"
+    descriptor = message(1, message(60, number(1, 77), message(2, b"repeated 1,000 times")))
+    path.write_bytes(iprof_trace() + descriptor * 1000)
+    assert sorted(_slices(formats.load(path), TrackKind.HOST_THREAD)) == sorted(CALLS)
+    assert sum(b"repeated" in value for value in read) == 1
