@@ -295,7 +295,7 @@ TEST(a_tree_capture_is_rewritten_when_snapshots_pile_up) {
   std::vector<bragg::NodeId> nodes;
   for (int i = 0; i < 2000; ++i)
     nodes.push_back(bragg::CallingContextTree::instance().child(
-        bragg::kRootNode, bragg::intern_frame(bragg::FrameKind::Scope, "s" + std::to_string(i))));
+        bragg::kRootNode, bragg::intern_frame(bragg::FrameKind::Scope, std::to_string(i))));
   for (int round = 0; round < 400; ++round) {
     for (const bragg::NodeId node : nodes) session.count(node, MetricGroup::Host, 10);
     session.flush(no_tracks, {});
