@@ -9,12 +9,12 @@ from pathlib import Path, PurePath
 from typing import Any
 
 from bragg.model.facts import Facts
+from bragg.model.meta.command_line import program_of
 from bragg.model.meta.run import Run
 
-__all__ = ["Job", "Rank", "named_ranks", "program_of", "ranges_text"]
+__all__ = ["Job", "Rank", "named_ranks", "ranges_text"]
 
 _N_NAMED = 3
-_OPTIONS_WITH_VALUE = ("-W", "-X")  # of Python
 
 
 @dataclass(frozen=True)
@@ -148,24 +148,6 @@ class Job:
     def hosts(self) -> list[str]:
         """Names of the machines, in the order of their ranks."""
         return list(dict.fromkeys(rank.host for rank in self.ranks if rank.host))
-
-
-def program_of(command: Sequence[str]) -> str:
-    """The script or module of a command line of Python; of another command its name; of `-c` none."""
-    words = iter(command)
-    program = PurePath(next(words, "")).name
-    if not program.startswith("python"):
-        return program
-    for word in words:
-        if word == "-m":
-            return next(words, "")
-        if word == "-c":
-            return ""
-        if word in _OPTIONS_WITH_VALUE:
-            next(words, "")
-        elif not word.startswith("-"):
-            return PurePath(word).name
-    return program
 
 
 def named_ranks(numbers: Sequence[int]) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import difflib
 import os
-import re
 import shlex
 import shutil
 import sys
@@ -13,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bragg.errors import UsageError
+from bragg.model.meta.command_line import program_of
 
 __all__ = ["Target", "find_target"]
 
@@ -22,8 +22,6 @@ _SHELL = ".sh"
 _MAX_FIRST_LINE = 256  # more of it no system reads
 _PROFILES = (".bragg", ".part")
 _PYTEST = ("pytest", "py.test")
-_PYTHON = re.compile(r"python[0-9.]*")
-_PYTHON_OPTIONS_WITH_VALUE = ("-W", "-X")
 
 
 @dataclass(frozen=True)
@@ -109,18 +107,10 @@ def _command(arguments: Sequence[str]) -> Target:
 
 def _stem(arguments: Sequence[str]) -> str:
     """What a Python of the command line runs, else the command."""
-    command = Path(arguments[0])
-    rest = iter(arguments[1:] if _PYTHON.fullmatch(command.name) else ())
-    for argument in rest:
-        if argument == "-m":
-            return next(rest, command.stem)
-        if argument.startswith("-c"):
-            break
-        if not argument.startswith("-"):
-            return Path(argument).stem
-        if argument in _PYTHON_OPTIONS_WITH_VALUE:
-            next(rest, None)
-    return command.stem
+    command, program = Path(arguments[0]), program_of(arguments)
+    if program in ("", command.name):
+        return command.stem
+    return Path(program).stem if Path(program).suffix in _PYTHON_SUFFIXES else program
 
 
 def _why_not(path: Path) -> str:

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from bragg.model.meta.run import Run
-from bragg.model.ranks.job import Rank, program_of
+from bragg.model.ranks.job import Rank
 
 AXES = {"dp": 8, "tp": 1}
 
@@ -51,17 +51,3 @@ def test_rank_is_what_the_profile_tells() -> None:
 @pytest.mark.parametrize("meta", [{}, {"rank": None}, {"rank": "3"}, {"rank": -1}])
 def test_process_that_is_no_rank_is_none(meta: dict[str, object]) -> None:
     assert Rank.of(Run(meta), Path("x.bragg")) is None
-
-
-@pytest.mark.parametrize(
-    ("command", "program"),
-    [
-        (["/usr/bin/python3.12", "-u", "-X", "dev", "src/train.py", "--epochs"], "train.py"),
-        (["python", "-m", "package.train", "x"], "package.train"),
-        (["python", "-c", "from multiprocessing import x"], ""),
-        (["/opt/solver", "input"], "solver"),
-        ([], ""),
-    ],
-)
-def test_program_is_the_script_or_module(command: list[str], program: str) -> None:
-    assert program_of(command) == program

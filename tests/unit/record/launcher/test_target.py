@@ -42,7 +42,7 @@ def test_text_without_suffix_is_a_script_unless_it_is_executable(here: Path) -> 
         ([sys.executable, "-u", "-X", "dev", "src/train.py"], "train"),
         (["python3", "-m", "package.module"], "package.module"),
         (["python3", "-Wignore", "-m", "pytest"], "pytest"),
-        (["python3", "-c", "print()", "other.py"], "python3"),
+        (["python3", "-uc", "import time\nprint('a/b.c')", "other.py"], "python3"),
         (["python3"], "python3"),
         (["env", "train.py"], "env"),
     ],
