@@ -188,6 +188,7 @@ class _Schedule:
         self._numbers, self._machine, self._thread, self._run, self._most = numbers, machine, thread, run, most
         self._direct: _Direct | None = None
         self._begun = self._idle_rounds = 0
+        self._next_begun = 1
 
     def run(self) -> None:
         """Run all programs."""
@@ -215,19 +216,26 @@ class _Schedule:
             self._resume(one)
             made_progress |= one.is_done or one.machine.writes != before
             has_moved |= one.machine.moves != moves
-        number = None
-        if not made_progress and len(self.stuck) < self._most:
-            number = next(self._numbers, None)
-        if made_progress or number is not None:
-            self._idle_rounds = 0
-            if number is not None:
-                self._begin(number)
-        elif not self.stuck:
-            return False
-        elif self._idle_rounds > (_MOST_IDLE_ROUNDS if has_moved else 1):
-            raise _Deadlock
-        else:
+        if made_progress:
+            self._idle_rounds, self._next_begun = 0, 1
+        elif not self._begin_some():
+            if not self.stuck:
+                return False
+            if self._idle_rounds > (_MOST_IDLE_ROUNDS if has_moved else 1):
+                raise _Deadlock
             self._idle_rounds += 1
+        return True
+
+    def _begin_some(self) -> bool:
+        """Begin programs, twice as many as the last ones that let nobody go on: thousands may meet. False: none."""
+        most = self._next_begun if self.stuck else 1
+        self._next_begun = 2 * most
+        for count in range(most):
+            number = next(self._numbers, None) if len(self.stuck) < self._most else None
+            if number is None:
+                return count > 0
+            self._idle_rounds = 0
+            self._begin(number)
         return True
 
     def _begin(self, number: int | None) -> None:

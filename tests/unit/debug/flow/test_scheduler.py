@@ -8,6 +8,7 @@ import pytest
 import bragg.debug
 from bragg.debug.faults import KernelFault
 from bragg.debug.flow import scheduler
+from bragg.debug.flow.turns import Turns
 
 pytest.importorskip("triton")
 
@@ -81,3 +82,24 @@ def test_a_program_that_waits_for_nobody_is_a_deadlock() -> None:
         bragg.debug.interpret(),
     ):
         waits_for_the_next_kernel[(N,)](np.zeros(N + 1, "i4"), np.zeros(N + 1, "i4"), N - 1, N)
+
+
+@triton.jit
+def meeting(count, n):
+    tl.atomic_add(count, 1, sem="release")
+    while tl.atomic_add(count, 0, sem="acquire") < n:
+        pass
+
+
+def test_programs_that_wait_for_all_others_look_a_few_times_each(monkeypatch: pytest.MonkeyPatch) -> None:
+    n_resumed, resume = 0, Turns.resume
+
+    def counted(one: Turns) -> None:
+        nonlocal n_resumed
+        n_resumed += 1
+        resume(one)
+
+    monkeypatch.setattr(Turns, "resume", counted)
+    with bragg.debug.interpret():
+        meeting[(500,)](np.zeros(1, "i4"), 500)
+    assert n_resumed < 10 * 500
