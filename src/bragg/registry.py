@@ -180,6 +180,8 @@ RULES = Registry(
         "anomaly-mode": "bragg.analyze.rules.operators.anomaly:RULE",
         "bias-before-norm": "bragg.analyze.rules.operators.conv_bias:RULE",
         "recomputed-activations": "bragg.analyze.rules.operators.recomputation:RULE",
+        "one-hot": "bragg.analyze.rules.operators.one_hot:RULE",
+        "dense-embedding-gradient": "bragg.analyze.rules.operators.dense_gradients:RULE",
         "fills": "bragg.analyze.rules.copies.fills:RULE",
         "device-copies": "bragg.analyze.rules.copies.device_copies:RULE",
         "allocator-churn": "bragg.analyze.rules.host.allocator:RULE",

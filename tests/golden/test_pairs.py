@@ -48,7 +48,7 @@ PAIRS = {
     "host_loop": ("host-code", 19),
     "indexing": ("indexing-gradient", 8),
     "jax_dispatch": ("eager-jax", 10),
-    "jax_doubles": ("double-precision", 18),
+    "jax_doubles": ("double-precision", 13),
     "jax_inputs": ("pageable-copies", 17),
     "jax_reads": ("synchronization", 18),
     "jax_shapes": ("recompilation", 16),

@@ -13,13 +13,29 @@ from bragg.model.kernels.names import operator_name
 from bragg.model.table import BoolArray, FloatArray, Int64Array
 from bragg.model.transform import with_descendants
 
-__all__ = ["ZEROES", "below", "children", "hottest_place", "in_files", "line_above", "named", "place_of"]
+__all__ = [
+    "CALLERS",
+    "OPERATIONS",
+    "ZEROES",
+    "below",
+    "children",
+    "hottest_place",
+    "in_files",
+    "line_above",
+    "named",
+    "place_of",
+]
 
 # Frames whose lines a user does not change: installed packages, Python's own files, code that a compiler wrote.
 _LIBRARY = re.compile(
     r"[/\\](?:site|dist)-packages[/\\]|[/\\]lib(?:64)?[/\\]python3\.\d+[/\\]|^<|[/\\]c[a-z2-7]{51}\.py$"
 )
 
+
+CALLERS = (FrameKind.PYTHON,)
+"""Frames whose lines the host runs when it launches work."""
+OPERATIONS = (FrameKind.PYTHON, FrameKind.OPERATOR)
+"""Those, and operations of JAX's jitted functions, whose lines say what the GPU computes."""
 
 # What empties gradients: of an optimizer, which PyTorch announces, and of a module.
 ZEROES = re.compile(r"Optimizer\.zero_grad#|Module\.zero_grad$")
@@ -52,29 +68,39 @@ def below(profile: Profile, nodes: BoolArray) -> BoolArray:
     return found
 
 
-def place_of(profile: Profile, node: NodeId) -> Place:
+def place_of(profile: Profile, node: NodeId, kinds: tuple[FrameKind, ...] = CALLERS) -> Place:
     """The innermost line of the program above a node; of a library where no other is known."""
-    line = line_above(profile, node)
+    line = line_above(profile, node, kinds)
     if line is None:
         return Place(node=node)
     frame = int(profile.tree.frame[line])
     return Place(profile.tree.frames.file[frame], int(profile.tree.frames.line[frame]), node=node)
 
 
-def line_above(profile: Profile, node: int) -> int | None:
-    """The node of the innermost line of the program above a node; of a library where no other is known."""
+def line_above(profile: Profile, node: int, kinds: tuple[FrameKind, ...] = CALLERS) -> int | None:
+    """The node of the innermost line of the program above a node; of a library where no other is known.
+
+    Args:
+        profile: Of the node.
+        node: Where to start.
+        kinds: Frames whose lines count: of `CALLERS` or of `OPERATIONS`.
+    """
     tree = profile.tree
-    lines = [step for step in tree.path(NodeId(node)) if tree.kind[step] == FrameKind.PYTHON]
+    lines = [
+        step for step in tree.path(NodeId(node)) if tree.kind[step] in kinds and tree.frames.file[tree.frame[step]]
+    ]
     own = [step for step in lines if not _LIBRARY.search(tree.frames.file[tree.frame[step]])]
     return next(reversed(own or lines), None)
 
 
-def hottest_place(profile: Profile, nodes: BoolArray, weight: FloatArray | Int64Array) -> Place:
+def hottest_place(
+    profile: Profile, nodes: BoolArray, weight: FloatArray | Int64Array, kinds: tuple[FrameKind, ...] = CALLERS
+) -> Place:
     """The line under which most of a weight of these nodes lies; both are [nodes]; its node is the heaviest of them."""
     chosen = np.flatnonzero(nodes & (weight > 0))
     by_line: dict[tuple[str, int], float] = {}
     heaviest = chosen[np.argsort(-weight[chosen], kind="stable")].tolist()
-    places = {node: place_of(profile, node) for node in heaviest[:_MAX_PLACES]}
+    places = {node: place_of(profile, node, kinds) for node in heaviest[:_MAX_PLACES]}
     for node, place in places.items():
         key = (place.file, place.line)
         by_line[key] = by_line.get(key, 0.0) + float(weight[node])

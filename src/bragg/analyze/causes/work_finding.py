@@ -9,7 +9,7 @@ import numpy as np
 
 from bragg.analyze.causes.evidence import Evidence
 from bragg.analyze.causes.host_finding import counted
-from bragg.analyze.causes.paths import hottest_place
+from bragg.analyze.causes.paths import OPERATIONS, hottest_place
 from bragg.analyze.causes.thresholds import MUCH_GPU
 from bragg.model import Confidence, Finding, FrameKind, Quantity, Severity
 from bragg.model.finding import percent_text
@@ -50,7 +50,7 @@ def work_findings(evidence: Evidence, nodes: BoolArray, work: Work) -> Iterator[
     if not gpu_ns or gpu_ns < work.least_share * total_ns:
         return
     heaviest = int(np.where(of_gpu, evidence.gpu_ns, 0).argmax())
-    place = hottest_place(evidence.profile, of_gpu, evidence.gpu_ns)
+    place = hottest_place(evidence.profile, of_gpu, evidence.gpu_ns, OPERATIONS)
     gain = evidence.whole_gain(nodes, work.saved) if work.with_host else evidence.gpu_gain(of_gpu, work.saved)
     yield Finding(
         work.rule,

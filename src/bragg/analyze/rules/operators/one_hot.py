@@ -1,0 +1,52 @@
+"""Rows of a table that are looked up by a product with a matrix of zeros and ones."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import numpy as np
+
+from bragg.analyze.causes.evidence import Evidence
+from bragg.analyze.causes.kernel_class import CLASSES, PRODUCTS, classes_of_nodes
+from bragg.analyze.causes.needs import GPU_TIME
+from bragg.analyze.causes.paths import OPERATIONS, below, named, place_of
+from bragg.analyze.causes.thresholds import MUCH_GPU
+from bragg.analyze.causes.work_finding import Work, work_findings
+from bragg.analyze.engine import Rule
+from bragg.model import Confidence, Finding
+from bragg.model.ids import NodeId
+
+__all__ = ["RULE"]
+
+_WORK = Work(
+    "one-hot",
+    "one-hot rows, their casts and their products",
+    "look the rows up: table[ids] or torch.nn.functional.embedding; cross entropies take the numbers of the classes",
+    1.0,
+    Confidence.LIKELY,
+)
+_MAKES = re.compile(r"aten::one_hot|_one_hot")
+_CASTS = re.compile(r"direct_copy_kernel|copy_kernel_cuda")
+
+
+def _find(evidence: Evidence) -> Iterator[Finding]:
+    profile = evidence.profile
+    works = evidence.gpu_ns > 0
+    rows = below(profile, named(profile, _MAKES.fullmatch)) & works
+    if not rows.any():
+        return
+    uses = (classes_of_nodes(profile.tree) == CLASSES.index(PRODUCTS)) | named(profile, _CASTS.search)
+    uses &= works & ~rows
+    lines = {_line(evidence, node) for node in np.flatnonzero(rows).tolist()} - {("", 0)}
+    for node in np.flatnonzero(uses).tolist():
+        rows[node] = _line(evidence, node) in lines
+    yield from work_findings(evidence, rows, _WORK)
+
+
+def _line(evidence: Evidence, node: int) -> tuple[str, int]:
+    place = place_of(evidence.profile, NodeId(node), OPERATIONS)
+    return place.file, place.line
+
+
+RULE = Rule(_find, "rows that are looked up by products with zeros and ones", (GPU_TIME,), (MUCH_GPU,), _WORK.change)
