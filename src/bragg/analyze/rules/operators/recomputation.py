@@ -17,8 +17,8 @@ __all__ = ["RULE"]
 _WORK = Work(
     "recomputed-activations",
     "checkpoints compute activations a second time in the backward pass, to save memory",
-    "if GPU memory is left (bragg run --memory shows the peak): no torch.utils.checkpoint (JAX: jax.checkpoint), or for "
-    "fewer layers",
+    "if GPU memory is left (bragg run --memory shows the peak): no torch.utils.checkpoint (JAX: jax.checkpoint), "
+    "or for fewer layers",
     1.0,
     Confidence.HEURISTIC,
     with_host=True,
