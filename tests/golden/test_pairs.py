@@ -47,11 +47,14 @@ PAIRS = {
     "host_code": ("host-code", 15),
     "host_loop": ("host-code", 19),
     "indexing": ("indexing-gradient", 8),
+    "inference_layout": ("layout-conversions", 10),
     "jax_dispatch": ("eager-jax", 10),
     "jax_doubles": ("double-precision", 13),
     "jax_inputs": ("pageable-copies", 17),
+    "jax_metrics": ("eager-jax", 10),
     "jax_reads": ("synchronization", 18),
     "jax_shapes": ("recompilation", 16),
+    "kept_losses": ("memory-grows", 10),
     "launches": ("many-launches", 10),
     "layout": ("layout-conversions", 9),
     "loader": ("data-loading", 24),
@@ -69,7 +72,10 @@ PAIRS = {
     "pageable": ("pageable-copies", 9),
     "planning": ("planning", 11),
     "precision": ("full-precision-matmul", 8),
+    "printed_tensors": ("output-in-steps", 11),
     "recompiled": ("torch-recompilation", 6),
+    "resized": ("cpu-work", 8),
+    "results_down": ("exposed-copies", 13),
     "scalar_tensors": ("small-copies", 10),
     "short_rows": ("small-blocks", 20),
     "small_blocks": ("small-blocks", 19),
@@ -77,13 +83,16 @@ PAIRS = {
     "small_copies": ("small-copies", 7),
     "specialized": ("kernel-recompilation", 17),
     "static_numbers": ("torch-recompilation", 22),
+    "streams": ("streams-in-turns", 27),
     "sync": ("synchronization", 18),
     "timed_steps": ("synchronization", 16),
     "tuned_lengths": ("kernel-autotuning", 19),
+    "type_copies": ("type-copies", 10),
     "unfused": ("unfused-elementwise", 9),
     "window": ("device-copies", 9),
     "worker_starts": ("worker-starts", 23),
     "zero_grad": ("zero-grad", 11),
+    "zeros": ("fills", 8),
 }
 # Rules whose findings are true of other pairs than their own, or heuristics that name what a program does at all.
 OTHERS = {
@@ -109,16 +118,30 @@ ALSO = {
     "own_optimizer": {"fills", "host-code"},  # zeros that are made again in each step, and thrown away
     "met_warps": {"reduction-in-loop"},  # the reason of the wait
     "odd_sizes": {"type-copies"},  # of a gradient that is expanded
+    "resized": {"layout-conversions", "pageable-copies"},  # of images in NCHW, that are copied once they are resized
+    "results_down": {"synchronization"},
     "small_collectives": {"exposed-communication"},  # one rank waits for the other, which is slower
+    "streams": {"few-blocks"},  # of each of the kernels that could run beside others
     "window": {"type-copies"},  # of the state that is put in its place
     "worker_starts": {"data-loading"},  # the first batch of each epoch
+    "zeros": {"unfused-elementwise"},  # the products of parts
     "output": {"exposed-copies"},
     "pageable": {"exposed-copies"},  # pinned, and still on the stream that computes
 }
 
 
 # Where the defect is not what limits the program, or its gain is not known.
-LATER = {"clipping", "indexing", "masked_rows", "metric_copies", "recompiled", "small_collectives", "timed_steps"}
+LATER = {
+    "clipping",
+    "indexing",
+    "kept_losses",
+    "masked_rows",
+    "metric_copies",
+    "recompiled",
+    "small_collectives",
+    "streams",
+    "timed_steps",
+}
 
 
 def of(name: str) -> Answered:

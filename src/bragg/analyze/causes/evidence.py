@@ -469,18 +469,6 @@ class Evidence:
             saving_is_measured=saving_is_measured,
         )
 
-    def whole_gain(self, nodes: BoolArray, saved: float = 1.0) -> Gain | None:
-        """What the program gains when these nodes' work of the GPU and their host code go away.
-
-        Args:
-            nodes: [n_nodes], kernels, copies and what launches them.
-            saved: Share of both that goes away, 0 to 1.
-        """
-        gpu, host = self.gpu_gain(nodes, saved), self.host_gain(nodes, saved)
-        if gpu is None or host is None:
-            return gpu or host
-        return self.gain(gpu.wall_ns + host.wall_ns, "" if host.wall_ns else gpu.limit)
-
     def host_gain(self, nodes: BoolArray, saved: float = 1.0) -> Gain | None:
         """What the program gains when code of the host gets shorter: time in which a GPU waited for it.
 

@@ -47,7 +47,9 @@ def long_operators(evidence: Evidence, nodes: BoolArray, least_ns: float) -> Ite
     names = np.array([operator_name(name) for name in tree.frames.name])[tree.frame]
     for name in np.unique(names[nodes]).tolist():
         chosen = nodes & (names == name)
-        calls = float(evidence.calls[chosen].sum())
+        # An overload that calls another one has the same name.
+        outer = chosen & ~(chosen[np.maximum(tree.parent, 0)] & (names[np.maximum(tree.parent, 0)] == name))
+        calls = float(evidence.calls[outer].sum())
         each_ns = float(idle_ns[chosen].sum()) / max(calls, 1.0)
         if each_ns >= least_ns:
             text = f"{each_ns / 1e6:.2g} ms at each of {calls:,.0f} calls"

@@ -11,6 +11,7 @@ from bragg.analyze.causes.evidence import Evidence
 from bragg.analyze.causes.host_finding import counted
 from bragg.analyze.causes.paths import OPERATIONS, hottest_place
 from bragg.analyze.causes.thresholds import MUCH_GPU
+from bragg.analyze.causes.whole_gain import whole_gain
 from bragg.model import Confidence, Finding, FrameKind, Quantity, Severity
 from bragg.model.finding import percent_text
 from bragg.model.table import BoolArray
@@ -51,7 +52,7 @@ def work_findings(evidence: Evidence, nodes: BoolArray, work: Work) -> Iterator[
         return
     heaviest = int(np.where(of_gpu, evidence.gpu_ns, 0).argmax())
     place = hottest_place(evidence.profile, of_gpu, evidence.gpu_ns, OPERATIONS)
-    gain = evidence.whole_gain(nodes, work.saved) if work.with_host else evidence.gpu_gain(of_gpu, work.saved)
+    gain = whole_gain(evidence, nodes, work.saved) if work.with_host else evidence.gpu_gain(of_gpu, work.saved)
     yield Finding(
         work.rule,
         Severity.WARNING,

@@ -3,10 +3,17 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
-from bragg.analyze.causes.work_finding import Work
-from bragg.analyze.rules.work_rule import work_rule
-from bragg.model import Confidence
+import numpy as np
+
+from bragg.analyze.causes.evidence import Evidence
+from bragg.analyze.causes.needs import GPU_TIME
+from bragg.analyze.causes.paths import below, named
+from bragg.analyze.causes.thresholds import MUCH_GPU
+from bragg.analyze.causes.work_finding import Work, work_findings
+from bragg.analyze.engine import HostTime, Rule
+from bragg.model import Confidence, Finding
 
 __all__ = ["RULE"]
 
@@ -16,8 +23,26 @@ _WORK = Work(
     "keep tensors in one type and layout: bfloat16 weights instead of autocast, no .contiguous() in the step",
     0.7,
     Confidence.HEURISTIC,
+    with_host=True,
     least_share=0.05,
 )
 _COPIES = re.compile(r"direct_copy_kernel|copy_kernel_cuda")
+_OPERATORS = re.compile(r"aten::(?:to|_to_copy|copy_|contiguous|clone|type_as)")
 
-RULE = work_rule(_WORK, _COPIES, "copies that change only type or layout")
+
+def _find(evidence: Evidence) -> Iterator[Finding]:
+    profile = evidence.profile
+    copies = named(profile, _COPIES.search)
+    launching = named(profile, _OPERATORS.fullmatch) & (profile.tree.sum_up(copies.astype(np.int64)) > 0)
+    others = below(profile, launching) & (profile.tree.sum_up(evidence.gpu_ns) == 0)
+    yield from work_findings(evidence, copies | launching | others, _WORK)
+
+
+RULE = Rule(
+    _find,
+    "copies that change only type or layout",
+    (GPU_TIME,),
+    (MUCH_GPU,),
+    _WORK.change,
+    host_time=HostTime.CAUSE,
+)

@@ -17,6 +17,8 @@ from bragg.model.finding import percent_text
 
 __all__ = ["RULE"]
 
+_TO_GPU = "copy the next batch from pinned memory on a torch.cuda.Stream of its own, while this one is computed"
+_TO_HOST = "copy results to pinned memory on a torch.cuda.Stream of its own, while the next ones are computed"
 # Of what kernels could cover: the first copy has none to run beside.
 _SAVED = 0.9
 
@@ -27,7 +29,7 @@ def _find(evidence: Evidence) -> Iterator[Finding]:
     copies = named(profile, ("copy HtoD", "copy DtoH").__contains__) & ~moves_model
     copies &= evidence.gpu_count >= RECURRING.value
     copies &= staged_copies(evidence)[0] == 0  # another rule names those
-    alone = alone_ns(evidence, copies)
+    alone, to_host = alone_ns(evidence, copies), named(profile, "copy DtoH".__eq__)
     total_ns = float(alone.sum()) / evidence.n_devices
     if not evidence.wall_ns or not total_ns or total_ns < EXPOSED.value * evidence.wall_ns:
         return
@@ -37,7 +39,7 @@ def _find(evidence: Evidence) -> Iterator[Finding]:
         "exposed-copies",
         f"{percent_text(total_ns / evidence.wall_ns)} of the wall time is copies between host and GPU beside which "
         "no kernel runs",
-        "copy the next batch from pinned memory on a torch.cuda.Stream of its own, while this one is computed",
+        _TO_HOST if float(alone[to_host].sum()) > float(alone.sum()) / 2 else _TO_GPU,
         evidence.gain(wall_ns, "the kernels" if kernels_ns < total_ns else ""),
         Confidence.LIKELY,
         (Quantity(f"alone {evidence.step_word}", evidence.per_step(total_ns), "ns"),),
@@ -50,5 +52,5 @@ RULE = Rule(
     "copies that no kernel runs beside",
     (GPU_TIME,),
     (EXPOSED, RECURRING),
-    "copy the next batch on a stream of its own",
+    "copy the next batch, or the last results, on a stream of its own",
 )

@@ -11,6 +11,7 @@ from bragg.analyze.causes.host_finding import Cause, counted, host_finding
 from bragg.analyze.causes.needs import GPU_COUNT, IDLE
 from bragg.analyze.causes.paths import named
 from bragg.analyze.causes.thresholds import OFTEN, SMALL_COPY
+from bragg.analyze.causes.whole_gain import whole_gain
 from bragg.analyze.engine import HostTime, Rule
 from bragg.model import Confidence, Finding, Quantity
 
@@ -38,7 +39,7 @@ def _find(evidence: Evidence) -> Iterator[Finding]:
         f"{SMALL_COPY.value / 1024:.0f} kB: the calls cost more than the bytes",
         "put what is copied into one tensor, or make it on the GPU",
         evidence=(Quantity(f"copies {evidence.step_word}", evidence.per_step(count)),),
-        gain=evidence.whole_gain(nodes, _SAVED),
+        gain=whole_gain(evidence, nodes, _SAVED),
         confidence=Confidence.LIKELY,
     )
     yield host_finding(evidence, small, evidence.gpu_count, cause)

@@ -10,6 +10,7 @@ from bragg.analyze.causes.host_finding import counted
 from bragg.analyze.causes.needs import GPU_TIME
 from bragg.analyze.causes.paths import ZEROES, below, children, named
 from bragg.analyze.causes.thresholds import MUCH_GPU
+from bragg.analyze.causes.whole_gain import whole_gain
 from bragg.analyze.causes.work_finding import Work, work_findings
 from bragg.analyze.engine import HostTime, Rule
 from bragg.model import Confidence, Finding, Quantity
@@ -39,7 +40,7 @@ def _with_additions(evidence: Evidence, finding: Finding) -> Finding:
     """Where a gradient is None, the backward pass keeps the new one instead of adding it: once for each step."""
     adds = below(evidence.profile, children(evidence.profile, "torch::autograd::AccumulateGrad", "aten::add_"))
     saved = _share_of_first_passes(evidence)
-    count, more = float(evidence.gpu_count[adds].sum()) * saved, evidence.whole_gain(adds, saved)
+    count, more = float(evidence.gpu_count[adds].sum()) * saved, whole_gain(evidence, adds, saved)
     if not count or more is None or finding.gain is None:
         return finding
     return replace(

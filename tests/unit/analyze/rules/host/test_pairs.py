@@ -364,3 +364,19 @@ def test_biases_without_norms_are_needed() -> None:
 def test_the_line_is_that_of_the_program() -> None:
     (finding,) = found(PAIRS["many-launches"][0], "many-launches")
     assert (finding.file, finding.line) == ("train.py", 3)
+
+
+def test_an_operator_that_calls_one_of_its_name_is_one_call() -> None:
+    resize = f"{MAIN} > aten::resize#operator"
+    text = f"host 0-900 {resize}\nhost 90-800 {resize} > aten::resize#operator\n" + launched(1, MM, "gemm", 50, 1, 910)
+    (finding,) = found(stepped(text, 1000), "cpu-work")
+    assert "0.9 ms at each of 19 calls" in finding.message
+
+
+@pytest.mark.parametrize(("kind", "moved"), [("HtoD", "the next batch"), ("DtoH", "results")])
+def test_copies_are_to_be_hidden_in_their_direction(kind: str, moved: str) -> None:
+    text = f"""host 0-5 {COPY} > cuMemcpyAsync#gpu_api ->1
+    gpu 8-208 {COPY} > copy {kind}#memory <-1
+    gpu 208-408 {MM} > gemm#kernel"""
+    (finding,) = found(stepped(text, 420), "exposed-copies")
+    assert finding.hint.startswith(f"copy {moved} ")
