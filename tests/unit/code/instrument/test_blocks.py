@@ -38,6 +38,16 @@ def test_each_generation_has_products_in_a_loop(capability: int) -> None:
     assert Activity.COPY in loop
 
 
+def test_a_commit_of_blackwells_products_waits_for_nothing() -> None:
+    kernel = read_kernel(compiled("matmul_tma", 100).asm["ptx"])
+    loop = [statement for block in kernel.blocks if block.in_loop for statement in block.statements]
+    commits = [each for each in loop if "tcgen05.commit" in "".join(kernel.lines[each.first : each.last + 1])]
+    assert [each.activity for each in commits] == [Activity.MMA]
+    activities = Counter(each.activity for each in loop)
+    # Warps wait for the products, and for the tiles, at barriers in memory.
+    assert (activities[Activity.MMA_WAIT], activities[Activity.BARRIER_WAIT]) == (0, 2)
+
+
 def test_two_loops_and_what_is_between_them() -> None:
     kernel = read_kernel(compiled("softmax").asm["ptx"])
     first, last = (
