@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import NamedTuple
 
+from bragg.code.instrument.barriers import Barriers
 from bragg.code.ptx_text import places_of_ptx
 from bragg.code.source_place import CallChain
 
@@ -95,6 +96,7 @@ class Statement:
         is_guarded: Whether a predicate decides of the branch.
         target: Label that it branches to.
         value: That it has ready for a scope.
+        barrier: In shared memory, that it waits for or lets arrive, as `Barriers` numbers them; None: not known.
     """
 
     first: int
@@ -105,6 +107,7 @@ class Statement:
     is_guarded: bool = False
     target: str = ""
     value: Value | None = None
+    barrier: int | None = None
 
 
 @dataclass
@@ -160,6 +163,11 @@ def read_kernel(text: str) -> Kernel:
     assert match is not None
     body, end = _braces(lines, entry)
     blocks = _blocks(list(_pieces(lines, body, end, places_of_ptx(text))))
+    barriers = Barriers(lines[body:end])
+    for block in blocks:
+        for statement in block.statements:
+            if statement.activity is not None:
+                statement.barrier = barriers.used_by("\n".join(lines[statement.first : statement.last + 1]))
     return Kernel(match[1], lines, entry, body, end, blocks)
 
 

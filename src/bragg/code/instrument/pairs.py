@@ -15,12 +15,16 @@ from bragg.code.instrument.segments import Frame, Segment
 
 __all__ = ["CopyPairs", "LoopTurns", "WarpBarrier", "copies_of", "meetings_of", "turns_of"]
 
-_KINDS = ((Activity.TMA_LOAD, Activity.BARRIER_WAIT), (Activity.COPY, Activity.COPY_WAIT))
+_KINDS = (
+    (Activity.TMA_LOAD, Activity.BARRIER_WAIT),
+    (Activity.COPY, Activity.COPY_WAIT),
+    (Activity.MMA, Activity.BARRIER_WAIT),  # of Blackwell, which let a barrier arrive
+)
 
 
 @dataclass(frozen=True)
 class CopyPairs:
-    """Asynchronous copies of a loop, each with the wait for it.
+    """Asynchronous copies of a loop, or matrix products that let a barrier arrive, each with the wait for it.
 
     Attributes:
         begins: Segment of the loop in which they begin.
@@ -96,8 +100,9 @@ def copies_of(passages: Passages, segments: Sequence[Segment], warps_of_block: i
     """
     found = []
     for begins, ends in _KINDS:
-        beginning, waiting = _of(segments, begins), _of(segments, ends, in_loop=True)
-        if len(waiting) != 1 or not any(segments[each].in_loop for each in beginning):
+        beginning, waiting = _of(segments, begins), _waits(segments, begins, ends)
+        in_loop = [each for each in waiting if segments[each].in_loop]
+        if len(in_loop) != 1 or not any(segments[each].in_loop for each in beginning):
             continue  # several waits: which copies each is for, the order does not say
         paired = [
             pairs
@@ -105,7 +110,7 @@ def copies_of(passages: Passages, segments: Sequence[Segment], warps_of_block: i
             if (pairs := _paired(passages, segments, starts, waits)) is not None
         ]
         if paired:
-            found.append(_summed(paired, segments, beginning, waiting[0]))
+            found.append(_summed(paired, segments, beginning, in_loop[0]))
     return found
 
 
@@ -164,6 +169,15 @@ def _of(segments: Sequence[Segment], activity: Activity, *, in_loop: bool = Fals
     ]
 
 
+def _waits(segments: Sequence[Segment], begins: Activity, ends: Activity) -> list[int]:
+    """Waits for what begins in the loop: at its barrier, where that is known, also outside of the loop."""
+    barriers = {segments[each].barrier for each in _of(segments, begins, in_loop=True)}
+    own = [each for each in _of(segments, ends) if barriers == {segments[each].barrier} != {None}]
+    if any(segments[each].in_loop for each in own):
+        return own
+    return [] if begins is Activity.MMA else _of(segments, ends, in_loop=True)
+
+
 def _by_block(
     passages: Passages, beginning: Sequence[int], waiting: Sequence[int], warps_of_block: int
 ) -> list[tuple[NDArray[np.int64], NDArray[np.int64]]]:
@@ -192,8 +206,10 @@ def _paired(
     """Copies of one block; None: the order does not say which wait is for which."""
     in_loop = np.array([segments[each].in_loop for each in passages.segment[starts]], bool)
     # In a turn of the loop each operand may have a copy of its own. The last turn may not have been told whole.
-    each_turn = round(in_loop.sum() / len(waits)) if len(waits) else 0
-    if not each_turn or abs(in_loop.sum() - each_turn * len(waits)) > each_turn:
+    is_turn = np.array([segments[each].in_loop for each in passages.segment[waits]], bool)
+    n_turns = int(is_turn.sum())
+    each_turn = round(in_loop.sum() / n_turns) if n_turns else 0
+    if not each_turn or abs(in_loop.sum() - each_turn * n_turns) > each_turn:
         return None
     first = passages.start[starts[::each_turn]]
     n_pairs = min(len(first), len(waits))
@@ -201,7 +217,8 @@ def _paired(
     since = ended - first[:n_pairs]
     if (since < 0).any():
         return None
-    return _Pairs(int((~in_loop).sum()) // each_turn, since, ended - passages.start[waits[:n_pairs]])
+    ahead = int((~in_loop).sum()) // each_turn - int(is_turn.argmax())
+    return _Pairs(max(ahead, 0), since, ended - passages.start[waits[:n_pairs]])
 
 
 def _summed(paired: Sequence[_Pairs], segments: Sequence[Segment], beginning: Sequence[int], waiting: int) -> CopyPairs:

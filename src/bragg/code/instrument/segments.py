@@ -42,6 +42,7 @@ class Segment:
         place: The place of its first statement.
         in_loop: Whether it is executed again and again.
         start, end: Numbers of its clock readings in its frame.
+        barrier: In shared memory, that its first statement with one uses; None: not known.
     """
 
     does: str
@@ -50,6 +51,7 @@ class Segment:
     in_loop: bool
     start: int
     end: int
+    barrier: int | None = None
 
 
 @dataclass(frozen=True)
@@ -264,7 +266,9 @@ def _frames(block: Block, selection: Selection) -> Iterator[Frame]:
             reads.append((first_of.first, False))
         reads.append((last_of.last, True))
         does, is_wait = selection.named(first_of)
-        segments.append(Segment(does, is_wait, first_of.place, block.in_loop, len(reads) - 2, len(reads) - 1))
+        run = (each for each in block.statements if first_of.first <= each.first <= last_of.first)
+        barrier = next((each.barrier for each in run if each.barrier is not None), None)
+        segments.append(Segment(does, is_wait, first_of.place, block.in_loop, len(reads) - 2, len(reads) - 1, barrier))
         last = last_of
     values = [value for each in block.statements if (value := selection.scope_value(each)) is not None]
     while segments or values:

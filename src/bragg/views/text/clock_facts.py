@@ -105,8 +105,9 @@ def _pairs(kernel: InsideKernel) -> Iterator[str]:
         where = _where(copies.lines)
         told = ", ".join(f"{latency:,.0f}" for latency in copies.latency)
         waited = ", ".join(f"{each:,.0f}" for each in copies.waited)
+        what = "matrix products" if copies.does.endswith("products") else "copies"
         yield (
-            f"copies{where} are {copies.ahead} ahead: by stage, {told} cycles from the beginning of one to the end of "
+            f"{what}{where} are {copies.ahead} ahead: by stage, {told} cycles from the beginning of one to the end of "
             f"the wait for it (medians), of which warps wait {waited}"
         )
     if kernel.meetings:

@@ -48,6 +48,20 @@ def test_a_commit_of_blackwells_products_waits_for_nothing() -> None:
     assert (activities[Activity.MMA_WAIT], activities[Activity.BARRIER_WAIT]) == (0, 2)
 
 
+@pytest.mark.parametrize("capability", [90, 100])
+def test_barriers_of_a_pipeline_are_told_apart(capability: int) -> None:
+    kernel = read_kernel(compiled("matmul_tma", capability).asm["ptx"])
+    loop = [statement for block in kernel.blocks if block.in_loop for statement in block.statements]
+    used = {each.activity: set[int | None]() for each in loop if each.barrier is not None}
+    for each in loop:
+        if each.activity in used and each.barrier is not None:
+            used[each.activity].add(each.barrier)
+    products = used.get(Activity.MMA, set())
+    assert len(used[Activity.TMA_LOAD]) == 1
+    assert len(products) == (1 if capability == 100 else 0)
+    assert used[Activity.BARRIER_WAIT] == used[Activity.TMA_LOAD] | products
+
+
 def test_two_loops_and_what_is_between_them() -> None:
     kernel = read_kernel(compiled("softmax").asm["ptx"])
     first, last = (

@@ -87,3 +87,29 @@ def test_warps_come_to_a_barrier_one_after_another() -> None:
     (meeting,) = meetings_of(passages(*rows, *alone), SEGMENTS, 2)
     assert (meeting.skew, meeting.longest, meeting.count) == (35.0, 50, 2)
     assert meetings_of(passages(*rows), SEGMENTS, 1) == []
+
+
+def test_products_of_blackwell_are_waited_for_at_the_barrier_that_they_let_arrive() -> None:
+    tma, mma = 98304, 98336
+    segments = [
+        Segment(Activity.TMA_LOAD.value, False, (), False, 0, 1, tma),
+        Segment(Activity.BARRIER_WAIT.value, True, (), False, 0, 1, tma),
+        Segment(Activity.MMA.value, False, (), False, 0, 1, mma),
+        Segment(Activity.BARRIER_WAIT.value, True, (), True, 0, 1, mma),
+        Segment(Activity.TMA_LOAD.value, False, (), True, 1, 2, tma),
+        Segment(Activity.BARRIER_WAIT.value, True, (), True, 2, 3, tma),
+        Segment(Activity.MMA.value, False, (), True, 3, 4, mma),
+        Segment(Activity.BARRIER_WAIT.value, True, (), False, 0, 1, mma),
+    ]
+    rows = [(0, 0, 0, 1), (0, 0, 10, 11), (0, 1, 50, 300), (0, 2, 310, 320), (0, 0, 330, 331)]
+    for turn in range(6):
+        at = 1000 + 100 * turn
+        rows += [(0, 3, at, at + 30), (0, 4, at + 40, at + 41), (0, 5, at + 50, at + 55), (0, 6, at + 60, at + 62)]
+    rows.append((0, 7, 1700, 1720))
+    copies, products = copies_of(passages(*rows), segments, 1)
+    assert (copies.begins, copies.ends, copies.ahead, copies.count) == (segments[4], segments[5], 2, 7)
+    # The fourth copy begins at 1040; the wait for it, the third one in the loop, ends at 1255.
+    assert copies.latency[0] == 215.0  # of 300, 1255 - 1040 and 1555 - 1340
+    assert (products.begins, products.ends, products.ahead, products.count) == (segments[6], segments[3], 1, 7)
+    assert products.waited.tolist() == [30.0, 30.0]
+    assert products.latency[1] == 70.0  # from 1060 to 1130

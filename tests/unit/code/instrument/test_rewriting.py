@@ -182,3 +182,12 @@ def test_the_ptxas_is_that_of_triton(version: str, target: str, name: str, tmp_p
     triton_package = package(version, str(tmp_path))
     assert find_ptxas(triton_package, target, {}) == str(programs / name)
     assert find_ptxas(triton_package, target, {"TRITON_PTXAS_PATH": "/bin/sh"}) == "/bin/sh"
+
+
+def test_products_of_blackwell_and_the_wait_for_them_have_one_barrier() -> None:
+    frames = instrument(read_kernel(compiled("matmul_tma", 100).asm["ptx"]), LEVELS[0]).frames
+    loop = [segment for frame in frames for segment in frame.segments if segment.in_loop]
+    (products,) = (each for each in loop if each.does == Activity.MMA.value)
+    waits = [each for each in loop if each.does == Activity.BARRIER_WAIT.value]
+    assert products.barrier is not None
+    assert [each.barrier == products.barrier for each in waits] == [True, False]
