@@ -21,6 +21,7 @@
 #include "context/loaded_code.h"
 #include "context/loaded_library.h"
 #include "context/native_frames.h"
+#include "context/own_threads.h"
 #include "context/python_frame_ids.h"
 #include "context/thread_context.h"
 #include "data/json.h"
@@ -175,6 +176,7 @@ void bragg_flush_device_records(void) { Recorder::instance().bring_device_record
 void bragg_reclaim_device_records(void) { Recorder::instance().reclaim_device_records(); }
 void bragg_set_interrupt_look(int (*look)(void)) { Recorder::instance().set_interrupt_look(look); }
 void bragg_hurry(void) { Recorder::instance().hurry(); }
+void bragg_note_own_thread(void) { bragg::note_own_thread(); }
 
 namespace {
 

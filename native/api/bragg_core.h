@@ -197,6 +197,8 @@ BRAGG_EXPORT const char* bragg_library_path(void);
 BRAGG_EXPORT void bragg_set_interrupt_look(int (*look)(void));
 // The process was told to end: from now on nothing waits long for the GPU.
 BRAGG_EXPORT void bragg_hurry(void);
+// The calling thread is the recorder's: the process ends when the program's own threads have.
+BRAGG_EXPORT void bragg_note_own_thread(void);
 
 // Before and after another tool of this process uses CUPTI's buffers: brings the records of what was launched, and
 // takes the buffers back.

@@ -53,6 +53,7 @@ NB_MODULE(_core, module) {
   });
   module.def("reclaim_device_records", &bragg_reclaim_device_records, nb::call_guard<nb::gil_scoped_release>());
   module.def("hurry", &bragg_hurry);
+  module.def("note_own_thread", &bragg_note_own_thread);
   module.def("finish_on_signal", [](int number) { return bragg_finish_on_signal(number) != 0; }, "number"_a);
   module.def("collective_progress", [] {
     using Row = std::tuple<std::string, std::string, uint64_t, int64_t>;

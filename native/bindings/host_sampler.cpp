@@ -134,6 +134,7 @@ void Ticker::see_main_thread() {
 }
 
 void Ticker::run(std::chrono::microseconds interval) {
+  bragg_note_own_thread();
   pthread_setname_np(pthread_self(), "bragg-sampler");
   Sampler& self = sampler();
   std::unique_lock lock(mutex_);

@@ -117,6 +117,8 @@ class Recorder final : private EventSink {
   void write_loop(RecorderThreads& threads);
   void flush_in_background(RecorderThreads& threads);
   static void on_ending_signal(int number);
+  // The program has ended without an exit, by its last thread: finishes all sessions and exits in its place.
+  void begin_ending();
   void finish_and_end_by(int number);  // unless the last session is ending: then what waits is written anyway
   // Work lock held. Takes what is there, not what launching threads add meanwhile.
   void step();
@@ -213,6 +215,7 @@ class Recorder final : private EventSink {
   std::atomic<InterruptLook> interrupt_look_{nullptr};
   std::atomic<bool> is_leaving_{false};
   std::atomic<int> ending_signal_{0};
+  std::atomic<bool> ends_alone_{false};
 
   // Consumer side.
   DrainRound round_ = 0;

@@ -12,6 +12,7 @@
 
 #include "backends/code_images.h"
 #include "backends/code_numbers.h"
+#include "backends/threaded_source.h"
 #include "context/call_names.h"
 #include "context/clock.h"
 #include "context/consumer_signal.h"
@@ -19,6 +20,7 @@
 #include "context/loaded_code.h"
 #include "context/loaded_library.h"
 #include "context/metric_names.h"
+#include "context/own_threads.h"
 #include "context/python_frame_ids.h"
 #include "context/stream_captures.h"
 #include "data/capture_writer.h"
@@ -91,6 +93,16 @@ void Recorder::finish_and_end_by(int number) {
   std::abort();  // not reached: the default of the signals that we take is to end the process
 }
 
+// On a thread of its own, since it ends the others.
+void Recorder::begin_ending() {
+  if (ends_alone_.exchange(true)) return;
+  interrupt_look_.store(nullptr);  // who held the GIL may be gone
+  begin_detached_thread([this] {
+    for (int session = 0; session < static_cast<int>(kMaxSessions); ++session) stop(session, "{}");
+    std::exit(0);  // as the last thread of a program does
+  });
+}
+
 void Recorder::prepare_fork() {
   // Whoever needs these first makes them: the child would wait for ever for a thread that is in the middle of it.
   (void)ticks_are_steady();
@@ -142,6 +154,8 @@ void Recorder::after_fork_in_child() {
   new (&threads_) std::shared_ptr<RecorderThreads>;  // they do not exist here
   Outboxes::instance().forget_all();
   forget_counted_threads();
+  forget_own_threads();
+  ends_alone_.store(false);
   cpu_ = cpu_times();
   cpu_at_ns_ = 0;
   consumer_signal.reset();

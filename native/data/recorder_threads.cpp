@@ -12,6 +12,7 @@
 
 #include "context/clock.h"
 #include "context/loaded_code.h"
+#include "context/own_threads.h"
 #include "data/recorder.h"
 #include "data/recorder_cpu.h"
 #include "data/work_lock.h"
@@ -23,6 +24,7 @@ constexpr uint32_t kPollMs = 20;                 // idle: 50 wake-ups a second
 constexpr int64_t kDeviceFlushNs = 500'000'000;  // completed records wait in a source no longer than this
 constexpr int64_t kEndingFlushNs = 20'000'000;   // nor than this while a phase waits for its last ones
 constexpr timespec kEndNap{.tv_sec = 0, .tv_nsec = 100'000};
+constexpr int64_t kAloneLookNs = 250'000'000;  // one look costs 10 us
 constexpr int64_t kEndPatienceNs = 1'000'000'000;
 constexpr int64_t kBusyPatienceNs = 10'000'000'000;  // on a machine that is busy
 
@@ -31,6 +33,7 @@ void begin_thread(const char* name) {
   sigset_t all;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, nullptr);
+  note_own_thread();
   pthread_setname_np(pthread_self(), name);
 }
 
@@ -75,10 +78,15 @@ bool Recorder::end_threads() {
 
 void Recorder::read_loop(RecorderThreads& threads) {
   const CountedThread counted;
+  int64_t next_look_ns = monotonic_ns() + kAloneLookNs;
   while (!threads.stopping.load()) {
     consumer_signal.wait_ms(kPollMs);
     tend_clock();
     if (const int number = ending_signal_.load()) finish_and_end_by(number);
+    if (const int64_t now = monotonic_ns(); now >= next_look_ns) {
+      next_look_ns = now + kAloneLookNs;
+      if (only_own_threads_are_left()) begin_ending();
+    }
     for (bool has_more = true; has_more; sched_yield()) {  // others may hold the lock in between
       const std::lock_guard work(work_mutex_);
       has_more = step_some();

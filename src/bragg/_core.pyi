@@ -148,6 +148,9 @@ class LaunchHook:
 
     def __call__(self, metadata: Any, /) -> None: ...
 
+def note_own_thread() -> None:
+    """The calling thread is the recorder's: the process ends when the program's own threads have."""
+
 def hurry() -> None:
     """The process was told to end: from now on nothing waits long for the GPU."""
 

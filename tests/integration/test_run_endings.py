@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import signal
+import time
 from pathlib import Path
+from textwrap import dedent
 
 import pytest
 
@@ -144,3 +146,35 @@ def test_timer_that_is_still_running_does_not_kill_the_program_at_its_end(
 def test_timer_without_a_handler_ends_the_program_as_it_does_alone(recorder: Recorder) -> None:
     run = recorder.program("import signal\nsignal.setitimer(signal.ITIMER_PROF, 0.05)\nwhile True: pass\n")
     assert run.result.exit_code == -signal.SIGPROF
+
+
+END_OF_MAIN_THREAD = "import ctypes; ctypes.CDLL(None).pthread_exit(None)\n"
+
+
+def test_program_whose_main_thread_ends_alone_is_over(recorder: Recorder) -> None:
+    begun_s = time.monotonic()
+    run = recorder.program(f"{ENTER}{END_OF_MAIN_THREAD}", telemetry_hz=100.0)
+    assert time.monotonic() - begun_s < 10  # without bragg it ends at once, with its last thread
+    assert run.result.exit_code == 0
+    assert (run.scopes(), run.main.meta["capture"]["complete"]) == ([{"before the end"}], True)
+
+
+def test_program_whose_main_thread_ends_first_lives_as_long_as_its_others(recorder: Recorder) -> None:
+    later = """
+        import threading
+        def work():
+            time.sleep(0.6)
+            with bragg.scope('after the main thread'): pass
+            ended.write_text('all of it')
+        import pathlib
+        ended = pathlib.Path(sys.argv[1])
+        threading.Thread(target=work, daemon=True).start()
+        """
+    ended = recorder.directory / "ended"
+    run = recorder.program(f"{ENTER}{dedent(later)}{END_OF_MAIN_THREAD}", str(ended))
+    assert run.result.exit_code == 0
+    assert ended.read_text() == "all of it"
+    assert (run.scopes(), run.main.meta["capture"]["complete"]) == (
+        [{"before the end", "after the main thread"}],
+        True,
+    )

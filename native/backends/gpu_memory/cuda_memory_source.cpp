@@ -174,7 +174,7 @@ class CudaMemorySource final : public FollowedMemory {
   MappedMemory mapped_{taken_};  // lock held
 };
 
-CudaMemorySource& only_source() {
+CudaMemorySource& only_cuda_source() {
   static CudaMemorySource& source = *new CudaMemorySource;  // callbacks come until the process is gone
   return source;
 }
@@ -193,11 +193,11 @@ const Params& params_of(const cupti::CallbackData& data) {
 void note_begin(cupti::AllocationCall call, const cupti::CallbackData& data) {
   switch (call) {
     case cupti::AllocationCall::GiveBack:
-      return only_source().give_back(params_of<GiveBackParams>(data).address);
+      return only_cuda_source().give_back(params_of<GiveBackParams>(data).address);
     case cupti::AllocationCall::Release:
-      return only_source().release(params_of<ReleaseParams>(data).handle);
+      return only_cuda_source().release(params_of<ReleaseParams>(data).handle);
     case cupti::AllocationCall::Unmap:
-      return only_source().unmap(params_of<UnmapParams>(data).range);
+      return only_cuda_source().unmap(params_of<UnmapParams>(data).range);
     default:
       return;
   }
@@ -206,23 +206,23 @@ void note_begin(cupti::AllocationCall call, const cupti::CallbackData& data) {
 void note_created(const CreateParams& params) {
   const CreateProperties& properties = *params.properties;
   if (properties.location_type == kOfGpu)
-    only_source().create(*params.handle, params.bytes, static_cast<uint32_t>(properties.location));
+    only_cuda_source().create(*params.handle, params.bytes, static_cast<uint32_t>(properties.location));
 }
 
 void note_end(cupti::AllocationCall call, const cupti::CallbackData& data) {
   switch (call) {
     case cupti::AllocationCall::Take:
-      return only_source().take(*params_of<TakeParams>(data).address, params_of<TakeParams>(data).bytes);
+      return only_cuda_source().take(*params_of<TakeParams>(data).address, params_of<TakeParams>(data).bytes);
     case cupti::AllocationCall::TakePitched: {
       const auto& params = params_of<PitchedParams>(data);
-      return only_source().take(*params.address, *params.pitch_bytes * params.rows);
+      return only_cuda_source().take(*params.address, *params.pitch_bytes * params.rows);
     }
     case cupti::AllocationCall::Create:
       return note_created(params_of<CreateParams>(data));
     case cupti::AllocationCall::Map:
-      return only_source().map(params_of<MapParams>(data).handle, params_of<MapParams>(data).range);
+      return only_cuda_source().map(params_of<MapParams>(data).handle, params_of<MapParams>(data).range);
     case cupti::AllocationCall::Retain:
-      return only_source().retain(*params_of<RetainParams>(data).handle);
+      return only_cuda_source().retain(*params_of<RetainParams>(data).handle);
     default:
       return;
   }
@@ -230,11 +230,11 @@ void note_end(cupti::AllocationCall call, const cupti::CallbackData& data) {
 
 }  // namespace
 
-EventSource& cuda_memory_source() { return only_source(); }
+EventSource& cuda_memory_source() { return only_cuda_source(); }
 
 namespace cuda_memory {
 
-bool is_wanted() noexcept { return only_source().is_wanted(); }
+bool is_wanted() noexcept { return only_cuda_source().is_wanted(); }
 
 // In a capture a call in a stream becomes a node of a graph, and takes or gives back nothing yet.
 void note_call(uint32_t cbid, const cupti::CallbackData& data) noexcept {
@@ -247,9 +247,9 @@ void note_call(uint32_t cbid, const cupti::CallbackData& data) noexcept {
     note_end(call, data);
 }
 
-void expect_segments() noexcept { only_source().expect_segments(); }
+void expect_segments() noexcept { only_cuda_source().expect_segments(); }
 
-void note_block(uint64_t address, uint64_t bytes) noexcept { only_source().note_block({address, bytes}); }
+void note_block(uint64_t address, uint64_t bytes) noexcept { only_cuda_source().note_block({address, bytes}); }
 
 }  // namespace cuda_memory
 }  // namespace bragg

@@ -32,7 +32,7 @@ constexpr const char* kLibraries[] = {"libc10_cuda.so", "libc10_hip.so"};
 constexpr const char* kReport = "_ZN3c1027reportMemoryUsageToProfilerEPvlmmNS_6DeviceE";
 using Report = void(void*, int64_t, size_t, size_t, TorchDevice);
 
-constexpr FollowedMemory::Names kNames{"gpu_memory",
+constexpr FollowedMemory::Names kTorchNames{"gpu_memory",
                                        {{{"gpu_memory_peak", "B"},
                                          {"gpu_memory_end", "B"},
                                          {"gpu_memory_reserved", "B"},
@@ -46,7 +46,7 @@ void report_block(void* block, int64_t bytes, size_t allocated, size_t reserved,
 
 class TorchMemorySource final : public FollowedMemory {
  public:
-  TorchMemorySource() : FollowedMemory(kNames) {}
+  TorchMemorySource() : FollowedMemory(kTorchNames) {}
 
   void start(const SourceOptions& options) override {
     if (!options.memory) return;
@@ -108,7 +108,7 @@ class TorchMemorySource final : public FollowedMemory {
   std::atomic<bool> is_replaced_{false};
 };
 
-TorchMemorySource& only_source() {
+TorchMemorySource& only_torch_source() {
   static TorchMemorySource& source = *new TorchMemorySource;  // PyTorch frees blocks during static destruction
   return source;
 }
@@ -116,12 +116,12 @@ TorchMemorySource& only_source() {
 // What it calls may throw.
 void report_block(void* block, int64_t bytes, size_t allocated, size_t reserved, TorchDevice device) {
   const bool is_of_gpu = device.type == kCudaType || device.type == kHipType;
-  if (is_of_gpu) only_source().note(block, bytes, allocated, reserved, device);
+  if (is_of_gpu) only_torch_source().note(block, bytes, allocated, reserved, device);
   reinterpret_cast<Report*>(torch_report.load(std::memory_order_relaxed))(block, bytes, allocated, reserved, device);
 }
 
 }  // namespace
 
-EventSource& torch_memory_source() { return only_source(); }
+EventSource& torch_memory_source() { return only_torch_source(); }
 
 }  // namespace bragg

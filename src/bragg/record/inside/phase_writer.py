@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Protocol
 
+from bragg.core import core
 from bragg.record.inside.notes import note
 
 __all__ = ["PhaseWriter", "Phased"]
@@ -47,6 +48,7 @@ class PhaseWriter(threading.Thread):
 
     def run(self) -> None:
         """Look, advance, write, until `stop`."""
+        core.note_own_thread()
         told = ""
         next_phase_s = time.monotonic() + (self._every_s or 0)
         while not self._ending.wait(min(_LOOK_EVERY_S, self._every_s or _LOOK_EVERY_S)):

@@ -12,13 +12,12 @@ from __future__ import annotations
 import os
 import socket
 import struct
-import threading
 import time
 from contextlib import suppress
 
 from bragg.core import core
 from bragg.record.inside.metadata import tell_at_stop
-from bragg.record.inside.notes import guarded
+from bragg.record.inside.own_threads import begin_own_thread
 from bragg.record.inside.rank import boot_id
 
 TYPE_CHECKING = False
@@ -74,9 +73,7 @@ def _resolved(address: str) -> str | None:
         with suppress(OSError):
             found.append(socket.gethostbyname(host))
 
-    resolver = threading.Thread(target=resolve, name="bragg resolver", daemon=True)
-    resolver.start()
-    resolver.join(_FIND_S)
+    begin_own_thread(resolve, "bragg resolver").join(_FIND_S)
     return f"{found[0]}:{rest}" if found else None
 
 
@@ -107,7 +104,7 @@ def serve() -> str:
                 with suppress(OSError):  # who asked may be gone
                     answering.sendto(_ANSWER.pack(token, asked_ns, received_ns, core.now_ns()), sender)
 
-    threading.Thread(target=guarded(answer), name="bragg rank clock", daemon=True).start()
+    begin_own_thread(answer, "bragg rank clock")
     host = os.environ.get("MASTER_ADDR") or socket.gethostname()
     return f"{host}:{answering.getsockname()[1]}:{token}"
 

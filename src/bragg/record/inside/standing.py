@@ -11,7 +11,7 @@ import threading
 import time
 
 from bragg.core import core
-from bragg.record.inside.notes import guarded
+from bragg.record.inside.own_threads import begin_own_thread
 from bragg.record.inside.rank import observed_place
 from bragg.record.standing import REPORTS_IN_A_WATCH, SUFFIX
 
@@ -37,7 +37,7 @@ def report_standing(directory: str, watch_s: float) -> None:
             except OSError:  # The run has ended, or its disk is full.
                 return
 
-    threading.Thread(target=guarded(report), name="bragg standing", daemon=True).start()
+    begin_own_thread(report, "bragg standing")
 
 
 def standing() -> dict[str, object] | None:
