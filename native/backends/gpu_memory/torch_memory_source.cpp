@@ -33,12 +33,12 @@ constexpr const char* kReport = "_ZN3c1027reportMemoryUsageToProfilerEPvlmmNS_6D
 using Report = void(void*, int64_t, size_t, size_t, TorchDevice);
 
 constexpr FollowedMemory::Names kTorchNames{"gpu_memory",
-                                       {{{"gpu_memory_peak", "B"},
-                                         {"gpu_memory_end", "B"},
-                                         {"gpu_memory_reserved", "B"},
-                                         {"gpu_memory_reservations", "1"}}},
-                                       "memory allocated",
-                                       "memory reserved"};
+                                            {{{"gpu_memory_peak", "B"},
+                                              {"gpu_memory_end", "B"},
+                                              {"gpu_memory_reserved", "B"},
+                                              {"gpu_memory_reservations", "1"}}},
+                                            "memory allocated",
+                                            "memory reserved"};
 
 constinit std::atomic<void*> torch_report{nullptr};
 
