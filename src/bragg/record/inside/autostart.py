@@ -20,9 +20,9 @@ from threading import Thread
 from bragg.core import core
 from bragg.record import variables
 from bragg.record.hooks.imports import when_imported
-from bragg.record.inside.forked_thread import at_end_of_forked_thread
 from bragg.record.inside.notes import guarded
 from bragg.record.inside.recording import Recording
+from bragg.record.inside.threads import at_end_of_forked_thread
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

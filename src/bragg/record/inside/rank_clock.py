@@ -17,8 +17,8 @@ from contextlib import suppress
 
 from bragg.core import core
 from bragg.record.inside.metadata import tell_at_stop
-from bragg.record.inside.own_threads import begin_own_thread
 from bragg.record.inside.rank import boot_id
+from bragg.record.inside.threads import begin_own_thread
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

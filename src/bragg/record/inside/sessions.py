@@ -18,9 +18,9 @@ from bragg.record.config import BackendName, Context, Data, Framework, GpuApi, G
 from bragg.record.environment import claim_injection_variables
 from bragg.record.hooks.torch import operators
 from bragg.record.inside import autostart, metadata
-from bragg.record.inside.forked_thread import at_end_of_forked_thread
 from bragg.record.inside.notes import note
 from bragg.record.inside.session import Session
+from bragg.record.inside.threads import at_end_of_forked_thread
 from bragg.record.output import Finisher, Loader
 
 if TYPE_CHECKING:

@@ -11,8 +11,8 @@ import threading
 import time
 
 from bragg.core import core
-from bragg.record.inside.own_threads import begin_own_thread
 from bragg.record.inside.rank import observed_place
+from bragg.record.inside.threads import begin_own_thread
 from bragg.record.standing import REPORTS_IN_A_WATCH, SUFFIX
 
 TYPE_CHECKING = False

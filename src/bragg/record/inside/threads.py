@@ -1,15 +1,19 @@
-"""The end of a process that a thread of its parent has forked."""
+"""Threads: those of the recorder that execute Python, and the one that a forked child is."""
 
 from __future__ import annotations
 
 import os
+import threading
 from threading import get_ident, local, main_thread
+
+from bragg.core import core
+from bragg.record.inside.notes import guarded
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["at_end_of_forked_thread"]
+__all__ = ["at_end_of_forked_thread", "begin_own_thread"]
 
 _MAIN = main_thread().ident
 _of_thread = local()
@@ -35,3 +39,20 @@ class _ThreadEnd:
     def __del__(self) -> None:
         if self._place == (os.getpid(), get_ident()):  # A child forked off another thread drops it too.
             self._call()
+
+
+def begin_own_thread(run: Callable[[], object], name: str) -> threading.Thread:
+    """Begin a daemon thread that is not the program's.
+
+    Args:
+        run: What it does; an exception becomes a note.
+        name: Of the thread.
+    """
+
+    def own() -> None:
+        core.note_own_thread()
+        guarded(run)()
+
+    thread = threading.Thread(target=own, name=name, daemon=True)
+    thread.start()
+    return thread
