@@ -146,6 +146,16 @@ def test_the_warps_that_wait_least_are_critical() -> None:
     assert [(each.first, each.last) for each in kernel.groups()] == [(0, 1), (2, 3)]
 
 
+@pytest.mark.parametrize(
+    ("does", "what"),
+    [("begin a tensor copy to shared memory", "copies"), ("begin matrix products", "matrix products")],
+)
+def test_what_is_in_flight_is_told_by_its_kind(does: str, what: str) -> None:
+    flight = {"does": does, "place": [], "ahead": 1, "latency": [70.0, 80.0], "waited": [30.0, 20.0], "count": 7}
+    lines = list(clock_lines({"inside_kernels": [{**MEASURED, "copies": [flight]}]}))
+    assert lines[-1].startswith(f"  {what} are 1 ahead: by stage, 70, 80 cycles from the beginning of one to the end")
+
+
 def test_blocks_that_clocks_leave_no_room_for_are_told() -> None:
     lines = list(clock_lines({"inside_kernels": [{**MEASURED, "blocks_at_once": [264, 132]}]}))
     assert lines[-1] == "  with clocks 132 blocks fit on the GPU at once, not 264"
