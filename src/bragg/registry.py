@@ -121,6 +121,7 @@ CHECKERS = Registry(
         "stale-memory": "bragg.debug.checkers.stale:STALE",
         "residency": "bragg.debug.checkers.residency:RESIDENCY",
         "missing-wait": "bragg.debug.checkers.waits:WAITS",
+        "missing-fence": "bragg.debug.checkers.fences:FENCES",
         "tuned-twice": "bragg.debug.checkers.again.tuning:TUNING",
         "nan-result": "bragg.debug.checkers.nan:NAN_RESULT",
         "nan-origin": "bragg.debug.checkers.nan:NAN_ORIGIN",

@@ -33,6 +33,7 @@ EXAMPLES = {
     "stale-memory": "writes_a_tensor_without_memory",
     "residency": "barrier_of_more_programs_than_fit",
     "missing-wait": "reads_a_copy_at_once",
+    "missing-fence": "stores_without_a_fence",
     "tuned-twice": "adds_while_it_is_tuned",
     "nan-result": "softmax_without_its_maximum",
     "nan-origin": "logarithm_of_zero",

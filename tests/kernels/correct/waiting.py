@@ -197,3 +197,34 @@ def tensor_products_with_two_slots():
     a, b, c = normal(64, 128, dtype="f2"), normal(16, 128, dtype="f2", seed=1), np.zeros((64, 16), "f4")
     tensor_products_in_a_row[(1,)](a, b, c, 4, M=64, N=16, K=32)
     return [(c, a.astype("f4") @ b.T.astype("f4"))]
+
+
+@gluon.jit
+def multiplies_copies(a, b, c, M: gl.constexpr, N: gl.constexpr, K: gl.constexpr):
+    """Lanes that async_copy brings need no fence, nor does what tensor memory holds."""
+    layout: gl.constexpr = gl.BlockedLayout([1, 4], [8, 4], [4, 1], [1, 0])
+    shared: gl.constexpr = gl.NVMMASharedLayout.get_default_for([K, N], gl.float16)
+    m = gl.arange(0, M, layout=gl.SliceLayout(1, layout))
+    n = gl.arange(0, N, layout=gl.SliceLayout(0, layout))
+    k = gl.arange(0, K, layout=gl.SliceLayout(0, layout))
+    down = gl.arange(0, K, layout=gl.SliceLayout(1, layout))
+    y = gl.allocate_shared_memory(gl.float16, [K, N], shared)
+    copy_lanes(y, b + down[:, None] * N + n[None, :])
+    async_copy.commit_group()
+    x = blackwell.allocate_tensor_memory(gl.float16, [M, K], blackwell.TensorMemoryLayout([M, K], col_stride=1))
+    x.store(gl.load(a + m[:, None] * K + k[None, :]))
+    acc = blackwell.allocate_tensor_memory(gl.float32, [M, N], blackwell.TensorMemoryLayout([M, N], col_stride=1))
+    bar = gl.allocate_shared_memory(gl.int64, [1], mbarrier.MBarrierLayout())
+    mbarrier.init(bar, count=1)
+    async_copy.wait_group(0)
+    blackwell.tcgen05_mma(x, y, acc, use_acc=False)
+    blackwell.tcgen05_commit(bar)
+    mbarrier.wait(bar, 0)
+    gl.store(c + m[:, None] * N + n[None, :], acc.load(layout))
+
+
+@correct
+def copies_and_tensor_memory_without_a_fence():
+    a, b, c = normal(64, 32, dtype="f2"), normal(32, 16, dtype="f2"), np.zeros((64, 16), "f4")
+    multiplies_copies[(1,)](a, b, c, M=64, N=16, K=32)
+    return [(c, a.astype("f4") @ b.astype("f4"))]

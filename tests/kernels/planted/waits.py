@@ -223,3 +223,40 @@ def overwrites_an_operand_in_tensor_products(a, b, c):
     blackwell.tcgen05_commit(bar)
     mbarrier.wait(bar, 0)
     gl.store(c + m[:, None] * 16 + n[None, :], acc.load(layout))
+
+
+@bug("missing-fence", matrix, grid=(2,), programs={0, 1})
+@gluon.jit
+def stores_without_a_fence(target):
+    smem = gl.allocate_shared_memory(gl.float32, [16, 16], target.layout)
+    smem.store(gl.full([16, 16], 1.0, gl.float32, gl.BlockedLayout([1, 4], [8, 4], [4, 1], [1, 0])))
+    copy_out(target, [gl.program_id(0) * 16, 0], smem)  # bug
+    tma.store_wait(pendings=0)
+
+
+@bug("missing-fence", matrix, grid=(1,), programs={0})
+@gluon.jit
+def fences_before_the_last_write(target):
+    layout: gl.constexpr = gl.BlockedLayout([1, 4], [8, 4], [4, 1], [1, 0])
+    smem = gl.allocate_shared_memory(gl.float32, [16, 16], target.layout, gl.full([16, 16], 1.0, gl.float32, layout))
+    hopper.fence_async_shared()
+    for step in range(2):
+        copy_out(target, [step * 16, 0], smem)  # bug
+        tma.store_wait(pendings=0)
+        smem.store(gl.full([16, 16], 2.0, gl.float32, layout))
+
+
+@bug("missing-fence", halves(64, 32), halves(32, 16), floats(64, 16), grid=(1,), programs={0})
+@gluon.jit
+def multiplies_without_a_fence(a, b, c):
+    layout: gl.constexpr = gl.BlockedLayout([1, 4], [8, 4], [4, 1], [1, 0])
+    shared: gl.constexpr = gl.SwizzledSharedLayout(1, 1, 1, [1, 0])
+    m = gl.arange(0, 64, layout=gl.SliceLayout(1, layout))
+    n = gl.arange(0, 16, layout=gl.SliceLayout(0, layout))
+    k = gl.arange(0, 32, layout=gl.SliceLayout(0, layout))
+    down = gl.arange(0, 32, layout=gl.SliceLayout(1, layout))
+    x = gl.allocate_shared_memory(gl.float16, [64, 32], shared, gl.load(a + m[:, None] * 32 + k[None, :]))
+    hopper.fence_async_shared()
+    y = gl.allocate_shared_memory(gl.float16, [32, 16], shared, gl.load(b + down[:, None] * 16 + n[None, :]))
+    acc = hopper.warpgroup_mma(x, y, gl.full([64, 16], 0.0, gl.float32, layout))  # bug
+    gl.store(c + m[:, None] * 16 + n[None, :], acc)

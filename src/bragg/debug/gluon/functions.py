@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -62,6 +63,12 @@ def _wait_for_products(num_outstanding: int = 0, deps: Any = None) -> Any:
 def _wait_for(what: str, left: Any) -> None:
     for tracker in each_tracker():
         tracker.waited_for(what, int(left))
+
+
+def _fence(cluster: bool = False) -> None:
+    del cluster
+    for tracker in each_tracker():
+        tracker.fenced()
 
 
 def _commit_group() -> None:
@@ -261,12 +268,12 @@ _ASYNC_COPY: dict[str, Any] = {
 
 _MMA: dict[str, Any] = {
     "mma_v2": lambda a, b, acc, input_precision=None: _product(a, b, acc, precision=input_precision),
-    "fence_async_shared": _nothing,
+    "fence_async_shared": _fence,
     "async_store": _store_and_arrive,
     "warpgroup_mma": _warpgroup_product,
     "warpgroup_mma_init": lambda value: value,
     "warpgroup_mma_wait": _wait_for_products,
-    "allocate_tensor_memory": allocate,
+    "allocate_tensor_memory": partial(allocate, is_tensor_memory=True),
     "get_tmem_reg_layout": _nothing,
     "tcgen05_copy": _copied,
     "tcgen05_mma": _tensor_core,

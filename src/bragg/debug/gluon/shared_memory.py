@@ -29,6 +29,7 @@ class _Allocation:
 
     Args:
         size_bytes: For each program.
+        is_tensor_memory: It is that of the tensor cores, not shared memory.
 
     Attributes:
         data: uint8 [batch, bytes].
@@ -37,8 +38,9 @@ class _Allocation:
         notes: Element of a barrier and what was done to it: file and line that did it last.
     """
 
-    def __init__(self, size_bytes: int) -> None:
+    def __init__(self, size_bytes: int, is_tensor_memory: bool = False) -> None:
         programs = len(machine().linear)
+        self.is_tensor_memory = is_tensor_memory
         self.data = np.zeros((programs, size_bytes), np.uint8)
         self.is_written = np.zeros((programs, size_bytes), bool)
         self.barriers = np.zeros((programs, size_bytes // 8, 4), np.int64)
@@ -281,12 +283,14 @@ def chosen_rows(pred: Any) -> Array:
     return np.array(np.broadcast_to(test, len(machine().rows)))
 
 
-def allocate(element: DType, shape: Any, layout: Any = None, value: Any = None) -> SharedMemory:
+def allocate(
+    element: DType, shape: Any, layout: Any = None, value: Any = None, *, is_tensor_memory: bool = False
+) -> SharedMemory:
     """New memory; None as the value leaves it undefined."""
     extents = flat_shape((shape,))
     count = math.prod(extents)
     machine().largest_block = max(machine().largest_block, count)
-    memory = _Allocation(-(-count * element.size_bytes // 8) * 8)
+    memory = _Allocation(-(-count * element.size_bytes // 8) * 8, is_tensor_memory)
     offsets = np.arange(count, dtype=np.int64).reshape(1, *extents)
     made = SharedMemory(memory, Tensor(offsets, DTYPES["int64"]), element, layout)
     if value is not None:

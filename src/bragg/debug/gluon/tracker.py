@@ -11,7 +11,17 @@ if TYPE_CHECKING:
     from bragg.debug.gluon.shared_memory import SharedMemory
     from bragg.debug.state import Machine
 
-__all__ = ["Tracker"]
+__all__ = ["STARTED", "Tracker"]
+
+# By what a kind of copy or product reads and writes; empty: the kernel itself.
+STARTED = {
+    "": "",
+    "copy": " by async_copy",
+    "load": " by TMA",
+    "store": " by TMA",
+    "product": " by warpgroup_mma",
+    "tensor product": " by tcgen05",
+}
 
 
 class Tracker:
@@ -41,6 +51,9 @@ class Tracker:
 
     def written(self, memory: SharedMemory, chosen: Array) -> None:
         """The kernel itself writes shared memory, in the active programs that are `chosen`: bool [active]."""
+
+    def fenced(self) -> None:
+        """What the kernel itself has written can be seen by copies and products that begin later."""
 
     def committed(self, barrier: SharedMemory | None = None) -> None:
         """The copies that were started make a group; or those that are open complete a barrier."""

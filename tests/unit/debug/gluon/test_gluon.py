@@ -205,6 +205,7 @@ def product_in_tensor_memory(a, b, c, steps, M: gl.constexpr, N: gl.constexpr, K
         y.store(
             gl.load(b + gl.arange(0, N, layout=gl.SliceLayout(1, layout))[:, None] * K * steps + step * K + k[None, :])
         )
+        blackwell.fence_async_shared()
         blackwell.tcgen05_mma(x, y.permute((1, 0)), acc, use_acc=use_acc)
         blackwell.tcgen05_commit(bar)
         mbarrier.wait(bar, step & 1)
