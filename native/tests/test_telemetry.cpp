@@ -11,6 +11,7 @@
 #include <atomic>
 #include <chrono>
 #include <cmath>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <memory>
@@ -24,6 +25,7 @@
 #include "backends/telemetry/rate.h"
 #include "backends/telemetry/reading_turns.h"
 #include "backends/telemetry/shared_gpu.h"
+#include "backends/telemetry/telemetry_cost.h"
 #include "backends/telemetry/telemetry_sums.h"
 #include "check.h"
 #include "context/clock.h"
@@ -361,6 +363,46 @@ TEST(telemetry_follows_pauses_and_phases_while_threads_launch) {
   must_end.store(true);
   program.join();
   (void)recording.stop_and_count_all("kernels");
+}
+
+TEST(telemetry_counts_all_of_its_time_within_nvml) {
+  bragg::TelemetryCost cost;
+  const int64_t since_ns = bragg::monotonic_ns();
+  cost.limit_since(since_ns, cost.taken_ns());
+  cost.within_nvml([] { std::this_thread::sleep_for(std::chrono::milliseconds(5)); });
+  CHECK(cost.nvml_ns() >= 5'000'000);
+  CHECK(cost.taken_ns() >= cost.nvml_ns());
+  CHECK(cost.affordable_ns() >= since_ns + 5 * kSecondNs);  // 0.1 %
+  cost.limit_since(since_ns, cost.taken_ns());
+  CHECK(cost.affordable_ns() < since_ns + kSecondNs);
+}
+
+// One launch, then what a session that did not ask for telemetry says of it.
+uint64_t taken_ns_of_long_run(const char* after_s) {
+  setenv("BRAGG_TELEMETRY_AFTER_S", after_s, 1);
+  const bragg::test::Device& device = bragg::test::device();
+  bragg::test::Recording recording("thrifty", {.telemetry_hz = BRAGG_TELEMETRY_THRIFTY});
+  device.use();
+  device.launch(device.kernel("work"), device.stream());
+  std::this_thread::sleep_for(std::chrono::milliseconds(300));
+  unsetenv("BRAGG_TELEMETRY_AFTER_S");
+  return recording.stop_and_find("taken_ns");
+}
+
+TEST(telemetry_that_nobody_asked_for_comes_to_long_runs_alone) {
+  const FakeNvml fake;
+  const uint64_t of_long = taken_ns_of_long_run("0"), of_short = taken_ns_of_long_run("3600");
+  CHECK(of_long > 0);
+  CHECK_EQ(of_short, 0);
+}
+
+TEST(telemetry_that_nobody_asked_for_waits_until_it_is_affordable) {
+  const FakeNvml fake;
+  fake.set("nvml_slow_ms", 1);  // so a sample is due in seconds
+  const uint64_t taken_ns = taken_ns_of_long_run("0");
+  fake.set("nvml_slow_ms", 0);
+  CHECK(taken_ns >= 1'000'000);
+  CHECK(taken_ns < 200'000'000);
 }
 
 }  // namespace
