@@ -308,8 +308,7 @@ class TimedKernel:
         own = attempt.level.planned(self._buffers.plan, blocks_at_once, self._first_warps)
         self._captured = self._on_gpu(CapturedLaunch, self._driver, module, function, self._buffers, own)
         if self._accepted is None:
-            told = {"level": attempt.level.name, "pairs": 0}
-            self._accepted = (replace(attempt, blocks_at_once=blocks_at_once), told)
+            self._accepted = (replace(attempt, blocks_at_once=blocks_at_once), {"level": attempt.level.name, "pairs": 0})
         self._attempt = None
         return self._captured
 
