@@ -70,6 +70,14 @@ def test_metrics_of_cupti_are_recorded_by_their_names(counted: Record) -> None:
     assert "dram_bytes" not in profile.metrics  # only reads were asked for
 
 
+def test_instructions_that_only_a_patched_kernel_counts_are_left_out(counted: Record) -> None:
+    name = "smsp__sass_thread_inst_executed_op_fadd_pred_on.sum"
+    profile = counted('work(6, "copy")', counters_exact=f"copy,dram_read,{name}").main
+    assert profile.meta["exact_counters"]["devices"]["0"]["left_out"] == [name]
+    assert name not in profile.metrics
+    assert values(profile, "dram_read_bytes") == {"copy": 2 * 20_000_000}
+
+
 def test_counters_of_several_passes_take_turns_over_launches(counted: Record) -> None:
     run = counted('work(9, "copy", "matmul")\nwork(1, "copy_once")', RANGE_PASS_METRICS=4)
     profile = run.main

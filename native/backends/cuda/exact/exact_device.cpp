@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <string_view>
 #include <utility>
 
 #include "backends/cuda/counters/counter_choice.h"
@@ -12,6 +13,8 @@ namespace {
 
 constexpr size_t kMostSets = 16;    // each takes as many launches of a kernel as one would
 constexpr size_t kMostPasses = 64;  // each takes a launch: throughputs that are made of many counters take 19
+// The range profiler takes these names and answers 0: only CUPTI's SASS metrics patch the kernels that count them.
+constexpr std::string_view kOfPatchedKernels = "smsp__sass_";
 
 bool is_in(const std::vector<Counter>& counters, const std::string& text, std::string Counter::* member) {
   return std::ranges::find(counters, text, member) != counters.end();
@@ -92,6 +95,11 @@ CuptiFailure ExactDevice::choose_of_several_passes(std::vector<Counter>& wanted,
 }
 
 CuptiFailure ExactDevice::choose_sets(std::vector<Counter> wanted) {
+  std::erase_if(wanted, [&](const Counter& counter) {
+    const bool is_patched = counter.alternatives[0][0].starts_with(kOfPatchedKernels);
+    if (is_patched) left_out_.push_back(counter.track);
+    return is_patched;
+  });
   std::vector<ChosenSet> sets;
   if (const CuptiFailure failure = choose_of_one_pass(wanted, sets)) return failure;
   if (const CuptiFailure failure = choose_of_several_passes(wanted, sets)) return failure;
