@@ -35,9 +35,6 @@ struct bragg_host_sample {
   uint32_t instruction_offset;
 };
 
-// Telemetry of long runs that takes at most 0.1 % of a core.
-#define BRAGG_TELEMETRY_THRIFTY (-1.0)
-
 struct bragg_session_options {
   const char* part_path;
   const char* meta_json;         // a JSON object
@@ -59,7 +56,7 @@ struct bragg_session_options {
   char exact_kernels[512];       // whose launches are counted exactly: a POSIX extended regular expression; "": none
   char exact_metrics[512];       // as `counters`
   uint32_t exact_launches;       // of each kernel and shape
-  double telemetry_hz;           // samples of power, clocks and load in a second; 0: none; or BRAGG_TELEMETRY_THRIFTY
+  double telemetry_hz;           // samples of power, clocks and load in a second; 0: none
   int memory;                    // follow what PyTorch's allocator hands out on GPUs
   int nccl;                      // take what NCCL tells its profiler plug-in
   uint32_t rotate_interval_ms;  // the next phase begins by itself, in <part_path without .part>.part_<n>.part; 0: never

@@ -28,7 +28,7 @@ struct SourceOptions {
   std::string counters;              // hardware counters, ','-separated; "": none
   uint32_t counter_interval_us = 0;  // 0: by the source's budget
   ExactCounterOptions exact;
-  double telemetry_hz = 0;  // 0: none; below: as much as 0.1 % of a core affords, in long runs
+  double telemetry_hz = 0;  // 0: none
   bool memory = false;      // of GPUs, by the code that asked for it
   bool nccl = false;        // what NCCL tells of its collectives
   uint32_t phase = 0;       // its slot; set by the recorder
