@@ -14,6 +14,7 @@ from bragg.model.regroup import Regrouping, regroup
 from bragg.model.table import BoolArray, Int64Array
 from bragg.views.text.folding_rules import STANDARD, is_kept, library_of
 from bragg.views.text.labels import Labels
+from bragg.views.text.repeated_calls import without_repeated_calls
 from bragg.views.text.units import count_text
 
 __all__ = [
@@ -74,7 +75,7 @@ class FoldMarks:
 
 def fold_marks(profile: Profile) -> FoldMarks:
     """What stands for each node of a profile once its libraries are folded."""
-    merging = _recursion(profile)
+    merging = without_repeated_calls(profile.tree)
     merged = merging.apply(profile) if merging else profile
     found = _excursions(merged, "{}")
     single = found.is_library & (found.n_paths[found.regrouping.target] == 1)
@@ -95,7 +96,7 @@ def fold_libraries(profile: Profile, keep: Sequence[re.Pattern[str]] = ()) -> Fo
         profile: What to fold.
         keep: Names of frames that stay, besides those of `folding_rules`.
     """
-    profile = _without_recursion(profile)
+    profile = _without_repeated_calls(profile)
     tree, found = profile.tree, _excursions(profile, "{}", keep)
     is_library, regrouping, n_paths = found.is_library, found.regrouping, found.n_paths
     single = is_library & (n_paths[regrouping.target] == 1)
@@ -109,27 +110,13 @@ def fold_libraries(profile: Profile, keep: Sequence[re.Pattern[str]] = ()) -> Fo
 
 def with_library_names(profile: Profile) -> Profile:
     """The profile with each excursion named `[torch]`, even where one path leads through it, since other runs vary."""
-    profile = _without_recursion(profile)
+    profile = _without_repeated_calls(profile)
     return _excursions(profile, "[{}]").regrouping.apply(profile)
 
 
-def _without_recursion(profile: Profile) -> Profile:
-    regrouping = _recursion(profile)
+def _without_repeated_calls(profile: Profile) -> Profile:
+    regrouping = without_repeated_calls(profile.tree)
     return regrouping.apply(profile) if regrouping else profile
-
-
-def _recursion(profile: Profile) -> Regrouping | None:
-    """A Python function that calls itself as one node: what its calls took, not how deep they were; None: none does."""
-    tree, first = profile.tree, dict[tuple[str, str], int]()
-    rows = zip(tree.frames.kind.tolist(), tree.frames.name, tree.frames.file, strict=True)
-    of_frame = [
-        first.setdefault((name, file), len(first)) if kind == FrameKind.PYTHON and file else -1
-        for kind, name, file in rows
-    ]
-    function = np.array(of_frame, np.int64)[tree.frame]
-    calls_itself = (function >= 0) & (function == function[tree.parent])
-    calls_itself[0] = False
-    return regroup(tree, folded=calls_itself) if calls_itself.any() else None
 
 
 @dataclass(frozen=True, eq=False)

@@ -128,6 +128,38 @@ def test_a_function_that_calls_itself_is_one_node() -> None:
     assert len(folded.tree) == 5
 
 
+@pytest.mark.parametrize(
+    ("recorded", "shown"),
+    [
+        ("step@9 matmul step@11 inner step@12 mul@3", "step@9 matmul inner mul@3"),
+        ("step@9 matmul inner step@12 mul@3", "step@9 matmul inner mul@3"),
+        ("step@9 start@5 opened step@10 mul@3", "step@9 start@5 opened mul@3"),
+        ("main@1 batches@5 loading main@2 mul@3", "main@1 batches@5 loading mul@3"),
+        ("main@1 batches@5 loading batches@6 mul@3", "main@1 batches@5 loading mul@3"),
+        ("step@9 matmul step@11 step@9 matmul step@11 mul@3", "step@9 matmul matmul mul@3"),
+        ("step@9 matmul mul@3 step@9", "step@9 matmul mul@3 step@9"),
+        ("matmul step@1 mul@3", "matmul step@1 mul@3"),
+    ],
+    ids=["nested", "nested_at_once", "helper", "consumer", "generator", "recursion", "called_again", "outermost"],
+)
+def test_the_function_around_a_scope_is_not_repeated_below_it(recorded: str, shown: str) -> None:
+    """`name@line` is a function, `name` a scope."""
+
+    def rows(path: str) -> list[str]:
+        return [f"t.py:{line}@{name}" if line else name for name, _, line in (s.partition("@") for s in path.split())]
+
+    lines = ["root", *("  " * (depth + 1) + row for depth, row in enumerate(rows(recorded)))]
+    profile = profile_from_text("\n".join(lines) + " host=1us")
+    assert labels(profile) == rows(shown)
+    assert rows_by_marks(profile) == rows_by_folding(profile)
+
+
+def test_own_time_of_the_function_around_a_scope_is_the_scope_s() -> None:
+    lines = "      t.py:10@step host=1ms\n      t.py:11@step host=2ms\n        t.py:3@mul host=4ms"
+    folded = fold_libraries(profile_from_text(f"root\n  t.py:9@step\n    matmul\n{lines}")).profile
+    assert folded.own("host_time")[1:].tolist() == [0, 3e6, 4e6]
+
+
 @pytest.mark.parametrize("path", [*RECORDINGS, SAMPLE], ids=lambda path: path.stem)
 def test_marks_fold_the_paths_of_real_programs_as_the_tree_does(path: Path) -> None:
     profile = formats.load(path)
