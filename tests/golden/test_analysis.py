@@ -11,11 +11,16 @@ from pathlib import Path
 import pytest
 
 from bragg import formats
+from bragg.analyze.answer import answer as answer_of
 from bragg.analyze.causes.evidence import Evidence
+from bragg.analyze.kernel_facts import kernel_facts
 from bragg.analyze.report import Answered, answered
 from bragg.model import Confidence, IdleTable, SliceTable
-from bragg.views.text.analysis_text import LEAST_GAIN, analysis_lines, brief_json, place_text
-from bragg.views.text.style import Style
+from bragg.views.terminal.summary import summary_lines
+from bragg.views.text.analysis_text import LEAST_GAIN, analysis_lines, bounds_sentence, brief_json, place_text
+from bragg.views.text.answer_text import host_sentences
+from bragg.views.text.style import PLAIN, Style
+from bragg.views.text.variants import rows_of_frames
 from tests.support.recordings import RECORDINGS, SAMPLE, curve, without_timeline
 
 LEAST = 0.01
@@ -192,3 +197,18 @@ def test_a_default_recording_names_the_causes(name: str) -> None:
     found = {finding.rule: finding.gain.share for finding in answer.worth(LEAST) if finding.gain}
     assert found == pytest.approx(DEFAULT_TRUTH[name], abs=0.06)
     assert answer.bounds.by == "the host"
+
+
+def test_a_gpu_that_works_half_as_long_as_the_busiest_gains_nothing() -> None:
+    profile = formats.load(RECORDINGS[0].parent / "several/h100-two_gpus.bragg")
+    answer = answered(profile)
+    # GPU 0 works 99 % of the time, and GPU 1, which copies, 43 %.
+    assert [finding.rule for finding in answer.worth(LEAST)] == ["held-clocks"]
+    assert {finding.rule: round(finding.gain.share, 2) for finding in answer.analysis.findings if finding.gain} == {
+        "synchronization": 0.01,
+        "device-copies": 0.0,
+    }
+    assert "GPU 0, the busiest of 2, works 99.0 % and waits 1.0 %" in bounds_sentence(answer.bounds)
+    of_tables = answer_of(profile, kernel_facts(profile), rows_of_frames(profile.tree.frames))
+    assert host_sentences(profile, of_tables)[0].startswith("GPU 1 waited 55.5 % of the steady state for")
+    assert not any("waited" in line for line in summary_lines(profile, PLAIN))

@@ -3,8 +3,9 @@
     host 0-20 train.py:3@main > aten::mm#operator > cuLaunchKernel#gpu_api ->1
     gpu 30-90 train.py:3@main > aten::mm#operator > sgemm#kernel <-1
 
-One slice of a step a line: `host`, `gpu` (stream 7), `gpu8` (stream 8) or `samples` of the host, start and end in us
-from the begin of the step, the call path, and the launch that belongs to it. `bytes=64` may stand at the end of copies.
+One slice of a step a line: `host`, `gpu` (stream 7), `gpu8` (stream 8), `second` and `third` (stream 7 of GPUs 1 and 2)
+or `samples` of the host, start and end in us from the begin of the step, the call path, which only one GPU has, and the
+launch that belongs to it. `bytes=64` may stand at the end of copies.
 `file:line@function` is Python code, other frames are scopes unless `#kind` says more. An optimizer's step of 1 us ends
 each step.
 """
@@ -12,14 +13,16 @@ each step.
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 import numpy as np
 
 from bragg.model import CallTree, FrameKind, FrameTable, Metric, MetricKind, Profile, SliceTable, TrackKind, TrackTable
 
-_LINE = re.compile(r"(host|gpu|gpu8|samples) (\d+)-(\d+) (.+?)(?: (?:->|<-)(\d+))?(?: bytes=(\d+))?$")
+_LINE = re.compile(r"(host|gpu|gpu8|second|third|samples) (\d+)-(\d+) (.+?)(?: (?:->|<-)(\d+))?(?: bytes=(\d+))?$")
 _CODE = re.compile(r"(?P<file>[^@]+):(?P<line>\d+)@(?P<name>.+)$")
-_TRACKS = {"host": 0, "gpu": 1, "gpu8": 2, "samples": 3}
+_TRACKS = {"host": 0, "gpu": 1, "gpu8": 2, "samples": 3, "second": 4, "third": 5}
+_DEVICES = [-1, 0, 0, -1, 1, 2]
 _OPTIMIZER = "Optimizer.step#SGD.step#operator"
 _N_STEPS = 20
 _BEGIN_NS = 1_000_000_000
@@ -36,6 +39,7 @@ def stepped(text: str, step_us: int, n_steps: int = _N_STEPS) -> Profile:
     nodes: dict[tuple[str, ...], int] = {(): 0}
     rows: list[tuple[int, int, int, int, int]] = []
     sizes: dict[int, int] = {}
+    devices: dict[int, int] = {}
     lines = [*filter(str.strip, text.splitlines()), f"host {step_us - 1}-{step_us} {_OPTIMIZER}"]
     for line in lines:
         match = _LINE.match(line.strip())
@@ -45,13 +49,17 @@ def stepped(text: str, step_us: int, n_steps: int = _N_STEPS) -> Profile:
         for depth in range(1, len(steps) + 1):
             nodes.setdefault(steps[:depth], len(nodes))
         node = nodes[steps]
-        sizes[node] = int(size or 0)
+        sizes[node], devices[node] = int(size or 0), _DEVICES[_TRACKS[track]]
         for step in range(n_steps):
             begins = _BEGIN_NS + (step * step_us + int(start)) * 1000
             number = step * 10_000 + int(correlation) if correlation else 0
             rows.append((begins, (int(end) - int(start)) * 1000, node, _TRACKS[track], number))
     slices = SliceTable(*np.array(rows, np.int64).T).sorted()
     profile = _profile(list(nodes), slices, sizes, n_steps * step_us * 1000)
+    profile.tree.frames.device[list(devices)] = list(devices.values())
+    is_used = np.isin(np.arange(len(_DEVICES)), slices.track) | (np.array(_DEVICES) < 1)
+    slices = slices.replace(track=(np.cumsum(is_used) - 1)[slices.track].astype(np.int32))
+    profile = replace(profile, tracks=profile.tracks.take(is_used), slices=slices)
     profile.check()
     return profile
 
@@ -63,7 +71,7 @@ def _profile(paths: list[tuple[str, ...]], slices: SliceTable, sizes: dict[int, 
     kind, name, file, line, device = (list(column) for column in zip(*frames, strict=True))
     table = FrameTable(np.array(kind, np.uint8), name, file, np.array(line, np.int32), np.array(device, np.int32))
     tree = CallTree(parent, np.arange(len(paths), dtype=np.int32), table)
-    on_gpu, on_host = np.isin(slices.track, (1, 2)), slices.track == 0
+    on_gpu, on_host = np.isin(slices.track, (1, 2, 4, 5)), slices.track == 0
     metrics = []
     for metric, unit, chosen, weight in (
         ("gpu_time", "ns", on_gpu, slices.duration_ns),
@@ -74,14 +82,16 @@ def _profile(paths: list[tuple[str, ...]], slices: SliceTable, sizes: dict[int, 
         own = np.zeros(len(paths), np.int64)
         np.add.at(own, slices.node[chosen], weight[chosen])
         metrics.append(Metric(metric, unit, MetricKind.INCLUSIVE, own))
+    n_tracks, kinds = len(_DEVICES), {-1: TrackKind.HOST_THREAD}
     tracks = TrackTable(
-        kind=np.array([TrackKind.HOST_THREAD, TrackKind.GPU_STREAM, TrackKind.GPU_STREAM, TrackKind.SAMPLES], np.uint8),
-        process=np.full(4, 42, np.int32),
-        device=np.array([-1, 0, 0, -1], np.int32),
-        context=np.zeros(4, np.int64),
-        stream=np.array([1, 7, 8, 1], np.int64),
-        name=["thread", "stream 7", "stream 8", "thread"],
+        kind=np.array([kinds.get(device, TrackKind.GPU_STREAM) for device in _DEVICES], np.uint8),
+        process=np.full(n_tracks, 42, np.int32),
+        device=np.array(_DEVICES, np.int32),
+        context=np.zeros(n_tracks, np.int64),
+        stream=np.array([1, 7, 8, 1, 7, 7], np.int64),
+        name=["thread", "stream 7", "stream 8", "thread", "GPU 1", "GPU 2"],
     )
+    tracks.kind[_TRACKS["samples"]] = TrackKind.SAMPLES
     meta = {"pid": 42, "started_ns": _BEGIN_NS - 1000, "stopped_ns": _BEGIN_NS + duration_ns + 1000}
     return Profile(meta, tree, {metric.name: metric for metric in metrics}, tracks, slices)
 

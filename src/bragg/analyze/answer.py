@@ -66,6 +66,7 @@ class Answer:
         wall: The parts of the wall time; None: they are not known.
         host: Where the host was in the steady state, as shares of it, the largest first; empty without a timeline.
         waits: What the GPU that waited longest for the host waited for, without a timeline: as `host`.
+        waits_of: Ordinal of that GPU.
         is_steady: Whether `hottest` and `total` are of the steady state alone.
     """
 
@@ -78,6 +79,7 @@ class Answer:
     wall: WallParts | None = None
     host: tuple[HotSpot, ...] = ()
     waits: tuple[HotSpot, ...] = ()
+    waits_of: int = 0
     is_steady: bool = False
 
 
@@ -99,6 +101,7 @@ def answer(profile: Profile, kernels: Sequence[KernelFacts], rows: Int64Array) -
     parts = wall_parts(profile)
     steady = parts.steady if parts else None
     part = steady_profile(profile, steady) if steady and metric == "gpu_time" else None
+    waits_of, waits = _waits(profile, steady, rows) if steady and not len(profile.slices) else (0, ())
     shown = part if part is not None and part.total(metric) > 0 else profile
     hottest = _hottest(shown, metric, rows)
     return Answer(
@@ -110,7 +113,8 @@ def answer(profile: Profile, kernels: Sequence[KernelFacts], rows: Int64Array) -
         idle=idle_times(profile, steady) if metric == "gpu_time" else (),
         wall=parts,
         host=_on_host(part, steady, rows) if part is not None and steady else (),
-        waits=_waits(profile, steady, rows) if steady and not len(profile.slices) else (),
+        waits=waits,
+        waits_of=waits_of,
         is_steady=shown is not profile,
     )
 
@@ -122,16 +126,16 @@ def _on_host(part: Profile, steady: Steady, rows: Int64Array) -> tuple[HotSpot, 
     return tuple(replace(spot, share=spot.value / steady.duration_ns) for spot in spots)
 
 
-def _waits(profile: Profile, steady: Steady, rows: Int64Array) -> tuple[HotSpot, ...]:
-    """By what the host was in while a GPU waited for it to launch; of the GPU that waited longest."""
+def _waits(profile: Profile, steady: Steady, rows: Int64Array) -> tuple[int, tuple[HotSpot, ...]]:
+    """The GPU that waited longest for the host to launch, and by what the host was in meanwhile."""
     worst = max(folded_idle(profile, steady), key=lambda found: found.late_ns, default=None)
     if worst is None:
-        return ()
+        return 0, ()
     late = worst.rows.kind == IdleKind.LATE
     frame = rows[profile.tree.frame[worst.rows.node[late]]]
     by_frame = np.bincount(frame, weights=worst.idle_ns[late], minlength=len(rows))
     order = np.argsort(-by_frame, kind="stable")[:_N_HOTTEST]
-    return tuple(
+    return worst.device, tuple(
         HotSpot(row, float(by_frame[row]), float(by_frame[row]) / steady.duration_ns)
         for row in order[by_frame[order] > 0].tolist()
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -73,7 +73,9 @@ class FoldedIdle:
         return float(self.idle_ns[_is(self.rows, kinds)].sum())
 
 
-def folded_idle(profile: Profile, steady: Steady | None = None) -> Iterator[FoldedIdle]:
+def folded_idle(
+    profile: Profile, steady: Steady | None = None, devices: Container[int] | None = None
+) -> Iterator[FoldedIdle]:
     """The idle time of each device, by process and device; nothing where the recorder has not kept it.
 
     The bins of call paths may be wide: where one begins or ends outside of the steady state, and for the sums, the
@@ -82,11 +84,14 @@ def folded_idle(profile: Profile, steady: Steady | None = None) -> Iterator[Fold
     Args:
         profile: A whole run.
         steady: The part of it to look at; None: all of it.
+        devices: Ordinals of the devices that are meant; None: all.
     """
     table = profile.idle
     activity = activity_of(profile) if steady else None
     knows_classes = knows_idle_classes(profile)
     for process, device in sorted(set(zip(table.process.tolist(), table.device.tolist(), strict=True))):
+        if devices is not None and device not in devices:
+            continue
         rows = table.take((table.process == process) & (table.device == device))
         if steady is None:
             share, span_ns = np.ones(len(rows)), float(profile.run.gpu_span_ns)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -64,7 +64,12 @@ def with_added_up_idle(profile: Profile, steady: Steady | None) -> Profile | Non
     return found if found is not None and found.total(IDLE_METRICS[0]) > 0 else None
 
 
-def with_idle_paths(profile: Profile, least_ns: int = LEAST_PAUSE_NS, steady: Steady | None = None) -> Profile:
+def with_idle_paths(
+    profile: Profile,
+    least_ns: int = LEAST_PAUSE_NS,
+    steady: Steady | None = None,
+    devices: Container[int] | None = None,
+) -> Profile:
     """The profile with its GPUs' idle time at the paths that ran meanwhile on the thread that launched what came next.
 
     A pause is divided over time among the innermost slices of that thread, up to the end of the launch; where it has
@@ -81,14 +86,15 @@ def with_idle_paths(profile: Profile, least_ns: int = LEAST_PAUSE_NS, steady: St
         profile: With a timeline.
         least_ns: Shorter pauses are added up as short ones; without a timeline those under `LEAST_PAUSE_NS`.
         steady: The part of the run whose pauses are meant; None: all of it.
+        devices: Ordinals of the GPUs whose pauses are meant; None: all.
 
     Raises:
         UsageError: The profile has neither a timeline of a GPU nor the idle time that recorders add up.
     """
-    devices = list(pauses_of_devices(profile))
-    if not devices and len(profile.idle):
-        return _with_folded(profile, least_ns, steady)
-    if not devices:
+    of_devices = list(pauses_of_devices(profile, devices))
+    if not of_devices and len(profile.idle):
+        return _with_folded(profile, least_ns, steady, devices)
+    if not of_devices:
         if profile.run.backend == "cpu":
             raise UsageError("no GPU worked in this run", hint="Where the host's time went: bragg view")
         raise UsageError("this profile has no timeline of a GPU", hint="Record one: bragg run --data trace")
@@ -96,7 +102,7 @@ def with_idle_paths(profile: Profile, least_ns: int = LEAST_PAUSE_NS, steady: St
     n_nodes = states.n_nodes
     idle_ns, count = np.zeros(n_nodes, np.int64), np.zeros(n_nodes, np.int64)
     longest = np.full(n_nodes, np.nan)
-    for found in devices:
+    for found in of_devices:
         pauses = found if steady is None else found.during(steady.begins_ns, steady.ends_ns)
         parts = _parts_of(profile, pauses, states, least_ns).added_up(n_nodes)
         np.add.at(idle_ns, parts.node, parts.idle_ns)
@@ -105,7 +111,7 @@ def with_idle_paths(profile: Profile, least_ns: int = LEAST_PAUSE_NS, steady: St
     return _with_metrics(profile, states, idle_ns, count, longest)
 
 
-def _with_folded(profile: Profile, least_ns: int, steady: Steady | None) -> Profile:
+def _with_folded(profile: Profile, least_ns: int, steady: Steady | None, devices: Container[int] | None) -> Profile:
     """From what the recorder has added up."""
     if least_ns != LEAST_PAUSE_NS:
         raise UsageError(
@@ -116,7 +122,7 @@ def _with_folded(profile: Profile, least_ns: int, steady: Steady | None) -> Prof
     n_nodes = states.n_nodes
     reasons = np.array([_REASON.get(kind, SHORT) for kind in IdleKind], np.int64)
     idle_ns, count, longest = np.zeros(n_nodes), np.zeros(n_nodes), np.full(n_nodes, np.nan)
-    for found in folded_idle(profile, steady):
+    for found in folded_idle(profile, steady, devices):
         node = states.nodes_of(reasons[found.rows.kind], found.rows.node.astype(np.int64))
         np.add.at(idle_ns, node, found.idle_ns)
         np.add.at(count, node, found.rows.count * found.share)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -83,12 +83,18 @@ class Pauses:
         )
 
 
-def pauses_of_devices(profile: Profile) -> Iterator[Pauses]:
-    """The pauses of each device that has slices, by process and device."""
+def pauses_of_devices(profile: Profile, devices: Container[int] | None = None) -> Iterator[Pauses]:
+    """The pauses of each device that has slices, by process and device.
+
+    Args:
+        profile: With a timeline.
+        devices: Ordinals of those that are meant; None: all.
+    """
     tracks = profile.tracks
     streams = tracks.take(tracks.kind == TrackKind.GPU_STREAM)
     for owner, device in sorted(set(zip(streams.unique_process.tolist(), streams.device.tolist(), strict=True))):
-        if (found := _pauses_of(profile, owner, device)) is not None:
+        is_meant = devices is None or device in devices
+        if is_meant and (found := _pauses_of(profile, owner, device)) is not None:
             yield found
 
 

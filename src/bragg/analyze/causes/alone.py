@@ -12,7 +12,7 @@ __all__ = ["alone_ns"]
 
 
 def alone_ns(evidence: Evidence, chosen: BoolArray) -> FloatArray:
-    """How long the work of some nodes runs while none of the others does: ns [n_nodes].
+    """How long the work of some nodes runs while none of the others does, on GPUs that bound the program: ns [n_nodes].
 
     Without a timeline it is what it is at least: all that GPUs did side by side is taken to have been beside it.
     """
@@ -20,7 +20,9 @@ def alone_ns(evidence: Evidence, chosen: BoolArray) -> FloatArray:
 
 
 def _of_timeline(evidence: Evidence, chosen: BoolArray) -> FloatArray:
-    on_gpu = evidence.slices.take(evidence.on_gpu)
+    tracks, gpus = evidence.profile.tracks, evidence.bounding.ordinals
+    is_bounding = np.ones(len(tracks), np.bool_) if gpus is None else np.isin(tracks.device, list(gpus))
+    on_gpu = evidence.slices.take(evidence.on_gpu & is_bounding[evidence.slices.track])
     own, others = on_gpu.take(chosen[on_gpu.node]), on_gpu.take(~chosen[on_gpu.node])
     alone = own.duration_ns - _overlap(own.start_ns, own.duration_ns, others.start_ns, others.duration_ns)
     by_node: FloatArray = np.bincount(own.node, alone, len(chosen)).astype(np.float64)
@@ -28,13 +30,15 @@ def _of_timeline(evidence: Evidence, chosen: BoolArray) -> FloatArray:
 
 
 def _of_sums(evidence: Evidence, chosen: BoolArray) -> FloatArray:
-    busy_ns = float(sum(evidence.profile.run.gpu_busy_ns.values()))
+    gpus, told = evidence.bounding, evidence.profile.run.gpu_busy_ns
+    busy_ns = float(sum(busy for device, busy in told.items() if gpus.ordinals is None or device in gpus.ordinals))
     own_ns = np.nan_to_num(evidence.profile.own("gpu_time").astype(np.float64))
+    own_ns = np.where(gpus.has(evidence.profile.tree), own_ns, 0.0)
     chosen_ns = float(own_ns[chosen].sum())
     if not chosen_ns or not busy_ns:
         return np.zeros(len(chosen))
     together_ns = max(float(own_ns.sum()) - busy_ns, 0.0)
-    return np.where(chosen, evidence.gpu_ns, 0.0) * max(1 - together_ns / chosen_ns, 0.0)
+    return np.where(chosen, evidence.bounding_ns, 0.0) * max(1 - together_ns / chosen_ns, 0.0)
 
 
 def _overlap(

@@ -50,6 +50,8 @@ class Bounds:
         n_steps: Steps in it; 0: not known.
         is_steady: Whether it is the steady state; else it is the whole run.
         is_estimate: Whether counts and times are estimated from sums of the run, because no timeline has them.
+        gpu: Ordinal of the busiest GPU, whose time it is.
+        n_gpus: GPUs that worked.
     """
 
     by: str
@@ -59,6 +61,8 @@ class Bounds:
     n_steps: int
     is_steady: bool
     is_estimate: bool = False
+    gpu: int = 0
+    n_gpus: int = 1
 
 
 def bounds_of(evidence: Evidence) -> Bounds:
@@ -72,12 +76,16 @@ def bounds_of(evidence: Evidence) -> Bounds:
         by = "counting launches exactly"
     parts.sort(key=lambda part: -part.share)
     is_estimate = busy is not None and not evidence.has_timeline
-    return Bounds(by, busy, tuple(parts), evidence.wall_ns, evidence.n_steps, evidence.of_steady, is_estimate)
+    return Bounds(
+        *(by, busy, tuple(parts), evidence.wall_ns, evidence.n_steps, evidence.of_steady, is_estimate),
+        gpu=evidence.bounding.busiest,
+        n_gpus=evidence.n_devices,
+    )
 
 
 def _gpu_parts(evidence: Evidence, busy: float) -> list[Part]:
     """Each class of kernels by its share of GPU time: what ran side by side shares the time."""
-    row, gpu_ns = classes_of_nodes(evidence.profile.tree), evidence.gpu_ns
+    row, gpu_ns = classes_of_nodes(evidence.profile.tree), evidence.bounding_ns
     for kernel in evidence.hot_kernels:
         # What the name does not tell, the code may.
         if kernel.compiled and kernel.compiled.dots and class_of(kernel.name) in UNNAMED:

@@ -8,14 +8,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from bragg.analyze.causes.bounding_gpus import BoundingGpus, bounding_gpus
 from bragg.analyze.causes.host_code import code_wait_ns
 from bragg.analyze.causes.host_parts import HostParts, compiling, host_parts, special_parts
+from bragg.analyze.causes.idle_sums import added_up_idle_ns, added_up_pauses, late_rows
 from bragg.analyze.causes.output import Writer, writers
 from bragg.analyze.causes.paths import below, named
 from bragg.analyze.causes.thresholds import MUCH_GPU
 from bragg.analyze.causes.waits import critical_ns, host_floor_ns
-from bragg.analyze.idle_folded import folded_idle
-from bragg.analyze.idle_paths import NOT_KNOWN, OTHERS, SHORT, with_idle_paths
+from bragg.analyze.idle_paths import NOT_KNOWN, OTHERS, with_idle_paths
 from bragg.analyze.wall.activity import Activity, activity_of
 from bragg.analyze.wall.parts import wall_parts
 from bragg.analyze.wall.steady import during, steady_profile
@@ -23,7 +24,7 @@ from bragg.analyze.wall.wall_time import Steady, WallParts
 from bragg.errors import UsageError
 from bragg.grouping.hlo_names import CALLS
 from bragg.grouping.regions import group_by_region
-from bragg.model import FrameKind, Gain, IdleKind, Profile, SliceTable, TrackKind
+from bragg.model import FrameKind, Gain, Profile, SliceTable, TrackKind
 from bragg.model.meta.telemetry import Telemetry, telemetry_of
 from bragg.model.table import BoolArray, FloatArray
 
@@ -156,19 +157,28 @@ class Evidence:
 
         return hot_kernels(self.profile, self.gpu_ns, self.kernels, self.compiled, MUCH_GPU.value)
 
-    @cached_property
+    @property
     def busy(self) -> float | None:
         """Share of `part` in which the busiest GPU worked, 0 to 1; None: not known."""
+        return self.bounding.busy
+
+    @cached_property
+    def _busy(self) -> Mapping[int, float]:
         if self.steady and self.steady.busy:
-            return max(self.steady.busy.values())
+            return self.steady.busy
         busy_ns: Mapping[int, float] = self.profile.run.gpu_busy_ns
         if not busy_ns and self._activity:
             busy_ns = {device: float(curve[1][-1]) for device, curve in self._activity.busy.items()}
-        return min(max(busy_ns.values()) / self.wall_ns, 1.0) if busy_ns and self.wall_ns else None
+        return {device: min(each / self.wall_ns, 1.0) for device, each in busy_ns.items()} if self.wall_ns else {}
+
+    @cached_property
+    def bounding(self) -> BoundingGpus:
+        """The GPUs that decide how long the program takes: times of several are averages."""
+        return bounding_gpus(self._busy, self.profile.tracks, self.n_devices)
 
     @cached_property
     def n_devices(self) -> int:
-        """GPUs that worked, of all processes: times of several are averages; at least 1."""
+        """GPUs that worked, of all processes; at least 1."""
         tracks = self.profile.tracks
         streams = tracks.take(tracks.kind == TrackKind.GPU_STREAM)
         pairs = set(zip(streams.unique_process.tolist(), streams.device.tolist(), strict=True))
@@ -178,6 +188,11 @@ class Evidence:
     def gpu_ns(self) -> FloatArray:
         """Own GPU time of each node in `part`: [n_nodes]."""
         return self._own("gpu_time")
+
+    @cached_property
+    def bounding_ns(self) -> FloatArray:
+        """Of `gpu_ns`, what GPUs do that bound the program: [n_nodes]."""
+        return np.where(self.bounding.has(self.profile.tree), self.gpu_ns, 0.0)
 
     @cached_property
     def gpu_count(self) -> FloatArray:
@@ -215,7 +230,7 @@ class Evidence:
         if not self.has_timeline:
             return None
         span = (self.steady.begins_ns, self.steady.ends_ns) if self.is_steady and self.steady else None
-        return critical_ns(self.profile, span) / self.n_devices
+        return critical_ns(self.profile, span, self.bounding.ordinals) / self.bounding.count
 
     @cached_property
     def idle_ns(self) -> FloatArray | None:
@@ -241,15 +256,24 @@ class Evidence:
 
     @cached_property
     def _idle(self) -> FloatArray | None:
-        if not self.has_timeline:
-            return self._folded_idle() / self.n_devices if len(self.profile.idle) else None
-        per_device: FloatArray = self._idle_paths.own("gpu_idle_time").astype(np.float64) / self.n_devices
-        return per_device
+        if self.has_timeline:
+            found = self._idle_paths.own("gpu_idle_time").astype(np.float64)
+        elif len(self.profile.idle):
+            found = added_up_idle_ns(self.profile, self.steady, self.bounding.ordinals)
+        else:
+            return None
+        return self.bounding.mean_wait(found, self.wall_ns)
 
     @cached_property
     def _idle_paths(self) -> Profile:
         """With idle time of `part` by call path; of a profile with a timeline."""
-        return with_idle_paths(self.profile, steady=self.steady if self.is_steady else None)
+        steady = self.steady if self.is_steady else None
+        return with_idle_paths(self.profile, steady=steady, devices=self.bounding.ordinals)
+
+    @cached_property
+    def _idle_paths_of_run(self) -> Profile:
+        """The same of the whole run."""
+        return with_idle_paths(self.profile, devices=self.bounding.ordinals) if self.is_steady else self._idle_paths
 
     @cached_property
     def slices(self) -> SliceTable:
@@ -379,10 +403,9 @@ class Evidence:
         """The longest time in the run in which a GPU waited for each node's own host code at once: [n_nodes]."""
         result: FloatArray = np.zeros(len(self.profile.tree))
         if self.has_timeline:
-            return _longest_ns(with_idle_paths(self.profile), len(result))
-        table = self.profile.idle
-        late = table.kind == IdleKind.LATE
-        np.maximum.at(result, table.node[late], table.longest_ns[late])
+            return _longest_ns(self._idle_paths_of_run, len(result))
+        late = late_rows(self.profile, self.bounding.ordinals)
+        np.maximum.at(result, late.node, late.longest_ns)
         return result
 
     @cached_property
@@ -390,10 +413,9 @@ class Evidence:
         """Time of the whole run in which a GPU waited for each node's own host code: [n_nodes]."""
         n_nodes = len(self.profile.tree)
         if self.has_timeline:
-            return with_idle_paths(self.profile).own("gpu_idle_time")[:n_nodes].astype(np.float64)
-        table = self.profile.idle
-        late = table.kind == IdleKind.LATE
-        return np.bincount(table.node[late], table.idle_ns[late], n_nodes).astype(np.float64)
+            return self._idle_paths_of_run.own("gpu_idle_time")[:n_nodes].astype(np.float64)
+        late = late_rows(self.profile, self.bounding.ordinals)
+        return np.bincount(late.node, late.idle_ns, n_nodes).astype(np.float64)
 
     @cached_property
     def pauses(self) -> FloatArray:
@@ -401,31 +423,7 @@ class Evidence:
         n_nodes = len(self.profile.tree)
         if self.has_timeline:
             return self._idle_paths.own("gpu_idle_count")[:n_nodes].astype(np.float64)
-        counts: FloatArray = np.zeros(n_nodes)
-        for device in folded_idle(self.profile, self.steady):
-            late = device.rows.kind == IdleKind.LATE
-            np.add.at(counts, device.rows.node[late], (device.rows.count * device.share)[late])
-        return counts
-
-    def _folded_idle(self) -> FloatArray:
-        """What the recorder added up, by node, and behind the nodes as `with_idle_paths` has it."""
-        devices = list(folded_idle(self.profile, self.steady))
-        kind, node = (np.concatenate([getattr(each.rows, name) for each in devices]) for name in ("kind", "node"))
-        idle_ns = np.concatenate([each.idle_ns for each in devices])
-        unknown = np.isin(kind, (IdleKind.NOT_KNOWN, IdleKind.SHORT_NOT_KNOWN))
-        late, waited = kind == IdleKind.LATE, kind == IdleKind.WAITED
-        by_node = np.bincount(node[late], weights=idle_ns[late], minlength=len(self.profile.tree))
-        others = np.zeros(len(OTHERS) + 1)
-        others[NOT_KNOWN], others[-1] = idle_ns[unknown].sum(), idle_ns[waited].sum()
-        others[SHORT] = idle_ns[~late & ~unknown & ~waited].sum()
-        found: FloatArray = np.append(by_node, others)
-        return found * self._share_that_fits(float(found.sum()))
-
-    def _share_that_fits(self, idle_ns: float) -> float:
-        """Bins may be longer than `part`: what falls to it is at most the time in which its GPUs did not work."""
-        if not self.steady or not self.steady.busy or not idle_ns:
-            return 1.0
-        return min(sum(1 - busy for busy in self.steady.busy.values()) * self.wall_ns / idle_ns, 1.0)
+        return added_up_pauses(self.profile, self.steady, self.bounding.ordinals)
 
     def per_step(self, value: float) -> float:
         """A value of `part` for each step; without steps as it is."""
@@ -446,17 +444,28 @@ class Evidence:
         """
         if not self.wall_ns:
             return None
-        total_ns = float(self.gpu_ns[nodes].sum()) * saved / self.n_devices
+        found = self._gain_of_bounding(nodes, saved)
+        if found is None:
+            return None
+        wall_ns, limit = found
+        most_ns = self.wall_ns * (1 - self.bounding.others_busy)
+        if wall_ns > most_ns:
+            wall_ns, limit = most_ns, "another GPU"
+        elif float(self.bounding_ns[nodes].sum()) < float(self.gpu_ns[nodes].sum()) * _IDLE:
+            limit = "the busiest GPU"
+        return self.gain(wall_ns, limit, saving_is_measured=saving_is_measured)
+
+    def _gain_of_bounding(self, nodes: BoolArray, saved: float) -> tuple[float, str] | None:
+        """Wall time that work of the bounding GPUs gains, and what limits it; None: not clear."""
+        total_ns = float(self.bounding_ns[nodes].sum()) * saved / self.bounding.count
         most_ns = self.wall_ns - self.host_floor_ns
         if self.critical_ns is not None:
             wall_ns = min(float(self.critical_ns[nodes].sum()) * saved, most_ns)
-            limit = "the host" if wall_ns < total_ns * _IDLE or wall_ns == most_ns else ""
-            return self.gain(wall_ns, limit, saving_is_measured=saving_is_measured)
+            return wall_ns, "the host" if wall_ns < total_ns * _IDLE or wall_ns == most_ns else ""
         if self.busy is not None and self.busy >= _BUSY:
-            limit = "the host" if total_ns > most_ns else ""
-            return self.gain(min(total_ns, most_ns), limit, saving_is_measured=saving_is_measured)
+            return min(total_ns, most_ns), "the host" if total_ns > most_ns else ""
         if self.busy is not None and self.busy < _IDLE:
-            return self.gain(0.0, "the host")
+            return 0.0, "the host"
         return None
 
     def gain(self, wall_ns: float, limit: str = "", *, saving_is_measured: bool = False) -> Gain:

@@ -5,6 +5,8 @@ And how long the host takes to launch: a program whose GPU gets faster takes tha
 
 from __future__ import annotations
 
+from collections.abc import Container
+
 import numpy as np
 
 from bragg.analyze.host_wait import is_waiting
@@ -26,7 +28,9 @@ _QUEUE = 1000
 _CALL_NS = 20_000
 
 
-def critical_ns(profile: Profile, span: tuple[int, int] | None = None) -> FloatArray:
+def critical_ns(
+    profile: Profile, span: tuple[int, int] | None = None, devices: Container[int] | None = None
+) -> FloatArray:
     """GPU time of each node that the program waits for: ns [n_nodes].
 
     Work runs in stretches without a pause. After a stretch the GPU waits for the host, unless what comes next had been
@@ -36,13 +40,14 @@ def critical_ns(profile: Profile, span: tuple[int, int] | None = None) -> FloatA
     Args:
         profile: With a timeline.
         span: Begin and end of the part that is meant; None: all of it.
+        devices: Ordinals of the GPUs that the program waits for; None: all.
     """
     result = np.zeros(len(profile.tree))
     tracks = profile.tracks
     is_gpu = tracks.kind == TrackKind.GPU_STREAM
     begins_ns, ends_ns = span or (0, np.iinfo(np.int64).max)
     waits, edges = _waits(profile), _edges(profile)
-    for pauses in pauses_of_devices(profile):
+    for pauses in pauses_of_devices(profile, devices):
         on_device = is_gpu & (tracks.device == pauses.device) & (tracks.unique_process == pauses.owner)
         slices = profile.slices.take(on_device[profile.slices.track])
         is_late = (pauses.launch >= 0) & (pauses.late_until_ns > pauses.start_ns)

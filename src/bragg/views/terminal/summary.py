@@ -147,7 +147,7 @@ def _hot_spots(
 
 def _waited_for(profile: Profile, steady: Steady | None, style: Style) -> list[str]:
     """What an idle GPU waited for in the steady state, where the recorder added it up; else empty."""
-    if steady is None or not len(profile.idle) or min(steady.busy.values()) >= MOSTLY_IDLE:
+    if steady is None or not len(profile.idle) or max(steady.busy.values()) >= MOSTLY_IDLE:
         return []
     found = with_idle_paths(profile, steady=steady)
     of_host = np.arange(len(found.tree)) < len(profile.tree)
@@ -155,7 +155,8 @@ def _waited_for(profile: Profile, steady: Steady | None, style: Style) -> list[s
     found = replace(found, metrics={time.name: replace(time, own=np.where(of_host, time.own, 0))})
     whole_ns = float(steady.duration_ns) * len(steady.busy)
     paths = _hottest_paths(found, IDLE_METRICS[0], _N_HOST_PATHS_OF_IDLE_GPU + 1, style, whole_ns)
-    return ["in the steady state the GPU waited, while the host was in:", *paths]
+    waited = "the GPU waited" if len(steady.busy) == 1 else f"{count_text(len(steady.busy), 'GPU')} waited on average"
+    return [f"in the steady state {waited}, while the host was in:", *paths]
 
 
 def _hot_spots_of_host(profile: Profile, style: Style) -> Iterator[str]:

@@ -150,14 +150,15 @@ def bounds_sentence(bounds: Bounds) -> str:
         if bounds.n_steps
         else f"of {time_text(bounds.of_ns)}, {where}, "
     )
+    gpu = "the GPU" if bounds.n_gpus == 1 else f"GPU {bounds.gpu}, the busiest of {bounds.n_gpus},"
     if not bounds.by:
-        works = f"{per_step}the GPU works {percent_text(bounds.busy)}"
+        works = f"{per_step}{gpu} works {percent_text(bounds.busy)}"
         return f"{works[0].upper()}{works[1:]}; why it waits is not known."
     name = bounds.by[0].upper() + bounds.by[1:]
     bound = "bound" if bounds.by == "copies" else "bounds"
     idle = 1 - bounds.busy
     most_of = "" if max(bounds.busy, idle) >= _ALL else "most of "
-    works = f"the GPU works {percent_text(bounds.busy)} and waits {percent_text(idle)}"
+    works = f"{gpu} works {percent_text(bounds.busy)} and waits {percent_text(idle)}"
     return f"{name} {bound} {most_of}the program: {per_step}{works}."
 
 

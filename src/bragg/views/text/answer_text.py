@@ -67,7 +67,8 @@ def host_sentences(profile: Profile, answer: Answer) -> list[str]:
     others = [text.replace(" of the steady state", "") for text in others]
     texts = [first, *others]
     text = texts[0] if len(texts) == 1 else f"{', '.join(texts[:-1])} and {texts[-1]}"
-    return [f"The host was {text}." if answer.host else f"The GPU waited {text}."]
+    gpu = "The GPU" if len(answer.idle) == 1 else f"GPU {answer.waits_of}"
+    return [f"The host was {text}." if answer.host else f"{gpu} waited {text}."]
 
 
 def fact_rows(profile: Profile) -> list[tuple[str, str]]:

@@ -30,10 +30,10 @@ def _find(evidence: Evidence) -> Iterator[Finding]:
     copies &= evidence.gpu_count >= RECURRING.value
     copies &= staged_copies(evidence)[0] == 0  # another rule names those
     alone, to_host = alone_ns(evidence, copies), named(profile, "copy DtoH".__eq__)
-    total_ns = float(alone.sum()) / evidence.n_devices
+    total_ns = float(alone.sum()) / evidence.bounding.count
     if not evidence.wall_ns or not total_ns or total_ns < EXPOSED.value * evidence.wall_ns:
         return
-    kernels_ns = float(evidence.gpu_ns[~copies].sum()) / evidence.n_devices
+    kernels_ns = float(evidence.bounding_ns[~copies].sum()) / evidence.bounding.count
     wall_ns = min(total_ns, kernels_ns) * _SAVED
     cause = Cause(
         "exposed-copies",

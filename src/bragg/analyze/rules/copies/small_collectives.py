@@ -75,7 +75,7 @@ def _gain(evidence: Evidence, small: BoolArray, host: BoolArray) -> Gain | None:
         return None
     latency_ns: FloatArray = np.minimum(alone_ns(evidence, small), evidence.gpu_count * _LATENCY_NS)
     of_host = evidence.host_gain(host, _SAVED)
-    own_ns = float(latency_ns[small].sum()) / evidence.n_devices * _SAVED
+    own_ns = float(latency_ns[small].sum()) / evidence.bounding.count * _SAVED
     return evidence.gain(own_ns + (of_host.wall_ns if of_host else 0.0))
 
 

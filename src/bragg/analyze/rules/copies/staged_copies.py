@@ -27,7 +27,7 @@ def _find(evidence: Evidence) -> Iterator[Finding]:
     if not n:
         return
     alone_share = min(float(alone_ns(evidence, staged_ns > 0).sum()) / total_ns, 1.0)
-    wall_ns = total_ns * alone_share * _SAVED / evidence.n_devices
+    wall_ns = total_ns * alone_share * _SAVED / evidence.bounding.count
     cause = Cause(
         "pageable-copies",
         f"copies from memory that is not pinned, {counted(evidence, n)}, "

@@ -25,7 +25,7 @@ def _find(evidence: Evidence) -> Iterator[Finding]:
     if not evidence.wall_ns:
         return
     exposed = alone_ns(evidence, named(evidence.profile, _NCCL.search))
-    total_ns = float(exposed.sum()) / evidence.n_devices
+    total_ns = float(exposed.sum()) / evidence.bounding.count
     if total_ns < EXPOSED.value * evidence.wall_ns or not total_ns:
         return
     least = "" if evidence.has_timeline else "at least "

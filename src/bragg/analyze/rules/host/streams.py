@@ -29,7 +29,7 @@ def _find(evidence: Evidence) -> Iterator[Finding]:
         waits = _waits(evidence, work, owner)
         waited_ns += np.bincount(work.node, waits, len(waited_ns))
         count += int((waits > 0).sum())
-    total_ns = float(waited_ns.sum()) / evidence.n_devices
+    total_ns = float(waited_ns.sum()) / evidence.bounding.count
     if count < OFTEN.value or total_ns * _SAVED < EXPOSED.value * evidence.wall_ns:
         return
     cause = Cause(
@@ -50,10 +50,13 @@ def _find(evidence: Evidence) -> Iterator[Finding]:
 def _work_of_devices(evidence: Evidence) -> Iterator[tuple[int, SliceTable]]:
     """Small kernels of each GPU of each process, which has a number in the track table, by start.
 
-    Only of those that have them on several streams.
+    Only of those that bound the program and have them on several streams.
     """
     tracks = evidence.profile.tracks
-    work = evidence.slices.take(evidence.on_gpu & _is_small(evidence)[evidence.slices.node])
+    is_meant = (
+        evidence.on_gpu & (_is_small(evidence) & evidence.bounding.has(evidence.profile.tree))[evidence.slices.node]
+    )
+    work = evidence.slices.take(is_meant)
     owner, device = tracks.unique_process[work.track], tracks.device[work.track]
     for pair in sorted(set(zip(owner.tolist(), device.tolist(), strict=True))):
         own = work.take((owner == pair[0]) & (device == pair[1]))
