@@ -13,6 +13,7 @@ from bragg.debug.checkers import Checker, LaunchFindings
 from bragg.debug.faults import KernelFault, Unsupported
 from bragg.debug.findings import KernelFinding
 from bragg.debug.flow.jitted import is_interpreted
+from bragg.debug.host.compiler import types_question
 from bragg.debug.host.launch import Launch, execute
 from bragg.debug.host.patience import LaunchTooLong, Patience, Watched
 from bragg.debug.memory.emptiness import marked_allocations
@@ -137,6 +138,8 @@ class CheckedSession:
         # A program that chose Triton's interpreter means no GPU: it has all types, and blocks of any size.
         on_gpu = not is_interpreted(launch.jitted)
         together = self._listeners = Listeners(target=self.target if on_gpu else None)
+        if on_gpu:
+            together.types.append(types_question(launch))
         if self.patience is not None:
             self._watched = Watched(launch, self.patience)
             together.step.append(self._watched.step)

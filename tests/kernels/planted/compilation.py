@@ -217,7 +217,7 @@ def shift_by_all_bits(amounts, out):
     tl.store(out + tl.program_id(0), bit)
 
 
-@bug("portability", floats(64), 3, grid=(1,), programs={0})
+@bug("kernel-fault", floats(64), 3, grid=(1,))
 @triton.jit
 def type_changes_in_an_if(x, n):
     total = 0

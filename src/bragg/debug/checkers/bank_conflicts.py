@@ -9,7 +9,7 @@ from bragg.code.compiled.shared_accesses import shared_accesses, ways_of
 from bragg.code.mlir_text import places_of_mlir
 from bragg.code.source_place import SourcePlace
 from bragg.debug.checkers.checker import Checker, LaunchFindings
-from bragg.debug.checkers.compiled import gpu_dialect
+from bragg.debug.host.compiler import gpu_dialect
 from bragg.debug.state import Listeners
 from bragg.model import Severity
 

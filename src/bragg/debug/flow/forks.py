@@ -158,6 +158,8 @@ class Branch(Fork):
         """Go the first way with those whose test holds; False: nobody does."""
         self._entry = self.values = values
         if isinstance(self._test, bool):
+            if self._is_compiled and True in self._written:
+                machine().listeners.knows_types()
             return self._test
         self.values = self._restrict(values, self._entry_rows, np.flatnonzero(self._test))
         return True
@@ -182,7 +184,7 @@ class Branch(Fork):
             if not written or old is new:
                 continue
             before, after = _type_text(old), _type_text(new)
-            if before and after and before != after:
+            if before and after and before != after and not machine().listeners.knows_types():
                 machine().listeners.tell_difference(
                     f"{name} is {before} before the `if` and {after} after it: Triton does not compile that",
                     f"Give {name} its final type and shape before the `if`",
