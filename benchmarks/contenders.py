@@ -42,7 +42,7 @@ class Bragg:
 
     scope = staticmethod(bragg.scope)
 
-    def __init__(self, directory: Path, context: str, **options: str) -> None:
+    def __init__(self, directory: Path, context: str, **options: str | bool) -> None:
         backend = "cuda" if torch.cuda.is_available() else "cpu"
         self.options: dict[str, Any] = {"backend": backend, "context": context, "framework": "off", **options}
         self.paths = (directory / f"{context}-{number}.bragg" for number in itertools.count())
@@ -111,6 +111,7 @@ CONTENDERS: dict[str, Callable[[Path], Contender]] = {
     "bragg_shadow": partial(Bragg, context="shadow"),
     "bragg_python": partial(Bragg, context="python"),
     "bragg_default": partial(Bragg, context="python", framework="auto"),
+    "bragg_no_idle": partial(Bragg, context="python", framework="auto", no_idle=True),
     "bragg_gpu_sync": partial(Bragg, context="shadow", gpu_api="sync"),
     "bragg_gpu_api": partial(Bragg, context="shadow", gpu_api="all"),
     "bragg_native": partial(Bragg, context="native"),

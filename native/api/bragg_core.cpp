@@ -128,6 +128,7 @@ int bragg_session_start(const bragg_session_options* options, int* os_error, cha
       .python_context = options->python_context != 0,
       .native_context = options->native_context != 0,
       .trace = options->trace != 0,
+      .folds_idle = options->no_idle == 0,
       .api_level = static_cast<bragg::ApiLevel>(options->gpu_api),
       .flush_interval_ms = options->flush_interval_ms,
       .tree_limit_bytes = options->tree_limit_mb != 0 ? uint64_t{options->tree_limit_mb} << 20

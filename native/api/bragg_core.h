@@ -59,6 +59,7 @@ struct bragg_session_options {
   double telemetry_hz;           // samples of power, clocks and load in a second; 0: none
   int memory;                    // follow what PyTorch's allocator hands out on GPUs
   int nccl;                      // take what NCCL tells its profiler plug-in
+  int no_idle;                   // leave out what devices waited for
   uint32_t rotate_interval_ms;  // the next phase begins by itself, in <part_path without .part>.part_<n>.part; 0: never
 };
 

@@ -42,7 +42,7 @@ class Table {
         text(member, "exact_metrics", options_.exact_metrics) ||
         number(member, "exact_launches", options_.exact_launches) ||
         number(member, "telemetry_hz", options_.telemetry_hz) || flag(member, "memory", options_.memory) ||
-        flag(member, "nccl", options_.nccl);
+        flag(member, "nccl", options_.nccl) || flag(member, "no_idle", options_.no_idle);
     if (context >= 0) {
       options_.python_context = context >= 1;
       options_.native_context = context >= 2;

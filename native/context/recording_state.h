@@ -20,6 +20,7 @@ struct alignas(64) RecordingState {
   std::atomic<SessionMask> python{0};      // existing, with Python call paths
   std::atomic<SessionMask> native{0};      // of these, with the C and C++ functions that launches come from
   std::atomic<SessionMask> trace{0};       // existing, keeping every event
+  std::atomic<SessionMask> returns{0};     // existing, with the time at which launches return
   std::atomic<SessionMask> api_calls{0};   // existing, with all calls of the GPU's API
   std::atomic<SessionMask> sync_calls{0};  // existing, with those that wait
   std::atomic<uint32_t> api_epoch{1};      // calls that were open when it changed are not followed any more
@@ -27,7 +28,7 @@ struct alignas(64) RecordingState {
   std::atomic<bool> follows_tasks{false};  // a scope was entered in a task: threads look which one they run
 
   [[nodiscard]] auto masks_of_existing() noexcept {
-    return std::array{&existing, &python, &native, &trace, &api_calls, &sync_calls};
+    return std::array{&existing, &python, &native, &trace, &returns, &api_calls, &sync_calls};
   }
 };
 

@@ -63,6 +63,7 @@ void DeviceActivity::Device::settle(int64_t before_ns, std::vector<Pause>& pause
 void DeviceActivity::settle_device(uint32_t id, Device& device, int64_t before_ns) {
   std::vector<Pause> pauses;
   device.settle(before_ns, pauses);
+  if (!folds_idle_) return;
   for (const Pause& pause : pauses) {
     if (pause.launch.ended_ns == 0) continue;
     device.curve.waited(pause);

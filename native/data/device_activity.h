@@ -23,10 +23,11 @@ struct ActivityTotals {
 // has come.
 class DeviceActivity {
  public:
+  explicit DeviceActivity(bool folds_idle = true) : folds_idle_(folds_idle) {}
   void add(const DeviceEvent& event, const LaunchMoment& launch = {});
   // What a thread was in: a scope, an operator or a call; `is_launch`: one that launches, and `node` is its caller.
   void note_host(uint32_t thread, int64_t start_ns, int64_t end_ns, NodeId node, bool is_launch = false) {
-    idle_.note_host(thread, start_ns, end_ns, node, is_launch);
+    if (folds_idle_) idle_.note_host(thread, start_ns, end_ns, node, is_launch);
   }
   void settle();                                  // what is complete: now and then
   void settle_all();                              // at the end
@@ -67,6 +68,7 @@ class DeviceActivity {
   Device* last_device_ = nullptr;  // that a record came of
   uint32_t last_device_id_ = 0;
   IdleFold idle_;
+  bool folds_idle_;
   int64_t first_ns_ = 0;
   int64_t last_ns_ = 0;
 };

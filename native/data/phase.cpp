@@ -18,7 +18,8 @@ constexpr int64_t kGiveUpNs = 30'000'000'000;
 }  // namespace
 
 Phase::Phase(SessionOptions options, uint32_t slot, uint32_t session)
-    : options_(std::move(options)),
+    : activity(options.folds_idle),
+      options_(std::move(options)),
       slot_(slot),
       session_(session),
       origin_(std::make_shared<Origin>(

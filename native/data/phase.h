@@ -43,6 +43,7 @@ struct SessionOptions {
   bool python_context = false;
   bool native_context = false;  // with C and C++ frames too
   bool trace = false;
+  bool folds_idle = true;  // tells by call path what devices waited for
   ApiLevel api_level = ApiLevel::Off;
   uint32_t flush_interval_ms = 1000;
   uint64_t tree_limit_bytes = CallingContextTree::kDefaultLimitBytes;

@@ -66,6 +66,7 @@ void Recorder::install(std::unique_ptr<Phase> phase, uint32_t slot) {
   if (options.python_context) recording_state.python.fetch_or(bit);
   if (options.native_context) recording_state.native.fetch_or(bit);
   if (options.trace) recording_state.trace.fetch_or(bit);
+  if (options.trace || options.folds_idle) recording_state.returns.fetch_or(bit);
   if (options.api_level == ApiLevel::All) recording_state.api_calls.fetch_or(bit);
   if (options.api_level == ApiLevel::Sync) recording_state.sync_calls.fetch_or(bit);
   if (phase->samples_instructions()) samples_of_session_.try_emplace(phase->session());

@@ -14,7 +14,7 @@ TEST(options_of_a_session_are_those_of_the_object) {
   const char* json =
       R"({"backend": "cuda", "context": "native", "data": "trace", "gpu_api": "sync", "sampling": "windows",
           "flush_interval_ms": 50, "sample_budget": 0.25, "sample_interval_us": null, "regions": "step,\"a\\",
-          "modules": true})";
+          "no_idle": true, "modules": true})";
   CHECK_EQ(read_session_options(json, options), std::string());
   CHECK_EQ(options.backend, static_cast<int>(BRAGG_CUDA));
   CHECK_EQ(options.python_context, 1);
@@ -25,6 +25,7 @@ TEST(options_of_a_session_are_those_of_the_object) {
   CHECK_EQ(options.flush_interval_ms, 50u);
   CHECK_EQ(options.sample_budget, 0.25);
   CHECK_EQ(options.sample_interval_us, 0u);
+  CHECK_EQ(options.no_idle, 1);
 }
 
 TEST(options_that_are_not_named_keep_their_values) {

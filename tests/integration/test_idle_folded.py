@@ -18,7 +18,7 @@ from bragg.cli.main import command_line
 from bragg.model import FrameKind, Profile
 from bragg.model.trace import SliceTable
 from bragg.views.text.answer_text import sentences
-from tests.support.fake_gpu_runs import Record, Run
+from tests.support.fake_gpu_runs import START, Record, Run
 
 PROGRAM = """
 import time
@@ -110,6 +110,15 @@ def test_view_shows_it_without_a_timeline(record: Record, tmp_path: Path) -> Non
     lines = done.output.splitlines()
     assert any("data" in line and "%" in line for line in lines)
     assert any("GPU 0 idled" in line and "of the steady state" in line for line in lines)
+
+
+def test_it_is_left_out_where_it_is_not_wanted(record: Record, tmp_path: Path) -> None:
+    run = record(PROGRAM + "train(30, 200_000)", START, "--no-idle", CLOCK="real")
+    assert run.main.meta["statistics"]["launches"] == 30 * 5
+    assert len(run.main.idle) == 0
+    assert sum(run.main.meta["gpu_activity"]["0"]["launches"]) == 30 * 5
+    done = CliRunner().invoke(command_line, ["view", str(tmp_path / "out.bragg"), "--idle"])
+    assert str(done.exception) == "this profile has no timeline of a GPU"
 
 
 def test_streams_devices_and_graphs_agree_too(record: Record) -> None:

@@ -80,6 +80,7 @@ class RecordConfig:
             path.
         nccl: Take what NCCL tells its profiler plug-in of each collective and message: communicator, size, algorithm,
             protocol, channels and time on the GPU. NCCL 2.27 or newer.
+        no_idle: Leave out why GPUs waited, and for which call paths.
         instrument: Put clocks into the Triton kernels whose name this regular expression finds; empty: into none.
         instrument_budget: Share by which clocks may make a launch longer; a kernel in which they cost more has fewer of
             them, or none.
@@ -128,6 +129,7 @@ class RecordConfig:
     telemetry_hz: float | None = None
     memory: bool = False
     nccl: bool = False
+    no_idle: bool = False
     instrument: str = ""
     instrument_budget: float = 0.05
     instrument_buffer_mb: int = 256

@@ -125,7 +125,7 @@ void note_launch(ThreadContext& thread, const cupti::CallbackData& data, uint32_
   });
   if (thread.api_call.is_open()) {  // its slice shows the launch
     thread.api_call.launch = data.correlation;
-  } else {  // its end tells how late the host was
+  } else if ((mask & recording_state.returns.load(std::memory_order_relaxed)) != 0) {  // tells how late the host was
     thread.open_launch = launch_event(EventKind::LaunchEnd, mask, data.correlation, nodes);
     thread.open_launch.call = number_of_call(cbid);
     thread.open_launch.interval = {now_ns(), 0};

@@ -221,6 +221,11 @@ def _seconds(_context: click.Context, _parameter: click.Parameter, value: str | 
     "protocol, channels and time on the GPU.",
 )
 @click.option(
+    "--no-idle",
+    is_flag=True,
+    help="Leave out why GPUs waited, and for which call paths: a launch then costs less.",
+)
+@click.option(
     "--instrument",
     metavar="[REGEX]",
     help="Put clocks into the Triton kernels whose name the regular expression finds, or into all: what their warps do "

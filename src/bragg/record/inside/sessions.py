@@ -54,6 +54,7 @@ class Options(TypedDict, total=False):
     telemetry_hz: float | None
     memory: bool
     nccl: bool
+    no_idle: bool
     instrument: str
     instrument_budget: float
     instrument_buffer_mb: int
