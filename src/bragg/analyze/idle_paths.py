@@ -97,6 +97,8 @@ def with_idle_paths(
     if not of_devices:
         if profile.run.backend == "cpu":
             raise UsageError("no GPU worked in this run", hint="Where the host's time went: bragg view")
+        if not profile.run.folds_idle:
+            raise UsageError("this run was recorded with --no-idle", hint="Record it again without")
         raise UsageError("this profile has no timeline of a GPU", hint="Record one: bragg run --data trace")
     states = _States(profile.tree)
     n_nodes = states.n_nodes

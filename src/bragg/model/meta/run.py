@@ -307,6 +307,11 @@ class Run:
         """Whether the code of kernels was requested; true if the file does not say."""
         return not self._facts.is_false("keeps_kernel_code")
 
+    @property
+    def folds_idle(self) -> bool:
+        """Whether the recorder added up what GPUs waited for; true if the file does not say."""
+        return not self._facts.is_false("folds_idle")
+
     @cached_property
     def native_files(self) -> Mapping[str, Mapping[str, str]]:
         """Path and build id of each file with native functions, by the name that frames carry."""

@@ -86,6 +86,7 @@ def at_start(backend: str, options: Mapping[str, Any]) -> dict[str, Any]:
         "data": options["data"],
         "environment": {name: os.environ[name] for name in _ENVIRONMENT if name in os.environ},
         "executable": sys.executable,
+        "folds_idle": not options["no_idle"],
         "host": machine.nodename,
         "keeps_kernel_code": options["kernel_code"],
         "pid": os.getpid(),
