@@ -13,7 +13,7 @@ from bragg.model.transform import with_descendants
 __all__ = ["LEAST_IMPORTS", "without_imports"]
 
 LEAST_IMPORTS = 0.1
-"""Of host time: less is no sentence worth."""
+"""Of host time: less is not worth a sentence of a run."""
 _MACHINERY = "<frozen importlib"
 
 

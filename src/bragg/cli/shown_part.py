@@ -79,8 +79,8 @@ def _best_part(profile: Profile, options: ViewOptions, parts: WallParts | None, 
 
 
 def part_without_imports(profile: Profile, options: ViewOptions) -> ShownPart | None:
-    """Where there is host time alone, what imports have not taken; None: they took little, or more was asked for."""
-    from bragg.analyze.imports import LEAST_IMPORTS, without_imports
+    """Where there is host time alone, what imports have not taken; None: there were none, or more was asked for."""
+    from bragg.analyze.imports import without_imports
     from bragg.views.text.units import share_text, time_text
 
     is_asked = options.metrics or options.sort or options.include or options.exclude
@@ -88,7 +88,7 @@ def part_without_imports(profile: Profile, options: ViewOptions) -> ShownPart | 
         return None
     ran = without_imports(profile)
     imports_ns, whole_ns = profile.total("host_time") - ran.total("host_time"), profile.total("host_time")
-    if not LEAST_IMPORTS * whole_ns < imports_ns < whole_ns:
+    if not 0 < imports_ns < whole_ns:
         return None
     share = share_text(imports_ns / whole_ns)
     note = f"imports took {time_text(imports_ns)}, {share} of host_time, and are left out; with them: --part all"

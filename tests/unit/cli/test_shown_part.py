@@ -98,6 +98,12 @@ def test_imports_of_a_program_without_a_gpu_are_left_out_and_named(view: View, t
     assert total(view(path, "--include", "torch"), "host_time") == 60e6
 
 
+def test_the_tree_does_not_depend_on_how_long_imports_took(view: View, tmp_path: Path) -> None:
+    path = tmp_path / "a.bragg"
+    formats.export(profile_from_text(IMPORTS.replace("60ms", "1us")), "bragg", path)
+    assert [row["name"] for row in view(path)["rows"]] == ["total", "main", "work"]
+
+
 def test_imports_are_left_out_of_the_table_of_modules_too(view: View, tmp_path: Path) -> None:
     path = tmp_path / "a.bragg"
     profile = replace(profile_from_text(f"{IMPORTS}\n  Net host=10ms"), meta={"attributes": {"Net": {"module": "Net"}}})

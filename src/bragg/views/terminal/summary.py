@@ -160,20 +160,20 @@ def _waited_for(profile: Profile, steady: Steady | None, style: Style) -> list[s
 
 
 def _hot_spots_of_host(profile: Profile, style: Style) -> Iterator[str]:
-    """Without a GPU: imports in a sentence, then what the program did, and what it waited for, the larger first."""
+    """Without a GPU: long imports in a sentence, then what the program did and what it waited for, the larger first."""
     ran = without_imports(profile)
-    total_ns, ran_ns = profile.total("host_time"), ran.total("host_time")
-    of_what, imports = "", []
-    if 0 < ran_ns < (1 - LEAST_IMPORTS) * total_ns:
-        imports_ns = total_ns - ran_ns
-        imports = [
-            f"imports took {time_text(imports_ns)}, {share_text(imports_ns / total_ns)} of host_time; of the rest:"
-        ]
-        of_what = "of it"
+    total_ns = profile.total("host_time")
+    whole_ns = ran.total("host_time")
+    if not whole_ns:
+        ran, whole_ns = profile, total_ns
+    of_what, imports = "of host_time", []
+    if (imports_ns := total_ns - whole_ns) > LEAST_IMPORTS * total_ns:
+        took = f"imports took {time_text(imports_ns)}, {share_text(imports_ns / total_ns)} of host_time"
+        of_what, imports = "of it", [f"{took}; of the rest:"]
     else:
-        ran = profile
+        whole_ns = total_ns
     waiting = [style.cut(line, style.width) for line in waiting_lines(profile)]
-    hottest = list(_hottest_paths(ran, "host_time", _N_HOST_PATHS, style, of_what=of_what))
+    hottest = list(_hottest_paths(ran, "host_time", _N_HOST_PATHS, style, whole_ns, of_what))
     yield from [*waiting, *imports, *hottest] if waits_mostly(profile) else [*imports, *hottest, *waiting]
 
 

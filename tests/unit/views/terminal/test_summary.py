@@ -104,6 +104,21 @@ def test_imports_of_a_host_program_are_a_sentence_before_what_it_did() -> None:
     ]
 
 
+def test_imports_that_took_little_are_no_row_and_no_sentence() -> None:
+    text = """root
+  <frozen importlib._bootstrap>:1@_find_and_load
+    torch.py:1@<module> host=9ms
+  a.py:2@work host=91ms"""
+    assert summary_lines(profile_from_text(text), PLAIN)[1:] == ["  91.0 ms   91.0 % of host_time  work a.py:2"]
+
+
+def test_imports_are_all_of_a_program_that_does_nothing_else() -> None:
+    text = "root\n  <frozen importlib._bootstrap>:1@_find_and_load host=9ms"
+    assert [line.split()[:4] for line in summary_lines(profile_from_text(text), PLAIN)[1:]] == [
+        ["9.00", "ms", "100.0", "%"]
+    ]
+
+
 def test_a_program_that_mostly_waits_says_so_first() -> None:
     lines = summary_lines(profile_from_text("root\n  a.py:1@work host=9ms\n  a.py:2@read host=90ms wait=90ms"), PLAIN)
     assert lines[1].startswith("the main thread waited 90.0 ms, 90.9 % of its time")
