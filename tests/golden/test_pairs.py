@@ -37,6 +37,7 @@ PAIRS = {
     "cpu_work": ("cpu-work", 7),
     "cudnn_search": ("planning", 10),
     "doubles": ("double-precision", 10),
+    "embedding": ("dense-embedding-gradient", 10),
     "emptied_cache": ("emptied-cache", 12),
     "every_second": ("uncoalesced-access", 12),
     "exposed_copies": ("exposed-copies", 10),
@@ -48,10 +49,12 @@ PAIRS = {
     "host_loop": ("host-code", 19),
     "indexing": ("indexing-gradient", 8),
     "inference_layout": ("layout-conversions", 10),
+    "jax_checkpoints": ("recomputed-activations", 9),
     "jax_dispatch": ("eager-jax", 10),
     "jax_doubles": ("double-precision", 13),
     "jax_inputs": ("pageable-copies", 17),
     "jax_metrics": ("eager-jax", 10),
+    "jax_one_hot": ("one-hot", 11),
     "jax_reads": ("synchronization", 18),
     "jax_shapes": ("recompilation", 16),
     "kept_losses": ("memory-grows", 10),
@@ -65,6 +68,7 @@ PAIRS = {
     "new_functions": ("recompilation", 15),
     "no_grad": ("unused-gradients", 10),
     "odd_sizes": ("unaligned-matmul", 8),
+    "one_hot": ("one-hot", 12),
     "one_wave": ("few-blocks", 22),
     "optimizer": ("optimizer-loop", 11),
     "output": ("output-in-steps", 14),
@@ -115,6 +119,8 @@ ALSO = {
     "indexing": {"unfused-elementwise"},
     "cpu_work": {"pageable-copies"},
     "jax_inputs": {"exposed-copies"},
+    "jax_checkpoints": {"recompilation"},  # of what fills the tensors before the steps
+    "one_hot": {"type-copies"},  # of the one-hot rows
     "own_optimizer": {"fills", "host-code"},  # zeros that are made again in each step, and thrown away
     "met_warps": {"reduction-in-loop"},  # the reason of the wait
     "odd_sizes": {"type-copies"},  # of a gradient that is expanded

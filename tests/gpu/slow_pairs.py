@@ -45,7 +45,6 @@ RULES = {
     "jax_dispatch": "eager-jax",
     "jax_doubles": "double-precision",
     "jax_inputs": "pageable-copies",
-    "jax_layout": "layout-conversions",
     "jax_metrics": "eager-jax",
     "jax_one_hot": "one-hot",
     "jax_reads": "synchronization",

@@ -24,17 +24,23 @@ _WORK = Work(
     with_host=True,
     least_share=0.0,
 )
+# They update one parameter after the other, and have no other way.
+_ALONE = re.compile(r"Optimizer\.step#(?:SparseAdam|LBFGS|Muon)\b")
 _TOGETHER = re.compile(r"multi_tensor_apply|fused|foreach|triton_", re.I)
 
 
 def _find(evidence: Evidence) -> Iterator[Finding]:
     profile = evidence.profile
-    step = below(profile, named(profile, lambda name: name.startswith("Optimizer.step#")))
+    step = below(profile, named(profile, _can_be_together))
     kernels = step & (profile.tree.kind == FrameKind.KERNEL)
     single = kernels & ~named(profile, _TOGETHER.search)
     count, n_single = float(evidence.gpu_count[kernels].sum()), float(evidence.gpu_count[single].sum())
     if n_single >= MANY_KERNELS.value * evidence.steps and n_single >= count / 2:
         yield from work_findings(evidence, step, _WORK)
+
+
+def _can_be_together(name: str) -> bool:
+    return name.startswith("Optimizer.step#") and not _ALONE.match(name)
 
 
 RULE = Rule(
