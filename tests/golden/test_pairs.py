@@ -220,6 +220,9 @@ def test_parts_after_a_graph_break_gain_what_the_gpu_waits_for_them() -> None:
         ("host_code_slow", "the host"),
         ("jax_shapes_slow", "compilation"),
         ("exposed_copies_slow", "copies"),
+        ("recompiled_slow", "compilation"),
+        ("specialized_slow", "compilation"),
+        ("static_numbers_slow", "compilation"),
     ],
 )
 def test_what_bounds_a_program_is_named(name: str, by: str) -> None:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from bragg.analyze.causes.compiled_meanwhile import compiled_meanwhile_ns
 from bragg.analyze.causes.evidence import Evidence
 from bragg.analyze.causes.kernel_class import CLASSES, PRODUCTS, UNNAMED, class_of, classes_of_nodes
 from bragg.model import FrameKind
@@ -104,7 +105,6 @@ def _waiting_parts(evidence: Evidence, idle: float) -> list[Part]:
     host, is_api = evidence.host, profile.tree.kind == FrameKind.GPU_API
     found = [
         ("input", host.input),
-        ("compilation", host.compilation),
         ("output", host.output),
         ("synchronisation", host.waiting),
         ("allocation", host.allocation),
@@ -115,7 +115,9 @@ def _waiting_parts(evidence: Evidence, idle: float) -> list[Part]:
         ("Python and operators", host.launching & ~is_api),
     ]
     waits = [(name, float(own_ns[nodes].sum())) for name, nodes in found]
-    waits.append(("code that launches nothing", float(evidence.code_wait_ns.sum())))
+    compiled_ns = compiled_meanwhile_ns(evidence)
+    waits.append(("compilation", float(own_ns[host.compilation].sum()) + compiled_ns))
+    waits.append(("code that launches nothing", float(evidence.code_wait_ns.sum()) - compiled_ns))
     queued, unknown = evidence.idle_elsewhere_ns
     waited = evidence.idle_waited_ns
     waits += [("between a launch and its start", queued - waited), ("other streams, copies and events", waited)]

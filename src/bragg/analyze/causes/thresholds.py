@@ -82,6 +82,9 @@ MANY_LAUNCHES = Threshold(50, "1", "launches a step, above which a graph saves m
 FEW_LAUNCHES = Threshold(1000, "1", "launches in all, where no steps are known", _OWN)
 SHORT_KERNEL = Threshold(20_000, "ns", "mean duration of a kernel, below which the launch costs more", "HTA: 5-20 us")
 PLAN_CALL = Threshold(500_000, "ns", "host time of one call of an operator; launching takes 5 to 50 us", _OWN)
+COMPILE_WAIT = Threshold(
+    10_000_000, "ns", "a wait for a compiler; those of Triton and Inductor take 20 ms and more", _OWN
+)
 LONG_CODE = Threshold(
     500_000, "ns", "code between two launches; what PyTorch's modules do there takes 10 to 100 us", _OWN
 )

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from bragg.analyze.causes.compiled_meanwhile import SAME_MOST, SAME_SHARE
 from bragg.analyze.causes.evidence import Evidence
 from bragg.analyze.causes.host_finding import Cause, host_finding, three_digits
 from bragg.analyze.causes.needs import HOST_TIME, IDLE
@@ -21,8 +22,6 @@ __all__ = ["RULE"]
 
 _SAVED = 0.9
 _CHANGE = "do it on the GPU, once before the steps, or in another thread or DataLoader workers while the GPU works"
-# Samples stand for 10 ms each: code that is not so long as the wait, or longer, is not what is waited for.
-_LEAST, _MOST = 0.5, 1.3
 
 
 def _find(evidence: Evidence) -> Iterator[Finding]:
@@ -60,7 +59,9 @@ def _waited_for(evidence: Evidence, wait_ns: float) -> SampledCode | None:
     """The code that takes most of the time, of what takes about as long as the GPU waits."""
     host = evidence.host
     others = host.input | host.compilation | host.output | host.waiting | host.allocation
-    fitting = [each for each in sampled_code(evidence, others) if _LEAST * wait_ns <= each.time_ns <= _MOST * wait_ns]
+    fitting = [
+        each for each in sampled_code(evidence, others) if SAME_SHARE * wait_ns <= each.time_ns <= SAME_MOST * wait_ns
+    ]
     return max(fitting, key=lambda each: each.time_ns, default=None)
 
 
