@@ -8,8 +8,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
+
 from bragg import formats
 from bragg.analyze.report import answered
+from bragg.model import FrameKind, Profile
 from tests.gpu.slow_pairs import RULES
 
 __all__ = ["PairGain", "gains", "table"]
@@ -18,6 +21,8 @@ RECORDINGS = Path(__file__).parent / "recordings/pairs"
 _TWICE = 2.0
 # Shares that differ by less than this are as near as two runs of one program are.
 _NOISE = 0.05
+# A median of fewer operators, and means of fewer calls, are chance.
+_FEW, _OFTEN = 4, 30
 
 
 @dataclass(frozen=True)
@@ -29,12 +34,16 @@ class PairGain:
         rule: The rule that names the defect.
         estimated: Share of the wall time; None: not known.
         measured: What the twin saves, as such a share.
+        pace: How long PyTorch's operators took the host in the slow program, where the twin has them too and calls them
+            as it does: as a multiple, the median. Far from 1 the machine was slower in one of the recordings; None: it
+            has too few.
     """
 
     name: str
     rule: str
     estimated: float | None
     measured: float
+    pace: float | None
 
     @property
     def is_near(self) -> bool:
@@ -61,19 +70,39 @@ def gains() -> list[PairGain]:
             # A program that takes one row at a time has a step for each.
             are_same = max(steps) < _TWICE * min(steps)
             before, after = (each.bounds.of_ns / (each.bounds.n_steps if are_same else 1) for each in (slow, fast))
-        found.append(PairGain(name, rule, None if gain is None else gain.share, 1 - after / before))
+        found.append(PairGain(name, rule, None if gain is None else gain.share, 1 - after / before, _pace(*profiles)))
     return found
+
+
+def _pace(slow: Profile, fast: Profile) -> float | None:
+    before, after = _means_ns(slow), _means_ns(fast)
+    ratios = [before[name] / after[name] for name in before.keys() & after.keys() if after[name]]
+    return float(np.median(ratios)) if len(ratios) >= _FEW else None
+
+
+def _means_ns(profile: Profile) -> dict[str, float]:
+    """Own time of the host in one call of each operator that was called often."""
+    tree, count = profile.tree, profile.metrics.get("host_count")
+    is_operator = tree.kind == FrameKind.OPERATOR
+    if count is None or not is_operator.any():
+        return {}
+    columns = (np.nan_to_num(each.astype(np.float64)) for each in (profile.own("host_time"), count.own))
+    total_ns, calls = (np.bincount(tree.frame[is_operator], each[is_operator], len(tree.frames)) for each in columns)
+    often = np.flatnonzero(calls >= _OFTEN)
+    return {tree.frames.name[frame]: float(total_ns[frame] / calls[frame]) for frame in often.tolist()}
 
 
 def table(pairs: list[PairGain]) -> str:
     """Rows of Markdown, and how many are near."""
     rows = [
         f"| {each.rule} | {each.name} | {'not known' if each.estimated is None else f'{each.estimated:.0%}'} | "
-        f"{each.measured:.0%} | {'yes' if each.is_near else 'no'} |"
+        f"{each.measured:.0%} | {'' if each.pace is None else f'{each.pace:.1f}'} | {'yes' if each.is_near else 'no'} |"
         for each in sorted(pairs, key=lambda each: (each.rule, each.name))
     ]
     near = sum(each.is_near for each in pairs)
-    head = "| rule | pair | estimated | measured | within a factor of two |\n|---|---|---|---|---|"
+    head = (
+        "| rule | pair | estimated | measured | pace of the host | within a factor of two |\n|---|---|---|---|---|---|"
+    )
     return "\n".join([head, *rows, "", f"{near} of {len(pairs)} are within a factor of two, or 5 % of the wall time."])
 
 
