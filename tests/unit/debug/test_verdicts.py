@@ -131,6 +131,22 @@ def in_what_combines(x, out, n, B: tl.constexpr):
     tl.store(out, tl.reduce(tl.load(x + tl.arange(0, B)), 0, larger_by_a_branch))
 
 
+@triton.jit
+def largest_of(dtype: tl.constexpr):
+    kind = dtype.value
+    if kind.is_floating():
+        largest: tl.constexpr = float("inf")
+    else:
+        largest: tl.constexpr = 2 ** (kind.int_bitwidth - 1) - 1
+    return largest
+
+
+@triton.jit
+def bounded_by_its_type(x, out, n, B: tl.constexpr):
+    i = tl.arange(0, B)
+    tl.store(out + i, tl.minimum(tl.load(x + i), largest_of(x.type.element_ty)))
+
+
 def place_of(kernel: Any) -> Any:
     return dependence_of(Program.of(python_function(kernel), kernel))
 
@@ -140,7 +156,7 @@ def marked(kernel: Any) -> tuple[str, int]:
     return next((line.split("  # ")[1].strip(), first + k) for k, line in enumerate(lines) if "  # " in line)
 
 
-@pytest.mark.parametrize("kernel", [softmax, called, turned, halved_by_assembly])
+@pytest.mark.parametrize("kernel", [softmax, called, turned, halved_by_assembly, bounded_by_its_type])
 def test_a_launch_is_proven_where_nothing_but_values_depends_on_data(kernel: Any) -> None:
     assert place_of(kernel) is None
     with bragg.debug.check() as report:

@@ -17,6 +17,7 @@ from typing import Any
 from bragg.debug.flow.jitted import is_jitted, is_of, python_function
 from bragg.debug.flow.nodes import PLAIN, Fixed, children, fixed_names, live_nodes, value_of, walk
 from bragg.debug.flow.program import Program
+from bragg.debug.numbers.dtypes import DType
 
 __all__ = ["Dependence", "dependence_of"]
 
@@ -184,6 +185,7 @@ class _Function:
             or (isinstance(function.value, ast.Attribute) and function.value.attr in _TYPES)
             or function.attr in {*FUNCTIONS, *_WHERE, "to", "logical_and", "logical_or"}
             or bool(hasattr(_language(), function.attr))
+            or (function.attr.startswith("is_") and hasattr(DType, function.attr))
         )
 
     def _where(self, call: ast.Call, name: str) -> Iterator[ast.expr]:

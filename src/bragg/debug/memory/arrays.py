@@ -42,7 +42,21 @@ def _torch_buffer(name: str, value: Any, dtype: DType) -> Buffer:
         gone = Buffer(name, dtype, np.zeros(0, dtype.storage), shape, strides, address, owner=value)
         gone.is_freed = True
         return gone
+    if 0 in strides and any(extent > 1 for stride, extent in zip(strides, shape, strict=True) if stride == 0):
+        return _whole_storage(name, value, dtype)
     return buffer_at(name, dtype, address, shape, strides, value)
+
+
+def _whole_storage(name: str, value: Any, dtype: DType) -> Buffer:
+    """A view with an axis of stride 0: kernels add distances along that axis themselves, as gathers do."""
+    storage = value.untyped_storage()
+    first, count = value.storage_offset(), storage.nbytes() // value.element_size()
+    memory = _bytes(storage.nbytes()).from_address(storage.data_ptr()) if storage.nbytes() else b""
+    flat = np.frombuffer(memory, dtype.storage, count)
+    shape, strides = tuple(value.shape), tuple(value.stride())
+    buffer = Buffer(name, dtype, flat, shape, strides, value.data_ptr(), first=first, owner=value)
+    buffer.gaps = None
+    return buffer
 
 
 def _is_freed(value: Any, shape: tuple[int, ...], strides: tuple[int, ...]) -> bool:

@@ -159,6 +159,27 @@ def test_tensors_of_pytorch_on_the_cpu_are_used_where_they_are() -> None:
     assert table.sum() == table[2].sum()
 
 
+@triton.jit
+def gathered(x, index, out, stride):
+    row, column = tl.arange(0, 4)[:, None], tl.arange(0, 2)[None, :]
+    values = tl.load(x + row * stride + tl.load(index + row * 2 + column))
+    tl.store(out + row * 2 + column, values)
+
+
+def test_a_kernel_adds_distances_along_an_axis_of_stride_0_itself() -> None:
+    torch = pytest.importorskip("torch")
+    x, index = torch.arange(32.0).reshape(4, 8)[:, 1:], torch.tensor([[6, 0], [1, 1], [0, 5], [2, 6]])
+    out = torch.zeros(4, 2)
+    with bragg.debug.check() as report:
+        gathered[(1,)](x.as_strided((4, 2), (8, 0)), index, out, 8)
+    assert not len(report), report.lines()
+    assert torch.equal(out, torch.gather(x, 1, index))
+    index[3, 1] = 7
+    with bragg.debug.check() as report:
+        gathered[(1,)](x.as_strided((4, 2), (8, 0)), index, out, 8)
+    assert [(one.rule, one.positions) for one in report] == [("out-of-bounds", {7})]
+
+
 def test_a_view_that_a_library_makes_of_a_tensor_of_pytorch() -> None:
     torch = pytest.importorskip("torch")
     base = torch.arange(10.0)
