@@ -10,12 +10,13 @@ from operator import attrgetter
 from typing import Any
 
 from bragg.debug.checkers import Checker, LaunchFindings
-from bragg.debug.faults import KernelFault, Unsupported
+from bragg.debug.faults import KernelFault, StaticAssertion, Unsupported
 from bragg.debug.findings import KernelFinding
 from bragg.debug.flow.jitted import is_interpreted
 from bragg.debug.host.compiler import types_question
 from bragg.debug.host.launch import Launch, execute
 from bragg.debug.host.patience import LaunchTooLong, Patience, Watched
+from bragg.debug.host.tuned import is_measured
 from bragg.debug.memory.emptiness import marked_allocations
 from bragg.debug.memory.lifetimes import remembered_addresses
 from bragg.debug.outbox import Outbox
@@ -100,13 +101,15 @@ class CheckedSession:
         """Execute a launch; a fault of the kernel is a finding too, and raised."""
         additions = self.report.additions
         try:
-            launch = execute(kernel, grid, arguments, named, self._observe, self.only)
+            launch = execute(kernel, grid, arguments, named, self._observe, self.only, self._forget)
             for listener in self._listeners.end:
                 listener()
             has_findings = self.report.additions > additions
             names = [checker.name for checker in self._checkers]
             self.report.verdicts.counts[judged(launch, has_findings=has_findings, checkers=names)] += 1
         except KernelFault as fault:
+            if isinstance(fault, StaticAssertion) and is_measured():
+                raise
             place: dict[str, Any] = {"kernel": fault.kernel, "file": fault.file, "line": fault.line}
             finding = KernelFinding(fault.rule, Severity.ERROR, fault.reason, fault.hint, **place)
             self.report.add(finding, (fault.kernel, fault.file, fault.line, fault.reason), (), 0)
@@ -131,6 +134,10 @@ class CheckedSession:
         self.report.judge()
         if self.outbox is not None:
             self.outbox.put(self.report)
+
+    def _forget(self, launch: Launch) -> None:
+        self.report.launches -= 1
+        self.report.programs -= 1 if launch.only else launch.programs
 
     def _observe(self, launch: Launch) -> Listeners:
         self.report.launches += 1

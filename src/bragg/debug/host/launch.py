@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from bragg.debug.faults import KernelFault, Unsupported, as_tritons
+from bragg.debug.faults import KernelFault, StaticAssertion, Unsupported, as_tritons
 from bragg.debug.flow.jitted import is_interpreted, is_jitted, python_function
 from bragg.debug.flow.place import is_kernel
 from bragg.debug.flow.program import Program
@@ -23,7 +23,7 @@ from bragg.debug.flow.scheduler import run_in_turns, waits
 from bragg.debug.foreign import NestedFunction, executable, translated
 from bragg.debug.host.arguments import CONSTANT, Arguments, Parameters, bound
 from bragg.debug.host.compiled_launch import CompiledSource
-from bragg.debug.host.tuned import tuned
+from bragg.debug.host.tuned import refused, tuned
 from bragg.debug.memory.emptiness import has_unwritten
 from bragg.debug.memory.shadow import Regions
 from bragg.debug.memory.storage import Buffer
@@ -225,11 +225,29 @@ def execute(
     named: dict[str, Any],
     observe: Observer = lambda launch: Listeners(),
     only: tuple[int, int, int] | None = None,
+    forget: Callable[[Launch], None] = lambda launch: None,
 ) -> Launch:
-    """Prepare a launch and run it; `observe` gives the listeners."""
-    launch = prepare(kernel, grid, arguments, named, only)
-    launch.run(observe(launch))
-    return launch
+    """Prepare a launch and run it, with the first configuration of an autotuner whose `tl.static_assert`s hold.
+
+    Args:
+        kernel: A @triton.jit function, also inside of autotune and heuristics.
+        grid: As Triton takes it.
+        arguments: By position.
+        named: By name, with options of the compiler.
+        observe: Gives the listeners.
+        only: Program to execute instead of all.
+        forget: Called with a launch that was observed, and whose configuration does not compile.
+    """
+    while True:
+        launch = prepare(kernel, grid, arguments, named, only)
+        try:
+            launch.run(observe(launch))
+        except StaticAssertion:
+            if not refused(launch.call.tuner):
+                raise
+            forget(launch)
+        else:
+            return launch
 
 
 def _resolved(kernel: Any, arguments: tuple[Any, ...], named: dict[str, Any]) -> tuple[Any, dict[str, Any], Any]:

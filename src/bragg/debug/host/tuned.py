@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import sys
+import weakref
 from typing import Any
 
-__all__ = ["forget_tuning", "tuned"]
+__all__ = ["forget_tuning", "is_measured", "refused", "tuned"]
 
 # What was put into caches of autotuners, which Triton must not find there: it has measured nothing.
 _CHOSEN: list[tuple[Any, tuple[Any, ...]]] = []
+# For each autotuner, the key of its last launch, and by key the configurations that are left to choose from.
+_LAST: weakref.WeakKeyDictionary[Any, tuple[Any, ...]] = weakref.WeakKeyDictionary()
+_LEFT: weakref.WeakKeyDictionary[Any, dict[tuple[Any, ...], list[Any]]] = weakref.WeakKeyDictionary()
 
 
 def forget_tuning() -> None:
@@ -15,6 +20,7 @@ def forget_tuning() -> None:
     for tuner, key in _CHOSEN:
         tuner.cache.pop(key, None)
     _CHOSEN.clear()
+    _LEFT.clear()
 
 
 def tuned(tuner: Any, arguments: tuple[Any, ...], named: dict[str, Any]) -> dict[str, Any]:
@@ -27,17 +33,49 @@ def tuned(tuner: Any, arguments: tuple[Any, ...], named: dict[str, Any]) -> dict
     return chosen
 
 
-def _configuration(tuner: Any, named: dict[str, Any]) -> Any:
-    """The first that the program leaves to be measured: results must not depend on which one is chosen.
+def refused(tuner: Any) -> bool:
+    """Take another configuration from now on: for the one of the last launch a `tl.static_assert` does not hold.
 
-    As in Triton, it is chosen once for each key, and tensors are reset then alone. Hooks are called as around one
-    measurement, in which the kernel is not executed: the checker of tuning executes it twice.
+    Returns:
+        False: There is no other, or no autotuner.
+    """
+    if tuner is None:
+        return False
+    key = _LAST.get(tuner, ())
+    left = _LEFT.get(tuner, {}).get(key, [])
+    if len(left) < 2:
+        return False
+    del left[0]
+    tuner.cache.pop(key, None)
+    return True
+
+
+def is_measured() -> bool:
+    """An autotuner measures a configuration: it leaves out those that do not compile."""
+    frame = sys._getframe()
+    while frame.f_back is not None:
+        frame = frame.f_back
+        if frame.f_code.co_name == "_bench":
+            kinds = type(frame.f_locals.get("self")).__mro__
+            return any(kind.__name__ == "Autotuner" for kind in kinds)
+    return False
+
+
+def _configuration(tuner: Any, named: dict[str, Any]) -> Any:
+    """The first that the program leaves to be measured, and that compiles.
+
+    Results must not depend on which one is chosen. As in Triton, it is chosen once for each key, and tensors are reset
+    then alone. Hooks are called as around one measurement, in which the kernel is not executed: the checker of tuning
+    executes it twice.
     """
     if len(tuner.configs) == 1:
         return tuner.configs[0]
-    key = _tuning_key(tuner, {**tuner.nargs, **named})
+    key = _LAST[tuner] = _tuning_key(tuner, {**tuner.nargs, **named})
     if key not in tuner.cache:
-        config = (tuner.prune_configs(named) or tuner.configs)[0]
+        left = _LEFT.setdefault(tuner, {})
+        if key not in left:
+            left[key] = list(tuner.prune_configs(named) or tuner.configs)
+        config = left[key][0]
         everything = {**tuner.nargs, **named, **config.all_kwargs()}
         if config.pre_hook is not None:
             config.pre_hook(everything)

@@ -92,3 +92,41 @@ def test_hooks_that_a_kernel_has_before_its_launches_are_called() -> None:
     with bragg.debug.interpret():
         kernel[(3,)](np.ones(40, "f4"), zeros(), 40, BLOCK=16)
     assert seen == [((40,), {"BLOCK": 16})]
+
+
+@triton.jit
+def doubled(x, out, n, BLOCK: tl.constexpr, WIDTH: tl.constexpr):  # noqa: N803
+    tl.static_assert(BLOCK <= WIDTH)
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(out + i, tl.load(x + i, mask=i < n) * 2, mask=i < n)
+
+
+def test_configurations_whose_static_assertions_do_not_hold_are_left_out() -> None:
+    sizes = [triton.Config({"BLOCK": size}) for size in (64, 32, 16)]
+    kernel, x = triton.autotune(configs=sizes, key=["n"])(doubled), np.ones(40, "f4")
+    out = np.zeros(40, "f4")
+    with bragg.debug.check() as report:
+        for _ in range(2):
+            kernel[grid](x, out, 40, WIDTH=16)
+    assert report.lines() == ["proven whatever the data holds: 2 launches", "no findings in 2 launches of 6 programs"]
+    assert set(out) == {2}
+    with bragg.debug.check() as report, pytest.raises(triton.CompilationError, match="static assertion"):
+        kernel[grid](x, out, 40, WIDTH=8)
+    assert [finding.rule for finding in report] == ["kernel-fault"]
+
+
+def test_configurations_that_an_autotuner_of_the_program_measures_in_vain_are_left_out() -> None:
+    class Tuner(triton.runtime.Autotuner):  # type: ignore[misc, name-defined]
+        """Measures by itself."""
+
+        def _bench(self, size: int) -> Any:
+            try:
+                doubled[(1,)](np.ones(4, "f4"), np.ones(4, "f4"), 4, BLOCK=size, WIDTH=16)
+            except triton.compiler.errors.CompileTimeAssertionFailure:
+                return float("inf")
+            return 1.0
+
+    tuner = Tuner(doubled, doubled.arg_names, [], ["n"], None, None)
+    with bragg.debug.check() as report:
+        assert [tuner._bench(size) for size in (32, 16)] == [float("inf"), 1]
+    assert not len(report), report.lines()
