@@ -181,6 +181,8 @@ RULES = Registry(
         "anomaly-mode": "bragg.analyze.rules.operators.anomaly:RULE",
         "bias-before-norm": "bragg.analyze.rules.operators.conv_bias:RULE",
         "recomputed-activations": "bragg.analyze.rules.operators.recomputation:RULE",
+        "partial-sort": "bragg.analyze.rules.operators.sorts:RULE",
+        "explicit-inverse": "bragg.analyze.rules.operators.inverses:RULE",
         "one-hot": "bragg.analyze.rules.operators.one_hot:RULE",
         "dense-embedding-gradient": "bragg.analyze.rules.operators.dense_gradients:RULE",
         "fills": "bragg.analyze.rules.copies.fills:RULE",

@@ -18,6 +18,7 @@ __all__ = [
     "OPERATIONS",
     "ZEROES",
     "below",
+    "beside",
     "children",
     "hottest_place",
     "in_files",
@@ -65,6 +66,15 @@ def in_files(profile: Profile, pattern: re.Pattern[str]) -> BoolArray:
 def below(profile: Profile, nodes: BoolArray) -> BoolArray:
     """These nodes and all that ran below them: [n_nodes]."""
     found: BoolArray = with_descendants(profile.tree, nodes)
+    return found
+
+
+def beside(profile: Profile, nodes: BoolArray, others: BoolArray) -> BoolArray:
+    """Those of some nodes that have one of others directly below the same line or operator: all [n_nodes]."""
+    parent = profile.tree.parent
+    has_other = np.zeros(len(nodes), np.bool_)
+    has_other[parent[others & (parent > 0)]] = True
+    found: BoolArray = nodes & (parent > 0) & has_other[np.maximum(parent, 0)]
     return found
 
 

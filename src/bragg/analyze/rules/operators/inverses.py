@@ -1,0 +1,36 @@
+"""Inverses of matrices that are only multiplied with something."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from bragg.analyze.causes.evidence import Evidence
+from bragg.analyze.causes.needs import GPU_TIME, OPERATORS
+from bragg.analyze.causes.paths import below, beside, named
+from bragg.analyze.causes.thresholds import MUCH_GPU
+from bragg.analyze.causes.work_finding import Work, work_findings
+from bragg.analyze.engine import Rule
+from bragg.model import Confidence, Finding
+
+__all__ = ["RULE"]
+
+_WORK = Work(
+    "explicit-inverse",
+    "inverses of matrices, which the same line multiplies with something",
+    "torch.linalg.solve(a, b) instead of inv(a) @ b: less work, and more exact; lu_factor and lu_solve for many b",
+    0.5,
+    Confidence.HEURISTIC,
+)
+_INVERTS = re.compile(r"aten::(?:linalg_inv|inverse)")
+_MULTIPLIES = re.compile(r"aten::(?:matmul|mm|bmm|mv|baddbmm|addmm|einsum)")
+
+
+def _find(evidence: Evidence) -> Iterator[Finding]:
+    profile = evidence.profile
+    inverts = named(profile, _INVERTS.fullmatch)
+    nodes = below(profile, beside(profile, inverts, named(profile, _MULTIPLIES.fullmatch)))
+    yield from work_findings(evidence, nodes, _WORK)
+
+
+RULE = Rule(_find, "inverses that are multiplied", (GPU_TIME, OPERATORS), (MUCH_GPU,), _WORK.change)

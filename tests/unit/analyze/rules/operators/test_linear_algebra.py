@@ -1,0 +1,42 @@
+"""Sorts and inverses of which less would be enough."""
+
+from __future__ import annotations
+
+import pytest
+
+from bragg.analyze.causes.evidence import Evidence
+from bragg.analyze.engine import analysis
+from bragg.model import Finding
+from tests.support.stepped import stepped
+
+LINE, OTHER = "train.py:8@main", "train.py:9@main"
+SORT = "aten::sort#operator > aten::sort#operator > DeviceSegmentedRadixSortKernel#kernel"
+INVERSE = "aten::linalg_inv#operator > aten::linalg_inv_ex#operator > getri#kernel"
+PRODUCT = "aten::matmul#operator > aten::bmm#operator > gemm#kernel"
+SLICE = "aten::slice#operator"
+
+
+def found(rule: str, work: str, *paths: str) -> list[Finding]:
+    """Of a program whose GPU does some work for 400 us, and other things for 400 more, in each step."""
+    calls = "\n".join(f"host {20 + at}-{21 + at} {path}" for at, path in enumerate(paths))
+    work_us = f"gpu 100-500 {work}\ngpu 500-900 train.py:20@main > aten::mm#operator > gemm#kernel"
+    return analysis(Evidence(stepped(f"host 0-10 train.py:2@main\n{calls}\n{work_us}", 1000)), [rule]).findings
+
+
+@pytest.mark.parametrize(
+    ("rule", "work", "use", "saved"),
+    [("partial-sort", SORT, SLICE, 0.7), ("explicit-inverse", INVERSE, PRODUCT, 0.5)],
+)
+def test_what_the_same_line_goes_on_with_decides(rule: str, work: str, use: str, saved: float) -> None:
+    (finding,) = found(rule, f"{LINE} > {work}", f"{LINE} > {use.removesuffix(' > gemm#kernel')}")
+    assert (finding.rule, finding.file, finding.line) == (rule, "train.py", 8)
+    assert "50 % of the GPU time" in finding.message
+    assert finding.gain is not None
+    assert finding.gain.share == pytest.approx(0.4 * saved, abs=0.01)
+    assert found(rule, f"{LINE} > {work}") == []
+    assert found(rule, f"{LINE} > {work}", f"{OTHER} > {use.removesuffix(' > gemm#kernel')}") == []
+
+
+def test_a_sort_within_another_operator_is_not_the_program_s_own() -> None:
+    unique = f"{LINE} > aten::unique#operator > {SORT}"
+    assert found("partial-sort", unique, f"{LINE} > {SLICE}") == []
