@@ -35,6 +35,9 @@ struct bragg_host_sample {
   uint32_t instruction_offset;
 };
 
+// Telemetry of long runs that takes at most 0.1 % of a core.
+#define BRAGG_TELEMETRY_THRIFTY (-1.0)
+
 struct bragg_session_options {
   const char* part_path;
   const char* meta_json;         // a JSON object
@@ -56,7 +59,7 @@ struct bragg_session_options {
   char exact_kernels[512];       // whose launches are counted exactly: a POSIX extended regular expression; "": none
   char exact_metrics[512];       // as `counters`
   uint32_t exact_launches;       // of each kernel and shape
-  double telemetry_hz;           // samples of power, clocks and load in a second; 0: none
+  double telemetry_hz;           // samples of power, clocks and load in a second; 0: none; or BRAGG_TELEMETRY_THRIFTY
   int memory;                    // follow what PyTorch's allocator hands out on GPUs
   int nccl;                      // take what NCCL tells its profiler plug-in
   int no_idle;                   // leave out what devices waited for

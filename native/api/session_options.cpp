@@ -16,6 +16,7 @@ constexpr std::string_view kContexts[] = {"shadow", "python", "native"};
 constexpr std::string_view kData[] = {"tree", "trace"};
 constexpr std::string_view kGraphs[] = {"node", "graph"};
 constexpr std::string_view kApiLevels[] = {"off", "sync", "all"};
+constexpr double kTelemetryOfAll = 0;  // of sessions that do not choose
 constexpr std::string_view kSampling[] = {"off", "continuous", "windows", "serialized"};
 
 // The table of options: names and choices are those of `RecordConfig` in Python.
@@ -40,9 +41,9 @@ class Table {
         number(member, "counter_interval_us", options_.counter_interval_us) ||
         text(member, "exact_kernels", options_.exact_kernels) ||
         text(member, "exact_metrics", options_.exact_metrics) ||
-        number(member, "exact_launches", options_.exact_launches) ||
-        number(member, "telemetry_hz", options_.telemetry_hz) || flag(member, "memory", options_.memory) ||
-        flag(member, "nccl", options_.nccl) || flag(member, "no_idle", options_.no_idle);
+        number(member, "exact_launches", options_.exact_launches) || telemetry(member) ||
+        flag(member, "memory", options_.memory) || flag(member, "nccl", options_.nccl) ||
+        flag(member, "no_idle", options_.no_idle);
     if (context >= 0) {
       options_.python_context = context >= 1;
       options_.native_context = context >= 2;
@@ -81,6 +82,10 @@ class Table {
     else
       value = member.value == "true" ? 1 : 0;
     return true;
+  }
+  bool telemetry(const JsonMember& member) {
+    if (member.name == "telemetry_hz") options_.telemetry_hz = kTelemetryOfAll;
+    return number(member, "telemetry_hz", options_.telemetry_hz);
   }
   template <class Number>
   bool number(const JsonMember& member, std::string_view name, Number& value) {

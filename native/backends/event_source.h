@@ -28,10 +28,12 @@ struct SourceOptions {
   std::string counters;              // hardware counters, ','-separated; "": none
   uint32_t counter_interval_us = 0;  // 0: by the source's budget
   ExactCounterOptions exact;
-  double telemetry_hz = 0;  // 0: none
+  double telemetry_hz = 0;  // 0: none; below: as much as 0.1 % of a core affords, in long runs
   bool memory = false;      // of GPUs, by the code that asked for it
   bool nccl = false;        // what NCCL tells of its collectives
-  uint32_t phase = 0;       // its slot; set by the recorder
+  // Set by the recorder.
+  uint32_t phase = 0;            // its slot
+  uint64_t launches_before = 0;  // of the program, when the session began
 };
 
 // What the sessions that record at this moment want together.

@@ -27,6 +27,7 @@ template <class Point>
 struct SharedPoints {
   std::mutex mutex;
   std::condition_variable changed;
+  bool has_begun = false;
   bool must_end = false;
   bool has_ended = false;
   std::vector<Point> points;
@@ -87,9 +88,16 @@ class ThreadedSource : public EventSource {
 
   // One thread at a time, and none after one that hangs.
   void begin(std::shared_ptr<Shared> shared, void (*run)(const std::shared_ptr<Shared>&)) {
+    prepare(std::move(shared));
+    begin_prepared(run);
+  }
+  void prepare(std::shared_ptr<Shared> shared) {
     const std::lock_guard lock(mutex_);
-    if (shared_ != nullptr || hangs_) return;
-    shared_ = std::move(shared);
+    if (shared_ == nullptr && !hangs_) shared_ = std::move(shared);
+  }
+  void begin_prepared(void (*run)(const std::shared_ptr<Shared>&)) {
+    const std::lock_guard lock(mutex_);
+    if (shared_ == nullptr || !note_begin(*shared_)) return;
     begin_detached_thread([shared = shared_, run] {
       run(shared);
       shared->note_end();
@@ -102,6 +110,7 @@ class ThreadedSource : public EventSource {
     std::unique_lock lock(shared->mutex);
     shared->must_end = true;
     shared->changed.notify_all();
+    if (!shared->has_begun) return;
     if (shared->changed.wait_for(lock, patience, [&] { return shared->has_ended; })) return;
     hangs_ = true;
     std::fprintf(stderr, "bragg: %s\n", complaint);
@@ -119,6 +128,12 @@ class ThreadedSource : public EventSource {
   [[nodiscard]] bool hangs() const { return hangs_; }
 
  private:
+  // False: its thread was begun before, or is not wanted any more.
+  [[nodiscard]] static bool note_begin(Shared& shared) {
+    const std::lock_guard lock(shared.mutex);
+    return !shared.must_end && !std::exchange(shared.has_begun, true);
+  }
+
   mutable std::mutex mutex_;  // of `shared_`
   std::shared_ptr<Shared> shared_;
   std::atomic<bool> hangs_{false};

@@ -99,6 +99,7 @@ StartResult Recorder::start(SessionOptions options) {
     if (const int error = phase->open()) return {-1, error, {}};
     SourceOptions of_sources = phase->options().of_sources;
     of_sources.whole_graphs = phase->options().uses_devices && all_want_whole_graphs(*phase);
+    of_sources.launches_before = launch_count_.load();
     sources_.for_each(phase->options().uses_devices, [&](EventSource& source) { source.start(of_sources); });
     const SessionMask mask = phase->mask();
     const auto session = static_cast<int>(phase->session());

@@ -1,14 +1,18 @@
 // A program that runs for days: what grows with time, and what must not.
+#include <dlfcn.h>
+#include <pthread.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include <atomic>
 #include <chrono>
+#include <condition_variable>
 #include <cstring>
 #include <ctime>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <mutex>
 #include <string>
 #include <thread>
 #include <utility>
@@ -237,7 +241,7 @@ TEST(a_session_sets_the_limit_of_the_tree) {
 
 }  // namespace
 
-// The system's clocks, as tests set them: the core and the fakes ask this function.
+// The system's clocks, as tests set them: the core and the fakes ask these functions.
 namespace {
 std::atomic<int64_t> realtime_set_ns{0};
 std::atomic<int64_t> passed_ns{0};
@@ -250,6 +254,16 @@ extern "C" int clock_gettime(clockid_t clock, struct timespec* time) noexcept {
   const int64_t ns = int64_t{time->tv_sec} * 1'000'000'000 + time->tv_nsec + added_ns;
   *time = {.tv_sec = ns / 1'000'000'000, .tv_nsec = ns % 1'000'000'000};
   return result;
+}
+
+// What std::condition_variable waits by. The kernel's clock is the real one.
+extern "C" int pthread_cond_clockwait(pthread_cond_t* condition, pthread_mutex_t* mutex, clockid_t clock,
+                                      const struct timespec* until) {
+  static auto* const wait =
+      reinterpret_cast<decltype(&pthread_cond_clockwait)>(dlsym(RTLD_NEXT, "pthread_cond_clockwait"));
+  const int64_t ns = int64_t{until->tv_sec} * 1'000'000'000 + until->tv_nsec - passed_ns.load();
+  const timespec real{.tv_sec = ns / 1'000'000'000, .tv_nsec = ns % 1'000'000'000};
+  return wait(condition, mutex, clock, &real);
 }
 
 namespace {
@@ -311,6 +325,14 @@ TEST(a_clock_that_is_set_back_stops_no_flush_and_changes_no_duration) {
   const std::string capture{std::istreambuf_iterator<char>(file), {}};
   CHECK(capture.find("\"clock_steps\":[{") != std::string::npos);
   realtime_set_ns.store(0);
+}
+
+TEST(a_wait_for_a_condition_ends_by_the_clock_that_tests_set) {
+  passed_ns.fetch_add(kHourNs);
+  std::mutex mutex;
+  std::condition_variable condition;
+  std::unique_lock lock(mutex);
+  CHECK(condition.wait_for(lock, std::chrono::milliseconds(1)) == std::cv_status::timeout);
 }
 
 uint64_t resident_bytes() {

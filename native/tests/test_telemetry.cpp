@@ -11,8 +11,10 @@
 #include <atomic>
 #include <chrono>
 #include <cmath>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <memory>
 #include <string>
 #include <thread>
@@ -24,6 +26,7 @@
 #include "backends/telemetry/rate.h"
 #include "backends/telemetry/reading_turns.h"
 #include "backends/telemetry/shared_gpu.h"
+#include "backends/telemetry/telemetry_cost.h"
 #include "backends/telemetry/telemetry_sums.h"
 #include "check.h"
 #include "context/clock.h"
@@ -357,6 +360,68 @@ TEST(telemetry_follows_pauses_and_phases_while_threads_launch) {
   must_end.store(true);
   program.join();
   (void)recording.stop_and_count_all("kernels");
+}
+
+TEST(telemetry_counts_all_of_its_time_within_nvml) {
+  bragg::TelemetryCost cost;
+  const int64_t since_ns = bragg::monotonic_ns();
+  cost.limit_since(since_ns, cost.taken_ns());
+  cost.within_nvml([] { std::this_thread::sleep_for(std::chrono::milliseconds(5)); });
+  CHECK(cost.nvml_ns() >= 5'000'000);
+  CHECK(cost.taken_ns() >= cost.nvml_ns());
+  CHECK(cost.affordable_ns() >= since_ns + 5 * kSecondNs);  // 0.1 %
+  cost.limit_since(since_ns, cost.taken_ns());
+  CHECK(cost.affordable_ns() < since_ns + kSecondNs);
+}
+
+void launch_work() {
+  const bragg::test::Device& device = bragg::test::device();
+  device.use();
+  device.launch(device.kernel("work"), device.stream());
+}
+
+// What a session that did not ask for telemetry says of it.
+uint64_t taken_ns_of_run(const char* after_s, std::chrono::milliseconds lasts, const std::function<void()>& program) {
+  setenv("BRAGG_TELEMETRY_AFTER_S", after_s, 1);
+  bragg::test::Recording recording("thrifty", {.telemetry_hz = BRAGG_TELEMETRY_THRIFTY});
+  program();
+  std::this_thread::sleep_for(lasts);
+  unsetenv("BRAGG_TELEMETRY_AFTER_S");
+  return recording.stop_and_find("taken_ns");
+}
+
+// Of a run that is long enough for it, however busy the machine is.
+uint64_t taken_ns_of_long_run(uint64_t least_ns) {
+  uint64_t taken_ns = 0;
+  for (std::chrono::milliseconds lasts(100); taken_ns < least_ns && lasts < std::chrono::seconds(30); lasts *= 2)
+    taken_ns = taken_ns_of_run("0", lasts, launch_work);
+  return taken_ns;
+}
+
+constexpr std::chrono::milliseconds kShortRun(100);
+
+TEST(telemetry_that_nobody_asked_for_comes_to_long_runs_alone) {
+  const FakeNvml fake;
+  CHECK(taken_ns_of_long_run(1) > 0);
+  CHECK_EQ(taken_ns_of_run("3600", kShortRun, launch_work), 0);
+}
+
+TEST(telemetry_that_nobody_asked_for_does_not_come_by_launches_before_its_session) {
+  const FakeNvml fake;
+  {
+    const bragg::test::Recording earlier("earlier");
+    launch_work();
+  }
+  CHECK_EQ(taken_ns_of_run("0", kShortRun, [] {}), 0);
+}
+
+TEST(telemetry_that_nobody_asked_for_waits_until_it_is_affordable) {
+  const FakeNvml fake;
+  fake.set("nvml_slow_ms", 1);  // so a sample is due in seconds
+  const uint64_t taken_ns = taken_ns_of_long_run(1'000'000);
+  fake.set("nvml_slow_ms", 0);
+  CHECK(taken_ns >= 1'000'000);
+  CHECK(taken_ns < 200'000'000);
 }
 
 }  // namespace

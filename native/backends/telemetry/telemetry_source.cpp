@@ -1,14 +1,20 @@
 #include "backends/telemetry/telemetry_source.h"
 
+#include <algorithm>
 #include <atomic>
+#include <charconv>
 #include <chrono>
+#include <cstdlib>
+#include <cstring>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <utility>
 
 #include "backends/telemetry/shared_gpu.h"
+#include "backends/telemetry/telemetry_cost.h"
 #include "backends/telemetry/telemetry_thread.h"
+#include "context/clock.h"
 
 namespace bragg {
 namespace {
@@ -16,6 +22,17 @@ namespace {
 // A reading of energy takes 3 ms a GPU on some boards. What hangs longer is left behind.
 constexpr auto kEnergyPatience = std::chrono::seconds(1);
 constexpr auto kEndPatience = std::chrono::seconds(2);
+constexpr int64_t kThriftyIntervalNs = 100'000'000;  // where that costs little enough
+// Of GPU work, before thrifty telemetry begins. Loading NVML takes 20 ms, which are 0.1 % of this time.
+constexpr const char* kAfterVariable = "BRAGG_TELEMETRY_AFTER_S";
+constexpr double kAfterS = 20;
+
+int64_t after_ns() {
+  const char* text = std::getenv(kAfterVariable);
+  double seconds = kAfterS;
+  if (text != nullptr) std::from_chars(text, text + std::strlen(text), seconds);
+  return static_cast<int64_t>(std::clamp(seconds, 0.0, 1e6) * 1e9);
+}
 
 class TelemetrySource final : public ThreadedSource<Telemetry, TelemetryPoint> {
  public:
@@ -24,7 +41,26 @@ class TelemetrySource final : public ThreadedSource<Telemetry, TelemetryPoint> {
     if (interval_ns == 0) return;
     auto telemetry = std::make_shared<Telemetry>();
     telemetry->interval_ns = interval_ns;
-    begin(std::move(telemetry), sample_telemetry);
+    telemetry->is_thrifty = is_thrifty(options);
+    prepare(std::move(telemetry));
+    if (is_thrifty(options))
+      await_work(options.launches_before);
+    else
+      begin_prepared(sample_telemetry);
+  }
+
+  // A program that does little on a GPU gets neither a thread nor NVML.
+  void poll(uint64_t launches) override {
+    if (!awaits_work_.load() || launches <= launches_before_.load()) return;
+    const int64_t now_ns = monotonic_ns();
+    if (works_since_ns_ == 0) works_since_ns_ = now_ns;
+    if (now_ns - works_since_ns_ < after_ns_) return;
+    awaits_work_.store(false);
+    if (const std::shared_ptr<Telemetry> telemetry = current(); telemetry != nullptr) {
+      const std::lock_guard lock(telemetry->mutex);
+      telemetry->works_since_ns = works_since_ns_;
+    }
+    begin_prepared(sample_telemetry);
   }
 
   void collect(const Collecting& wanted) override {
@@ -38,8 +74,11 @@ class TelemetrySource final : public ThreadedSource<Telemetry, TelemetryPoint> {
   void begin_phase(const SourceOptions& options) override {
     if (interval_of(options) == 0) return;
     change([&](Telemetry& telemetry) {
-      telemetry.phases[options.phase] = {
-          .has_ended = false, .interval_ns = interval_of(options), .host = {}, .gpus = {}};
+      telemetry.phases[options.phase] = {.has_ended = false,
+                                         .is_thrifty = is_thrifty(options),
+                                         .interval_ns = interval_of(options),
+                                         .host = {},
+                                         .gpus = {}};
       telemetry.choose_interval();
       return true;
     });
@@ -59,11 +98,13 @@ class TelemetrySource final : public ThreadedSource<Telemetry, TelemetryPoint> {
     const std::shared_ptr<Telemetry> telemetry = current();
     if (telemetry == nullptr || hangs()) return;
     std::unique_lock lock(telemetry->mutex);
+    if (!telemetry->has_begun) return;
     answers_ = telemetry->changed.wait_for(lock, kEnergyPatience,
                                            [&] { return telemetry->done_borders >= telemetry->wanted_borders; });
   }
 
   void stop() override {
+    awaits_work_.store(false);
     end(kEndPatience, "NVML does not return: the last values of telemetry are missing");
     let_go();
   }
@@ -78,6 +119,8 @@ class TelemetrySource final : public ThreadedSource<Telemetry, TelemetryPoint> {
       return;
     }
     const std::lock_guard lock(telemetry->mutex);
+    if (!telemetry->has_begun) return;
+    if (is_thrifty(options)) json.put("limit_ppm", static_cast<int64_t>(kThriftyShare * 1e6));
     json.put("interval_ns", interval_of(options)).raw("sampling", telemetry->facts);
     json.put("lost_values", telemetry->lost_points);
     const auto found = telemetry->phases.find(options.phase);
@@ -89,8 +132,10 @@ class TelemetrySource final : public ThreadedSource<Telemetry, TelemetryPoint> {
 
  private:
   [[nodiscard]] static int64_t interval_of(const SourceOptions& options) {
+    if (is_thrifty(options)) return kThriftyIntervalNs;
     return options.telemetry_hz > 0 ? static_cast<int64_t>(1e9 / options.telemetry_hz) : 0;
   }
+  [[nodiscard]] static bool is_thrifty(const SourceOptions& options) { return options.telemetry_hz < 0; }
 
   static void describe_phase(JsonObject& json, const Telemetry& telemetry, const PhaseSums& phase) {
     JsonObject host, devices;
@@ -105,13 +150,23 @@ class TelemetrySource final : public ThreadedSource<Telemetry, TelemetryPoint> {
     json.raw("devices", devices.text());
   }
 
+  // A session beside one that awaits it already does not put it off.
+  void await_work(uint64_t launches_before) {
+    if (awaits_work_.load()) return;
+    launches_before_ = launches_before;
+    works_since_ns_ = 0;
+    after_ns_ = after_ns();
+    awaits_work_.store(true);
+  }
+
   // `apply` returns whether this is a border, where energy is read.
   template <class Apply>
   void change(Apply&& apply) {
     const std::shared_ptr<Telemetry> telemetry = current();
     if (telemetry == nullptr) return;
     const std::lock_guard lock(telemetry->mutex);
-    if (!apply(*telemetry)) return;
+    const bool was_thrifty = telemetry->is_thrifty;
+    if (!apply(*telemetry) || (was_thrifty && telemetry->is_thrifty)) return;
     ++telemetry->wanted_borders;
     telemetry->changed.notify_all();
   }
@@ -132,9 +187,15 @@ class TelemetrySource final : public ThreadedSource<Telemetry, TelemetryPoint> {
   void forget() override {
     SharedGpu::close_all_after_fork();
     answers_ = true;
+    awaits_work_.store(false);
+    works_since_ns_ = 0;
     tracks_.clear();
   }
 
+  std::atomic<int64_t> after_ns_{0};
+  std::atomic<bool> awaits_work_{false};
+  std::atomic<uint64_t> launches_before_{0};                 // of the program, when it began to await work
+  std::atomic<int64_t> works_since_ns_{0};                   // of the monotonic clock; 0: it does not yet
   std::atomic<bool> answers_{true};                          // the last time that somebody waited for it
   std::map<std::pair<uint32_t, uint32_t>, TrackId> tracks_;  // consumer side
 };

@@ -71,6 +71,7 @@ void describe_values(JsonObject& json, std::span<const Quantity> quantities, std
 
 struct PhaseSums {
   bool has_ended = true;
+  bool is_thrifty = false;
   int64_t interval_ns = 0;
   HostSums host;
   std::map<uint32_t, GpuSums> gpus;  // by ordinal

@@ -8,6 +8,7 @@
 #include "backends/cuda/cuda.h"
 #include "backends/cuda/driver/cuda_driver.h"
 #include "backends/telemetry/shared_gpu.h"
+#include "backends/telemetry/telemetry_cost.h"
 #include "context/clock.h"
 #include "context/event.h"
 #include "context/thread_context.h"
@@ -30,11 +31,18 @@ class TelemetryThread {
     for (bool goes_on = true; goes_on;) {
       Work work = wait(due_ns);
       goes_on = !work.must_end;
+      if (work.is_thrifty != is_thrifty_) {
+        is_thrifty_ = work.is_thrifty;
+        due_ns = monotonic_ns();
+        work.is_due = true;
+        cost_.limit_since(work.works_since_ns != 0 ? work.works_since_ns : due_ns, cost_.taken_ns());
+      }
       if (goes_on) take_in_new_gpus();
       if (work.is_due && work.is_collecting) sample();
       if (work.is_due && !work.is_collecting) let_others_sample();
       if (work.borders != 0) read_energy(work.borders);
       if (work.is_due) due_ns = next_due(due_ns, work.interval_ns);
+      if (work.is_due && is_thrifty_) due_ns = std::max(due_ns, cost_.affordable_ns());
     }
   }
 
@@ -43,8 +51,10 @@ class TelemetryThread {
     bool must_end;
     bool is_due;
     bool is_collecting;
+    bool is_thrifty;
     uint64_t borders;  // 0: energy need not be read
     int64_t interval_ns;
+    int64_t works_since_ns;
   };
 
   Work wait(int64_t due_ns) {
@@ -52,14 +62,20 @@ class TelemetryThread {
     std::unique_lock lock(shared.mutex);
     const auto nap = std::chrono::nanoseconds(std::max<int64_t>(0, due_ns - monotonic_ns()));
     shared.changed.wait_for(lock, nap, [&] { return shared.must_end || shared.wanted_borders > shared.done_borders; });
-    return {shared.must_end, monotonic_ns() >= due_ns, shared.is_wanted(),
-            shared.wanted_borders > shared.done_borders ? shared.wanted_borders : 0, shared.interval_ns};
+    const uint64_t borders = shared.wanted_borders > shared.done_borders ? shared.wanted_borders : 0;
+    return {.must_end = shared.must_end,
+            .is_due = monotonic_ns() >= due_ns,
+            .is_collecting = shared.is_wanted(),
+            .is_thrifty = shared.is_thrifty,
+            .borders = borders,
+            .interval_ns = shared.interval_ns,
+            .works_since_ns = std::exchange(shared.works_since_ns, 0)};
   }
 
-  // What was not sampled in time is left out, and counted.
+  // What was not sampled in time is left out, and counted where it was asked for.
   int64_t next_due(int64_t due_ns, int64_t interval_ns) {
     const int64_t missed = (monotonic_ns() - due_ns) / interval_ns;
-    missed_ += static_cast<uint64_t>(missed);
+    if (!is_thrifty_) missed_ += static_cast<uint64_t>(missed);
     return due_ns + (missed + 1) * interval_ns;
   }
 
@@ -68,8 +84,10 @@ class TelemetryThread {
     SharedGpu shared;
     uint64_t seen_reasons = 0;
 
-    UsedGpu(const NvmlLibrary& library, uint32_t ordinal)
-        : telemetry(library, ordinal, CudaDriver::mapped().uuid(ordinal)), shared(telemetry.uuid()) {}
+    // Those that sample as often as they were asked to take no readings of thrifty ones.
+    UsedGpu(const NvmlLibrary& library, uint32_t ordinal, bool is_thrifty)
+        : telemetry(library, ordinal, CudaDriver::mapped().uuid(ordinal)),
+          shared(telemetry.uuid() + (is_thrifty ? "-thrifty" : "")) {}
     [[nodiscard]] uint32_t ordinal() const { return telemetry.ordinal(); }
   };
   struct Reading {
@@ -86,21 +104,21 @@ class TelemetryThread {
       if (std::ranges::find(gpus_, ordinal, [](auto& each) { return each->ordinal(); }) != gpus_.end()) continue;
       if (!library_.library && !load_library()) return tell();
       if (!reason_.empty()) return tell();
-      gpus_.push_back(std::make_unique<UsedGpu>(library_, ordinal));
-      begin_energy(gpus_.back()->telemetry);
+      cost_.within_nvml([&] { gpus_.push_back(std::make_unique<UsedGpu>(library_, ordinal, is_thrifty_)); });
+      if (!is_thrifty_) begin_energy(gpus_.back()->telemetry);
     }
   }
 
   [[nodiscard]] bool load_library() {
     const int64_t before_ns = system_ns(CLOCK_THREAD_CPUTIME_ID);
-    const bool is_loaded = library_.load(reason_);
+    const bool is_loaded = cost_.within_nvml([&] { return library_.load(reason_); });
     load_cpu_ns_ = system_ns(CLOCK_THREAD_CPUTIME_ID) - before_ns;
     return is_loaded;
   }
 
-  [[nodiscard]] static std::optional<EnergySum::Reading> energy_of(GpuTelemetry& gpu) {
+  [[nodiscard]] std::optional<EnergySum::Reading> energy_of(GpuTelemetry& gpu) {
     const int64_t before_ns = now_ns();
-    const std::optional<uint64_t> millijoules = gpu.energy_mj();
+    const std::optional<uint64_t> millijoules = cost_.within_nvml([&] { return gpu.energy_mj(); });
     if (!millijoules) return std::nullopt;
     return EnergySum::Reading{*millijoules, before_ns + (now_ns() - before_ns) / 2};
   }
@@ -109,7 +127,8 @@ class TelemetryThread {
     const auto reading = energy_of(gpu);
     const std::lock_guard lock(telemetry_->mutex);
     for (auto& [slot, phase] : telemetry_->phases)
-      phase.gpus[gpu.ordinal()].energy.border(reading, !phase.has_ended && telemetry_->is_collecting);
+      if (!phase.is_thrifty)
+        phase.gpus[gpu.ordinal()].energy.border(reading, !phase.has_ended && telemetry_->is_collecting);
   }
 
   void read_energy(uint64_t borders) {
@@ -119,7 +138,8 @@ class TelemetryThread {
     const std::lock_guard lock(telemetry_->mutex);
     for (auto& [slot, phase] : telemetry_->phases)
       for (const auto& [ordinal, reading] : readings)
-        phase.gpus[ordinal].energy.border(reading, !phase.has_ended && telemetry_->is_collecting);
+        if (!phase.is_thrifty)
+          phase.gpus[ordinal].energy.border(reading, !phase.has_ended && telemetry_->is_collecting);
     telemetry_->done_borders = borders;
     telemetry_->changed.notify_all();
   }
@@ -155,7 +175,9 @@ class TelemetryThread {
       for (const SharedGpu::Reading& each : gpu->shared.receive(monotonic_time_ns))
         readings.push_back({gpu.get(), time_ns - (monotonic_time_ns - each.monotonic_ns), each.reading});
       if (!gpu->shared.claim(monotonic_time_ns)) continue;
-      readings.push_back({gpu.get(), time_ns, gpu->telemetry.read(time_ns, kBudgetNs / std::ssize(gpus_))});
+      readings.push_back({gpu.get(), time_ns, cost_.within_nvml([&] {
+                            return gpu->telemetry.read(time_ns, kBudgetNs / std::ssize(gpus_));
+                          })});
       gpu->shared.publish({monotonic_time_ns, readings.back().reading});
     }
     return readings;
@@ -200,7 +222,8 @@ class TelemetryThread {
     if (!reason_.empty()) facts.put("reason", reason_);
     if (!library_.driver_version.empty()) facts.put("driver", library_.driver_version);
     facts.put("samples", samples_).put("missed_samples", missed_).put("longest_ns", longest_ns_);
-    facts.put("cpu_ns", system_ns(CLOCK_THREAD_CPUTIME_ID)).put("load_cpu_ns", load_cpu_ns_);
+    facts.put("cpu_ns", cost_.cpu_ns()).put("load_cpu_ns", load_cpu_ns_);
+    facts.put("nvml_ns", cost_.nvml_ns()).put("taken_ns", cost_.taken_ns()).put("span_ns", monotonic_ns() - began_ns_);
     std::map<uint32_t, std::string> of_gpus;
     for (const auto& gpu : gpus_) {
       JsonObject json;
@@ -219,6 +242,9 @@ class TelemetryThread {
   HostTelemetry host_;
   ReadingTurns<1> host_turns_{{1}};
   std::vector<std::unique_ptr<UsedGpu>> gpus_;
+  TelemetryCost cost_;
+  const int64_t began_ns_ = monotonic_ns();
+  bool is_thrifty_ = false;
   uint64_t samples_ = 0, missed_ = 0;
   int64_t longest_ns_ = 0, load_cpu_ns_ = 0, told_ns_ = 0;
 };
@@ -226,10 +252,15 @@ class TelemetryThread {
 }  // namespace
 
 void Telemetry::choose_interval() {
-  int64_t shortest_ns = 0;
-  for (const auto& [slot, phase] : phases)
-    if (!phase.has_ended && (shortest_ns == 0 || phase.interval_ns < shortest_ns)) shortest_ns = phase.interval_ns;
-  if (shortest_ns != 0) interval_ns = shortest_ns;
+  const PhaseSums* chosen = nullptr;
+  for (const auto& [slot, phase] : phases) {
+    if (phase.has_ended) continue;
+    const auto rank = [](const PhaseSums& of) { return std::pair(of.is_thrifty, of.interval_ns); };
+    if (chosen == nullptr || rank(phase) < rank(*chosen)) chosen = &phase;
+  }
+  if (chosen == nullptr) return;
+  interval_ns = chosen->interval_ns;
+  is_thrifty = chosen->is_thrifty;
 }
 
 bool Telemetry::is_wanted() const {

@@ -20,15 +20,18 @@ struct TelemetryPoint {
 
 struct Telemetry : SharedPoints<TelemetryPoint> {
   int64_t interval_ns = 0;
+  bool is_thrifty = true;      // nobody has asked for it: what it takes is limited, and energy is not read
+  int64_t works_since_ns = 0;  // of the monotonic clock: what counts for the limit; 0: from the first sample on
   bool is_collecting = true;
-  uint64_t wanted_borders = 1;  // energy is read when they are more than `done_borders`
+  uint64_t wanted_borders = 0;  // energy is read when they are more than `done_borders`
   uint64_t done_borders = 0;
   std::map<uint32_t, PhaseSums> phases;  // by slot
   // Of the source, JSON.
   std::string facts = "{}";
   std::map<uint32_t, std::string> gpu_facts;
 
-  // Lock held. Of the phases that continue the shortest interval; without one it stays.
+  // Lock held. Of the phases that continue the shortest interval, that of those that were asked for before others;
+  // without one it stays.
   void choose_interval();
   [[nodiscard]] bool is_wanted() const;
 };

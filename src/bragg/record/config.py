@@ -75,7 +75,7 @@ class RecordConfig:
         exact_launches: How many launches of each kernel and shape are counted, the first ones.
         counter_interval_us: Time between two samples of counters; None: as short as a tenth of a core can decode.
         telemetry_hz: Samples a second of power, clocks, temperature, load and memory of the GPUs that the program uses,
-            and of CPU, memory, disk and network of its process. None: none.
+            and of CPU, memory, disk and network of its process. 0: none, and so is None.
         memory: Follow each block that PyTorch's allocator hands out on a GPU: who holds how much at the peak, by call
             path.
         nccl: Take what NCCL tells its profiler plug-in of each collective and message: communicator, size, algorithm,
@@ -244,7 +244,7 @@ def _check_counters(names: str, interval_us: int | None, data: Data) -> None:
 
 
 def _check_telemetry(hz: float | None) -> None:
-    if hz is not None and not _MIN_TELEMETRY_HZ <= hz <= _MAX_TELEMETRY_HZ:
+    if hz and not _MIN_TELEMETRY_HZ <= hz <= _MAX_TELEMETRY_HZ:
         limits = f"{_MIN_TELEMETRY_HZ:g} to {_MAX_TELEMETRY_HZ:g}"
         raise UsageError(f"telemetry is sampled {limits} times a second, not {hz:g}")
 

@@ -57,7 +57,7 @@ def test_every_option_of_a_program_is_one_of_a_recording() -> None:
         ({"sample_interval_us": -1}, "negative"),
         ({"output": ""}, "empty"),
         ({"rotate_s": 0}, "must be positive"),
-        ({"telemetry_hz": 0.0}, "0.1 to 100 times a second, not 0"),
+        ({"telemetry_hz": -1.0}, "0.1 to 100 times a second, not -1"),
         ({"exact_kernels": "("}, "is not a regular expression"),
         ({"exact_kernels": r"copy_\d"}, "not a POSIX extended regular expression"),
         ({"exact_kernels": "(?:copy)"}, "not a POSIX extended regular expression"),

@@ -127,6 +127,10 @@ class Telemetry:
         host: Of the process and its cgroup, by name, such as `cpu_percent`, `resident_bytes`.
         lost_values: Values that the timeline lacks.
         missed_samples: Samples not taken in time: NVML took longer than the interval, or the machine was busy.
+        is_asked: Whether somebody asked for it; else it is what 0.1 % of a core affords, and lacks energy.
+        taken_ns: The most that the program can have waited for it: time of its thread within NVML, which may hold locks
+            of the driver, and CPU time elsewhere; of the whole process.
+        span_ns: The time in which this was taken.
     """
 
     reason: str
@@ -135,6 +139,9 @@ class Telemetry:
     host: Mapping[str, Values]
     lost_values: int
     missed_samples: int
+    is_asked: bool = True
+    taken_ns: int = 0
+    span_ns: int = 0
 
 
 def track_of_reason(name: str) -> str:
@@ -156,6 +163,9 @@ def telemetry_of(meta: Mapping[str, Any]) -> Telemetry | None:
         host=_values(told.table("host")),
         lost_values=told.count("lost_values"),
         missed_samples=told.table("sampling").count("missed_samples"),
+        is_asked=not told.count("limit_ppm"),
+        taken_ns=told.table("sampling").count("taken_ns"),
+        span_ns=told.table("sampling").count("span_ns"),
     )
 
 
@@ -201,7 +211,7 @@ def _united(one: dict[str, Any], other: dict[str, Any]) -> dict[str, Any]:
     together = {**one, **other}
     for name in one.keys() & other.keys():
         mine, theirs = one[name], other[name]
-        if name in ("sampling", "source", "interval_ns", "lost_values"):
+        if name in ("sampling", "source", "interval_ns", "limit_ppm", "lost_values"):
             continue
         if isinstance(mine, dict) and isinstance(theirs, dict):
             are_values = "mean" in mine and "mean" in theirs

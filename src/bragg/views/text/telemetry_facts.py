@@ -8,13 +8,14 @@ from dataclasses import asdict
 from typing import Any
 
 from bragg.model.meta.run import Run
-from bragg.model.meta.telemetry import HELD_REASONS, GpuTelemetry, telemetry_of
+from bragg.model.meta.telemetry import HELD_REASONS, LIMITS, GpuTelemetry, Telemetry, telemetry_of
 from bragg.views.text.style import printable
 from bragg.views.text.units import bytes_text, count_text, share_text
 
 __all__ = ["telemetry_json", "telemetry_lines", "telemetry_warnings"]
 
 _N_GPUS = 2
+_LEAST_HELD = 0.1  # of the samples
 _JOULES = ((3.6e6, "kWh"), (1e3, "kJ"), (1.0, "J"))
 _NAMES = {
     "power_w": "power",
@@ -31,8 +32,11 @@ _SELDOM = ("pcie_", "nvlink_")
 
 
 def telemetry_lines(meta: Mapping[str, Any]) -> list[str]:
-    """`power 412 W mean, 2.1 kJ; SM clock 1,755 MHz; throttled by power in 40 % of samples`, for each of few GPUs."""
-    gpus = [gpu for _, gpu in _gpus(meta) if gpu.values]
+    """`power 412 W mean, 2.1 kJ; SM clock 1,755 MHz; throttled by power in 40 % of samples`, for each of few GPUs.
+
+    Telemetry that nobody asked for is worth a line where a limit held the clocks.
+    """
+    gpus = [gpu for told, gpu in _told(meta) if gpu.values and (told.is_asked or _is_limited(gpu))]
     texts = [f"{'' if len(gpus) == 1 else f'GPU {gpu.ordinal}: '}{_gpu_text(gpu)}" for gpu in gpus[:_N_GPUS]]
     if len(gpus) > _N_GPUS:
         texts.append(f"{count_text(len(gpus) - _N_GPUS, 'more GPU')}: bragg info --json")
@@ -47,6 +51,8 @@ def telemetry_json(meta: Mapping[str, Any]) -> list[dict[str, Any]]:
 def telemetry_warnings(meta: Mapping[str, Any]) -> Iterator[str]:
     """One line for what was asked for and could not be sampled."""
     for told in filter(None, map(telemetry_of, Run(meta).recording_metas)):
+        if not told.is_asked:
+            continue
         if told.reason:
             yield f"no telemetry of GPUs: {told.reason}"
         for gpu in told.gpus:
@@ -59,6 +65,15 @@ def telemetry_warnings(meta: Mapping[str, Any]) -> Iterator[str]:
             yield f"{missed} of telemetry not taken: NVML took longer than the interval, or the machine was busy"
         if told.lost_values:
             yield f"{count_text(told.lost_values, 'value')} of telemetry not kept: the timeline was not written in time"
+
+
+def _is_limited(gpu: GpuTelemetry) -> bool:
+    return max((gpu.held.get(name, 0.0) for name in LIMITS), default=0.0) >= _LEAST_HELD
+
+
+def _told(meta: Mapping[str, Any]) -> list[tuple[Telemetry, GpuTelemetry]]:
+    told = filter(None, map(telemetry_of, Run(meta).recording_metas))
+    return [(each, gpu) for each in told for gpu in each.gpus]
 
 
 def _gpus(meta: Mapping[str, Any]) -> list[tuple[int | None, GpuTelemetry]]:

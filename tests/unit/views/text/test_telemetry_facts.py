@@ -101,3 +101,19 @@ def test_a_gpu_of_one_phase_is_kept() -> None:
     both = telemetry_of({"telemetry": united(meta_of(H100)["telemetry"], meta_of(H100, H100)["telemetry"])})
     assert both is not None
     assert [gpu.reason_samples for gpu in both.gpus] == [100, 50]
+
+
+def test_telemetry_that_nobody_asked_for_is_shown_where_a_limit_held_the_clocks() -> None:
+    free = {**H100, "clock_reasons": {"samples": 50, "power": 4, "idle": 5}}
+    assert len(telemetry_lines(meta_of(H100, limit_ppm=1000))) == 1
+    assert telemetry_lines(meta_of(free, limit_ppm=1000)) == []
+    assert len(telemetry_lines(meta_of(free))) == 1
+    assert list(telemetry_warnings(meta_of(limit_ppm=1000, reason="NVML was not found"))) == []
+
+
+def test_what_telemetry_took_is_that_of_its_process() -> None:
+    one = meta_of(limit_ppm=1000, sampling={"taken_ns": 5, "span_ns": 900})["telemetry"]
+    other = meta_of(limit_ppm=1000, sampling={"taken_ns": 9, "span_ns": 9_500})["telemetry"]
+    told = telemetry_of({"telemetry": united(one, other)})
+    assert told is not None
+    assert (told.is_asked, told.taken_ns, told.span_ns) == (False, 9, 9_500)
