@@ -16,7 +16,7 @@ constexpr std::string_view kContexts[] = {"shadow", "python", "native"};
 constexpr std::string_view kData[] = {"tree", "trace"};
 constexpr std::string_view kGraphs[] = {"node", "graph"};
 constexpr std::string_view kApiLevels[] = {"off", "sync", "all"};
-constexpr double kTelemetryOfAll = 0;  // of sessions that do not choose
+constexpr double kTelemetryOfAll = BRAGG_TELEMETRY_THRIFTY;  // of sessions that do not choose
 constexpr std::string_view kSampling[] = {"off", "continuous", "windows", "serialized"};
 
 // The table of options: names and choices are those of `RecordConfig` in Python.

@@ -227,13 +227,18 @@ class Recording {
     for (int phase = 1; std::filesystem::exists(phase_path(phase)); ++phase) paths.push_back(phase_path(phase));
     return sum_of(paths, statistic);
   }
-  // Ends the recording: a number of its last META, wherever it stands in it; 0: it has none.
-  [[nodiscard]] uint64_t stop_and_find(const std::string& name) {
+  // Ends the recording: numbers of its last META, wherever they stand in it; 0: it has none.
+  [[nodiscard]] std::vector<uint64_t> stop_and_find(const std::vector<std::string>& names) {
     bragg_session_stop(std::exchange(session_, -1), "{}");
     std::ifstream file(path_, std::ios::binary);
     const std::string bytes{std::istreambuf_iterator<char>(file), {}};
-    const size_t at = bytes.rfind("\"" + name + "\":");
-    return at == std::string::npos ? 0 : std::strtoull(bytes.c_str() + bytes.find(':', at) + 1, nullptr, 10);
+    std::vector<uint64_t> numbers;
+    for (const std::string& name : names) {
+      const std::string key = "\"" + name + "\":";
+      const size_t at = bytes.rfind(key);
+      numbers.push_back(at != std::string::npos ? std::strtoull(&bytes[at + key.size()], nullptr, 10) : 0);
+    }
+    return numbers;
   }
 
  private:

@@ -68,6 +68,34 @@ def test_sums_are_in_the_profile_without_a_timeline(sampled: Record) -> None:
     assert ("telemetry" in warnings_of(profile.meta)) == (missed > 0)
 
 
+def test_long_runs_have_telemetry_that_nobody_asked_for(record: Record, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("BRAGG_TELEMETRY_AFTER_S", "0")
+    run = record("work(0.4)", START + WORK, CLOCK="real")
+    told = told_of(run.main)
+    (gpu,) = told.gpus
+    assert not told.is_asked
+    assert gpu.mean("power_w") == WATT
+    assert gpu.energy_j is None  # a reading of it costs 3 ms
+    assert told.taken_ns > 0
+    assert told.span_ns > 0
+    assert "telemetry" not in warnings_of(run.main.meta)
+    assert "W mean" not in run.talk
+    assert telemetry_of(record("work(0.2)", START + WORK, "--force", telemetry=0).main.meta) is None
+
+
+def test_short_runs_load_no_nvml_and_have_no_thread_for_it(record: Record) -> None:
+    body = """
+    import os
+    from pathlib import Path
+    gpu.launch("copy"); gpu.synchronize(); time.sleep(0.1)
+    print("nvidia-ml" in Path("/proc/self/maps").read_text(), len(os.listdir("/proc/self/task")))
+    """
+    start = START + "import time\n"
+    by_default, without = (record(body, start, **options).output for options in ({}, {"telemetry": 0}))
+    assert by_default.split()[0] == "False"
+    assert by_default == without
+
+
 def test_samples_are_tracks_of_the_timeline(sampled: Record) -> None:
     profile = sampled("work(0.6)", data="trace").main
     tracks = profile.tracks
@@ -219,7 +247,7 @@ def test_a_program_that_is_told_to_end_leaves_its_energy(sampled: Record) -> Non
 
 def test_nothing_is_sampled_for_a_session_that_has_ended(record: Record) -> None:
     body = """
-    other = bragg.start("other.bragg", backend="cuda")
+    other = bragg.start("other.bragg", backend="cuda", telemetry_hz=0)
     session = bragg.start("short.bragg", backend="cuda", telemetry_hz=50)
     work(0.3)
     short = session.stop()
@@ -229,13 +257,15 @@ def test_nothing_is_sampled_for_a_session_that_has_ended(record: Record) -> None
     both = again.stop()
     print("telemetry" in other.stop().meta)
     print(*(profile.meta["telemetry"]["sampling"]["samples"] for profile in (short, both)))
+    print(*(profile.meta["telemetry"]["devices"]["0"]["energy_ns"] / 1e9 for profile in (short, both)))
     """
-    run = record(body, start=START + WORK, CLOCK="real")
-    asked, counts = run.output.splitlines()[-2:]
-    first, second = map(int, counts.split())
+    run = record(body, start=START + WORK, telemetry=0, CLOCK="real")
+    asked, counts, times = run.output.splitlines()[-3:]
+    first, both = map(int, counts.split())  # of one thread, which the other session keeps
+    first_s, second_s = map(float, times.split())
     assert asked == "False"
-    assert 8 < first < 20
-    assert 8 < second - first < 20  # of one thread, which the other session keeps
+    assert 1 < first <= 50 * first_s + 12
+    assert 1 < both - first <= 50 * second_s + 12
 
 
 def test_phases_have_their_own_sums_which_unite(sampled: Record) -> None:

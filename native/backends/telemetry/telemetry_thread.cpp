@@ -35,6 +35,7 @@ class TelemetryThread {
         is_thrifty_ = work.is_thrifty;
         due_ns = monotonic_ns();
         work.is_due = true;
+        if (work.works_since_ns != 0) began_ns_ = work.works_since_ns;
         cost_.limit_since(work.works_since_ns != 0 ? work.works_since_ns : due_ns, cost_.taken_ns());
       }
       if (goes_on) take_in_new_gpus();
@@ -243,7 +244,7 @@ class TelemetryThread {
   ReadingTurns<1> host_turns_{{1}};
   std::vector<std::unique_ptr<UsedGpu>> gpus_;
   TelemetryCost cost_;
-  const int64_t began_ns_ = monotonic_ns();
+  int64_t began_ns_ = monotonic_ns();  // the work on GPUs that its cost is limited by, or itself
   bool is_thrifty_ = false;
   uint64_t samples_ = 0, missed_ = 0;
   int64_t longest_ns_ = 0, load_cpu_ns_ = 0, told_ns_ = 0;

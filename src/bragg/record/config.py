@@ -75,7 +75,8 @@ class RecordConfig:
         exact_launches: How many launches of each kernel and shape are counted, the first ones.
         counter_interval_us: Time between two samples of counters; None: as short as a tenth of a core can decode.
         telemetry_hz: Samples a second of power, clocks, temperature, load and memory of the GPUs that the program uses,
-            and of CPU, memory, disk and network of its process. 0: none, and so is None.
+            and of CPU, memory, disk and network of its process. 0: none. None: up to 10, as 0.1 % of the time affords,
+            from the 20th second of a program that uses a GPU on; without energy.
         memory: Follow each block that PyTorch's allocator hands out on a GPU: who holds how much at the peak, by call
             path.
         nccl: Take what NCCL tells its profiler plug-in of each collective and message: communicator, size, algorithm,

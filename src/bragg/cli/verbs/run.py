@@ -207,7 +207,8 @@ def _seconds(_context: click.Context, _parameter: click.Parameter, value: str | 
     type=float,
     metavar="[HZ]",
     help="Sample power, clocks, temperature, load and memory of the GPUs, and CPU, memory, disk and network of the "
-    "process, this often: 10 times a second if no number is given.",
+    "process, this often: 10 times a second if no number is given. 0: never.  "
+    "[long runs: what 0.1 % of the time affords]",
 )
 @click.option(
     "--memory",

@@ -130,7 +130,7 @@ class Telemetry:
         is_asked: Whether somebody asked for it; else it is what 0.1 % of a core affords, and lacks energy.
         taken_ns: The most that the program can have waited for it: time of its thread within NVML, which may hold locks
             of the driver, and CPU time elsewhere; of the whole process.
-        span_ns: The time in which this was taken.
+        span_ns: The time in which this was taken: since the program began to work on a GPU, or since sampling began.
     """
 
     reason: str
