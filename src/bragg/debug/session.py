@@ -102,6 +102,8 @@ class CheckedSession:
         additions = self.report.additions
         try:
             launch = execute(kernel, grid, arguments, named, self._observe, self.only, self._forget)
+            if self._listeners.types is not None:
+                self._listeners.types.finish()
             for listener in self._listeners.end:
                 listener()
             has_findings = self.report.additions > additions
@@ -146,7 +148,7 @@ class CheckedSession:
         on_gpu = not is_interpreted(launch.jitted)
         together = self._listeners = Listeners(target=self.target if on_gpu else None)
         if on_gpu:
-            together.types.append(types_question(launch))
+            together.types = types_question(launch)
         if self.patience is not None:
             self._watched = Watched(launch, self.patience)
             together.step.append(self._watched.step)

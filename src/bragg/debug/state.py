@@ -13,6 +13,7 @@ from bragg.debug.faults import KernelFault
 from bragg.model.table import Array
 
 if TYPE_CHECKING:
+    from bragg.debug.flow.ways import TypesQuestion
     from bragg.debug.memory.storage import Buffer
     from bragg.debug.numbers.dtypes import DType
     from bragg.debug.targets import Target
@@ -47,8 +48,7 @@ class Listeners:
             `invalid value`, `overflow`, `divide by zero`).
         hint: Of multiple_of and the like; (name, value, promised); gives the lanes that break the promise, or None.
         differs: Of code that a GPU treats differently; (message, hint, Triton compiles it to the same).
-        types: Asked whether names have one type on all ways of the kernel: they say whether that is known, and raise a
-            fault where they have two.
+        types: Asks the compiler for types on ways of the kernel that no program goes; None: nobody does.
         decision: Of programs that decide by what atomics have returned; (their linear numbers).
         meeting: Of programs whose threads wait for each other; (their linear numbers).
         step: After every trip of a loop and every batch; (programs that have ended).
@@ -71,7 +71,7 @@ class Listeners:
     flagged: list[Callable[[str], None]] = field(default_factory=list)
     hint: list[Callable[[str, Any, Any], Array | None]] = field(default_factory=list)
     differs: list[Callable[[str, str, bool], None]] = field(default_factory=list)
-    types: list[Callable[[], bool]] = field(default_factory=list)
+    types: TypesQuestion | None = None
     decision: list[Callable[[Array], None]] = field(default_factory=list)
     meeting: list[Callable[[Array], None]] = field(default_factory=list)
     returned: list[Callable[[Any], None]] = field(default_factory=list)
@@ -110,14 +110,6 @@ class Listeners:
         """
         for listener in self.differs:
             listener(message, hint, compiles)
-
-    def knows_types(self) -> bool:
-        """Ask whether names have one type on all ways of the kernel, also on those that no program takes.
-
-        Raises:
-            KernelFault: They have two.
-        """
-        return any(ask() for ask in self.types)
 
 
 class Machine:

@@ -10,6 +10,7 @@ import numpy as np
 from bragg.debug.faults import KernelFault
 from bragg.debug.flow.aggregates import rebuilt
 from bragg.debug.flow.merge import merged, narrowed
+from bragg.debug.flow.ways import Site, site_of_caller
 from bragg.debug.memory.provenance import is_constant
 from bragg.debug.numbers.promotion import is_number
 from bragg.debug.state import machine
@@ -130,6 +131,7 @@ class Branch(Fork):
         self._is_compiled = isinstance(test, Tensor)
         self._names = names if self._is_compiled else ()
         self._partly = partly if self._is_compiled else ()
+        self._site: Site | None = None
 
     def compare(self, what: str, first: Any, second: Any) -> None:
         """Refuse pointers of two types, of which each way takes one, also where all programs go the same way.
@@ -157,10 +159,13 @@ class Branch(Fork):
     def then(self, values: Values) -> bool:
         """Go the first way with those whose test holds; False: nobody does."""
         self._entry = self.values = values
-        if isinstance(self._test, bool):
-            if self._is_compiled and True in self._written:
-                machine().listeners.knows_types()
-            return self._test
+        one_way = self._test if isinstance(self._test, bool) else None
+        question = machine().listeners.types
+        if question is not None and self._is_compiled and True in self._written:
+            self._site = site_of_caller()
+            question.went(self._site, one_way)
+        if one_way is not None:
+            return one_way
         self.values = self._restrict(values, self._entry_rows, np.flatnonzero(self._test))
         return True
 
@@ -180,11 +185,14 @@ class Branch(Fork):
 
     def _compare_types(self, values: Values) -> None:
         """Tell of names that have another type after a way than before the `if`, which Triton does not compile."""
+        question = machine().listeners.types
         for name, old, new, written in zip(self._names, self._entry, values, self._written, strict=False):
             if not written or old is new:
                 continue
             before, after = _type_text(old), _type_text(new)
-            if before and after and before != after and not machine().listeners.knows_types():
+            if after and old is UNSET and question is not None and self._site is not None:
+                question.gave(self._site, name, after)
+            if before and after and before != after and not (question is not None and question.is_known()):
                 machine().listeners.tell_difference(
                     f"{name} is {before} before the `if` and {after} after it: Triton does not compile that",
                     f"Give {name} its final type and shape before the `if`",

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Container, Iterator, Sequence
+import sys
+from collections.abc import Callable, Container, Iterator, Sequence
 from dataclasses import dataclass, field
+from types import CodeType
 
 from bragg.debug.flow.nodes import walk
 
-__all__ = ["gives", "taken_names", "taken_sides"]
+__all__ = ["Site", "TypesQuestion", "gives", "site_of_caller", "taken_names", "taken_sides"]
+
+# Code and line of an `if`.
+Site = tuple[CodeType, int]
 
 _RETURNED = ""
 
@@ -91,3 +96,56 @@ def _taken(way: Sequence[ast.stmt], names: Container[str]) -> dict[str, str]:
 
 def _is_stored(name: ast.Name) -> bool:
     return isinstance(name.ctx, ast.Store)
+
+
+def site_of_caller() -> Site:
+    """Where the function that called this one was called."""
+    frame = sys._getframe(2)
+    return frame.f_code, frame.f_lineno
+
+
+class TypesQuestion:
+    """Asks the compiler at most once in a launch, and not where programs went all ways and found one type.
+
+    Args:
+        ask: Says whether it is known that all names have one type, and raises a `KernelFault` where one has two.
+    """
+
+    def __init__(self, ask: Callable[[], bool]) -> None:
+        self._ask = ask
+        self._answer: bool | None = None
+        self._ways: dict[Site, bool | None] = {}
+        self._types: dict[tuple[Site, str], str] = {}
+
+    def is_known(self) -> bool:
+        """All names have one type.
+
+        Raises:
+            KernelFault: One has two.
+        """
+        if self._answer is None:
+            self._answer = self._ask()
+        return self._answer
+
+    def went(self, site: Site, way: bool | None) -> None:
+        """Programs go one way, or both of them: None."""
+        if self._ways.setdefault(site, way) is not way:
+            self._ways[site] = None
+
+    def gave(self, site: Site, name: str, kind: str) -> None:
+        """A name without a value has one after a way, of some type.
+
+        Raises:
+            KernelFault: It has another type after the other way.
+        """
+        if self._types.setdefault((site, name), kind) != kind:
+            self.is_known()
+
+    def finish(self) -> None:
+        """The launch is over: ask for the ways that nobody went.
+
+        Raises:
+            KernelFault: A name has another type there.
+        """
+        if any(way is not None for way in self._ways.values()):
+            self.is_known()

@@ -9,14 +9,15 @@ import sys
 import threading
 import warnings
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import redirect_stdout
 from types import FunctionType, TracebackType
 from typing import Any, TextIO
 
-from bragg.debug.faults import KernelFault
+from bragg.debug.faults import KernelFault, as_tritons
 from bragg.debug.flow.aggregates import rebuilt
 from bragg.debug.flow.jitted import is_gluon, is_interpreted
+from bragg.debug.flow.ways import TypesQuestion
 from bragg.debug.host.launch import Launch
 from bragg.debug.memory.blocks import Descriptor
 from bragg.debug.values import Pointer, Tensor
@@ -116,21 +117,12 @@ def _is_aligned(value: Any) -> bool:
 _ANSWERS: weakref.WeakKeyDictionary[FunctionType, dict[str, KernelFault | bool]] = weakref.WeakKeyDictionary()
 
 
-def types_question(launch: Launch) -> Callable[[], bool]:
-    """Asks Triton whether names have one type on all ways of a launch's kernel, also on ways that no program takes.
+def types_question(launch: Launch) -> TypesQuestion:
+    """Asks Triton whether names of a launch's kernel have one type on all ways.
 
-    Returns:
-        A function that says whether that is known, and raises a `KernelFault` where they have two. It is not known of
-        Gluon's kernels: some that Triton refuses end the process.
+    That is not known of Gluon's kernels: some that Triton refuses end the process.
     """
-    answers: list[bool] = []
-
-    def ask() -> bool:
-        if not answers:
-            answers.append(_have_one_type(launch))
-        return answers[0]
-
-    return ask
+    return TypesQuestion(lambda: _have_one_type(launch))
 
 
 def _have_one_type(launch: Launch) -> bool:
@@ -143,7 +135,7 @@ def _have_one_type(launch: Launch) -> bool:
         known[key] = _answer(launch, source)
     answer = known[key]
     if isinstance(answer, KernelFault):
-        raise answer.with_traceback(None)
+        raise as_tritons(answer)
     return answer
 
 

@@ -89,7 +89,44 @@ def test_two_types_are_refused_whichever_way_programs_take(kernel: Any, holder: 
     with bragg.debug.check() as report, pytest.raises(triton.CompilationError, match=message) as caught:
         kernel[(2,)](np.ones(8, "f4"), n)
     assert line_of(holder, " if ") in str(caught.value)
-    assert [finding.rule for finding in report] == ["kernel-fault"]
+    assert [finding.rule for finding in report][-1] == "kernel-fault"
+
+
+@triton.jit
+def two_types_in_turn(x, n):
+    for k in range(n):
+        if k % 2 == 0:
+            v = 1
+        else:
+            v = 1.5
+        tl.store(x, v)
+
+
+def test_two_types_are_refused_where_each_trip_of_a_loop_goes_one_way() -> None:
+    for n in (1, 2):
+        with bragg.debug.check(), pytest.raises(triton.CompilationError, match="Mismatched type for v"):
+            two_types_in_turn[(1,)](np.ones(1, "f4"), n)
+
+
+@triton.jit
+def goes_both_ways(x, n):
+    v = tl.zeros([4], tl.float32)
+    for k in range(n):
+        if k % 2 == 0:
+            v += 1.0
+        else:
+            v -= 2.0
+    tl.store(x + tl.arange(0, 4), v)
+
+
+def test_the_compiler_is_not_asked_where_programs_go_all_ways(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[Any] = []
+    monkeypatch.setattr("bragg.debug.host.compiler._have_one_type", lambda launch: asked.append(launch) or True)
+    for n in (2, 1):
+        with bragg.debug.check() as report:
+            goes_both_ways[(1,)](np.ones(4, "f4"), n)
+        assert not len(report), report.lines()
+        assert len(asked) == 2 - n
 
 
 @triton.jit
