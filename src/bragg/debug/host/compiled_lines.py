@@ -1,7 +1,8 @@
 """Lines of the program that kernels in files of PyTorch's compiler come from.
 
 The compiler writes a file for each kernel. One that it made itself comes from lines of the model, which the compiler
-tells where it is asked to; one that the user wrote and a compiled function launches is a copy.
+tells where it is asked to; one that the user wrote and a compiled function launches is a copy. Helion writes the lines
+as comments into its kernels.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ _LEVEL = 2
 _FRAME = re.compile(r'File "([^"]+)", line (\d+), in ')
 # Between the program and the compiler.
 _OTHERS = (str(Path(__file__).parents[2]), "<frozen")
+_COMMENT = re.compile(r"\s*# src\[([^]:]+):(\d+)\]:\s*(.*\S)")
 _DEFINITION = re.compile(r"def (\w+)\(")
 
 # For each file of a kernel, places as `file:line: code`.
@@ -85,7 +87,29 @@ def _place(file: str, line: int) -> str:
 
 def origins(file: str, line: int) -> list[str]:
     """Where the program has what stands at a line of a kernel, as `file:line: code`; empty: it stands there itself."""
-    return [*_copied_from(file, line), *_PLACES.get(file, ())]
+    return [*_copied_from(file, line), *_PLACES.get(file, ()), *_commented(file, line)]
+
+
+def _commented(file: str, line: int) -> Iterator[str]:
+    """The line that stands in the closest comments above, as Helion writes them: the first of their block."""
+    above = linecache.getlines(file)[:line]
+    first: re.Match[str] | None = None
+    for text in reversed(above[:-1]):
+        found = _COMMENT.match(text)
+        if (found is None and first is not None) or _DEFINITION.match(text):
+            break
+        first = found or first
+    if first is not None:
+        yield f"{_whole_path(first[1], int(first[2]), first[3])}:{first[2]}: {first[3]}"
+
+
+def _whole_path(name: str, line: int, code: str) -> str:
+    """Where a file is that is known by its name alone, and has some code at a line; else its name."""
+    for module in list(sys.modules.values()):
+        path = getattr(module, "__file__", None)
+        if path and Path(path).name == name and linecache.getline(path, line).strip() == code:
+            return str(path)
+    return name
 
 
 def _copied_from(file: str, line: int) -> Iterator[str]:
