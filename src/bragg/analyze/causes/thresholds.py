@@ -104,6 +104,7 @@ RECURRING_WAITS = Threshold(
     0.1, "1", "waits for the GPU a step", "a step may be a call of the model, of which a program makes several"
 )
 AS_BUSY = Threshold(0.1, "share", "by which a GPU may work less than the busiest and still bound", _OWN)
+OF_STEP = Threshold(0.05, "share", "of the steps of a program without a GPU", "tb_plugin: 0.05 for data loading")
 MANY_KERNELS = Threshold(20, "1", "kernels that an optimizer launches a step", "fused and foreach ones launch 1 to 20")
 MANY_FILLS = Threshold(50, "1", "fills of memory a step", _OWN)
 MANY_ELEMENTWISE = Threshold(20, "1", "elementwise kernels a step", _OWN)

@@ -47,7 +47,7 @@ LEAST_GAIN = 0.01
 _TO_SAVE = "To save:"
 # As wide as a gain.
 _GAIN_INDENT = " " * 11
-NO_GPU = "No GPU worked in this run, and the rules are for programs that use one."
+NO_GPU = "No GPU worked in this run, and most rules are for programs that use one."
 _LEAST_PART = 0.005
 # What takes less than this share of the time bounds not all of it.
 _ALL = 0.8

@@ -6,27 +6,34 @@ from collections.abc import Iterator
 
 from bragg.analyze.causes.evidence import Evidence
 from bragg.analyze.causes.host_finding import Cause, host_finding, three_digits
-from bragg.analyze.causes.needs import IDLE
+from bragg.analyze.causes.host_steps import WAITS_OR_STEPS, HostCost, host_costs
 from bragg.analyze.causes.paths import below, named
-from bragg.analyze.causes.thresholds import READY_BATCH, WAITED
+from bragg.analyze.causes.thresholds import OF_STEP, READY_BATCH, WAITED
 from bragg.analyze.engine import HostTime, Rule
 from bragg.model import Confidence, Finding, Quantity
 
 __all__ = ["RULE"]
 
 _ITERATOR = "enumerate(DataLoader)#"
+_SINGLE = "_SingleProcessDataLoaderIter"
+_NO_WORKERS = "the DataLoader has no workers: the step itself makes its batch"
 _SAVED = 0.9
+_WITHOUT_GPU = HostCost(
+    "data-loading", _NO_WORKERS, "DataLoader(num_workers=2, persistent_workers=True), if cores are free", _SAVED
+)
 
 
 def _find(evidence: Evidence) -> Iterator[Finding]:
     profile, idle_ns = evidence.profile, evidence.idle_ns
     if idle_ns is None:
+        loading = below(profile, named(profile, lambda name: name.startswith(_ITERATOR + _SINGLE)))
+        yield from host_costs(evidence, loading, _WITHOUT_GPU)
         return
     for kind, least_ns, message, change, confidence in (
         (
-            "_SingleProcessDataLoaderIter",
+            _SINGLE,
             0.0,
-            "the DataLoader has no workers: the step itself makes its batch",
+            _NO_WORKERS,
             "DataLoader(num_workers=4, pin_memory=True, persistent_workers=True)",
             Confidence.PROVEN,
         ),
@@ -58,8 +65,8 @@ def _find(evidence: Evidence) -> Iterator[Finding]:
 RULE = Rule(
     _find,
     "steps that wait for a DataLoader",
-    (IDLE,),
-    (WAITED, READY_BATCH),
+    (WAITS_OR_STEPS,),
+    (WAITED, READY_BATCH, OF_STEP),
     "workers, pinned memory, prefetching",
     host_time=HostTime.CAUSE,
 )

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from bragg.analyze.causes.evidence import Evidence
 from bragg.analyze.causes.host_finding import Cause, host_finding, three_digits
-from bragg.analyze.causes.needs import IDLE
-from bragg.analyze.causes.thresholds import WRITING
+from bragg.analyze.causes.host_steps import WAITS_OR_STEPS, HostCost, host_costs
+from bragg.analyze.causes.thresholds import OF_STEP, WRITING
 from bragg.analyze.engine import HostTime, Rule
 from bragg.model import Confidence, Finding, Quantity
 
@@ -19,7 +19,12 @@ _SAVED = 0.9
 
 def _find(evidence: Evidence) -> Iterator[Finding]:
     idle_ns = evidence.idle_ns
-    if idle_ns is None or not evidence.wall_ns:
+    if idle_ns is None:
+        for writer in evidence.writers:
+            cost = HostCost("output-in-steps", f"{writer.does} holds up the steps", writer.change, _SAVED)
+            yield from host_costs(evidence, writer.nodes, cost)
+        return
+    if not evidence.wall_ns:
         return
     for writer in evidence.writers:
         waited_ns = float(idle_ns[writer.nodes].sum())
@@ -39,9 +44,9 @@ def _find(evidence: Evidence) -> Iterator[Finding]:
 
 RULE = Rule(
     _find,
-    "checkpoints, prints and logs that a GPU waits for",
-    (IDLE,),
-    (WRITING,),
+    "checkpoints, prints and logs that steps wait for",
+    (WAITS_OR_STEPS,),
+    (WRITING, OF_STEP),
     "write less often, or from another thread",
     host_time=HostTime.CAUSE,
 )

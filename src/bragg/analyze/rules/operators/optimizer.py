@@ -6,9 +6,10 @@ import re
 from collections.abc import Iterator
 
 from bragg.analyze.causes.evidence import Evidence
-from bragg.analyze.causes.needs import GPU_TIME
+from bragg.analyze.causes.host_steps import HostCost, host_costs, host_steps
+from bragg.analyze.causes.needs import GPU_TIME, Need
 from bragg.analyze.causes.paths import below, named
-from bragg.analyze.causes.thresholds import MANY_KERNELS
+from bragg.analyze.causes.thresholds import MANY_KERNELS, OF_STEP
 from bragg.analyze.causes.work_finding import Work, work_findings
 from bragg.analyze.engine import HostTime, Rule
 from bragg.model import Confidence, Finding, FrameKind
@@ -26,12 +27,28 @@ _WORK = Work(
 )
 # They update one parameter after the other, and have no other way.
 _ALONE = re.compile(r"Optimizer\.step#(?:SparseAdam|LBFGS|Muon)\b")
+_WITHOUT_GPU = HostCost(
+    "optimizer-loop", "the optimizer updates each parameter by several operators", "fused=True for the optimizer", 0.5
+)
+_HAS_FUSED = re.compile(r"Optimizer\.step#(?:Adam|AdamW|SGD|Adagrad)\.")
+_IS_ONE, _FUSED = re.compile(r"aten::\w+_$"), re.compile(r"aten::_(?:fused|foreach)_")
+GPU_TIME_OR_STEPS = Need(
+    "GPU time, or steps without a GPU",
+    "",
+    lambda evidence: GPU_TIME.is_met(evidence) or host_steps(evidence) is not None,
+)
 _TOGETHER = re.compile(r"multi_tensor_apply|fused|foreach|triton_", re.I)
 
 
 def _find(evidence: Evidence) -> Iterator[Finding]:
     profile = evidence.profile
     step = below(profile, named(profile, _can_be_together))
+    if (steps := host_steps(evidence)) is not None:
+        step = below(profile, named(profile, _HAS_FUSED.match))
+        operators = step & named(profile, _IS_ONE.match) & ~below(profile, named(profile, _FUSED.match))
+        if float(evidence.calls[operators].sum()) * steps.of_run >= MANY_KERNELS.value * steps.count:
+            yield from host_costs(evidence, step, _WITHOUT_GPU)
+        return
     kernels = step & (profile.tree.kind == FrameKind.KERNEL)
     single = kernels & ~named(profile, _TOGETHER.search)
     count, n_single = float(evidence.gpu_count[kernels].sum()), float(evidence.gpu_count[single].sum())
@@ -46,8 +63,8 @@ def _can_be_together(name: str) -> bool:
 RULE = Rule(
     _find,
     "optimizers that update parameters one by one",
-    (GPU_TIME,),
-    (MANY_KERNELS,),
+    (GPU_TIME_OR_STEPS,),
+    (MANY_KERNELS, OF_STEP),
     _WORK.change,
     host_time=HostTime.CAUSE,
 )

@@ -1,0 +1,91 @@
+"""Steps of a program that uses no GPU: what its own code takes of them is what a change saves."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from bragg.analyze.causes.evidence import Evidence
+from bragg.analyze.causes.host_finding import Cause, host_finding, lasting
+from bragg.analyze.causes.needs import Need
+from bragg.analyze.causes.thresholds import OF_STEP
+from bragg.analyze.wall.step_times import step_times
+from bragg.model import Confidence, Finding, Gain, Quantity
+from bragg.model.table import BoolArray
+
+__all__ = ["WAITS_OR_STEPS", "HostCost", "HostSteps", "host_costs", "host_steps"]
+
+
+@dataclass(frozen=True)
+class HostSteps:
+    """Steps without a GPU.
+
+    Attributes:
+        count: Of those that are known from their begin to their end.
+        duration_ns: Of all of these.
+        of_run: Which part they are of those that the program made, 0 to 1.
+    """
+
+    count: int
+    duration_ns: float
+    of_run: float
+
+
+@dataclass(frozen=True)
+class HostCost:
+    """How a finding describes a part of the steps.
+
+    Attributes:
+        rule: The rule that found it.
+        what: What it is; how long it takes is added.
+        change: What to do about it.
+        saved: Share of it that goes away, 0 to 1.
+    """
+
+    rule: str
+    what: str
+    change: str
+    saved: float
+
+
+def host_steps(evidence: Evidence) -> HostSteps | None:
+    """The steps; None: a GPU worked, or they are not known."""
+    profile = evidence.profile
+    has_gpu = "gpu_time" in profile.metrics and profile.total("gpu_time") > 0
+    times = None if has_gpu or profile.run.is_merged or "host_time" not in profile.metrics else step_times(profile)
+    if times is None:
+        return None
+    # When the first step began is not known: it is left out.
+    begins_ns, count = int(times.ends_ns[0]), times.count - 1
+    duration_ns = float(times.last_ns - begins_ns)
+    return HostSteps(count, duration_ns, count / times.count) if duration_ns > 0 else None
+
+
+WAITS_OR_STEPS = Need(
+    "what GPUs waited for, or steps without a GPU",
+    "--data trace",
+    lambda evidence: evidence.idle_ns is not None or host_steps(evidence) is not None,
+)
+
+
+def host_costs(evidence: Evidence, nodes: BoolArray, cost: HostCost) -> Iterator[Finding]:
+    """At most one finding about the time of the host in nodes, [n_nodes], of a program without a GPU."""
+    steps = host_steps(evidence)
+    if steps is None:
+        return
+    own_ns = np.nan_to_num(evidence.profile.own("host_time").astype(np.float64))
+    cost_ns = float(own_ns[nodes].sum()) * steps.of_run
+    if cost_ns < OF_STEP.value * steps.duration_ns:
+        return
+    each_ns = cost_ns / steps.count
+    cause = Cause(
+        cost.rule,
+        f"{cost.what}, {lasting(each_ns)} a step",
+        cost.change,
+        Gain(min(cost_ns, steps.duration_ns) * cost.saved, steps.duration_ns),
+        Confidence.HEURISTIC,
+        (Quantity("time a step", each_ns, "ns"), Quantity("steps", steps.count)),
+    )
+    yield host_finding(evidence, nodes, own_ns, cause)

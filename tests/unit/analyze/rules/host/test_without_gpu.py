@@ -1,0 +1,66 @@
+"""Steps of programs that use no GPU: their gains are shares of the steps."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from bragg.analyze.causes.evidence import Evidence
+from bragg.analyze.engine import analysis
+from bragg.model import Confidence, Finding, Metric, MetricKind
+from tests.support.stepped import stepped
+
+LOADS = "train.py:5@main > enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__"
+STEP = "train.py:9@main > Optimizer.step#{}.step#operator"
+SAVES = "train.py:11@main > /lib/python3.12/site-packages/torch/serialization.py:900@save"
+
+
+def found(rule: str, *lines: str) -> list[Finding]:
+    profile = stepped("\n".join(lines), 1000)
+    calls = np.bincount(profile.slices.node, minlength=len(profile.tree))
+    counts = Metric("host_count", "1", MetricKind.EXCLUSIVE, calls)
+    profile = replace(profile, metrics={**profile.metrics, counts.name: counts})
+    return analysis(Evidence(profile), [rule]).findings
+
+
+def updates(optimizer: str, n_operators: int, operator: str = "aten::mul_") -> list[str]:
+    path = STEP.format(optimizer)
+    ends = f"host 940-941 {path}"  # the first optimizer of a program ends its steps
+    return [ends, *(f"host {500 + 10 * at}-{510 + 10 * at} {path} > {operator}#operator" for at in range(n_operators))]
+
+
+@pytest.mark.parametrize(
+    ("rule", "line", "lines", "share"),
+    [
+        ("data-loading", 5, [f"host 0-400 {LOADS}"], 0.36),
+        ("output-in-steps", 11, [f"host 0-200 {SAVES}"], 0.18),
+        ("optimizer-loop", 9, updates("AdamW", 40), 0.2),
+    ],
+)
+def test_what_a_step_spends_is_gained(rule: str, line: int, lines: list[str], share: float) -> None:
+    (finding,) = found(rule, *lines)
+    assert (finding.file, finding.line, finding.confidence) == ("train.py", line, Confidence.HEURISTIC)
+    assert finding.gain is not None
+    assert finding.gain.share == pytest.approx(share, abs=0.005)
+    assert "GPU" not in finding.message
+
+
+@pytest.mark.parametrize(
+    ("rule", "lines"),
+    [
+        ("data-loading", [f"host 0-20 {LOADS}"]),
+        ("data-loading", [f"host 0-400 {LOADS.replace('Single', 'Multi')}"]),
+        ("optimizer-loop", updates("RMSprop", 40)),
+        ("optimizer-loop", updates("AdamW", 40, "aten::_fused_adamw_")),
+        ("optimizer-loop", updates("AdamW", 4)),
+    ],
+)
+def test_what_costs_little_or_has_no_other_way_is_fine(rule: str, lines: list[str]) -> None:
+    assert found(rule, *lines) == []
+
+
+def test_without_steps_nobody_is_judged() -> None:
+    profile = stepped(f"host 0-400 {LOADS}", 1000, n_steps=1)
+    assert list(analysis(Evidence(profile), ["data-loading"]).skipped) == ["data-loading"]
