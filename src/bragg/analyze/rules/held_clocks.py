@@ -31,16 +31,21 @@ _LEAST_SAMPLES = 10
 def _find(evidence: Evidence) -> Iterator[Finding]:
     told = evidence.telemetry
     steady = {each.device: each for each in steady_telemetry(evidence.profile, evidence.steady)}
+    gpus = evidence.bounding.ordinals
     for gpu in told.gpus if told else ():
+        if gpus is not None and gpu.ordinal not in gpus:
+            continue
         of_steady = steady.get(gpu.ordinal)
         samples, held = (of_steady.busy_samples, of_steady.held) if of_steady else _of_recording(gpu)
         name = max(held, key=held.__getitem__, default="")
         if samples < _LEAST_SAMPLES or not name or held[name] < HELD_CLOCKS.value:
             continue
         clock = gpu.values.get("sm_clock_mhz")
+        mean_mhz = of_steady.sm_clock_mhz if of_steady else clock.mean if clock else None
         when = "the steady state" if of_steady else "the time in which it had work"
         much = f"{percent_text(held[name])} of {when}"
-        clocks = f": SM clock {clock.mean:,.0f} MHz mean, {clock.most:,.0f} MHz at most" if clock else ""
+        most = f", {clock.most:,.0f} MHz at most{' in the recording' if of_steady else ''}" if clock else ""
+        clocks = f": SM clock {mean_mhz:,.0f} MHz mean{most}" if mean_mhz is not None else ""
         yield Finding(
             "held-clocks",
             Severity.NOTE,
@@ -49,7 +54,7 @@ def _find(evidence: Evidence) -> Iterator[Finding]:
             evidence=(
                 *(Quantity(f"held by {LIMITS[each]}", share, "share") for each, share in held.items()),
                 Quantity("samples", samples),
-                *([Quantity("mean SM clock", clock.mean, "MHz")] if clock else []),
+                *([Quantity("mean SM clock", mean_mhz, "MHz")] if mean_mhz is not None else []),
             ),
             confidence=Confidence.PROVEN,
         )

@@ -104,7 +104,15 @@ def test_the_steady_state_alone_counts_where_a_timeline_has_samples(monkeypatch:
     assert analysis(evidence, [RULE]).findings == []
     monkeypatch.setattr(Evidence, "steady", property(lambda self: Steady(20, 100)))
     (finding,) = analysis(evidence, [RULE]).findings
-    assert "in 29 % of the steady state" in finding.message  # 20 of the 70 samples with work
+    # 20 of the 70 samples with work; the clock of the recording is 1,410 MHz.
+    assert "in 29 % of the steady state: SM clock 1,500 MHz mean, 1,980 MHz at most in the recording" in finding.message
+    assert finding.evidence[-1].value == 1500.0
+
+
+def test_clocks_of_a_gpu_that_decides_nothing_are_fine() -> None:
+    profile = profile_with(power=40)
+    of_recording = {"gpu_first_ns": 0, "gpu_last_ns": 100, "gpu_busy_ns": {"0": 40, "1": 90}}
+    assert found_in(replace(profile, meta={**profile.meta, **of_recording})) == []
 
 
 def test_a_step_of_the_steady_state_has_its_energy() -> None:
