@@ -1,15 +1,17 @@
 #include "bindings/followed_calls.h"
 
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
 
 #include <atomic>
-#include <chrono>
 #include <mutex>
 #include <string>
 #include <unordered_map>
 #include <utility>
 
 #include "api/bragg_core.h"
+#include "context/clock.h"
+#include "data/call_steps.h"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -20,7 +22,7 @@ namespace {
 struct Followed {
   vectorcallfunc call;  // the object's own
   uint32_t frame;
-  PyObject* name;
+  CallSteps::Function* steps;
 };
 
 // By object. One that died leaves its row: an object that gets its address gets the row, or is never followed.
@@ -33,33 +35,18 @@ constinit std::atomic<bool> is_following{false};
 // Odd within a followed call: what it calls is a part of it, except what the program is called back for.
 constinit thread_local uint32_t nesting = 0;
 
-// What is reported of each call when it has ended; guarded by the GIL.
-constinit PyObject* observer = nullptr;
+// Guarded by the GIL.
+constinit bool counts_steps = false;
+CallSteps& call_steps() {
+  static auto& steps = *new CallSteps;
+  return steps;
+}
 
 struct Open {
-  PyObject* name = nullptr;  // none: nobody wants to know
+  CallSteps::Function* steps = nullptr;  // none: nobody wants to know
   int64_t began_ns = 0;
 };
 constinit thread_local Open open_call{};
-
-// As Python's time.perf_counter_ns.
-int64_t perf_counter_ns() noexcept {
-  return std::chrono::steady_clock::now().time_since_epoch() / std::chrono::nanoseconds(1);
-}
-
-// Threads: that of the call, with the GIL. Its exception, if there is one, stays what it is.
-void tell(const Open& ended) noexcept {
-  PyObject *type = nullptr, *value = nullptr, *traceback = nullptr;
-  PyErr_Fetch(&type, &value, &traceback);
-  if (observer != nullptr) {
-    PyObject* result = PyObject_CallFunction(observer, "OLL", ended.name, static_cast<long long>(ended.began_ns),
-                                             static_cast<long long>(perf_counter_ns()));
-    if (result == nullptr) PyErr_WriteUnraisable(observer);
-    Py_XDECREF(result);
-  }
-  Py_DECREF(ended.name);
-  PyErr_Restore(type, value, traceback);
-}
 
 Followed find(PyObject* object) noexcept {
   const std::lock_guard lock(mutex);
@@ -70,14 +57,17 @@ bool is_outermost() noexcept {
   return nesting % 2 == 0 && is_following.load(std::memory_order_relaxed) && bragg_has_session() != 0;
 }
 
-void enter(uint32_t frame, PyObject* name) noexcept {
-  if (nesting++ == 0 && observer != nullptr) open_call = {Py_NewRef(name), perf_counter_ns()};
+// Threads: that of the call, with the GIL.
+void enter(uint32_t frame, CallSteps::Function& steps) noexcept {
+  if (nesting++ == 0 && counts_steps) open_call = {&steps, monotonic_ns()};
   bragg_scope_enter(frame);
 }
 
 void leave() noexcept {
   bragg_scope_exit();
-  if (--nesting == 0 && open_call.name != nullptr) tell(std::exchange(open_call, {}));
+  if (--nesting != 0 || open_call.steps == nullptr) return;
+  const Open ended = std::exchange(open_call, {});
+  ended.steps->add(ended.began_ns, monotonic_ns(), bragg_now_ns());
 }
 
 bool enter_callback() noexcept {
@@ -89,29 +79,50 @@ bool enter_callback() noexcept {
 PyObject* call_followed(PyObject* object, PyObject* const* arguments, size_t count, PyObject* names) noexcept {
   const Followed found = find(object);
   if (!is_outermost()) return found.call(object, arguments, count, names);
-  enter(found.frame, found.name);
+  enter(found.frame, *found.steps);
   PyObject* result = found.call(object, arguments, count, names);
   leave();
   return result;
 }
 
-uint32_t frame_of(const nb::str& name) {
-  const auto text = nb::cast<std::string>(name);
+uint32_t frame_of(const std::string& text) {
   return bragg_operator_frame(text.data(), static_cast<uint32_t>(text.size()));
 }
 
-bool enter_call(const nb::str& name) {
+bool enter_call(const std::string& name) {
   if (!is_outermost()) return false;
-  enter(frame_of(name), name.ptr());
+  enter(frame_of(name), call_steps().function(name));
   return true;
 }
 
-void observe_calls(const nb::object& function) {
-  PyObject* before = std::exchange(observer, function.is_none() ? nullptr : nb::object(function).release().ptr());
-  Py_XDECREF(before);
+void count_call_steps(bool wanted) {
+  counts_steps = wanted;
+  if (wanted) call_steps().begin();
 }
 
-bool follow_calls(nb::handle object, const nb::str& name) {
+nb::dict steps_of(const CallSteps::Function& function) {
+  nb::dict buckets, first, read;
+  for (const auto& [bucket, count] : function.buckets) buckets[nb::str(std::to_string(bucket).c_str())] = count;
+  first["began_ns"] = function.began_at_ns;
+  first["ends_after_ns"] = function.ends_after_ns;
+  first["last_ns"] = function.last_at_ns;
+  read["count"] = function.count;
+  read["total_ns"] = function.total_ns;
+  read["in_steps_ns"] = function.total_ns;
+  read["buckets"] = buckets;
+  read["first_calls"] = first;
+  read["called_ns"] = function.called_ns - function.longest_ns;
+  return read;
+}
+
+nb::dict read_call_steps() {
+  nb::dict functions;
+  for (const auto& [name, function] : call_steps().functions())
+    if (function.count > 1) functions[nb::str(name.data(), name.size())] = steps_of(function);
+  return functions;
+}
+
+bool follow_calls(nb::handle object, const std::string& name) {
   const PyTypeObject* type = Py_TYPE(object.ptr());
   if ((type->tp_flags & Py_TPFLAGS_HAVE_VECTORCALL) == 0 || type->tp_vectorcall_offset <= 0) return false;
   auto& call = *reinterpret_cast<vectorcallfunc*>(reinterpret_cast<char*>(object.ptr()) + type->tp_vectorcall_offset);
@@ -119,9 +130,7 @@ bool follow_calls(nb::handle object, const nb::str& name) {
   const uint32_t frame = frame_of(name);
   const std::lock_guard lock(mutex);
   if (call == call_followed) return true;
-  Followed& row = followed()[object.ptr()];
-  Py_XDECREF(row.name);
-  row = {call, frame, Py_NewRef(name.ptr())};
+  followed()[object.ptr()] = {call, frame, &call_steps().function(name)};
   call = call_followed;
   return true;
 }
@@ -134,7 +143,8 @@ void bind_followed_calls(nb::module_& module) {
   module.def("exit_call", &leave);
   module.def("enter_callback", &enter_callback);
   module.def("exit_callback", [] { --nesting; });
-  module.def("observe_calls", &observe_calls, "function"_a.none());
+  module.def("count_call_steps", &count_call_steps, "wanted"_a);
+  module.def("read_call_steps", &read_call_steps);
   module.def("record_followed_calls", [](bool wanted) { is_following.store(wanted); }, "wanted"_a);
 }
 

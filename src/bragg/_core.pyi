@@ -258,8 +258,11 @@ def enter_callback() -> bool:
     """
 
 def exit_callback() -> None: ...
-def observe_calls(function: Callable[[str, int, int], None] | None) -> None:
-    """Tell a function of each call that has ended: its name, its begin and its end, ns of `perf_counter_ns`."""
+def count_call_steps(wanted: bool) -> None:
+    """Whether times are kept from the end of one call of a function to the end of its next, from now on."""
+
+def read_call_steps() -> dict[str, dict[str, Any]]:
+    """These times by function, with the keys of `bragg.record.inside.regions.Times`; `called_ns` lacks the longest."""
 
 def record_followed_calls(wanted: bool) -> None:
     """Whether calls of followed objects are recorded; they are not at first."""

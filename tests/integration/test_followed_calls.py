@@ -89,7 +89,7 @@ def test_objects_that_are_called_otherwise_are_left_alone(other: object) -> None
     assert not core.follow_calls(other, "other")
 
 
-def test_each_call_is_told_when_it_has_ended(tmp_path: Path) -> None:
+def test_calls_are_counted_as_steps_while_that_is_wanted(tmp_path: Path) -> None:
     program = """
         import functools, sys, time
         import bragg._core as core
@@ -98,29 +98,36 @@ def test_each_call_is_told_when_it_has_ended(tmp_path: Path) -> None:
             time.sleep(0.002)
             raise KeyError("mine")
 
-        told = []
         core.record_followed_calls(True)
-        core.observe_calls(lambda *call: told.append(call))
+        core.count_call_steps(True)
         failing, inner = functools.partial(fail), functools.partial(sum)
         core.follow_calls(failing, "jit(fail)")
         core.follow_calls(inner, "jit(inner)")
-        before_ns = time.perf_counter_ns()
-        try:
-            failing()
-        except KeyError:
-            pass
-        else:
-            raise SystemExit("its exception is lost")
-        core.enter_call("jit(python)")
+        began_ns = time.time_ns()
+        for _ in range(3):
+            try:
+                failing()
+            except KeyError:
+                pass
+            else:
+                raise SystemExit("its exception is lost")
+        for _ in range(2):
+            core.enter_call("jit(python)")
+            inner([])
+            core.exit_call()
         inner([])
-        core.exit_call()
-        core.observe_calls(lambda: None)  # takes no arguments
+        core.count_call_steps(False)
         inner([])
-        core.observe_calls(None)
-        inner([])
-        (name, began_ns, ended_ns), (other, *_) = told
-        assert (name, other) == ("jit(fail)", "jit(python)")
-        assert before_ns <= began_ns <= ended_ns - 2_000_000 <= time.perf_counter_ns()
+        steps = core.read_call_steps()
+        assert sorted(steps) == ["jit(fail)", "jit(python)"], steps
+        failed = steps["jit(fail)"]
+        assert failed["count"] == sum(failed["buckets"].values()) == 3
+        assert 6_000_000 <= failed["total_ns"] == failed["in_steps_ns"]
+        assert 4_000_000 <= failed["called_ns"] < failed["total_ns"]
+        first = failed["first_calls"]
+        assert len(first["ends_after_ns"]) == 3
+        assert first["began_ns"] + first["ends_after_ns"][-1] == first["last_ns"]
+        assert abs(first["began_ns"] - began_ns) < 3600e9
     """
     run = Recorder(tmp_path).program(program, context="shadow", sample_interval_us=0)
     assert run.result.exit_code == 0

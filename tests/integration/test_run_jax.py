@@ -76,9 +76,7 @@ PROGRAM = """
 
 @pytest.fixture(scope="module")
 def profile(tmp_path_factory: pytest.TempPathFactory) -> Profile:
-    run = Recorder(tmp_path_factory.mktemp("jax")).program(
-        PROGRAM, context="shadow", sample_interval_us=0, regions="all"
-    )
+    run = Recorder(tmp_path_factory.mktemp("jax")).program(PROGRAM, context="shadow", sample_interval_us=0)
     assert run.result.exit_code == 0
     return run.main
 

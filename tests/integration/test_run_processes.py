@@ -78,9 +78,8 @@ def test_child_waits_for_no_lock_that_a_thread_of_its_parent_has(recorder: Recor
     run = recorder.program(
         f"""
         import bragg, os, sys, threading
-        from bragg.record.inside.call_steps import CALL_STEPS
         from bragg.record.inside.regions import REGIONS
-        with CALL_STEPS._lock, REGIONS._lock:  # as another thread may
+        with REGIONS._lock:  # as another thread may
             child = os.fork()
         if not child: os._exit(0)
         killing = threading.Timer({_LONG_S}, os.kill, [child, 9])

@@ -52,8 +52,8 @@ class RecordConfig:
             the GPU, `all` every one that does something. The sessions of a process see what any of them asks for.
         framework: The framework whose operators are recorded; `auto`: every one that the program imports.
         modules: Record each call of a `torch.nn.Module` as a scope, named by its path in the model.
-        regions: Parts of training steps to record: `all`, or some of `step`, `data`, `forward`, `backward`,
-            `optimizer`, separated by commas. With JAX, `step`.
+        regions: Parts of training steps of PyTorch to record: `all`, or some of `step`, `data`, `forward`, `backward`,
+            `optimizer`, separated by commas.
         shapes: Add the shapes and types of tensors to the names of PyTorch's operators.
         flush_interval_ms: Time between two writes to disk: a killed process loses at most this much.
         tree_limit_mb: Memory that call paths may take in a process, MB, 256 bytes each. The time of further ones counts

@@ -138,7 +138,7 @@ def _seconds(_context: click.Context, _parameter: click.Parameter, value: str | 
 @click.option(
     "--regions",
     metavar="NAME[,NAME]",
-    help="Record parts of training steps: all, or some of step, data, forward, backward, optimizer (JAX: step). "
+    help="Record parts of training steps with PyTorch: all, or some of step, data, forward, backward, optimizer. "
     "For bragg view --group-by region.",
 )
 @click.option(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from bragg.record.hooks.jax import distributed as jax_distributed
 from bragg.record.hooks.jax import memory as jax_memory
 from bragg.record.hooks.jax import profiler, programs
-from bragg.record.hooks.jax.calls import CALL_HOOKS, STEP_HOOK
+from bragg.record.hooks.jax.calls import CALL_HOOKS
 from bragg.record.hooks.torch import (
     autograd,
     checkpoint,
@@ -40,11 +40,9 @@ def operator_hooks(options: Mapping[str, Any]) -> list[Hook]:
     framework = options["framework"]
     wanted = ("torch", "jax") if framework == "auto" else (framework,)
     wanted_regions = chosen(options["regions"])
-    regions_of_torch = wanted_regions
     hooks: list[Hook] = []
     if "torch" in wanted or wants_modules or wants_shapes:
-        # The end of a step costs 2 us; steps of JAX would cost that for each call of a jitted function, of 10 us.
-        regions_of_torch = (STEP, *wanted_regions)
+        wanted_regions = (STEP, *wanted_regions)
         hooks += [
             ("torch", autograd.follow_backward),
             ("torch", operators.record_shaped_operators if wants_shapes else operators.record_operators),
@@ -53,7 +51,7 @@ def operator_hooks(options: Mapping[str, Any]) -> list[Hook]:
         ]
     if wants_modules:
         hooks += [("torch", modules.record_modules), ("torch", updates.record_updates)]
-    hooks += regions.region_hooks(regions_of_torch, operators=bool(hooks))
+    hooks += regions.region_hooks(wanted_regions, operators=bool(hooks))
     if "jax" in wanted:
         hooks += [
             ("jax", programs.read_ranges),
@@ -61,7 +59,6 @@ def operator_hooks(options: Mapping[str, Any]) -> list[Hook]:
             *CALL_HOOKS,
             (programs.COMPILER, programs.record_compilations),
         ]
-        hooks += [STEP_HOOK] if STEP in wanted_regions else []
     if options["memory"]:
         hooks.append(jax_memory.HOOK)
     return [*hooks, *distributed.HOOKS, jax_distributed.HOOK, (compiler.MODULE, compiler.begin_at_the_program)]

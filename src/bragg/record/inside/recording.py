@@ -12,7 +12,6 @@ from bragg.core import core
 from bragg.record.backends import choose_backend
 from bragg.record.hooks.imports import when_imported
 from bragg.record.inside import metadata
-from bragg.record.inside.call_steps import CALL_STEPS
 from bragg.record.inside.notes import note
 from bragg.record.inside.regions import REGIONS, since
 
@@ -118,7 +117,8 @@ class Recording:
 
 def _reading() -> Reading:
     """Times of regions and steps until now."""
-    return {**REGIONS.reading(), **CALL_STEPS.reading()}
+    calls = {f"step of {name}": steps for name, steps in core.read_call_steps().items()}
+    return {**REGIONS.reading(), **calls}
 
 
 def _possible_context(wanted: str) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from bragg.record.inside.call_steps import CallSteps
 from bragg.record.inside.first_calls import FirstCalls
 from bragg.record.inside.regions import Regions, since
 
@@ -33,16 +32,6 @@ def test_steps_and_regions_have_their_first_calls() -> None:
     step, forward = reading["step"]["first_calls"], reading["forward"]["first_calls"]
     assert len(step["ends_after_ns"]) == len(forward["ends_after_ns"]) == 3
     assert step["began_ns"] <= forward["began_ns"] < forward["last_ns"] <= step["last_ns"]
-
-
-def test_calls_of_jitted_functions_are_told_in_time_of_the_day() -> None:
-    steps = CallSteps()
-    for call in range(3):
-        steps.called("jit(f)", 100 * call, 100 * call + 7)
-    kept = steps.reading()["step of jit(f)"]["first_calls"]
-    assert kept["ends_after_ns"][0] == 7
-    assert kept["began_ns"] > 0
-    assert kept["last_ns"] >= kept["began_ns"] + kept["ends_after_ns"][-1]
 
 
 def test_later_readings_do_not_repeat_the_first_calls() -> None:

@@ -12,7 +12,6 @@ from types import FunctionType
 
 from bragg.core import core
 from bragg.record.hooks.methods import wrap
-from bragg.record.inside.call_steps import CALL_STEPS
 from bragg.record.inside.notes import guarded, note
 
 TYPE_CHECKING = False
@@ -28,7 +27,6 @@ if TYPE_CHECKING:
 
 __all__ = [
     "CALL_HOOKS",
-    "STEP_HOOK",
     "record_callbacks",
     "record_calls",
     "record_compiled_calls",
@@ -170,18 +168,18 @@ def record_callbacks(callback: ModuleType) -> Undo | None:
 
 
 def record_steps(_pjit: ModuleType) -> Undo:
-    """Keep the times of calls, which are the steps of a program that trains.
+    """Count calls, which are the steps of a program that trains, from now on: what lies before is not a step.
 
     Returns:
         What undoes it.
     """
-    CALL_STEPS.begin()
-    core.observe_calls(CALL_STEPS.called)
-    return lambda: core.observe_calls(None)
+    core.count_call_steps(True)
+    return lambda: core.count_call_steps(False)
 
 
 CALL_HOOKS: list[Hook] = [
     ("jax._src.pjit", record_calls),
+    ("jax._src.pjit", record_steps),
     ("jax._src.pjit", record_transposed_calls),
     ("jax._src.pjit", record_traces),
     ("jax._src.interpreters.pxla", record_compiled_calls),
@@ -191,8 +189,6 @@ CALL_HOOKS: list[Hook] = [
     ("jax._src.pmap", record_mapped_calls),
 ]
 """Modules of JAX, and the function that patches each."""
-STEP_HOOK: Hook = ("jax._src.pjit", record_steps)
-"""The same table for recordings with steps."""
 
 
 def _missing(what: str) -> Undo | None:

@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 from bragg.record.hooks.jax import calls as jax_calls
-from bragg.record.inside.call_steps import CALL_STEPS
 from tests.support.fake_core import FakeCore
 
 
@@ -170,9 +169,9 @@ def test_what_is_only_traced_is_no_call(core: FakeCore) -> None:
     assert core.calls == [("enter_call", "[trace] jit(loss)"), ("exit_call",)]
 
 
-def test_calls_are_told_to_those_who_count_steps(core: FakeCore) -> None:
+def test_calls_are_counted_as_steps_until_the_recording_ends(core: FakeCore) -> None:
     jax_calls.record_steps(module())()
-    assert core.calls == [("observe_calls", CALL_STEPS.called), ("observe_calls", None)]
+    assert core.calls == [("count_call_steps", True), ("count_call_steps", False)]
 
 
 def test_a_call_that_another_one_makes_is_a_part_of_it(core: FakeCore) -> None:
