@@ -62,7 +62,7 @@ def test_the_tree_its_json_and_the_tui_have_the_same_rows(profile: Profile, metr
     rows, lines, browsed = view.to_json()["rows"], tree_lines(view, PLAIN), TreeRows(view)
     for shown, _ in view.walk():
         first, last = (next(row for row in rows if row["id"] == shown.nodes[end]) for end in (0, -1))
-        name = f"[{last['name']}: " if last["folded_frames"] else last["name"]
+        name = f"[{last['name']}" if last["folded_frames"] else last["name"]
         assert any(name in line and share_text(first["share"]) in line for line in lines), name
     for row in rows:
         below = [child["id"] for child in rows if child["parent"] == row["id"]]

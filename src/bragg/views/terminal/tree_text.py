@@ -94,7 +94,7 @@ class _TreeText:
             way_out = "; --lines 0 shows all" if outline.is_cut else ""
             yield f"{count_text(outline.n_hidden, 'call path')} not shown{of_total}{way_out}"
         if self._view.folded.n_folded.any():
-            yield "[library: frames] stands for the frames of a library; --no-fold shows them"
+            yield "[library: name] stands for frames of a library; --no-fold shows them"
 
 
 def _beyond(name: str, caller: str) -> str:

@@ -32,6 +32,8 @@ __all__ = [
 _COMMON = (STANDARD, "bragg")
 # What a node is in `FoldMarks` if it does not begin an excursion.
 OWN_ROW, INSIDE, PART = -1, -2, -3
+# Between a library and what was called in it.
+_CALLED = ": "
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,7 +41,8 @@ class FoldedProfile:
     """A profile in which frames of libraries were put together.
 
     Attributes:
-        profile: Nodes that stand for several library frames carry the name of the library and no file.
+        profile: Nodes that stand for several library frames carry the name of the library, with that of the function
+            which was called if it has a public one, and no file.
         n_folded: int64 [n_nodes]: frames of the longest call path that a node stands for; 0 for ordinary nodes.
     """
 
@@ -50,7 +53,9 @@ class FoldedProfile:
         """Label of a node, without its place."""
         name = labels.name(self.profile.tree.frame_of(node))
         n_folded = int(self.n_folded[node])
-        return f"[{name}: {count_text(n_folded, 'frame')}]" if n_folded else name
+        if not n_folded:
+            return name
+        return f"[{name}]" if _CALLED in name else f"[{name}{_CALLED}{count_text(n_folded, 'frame')}]"
 
     @classmethod
     def unfolded(cls, profile: Profile) -> FoldedProfile:
@@ -64,7 +69,7 @@ class FoldMarks:
     """How `fold_libraries` folds each node of a tree, for readers that fold it themselves.
 
     Attributes:
-        libraries: Their names.
+        libraries: Their names, alone and with each public function that was called: `numpy`, `numpy: svd`.
         mark: int64 [n_nodes]: the library whose excursion begins at a node, OWN_ROW, INSIDE (one more frame of the
             excursion around it) or PART (of the node above, without being a frame more).
     """
@@ -77,7 +82,7 @@ def fold_marks(profile: Profile) -> FoldMarks:
     """What stands for each node of a profile once its libraries are folded."""
     merging = without_repeated_calls(profile.tree)
     merged = merging.apply(profile) if merging else profile
-    found = _excursions(merged, "{}")
+    found = _excursions(merged)
     single = found.is_library & (found.n_paths[found.regrouping.target] == 1)
     mark = np.where(found.is_library, np.where(found.entered, found.name, INSIDE), OWN_ROW)
     mark[single] = OWN_ROW
@@ -97,7 +102,7 @@ def fold_libraries(profile: Profile, keep: Sequence[re.Pattern[str]] = ()) -> Fo
         keep: Names of frames that stay, besides those of `folding_rules`.
     """
     profile = _without_repeated_calls(profile)
-    tree, found = profile.tree, _excursions(profile, "{}", keep)
+    tree, found = profile.tree, _excursions(profile, keep)
     is_library, regrouping, n_paths = found.is_library, found.regrouping, found.n_paths
     single = is_library & (n_paths[regrouping.target] == 1)
     frame = regrouping.tree.frame.copy()
@@ -111,7 +116,7 @@ def fold_libraries(profile: Profile, keep: Sequence[re.Pattern[str]] = ()) -> Fo
 def with_library_names(profile: Profile) -> Profile:
     """The profile with each excursion named `[torch]`, even where one path leads through it, since other runs vary."""
     profile = _without_repeated_calls(profile)
-    return _excursions(profile, "[{}]").regrouping.apply(profile)
+    return _excursions(profile, names_functions=False).regrouping.apply(profile)
 
 
 def _without_repeated_calls(profile: Profile) -> Profile:
@@ -124,7 +129,7 @@ class _Excursions:
     """Where call paths lead into libraries.
 
     Attributes:
-        libraries: Their names.
+        libraries: Their names, see `FoldMarks`; in brackets where functions are not named.
         is_library: [n_nodes]: nodes of excursions, except those that are parts of modules.
         entered: [n_nodes]: where excursions begin.
         of_module: [n_nodes]: library nodes that are parts of modules.
@@ -145,8 +150,8 @@ class _Excursions:
         return np.bincount(self.regrouping.target[self.is_library], minlength=len(self.regrouping.tree))
 
 
-def _excursions(profile: Profile, pattern: str, keep: Sequence[re.Pattern[str]] = ()) -> _Excursions:
-    """The excursions of a profile, named by the pattern.
+def _excursions(profile: Profile, keep: Sequence[re.Pattern[str]] = (), *, names_functions: bool = True) -> _Excursions:
+    """The excursions of a profile.
 
     What a recorded module runs before its own code, and between it and what it calls, is a part of the module.
     """
@@ -159,10 +164,14 @@ def _excursions(profile: Profile, pattern: str, keep: Sequence[re.Pattern[str]] 
     first = _first_nodes(tree, is_library & ~entered)
     of_module: BoolArray = (entered & is_module[tree.parent])[first]
     name = _excursion_names(library, first)
+    if names_functions:
+        names, name = _with_functions(tree, names, name, entered & (name == library))
+    else:
+        names = [f"[{each}]" for each in names]
     named = CallTree(
         tree.parent,
         np.where(entered, len(tree.frames) + name, tree.frame).astype(np.int32),
-        FrameTable.concatenate([tree.frames, FrameTable.of_names(FrameKind.PYTHON, list(map(pattern.format, names)))]),
+        FrameTable.concatenate([tree.frames, FrameTable.of_names(FrameKind.PYTHON, names)]),
     )
     regrouping = regroup(named, folded=is_library & ~entered | of_module)
     return _Excursions(names, is_library & ~of_module, entered, of_module, name, regrouping)
@@ -237,3 +246,25 @@ def _excursion_names(library: Int64Array, first: Int64Array) -> Int64Array:
     np.minimum.at(named_by, first[packages], packages)
     name: Int64Array = np.append(library, 0)[named_by]  # without a package: that of Python
     return name
+
+
+def _with_functions(
+    tree: CallTree, libraries: list[str], name: Int64Array, is_call: BoolArray
+) -> tuple[list[str], Int64Array]:
+    """The names of excursions, with the function that was called where it is public.
+
+    Args:
+        tree: With the excursions.
+        libraries: Their names.
+        name: Of the excursions, as `_excursion_names` returns it: [n_nodes].
+        is_call: Nodes at which an excursion begins in the library that it is named after: [n_nodes].
+    """
+    names, name = list(libraries), name.copy()
+    number = {each: index for index, each in enumerate(names)}
+    for node in np.flatnonzero(is_call).tolist():
+        function = tree.frames.name[tree.frame[node]]
+        if "<" in function or function.rpartition(".")[2].startswith("_"):
+            continue
+        called = f"{libraries[name[node]]}{_CALLED}{function}"
+        name[node] = number.setdefault(called, len(number))
+    return [*names, *list(number)[len(names) :]], name

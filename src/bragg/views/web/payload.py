@@ -149,10 +149,14 @@ def _metrics(profile: Profile, columns: ColumnWriter) -> dict[str, Any]:
 
 
 def _fold(profile: Profile, libraries: list[str]) -> Int64Array:
-    """What `fold_marks` says, with the rows of the page's libraries."""
+    """What `fold_marks` says, with the rows of the page's libraries, which get the names of what is called in them."""
     marks = fold_marks(profile)
-    row = np.array([libraries.index(name) if name in libraries else -1 for name in marks.libraries], np.int64)
     begins = marks.mark >= 0
+    number = {name: index for index, name in enumerate(libraries)}
+    row = np.zeros(len(marks.libraries), np.int64)
+    for used in np.unique(marks.mark[begins]).tolist():
+        row[used] = number.setdefault(marks.libraries[used], len(number))
+    libraries.extend(list(number)[len(libraries) :])
     found: Int64Array = np.where(begins, row[np.where(begins, marks.mark, 0)], marks.mark)
     return found
 

@@ -66,7 +66,7 @@ gpu_time ms    share            gpu_count  call path
        1.01    6.3 %  ▌                 4     └─ backward
        1.00    6.2 %  ▌                 2        ├─ k2
        0.01    0.1 %                    2        └─ k3
-[library: frames] stands for the frames of a library; --no-fold shows them"""
+[library: name] stands for frames of a library; --no-fold shows them"""
     )
 
 
@@ -82,7 +82,7 @@ gpu_time ms    share            gpu_count  call path
       15.00   93.7 %  ███████▌          6     │     └─ aten::linear  … 2 more
                                               └─ … 1 more
 5 call paths not shown, 100.0 % of gpu_time; --lines 0 shows all
-[library: frames] stands for the frames of a library; --no-fold shows them"""
+[library: name] stands for frames of a library; --no-fold shows them"""
     )
 
 
@@ -107,7 +107,7 @@ def test_a_single_library_frame_keeps_its_name() -> None:
 
 def test_library_frames_merge_the_paths_through_them() -> None:
     profile = profile_from_text(
-        f"root\n  {TORCH}:12@a\n    {TORCH}:13@b\n      k 1us x1\n    {TORCH}:14@c\n      k 2us x1\n"
+        f"root\n  {TORCH}:12@_a\n    {TORCH}:13@b\n      k 1us x1\n    {TORCH}:14@c\n      k 2us x1\n"
     )
     assert text(profile).splitlines()[2:4] == [
         "       3.00  100.0 %  ████████          2  └─ [torch: 2 frames]",

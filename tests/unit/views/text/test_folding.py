@@ -39,16 +39,35 @@ def test_library_is_told_by_the_path(file: str, library: str) -> None:
 
 def test_library_called_by_a_library_belongs_to_the_same_excursion() -> None:
     profile = profile_from_text(
-        "root\n  /l/lib/python3.11/site-packages/torch/a.py:1@a\n    /l/lib/python3.11/contextlib.py:2@b\n      k 1us"
+        "root\n  /l/lib/python3.11/site-packages/torch/a.py:1@_a\n    /l/lib/python3.11/contextlib.py:2@b\n      k 1us"
     )
     folded = fold_libraries(profile)
     assert [folded.profile.tree.label(node) for node in range(3)] == ["root", "torch", "k"]
     assert folded.n_folded.tolist() == [0, 2, 0]
 
 
+def test_an_excursion_says_which_function_was_called_if_that_is_public() -> None:
+    numpy, linalg = "/l/site-packages/numpy", "/l/site-packages/numpy/linalg/_linalg.py"
+    calls = [
+        f"{linalg}:1@svd\n      {linalg}:2@_wrap\n        k 1us",
+        f"{linalg}:7@svd\n      {linalg}:3@_kind\n        k 2us",
+        f"{numpy}/a.py:1@_mean\n      {numpy}/a.py:2@_count\n        k 4us",
+        f"{numpy}/b.py:1@decorated.<locals>.call\n      {numpy}/a.py:2@_count\n        k 8us",
+        f"/l/lib/python3.11/contextlib.py:1@inner\n      {numpy}/a.py:2@mean\n        k 16us",
+    ]
+    profile = profile_from_text(
+        "root\n  a.py:1@main\n" + "\n".join(f"    {call}" for call in calls).replace(" 1us", " 1us host=1us")
+    )
+    folded = fold_libraries(profile)
+    tree, total = folded.profile.tree, folded.profile.tree.sum_up(folded.profile.own("gpu_time"))
+    below = {folded.name(node, Labels(tree.frames)): total[node] / 1e3 for node in tree.children(1).tolist()}
+    assert below == {"[numpy: svd]": 3, "[numpy: 2 frames]": 28}
+    assert rows_by_marks(profile) == rows_by_folding(profile)
+
+
 def test_excursion_is_named_after_its_first_package() -> None:
     importing = "  <frozen importlib._bootstrap>:1@a\n    /l/site-packages/torch/__init__.py:2@b\n      k 1us"
-    running = "  /l/lib/python3.11/runpy.py:1@a\n    /l/lib/python3.11/runpy.py:2@b\n      k 1us"
+    running = "  /l/lib/python3.11/runpy.py:1@_a\n    /l/lib/python3.11/runpy.py:2@b\n      k 1us"
     tree = fold_libraries(profile_from_text(f"root\n{importing}\n{running}")).profile.tree
     assert [tree.label(node) for node in tree.children(0)] == ["torch", "stdlib"]
 
@@ -110,7 +129,7 @@ def test_wrappers_of_forward_and_the_compiler_s_are_plumbing() -> None:
     compiler = (
         f"root\n  {TORCH}/_dynamo/eval_frame.py:1@Optimized.forward\n    /tmp/xy/c{'a2' * 25}b.py:2@call\n      k 1us"
     )
-    assert labels(profile_from_text(compiler)) == ["torch", "k"]
+    assert labels(profile_from_text(compiler)) == ["torch: Optimized.forward", "k"]
 
 
 def test_a_function_that_calls_itself_is_one_node() -> None:
@@ -169,13 +188,13 @@ def test_marks_fold_the_paths_of_real_programs_as_the_tree_does(path: Path) -> N
 def test_marks_tell_excursions_single_frames_and_recursion() -> None:
     torch = "/l/site-packages/torch"
     profile = profile_from_text(
-        f"root\n  {torch}/a.py:1@a\n    {torch}/b.py:2@b\n      k 1us\n"
-        f"  {torch}/c.py:3@c\n    m 1us\n  train.py:4@step\n    train.py:5@step\n      {torch}/d.py:6@d\n        n 1us"
+        f"root\n  {torch}/a.py:1@_a\n    {torch}/b.py:2@b\n      k 1us\n"
+        f"  {torch}/c.py:3@_c\n    m 1us\n  train.py:4@step\n    train.py:5@step\n      {torch}/d.py:6@d\n        n 1us"
     )
     marks = fold_marks(profile)
     torch_row = marks.libraries.index("torch")
     # `c` is the same excursion as `a` and `b`: their row is one. `d` is the only frame of its excursion.
-    expected = {"root": OWN_ROW, "a": torch_row, "b": INSIDE, "k": OWN_ROW, "c": torch_row, "m": OWN_ROW}
+    expected = {"root": OWN_ROW, "_a": torch_row, "b": INSIDE, "k": OWN_ROW, "_c": torch_row, "m": OWN_ROW}
     assert marks.mark.tolist() == [*expected.values(), OWN_ROW, PART, OWN_ROW, OWN_ROW]
 
 
@@ -203,7 +222,10 @@ def rows_by_marks(profile: Profile) -> Rows:
     found: Rows = {}
     for node, mark in enumerate(marks.mark.tolist()):
         above = path[tree.parent[node]] if node else ()
-        name = f"[{marks.libraries[mark]}: ]" if mark >= 0 else labels.name(int(tree.frame[node]))
+        library = marks.libraries[mark] if mark >= 0 else ""
+        name = (
+            f"[{library}]" if ": " in library else f"[{library}: ]" if library else labels.name(int(tree.frame[node]))
+        )
         path.append(above if mark in (INSIDE, PART) else (*above, name))
         if mark != OWN_ROW:
             before = 0 if mark >= 0 else length[tree.parent[node]]

@@ -35,6 +35,15 @@ function drawn(data: ProfileData, forest: Forest): string[] {
   return lines;
 }
 
+describe("names", () => {
+  it("say what was called in a library, as `bragg view` does, where that is known", () => {
+    const data = profileFromText(TRAINING);
+    data.libraries[data.libraries.indexOf("torch")] = "torch: Tensor.backward";
+    const lines = drawn(data, topDown(data, data.metrics.gpu_time.own, true)).map((line) => line.trim());
+    expect(lines).toContain("[torch: Tensor.backward] 40");
+  });
+});
+
 describe("top down", () => {
   it("puts the largest first and adds up", () => {
     const data = profileFromText("scope a\n  kernel x 1\nscope b\n  kernel x 5\n  kernel y 3");

@@ -18,6 +18,7 @@ export function nameOfRow(data: ProfileData, forest: Forest, row: number): strin
   if (key === data.tree.frame[0]) return "total";
   if (key < data.frames.kind.length) return data.frames.label[key];
   const library = data.libraries[key - data.frames.kind.length];
+  if (library.includes(": ")) return `[${library}]`; // with what was called in it
   return `[${library}: ${forest.folded[row]} frame${forest.folded[row] === 1 ? "" : "s"}]`;
 }
 
