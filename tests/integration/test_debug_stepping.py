@@ -59,6 +59,10 @@ def line_of(script: Path, text: str) -> int:
 
 def at_prompt(script: Path, commands: list[str], *options: str, **variables: str) -> list[str]:
     """What `bragg debug` prints when these commands are typed."""
+    return debugged(script, commands, *options, **variables).stdout.replace("(Pdb) ", "").splitlines()
+
+
+def debugged(script: Path, commands: list[str], *options: str, **variables: str) -> subprocess.CompletedProcess[str]:
     done = subprocess.run(
         [sys.executable, "-m", "bragg", "debug", *options, str(script)],
         input="\n".join(commands) + "\n",
@@ -69,7 +73,7 @@ def at_prompt(script: Path, commands: list[str], *options: str, **variables: str
         env={**os.environ, **variables},
     )
     assert "Traceback" not in done.stderr, done.stderr
-    return done.stdout.replace("(Pdb) ", "").splitlines()
+    return done
 
 
 @pytest.mark.parametrize("stop", ["breakpoint()", "import pdb; pdb.set_trace()"])
@@ -145,6 +149,16 @@ def test_a_finding_opens_the_debugger_where_the_chosen_program_shows_it(tmp_path
 
 def test_quitting_ends_the_program_without_a_traceback(tmp_path: Path) -> None:
     assert at_prompt(write(tmp_path), ["q"])[-1] == "no findings in 1 launch of 4 programs"
+
+
+def test_what_never_stopped_says_how_to_stop(tmp_path: Path) -> None:
+    done = debugged(write(tmp_path, "pass"), [], "--break-on", "out-of-bounds")
+    assert done.returncode == 0
+    assert done.stderr.splitlines() == [
+        "nothing stopped: no breakpoint() in a kernel was reached, and out-of-bounds found nothing to stop at",
+        "hint: Write breakpoint() into a kernel, or stop at a finding: bragg debug --break-on out-of-bounds …",
+    ]
+    assert debugged(write(tmp_path), ["c"]).stderr == ""
 
 
 def test_a_debugger_that_the_environment_names_is_left_alone(tmp_path: Path) -> None:

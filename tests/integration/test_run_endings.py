@@ -21,6 +21,26 @@ def recorder(tmp_path: Path) -> Recorder:
 
 
 @pytest.mark.parametrize(
+    ("raised", "said"),
+    [
+        (
+            "RuntimeError('Triton Error [CUDA]: an illegal memory access was encountered')",
+            "an illegal memory access was encountered",
+        ),
+        (
+            "OSError('lost') from RuntimeError('CUDA error: device-side assert triggered')",
+            "device-side assert triggered",
+        ),
+        ("RuntimeError('boom')", None),
+    ],
+)
+def test_the_error_of_a_kernel_that_ended_a_program_is_kept(recorder: Recorder, raised: str, said: str | None) -> None:
+    run = recorder.program(f"{ENTER}raise {raised}")
+    assert run.result.exit_code == 1
+    assert run.main.meta.get("kernel_error") == said
+
+
+@pytest.mark.parametrize(
     ("ending", "exit_code"),
     [
         ("sys.exit(7)", 7),

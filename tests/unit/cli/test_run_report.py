@@ -63,6 +63,24 @@ def test_what_is_missing_is_said_without_a_summary_and_in_json_too(tmp_path: Pat
     assert values["completeness"] == f"incomplete: {what}, sums are too low"
 
 
+@pytest.mark.parametrize(
+    ("command", "versions", "check"),
+    [
+        (["/usr/bin/python3", "k v.py", "--n", "3"], {"triton": "3.6.0"}, "bragg check 'k v.py' --n 3"),
+        (["/usr/bin/python3", "-m", "pkg.k"], {"triton": "3.6.0"}, "bragg check -m pkg.k"),
+        (["/usr/bin/python3", "-u", "k.py"], {"triton": "3.6.0"}, "bragg check PROGRAM"),
+        (["/usr/bin/python3", "k.py"], {"torch": "2.13.0"}, None),
+    ],
+)
+def test_a_kernel_that_ended_with_an_error_names_the_command_that_finds_it(
+    tmp_path: Path, command: list[str], versions: dict[str, str], check: str | None
+) -> None:
+    meta = {"kernel_error": "misaligned address", "command": command, "versions": versions}
+    lines = report(tmp_path, recorded("root\n  k 1ms", **meta)).lines(PLAIN, summary=False, every_process=False)
+    said = "a kernel ended with an error: misaligned address; if it is one of Triton, this finds where and why: "
+    assert lines[:-1] == ([said + check] if check else [])
+
+
 def test_next_command_can_be_pasted_whatever_the_file_is_called(tmp_path: Path) -> None:
     folder = tmp_path / "my runs"
     folder.mkdir()

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
+
 import click
 
 from bragg.cli.checked_run import parse_program, run_checked
-from bragg.cli.console import write_lines
+from bragg.cli.console import say, write_lines
 
 __all__ = ["debug"]
 
@@ -41,14 +43,26 @@ def debug(
     `breakpoint()` and `pdb.set_trace()` in a kernel stop with the values of all programs, or of the chosen one.
     """
     from bragg.debug.session import CheckedSession, chosen_checkers
-    from bragg.debug.stepping.debugger import stepping
+    from bragg.debug.stepping.debugger import KernelDebugger, stepping
     from bragg.debug.stepping.stops import Watch, stop_on
 
     watches = [Watch(text) for text in watch]
     # What is executed again would stop again.
     checkers = [*chosen_checkers(without=["tuned-twice"]), *(one.checker for one in watches)]
+    session = CheckedSession(checkers, program, stop_on(break_on, at_program))
     with stepping(at_program):
-        code = run_checked(CheckedSession(checkers, program, stop_on(break_on, at_program)), target, module=module)
+        code = run_checked(session, target, module=module)
     if watches:
         write_lines(f"watch: {one.text}, last: {one.last}" for one in watches)
+    elif session.report.launches and not KernelDebugger.n_stops and not os.environ.get("PYTHONBREAKPOINT"):
+        say(_nothing_stopped(break_on, at_program))
     return code
+
+
+def _nothing_stopped(break_on: tuple[str, ...], at_program: tuple[int, int, int] | None) -> list[str]:
+    where = f" with program {at_program} among those that got there" if at_program else ""
+    found = f", and {' and '.join(break_on)} found nothing to stop at" if break_on else ""
+    return [
+        f"nothing stopped: no breakpoint() in a kernel was reached{where}{found}",
+        "hint: Write breakpoint() into a kernel, or stop at a finding: bragg debug --break-on out-of-bounds …",
+    ]

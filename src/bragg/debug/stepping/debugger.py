@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import islice
 from types import FrameType
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -27,7 +27,13 @@ _LAUNCHERS = ("runpy", "triton")
 
 
 class KernelDebugger(pdb.Pdb):
-    """pdb without the frames of the engine, and with the programs that a stop is about."""
+    """pdb without the frames of the engine, and with the programs that a stop is about.
+
+    Attributes:
+        n_stops: Of all debuggers of this process.
+    """
+
+    n_stops: ClassVar[int] = 0
 
     def stop_here(self, frame: FrameType) -> bool:
         """Stop in the author's frames only."""
@@ -35,6 +41,7 @@ class KernelDebugger(pdb.Pdb):
 
     def setup(self, f: FrameType | None, tb: Any) -> None:
         """Kernels know the names alone that they use: NumPy is `np` at the prompt where they have no other."""
+        KernelDebugger.n_stops += 1
         super().setup(f, tb)
         frame = self.curframe
         if frame is not None and is_kernel(frame) and "np" not in frame.f_globals:

@@ -73,6 +73,11 @@ class Run:
         return self._facts.texts("command")
 
     @property
+    def kernel_error(self) -> str:
+        """What CUDA says of the kernel whose error ended the program; empty: none did."""
+        return self._facts.text("kernel_error")
+
+    @property
     def pid(self) -> int | None:
         """Process id."""
         return self._facts.integer("pid")

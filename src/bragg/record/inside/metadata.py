@@ -33,6 +33,16 @@ _ENVIRONMENT = (
     "XLA_FLAGS",
 )
 _FRAMEWORKS = ("torch", "triton", "jax", "numpy")
+# What CUDA calls errors that end a kernel, in the words of frameworks too.
+_KERNEL_ERRORS = (
+    "an illegal memory access was encountered",
+    "an illegal instruction was encountered",
+    "device-side assert triggered",
+    "invalid program counter",
+    "misaligned address",
+    "operation not supported on global/shared address space",
+    "unspecified launch failure",
+)
 
 
 _interpreted_launches = 0
@@ -113,10 +123,22 @@ def at_stop(*, is_end: bool = True) -> dict[str, Any]:
         "versions": {name: str(version) for name, version in versions.items() if version is not None},
         **({"compiled_regions": regions} if (regions := guarded(_compiled_regions)()) else {}),
         **({"interpreted_launches": _interpreted_launches} if _interpreted_launches else {}),
+        **({"kernel_error": said} if is_end and (said := guarded(_kernel_error)()) else {}),
         **(guarded(observed_place)(os.environ) or {}),
         **_told,
         **{key: found for key, function in _asked.items() if (found := guarded(function)(is_end))},
     }
+
+
+def _kernel_error() -> str:
+    """What CUDA says of the kernel whose error ended the program; empty: none did."""
+    error = getattr(sys, "last_value", None)
+    while error is not None:
+        text = str(error)
+        if said := next((each for each in _KERNEL_ERRORS if each in text), ""):
+            return said
+        error = error.__cause__ or error.__context__
+    return ""
 
 
 def _compiled_regions() -> dict[str, list[tuple[str, str, int]]]:
