@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from bragg.analyze.causes.evidence import Evidence
 from bragg.analyze.idle import Idle, idle_times
 from bragg.analyze.idle_folded import folded_idle
 from bragg.analyze.kernel_facts import KernelFacts
@@ -17,7 +18,7 @@ from bragg.errors import UsageError
 from bragg.model import IdleKind, Profile
 from bragg.model.host_time import own_work
 from bragg.model.ids import FrameId
-from bragg.model.table import Int64Array
+from bragg.model.table import BoolArray, Int64Array
 
 __all__ = ["Answer", "HotSpot", "RoofShares", "answer"]
 
@@ -30,11 +31,13 @@ class HotSpot:
         frame: A row of the frame table that it is named after.
         value: Of the answer's metric.
         share: Of the whole, 0 to 1.
+        is_before: Whether it is code before this launch or call that took most of it, and launches nothing itself.
     """
 
     frame: FrameId
     value: float
     share: float
+    is_before: bool = False
 
 
 @dataclass(frozen=True)
@@ -84,6 +87,7 @@ class Answer:
 
 
 _N_HOTTEST = 3
+_MOST = 0.5
 
 
 def answer(profile: Profile, kernels: Sequence[KernelFacts], rows: Int64Array) -> Answer:
@@ -135,10 +139,22 @@ def _waits(profile: Profile, steady: Steady, rows: Int64Array) -> tuple[int, tup
     frame = rows[profile.tree.frame[worst.rows.node[late]]]
     by_frame = np.bincount(frame, weights=worst.idle_ns[late], minlength=len(rows))
     order = np.argsort(-by_frame, kind="stable")[:_N_HOTTEST]
+    before = _begins_late(profile, rows)
     return worst.device, tuple(
-        HotSpot(row, float(by_frame[row]), float(by_frame[row]) / steady.duration_ns)
+        HotSpot(row, float(by_frame[row]), float(by_frame[row]) / steady.duration_ns, bool(before[row]))
         for row in order[by_frame[order] > 0].tolist()
     )
+
+
+def _begins_late(profile: Profile, rows: Int64Array) -> BoolArray:
+    """By row, whether most of the wait is for code that runs before the launch or call: [n_frames]."""
+    evidence = Evidence(profile)
+    if evidence.idle_ns is None:
+        return np.zeros(len(rows), np.bool_)
+    row = rows[profile.tree.frame]
+    waited, before = (np.bincount(row, each, len(rows)) for each in (evidence.idle_ns, evidence.code_wait_ns))
+    found: BoolArray = before > _MOST * waited
+    return found
 
 
 def _hottest(profile: Profile, metric: str, rows: Int64Array) -> list[HotSpot]:

@@ -201,7 +201,8 @@ def _cost_text(facts: RunFacts) -> str:
 
 
 def _name(profile: Profile, spot: HotSpot) -> str:
-    return _cut(Labels(profile.tree.frames, with_device=False).own_text(spot.frame))
+    name = _cut(Labels(profile.tree.frames, with_device=False).own_text(spot.frame))
+    return f"code before {name}" if spot.is_before else name
 
 
 def _cut(name: str) -> str:

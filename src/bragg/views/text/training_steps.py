@@ -56,7 +56,7 @@ def _of_steady(profile: Profile, steady: Steady) -> str:
     median = median_shares(profile)
     if median is None or not median[1] or step_function(profile.meta):
         return ""
-    return _with_shares(f"a step takes the host {time_text(median[0])}", median[1])
+    return _with_shares(f"the median step takes the host {time_text(median[0])}", median[1])
 
 
 def _with_shares(steps: str, shares: Mapping[str, float]) -> str:
