@@ -8,15 +8,16 @@ from typing import Any
 
 import numpy as np
 
-from bragg.debug.faults import KernelFault
+from bragg.debug.faults import KernelFault, Unsupported
 from bragg.debug.flow.lanes import broadcast_all
 from bragg.debug.numbers.casts import cast
 from bragg.debug.numbers.dtypes import DTYPES, DType
+from bragg.debug.numbers.operands import as_tensor
 from bragg.debug.numbers.rounding import decode, encode
 from bragg.debug.ptx.instructions import Registers
 from bragg.debug.ptx.text import constraints as parsed_constraints
 from bragg.debug.ptx.text import statements
-from bragg.debug.state import machine
+from bragg.debug.state import is_wide, machine
 from bragg.debug.values import UNDEFINED, Pointer, Tensor, lift_array
 from bragg.model.table import Array
 
@@ -43,7 +44,7 @@ def inline_asm_elementwise(
     del is_pure
     results = (dtype,) if isinstance(dtype, DType) else tuple(dtype)
     addressed = [cast(one, DTYPES["int64"]) if isinstance(one, Pointer) else one for one in args]
-    blocks = broadcast_all(addressed) if addressed else []
+    blocks = broadcast_all(_as_registers(addressed, constraints)) if addressed else []
     shape = blocks[0].shape if blocks else ()
     lanes = math.prod(shape)
     if lanes % pack:
@@ -73,7 +74,33 @@ def inline_asm_elementwise(
         is_whole = all(is_written for _, is_written in read)
         unpacked.append(whole if is_whole else whole.tainted(np.ones(1, bool), UNDEFINED))
         first += count
+    if is_wide():
+        unpacked = [_widened(one) for one in unpacked]
     return unpacked[0] if isinstance(dtype, DType) else tuple(unpacked)
+
+
+def _as_registers(blocks: Sequence[Any], constraints: str) -> list[Any]:
+    """Blocks of float64 in the place of others, as the text takes them.
+
+    Raises:
+        Unsupported: It takes others than float32.
+    """
+    tensors = list(map(as_tensor, blocks))
+    if not is_wide() or not any(one.dtype.is_floating() for one in tensors):
+        return tensors
+    if set(map(str.strip, constraints.split(","))) & {"r", "h", "d"}:
+        raise Unsupported("inline assembly of these floats takes no others")
+    return [_narrowed(one) if one.dtype.is_floating() else one for one in tensors]
+
+
+def _narrowed(block: Tensor) -> Tensor:
+    return Tensor(block.data.astype(np.float32), DTYPES["fp32"], taint=block.taint)
+
+
+def _widened(block: Tensor) -> Tensor:
+    if not block.dtype.is_floating():
+        return block
+    return Tensor(block.data.astype(np.float64), DTYPES["fp64"], taint=block.taint)
 
 
 def _elements_in_register(dtype: DType, pack: int) -> int:

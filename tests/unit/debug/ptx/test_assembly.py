@@ -317,3 +317,18 @@ def assembled(x, TEXT: tl.constexpr, CONSTRAINTS: tl.constexpr):
 def test_what_is_unknown_is_refused_by_name(text: str, constraints: str, error: Any, message: str) -> None:
     with pytest.raises(error, match=message):
         bragg.debug.interpret(assembled)[(1,)](np.zeros(1, np.int32), text, constraints)
+
+
+@triton.jit
+def doubled_by_assembly(x, out, N: tl.constexpr):
+    i = tl.arange(0, N)
+    value = tl.inline_asm_elementwise("add.f32 $0, $1, $1;", "=f, f", [tl.load(x + i)], tl.float32, True, 1)
+    tl.store(out + i, value + tl.load(x + i))
+
+
+def test_assembly_of_float32_gets_float32_where_digits_are_compared_with_those_of_float64() -> None:
+    x, out = np.linspace(1, 2, 8, dtype="f4"), np.zeros(8, "f4")
+    with bragg.debug.check(add=["precision"]) as report:
+        doubled_by_assembly[(1,)](x, out, N=8)
+    assert not len(report), report.lines()
+    assert np.allclose(out, 3 * x)
