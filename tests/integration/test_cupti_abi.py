@@ -8,12 +8,12 @@ from __future__ import annotations
 import os
 import re
 import subprocess
-import sys
-import zipfile
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+
+from tests.support.cupti_wheels import unpacked
 
 ROOT = Path(__file__).resolve().parents[2]
 NATIVE = ROOT / "native"
@@ -73,33 +73,8 @@ class Comparison:
 def comparison(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Comparison:
     wheels = request.config.cache.mkdir("cupti_abi") / request.param
     work = tmp_path_factory.mktemp(request.param.replace(".", "_"))
-    includes = [_headers(requirement, wheels) for requirement in RELEASES[request.param].requirements]
+    includes = [unpacked(requirement, wheels, "include") for requirement in RELEASES[request.param].requirements]
     return _probe(includes, work)
-
-
-def _headers(requirement: str, wheels: Path) -> Path:
-    """Directory of the headers in a wheel, downloaded once per cache."""
-    kept = wheels / requirement.replace("==", "-")
-    if not any(kept.glob("*.whl")):
-        _download(requirement, kept)
-    (wheel,) = kept.glob("*.whl")
-    with zipfile.ZipFile(wheel) as archive:
-        names = [name for name in archive.namelist() if "/include/" in name]
-        archive.extractall(kept, names)
-    return kept / names[0].partition("/include/")[0] / "include"
-
-
-def _download(requirement: str, into: Path) -> None:
-    """Get the x86-64 wheel of a requirement, on any machine."""
-    platforms = [f"--platform=manylinux{tag}_x86_64" for tag in ("_2_28", "_2_27", "_2_25", "2014", "1")]
-    command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--only-binary=:all:", *platforms]
-    result = subprocess.run([*command, "--dest", str(into), requirement], capture_output=True, text=True, check=False)
-    if result.returncode == 0:
-        return
-    reason = f"no headers to compare with: pip download {requirement} failed: {result.stderr.strip()[-300:]}"
-    if os.environ.get("BRAGG_REQUIRE_ABI_CHECK") == "1":
-        pytest.fail(reason)
-    pytest.skip(reason)
 
 
 def _probe(includes: list[Path], work: Path) -> Comparison:

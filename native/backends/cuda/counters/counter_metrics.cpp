@@ -32,8 +32,8 @@ Counter of_cupti(std::string_view name) {
 
 }  // namespace
 
-// The six of `default` fit one pass on GH100, GB100 and AD102 (CUPTI 12.9 to 13.1). 12.6 and 12.8 know no bytes of DRAM
-// on GH100, only shares of its peak.
+// All of them fit one pass on GH100, GB100, AD102 and GB202 (CUPTI 13.0; those of `default` from 12.9 to 13.1). 12.6
+// and 12.8 know no bytes of DRAM on GH100, only shares of its peak.
 const std::vector<NamedCounter>& named_counters() {
   using enum CounterScale;
   static const std::vector<NamedCounter>& table = *new std::vector<NamedCounter>{
@@ -93,7 +93,8 @@ const std::vector<NamedCounter>& named_counters() {
        {"L2 hit rate",
         "",
         AsIs,
-        {{"LTS.TriageCompute.lts__average_t_sector_hit_rate_realtime.ratio"}},
+        {{"LTS.TriageCompute.lts__average_t_sector_hit_rate_realtime.ratio"},
+         {"lts__average_t_sector_hit_rate_realtime.ratio"}},
         "l2_hit_rate",
         ""}},
       {"nvlink_receive",
@@ -102,8 +103,22 @@ const std::vector<NamedCounter>& named_counters() {
       {"nvlink_send",
        "nvlink",
        {"NVLink send", "B/s", PerSecond, {{"nvltx__bytes.sum"}}, "nvlink_send_bytes", "nvlink"}},
-      {"pcie_read", "pcie", {"PCIe read", "B/s", PerSecond, {{"pcie__read_bytes.sum"}}, "pcie_read_bytes", "pcie"}},
-      {"pcie_write", "pcie", {"PCIe write", "B/s", PerSecond, {{"pcie__write_bytes.sum"}}, "pcie_write_bytes", "pcie"}},
+      {"pcie_read",
+       "pcie",
+       {"PCIe read",
+        "B/s",
+        PerSecond,
+        {{"pcie__read_bytes.sum"}, {"PCI.TriageCompute.pcie__read_bytes.sum"}},
+        "pcie_read_bytes",
+        "pcie"}},
+      {"pcie_write",
+       "pcie",
+       {"PCIe write",
+        "B/s",
+        PerSecond,
+        {{"pcie__write_bytes.sum"}, {"PCI.TriageCompute.pcie__write_bytes.sum"}},
+        "pcie_write_bytes",
+        "pcie"}},
   };
   return table;
 }
