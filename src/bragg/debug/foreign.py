@@ -121,6 +121,8 @@ def translated(value: Any, name: str = "") -> Any:
         return gluon_function(own, value.__name__)
     if own.startswith("triton.language") and hasattr(value, "__name__"):
         return _translated_function(value, name)
+    if inspect.isfunction(value) and getattr(value, "__triton_builtin__", False):
+        return _held(value, _builtin)
     if inspect.isfunction(value) and _uses_triton(value):
         return _held(value, _undecorated)
     replacement = BUILTINS.get(getattr(value, "__name__", ""))
@@ -139,6 +141,18 @@ def _held(value: Any, make: Callable[[Any], Any]) -> Any:
 def _uses_triton(function: FunctionType) -> bool:
     used = (function.__globals__.get(name) for name in function.__code__.co_names)
     return any(isinstance(value, ModuleType) and value.__name__.split(".")[0] == "triton" for value in used)
+
+
+def _builtin(function: Any) -> Callable[..., Any]:
+    """The author's function that is decorated with `@builtin`: the compiler calls it with what makes Triton's IR."""
+
+    def call(*_arguments: Any, **_named: Any) -> NoReturn:
+        raise Unsupported(
+            f"{function.__name__} is decorated with @builtin, and makes Triton's IR itself: it cannot be executed",
+            hint="Make it a @triton.jit function",
+        )
+
+    return call
 
 
 def _undecorated(function: FunctionType) -> Callable[..., Any]:

@@ -22,7 +22,18 @@ def thread_number(x, y):
     tl.inline_asm_elementwise("mov.u32 $0, %tid.x;", "=r,r", [tl.load(x)], dtype=tl.int32, is_pure=True, pack=1)
 
 
+@tl.core.builtin
+def is_constant(value, _semantic=None):
+    return isinstance(value, tl.constexpr)
+
+
+@triton.jit
+def asks_the_compiler(x, y):
+    tl.static_assert(not is_constant(tl.load(x)))
+
+
 CASES = {
+    asks_the_compiler: r"test_unsupported.py:\d+: is_constant is decorated with @builtin, and makes Triton's IR itself",
     thread_number: r"test_unsupported.py:\d+: %tid.x in inline assembly is not supported",
 }
 
