@@ -10,6 +10,7 @@ import numpy as np
 from bragg.analyze.causes.evidence import Evidence
 from bragg.analyze.idle import Idle, idle_times
 from bragg.analyze.idle_folded import folded_idle
+from bragg.analyze.imports import imports_apart
 from bragg.analyze.kernel_facts import KernelFacts
 from bragg.analyze.wall.parts import wall_parts
 from bragg.analyze.wall.steady import steady_profile
@@ -71,6 +72,7 @@ class Answer:
         waits: What the GPU that waited longest for the host waited for, without a timeline: as `host`.
         waits_of: Ordinal of that GPU.
         is_steady: Whether `hottest` and `total` are of the steady state alone.
+        imports_ns: Of a program without a GPU, what imports took beside `total`.
     """
 
     metric: str | None
@@ -84,6 +86,7 @@ class Answer:
     waits: tuple[HotSpot, ...] = ()
     waits_of: int = 0
     is_steady: bool = False
+    imports_ns: float = 0.0
 
 
 _N_HOTTEST = 3
@@ -106,7 +109,8 @@ def answer(profile: Profile, kernels: Sequence[KernelFacts], rows: Int64Array) -
     steady = parts.steady if parts else None
     part = steady_profile(profile, steady) if steady and metric == "gpu_time" else None
     waits_of, waits = _waits(profile, steady, rows) if steady and not len(profile.slices) else (0, ())
-    shown = part if part is not None and part.total(metric) > 0 else profile
+    ran, imports_ns = imports_apart(profile) if metric == "host_time" else (profile, 0.0)
+    shown = part if part is not None and part.total(metric) > 0 else ran
     hottest = _hottest(shown, metric, rows)
     return Answer(
         metric=metric,
@@ -119,7 +123,8 @@ def answer(profile: Profile, kernels: Sequence[KernelFacts], rows: Int64Array) -
         host=_on_host(part, steady, rows) if part is not None and steady else (),
         waits=waits,
         waits_of=waits_of,
-        is_steady=shown is not profile,
+        is_steady=shown is part,
+        imports_ns=imports_ns,
     )
 
 

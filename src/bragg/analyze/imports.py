@@ -10,11 +10,24 @@ from bragg.model import FrameKind, Metric, MetricKind, Profile
 from bragg.model.host_time import WAIT_TIME
 from bragg.model.transform import with_descendants
 
-__all__ = ["LEAST_IMPORTS", "without_imports"]
+__all__ = ["LEAST_IMPORTS", "imports_apart", "without_imports"]
 
 LEAST_IMPORTS = 0.1
 """Of host time: less is not worth a sentence of a run."""
 _MACHINERY = "<frozen importlib"
+
+
+def imports_apart(profile: Profile) -> tuple[Profile, float]:
+    """What a program without a GPU did apart from imports, and their host time, ns.
+
+    Returns:
+        The profile itself and 0 where a GPU worked, nothing was imported, or nothing else was done.
+    """
+    if "host_time" not in profile.metrics or ("gpu_time" in profile.metrics and profile.total("gpu_time")):
+        return profile, 0.0
+    ran = without_imports(profile)
+    imports_ns = float(profile.total("host_time") - ran.total("host_time"))
+    return (ran, imports_ns) if 0 < imports_ns < profile.total("host_time") else (profile, 0.0)
 
 
 def without_imports(profile: Profile) -> Profile:

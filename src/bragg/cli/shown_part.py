@@ -80,17 +80,14 @@ def _best_part(profile: Profile, options: ViewOptions, parts: WallParts | None, 
 
 def part_without_imports(profile: Profile, options: ViewOptions) -> ShownPart | None:
     """Where there is host time alone, what imports have not taken; None: there were none, or more was asked for."""
-    from bragg.analyze.imports import without_imports
+    from bragg.analyze.imports import imports_apart
     from bragg.views.text.units import share_text, time_text
 
     is_asked = options.metrics or options.sort or options.include or options.exclude
-    if is_asked or "host_time" not in profile.metrics or ("gpu_time" in profile.metrics and profile.total("gpu_time")):
+    ran, imports_ns = (profile, 0.0) if is_asked else imports_apart(profile)
+    if not imports_ns:
         return None
-    ran = without_imports(profile)
-    imports_ns, whole_ns = profile.total("host_time") - ran.total("host_time"), profile.total("host_time")
-    if not 0 < imports_ns < whole_ns:
-        return None
-    share = share_text(imports_ns / whole_ns)
+    share = share_text(imports_ns / profile.total("host_time"))
     note = f"imports took {time_text(imports_ns)}, {share} of host_time, and are left out; with them: --part all"
     return ShownPart(ran, options, (note,))
 

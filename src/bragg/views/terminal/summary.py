@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from bragg.analyze.idle_paths import IDLE_METRICS, with_idle_paths
-from bragg.analyze.imports import LEAST_IMPORTS, without_imports
+from bragg.analyze.imports import LEAST_IMPORTS, imports_apart, without_imports
 from bragg.analyze.report import Answered
 from bragg.analyze.wall.parts import wall_parts
 from bragg.analyze.wall.steady import MOSTLY_IDLE, steady_profile
@@ -161,17 +161,13 @@ def _waited_for(profile: Profile, steady: Steady | None, style: Style) -> list[s
 
 def _hot_spots_of_host(profile: Profile, style: Style) -> Iterator[str]:
     """Without a GPU: long imports in a sentence, then what the program did and what it waited for, the larger first."""
-    ran = without_imports(profile)
-    total_ns = profile.total("host_time")
-    whole_ns = ran.total("host_time")
-    if not whole_ns:
-        ran, whole_ns = profile, total_ns
+    ran, imports_ns = imports_apart(profile)
+    total_ns = whole_ns = profile.total("host_time")
     of_what, imports = "of host_time", []
-    if (imports_ns := total_ns - whole_ns) > LEAST_IMPORTS * total_ns:
+    if imports_ns > LEAST_IMPORTS * total_ns:
+        whole_ns -= imports_ns
         took = f"imports took {time_text(imports_ns)}, {share_text(imports_ns / total_ns)} of host_time"
         of_what, imports = "of it", [f"{took}; of the rest:"]
-    else:
-        whole_ns = total_ns
     waiting = [style.cut(line, style.width) for line in waiting_lines(profile)]
     hottest = list(_hottest_paths(ran, "host_time", _N_HOST_PATHS, style, whole_ns, of_what))
     yield from [*waiting, *imports, *hottest] if waits_mostly(profile) else [*imports, *hottest, *waiting]

@@ -51,6 +51,7 @@ def sentences(profile: Profile, answer: Answer) -> list[str]:
         *([f"Of the wall time: {wall_line(parts)}."] if parts else []),
         *(waiting if waits_first else []),
         *([*idle, hottest] if is_idle else [hottest]),
+        *([f"Imports took {time_text(answer.imports_ns)} more."] if answer.imports_ns else []),
         *([f"{steps[0].upper()}{steps[1:]}."] if steps else []),
         *([] if is_idle else idle),
         *([] if waits_first else waiting),

@@ -41,7 +41,8 @@ def _numbers(profile: Profile, answer: Answer, answered: Answered) -> Iterator[t
         yield share_text(max(facts.gpu_busy.values())), "GPU busy", "from its first to its last work"
     if answer.metric in _UNITS and answer.total:
         unit = profile.metrics[answer.metric].unit
-        where = "in the steady state" if answer.is_steady else "in the whole run"
+        whole = "without imports" if answer.imports_ns else "in the whole run"
+        where = "in the steady state" if answer.is_steady else whole
         yield value_text(answer.total, unit), _UNITS[answer.metric], where
     best = next((each for each in answered.worth(LEAST_GAIN) if each.gain is not None), None)
     if best is not None:

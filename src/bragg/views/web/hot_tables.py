@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from bragg.analyze.imports import imports_apart
 from bragg.analyze.wall.steady import steady_part
 from bragg.errors import NothingRecorded, UsageError
 from bragg.grouping.modules import group_by_module
@@ -38,8 +39,10 @@ def hot_tables(profile: Profile, *, host_first: bool) -> list[dict[str, Any]]:
         profile: A whole run.
         host_first: The GPU waited for the host, whose time stands first.
     """
-    part = steady_part(profile)
-    where = "in the steady state" if part is not profile else "in the whole run"
+    part, where = steady_part(profile), "in the steady state"
+    if part is profile:
+        part, imports_ns = imports_apart(profile)
+        where = "without imports" if imports_ns else "in the whole run"
     tables = []
     if host_first and _has(part, _HOST):
         tables.append(_by_name(part, _HOST, "On the host", where))

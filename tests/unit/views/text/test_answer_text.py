@@ -51,6 +51,12 @@ def test_host_time_answers_where_no_gpu_was_measured() -> None:
     assert "No GPU time was recorded" in lacking(profile)[0]
 
 
+def test_what_a_program_without_a_gpu_did_is_told_without_imports() -> None:
+    imports = "  <frozen importlib._bootstrap>:1@_find_and_load\n    m.py:1@<module> host=6us"
+    told = said(profile_from_text(f"root\n{imports}\n  a host=3us\n  b host=1us"))
+    assert told[:2] == ["a took 75.0 % of 4.00 us of host time and b 25.0 %.", "Imports took 6.00 us more."]
+
+
 def test_samples_answer_where_there_are_no_times() -> None:
     profile = profile_from_text("root\n  a host=3us\n  b host=1us")
     samples = Metric("samples", "1", MetricKind.INCLUSIVE, profile.own("host_time") // 1000)

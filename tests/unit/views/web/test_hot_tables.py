@@ -19,5 +19,12 @@ def test_equal_names_are_one_row_which_leads_to_where_it_took_most() -> None:
     assert profile.own("gpu_time")[node] == 50_000
 
 
+def test_imports_of_a_program_without_a_gpu_are_not_what_took_most() -> None:
+    imports = "  <frozen importlib._bootstrap>:1@_find_and_load\n    m.py:1@<module> host=6us"
+    (table,) = hot_tables(profile_from_text(f"root\n{imports}\n  a host=3us"), host_first=False)
+    assert [row["name"] for row in table["rows"]] == ["a"]
+    assert table["about"] == "of 3.00 us of host time without imports"
+
+
 def test_a_profile_without_time_has_no_table() -> None:
     assert hot_tables(profile_from_text("root"), host_first=True) == []

@@ -28,6 +28,18 @@ describe("a range", () => {
     expect(totals(TRACE, 50, 65)[1]).toEqual({ gemm: [10, 1], copy: [5, 1] });
   });
 
+  it("has one row for kernels that are called the same", () => {
+    const data = traceFromText("stream 7\n  0-10 mul<float>\n  10-14 mul<double>\n  20-25 copy\n");
+    data.frames.label.forEach((label, frame) => {
+      if (label.startsWith("mul")) data.frames.label[frame] = "mul";
+    });
+    const { frames } = totalsOf(data, groupsOf(data), busyOfDevices(data), { start: 0, end: 100 });
+    expect(frames.map(({ frame, time_ns, count }) => [data.frames.label[frame], time_ns, count])).toEqual([
+      ["mul", 14, 2],
+      ["copy", 5, 1],
+    ]);
+  });
+
   it("has nothing of what ended as it begins", () => {
     expect(totals(TRACE, 10, 40)[1]).toEqual({});
   });

@@ -9,7 +9,7 @@ import { firstFrom } from "./order";
 import type { Span } from "./span";
 
 export interface FrameTotal {
-  /** Row of the table of frames. */
+  /** Row of the table of frames; of kernels that are called the same, such as variants of one, the first that ran. */
   frame: number;
   /** Within the span; of what sticks out, the part inside. */
   time_ns: number;
@@ -31,11 +31,11 @@ export function totalsOf(data: ProfileData, groups: Group[], busy: Busy[], span:
   const lanes = groups.flatMap((group) => group.lanes);
   const ofGpu = lanes.some((lane) => lane.isGpu);
   const hasMeasured = lanes.some((lane) => !lane.isGpu && !lane.isSampled);
-  const found = new Map<number, FrameTotal>();
+  const found = new Map<number | string, FrameTotal>();
   for (const lane of lanes) {
     if (lane.isGpu !== ofGpu || (lane.isSampled && hasMeasured)) continue;
     // Slices that overlap on a stream stand below each other; those below on a thread are part of those above.
-    for (const row of ofGpu ? lane.rows : lane.rows.slice(0, 1)) addRow(data, row, span, found);
+    for (const row of ofGpu ? lane.rows : lane.rows.slice(0, 1)) addRow(data, row, span, ofGpu, found);
   }
   const frames = [...found.values()].sort((a, b) => b.time_ns - a.time_ns);
   const length = span.end - span.start;
@@ -47,17 +47,24 @@ export function totalsOf(data: ProfileData, groups: Group[], busy: Busy[], span:
   };
 }
 
-function addRow(data: ProfileData, row: Row, span: Span, found: Map<number, FrameTotal>): void {
+function addRow(
+  data: ProfileData,
+  row: Row,
+  span: Span,
+  ofGpu: boolean,
+  found: Map<number | string, FrameTotal>,
+): void {
   const { slices, tree } = data;
   for (let index = firstFrom(row.end, span.start); index < row.start.length; index += 1) {
     if (row.start[index] >= span.end) break;
     // It ended as the span begins, as what ran before a gap does.
     if (row.start[index] < span.start && row.end[index] <= span.start) continue;
     const frame = tree.frame[slices.node[row.slices[index]]];
-    let total = found.get(frame);
+    const key = ofGpu ? data.frames.label[frame] : frame;
+    let total = found.get(key);
     if (total === undefined) {
       total = { frame, time_ns: 0, count: 0 };
-      found.set(frame, total);
+      found.set(key, total);
     }
     total.time_ns += Math.min(row.end[index], span.end) - Math.max(row.start[index], span.start);
     total.count += 1;
