@@ -1,0 +1,41 @@
+"""Accesses are wasteful by what each program touches, not by what programs that run together do."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import bragg.debug
+
+pytest.importorskip("triton")
+
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def sums(x, out, N: tl.constexpr):  # noqa: N803
+    program = tl.program_id(0)
+    tl.store(out + program, tl.sum(tl.load(x + program * N + tl.arange(0, N))))
+
+
+@triton.jit
+def first_columns(x, out, N: tl.constexpr):  # noqa: N803
+    program, i = tl.program_id(0), tl.arange(0, 32)
+    tl.store(out + program * 32 + i, tl.load(x + program * 32 * N + i * N))
+
+
+def findings_of(kernel: Any, out: Any) -> list[tuple[str, int]]:
+    with bragg.debug.check(only=["uncoalesced"]) as report:
+        kernel[(64,)](np.ones((64 * 32, 16), "f4"), out, N=16)
+    return [(finding.rule, finding.lanes) for finding in report]
+
+
+def test_one_value_of_each_of_many_programs_wastes_nothing() -> None:
+    assert findings_of(sums, np.zeros(64, "f4")) == []
+
+
+def test_a_column_of_each_of_many_programs_is_found() -> None:
+    assert findings_of(first_columns, np.zeros(64 * 32, "f4")) == [("uncoalesced", 64 * 32)]
