@@ -140,6 +140,7 @@ _HALVES = dict.fromkeys(("a", "b", "c"), "*fp16")
 
 KERNELS: dict[str, tuple[Any, dict[str, str], dict[str, Any], dict[str, int]]] = {
     "copy": (copy, {"x": "*fp32", "y": "*fp32", "n": "i32"}, {"BLOCK": 1024}, {"num_warps": 4}),
+    "copy_cluster": (copy, {"x": "*fp32", "y": "*fp32", "n": "i32"}, {"BLOCK": 1024}, {"num_warps": 4, "num_ctas": 2}),
     "softmax": (softmax, {"x": "*fp16", "y": "*fp16", "columns": "i32"}, {"BLOCK": 1024}, {"num_warps": 4}),
     "matmul": (matmul, _HALVES | _SIZES, _TILES, {"num_warps": 4, "num_stages": 3}),
     "matmul8": (matmul, _HALVES | _SIZES, _TILES, {"num_warps": 8, "num_stages": 3}),

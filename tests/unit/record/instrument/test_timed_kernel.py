@@ -25,6 +25,7 @@ from bragg.model.kernels.inside_rows import inside_kernels
 from bragg.record.instrument import guard, timed_kernel
 from bragg.record.instrument.buffers import plan
 from bragg.record.instrument.driver import DriverError
+from bragg.record.instrument.levels import levels_of
 from bragg.record.instrument.timed_kernel import Limits, TimedKernel
 from bragg.record.instrument.trial import PAIRS
 
@@ -304,6 +305,15 @@ def test_a_kernel_in_which_waits_cost_too_much_is_timed_in_some_warps_or_blocks(
         ("waits of sampled warps", 1024),  # one of two blocks has room, all warps of which would fill it
         ("everything in sampled blocks", 132 + math.ceil((2048 - 132) / 32)),
     ]
+
+
+def test_each_block_of_a_cluster_is_one_and_none_are_sampled() -> None:
+    machine = Machine([0.0], "copy_cluster")
+    machine.run(2 * PAIRS)
+    told = machine.kernel.result(1.0, is_end=True)
+    assert told["blocks"] == 2 * 64
+    assert told["blocks_with_times"] == 2 * 64
+    assert not [level for level in levels_of(None, has_clusters=True) if level.block_shift]
 
 
 def test_clocks_that_rise_all_along_make_no_cost() -> None:
