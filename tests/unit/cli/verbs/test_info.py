@@ -4,7 +4,10 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
+
 from bragg import formats
+from bragg.model.kernels.counters import KernelCounter
 from tests.unit.cli.conftest import Bragg
 
 
@@ -54,3 +57,18 @@ def test_info_says_what_clocks_inside_of_kernels_told(bragg: Bragg, profile_file
     assert last.endswith("no clocks: waits: costs too much")
     assert "\x1b" not in last
     assert json.loads(bragg("info", profile_file, "--json").stdout)["meta"]["inside_kernels"] == [refused]
+
+
+def test_a_kernel_that_is_too_short_for_its_counters_says_so(
+    bragg: Bragg, profile_file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    long = KernelCounter(0, "DRAM read [B/s]", "copy", 3.2e12, 1.5e10, 40_000, is_told=True)
+    rows = [long, replace(long, kernel="tiny", is_told=False)]
+    monkeypatch.setattr("bragg.model.kernels.counters.kernel_counters", lambda _: rows)
+    *_, title, first, second = bragg("info", profile_file).stdout.splitlines()
+    assert title == "  GPU 0, DRAM read [B/s]"
+    assert first.split() == ["3.2e+12", "+-", "1.5e+10", "copy"]
+    assert second.split("  ")[2:3] == ["too short to tell"]
+    assert second.endswith(" tiny")
+    told = json.loads(bragg("info", profile_file, "--json").stdout)["counters"]
+    assert [(row["value"], row["error"]) for row in told] == [(3.2e12, 1.5e10), (None, None)]
