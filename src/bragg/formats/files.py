@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import gzip
 import io
 import os
@@ -162,7 +163,20 @@ def first_bytes(path: Path, n_bytes: int) -> tuple[bytes, bytes]:
 
 
 def _cannot(verb: str, path: Path, error: OSError) -> BadFile:
-    return BadFile(f"cannot {verb} {path}: {error.strerror or error}", hint=_HINTS[verb])
+    near = _near_miss(path) if verb == "read" and isinstance(error, FileNotFoundError) else None
+    hint = f"Did you mean {near}?" if near else _HINTS[verb]
+    return BadFile(f"cannot {verb} {path}: {error.strerror or error}", hint=hint)
+
+
+def _near_miss(path: Path) -> Path | None:
+    """A profile or a file of the same kind beside the missing one whose name is close to it; None: there is none."""
+    try:
+        names = [entry.name for entry in path.parent.iterdir() if entry.suffix in {path.suffix, ".bragg"}]
+    except OSError:
+        return None
+    whole = f"{path.name}.bragg"
+    near = [whole] if whole in names else difflib.get_close_matches(path.name, names, n=1)
+    return path.with_name(near[0]) if near else None
 
 
 def _umask() -> int:

@@ -79,6 +79,13 @@ def test_a_word_of_other_profilers_is_answered_with_the_command(bragg: Bragg) ->
     assert "hint: Did you mean: bragg view --flat\n" in bragg("top").stderr
 
 
+@pytest.mark.parametrize(
+    ("file", "meant"), [("train.py", "run train.py"), ("a b.bragg", "view 'a b.bragg'"), ("runs", "run")]
+)
+def test_a_file_instead_of_a_command_is_answered_with_the_command_for_it(bragg: Bragg, file: str, meant: str) -> None:
+    assert bragg(file, "--epochs", "3").stderr.splitlines()[1] == f"hint: Did you mean: bragg {meant}"
+
+
 def test_unknown_option_is_a_usage_error_in_two_lines(bragg: Bragg) -> None:
     outcome = bragg("view", "--nope")
     assert outcome.exit_code == 2

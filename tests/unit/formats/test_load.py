@@ -112,3 +112,19 @@ def test_collector_works_on_after_a_file_was_read_or_refused(tmp_path: Path) -> 
     with pytest.raises(BadFile):
         formats.load(tmp_path / "bad.json")
     assert gc.isenabled()
+
+
+@pytest.mark.parametrize(
+    ("asked", "hint"),
+    [
+        ("out", "Did you mean {}/out.bragg?"),
+        ("oat.bragg", "Did you mean {}/out.bragg?"),
+        ("trace.json", "Check the path and its permissions"),
+        ("nowhere/out.bragg", "Check the path and its permissions"),
+    ],
+)
+def test_a_missing_file_is_answered_with_the_profile_beside_it(tmp_path: Path, asked: str, hint: str) -> None:
+    (tmp_path / "out.bragg").touch()
+    with pytest.raises(BadFile, match="cannot read") as error:
+        formats.load(tmp_path / asked)
+    assert error.value.hint == hint.format(tmp_path)

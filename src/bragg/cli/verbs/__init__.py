@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import difflib
 from dataclasses import dataclass
+from pathlib import PurePath
+from shlex import quote
 
 import click
 
@@ -62,6 +64,14 @@ _ELSEWHERE = {
     "trace": "run --data trace",
     "tui": "view --tui",
 }
+_OF_FILES = {".py": "run", ".ipynb": "run", ".bragg": "view", ".part": "view"}
+
+
+def _meant(word: str) -> str:
+    """What a word that is not a verb stands for: one of another profiler, a file, or a mistake in writing."""
+    if verb := _OF_FILES.get(PurePath(word).suffix):
+        return f"{verb} {quote(word)}"
+    return _ELSEWHERE.get(word) or next(iter(difflib.get_close_matches(word, VERBS, n=1)), "")
 
 
 class VerbGroup(click.Group):
@@ -88,8 +98,8 @@ class VerbGroup(click.Group):
             UsageError: There is no such verb; the hint names the nearest.
         """
         if args[0] not in VERBS and not ctx.resilient_parsing:
-            near = [_ELSEWHERE[args[0]]] if args[0] in _ELSEWHERE else difflib.get_close_matches(args[0], VERBS, n=1)
-            hint = f"Did you mean: bragg {near[0]}" if near else f"Commands: {', '.join(VERBS)}"
+            meant = _meant(args[0])
+            hint = f"Did you mean: bragg {meant}" if meant else f"Commands: {', '.join(VERBS)}"
             raise UsageError(f"there is no command {args[0]!r}", hint=hint)
         return super().resolve_command(ctx, args)
 
