@@ -10,6 +10,7 @@ import numpy as np
 from bragg.analyze.causes.evidence import Evidence
 from bragg.analyze.causes.host_finding import Cause, host_finding, lasting
 from bragg.analyze.causes.needs import Need
+from bragg.analyze.causes.paths import IMPORTS, below, in_files
 from bragg.analyze.causes.thresholds import OF_STEP
 from bragg.analyze.wall.step_times import step_times
 from bragg.model import Confidence, Finding, Gain, Quantity
@@ -75,6 +76,8 @@ def host_costs(evidence: Evidence, nodes: BoolArray, cost: HostCost) -> Iterator
     steps = host_steps(evidence)
     if steps is None:
         return
+    # Modules are imported once, not in each step.
+    nodes = nodes & ~below(evidence.profile, in_files(evidence.profile, IMPORTS))
     own_ns = np.nan_to_num(evidence.profile.own("host_time").astype(np.float64))
     cost_ns = float(own_ns[nodes].sum()) * steps.of_run
     if cost_ns < OF_STEP.value * steps.duration_ns:

@@ -15,6 +15,7 @@ from bragg.model.transform import with_descendants
 
 __all__ = [
     "CALLERS",
+    "IMPORTS",
     "OPERATIONS",
     "ZEROES",
     "below",
@@ -37,6 +38,9 @@ CALLERS = (FrameKind.PYTHON,)
 """Frames whose lines the host runs when it launches work."""
 OPERATIONS = (FrameKind.PYTHON, FrameKind.OPERATOR)
 """Those, and operations of JAX's jitted functions, whose lines say what the GPU computes."""
+
+IMPORTS = re.compile(r"^<frozen importlib")
+"""Files of the code that imports modules."""
 
 # What empties gradients: of an optimizer, which PyTorch announces, and of a module.
 ZEROES = re.compile(r"Optimizer\.zero_grad#|Module\.zero_grad$")

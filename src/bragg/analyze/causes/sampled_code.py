@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
 from bragg.analyze.causes.evidence import Evidence
-from bragg.analyze.causes.paths import below, in_files
+from bragg.analyze.causes.paths import IMPORTS, below, in_files
 from bragg.model import FrameKind
 from bragg.model.table import BoolArray
 
 __all__ = ["SampledCode", "sampled_code"]
-
-_IMPORTS = re.compile(r"^<frozen importlib")
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,7 +39,7 @@ def sampled_code(evidence: Evidence, others: BoolArray) -> Iterator[SampledCode]
     """
     tree = evidence.profile.tree
     is_code = np.isin(tree.kind, (FrameKind.PYTHON, FrameKind.STATE))
-    imports = below(evidence.profile, in_files(evidence.profile, _IMPORTS))
+    imports = below(evidence.profile, in_files(evidence.profile, IMPORTS))
     starts = evidence.profile.tree.sum_up(imports.astype(np.int64)) > 0  # a line that imports does so once
     quiet = ~evidence.has_work & ~others & is_code & ~starts
     above = np.maximum(tree.parent, 0)

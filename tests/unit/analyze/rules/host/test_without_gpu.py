@@ -14,6 +14,9 @@ from tests.support.stepped import stepped
 
 LOADS = "train.py:5@main > enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__"
 STEP = "train.py:9@main > Optimizer.step#{}.step#operator"
+IMPORTS = (
+    "train.py:1@<module> > <frozen importlib._bootstrap>:1360@_find_and_load > numpy/lib/_npyio_impl.py:1@<module>"
+)
 SAVES = "train.py:11@main > /lib/python3.12/site-packages/torch/serialization.py:900@save"
 
 
@@ -51,6 +54,7 @@ def test_what_a_step_spends_is_gained(rule: str, line: int, lines: list[str], sh
     ("rule", "lines"),
     [
         ("data-loading", [f"host 0-20 {LOADS}"]),
+        ("output-in-steps", [f"host 0-200 {IMPORTS}"]),
         ("data-loading", [f"host 0-400 {LOADS.replace('Single', 'Multi')}"]),
         ("optimizer-loop", updates("RMSprop", 40)),
         ("optimizer-loop", updates("AdamW", 40, "aten::_fused_adamw_")),
