@@ -9,9 +9,11 @@ from bragg.analyze.causes.paths import below, in_files
 from bragg.model import Profile
 from bragg.model.table import BoolArray
 
-__all__ = ["Writer", "writers"]
+__all__ = ["PINNED", "Writer", "writers"]
 
-_LATER = "every some hundred steps, or from another thread: copy to pinned memory first"
+PINNED = ": copy to pinned memory first"
+"""What a change says of tensors of a GPU."""
+_LATER = f"every some hundred steps, or from another thread{PINNED}"
 _KINDS = (
     (
         "saving a checkpoint",

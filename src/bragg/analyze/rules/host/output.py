@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from bragg.analyze.causes.evidence import Evidence
 from bragg.analyze.causes.host_finding import Cause, host_finding, three_digits
 from bragg.analyze.causes.host_steps import WAITS_OR_STEPS, HostCost, host_costs
+from bragg.analyze.causes.output import PINNED
 from bragg.analyze.causes.thresholds import OF_STEP, WRITING
 from bragg.analyze.engine import HostTime, Rule
 from bragg.model import Confidence, Finding, Quantity
@@ -21,7 +22,9 @@ def _find(evidence: Evidence) -> Iterator[Finding]:
     idle_ns = evidence.idle_ns
     if idle_ns is None:
         for writer in evidence.writers:
-            cost = HostCost("output-in-steps", f"{writer.does} holds up the steps", writer.change, _SAVED)
+            cost = HostCost(
+                "output-in-steps", f"{writer.does} holds up the steps", writer.change.replace(PINNED, ""), _SAVED
+            )
             yield from host_costs(evidence, writer.nodes, cost)
         return
     if not evidence.wall_ns:

@@ -28,7 +28,7 @@ _WORK = Work(
 # They update one parameter after the other, and have no other way.
 _ALONE = re.compile(r"Optimizer\.step#(?:SparseAdam|LBFGS|Muon)\b")
 _WITHOUT_GPU = HostCost(
-    "optimizer-loop", "the optimizer updates each parameter by several operators", "fused=True for the optimizer", 0.5
+    "optimizer-loop", "the optimizer updates one parameter after the other", "fused=True for the optimizer", 0.5
 )
 _HAS_FUSED = re.compile(r"Optimizer\.step#(?:Adam|AdamW|SGD|Adagrad)\.")
 _IS_ONE, _FUSED = re.compile(r"aten::\w+_$"), re.compile(r"aten::_(?:fused|foreach)_")

@@ -48,6 +48,7 @@ def test_what_a_step_spends_is_gained(rule: str, line: int, lines: list[str], sh
     assert finding.gain is not None
     assert finding.gain.share == pytest.approx(share, abs=0.005)
     assert "GPU" not in finding.message
+    assert "pinned" not in finding.hint
 
 
 @pytest.mark.parametrize(
