@@ -35,6 +35,7 @@ constexpr KnobRow kKnobs[] = {
     {"sample_buffer", 0},
     {"pm_buffer", 0},
     {"pm_decode_ns", 0},
+    {"pm_config_ms", 0},
     {"range_pass_metrics", 0},
     {"nvml_power_mw", 400'000},
     {"nvml_sm_mhz", 1755},

@@ -34,6 +34,7 @@ enum class Knob : uint32_t {
   SampleBuffer,     // instruction samples that the GPU's buffer holds; 0: as many as the configured bytes
   PmBuffer,         // samples of counters that the GPU's buffer holds; 0: as many as the configured bytes
   PmDecodeNs,       // CPU time that a sample takes to be decoded
+  PmConfigMs,       // time that configuring a session takes: 67 to 200 were seen
   RangePassMetrics,  // metrics of ranges that fit one pass; 0: all
   // What NVML tells.
   NvmlPowerMw,

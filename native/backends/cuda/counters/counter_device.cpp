@@ -12,16 +12,7 @@
 namespace bragg {
 namespace {
 
-// Decoding a sample takes 5 us with 2 metrics and 40 to 60 with 9 on an H200.
-constexpr uint64_t kFewMetrics = 3, kFewNs = 100'000, kManyNs = 800'000;
-constexpr uint64_t kLongestNs = 10'000'000;
-constexpr double kWindowNs = 1e9;
-// What comes in 150 ms, three times as long as the thread naps: what does not fit is lost. 17 KB each.
-constexpr uint64_t kImageNs = 150'000'000;
-constexpr uint32_t kSpareSamples = 64;
 constexpr int kLastDecodes = 16;
-
-uint64_t first_interval_ns(size_t metrics) { return metrics <= kFewMetrics ? kFewNs : kManyNs; }
 
 }  // namespace
 
@@ -31,7 +22,8 @@ CounterDevice::CounterDevice(const CuptiLibrary& cupti, const PmSamplingLibrary&
       ordinal_(ordinal),
       wanted_(settings.wanted),
       sampler_(library, ordinal),
-      interval_ns_(settings.interval_ns) {}
+      rate_(settings.interval_ns),
+      is_by_budget_(settings.interval_ns == 0) {}
 
 void CounterDevice::refuse(const PmSampler::Failure& failure) {
   reason_ = counter_refusal(cupti_, failure.call, failure.result);
@@ -39,7 +31,7 @@ void CounterDevice::refuse(const PmSampler::Failure& failure) {
                reason_.c_str());
 }
 
-void CounterDevice::open() {
+void CounterDevice::open(size_t gpus, double cost_ns) {
   if (const auto failure = sampler_.look()) return refuse(failure);
   const auto choose = [&](const auto& metrics, size_t& passes) { return sampler_.choose(metrics, passes); };
   if (const auto failure = choose_in_one_pass(wanted_, choose, counters_)) return refuse(failure);
@@ -48,26 +40,24 @@ void CounterDevice::open() {
     std::fprintf(stderr, "bragg: no counters of GPU %u: %s\n", ordinal_, reason_.c_str());
     return;
   }
-  if (interval_ns_ == 0) interval_ns_ = first_interval_ns(metrics_of(counters_).size());
-  start();
+  if (is_by_budget_) rate_ = CounterRate(metrics_of(counters_).size(), gpus, cost_ns);
+  start(gpus);
 }
 
-void CounterDevice::start() {
+void CounterDevice::start(size_t gpus) {
   last_end_ns_ = 0;
   started_ns_ = static_cast<uint64_t>(system_ns(CLOCK_REALTIME));
-  window_start_ns_ = monotonic_ns();
-  window_cpu_ns_ = counts_.cpu_ns;
-  const auto samples = static_cast<uint32_t>(kImageNs / interval_ns_) + kSpareSamples;
-  if (const auto failure = sampler_.open(interval_ns_, samples)) refuse(failure);
+  if (const auto failure = sampler_.open(rate_.interval_ns(), rate_.awaited_samples(gpus))) refuse(failure);
+  rate_.begin(monotonic_ns());
 }
 
 // A session that has overflown stays dead, and an interval belongs to a session.
-void CounterDevice::restart(uint64_t interval_ns) {
+void CounterDevice::restart(CounterRate::Turn& turn) {
+  turn.may_restart = false;
   ++counts_.restarts;
   if (restarted_at_ns_ == 0) restarted_at_ns_ = last_end_ns_ != 0 ? last_end_ns_ : started_ns_;
-  interval_ns_ = std::min(interval_ns, kLongestNs);
   sampler_.close();
-  start();
+  start(turn.gpus);
 }
 
 void CounterDevice::take(const PmSample& sample, std::vector<CounterPoint>& points) {
@@ -83,7 +73,7 @@ void CounterDevice::take(const PmSample& sample, std::vector<CounterPoint>& poin
     return;
   }
   const uint64_t sampled_until_ns = restarted_at_ns_ != 0 ? std::exchange(restarted_at_ns_, 0) : last_end_ns_;
-  if (const uint64_t gap_ns = sample.start_ns - sampled_until_ns; gap_ns > interval_ns_ / 2) {
+  if (const uint64_t gap_ns = sample.start_ns - sampled_until_ns; gap_ns > rate_.interval_ns() / 2) {
     ++counts_.gaps;
     counts_.gap_ns += gap_ns;
   }
@@ -103,39 +93,32 @@ void CounterDevice::take(const PmSample& sample, std::vector<CounterPoint>& poin
   }
 }
 
-PmSampler::Decoded CounterDevice::decode(std::vector<CounterPoint>& points) {
+PmSampler::Decoded CounterDevice::decode(std::vector<CounterPoint>& points, CounterRate::Work& work) {
   const int64_t before_ns = system_ns(CLOCK_THREAD_CPUTIME_ID);
-  const auto decoded = sampler_.decode([&](const PmSample& sample) { take(sample, points); });
-  counts_.cpu_ns += static_cast<uint64_t>(system_ns(CLOCK_THREAD_CPUTIME_ID) - before_ns);
+  const auto decoded = sampler_.decode([&](const PmSample& sample) {
+    ++work.samples;
+    take(sample, points);
+  });
+  work.cpu_ns = static_cast<uint64_t>(system_ns(CLOCK_THREAD_CPUTIME_ID) - before_ns);
+  counts_.cpu_ns += work.cpu_ns;
   counts_.images_full += decoded.is_image_full ? 1 : 0;
   return decoded;
 }
 
-void CounterDevice::drain(std::vector<CounterPoint>& points, double budget) {
+void CounterDevice::drain(std::vector<CounterPoint>& points, CounterRate::Turn& turn) {
   if (!sampler_.is_open()) return;
-  const auto decoded = decode(points);
-  if (decoded.is_overflown) {
-    ++counts_.overflows;
-    restart(2 * interval_ns_);
+  CounterRate::Work work;
+  const auto decoded = decode(points, work);
+  if (decoded.is_overflown || decoded.is_image_full) {
+    counts_.overflows += decoded.is_overflown ? 1 : 0;
+    rate_.lose(work, monotonic_ns(), turn.gpus);
+    restart(turn);
   } else if (decoded.result != cupti::Result::Success) {
     refuse({"cuptiPmSamplingDecodeData", decoded.result});
     sampler_.close();
-  } else if (decoded.is_image_full) {
-    restart(2 * interval_ns_);
-  } else {
-    keep_to(budget);
+  } else if (!rate_.keep(work, monotonic_ns(), turn)) {
+    restart(turn);
   }
-}
-
-// At the end of a window, or as soon as all that it may take is spent.
-void CounterDevice::keep_to(double budget) {
-  const auto since_ns = static_cast<double>(monotonic_ns() - window_start_ns_);
-  const auto spent_ns = static_cast<double>(counts_.cpu_ns - window_cpu_ns_);
-  if (since_ns < kWindowNs && spent_ns <= budget * kWindowNs) return;
-  window_start_ns_ = monotonic_ns();
-  window_cpu_ns_ = counts_.cpu_ns;
-  if (const double excess = spent_ns / since_ns / budget; excess > 1 && interval_ns_ < kLongestNs)
-    restart(static_cast<uint64_t>(static_cast<double>(interval_ns_) * std::ceil(excess)));  // it costs 0.2 s of samples
 }
 
 void CounterDevice::end(std::vector<CounterPoint>& points) {
@@ -144,7 +127,8 @@ void CounterDevice::end(std::vector<CounterPoint>& points) {
     refuse(failure);
   } else {
     for (int i = 0; i < kLastDecodes; ++i) {
-      const auto decoded = decode(points);
+      CounterRate::Work work;
+      const auto decoded = decode(points, work);
       if (decoded.result != cupti::Result::Success || decoded.is_end || decoded.is_overflown) break;
     }
   }
@@ -157,7 +141,7 @@ std::string CounterDevice::description_json() const {
   if (!reason_.empty()) json.put("reason", reason_);
   json.raw("metrics", json_array(metrics_of(counters_), json_string));
   json.raw("left_out", json_array(left_out(wanted_, counters_), json_string));
-  json.put("interval_ns", interval_ns_)
+  json.put("interval_ns", rate_.interval_ns())
       .put("samples", counts_.samples)
       .put("irregular", counts_.irregular)
       .put("not_a_number", counts_.not_a_number)

@@ -9,6 +9,7 @@
 
 #include "backends/cuda/counters/counter_choice.h"
 #include "backends/cuda/counters/counter_metrics.h"
+#include "backends/cuda/counters/counter_rate.h"
 #include "backends/cuda/counters/pm_sampler.h"
 
 namespace bragg {
@@ -31,13 +32,15 @@ class CounterDevice {
   CounterDevice(const CuptiLibrary& cupti, const PmSamplingLibrary& library, uint32_t ordinal,
                 const Settings& settings);
 
-  // Takes up to a second. Refused: `reason` says why.
-  void open();
-  // Takes what the hardware has, and samples less often if that takes more than `budget`, a share of a core.
-  void drain(std::vector<CounterPoint>& points, double budget);
+  // Takes up to a second. Refused: `reason` says why. `gpus`: that are sampled, this one too.
+  // `cost_ns`: what decoding a sample of another one took; 0: not known.
+  void open(size_t gpus, double cost_ns);
+  // Takes what the hardware has, and samples less often if that takes more than the budget.
+  void drain(std::vector<CounterPoint>& points, CounterRate::Turn& turn);
   // Takes the last of it.
   void end(std::vector<CounterPoint>& points);
 
+  [[nodiscard]] double cost_ns() const { return rate_.cost_ns(); }
   [[nodiscard]] uint32_t ordinal() const { return ordinal_; }
   [[nodiscard]] const std::string& reason() const { return reason_; }
   [[nodiscard]] const std::vector<Counter>& counters() const { return counters_; }
@@ -49,11 +52,10 @@ class CounterDevice {
     uint64_t gaps = 0, gap_ns = 0, overflows = 0, images_full = 0, restarts = 0, cpu_ns = 0;
   };
 
-  void start();
-  void restart(uint64_t interval_ns);
-  PmSampler::Decoded decode(std::vector<CounterPoint>& points);
+  void start(size_t gpus);
+  void restart(CounterRate::Turn& turn);
+  PmSampler::Decoded decode(std::vector<CounterPoint>& points, CounterRate::Work& work);
   void take(const PmSample& sample, std::vector<CounterPoint>& points);
-  void keep_to(double budget);
   void refuse(const PmSampler::Failure& failure);
 
   const CuptiLibrary& cupti_;
@@ -61,12 +63,11 @@ class CounterDevice {
   std::vector<Counter> wanted_;
   std::vector<Counter> counters_;  // of `wanted_` those that this chip has in one pass, each with one alternative
   PmSampler sampler_;
-  uint64_t interval_ns_;
+  CounterRate rate_;
+  bool is_by_budget_;
   uint64_t last_end_ns_ = 0;      // of a sample; 0: the next one is the first
   uint64_t started_ns_ = 0;       // the session, CLOCK_REALTIME as samples
   uint64_t restarted_at_ns_ = 0;  // where the samples before a restart end, until there are others; 0: there are
-  int64_t window_start_ns_ = 0;
-  uint64_t window_cpu_ns_ = 0;
   std::string reason_;
   Counts counts_;
 };

@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -19,7 +20,6 @@
 namespace bragg {
 namespace {
 
-constexpr double kBudget = 0.10;  // of a core, for all GPUs of the process
 constexpr auto kNap = std::chrono::milliseconds(50);
 // SetConfig takes 0.2 s, Disable 65 ms a GPU, on an H200. What hangs longer is left behind.
 constexpr auto kEndPatience = std::chrono::seconds(5);
@@ -43,29 +43,36 @@ class CounterThread {
         std::unique_lock lock(sampling_->mutex);
         goes_on = !sampling_->changed.wait_for(lock, kNap, [&] { return sampling_->must_end; });
       }
-      if (goes_on) take_in_new_devices();
+      const bool has_opened = goes_on && take_in_new_device();
       std::vector<CounterPoint> points;
-      for (const auto& device : devices_)
-        goes_on ? device->drain(points, kBudget / static_cast<double>(devices_.size())) : device->end(points);
+      CounterRate::Turn turn{.gpus = used_.size(), .may_restart = !has_opened};
+      for (const auto& device : devices_) goes_on ? device->drain(points, turn) : device->end(points);
       publish(points);
     }
   }
 
  private:
-  // A GPU is in use once something was launched on it: CUPTI knows no other.
-  void take_in_new_devices() {
-    if (!reason_.empty() || cuda_backend::state() != cuda_backend::State::Attached) return;
-    for (const cuda_backend::KnownContext& context : cuda_backend::contexts()) {
+  // A GPU is in use once something was launched on it: CUPTI knows no other. One at a time: the others are drained in
+  // between.
+  bool take_in_new_device() {
+    if (!reason_.empty() || cuda_backend::state() != cuda_backend::State::Attached) return false;
+    const auto contexts = cuda_backend::contexts();
+    for (const cuda_backend::KnownContext& context : contexts) used_.insert(context.device);
+    for (const cuda_backend::KnownContext& context : contexts) {
       if (std::ranges::find(devices_, context.device, [](auto& each) { return each->ordinal(); }) != devices_.end())
         continue;
       if (library_.enable == nullptr && !load_pm_sampling(cuda_backend::cupti_library(), library_, reason_)) {
         std::fprintf(stderr, "bragg: %s\n", reason_.c_str());
-        return;
+        return false;
       }
       devices_.push_back(std::make_unique<CounterDevice>(cuda_backend::cupti_library(), library_, context.device,
                                                          sampling_->settings));
-      devices_.back()->open();
+      double cost_ns = 0;
+      for (const auto& device : devices_) cost_ns = std::max(cost_ns, device->cost_ns());
+      devices_.back()->open(used_.size(), cost_ns);
+      return true;
     }
+    return false;
   }
 
   void publish(const std::vector<CounterPoint>& points) {
@@ -84,6 +91,7 @@ class CounterThread {
   std::shared_ptr<Sampling> sampling_;
   PmSamplingLibrary library_;
   std::string reason_;
+  std::set<uint32_t> used_;  // ordinals of GPUs, those that are not opened yet, too
   std::vector<std::unique_ptr<CounterDevice>> devices_;
 };
 

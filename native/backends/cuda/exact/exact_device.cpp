@@ -46,6 +46,13 @@ CuptiFailure ExactDevice::begin_set(size_t number) {
   return profiler_.add_set();
 }
 
+template <class Predicate>
+void ExactDevice::leave_out(std::vector<Counter>& wanted, const Predicate& is_left_out) {
+  for (const Counter& counter : wanted)
+    if (is_left_out(counter)) left_out_.push_back(counter.track);
+  std::erase_if(wanted, is_left_out);
+}
+
 // Counters of a group share the time that they are counted in: they are in one set, or left out.
 CuptiFailure ExactDevice::choose_of_one_pass(std::vector<Counter>& wanted, std::vector<ChosenSet>& sets) {
   const auto choose = [&](const std::vector<std::string>& metrics, size_t& passes) {
@@ -57,10 +64,8 @@ CuptiFailure ExactDevice::choose_of_one_pass(std::vector<Counter>& wanted, std::
     if (const CuptiFailure failure = choose_in_one_pass(wanted, choose, chosen)) return failure;
     if (chosen.empty()) break;
     std::erase_if(wanted, [&](const Counter& counter) { return is_in(chosen, counter.track, &Counter::track); });
-    std::erase_if(wanted, [&](const Counter& counter) {
-      const bool is_apart = !counter.group.empty() && is_in(chosen, counter.group, &Counter::group);
-      if (is_apart) left_out_.push_back(counter.track);
-      return is_apart;
+    leave_out(wanted, [&](const Counter& counter) {
+      return !counter.group.empty() && is_in(chosen, counter.group, &Counter::group);
     });
     sets.push_back({std::move(chosen), 1});
   }
@@ -95,11 +100,7 @@ CuptiFailure ExactDevice::choose_of_several_passes(std::vector<Counter>& wanted,
 }
 
 CuptiFailure ExactDevice::choose_sets(std::vector<Counter> wanted) {
-  std::erase_if(wanted, [&](const Counter& counter) {
-    const bool is_patched = counter.alternatives[0][0].starts_with(kOfPatchedKernels);
-    if (is_patched) left_out_.push_back(counter.track);
-    return is_patched;
-  });
+  leave_out(wanted, [](const Counter& counter) { return counter.alternatives[0][0].starts_with(kOfPatchedKernels); });
   std::vector<ChosenSet> sets;
   if (const CuptiFailure failure = choose_of_one_pass(wanted, sets)) return failure;
   if (const CuptiFailure failure = choose_of_several_passes(wanted, sets)) return failure;

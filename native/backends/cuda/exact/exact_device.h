@@ -51,6 +51,8 @@ class ExactDevice {
     size_t passes;
   };
 
+  template <class Predicate>
+  void leave_out(std::vector<Counter>& wanted, const Predicate& is_left_out);
   [[nodiscard]] CuptiFailure choose_sets(std::vector<Counter> wanted);
   [[nodiscard]] CuptiFailure choose_of_one_pass(std::vector<Counter>& wanted, std::vector<ChosenSet>& chosen);
   [[nodiscard]] CuptiFailure choose_of_several_passes(std::vector<Counter>& wanted, std::vector<ChosenSet>& chosen);

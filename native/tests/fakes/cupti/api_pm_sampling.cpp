@@ -1,6 +1,7 @@
 // PM sampling, and the host functions that choose and evaluate its metrics, of a GH100 and CUPTI 12.9 or later.
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -10,6 +11,7 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <vector>
 
 #include "cupti/optional_symbol.h"
@@ -185,8 +187,10 @@ Result enable(cupti::PmEnableParams* params) {
 }
 
 Result set_config(cupti::PmConfigParams* params) {
-  return api("cuptiPmSamplingSetConfig", Needs::Driver,
-             [&] { return params->config[0] == 1 ? pm_sampling().configure(*params) : Result::NotSupported; });
+  return api("cuptiPmSamplingSetConfig", Needs::Driver, [&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(knob(Knob::PmConfigMs)));
+    return params->config[0] == 1 ? pm_sampling().configure(*params) : Result::NotSupported;
+  });
 }
 
 Result start(cupti::PmSamplerParams* params) {

@@ -1,0 +1,106 @@
+// How often the counters of a GPU are sampled.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+
+namespace bragg {
+
+// Of a core, for all GPUs of the process.
+inline constexpr double kCounterBudget = 0.10;
+
+// Threads: that of the counters.
+//
+// Another interval needs a restart, in which 0.35 s are not sampled. So there is one at most until it is right: what
+// decoding a sample was measured to cost says at once which interval is affordable.
+class CounterRate {
+ public:
+  explicit CounterRate(uint64_t interval_ns) : interval_ns_(interval_ns) {}
+  // By the budget. `cost_ns`: what decoding a sample of another GPU took; 0: not known.
+  CounterRate(size_t metrics, size_t gpus, double cost_ns)
+      : interval_ns_((metrics <= kFewMetrics ? kFewNs : kManyNs) * gpus), cost_ns_(cost_ns) {
+    interval_ns_ = std::max(interval_ns_, affordable_ns(gpus));
+  }
+
+  [[nodiscard]] uint64_t interval_ns() const { return interval_ns_; }
+  // What decoding a sample took lately; 0: not known.
+  [[nodiscard]] double cost_ns() const { return cost_ns_; }
+  // How many samples come before they are taken. The thread that takes them is away for as long as another GPU begins;
+  // what does not fit is lost. 17 KB each.
+  [[nodiscard]] uint32_t awaited_samples(size_t gpus) const {
+    return static_cast<uint32_t>((gpus > 1 ? kSharedImageNs : kImageNs) / interval_ns_) + kSpareSamples;
+  }
+
+  // What was decoded.
+  struct Work {
+    uint64_t samples = 0, cpu_ns = 0;
+  };
+
+  // A session begins, or begins again.
+  void begin(int64_t now_ns) {
+    taken_at_ns_ = window_start_ns_ = now_ns;
+    window_ = {};
+  }
+
+  // A look at each GPU.
+  struct Turn {
+    size_t gpus;       // that are sampled
+    bool may_restart;  // one in a turn, and none when one begins: the others' samples wait
+  };
+
+  // False: begin again with the interval that this is now. Decides at the end of a window, or as soon as all that it
+  // may take is spent.
+  [[nodiscard]] bool keep(const Work& work, int64_t now_ns, const Turn& turn) {
+    note(work, now_ns);
+    if (!turn.may_restart) return true;
+    const size_t gpus = turn.gpus;
+    const double budget = kCounterBudget / static_cast<double>(gpus);
+    const auto since_ns = static_cast<double>(now_ns - window_start_ns_);
+    const auto spent_ns = static_cast<double>(window_.cpu_ns);
+    if (since_ns < kWindowNs && spent_ns <= budget * kWindowNs) return true;
+    const uint64_t before_ns = interval_ns_;
+    if (spent_ns > budget * since_ns) interval_ns_ = std::max(interval_ns_, affordable_ns(gpus));
+    begin(now_ns);
+    has_lost_ = false;
+    return interval_ns_ == before_ns;
+  }
+
+  // Samples were lost, so it begins again. The interval is not to blame if the thread was away.
+  void lose(const Work& work, int64_t now_ns, size_t gpus) {
+    const bool was_away = now_ns - taken_at_ns_ > static_cast<int64_t>(kImageNs);
+    note(work, now_ns);
+    const uint64_t least_ns = !was_away || has_lost_ ? 2 * interval_ns_ : interval_ns_;
+    interval_ns_ = std::max(interval_ns_, std::min(std::max(least_ns, affordable_ns(gpus)), kLongestNs));
+    has_lost_ = true;
+  }
+
+ private:
+  // Decoding a sample takes 5 us with 2 metrics and 40 to 60 with 9 on an H200.
+  static constexpr uint64_t kFewMetrics = 3, kFewNs = 100'000, kManyNs = 800'000;
+  static constexpr uint64_t kLongestNs = 10'000'000;
+  static constexpr double kWindowNs = 1e9;
+  static constexpr double kMargin = 1.2;             // of one window to another
+  static constexpr uint64_t kImageNs = 150'000'000;  // three times as long as the thread naps
+  static constexpr uint64_t kSharedImageNs = 600'000'000;
+  static constexpr uint32_t kSpareSamples = 64;
+
+  void note(const Work& work, int64_t now_ns) {
+    taken_at_ns_ = now_ns;
+    window_.samples += work.samples;
+    window_.cpu_ns += work.cpu_ns;
+    if (window_.samples != 0) cost_ns_ = static_cast<double>(window_.cpu_ns) / static_cast<double>(window_.samples);
+  }
+  [[nodiscard]] uint64_t affordable_ns(size_t gpus) const {
+    const double needed_ns = kMargin * cost_ns_ * static_cast<double>(gpus) / kCounterBudget;
+    return static_cast<uint64_t>(std::min(needed_ns, static_cast<double>(kLongestNs)));
+  }
+
+  uint64_t interval_ns_;
+  double cost_ns_ = 0;
+  int64_t taken_at_ns_ = 0, window_start_ns_ = 0;
+  Work window_;
+  bool has_lost_ = false;  // since a window was right
+};
+
+}  // namespace bragg
