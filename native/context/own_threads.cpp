@@ -9,40 +9,44 @@
 #include <atomic>
 #include <cstdio>
 #include <cstdlib>
+#include <memory>
 #include <string_view>
 
 namespace bragg {
 namespace {
 
-constexpr int kMaxThreads = 32;  // beyond it, a thread counts as the program's
-constinit std::array<std::atomic<int>, kMaxThreads> own_threads{};
+// Ids of threads, 0: free. A list that only grows: it is read while threads begin and end.
+struct Places {
+  std::array<std::atomic<int>, 32> ids{};
+  std::atomic<Places*> next{nullptr};
+};
+constinit Places own_threads;
 
 int thread_id() noexcept { return static_cast<int>(syscall(SYS_gettid)); }
 
 class OwnThread {
  public:
-  OwnThread() noexcept {
-    const int id = thread_id();
-    for (auto& place : own_threads) {
-      int free = 0;
-      if (place_ == nullptr && place.compare_exchange_strong(free, id)) place_ = &place;
-    }
-  }
-  ~OwnThread() {
-    if (place_ != nullptr) place_->store(0);
-  }
+  OwnThread() : place_(take(own_threads)) {}
+  ~OwnThread() { place_.store(0); }
   OwnThread(const OwnThread&) = delete;
   OwnThread& operator=(const OwnThread&) = delete;
 
  private:
-  std::atomic<int>* place_ = nullptr;
-};
+  static std::atomic<int>& take(Places& places) {
+    for (auto& place : places.ids) {
+      int free = 0;
+      if (place.compare_exchange_strong(free, thread_id())) return place;
+    }
+    if (places.next.load() == nullptr) {
+      auto more = std::make_unique<Places>();
+      Places* none = nullptr;
+      if (places.next.compare_exchange_strong(none, more.get())) (void)more.release();
+    }
+    return take(*places.next.load());
+  }
 
-bool is_own(int id) noexcept {
-  for (const auto& place : own_threads)
-    if (place.load() == id) return true;
-  return false;
-}
+  std::atomic<int>& place_;
+};
 
 // `/proc/self/task/<id>/stat`: its state stands behind the name, which may itself contain parentheses.
 bool main_thread_has_ended() noexcept {
@@ -60,10 +64,18 @@ bool main_thread_has_ended() noexcept {
 
 }  // namespace
 
-void note_own_thread() noexcept { thread_local const OwnThread own; }
+void note_own_thread() { thread_local const OwnThread own; }
+
+bool is_own_thread(int id) noexcept {
+  for (const Places* places = &own_threads; places != nullptr; places = places->next.load())
+    for (const auto& place : places->ids)
+      if (place.load() == id) return true;
+  return false;
+}
 
 void forget_own_threads() noexcept {
-  for (auto& place : own_threads) place.store(0);
+  for (Places* places = &own_threads; places != nullptr; places = places->next.load())
+    for (auto& place : places->ids) place.store(0);
 }
 
 bool only_own_threads_are_left() noexcept {
@@ -73,7 +85,7 @@ bool only_own_threads_are_left() noexcept {
   bool has_others = false;
   while (const dirent* entry = readdir(tasks)) {
     const int id = std::atoi(entry->d_name);  // 0: `.` and `..`
-    has_others |= id != 0 && id != getpid() && !is_own(id);
+    has_others |= id != 0 && id != getpid() && !is_own_thread(id);
   }
   closedir(tasks);
   return !has_others;

@@ -4,7 +4,8 @@
 namespace bragg {
 
 // The calling thread is the recorder's, until it ends.
-void note_own_thread() noexcept;
+void note_own_thread();
+[[nodiscard]] bool is_own_thread(int id) noexcept;
 void forget_own_threads() noexcept;  // in a forked child
 
 // The main thread has ended by itself (`pthread_exit`), and no thread is left but the recorder's. A machine that hides

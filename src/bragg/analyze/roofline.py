@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from bragg.analyze.work import Devices, OwnWork, counts_bytes_alone, devices_of, own_work, roof_parts_s
+from bragg.analyze.work import Devices, OwnWork, devices_of, own_work, roof_parts_s
 from bragg.errors import UsageError
 from bragg.model import FrameKind, Profile
 from bragg.model.table import FloatArray, Int64Array
@@ -160,7 +160,7 @@ def roofline(profile: Profile) -> Roofline:
         time_ns=float(profile.total("gpu_time")),
         widths=tuple(sorted(width for width, flops in work.flops.items() if flops.any())),
         is_measured=work.is_measured,
-        counts_bytes_alone=counts_bytes_alone(profile),
+        counts_bytes_alone=work.is_of_bytes_alone,
     )
 
 
@@ -169,7 +169,7 @@ def _points(profile: Profile, work: OwnWork, devices: Devices, nodes: Int64Array
     tree = profile.tree
     time_ns = np.where(tree.kind == FrameKind.KERNEL, profile.own("gpu_time"), profile.inclusive("gpu_time"))
     compute_s, memory_s = roof_parts_s(work, devices)
-    if counts_bytes_alone(profile):
+    if work.is_of_bytes_alone:
         compute_s = np.full(len(tree), np.nan)
     groups: dict[tuple[str, int], list[int]] = {}
     for node in nodes.tolist():

@@ -18,7 +18,6 @@ __all__ = [
     "ROOF_TIME",
     "Devices",
     "OwnWork",
-    "counts_bytes_alone",
     "devices_of",
     "has_flops",
     "has_work",
@@ -49,12 +48,14 @@ class OwnWork:
         bytes: float64 [n_nodes].
         tensor_ns: Time in which tensor cores were at work, float64 [n_nodes]; 0 where flops tell what they did.
         is_measured: Whether hardware counters tell bytes and tensor cores, else the program does.
+        is_of_bytes_alone: Whether they tell the bytes, and nothing tells the arithmetic.
     """
 
     flops: Mapping[int, FloatArray]
     bytes: FloatArray
     tensor_ns: FloatArray
     is_measured: bool
+    is_of_bytes_alone: bool = False
 
     @property
     def all_flops(self) -> FloatArray:
@@ -72,7 +73,9 @@ def own_work(profile: Profile) -> OwnWork:
         nothing = np.zeros(len(profile.tree))
         flops = dict.fromkeys(WIDTHS, nothing)
         size = _of_all_launches(profile, MEASURED_BYTES, "dram")
-        return OwnWork(flops, size, _of_all_launches(profile, _TENSOR_TIME, "tensor_active"), is_measured=True)
+        tensor_ns = _of_all_launches(profile, _TENSOR_TIME, "tensor_active")
+        is_of_bytes_alone = _TENSOR_TIME not in profile.metrics
+        return OwnWork(flops, size, tensor_ns, is_measured=True, is_of_bytes_alone=is_of_bytes_alone)
     by_width = {width: _own(profile, f"flops{width}") for width in WIDTHS}
     total = _own(profile, "flops")
     with np.errstate(invalid="ignore"):  # infinite ones
@@ -89,11 +92,6 @@ def has_flops(profile: Profile) -> bool:
 def has_work(profile: Profile) -> bool:
     """Whether flops or bytes were recorded."""
     return _is_stated(profile) or MEASURED_BYTES in profile.metrics
-
-
-def counts_bytes_alone(profile: Profile) -> bool:
-    """Whether counters tell the bytes of kernels, and nothing tells their arithmetic."""
-    return not _is_stated(profile) and _TENSOR_TIME not in profile.metrics
 
 
 def _is_stated(profile: Profile) -> bool:
