@@ -16,4 +16,4 @@ def test_no_hostile_file_takes_long_or_much_or_fails(reader: str, tmp_path: Path
     result = fuzz(reader, N_FILES, tmp_path / "file")
     assert result.failures == []
     assert result.outcomes["read"] > 0
-    assert result.outcomes["BadFile"] > 0
+    assert result.outcomes[READERS[reader].refusal] > 0

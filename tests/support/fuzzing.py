@@ -30,7 +30,10 @@ from typing import Any
 from bragg import formats
 from bragg.cli.verbs.view import profile_lines
 from bragg.errors import BadFile, NothingRecorded, UsageError
+from bragg.formats.captured.chunks import ChunkType
 from bragg.formats.encodings import msgpack, protobuf
+from bragg.model import TrackKind
+from bragg.proton import viewer
 from bragg.views.terminal.view_options import ViewOptions
 from bragg.views.text.style import PLAIN, without_control
 from bragg.views.web.report_payload import report_payload
@@ -47,6 +50,7 @@ from tests.support.mutations import (
 )
 from tests.support.nsys_database import TABLES, write_database
 from tests.support.profiling_file import profiling_file, samples
+from tests.support.source_facts import SOURCE_FACTS
 from tests.support.whole_profiles import whole_profile
 
 __all__ = ["READERS", "Result", "fuzz"]
@@ -89,6 +93,7 @@ META: dict[str, Any] = {
     "regions": {"step": {"count": 3, "total_ns": 10_000}},
     "interpreted_launches": 4,
     "text_metrics": ["note"],
+    **SOURCE_FACTS,
 }
 
 
@@ -188,16 +193,46 @@ def _changed(choose: random.Random, document: Any) -> Any:
     return whole[0] if whole else None
 
 
+def _seen(path: Path, *, as_page: bool) -> None:
+    """A profile, as every command reads it, shown."""
+    profile = formats.load(path)
+    profile.check()
+    lines = profile_lines(profile, path.name, ViewOptions(), PLAIN)
+    assert all(without_control(line, PLAIN) == line for line in lines)
+    if as_page:
+        report_payload(profile, path.name)
+
+
+def _seen_by_proton(path: Path, *, as_page: bool) -> None:
+    """A file for the functions of Proton's viewer, which know no errors but ValueError."""
+    try:
+        viewer.load(path)
+    except ValueError as error:
+        raise BadFile(str(error), hint="as_page" if as_page else "as Proton") from None
+
+
 @dataclass(frozen=True)
 class Reader:
-    """Whole files of one format, and how they are changed."""
+    """Whole files of one format, how they are changed, what reads them, and how most of the unreadable are refused."""
 
     content: Callable[[], bytes]
     mutations: tuple[Mutation, ...]
+    read: Callable[..., None] = _seen
+    refusal: str = "BadFile"
 
 
-def _golden(name: str, *mutations: Mutation) -> Reader:
-    return Reader((GOLDEN / name).read_bytes, (*_BYTES, *mutations, *mutations))
+def _golden(name: str, *mutations: Mutation, read: Callable[..., None] = _seen) -> Reader:
+    return Reader((GOLDEN / name).read_bytes, (*_BYTES, *mutations, *mutations), read)
+
+
+def _capture_of_sources() -> bytes:
+    """With a counter, a unit of a device whose clock is its own, and the facts of all sources."""
+    builder = small_capture().strings("power", "W", "SM 3 warp 1")  # after 6 strings and 2 tracks
+    builder.rows(ChunkType.TRACKS, (TrackKind.COUNTER, 0, 7, 0, 6), (TrackKind.DEVICE_UNIT, 0, 9, 0, 8))
+    builder.rows(ChunkType.COUNTERS, (1500, 312.5, 2), (1200, 70.0, 2))
+    builder.rows(ChunkType.SLICES, (5000, 200, 3, 3, 0))
+    builder.rows(ChunkType.CLOCKS, (9, 4000, 1000), (9, 6000, 3000))
+    return builder.meta(**META).content()
 
 
 def _small_profile() -> bytes:
@@ -225,6 +260,7 @@ READERS: dict[str, Reader] = {
     "bragg": Reader(_whole_profile, (*_BYTES, *[change_archive] * 12)),
     "bragg-small": Reader(_small_profile, (*_BYTES, *[change_archive] * 12)),
     "capture": Reader(lambda: small_capture().content(), (*_BYTES, reseal_chunk, reseal_chunk)),
+    "capture-sources": Reader(_capture_of_sources, (*_BYTES, reseal_chunk, reseal_chunk), refusal="NothingRecorded"),
     "jax-trace": _golden("imports/jax.trace.json.gz", change_json),
     "torch-trace": _golden("imports/kineto.json.gz", change_json),
     "chrome": _golden("imports/py-spy.chrome.json", change_json),
@@ -239,6 +275,8 @@ READERS: dict[str, Reader] = {
     "proton-samples": _golden("proton/samples-3.9.hatchet", change_json),
     "proton-msgpack": _golden("proton/scopes-3.9.hatchet_msgpack", change_msgpack),
     "proton-trace": _golden("proton/kernels-3.9.chrome_trace", change_json),
+    "proton-viewer": _golden("proton/kernels-3.9.hatchet", change_json, read=_seen_by_proton),
+    "proton-viewer-msgpack": _golden("proton/scopes-3.9.hatchet_msgpack", change_msgpack, read=_seen_by_proton),
 }
 
 
@@ -277,7 +315,7 @@ def fuzz(name: str, n_files: int, path: Path, seed: int = 20) -> Result:
         began_s = _processor_s()
         try:
             with _limited():
-                outcome = _outcome(path, as_page=number % _PAGE_OF == 0)
+                outcome = _outcome(reader, path, as_page=number % _PAGE_OF == 0)
         except Exception:  # noqa: BLE001 - whatever it is, it is what is looked for
             outcome = "failed"
             result.failures.append((number, traceback.format_exc()))
@@ -288,14 +326,9 @@ def fuzz(name: str, n_files: int, path: Path, seed: int = 20) -> Result:
     return result
 
 
-def _outcome(path: Path, *, as_page: bool) -> str:
+def _outcome(reader: Reader, path: Path, *, as_page: bool) -> str:
     try:
-        profile = formats.load(path)
-        profile.check()
-        lines = profile_lines(profile, path.name, ViewOptions(), PLAIN)
-        assert all(without_control(line, PLAIN) == line for line in lines)
-        if as_page:
-            report_payload(profile, path.name)
+        reader.read(path, as_page=as_page)
     except (BadFile, NothingRecorded) as error:
         assert_is_one_line_with_a_hint(error)
         return type(error).__name__

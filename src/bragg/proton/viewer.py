@@ -58,7 +58,7 @@ def read(filename: str | Path) -> tuple[Any, list[str], list[str], dict[str, Any
     Raises:
         ValueError: It holds no metric.
     """
-    found = get_raw_metrics(_load(filename))
+    found = get_raw_metrics(load(filename))
     graph_frame, inclusive, exclusive, _ = found
     if not inclusive and not exclusive:
         raise ValueError(f"No metrics found in the input file {filename}")
@@ -258,17 +258,20 @@ def print_tree(
 
 def show_metrics(file_name: str | Path) -> None:
     """Print the metrics of a file."""
-    _, inclusive, exclusive, _ = get_raw_metrics(_load(file_name))
+    _, inclusive, exclusive, _ = get_raw_metrics(load(file_name))
     for kind, metrics in (("inclusive", inclusive), ("exclusive", exclusive)):
         sys.stdout.write(
             "\n".join([f"Available {kind} metrics:", *(f"- {printable(_without_unit(name))}" for name in metrics), ""])
         )
 
 
-def _load(path: str | Path) -> Any:
+def load(path: str | Path) -> Any:
     content = Path(path).read_bytes()
     if content.lstrip()[:1] == b"[":
-        return json.loads(content)
+        try:
+            return json.loads(content)
+        except RecursionError:
+            raise ValueError(f"{path} nests deeper than its reader goes") from None
     from bragg.formats.encodings import msgpack
 
     return msgpack.decode(content)

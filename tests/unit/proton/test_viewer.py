@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from bragg.proton import viewer
@@ -20,3 +22,10 @@ def test_a_kernel_without_bytes_needs_no_time_for_them() -> None:
 def test_metric_that_is_not_there_is_named_as_in_the_file() -> None:
     with pytest.raises(RuntimeError, match="Metric cycles is not found"):
         viewer.match_available_metrics("Cycles", ["time (ns)"], [])
+
+
+def test_a_file_that_nests_without_end_is_refused_in_one_line(tmp_path: Path) -> None:
+    path = tmp_path / "deep.hatchet"
+    path.write_text("[" * 100_000)
+    with pytest.raises(ValueError, match=r"deep\.hatchet nests deeper than its reader goes$"):
+        viewer.load(path)
