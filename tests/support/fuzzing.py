@@ -27,9 +27,14 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from click.testing import CliRunner
+
 from bragg import formats
+from bragg.cli.verbs.analyze import analyze
+from bragg.cli.verbs.info import info
+from bragg.cli.verbs.source import source
 from bragg.cli.verbs.view import profile_lines
-from bragg.errors import BadFile, NothingRecorded, UsageError
+from bragg.errors import BadFile, BraggError, NothingRecorded, UsageError
 from bragg.formats.captured.chunks import ChunkType
 from bragg.formats.encodings import msgpack, protobuf
 from bragg.model import TrackKind
@@ -128,6 +133,16 @@ def change_archive(choose: random.Random, content: bytes) -> bytes:
     return changed.getvalue()
 
 
+def change_meta(choose: random.Random, content: bytes) -> bytes:
+    """One fact of a profile is another one."""
+    changed = io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(content)) as old, zipfile.ZipFile(changed, "w") as new:
+        for name in old.namelist():
+            member = old.read(name)
+            new.writestr(name, change_json(choose, member) if name == "meta.json" else member)
+    return changed.getvalue()
+
+
 def change_header(choose: random.Random, content: bytes) -> bytes:
     """A column says another length or type."""
     old = choose.choice([b"'<i4'", b"'<i8'", b"'<f8'", b"'|u1'", b"(", b",)"])
@@ -203,6 +218,16 @@ def _seen(path: Path, *, as_page: bool) -> None:
         report_payload(profile, path.name)
 
 
+def _seen_by_commands(path: Path, *, as_page: bool) -> None:
+    """A profile, as commands that look deeper show it."""
+    formats.load(path)
+    for command in (info, analyze, source):
+        given = [str(path), "--json"] if as_page or command is source else [str(path)]
+        ended = CliRunner().invoke(command, given).exception
+        if ended is not None and not isinstance(ended, (SystemExit, BraggError)):
+            raise ended
+
+
 def _seen_by_proton(path: Path, *, as_page: bool) -> None:
     """A file for the functions of Proton's viewer, which know no errors but ValueError."""
     try:
@@ -258,6 +283,7 @@ def _database() -> bytes:
 
 READERS: dict[str, Reader] = {
     "bragg": Reader(_whole_profile, (*_BYTES, *[change_archive] * 12)),
+    "bragg-commands": Reader(_whole_profile, (change_meta,), _seen_by_commands),
     "bragg-small": Reader(_small_profile, (*_BYTES, *[change_archive] * 12)),
     "capture": Reader(lambda: small_capture().content(), (*_BYTES, reseal_chunk, reseal_chunk)),
     "capture-sources": Reader(_capture_of_sources, (*_BYTES, reseal_chunk, reseal_chunk), refusal="NothingRecorded"),

@@ -271,7 +271,8 @@ class _Reader:
             idle=self._idle() if self.version >= (1, 4) else IdleTable.empty(),
             carried=[Finding.from_json(item) for item in header["findings"]],
             sources={
-                name: self.member(f"sources/{number}.txt").decode() for number, name in enumerate(header["sources"])
+                name: self.member(f"sources/{number}.txt").decode()
+                for number, name in enumerate(_texts(header["sources"]))
             },
         )
 
@@ -280,7 +281,7 @@ class _Reader:
         return idle.of_known_kinds() if self._is_newer else idle
 
     def _metrics(self, items: list[dict[str, Any]]) -> dict[str, Metric]:
-        names = {item["name"] for item in items}
+        names = set(_texts([item["name"] for item in items]))
         if len(names) < len(items) or len(items) > len(self._archive.NameToInfo):
             raise ValueError("a metric is there twice")
         return {item["name"]: self._metric(item) for item in items}
@@ -365,6 +366,12 @@ class _Reader:
 
 
 FORMAT = Format(".bragg", "profile of bragg, all tables", magic=b"PK\x03\x04", read=read, write=write)
+
+
+def _texts(names: list[Any]) -> list[str]:
+    if not all(isinstance(name, str) for name in names):
+        raise TypeError("a name is not a text")
+    return names
 
 
 def _text(version: tuple[int, ...]) -> str:

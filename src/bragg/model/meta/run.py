@@ -338,8 +338,11 @@ class Run:
     @cached_property
     def attributes(self) -> Mapping[str, Mapping[str, str]]:
         """Attributes of frames, by their names: modules, compilers' files, colours."""
-        value = self._meta.get("attributes")
-        return value if isinstance(value, Mapping) else {}
+        tables = self._facts.table("attributes").tables()
+        return {
+            name: {key: text for key, text in table.values().items() if isinstance(text, str)}
+            for name, table in tables.items()
+        }
 
     @cached_property
     def regions(self) -> Facts:
