@@ -15,8 +15,10 @@ from bragg.analyze.kernel_facts import kernel_facts
 from bragg.analyze.wall.parts import wall_parts
 from bragg.analyze.wall.wall_time import Steady
 from bragg.model import FrameKind, Profile, SliceTable, TrackKind
+from bragg.model.ids import FrameId
 from bragg.views.terminal.summary import summary_lines
 from bragg.views.text.answer_text import sentences
+from bragg.views.text.labels import Labels
 from bragg.views.text.style import PLAIN
 from bragg.views.text.variants import rows_of_frames
 from tests.support.recordings import RECORDINGS, SAMPLE, busy_ns, curve, gpu_work
@@ -49,8 +51,56 @@ def recording(request: pytest.FixtureRequest) -> Recording:
     return Recording(request.param)
 
 
+UNITS = {"s": 1e9, "ms": 1e6, "us": 1e3, "ns": 1.0}
+
+
 def percent(text: str) -> float:
     return float(text) / 100
+
+
+def duration_ns(text: str) -> float:
+    value, unit = text.split()
+    return float(value) * UNITS[unit]
+
+
+def steady_kernels(recording: Recording) -> dict[str, list[int]]:
+    """How long each piece of work that began in the steady state took, by what views call it, the plain way."""
+    profile, steady = recording.profile, recording.steady
+    labels, tree = Labels(profile.tree.frames, with_device=False), profile.tree
+    on_gpu = (profile.tracks.kind == TrackKind.GPU_STREAM)[profile.slices.track]
+    work = profile.slices.take(on_gpu)
+    found: dict[str, list[int]] = {}
+    for start_ns, lasts_ns, node in zip(
+        work.start_ns.tolist(), work.duration_ns.tolist(), work.node.tolist(), strict=True
+    ):
+        if steady.begins_ns <= start_ns < steady.ends_ns:
+            found.setdefault(labels.name(FrameId(int(tree.frame[node]))), []).append(lasts_ns)
+    return found
+
+
+def steady_regions(recording: Recording) -> Counter[str]:
+    """How long the steady state was in each recorded range, the plain way."""
+    profile, steady = recording.profile, recording.steady
+    frames, slices = profile.tree.frames.name, profile.slices
+    ranges = slices.take((profile.tracks.kind == TrackKind.RANGES)[slices.track])
+    time_ns: Counter[str] = Counter()
+    for start_ns, lasts_ns, node in zip(
+        ranges.start_ns.tolist(), ranges.duration_ns.tolist(), ranges.node.tolist(), strict=True
+    ):
+        inside_ns = min(start_ns + lasts_ns, steady.ends_ns) - max(start_ns, steady.begins_ns)
+        time_ns[frames[profile.tree.frame[node]]] += max(inside_ns, 0)
+    return time_ns
+
+
+def n_pauses(recording: Recording) -> int:
+    """Stretches of the steady state in which nothing ran on the GPU, the plain way."""
+    until, ends, found = recording.steady.begins_ns, recording.steady.ends_ns, 0
+    for begins, stops in gpu_work(recording.profile):
+        if begins >= ends:
+            break
+        found += begins > until
+        until = max(until, stops)
+    return found + (until < ends)
 
 
 def on_host(profile: Profile, steady: Steady) -> Counter[str]:
@@ -119,19 +169,77 @@ def test_regions_are_those_of_the_steady_state(recording: Recording) -> None:
     for text in said:
         shares = {name: percent(share) for name, share in re.findall(r"(\w+) ([\d.]+) %", text)}
         assert sum(shares.values()) == pytest.approx(1, abs=0.003)
-        frames = recording.profile.tree.frames.name
-        slices = recording.profile.slices
-        names = [frames[frame] for frame in recording.profile.tree.frame[slices.node]]
-        on_ranges = recording.profile.tracks.kind[slices.track] == TrackKind.RANGES
-        backward_ns = sum(
-            max(min(start + lasts, recording.steady.ends_ns) - max(start, recording.steady.begins_ns), 0)
-            for start, lasts, name, is_range in zip(
-                slices.start_ns.tolist(), slices.duration_ns.tolist(), names, on_ranges.tolist(), strict=True
-            )
-            if is_range and name == "backward"
-        )
-        assert shares["backward"] == pytest.approx(backward_ns / recording.steady.duration_ns, abs=0.001)
+        truth = steady_regions(recording)
+        for name in shares.keys() - {"other"}:
+            assert shares[name] == pytest.approx(truth[name] / recording.steady.duration_ns, abs=0.001), name
     assert len(said) == (recording.name in ("h100-timm_resnet50", "h100-trainer_gpt2", "sample-h100"))
+
+
+def test_pauses_are_counted_as_the_timeline_has_them(recording: Recording) -> None:
+    (said,) = [match[1] for text in recording.sentences if (match := re.search(r"in ([\d,]+) pauses", text))]
+    assert int(said.replace(",", "")) == n_pauses(recording)
+
+
+def test_the_hottest_kernels_have_the_shares_and_the_rank_of_the_timeline(recording: Recording) -> None:
+    truth = {name: sum(times) for name, times in steady_kernels(recording).items()}
+    ranked, total_ns = sorted(truth, key=lambda name: -truth[name]), sum(truth.values())
+    (said,) = [text for text in recording.sentences if "of GPU time in the steady state" in text]
+    shares = [percent(share) for share in re.findall(r"([\d.]+) %", said)]
+    assert shares == pytest.approx([truth[name] / total_ns for name in ranked[:3]], abs=0.001)
+    assert said.startswith(f"{ranked[0]} took")
+    assert f"; {len(ranked) - 3} others the rest." in said
+
+
+def test_the_table_of_kernels_has_the_times_and_counts_of_the_timeline(recording: Recording) -> None:
+    truth = steady_kernels(recording)
+    total_ns = sum(map(sum, truth.values()))
+    row = re.compile(r" *([\d.,]+) +([\d.]+) % +\S* +([\d,]+) +([\d.,]+) +([\d.,]+) +([\d.,]+)  (.*)")
+    rows = [match.groups() for line in recording.summary if (match := row.fullmatch(line))]
+    assert len(rows) == 5
+    for *numbers, name in rows:
+        time_ms, share, count, mean, least, most = (float(number.replace(",", "")) for number in numbers)
+        times = truth[name]
+        assert count == len(times)
+        assert (least, most) == pytest.approx((min(times) / 1e3, max(times) / 1e3), abs=0.01)
+        assert (time_ms, mean) == pytest.approx((sum(times) / 1e6, sum(times) / len(times) / 1e3), rel=0.01)
+        assert share / 100 == pytest.approx(sum(times) / total_ns, abs=0.002)
+
+
+def test_steps_and_parts_of_the_wall_time_add_up(recording: Recording) -> None:
+    line = recording.summary[1]
+    assert recording.sentences[0] == f"Of the wall time: {line}."
+    parts = [duration_ns(text) for text in re.findall(r"(?:^|\| )\w[\w-]* ([\d.]+ \w+)", line)]
+    ran = re.search(r"ran ([\d.]+ \w+)$", recording.summary[0])
+    assert ran is not None
+    assert sum(parts) == pytest.approx(duration_ns(ran[1]), rel=0.01)
+    steps = re.search(r"steady ([\d.]+ \w+) \(([\d,]+) (?:steps of|calls of .*?,) ([\d.]+ \w+)", line)
+    assert steps is not None
+    assert duration_ns(steps[1]) == pytest.approx(int(steps[2]) * duration_ns(steps[3]), rel=0.01)
+    said = re.search(r"GPU busy ([\d.]+) %", line)
+    assert said is not None
+    steady = recording.steady
+    busy = busy_ns(recording.profile, steady.begins_ns, steady.ends_ns) / steady.duration_ns
+    assert percent(said[1]) == pytest.approx(busy, abs=0.006)
+
+
+# The kinds of sentences, and of lines of a summary, that the tests above compare with the timeline.
+_COMPARED = (
+    r"Of the wall time: .*",
+    r"GPU 0 idled .* of the steady state, in [\d,]+ pauses: [\d.]+ % waiting for the host to launch\.",
+    r"The host was .* of the steady state in .*",
+    r".* took [\d.]+ % of [\d.]+ \w+ of GPU time in the steady state.* others the rest\.",
+    r"[Aa] steady step: .*",
+    r".* ran [\d.]+ \w+",
+    r"start .* \| warm-up .* \| steady .* \| teardown .*",
+    r" *[\d.]+ \w+ +[\d.]+ % of (?:it|gpu_time)  .*",
+    r" *[\d.,]+ +[\d.]+ % .*",
+)
+_WITHOUT_CLAIM = ("The recording is complete", "in the steady state", "gpu_time ms ")
+
+
+def test_no_other_sentence_is_said(recording: Recording) -> None:
+    for text in [*recording.sentences, *recording.summary]:
+        assert text.startswith(_WITHOUT_CLAIM) or any(re.fullmatch(each, text) for each in _COMPARED), text
 
 
 def test_nothing_is_said_of_the_time_from_first_to_last_work(recording: Recording) -> None:

@@ -39,6 +39,9 @@ def during(slices: SliceTable, start_ns: int, end_ns: int) -> SliceTable:
 def steady_profile(profile: Profile, steady: Steady) -> Profile | None:
     """The GPU time of the steady state, and the host time of what was measured: scopes, operators, API calls.
 
+    Work that an end of the steady state cuts has the part inside it as its time. What began in the steady state is
+    counted, and its whole durations make the extremes and percentiles.
+
     The time in which no thread was in anything that was measured, but in Python between, is the root's.
 
     Returns:
@@ -50,20 +53,27 @@ def steady_profile(profile: Profile, steady: Steady) -> Profile | None:
     kind = profile.tracks.kind[slices.track]
     on_gpu, on_host = slices.take(kind == TrackKind.GPU_STREAM), slices.take(kind == TrackKind.HOST_THREAD)
     n_nodes = len(profile.tree)
-    began = on_gpu.start_ns > steady.begins_ns
+    began = _began(profile, steady)
     metrics = [
         Metric("gpu_time", "ns", MetricKind.INCLUSIVE, _by_node(on_gpu.node, on_gpu.duration_ns, n_nodes)),
-        Metric("gpu_count", "1", MetricKind.INCLUSIVE, np.bincount(on_gpu.node[began], minlength=n_nodes)),
-        _extreme("gpu_time_min", on_gpu.take(began), n_nodes, Combine.MIN),
-        _extreme("gpu_time_max", on_gpu.take(began), n_nodes, Combine.MAX),
+        Metric("gpu_count", "1", MetricKind.INCLUSIVE, np.bincount(began.node, minlength=n_nodes)),
+        _extreme("gpu_time_min", began, n_nodes, Combine.MIN),
+        _extreme("gpu_time_max", began, n_nodes, Combine.MAX),
     ]
     if len(on_host):
         caller = np.where(_is_launched(profile), profile.tree.parent, np.arange(n_nodes))
         own_ns = _by_node(caller[on_host.node], own_times(on_host), n_nodes)
         own_ns[0] += max(steady.duration_ns - _covered_ns(on_host), 0)
         metrics.append(Metric("host_time", "ns", MetricKind.INCLUSIVE, own_ns))
-    durations = _durations(profile, on_gpu.take(began))
+    durations = _durations(profile, began)
     return replace(profile, metrics={metric.name: metric for metric in metrics}, slices=slices, durations=durations)
+
+
+def _began(profile: Profile, steady: Steady) -> SliceTable:
+    """What began on GPUs in the steady state, whole."""
+    slices = profile.slices
+    on_gpu = (profile.tracks.kind == TrackKind.GPU_STREAM)[slices.track]
+    return slices.take(on_gpu & (slices.start_ns >= steady.begins_ns) & (slices.start_ns < steady.ends_ns))
 
 
 def _covered_ns(slices: SliceTable) -> int:

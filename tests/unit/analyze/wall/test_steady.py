@@ -46,11 +46,13 @@ def test_host_time_is_that_of_the_innermost_and_the_rest_is_the_root_s() -> None
     assert steady_part().total("host_time") == STEADY.duration_ns
 
 
-def test_medians_are_those_of_the_steady_state() -> None:
+def test_medians_and_extremes_are_of_what_began_in_the_steady_state_however_long_it_lasted() -> None:
     part = steady_part()
     assert part.durations.count.sum() == 2
     together = part.durations.replace(frame=np.zeros_like(part.durations.frame))
-    assert together.quantiles(0.1, 1) == [10]
+    assert together.quantiles(0.1, 1) == [20]
+    for name in ("gpu_time_min", "gpu_time_max"):
+        assert part.own(name)[part.own("gpu_count") > 0].tolist() == [20, 20]
 
 
 def test_a_profile_without_timeline_has_no_part() -> None:
