@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
@@ -17,6 +16,7 @@ from bragg.core import core
 from bragg.debug.host.driver import HostDriver, has_gpu, has_host_driver, use_host_driver
 from bragg.debug.host.imports import when_imported
 from bragg.debug.host.launch import Launch, prepare
+from bragg.debug.host.launch_hooks import called_around
 from bragg.debug.host.specialization import specialize
 from bragg.debug.host.torch_on_cpu import use_cpu_for_cuda
 from bragg.debug.state import Listeners
@@ -68,7 +68,7 @@ def _execute(launch: Launch, asks: bool) -> None:
     function = getattr(launch.jitted, "launch_metadata", None)
     given = (launch.grid, compiled.metadata, launch.arguments)
     name, values, arrays = told_of_launch(function, *given) if asks and function else (None, [], {})
-    with _hooks(compiled.name, function, given):
+    with called_around(compiled.name, function, given):
         core.enter_host_kernel(name or _name(compiled))
         try:
             for metric, value in values:
@@ -94,25 +94,3 @@ def _is_imported_by_torch() -> bool:
         if str(frame.f_globals.get("__name__", "")).startswith("torch."):
             return True
     return False
-
-
-@contextmanager
-def _hooks(name: str, function: Any, given: tuple[Any, ...]) -> Iterator[None]:
-    """Call what the program wants to be called before and after launches."""
-    from triton.compiler.compiler import LazyDict
-
-    runtime = sys.modules["triton"].knobs.runtime
-    metadata = LazyDict({"name": name, "function": 0, "stream": 0})
-    if function is not None:
-        metadata.add(function, given)
-    _call(runtime.launch_enter_hook, metadata)
-    try:
-        yield
-    finally:
-        _call(runtime.launch_exit_hook, metadata)
-
-
-def _call(hook: Any, metadata: Any) -> None:
-    """Call a hook, or a chain of them, which may be empty."""
-    if hook is not None and getattr(hook, "calls", True):
-        hook(metadata)

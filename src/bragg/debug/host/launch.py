@@ -8,7 +8,7 @@ import re
 import types
 import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from typing import Any
@@ -21,8 +21,10 @@ from bragg.debug.flow.place import is_kernel
 from bragg.debug.flow.program import Program
 from bragg.debug.flow.scheduler import run_in_turns, waits
 from bragg.debug.foreign import NestedFunction, executable, translated
+from bragg.debug.host import launch_hooks
 from bragg.debug.host.arguments import CONSTANT, Arguments, Parameters, bound
 from bragg.debug.host.compiled_launch import CompiledSource
+from bragg.debug.host.specialization import specialize
 from bragg.debug.host.tuned import refused, tuned
 from bragg.debug.memory.emptiness import has_unwritten
 from bragg.debug.memory.shadow import Regions
@@ -241,13 +243,22 @@ def execute(
     while True:
         launch = prepare(kernel, grid, arguments, named, only)
         try:
-            launch.run(observe(launch))
+            with _hooks(launch):
+                launch.run(observe(launch))
         except StaticAssertion:
             if not refused(launch.call.tuner):
                 raise
             forget(launch)
         else:
             return launch
+
+
+def _hooks(launch: Launch) -> AbstractContextManager[None]:
+    if not launch_hooks.are_wanted():
+        return nullcontext()
+    compiled = specialize(launch, None)
+    function = getattr(launch.jitted, "launch_metadata", None)
+    return launch_hooks.called_around(compiled.name, function, (launch.grid, compiled.metadata, launch.arguments))
 
 
 def _resolved(kernel: Any, arguments: tuple[Any, ...], named: dict[str, Any]) -> tuple[Any, dict[str, Any], Any]:

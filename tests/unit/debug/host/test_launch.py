@@ -57,3 +57,36 @@ def test_batches_are_small_until_the_size_of_blocks_is_known() -> None:
     assert batches(1 << 16, 7) == [4, 3]
     assert batches(1 << 17, 5) == [4, 1]
     assert batches(1 << 17, 5) == [2, 2, 1]
+
+
+def told_of(grid: Any, kernel: Any, arguments: dict[str, Any]) -> dict[str, Any]:
+    return {"grid": grid, "value": arguments["number"], "warps": kernel.num_warps}
+
+
+@triton.jit(launch_metadata=told_of)
+def told(number):
+    pass
+
+
+def test_hooks_of_the_program_are_called_around_launches() -> None:
+    seen: list[tuple[str, dict[str, Any]]] = []
+    runtime = triton.knobs.runtime
+    before, after = (lambda told: seen.append(("enter", told.get()))), (lambda told: seen.append(("exit", told.get())))
+    runtime.launch_enter_hook.add(before)
+    runtime.launch_exit_hook.add(after)
+    try:
+        with bragg.debug.check():
+            told[(1, 3, 2)](6, num_warps=8)
+    finally:
+        runtime.launch_enter_hook.remove(before)
+        runtime.launch_exit_hook.remove(after)
+    assert [when for when, _ in seen] == ["enter", "exit"]
+    assert {key: seen[0][1][key] for key in ("name", "grid", "value", "warps")} == {
+        "name": "told",
+        "grid": (1, 3, 2),
+        "value": 6,
+        "warps": 8,
+    }
+    with bragg.debug.check():
+        told[(1,)](6)
+    assert len(seen) == 2
