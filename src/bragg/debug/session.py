@@ -15,6 +15,7 @@ from bragg.debug.findings import KernelFinding
 from bragg.debug.flow.jitted import is_interpreted
 from bragg.debug.host.compiler import types_question
 from bragg.debug.host.launch import Launch, execute
+from bragg.debug.host.launch_hooks import run_between_hooks
 from bragg.debug.host.patience import LaunchTooLong, Patience, Watched
 from bragg.debug.host.tuned import is_measured
 from bragg.debug.memory.emptiness import marked_allocations
@@ -101,7 +102,8 @@ class CheckedSession:
         """Execute a launch; a fault of the kernel is a finding too, and raised."""
         additions = self.report.additions
         try:
-            launch = execute(kernel, grid, arguments, named, self._observe, self.only, self._forget)
+            given = (kernel, grid, arguments, named, self._observe, self.only, self._forget)
+            launch = execute(*given, run_between_hooks)
             if self._listeners.types is not None:
                 self._listeners.types.finish()
             for listener in self._listeners.end:

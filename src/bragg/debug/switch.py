@@ -14,6 +14,7 @@ from bragg.debug.flow.jitted import python_function
 from bragg.debug.host.compiled_launch import inductor_launch, inductor_precompile, run_property
 from bragg.debug.host.imports import when_imported
 from bragg.debug.host.launch import execute, without_engine
+from bragg.debug.host.launch_hooks import run_between_hooks
 from bragg.debug.host.sources import Sources
 from bragg.debug.host.streams import captured
 from bragg.debug.host.tuned import forget_tuning
@@ -26,7 +27,7 @@ Runner = Callable[..., Any]
 
 def run_plainly(kernel: Any, grid: Any, arguments: tuple[Any, ...], named: dict[str, Any]) -> None:
     """Execute a launch that nobody watches."""
-    execute(kernel, grid, arguments, named)
+    execute(kernel, grid, arguments, named, run=run_between_hooks)
 
 
 # Runners of the blocks that are entered now, the innermost last.

@@ -8,7 +8,7 @@ import re
 import types
 import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from typing import Any
@@ -21,10 +21,8 @@ from bragg.debug.flow.place import is_kernel
 from bragg.debug.flow.program import Program
 from bragg.debug.flow.scheduler import run_in_turns, waits
 from bragg.debug.foreign import NestedFunction, executable, translated
-from bragg.debug.host import launch_hooks
 from bragg.debug.host.arguments import CONSTANT, Arguments, Parameters, bound
 from bragg.debug.host.compiled_launch import CompiledSource
-from bragg.debug.host.specialization import specialize
 from bragg.debug.host.tuned import refused, tuned
 from bragg.debug.memory.emptiness import has_unwritten
 from bragg.debug.memory.shadow import Regions
@@ -228,6 +226,7 @@ def execute(
     observe: Observer = lambda launch: Listeners(),
     only: tuple[int, int, int] | None = None,
     forget: Callable[[Launch], None] = lambda launch: None,
+    run: Callable[[Launch, Listeners], None] = Launch.run,
 ) -> Launch:
     """Prepare a launch and run it, with the first configuration of an autotuner whose `tl.static_assert`s hold.
 
@@ -239,26 +238,18 @@ def execute(
         observe: Gives the listeners.
         only: Program to execute instead of all.
         forget: Called with a launch that was observed, and whose configuration does not compile.
+        run: Executes it.
     """
     while True:
         launch = prepare(kernel, grid, arguments, named, only)
         try:
-            with _hooks(launch):
-                launch.run(observe(launch))
+            run(launch, observe(launch))
         except StaticAssertion:
             if not refused(launch.call.tuner):
                 raise
             forget(launch)
         else:
             return launch
-
-
-def _hooks(launch: Launch) -> AbstractContextManager[None]:
-    if not launch_hooks.are_wanted():
-        return nullcontext()
-    compiled = specialize(launch, None)
-    function = getattr(launch.jitted, "launch_metadata", None)
-    return launch_hooks.called_around(compiled.name, function, (launch.grid, compiled.metadata, launch.arguments))
 
 
 def _resolved(kernel: Any, arguments: tuple[Any, ...], named: dict[str, Any]) -> tuple[Any, dict[str, Any], Any]:

@@ -7,13 +7,23 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-__all__ = ["are_wanted", "called_around"]
+from bragg.debug.host.launch import Launch
+from bragg.debug.host.specialization import specialize
+from bragg.debug.state import Listeners
+
+__all__ = ["called_around", "run_between_hooks"]
 
 
-def are_wanted() -> bool:
-    """The program has such hooks."""
+def run_between_hooks(launch: Launch, listeners: Listeners) -> None:
+    """Execute a launch, and call what the program wants to be called."""
     runtime = sys.modules["triton"].knobs.runtime
-    return any(map(_is_set, (runtime.launch_enter_hook, runtime.launch_exit_hook)))
+    if not (_is_set(runtime.launch_enter_hook) or _is_set(runtime.launch_exit_hook)):
+        launch.run(listeners)
+        return
+    compiled = specialize(launch, None)
+    function = getattr(launch.jitted, "launch_metadata", None)
+    with called_around(compiled.name, function, (launch.grid, compiled.metadata, launch.arguments)):
+        launch.run(listeners)
 
 
 @contextmanager
