@@ -71,7 +71,7 @@ def test_keys_walk_along_the_boxes(flame: Any) -> None:
         ("ArrowRight", "backward"),
         ("ArrowRight", "other"),
         ("ArrowLeft", "backward"),
-        ("ArrowDown", "[torch: 2 frames]"),
+        ("ArrowDown", "[torch: engine]"),
         ("ArrowUp", "backward"),
     ]
     for key, name in steps:
@@ -106,7 +106,7 @@ def test_library_frames_are_folded_and_unfolded(flame: Any) -> None:
     flame.keyboard.press("ArrowDown")
     flame.keyboard.press("ArrowRight")
     flame.keyboard.press("ArrowDown")
-    expect(detail(flame)).to_have_text(beginning("[torch: 2 frames]"))
+    expect(detail(flame)).to_have_text(beginning("[torch: engine]"))
     flame.get_by_label("fold libraries").uncheck()
     expect(detail(flame)).to_have_text(beginning("engine"))
     expect_address(flame, "libraries=false")
