@@ -15,6 +15,7 @@ from bragg import load
 from bragg.model import FrameKind, TrackKind
 from tests.support.fake_gpu_runs import START, Record, kernels, statistics
 from tests.support.native_program import build_native_program
+from tests.support.runs import FLUSHED
 
 
 def test_kernels_copies_and_sets_are_counted_under_their_scopes(record: Record) -> None:
@@ -340,14 +341,12 @@ def test_records_without_an_interval_are_counted_and_not_timed(record: Record, f
 
 
 FULL_DISK = """
-import os, resource, time
+import os, resource
 from pathlib import Path
 for _ in range(100): gpu.launch("early")
 gpu.synchronize()
+wait_until_flushed("early", "gpu_count", 100)
 (capture,) = Path(os.environ["BRAGG_CAPTURE_DIR"]).glob("*.part")
-until = time.monotonic() + 20
-while b"early" not in capture.read_bytes() and time.monotonic() < until: time.sleep(0.01)
-time.sleep(0.1)
 resource.setrlimit(resource.RLIMIT_FSIZE, (capture.stat().st_size, -1))
 for _ in range(3000): gpu.launch("late")
 gpu.synchronize()
@@ -355,7 +354,7 @@ gpu.synchronize()
 
 
 def test_a_capture_that_cannot_be_written_on_is_told_without_a_summary(record: Record) -> None:
-    run = record(FULL_DISK, START, "--no-summary", flush_interval=20, data="trace")
+    run = record(FLUSHED + FULL_DISK, START, "--no-summary", flush_interval=20, data="trace")
     assert run.exit_code == 0
     assert kernels(run.main) == {"early": 100}
     what = "the capture could not be written to its end"
