@@ -112,12 +112,12 @@ def test_unexpected_failure_is_one_line_and_no_traceback(bragg: Bragg, monkeypat
 
 def test_a_limit_of_memory_that_is_too_small_is_named(tmp_path: Path) -> None:
     (tmp_path / "program.py").write_text("print('started')")
-    limited = "import resource; resource.setrlimit(resource.RLIMIT_AS, (60 << 20,) * 2); import bragg.cli.main as m; "
+    limited = "import resource; resource.setrlimit(resource.RLIMIT_AS, (40 << 20,) * 2); import bragg.cli.main as m; "
     code = f"{limited} raise SystemExit(m.main(['run', 'program.py']))"
     done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout) == (4, "")
     assert done.stderr.splitlines() == [
-        "error: the limit of memory (ulimit -v: 61440 KB) leaves no room for bragg",
+        "error: the limit of memory (ulimit -v: 40960 KB) leaves no room for bragg",
         "hint: Raise it: bragg itself takes about 300 MB of addresses",
     ]
 
