@@ -23,7 +23,7 @@ def imports_apart(profile: Profile) -> tuple[Profile, float]:
     Returns:
         The profile itself and 0 where a GPU worked, nothing was imported, or nothing else was done.
     """
-    if "host_time" not in profile.metrics or ("gpu_time" in profile.metrics and profile.total("gpu_time")):
+    if "host_time" not in profile.metrics or profile.measured("gpu_time"):
         return profile, 0.0
     ran = without_imports(profile)
     imports_ns = float(profile.total("host_time") - ran.total("host_time"))

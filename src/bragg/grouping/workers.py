@@ -33,8 +33,7 @@ _N_ABOVE = 2  # the root, and the scope of all workers
 def is_loader_worker(profile: Profile) -> bool:
     """Whether a profile is that of a worker of PyTorch's data loaders, and nothing is lost when it has no file."""
     is_complete = completeness_of(profile.meta).word == "complete"
-    worked_gpu = "gpu_time" in profile.metrics and profile.total("gpu_time") > 0
-    return is_complete and not worked_gpu and bool(_loops(profile.tree).any())
+    return is_complete and not profile.measured("gpu_time") and bool(_loops(profile.tree).any())
 
 
 def _loops(tree: CallTree) -> BoolArray:

@@ -115,6 +115,10 @@ class Profile:
             return int(metric.own.sum())  # whole numbers are exact in any order: no walk over the tree
         return self.inclusive(name)[0].item()  # type: ignore[no-any-return]
 
+    def measured(self, name: str) -> bool:
+        """Whether there is an inclusive metric of this name, and any of it."""
+        return name in self.metrics and self.total(name) > 0
+
     @property
     def main_metric(self) -> str:
         """The metric that answers where the time went: GPU time if there is any, else host time, else samples.
@@ -123,7 +127,7 @@ class Profile:
             UsageError: None of them was recorded.
         """
         for name in ("gpu_time", "host_time", "samples"):
-            if name in self.metrics and self.total(name) > 0:
+            if self.measured(name):
                 return name
         raise UsageError("this profile holds no time", hint="Record the program again: bragg run")
 

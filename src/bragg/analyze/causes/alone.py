@@ -20,8 +20,7 @@ def alone_ns(evidence: Evidence, chosen: BoolArray) -> FloatArray:
 
 
 def _of_timeline(evidence: Evidence, chosen: BoolArray) -> FloatArray:
-    tracks, gpus = evidence.profile.tracks, evidence.bounding.ordinals
-    is_bounding = np.ones(len(tracks), np.bool_) if gpus is None else np.isin(tracks.device, list(gpus))
+    is_bounding = evidence.bounding.are_among(evidence.profile.tracks.device)
     on_gpu = evidence.slices.take(evidence.on_gpu & is_bounding[evidence.slices.track])
     own, others = on_gpu.take(chosen[on_gpu.node]), on_gpu.take(~chosen[on_gpu.node])
     alone = own.duration_ns - _overlap(own.start_ns, own.duration_ns, others.start_ns, others.duration_ns)

@@ -9,7 +9,7 @@ import numpy as np
 
 from bragg.analyze.causes.thresholds import AS_BUSY
 from bragg.model import CallTree, TrackKind, TrackTable
-from bragg.model.table import BoolArray, FloatArray
+from bragg.model.table import BoolArray, FloatArray, Int32Array
 
 __all__ = ["BoundingGpus", "bounding_gpus"]
 
@@ -34,10 +34,13 @@ class BoundingGpus:
 
     def has(self, tree: CallTree) -> BoolArray:
         """Nodes whose work is theirs, or of a GPU that is not known: [n_nodes]."""
+        return self.are_among(tree.frames.device[tree.frame])
+
+    def are_among(self, devices: Int32Array) -> BoolArray:
+        """Which of some ordinals, [n], are theirs, or negative: not known."""
         if self.ordinals is None:
-            return np.ones(len(tree), np.bool_)
-        device = tree.frames.device[tree.frame]
-        found: BoolArray = (device < 0) | np.isin(device, list(self.ordinals))
+            return np.ones(len(devices), np.bool_)
+        found: BoolArray = (devices < 0) | np.isin(devices, list(self.ordinals))
         return found
 
     def mean_wait(self, idle_ns: FloatArray, wall_ns: float) -> FloatArray:

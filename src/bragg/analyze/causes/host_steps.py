@@ -54,8 +54,9 @@ class HostCost:
 def host_steps(evidence: Evidence) -> HostSteps | None:
     """The steps; None: a GPU worked, or they are not known."""
     profile = evidence.profile
-    has_gpu = "gpu_time" in profile.metrics and profile.total("gpu_time") > 0
-    times = None if has_gpu or profile.run.is_merged or "host_time" not in profile.metrics else step_times(profile)
+    if profile.measured("gpu_time") or profile.run.is_merged or "host_time" not in profile.metrics:
+        return None
+    times = step_times(profile)
     if times is None:
         return None
     # When the first step began is not known: it is left out.

@@ -20,11 +20,11 @@ _MORE_WORKERS = "try more num_workers, or larger batches of cheaper items"
 
 def _find(evidence: Evidence) -> Iterator[Finding]:
     regions = evidence.regions
-    if regions is None or "region_time" not in regions.metrics or not regions.total("region_time"):
+    if regions is None or not regions.measured("region_time"):
         return
     total_ns = regions.total("region_time")
     data = float(regions.own("region_time")[1 + REGIONS.index("data")]) / total_ns
-    if "gpu_time" not in regions.metrics or not regions.total("gpu_time"):
+    if not regions.measured("gpu_time"):
         if data > _MUCH:
             yield _finding(Severity.WARNING, f"data takes {percent_text(data)} of a step", _MORE_WORKERS)
         return

@@ -126,7 +126,7 @@ def open_job(directory: Path, *, trace: bool = False) -> OpenedJob:
             f"the recording of {named_ranks(cut)} has no end, so sums are too low: killed, or still running"
         )
     job = replace(job, ranks=tuple(ranks), problems=tuple(problems))
-    has_gpu = any("gpu_time" in profile.metrics and profile.total("gpu_time") for profile in profiles)
+    has_gpu = any(profile.measured("gpu_time") for profile in profiles)
     return OpenedJob(job, profiles, "gpu_time" if has_gpu else profiles[0].main_metric)
 
 

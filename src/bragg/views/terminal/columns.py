@@ -182,7 +182,7 @@ def choose_names(
         raise NothingRecorded("this profile holds no metric", hint="bragg info shows what it holds")
     if requested:
         return [_resolve(name, available, formulas, profile) for name in requested]
-    side = "gpu" if "gpu_time" in profile.metrics and profile.total("gpu_time") else "host"
+    side = "gpu" if profile.measured("gpu_time") else "host"
     usual = [name for name in (f"{side}_{ending}" for ending in defaults) if name in available or formulas.knows(name)]
     return [name for name in usual if name not in available or _has_values(profile, name)] or usual[:1] or available[:1]
 
