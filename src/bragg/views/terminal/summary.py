@@ -93,7 +93,7 @@ def warning_lines(profile: Profile, style: Style) -> list[str]:
 def _in_steady_state(profile: Profile, steady: Steady | None, style: Style, with_host: bool) -> list[str]:
     """The same of the steady state alone; empty where there is none, or no timeline of it."""
     part = steady_profile(profile, steady) if steady else None
-    if steady is None or part is None or not _has_time(part, "gpu_time"):
+    if steady is None or part is None or not part.measured("gpu_time"):
         return []
     busy = max(steady.busy.values())
     title = "in the steady state the GPU waited for the host:" if busy < MOSTLY_IDLE else "in the steady state:"
@@ -124,8 +124,8 @@ def _busy_line(facts: RunFacts) -> Iterator[str]:
 def _hot_spots(
     profile: Profile, facts: RunFacts, style: Style, steady: Steady | None, with_host: bool
 ) -> Iterator[str]:
-    has_host_time = _has_time(profile, "host_time")
-    if _has_time(profile, "gpu_time"):
+    has_host_time = profile.measured("host_time")
+    if profile.measured("gpu_time"):
         busy = {str(device): share for device, share in steady.busy.items()} if steady else facts.gpu_busy
         kernels = _kernels(profile, style, ", in the whole run" if steady else "", with_host)
         waiting = [style.cut(line, style.width) for line in waiting_lines(profile)]
@@ -173,10 +173,6 @@ def _hot_spots_of_host(profile: Profile, style: Style) -> Iterator[str]:
     waiting = [style.cut(line, style.width) for line in waiting_lines(profile)]
     hottest = list(_hottest_paths(ran, "host_time", _N_HOST_PATHS, style, whole_ns, of_what))
     yield from [*waiting, *imports, *hottest] if waits_mostly(profile) else [*imports, *hottest, *waiting]
-
-
-def _has_time(profile: Profile, metric: str) -> bool:
-    return metric in profile.metrics and profile.total(metric) > 0
 
 
 def _hottest_paths(
