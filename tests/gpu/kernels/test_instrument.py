@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable
 
 import pytest
@@ -90,14 +91,31 @@ def test_kernels_that_pytorch_generates_have_clocks(run: Run, launcher: str) -> 
         assert kernel_nodes(recorded.profile, under=kernel.kernel)
 
 
-def test_kernels_in_graphs_have_clocks_in_the_launches_before_or_say_why_not(run: Run) -> None:
+def test_kernels_that_pytorch_records_into_graphs_have_clocks_in_replays(run: Run) -> None:
     recorded = run("timed_compiled.py", "--context", "shadow", "--instrument=triton_", arguments=["graphs"])
     assert "60 of 60 results are equal" in recorded.stdout
     kernels = recorded.profile.run.inside_kernels
-    print([(kernel.kernel, kernel.level, kernel.pairs, kernel.refused) for kernel in kernels])
+    print([(kernel.kernel, kernel.level, kernel.pairs, kernel.replays, kernel.refused) for kernel in kernels])
     assert kernels
     for kernel in kernels:
-        assert kernel.level or any("CUDA graphs" in why or why == "cost" for _, why in kernel.refused)
+        assert kernel.level
+        assert kernel.replays >= 58  # some of its 62 calls come before the replays
+        assert kernel.stretches
+
+
+@pytest.mark.parametrize(("name", "before"), [("matmul_tma", 0), ("matmul_tma", 12), ("softmax", 12)])
+def test_the_last_replay_of_a_graph_is_whole(run: Run, name: str, before: int) -> None:
+    options = ("--context", "shadow", "--instrument=.", "--instrument-budget=1.0")
+    recorded = run("timed_kernel.py", *options, arguments=[name, str(before)])
+    assert "10 of 10 results are equal" in recorded.stdout
+    (kernel,) = recorded.profile.run.inside_kernels
+    *_, took_ns = map(int, re.findall(r"a replay took (\d+) ns", recorded.stdout))
+    print(name, before, kernel.level, kernel.pairs, kernel.span_ns / took_ns, kernel.refused)
+    assert (kernel.level, kernel.pairs) == (("everything", PAIRS) if before else ("everything in sampled blocks", 0))
+    assert kernel.replays == 10
+    assert 0.98 < kernel.span_ns / took_ns < 1.0
+    assert 0 < sum(each.total for each in kernel.stretches) <= kernel.covered_cycles <= kernel.warp_cycles
+    assert kernel_nodes(recorded.profile, under=f"{kernel.kernel} (with clocks)")
 
 
 def test_probes_count_what_is_known_of_a_kernel(run: Run) -> None:

@@ -1,4 +1,7 @@
-"""Launches a kernel of `tests/support/timed_kernels.py` often; says how often the result was equal, bit for bit."""
+"""Launches a kernel of `tests/support/timed_kernels.py` often; says how often the result was equal, bit for bit.
+
+With a number behind the name, a CUDA graph with the kernel is replayed instead, after so many launches outside of it.
+"""
 
 from __future__ import annotations
 
@@ -56,13 +59,35 @@ def launcher(name: str) -> tuple[Callable[[], object], torch.Tensor]:
     return lambda: kernel[grid](*given, SIZE, SIZE, SIZE, **constants, **options), c
 
 
+def replayer(launch: Callable[[], object], launches: int) -> Callable[[], object]:
+    """What replays a graph with one launch and prints how long the GPU took."""
+    for _ in range(launches):
+        launch()
+    torch.cuda.synchronize()
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        launch()
+    begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+
+    def replay() -> None:
+        begin.record()
+        graph.replay()
+        end.record()
+        end.synchronize()
+        print(f"a replay took {begin.elapsed_time(end) * 1e6:.0f} ns")
+
+    return replay
+
+
 torch.manual_seed(0)
 launch, result = launcher(sys.argv[1])
 launch()
 first = result.clone()
-n_equal = 0
-for _ in range(LAUNCHES):
+n_equal, times = 0, LAUNCHES
+if len(sys.argv) > 2:
+    launch, times = replayer(launch, int(sys.argv[2])), 10
+for _ in range(times):
     result.zero_()
     launch()
     n_equal += torch.equal(first, result)
-print(f"{n_equal} of {LAUNCHES} results are equal")
+print(f"{n_equal} of {times} results are equal")

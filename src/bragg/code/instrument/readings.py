@@ -12,7 +12,7 @@ from bragg.code.instrument.rewriting import HEADER_BYTES, MAGIC, Instrumented
 from bragg.code.instrument.segments import ScopeValue, Segment
 from bragg.code.instrument.storing import FRAME, WARP_BYTES
 
-__all__ = ["Readings", "ValueTotals", "Warps", "read_frames", "read_headers", "values_in"]
+__all__ = ["Readings", "ValueTotals", "Warps", "launches_in", "read_frames", "read_headers", "values_in"]
 
 _WORD = 4
 
@@ -95,6 +95,14 @@ class Readings:
     covered: NDArray[np.int64]
     damaged: int
     values: Sequence[ValueTotals] = ()
+
+
+def launches_in(image: bytes) -> int | None:
+    """How many launches have stored these headers, one after the other; None: one is under way."""
+    words = np.frombuffer(image, "<u4").reshape(-1, HEADER_BYTES // _WORD)
+    times, count = words[:, :8].copy().view("<u8"), words[:, 13]
+    has_begun_again = times[:, 0] > times[:, 2]
+    return None if has_begun_again.any() or (count != count[0]).any() else int(count[0])
 
 
 def read_headers(image: bytes) -> Warps:

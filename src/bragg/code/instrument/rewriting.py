@@ -10,6 +10,7 @@ Every number of the layout that a reader needs stands here. A warp writes, with 
 | 36, 40 | u32 multiprocessor, and block of the launch, counted along x, y, z |
 | 44 | u32 bytes of frames that were due, also those for which there was no room |
 | 48 | u32 cycles between two readings with nothing between them: what a reading costs |
+| 52 | u32 launches in which the warp has ended, since this memory was zero |
 
 and to memory of its own the frames that `storing` describes. Where they go is not compiled in: the program sets
 `CONTROL`, which is zero at first, and then nothing is stored.
@@ -230,6 +231,7 @@ mov.u64 %bragg_d5, %clock64;
 mov.u32 %bragg_w0, {MAGIC:#x};
 mov.u32 %bragg_w1, %smid;
 @%bragg_has st.global.cs.v4.b32 [%bragg_d1+32], {{%bragg_w0, %bragg_w1, %bragg_w4, %bragg_w8}};
+@%bragg_has red.global.add.u32 [%bragg_d1+52], 1;
 """
 
 

@@ -292,6 +292,7 @@ class InsideKernel:
         partitions: First warp of each partition of a warp-specialized kernel; else warp 0.
         turns: Of its loop.
         events: That the program placed.
+        replays: Of the CUDA graph whose last replay is shown; 0: a launch of its own is.
     """
 
     kernel: str
@@ -325,6 +326,7 @@ class InsideKernel:
     partitions: tuple[int, ...]
     turns: Turns
     events: tuple[KernelEvent, ...]
+    replays: int
 
     @property
     def waves(self) -> float | None:

@@ -68,6 +68,7 @@ def _kernel(facts: Facts) -> InsideKernel:
         tuple(_integers(facts, "partitions")),
         _turns(facts.table("turns")),
         tuple(_event(Facts(row)) for row in facts.rows("events")),
+        facts.count("replays"),
     )
 
 

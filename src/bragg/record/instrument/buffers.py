@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+from copy import copy
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -87,9 +88,9 @@ class Plan:
         return _CONTROL.pack(headers, frames, *masks, self.first_blocks, warps)
 
 
-def plan(blocks: int, warps: int, limit_bytes: int) -> Plan:
+def plan(blocks: int, warps: int, limit_bytes: int, header_limit_bytes: int = _MAX_HEADER_BYTES) -> Plan:
     """The most blocks whose readings fit."""
-    header_shift = _shift(blocks, _MAX_HEADER_BYTES // (warps * HEADER_BYTES))
+    header_shift = _shift(blocks, header_limit_bytes // (warps * HEADER_BYTES))
     frame_shift = _shift(blocks, limit_bytes // (warps * WARP_BYTES))
     return Plan(blocks, warps, header_shift, max(frame_shift, header_shift))
 
@@ -104,14 +105,28 @@ class Buffers:
         # Frames of a warp are aligned to their size.
         self._frames = -(-driver.zeros(wanted.frame_bytes + WARP_BYTES) // WARP_BYTES) * WARP_BYTES
 
+    def cleared(self, blocks: int) -> Buffers:
+        """The same memory for another launch of the kernel: the most blocks whose readings fit.
+
+        What was stored is lost; nothing writes any more.
+        """
+        found = copy(self)
+        found.plan = plan(blocks, self.plan.warps, self.plan.frame_bytes, self.plan.header_bytes)
+        self._driver.clear(self._headers, self.plan.header_bytes)
+        self._driver.clear(self._frames, self.plan.frame_bytes)
+        return found
+
     def control(self, own: Plan) -> bytes:
         """What a kernel's variable is set to, by its own plan, which needs no more memory."""
         return own.control(self._headers, self._frames)
 
+    def headers(self, own: Plan) -> bytes:
+        """Headers alone."""
+        return self._driver.read(self._headers, own.header_bytes)
+
     def read(self, own: Plan) -> tuple[bytes, bytes]:
         """Headers and frames."""
-        headers = self._driver.read(self._headers, own.header_bytes)
-        return headers, self._driver.read(self._frames, own.frame_bytes)
+        return self.headers(own), self._driver.read(self._frames, own.frame_bytes)
 
 
 def _count(blocks: int, shift: int, first: int = 0) -> int:

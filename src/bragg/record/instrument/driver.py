@@ -68,8 +68,13 @@ class Driver:
         """Memory of the GPU, 0 everywhere when the program's next launch can see it."""
         memory = ctypes.c_uint64()
         self._call("cuMemAlloc_v2", ctypes.byref(memory), ctypes.c_size_t(size_bytes))
-        self._call("cuMemsetD8Async", memory, ctypes.c_ubyte(0), ctypes.c_size_t(size_bytes), self._stream)
+        self.clear(memory.value, size_bytes)
         return memory.value
+
+    def clear(self, address: int, size_bytes: int) -> None:
+        """Set memory of the GPU to 0, in the order of `zeros`."""
+        size = ctypes.c_size_t(size_bytes)
+        self._call("cuMemsetD8Async", ctypes.c_uint64(address), ctypes.c_ubyte(0), size, self._stream)
 
     def symbol(self, module: int, name: str) -> int:
         """Address of a variable of a module."""

@@ -6,7 +6,7 @@ import math
 import os
 import re
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from threading import Lock
 
 from bragg.code.disassembler import find_disassembler
@@ -21,6 +21,7 @@ from bragg.core import core
 from bragg.model.kernels.inside import WITH_CLOCKS, WITH_PROBES
 from bragg.record.inside.notes import note
 from bragg.record.instrument.buffers import Buffers, Plan, plan
+from bragg.record.instrument.captured_launch import CapturedLaunch, Stored
 from bragg.record.instrument.compiled_kernel import partition_warps, ptxas_options, source_scopes
 from bragg.record.instrument.driver import Driver
 from bragg.record.instrument.guard import Comparison, Guard
@@ -33,18 +34,20 @@ from bragg.record.instrument.trial import PAIRS, Trial
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
-    from typing import Any
+    from typing import Any, TypeAlias
 
 __all__ = ["STATE", "Limits", "TimedKernel"]
 
 STATE = "<clocks inside kernels>"
 """Under it stands what this copies and sets on the GPU."""
 
+_Measured: TypeAlias = "Trial | ProbedLaunch | CapturedLaunch"
 _WARP_THREADS = 32
 _THREADS = re.compile(r"^\s*\.(?:req|max)ntid\s+(\d+)", re.MULTILINE)
 _ASSEMBLE_WITHIN_S = 30.0
 _LOOK_EVERY_S = 0.002
-_IN_GRAPHS = "its launches were recorded into CUDA graphs, whose kernels have no clocks"
+_IN_GRAPHS = "its launches were recorded into CUDA graphs, while those before were not done"
+_NOT_REPLAYED = "its launch with clocks was recorded into a CUDA graph that was not replayed"
 
 
 @dataclass(frozen=True)
@@ -135,13 +138,17 @@ class TimedKernel:
         self._refused: list[dict[str, Any]] = []
         self._grid: tuple[int, int, int] | None = None
         self._buffers: Buffers | None = None
-        self._attempt: _Attempt | None = self._next()
         self._accepted: tuple[_Attempt, dict[str, Any]] | None = None
+        self._captured: CapturedLaunch | None = None
+        self._before_capture: Stored | None = None
         self._is_told = False
         self._was_captured = False
+        self._has_failed = False
         self._function = 0
-        if limits.probes:
-            self._probed = self._with_probes(kernel)
+        with self._driver.relaxed():
+            self._attempt: _Attempt | None = self._next()
+            if limits.probes:
+                self._probed = self._with_probes(kernel)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._launch, name)
@@ -149,8 +156,7 @@ class TimedKernel:
     def __call__(self, grid_x: int, grid_y: int, grid_z: int, stream: int, function: int, *rest: Any) -> Any:
         """Launch the kernel, with clocks when it is its turn."""
         grid = (grid_x, grid_y, grid_z)
-        is_done = self._attempt is None and (self._probed is None or self._probed.is_launched)
-        if is_done or not self._lock.acquire(blocking=False):
+        if self._is_settled or not self._lock.acquire(blocking=False):
             return self._launch(*grid, stream, function, *rest)
         try:
             self._function = function
@@ -176,36 +182,47 @@ class TimedKernel:
             return None
         until_s = time.monotonic() + wait_s
         while (attempt := self._attempt) is not None and attempt.trial is not None:
-            self._guarded(self._decide, is_end)
+            self._guarded(self._decide, is_end, is_end)
             attempt = self._attempt  # a launch on another thread may end it
             if attempt is None or attempt.trial is None or not attempt.trial.begun_pairs or time.monotonic() >= until_s:
                 break
             time.sleep(_LOOK_EVERY_S)
-        if self._accepted is None and not is_end:
+        if not is_end and (self._accepted is None or self._captured is not None):
             return None
         self._is_told = True
         self._attempt = None  # what is launched from now on is nobody's
         counted = self._guarded(self._counts, until_s)
         if self._accepted is None and self._was_captured and not self._refused:
             self._refused.append({"why": _IN_GRAPHS})
-        measured = self._guarded(self._readings) or {}
+        measured = self._guarded(self._readings, until_s) or {}
         return {"kernel": self.name, "refused": self._refused, "warps": self._warps, **(counted or {}), **measured}
 
-    def _begin(self, grid: tuple[int, int, int], stream: int) -> tuple[Trial | ProbedLaunch, int] | None:
+    @property
+    def _is_settled(self) -> bool:
+        """Whether no further launch is measured."""
+        if self._is_told:
+            return True
+        is_tried = self._attempt is None and (self._probed is None or self._probed.is_launched)
+        may_capture = self._accepted is not None and self._captured is None and not self._has_failed
+        return is_tried and not may_capture
+
+    def _begin(self, grid: tuple[int, int, int], stream: int) -> tuple[_Measured, int] | None:
         """Begin to measure a launch; None: it is not. The number is the handle of what is launched; 0: the kernel."""
-        begun: tuple[Trial | ProbedLaunch, int] | None = self._guarded(self._begun, grid, stream)
+        begun: tuple[_Measured, int] | None = self._guarded(self._begun, grid, stream)
         return begun
 
-    def _begun(self, grid: tuple[int, int, int], stream: int) -> tuple[Trial | ProbedLaunch, int] | None:
+    def _begun(self, grid: tuple[int, int, int], stream: int) -> tuple[_Measured, int] | None:
         if self._driver.is_capturing(stream):
             self._was_captured = True
-            return None
+            with self._driver.relaxed():
+                captured = self._capture(grid)
+            return None if captured is None else (captured, captured.function)
         with self._driver.relaxed():
             if self._probed is not None and not self._probed.is_launched:
                 is_probed = self._on_gpu(self._probed.begin, math.prod(grid) * self._ctas, self._ctas > 1)
                 return (self._probed, self._probed.function) if is_probed else None
             if self._attempt is not None and self._attempt.trial is not None and self._attempt.trial.is_full:
-                self._decide(False)
+                self._decide()
             attempt = self._attempt
             if attempt is None or grid != (self._grid or grid):
                 return None
@@ -243,13 +260,18 @@ class TimedKernel:
         assert self._buffers is not None
         return attempt.level.planned(self._buffers.plan, attempt.blocks_at_once, self._first_warps)
 
-    def _decide(self, is_last: bool) -> None:
-        """Accept the level that was tried, or continue to the next one."""
+    def _decide(self, has_all: bool = False, is_last: bool = False) -> None:
+        """Accept the level that was tried, or continue to the next one.
+
+        Args:
+            has_all: All of its launches were made, however few.
+            is_last: No other level is tried.
+        """
         attempt = self._attempt
         if attempt is None or attempt.trial is None:
             return
         pairs = attempt.trial.done_pairs
-        if not pairs or pairs < (attempt.trial.begun_pairs if is_last else PAIRS):
+        if not pairs or pairs < (attempt.trial.begun_pairs if has_all else PAIRS):
             return
         plain_ns, timed_ns = attempt.trial.times_ns(pairs)
         told = {"level": attempt.level.name, "pairs": pairs, "plain_ns": plain_ns, "timed_ns": timed_ns}
@@ -258,6 +280,47 @@ class TimedKernel:
             return
         self._refused.append({**told, "why": "cost"})
         self._attempt = None if is_last else self._next()
+
+    def _capture(self, grid: tuple[int, int, int]) -> CapturedLaunch | None:
+        """Give clocks to one launch that becomes part of a graph, once those before are done; None: to none.
+
+        Its level is the one that was accepted. If no pair of launches was compared, it is the least one with stretches.
+        """
+        trial = self._attempt.trial if self._attempt is not None else None
+        if self._captured is not None or (trial is not None and not trial.is_idle):
+            return None
+        self._decide(has_all=True)
+        if self._accepted is not None:
+            attempt: _Attempt | None = self._accepted[0]
+        else:
+            attempt = self._least()
+        if attempt is None:
+            return None
+        module, function = self._loaded(attempt.clocked)
+        blocks_at_once = self._resident_blocks(function)
+        if self._accepted is not None:
+            self._before_capture = self._on_gpu(self._stored)
+        blocks = math.prod(grid) * self._ctas
+        if self._buffers is None:
+            self._buffers = self._on_gpu(Buffers, self._driver, plan(blocks, self._warps, self._limits.buffer_bytes))
+        else:
+            self._buffers = self._on_gpu(self._buffers.cleared, blocks)
+        own = attempt.level.planned(self._buffers.plan, blocks_at_once, self._first_warps)
+        self._captured = self._on_gpu(CapturedLaunch, self._driver, module, function, self._buffers, own)
+        if self._accepted is None:
+            told = {"level": attempt.level.name, "pairs": 0}
+            self._accepted = (replace(attempt, blocks_at_once=blocks_at_once), told)
+        self._attempt = None
+        return self._captured
+
+    def _least(self) -> _Attempt | None:
+        """The last level that has stretches, or one below it."""
+        if self._attempt is None:
+            return None
+        levels = [self._attempt.level, *self._levels]
+        least = max((number for number, each in enumerate(levels) if not each.has_all_warps), default=0)
+        self._levels = levels[least:]
+        return self._attempt if least == 0 else self._next()
 
     def _next(self) -> _Attempt | None:
         """The next level whose machine code is that of the kernel, clocks apart."""
@@ -273,10 +336,13 @@ class TimedKernel:
             if compared.refused:
                 self._refused.append({"level": level.name, **compared.refused})
                 continue
-            module, function = self._load(self._kernel.name, made.binary.cubin, self._shared_bytes)
-            core.name_kernel(function, self.name + WITH_CLOCKS, self._kernel.name)
-            return _Attempt(level, made, compared, module, function)
+            return _Attempt(level, made, compared, *self._loaded(made))
         return None
+
+    def _loaded(self, made: Clocked) -> tuple[int, int]:
+        module, function = self._load(self._kernel.name, made.binary.cubin, self._shared_bytes)
+        core.name_kernel(function, self.name + WITH_CLOCKS, self._kernel.name)
+        return module, function
 
     def _store(self, level: Level) -> Store:
         """Where readings are kept: in shared memory, if that was asked for and as many blocks fit on the GPU."""
@@ -315,14 +381,24 @@ class TimedKernel:
         with self._driver.current():
             return self._on_gpu(self._probed.results)  # type: ignore[no-any-return]
 
-    def _readings(self) -> dict[str, Any]:
+    def _stored(self, until_s: float = 0.0) -> Stored:
+        """What the launch stored that is shown: the last replay, or the last one outside of graphs."""
+        if self._captured is not None:
+            found = self._captured.last_replay(until_s) or self._before_capture
+            if found is None:
+                raise ValueError(_NOT_REPLAYED)
+            return found
+        assert self._accepted is not None
+        assert self._buffers is not None
+        own = self._plan(self._accepted[0])
+        return Stored(*self._buffers.read(own), own)
+
+    def _readings(self, until_s: float) -> dict[str, Any]:
         if self._accepted is None:
             return {}
         attempt, told = self._accepted
-        assert self._buffers is not None
-        own = self._plan(attempt)
         with self._driver.current():
-            headers, frames = self._on_gpu(self._buffers.read, own)
+            stored = self._on_gpu(self._stored, until_s)
             plain_blocks = self._resident_blocks(self._function)
         resources = {
             "registers": [self._plain.registers, attempt.clocked.binary.registers],
@@ -331,8 +407,10 @@ class TimedKernel:
             "shared_bytes": [self._shared_bytes, self._shared_bytes + attempt.clocked.instrumented.store.size_bytes],
             "loop_waits": attempt.compared.waits,
             "partitions": self._first_warps,
+            "replays": stored.replays,
         }
-        found = summed(headers, frames, attempt.clocked.instrumented, own, has_timeline=self._limits.has_timeline)
+        instrumented, has_timeline = attempt.clocked.instrumented, self._limits.has_timeline
+        found = summed(stored.headers, stored.frames, instrumented, stored.plan, has_timeline=has_timeline)
         return {**told, **resources, **found}
 
     def _guarded(self, function: Callable[..., Any], *arguments: Any) -> Any:
@@ -341,6 +419,7 @@ class TimedKernel:
             return function(*arguments)
         except Exception as error:  # noqa: BLE001 - the program's launches continue
             self._attempt = None
+            self._has_failed = True
             if self._probed is not None and not self._probed.is_launched:
                 self._probed = None
             self._refused.append({"why": str(error)})

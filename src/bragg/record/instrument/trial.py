@@ -35,6 +35,11 @@ class Trial:
         return len(self._times) == 2 * PAIRS
 
     @property
+    def is_idle(self) -> bool:
+        """Whether the GPU is done with all launches that were made."""
+        return all(self._driver.is_done(last) for _, last in self._times)
+
+    @property
     def begun_pairs(self) -> int:
         """Pairs both of whose launches were made."""
         return len(self._times) // 2

@@ -61,14 +61,19 @@ def _lines(meta: Mapping[str, Any], n_kernels: int | None) -> Iterator[str]:
 def _headline(kernel: InsideKernel) -> str:
     if not kernel.level:
         return f"no clocks: {_refused(kernel)}" if kernel.refused else "no clocks: it was launched less than twice"
-    cost = kernel.cost or 0
-    text = f"clocks of {kernel.level} cost {share_text(max(cost, 0))} of a launch ({count_text(kernel.pairs, 'pair')})"
+    text = f"clocks of {kernel.level} cost {_cost(kernel)}"
     if kernel.covered_cycles and kernel.blocks:
         told = kernel.warps_with_times / (kernel.blocks * max(kernel.warps, 1))
         text += f"; {share_text(min(told, 1))} of the warps told"
         if kernel.covered_cycles < kernel.warp_cycles:
             text += f", {share_text(kernel.covered_cycles / kernel.warp_cycles)} of their time"
-    return text
+    return text + (f"; the last of {count_text(kernel.replays, 'replay')} of its CUDA graph" if kernel.replays else "")
+
+
+def _cost(kernel: InsideKernel) -> str:
+    if kernel.cost is None:
+        return "what is not known: no two launches outside of CUDA graphs were compared"
+    return f"{share_text(max(kernel.cost, 0))} of a launch ({count_text(kernel.pairs, 'pair')})"
 
 
 def _shares(kernel: InsideKernel) -> Iterator[str]:

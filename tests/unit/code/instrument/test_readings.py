@@ -9,7 +9,7 @@ import pytest
 
 from bragg.code.instrument.blocks import Value
 from bragg.code.instrument.passages import passages_of
-from bragg.code.instrument.readings import read_frames, read_headers
+from bragg.code.instrument.readings import launches_in, read_frames, read_headers
 from bragg.code.instrument.rewriting import HEADER_BYTES, MAGIC, Instrumented
 from bragg.code.instrument.segments import Frame, ScopeValue, Segment
 from bragg.code.instrument.storing import FRAME, IN_GLOBAL_MEMORY, WARP_BYTES, SharedMemory, Store
@@ -43,10 +43,10 @@ class Warp:
         self.at += 4 * len(words)
         self.is_on = self.is_on and self.at <= self.store.last_start
 
-    def header(self, block: int, read_cycles: int = 0) -> bytes:
+    def header(self, block: int, read_cycles: int = 0, launches: int = 0) -> bytes:
         words = np.zeros(HEADER_BYTES // 4, np.uint32)
         words[:8] = np.array([10, self.start, 10 + (self.clock - self.start) // 2, self.clock], np.uint64).view("<u4")
-        words[8:13] = MAGIC, block % 7, block, self.at, read_cycles
+        words[8:14] = MAGIC, block % 7, block, self.at, read_cycles, launches
         return words.tobytes()
 
 
@@ -186,3 +186,14 @@ def test_what_readings_cost_is_taken_off() -> None:
     assert after.longest.tolist() == [each - 1 for each in before.longest.tolist()]
     assert (before.read_cycles, before.clock_cycles) == (0, 0)
     assert (after.read_cycles, after.clock_cycles) == (1, 2 * 3 + 8 * 2)
+
+
+def test_launches_that_stored_headers_are_counted_once_all_warps_have_ended() -> None:
+    warp = Warp(100)
+    warp.clock = 900
+    begun_again = np.frombuffer(warp.header(1, launches=4), np.uint32).copy()
+    begun_again[0] = 2000
+    assert launches_in(bytes(3 * HEADER_BYTES)) == 0
+    assert launches_in(warp.header(0, launches=4) + warp.header(1, launches=4)) == 4
+    assert launches_in(warp.header(0, launches=5) + warp.header(1, launches=4)) is None
+    assert launches_in(warp.header(0, launches=4) + begun_again.tobytes()) is None

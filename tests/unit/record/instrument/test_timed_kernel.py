@@ -28,6 +28,7 @@ from bragg.record.instrument.driver import DriverError
 from bragg.record.instrument.levels import levels_of
 from bragg.record.instrument.timed_kernel import Limits, TimedKernel
 from bragg.record.instrument.trial import PAIRS
+from bragg.views.text.clock_facts import clock_lines
 
 triton = pytest.importorskip("triton")
 
@@ -43,6 +44,8 @@ class FakeDriver:
 
     now_ns = 0.0
     capturing = False
+    replays = 0
+    is_replaying = False
     late = False
     broken = ""
     places = 132
@@ -52,6 +55,7 @@ class FakeDriver:
     def __init__(self) -> None:
         self.events: list[float] = []
         self.sizes: dict[int, int] = {}
+        self.cleared: list[int] = []
 
     def is_capturing(self, stream: int) -> bool:
         return FakeDriver.capturing
@@ -66,6 +70,9 @@ class FakeDriver:
             raise DriverError("cuMemAlloc_v2 returned 2")
         self.sizes[len(self.sizes)] = size_bytes
         return (len(self.sizes) << 32) + 256
+
+    def clear(self, address: int, size_bytes: int) -> None:
+        self.cleared.append(address)
 
     def symbol(self, module: int, name: str) -> int:
         return module
@@ -83,6 +90,9 @@ class FakeDriver:
             return bytes(size_bytes)
         words = np.zeros((size_bytes // HEADER_BYTES, HEADER_BYTES // 4), np.uint32)
         words[:, 2], words[:, 4], words[:, 6], words[:, 8] = 500, 700, 1500, MAGIC
+        words[:, 13] = FakeDriver.replays
+        if FakeDriver.is_replaying:
+            words[-1, 0] = 900  # the last warp has begun again
         return words.tobytes()
 
     def event(self) -> int:
@@ -144,6 +154,7 @@ def driver(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setattr(guard, "disassemble", lambda tool, cubin, _: disassembled(tool, cubin))
     monkeypatch.setattr(timed_kernel.core, "name_kernel", lambda *_: None)
     FakeDriver.capturing, FakeDriver.late, FakeDriver.broken = False, False, ""
+    FakeDriver.replays, FakeDriver.is_replaying = 0, False
     FakeDriver.per_launch_ns, FakeDriver.room_bytes = 1000.0, 1 << 20
     return iter(())
 
@@ -230,36 +241,106 @@ def test_clocks_have_the_registers_of_the_kernel_where_nothing_spills() -> None:
     assert result["level"] == "everything"
 
 
-def test_captures_and_other_grids_are_launched_as_they_are() -> None:
+def test_other_grids_are_launched_as_they_are() -> None:
     machine = Machine([0.0])
-    FakeDriver.capturing = True
-    machine.run(5)
-    FakeDriver.capturing = False
     machine.run(2, (64, 1, 1))
     machine.run(5, (65, 1, 1))
     machine.run(2 * PAIRS - 2)
-    assert machine.launched == [PLAIN] * 5 + TRIAL[:2] + [PLAIN] * 5 + TRIAL[2:]
+    assert machine.launched == TRIAL[:2] + [PLAIN] * 5 + TRIAL[2:]
 
 
-def test_a_kernel_of_graphs_alone_says_why_it_has_no_clocks() -> None:
-    machine = Machine([0.0])
+def captured(machine: Machine, times: int = 5) -> None:
     FakeDriver.capturing = True
-    machine.run(20)
-    result = machine.kernel.result(1, is_end=True)
+    machine.run(times)
+    FakeDriver.capturing = False
+
+
+def test_of_a_graph_the_first_launch_has_the_clocks_that_were_accepted() -> None:
+    machine = Machine([0.02, 0.0])
+    machine.run(2 * PAIRS + 3)
+    captured(machine)
+    assert machine.launched == TRIAL + [PLAIN] * 3 + [102] + [PLAIN] * 4
+    FakeDriver.replays = 10
+    assert machine.kernel.result(0, is_end=False) is None  # there may be further replays
+    result = machine.kernel.result(0, is_end=True)
     assert result is not None
-    assert [each["why"] for each in result["refused"]] == [
-        "its launches were recorded into CUDA graphs, whose kernels have no clocks"
+    assert (result["level"], result["pairs"], result["replays"]) == ("everything", PAIRS, 10)
+    assert result["timed_ns"] / result["plain_ns"] == pytest.approx(1.02)
+    assert result["warps_with_frames"] == 256
+
+
+def test_a_kernel_of_graphs_alone_has_the_least_clocks_with_stretches_at_an_unknown_cost() -> None:
+    machine = Machine([0.0] * 3)
+    captured(machine)
+    assert machine.launched == [103] + [PLAIN] * 4
+    machine.run(5)
+    assert machine.launched[5:] == [PLAIN] * 5
+    FakeDriver.replays = 3
+    result = machine.kernel.result(0, is_end=True)
+    assert result is not None
+    assert (result["level"], result["pairs"], result["refused"]) == ("everything in sampled blocks", 0, [])
+    (told,) = inside_kernels([result])
+    assert (told.cost, told.replays) == (None, 3)
+    first, *_ = clock_lines({"inside_kernels": [result]})
+    assert first.startswith("inside matmul_tma<w4 s3>: clocks of everything in sampled blocks cost what is not known")
+    assert first.endswith("; the last of 3 replays of its CUDA graph")
+
+
+def test_one_pair_before_a_capture_decides() -> None:
+    cheap, dear = Machine([0.0, 0.0]), Machine([0.2, 0.0, 0.0, 0.0])
+    for machine in (cheap, dear):
+        machine.run(2)
+        captured(machine)
+    FakeDriver.replays = 1
+    results = [machine.kernel.result(0, is_end=True) or {} for machine in (cheap, dear)]
+    assert [(each["level"], each["pairs"]) for each in results] == [
+        ("everything", 1),
+        ("everything in sampled blocks", 0),
     ]
+    assert [each["why"] for each in results[1]["refused"]] == ["cost"]
 
 
-def test_launches_before_a_capture_are_enough() -> None:
+def test_launches_that_are_not_done_at_a_capture_keep_clocks_out_of_it() -> None:
     machine = Machine([0.0])
+    machine.run(1)
+    FakeDriver.late = True
+    captured(machine)
+    FakeDriver.late = False
     machine.run(2)
-    FakeDriver.capturing = True
-    machine.run(20)
-    result = machine.kernel.result(1, is_end=True)
+    assert machine.launched == [PLAIN] + [PLAIN] * 5 + [101, 101]
+
+
+def test_what_was_measured_before_a_graph_that_is_never_replayed_is_kept() -> None:
+    machine, alone = Machine([0.0, 0.0]), Machine([0.0] * 3)
+    machine.run(2 * PAIRS)
+    captured(machine)
+    captured(alone)
+    kept, nothing = machine.kernel.result(0, is_end=True), alone.kernel.result(0, is_end=True)
+    assert kept is not None
+    assert nothing is not None
+    assert (kept["level"], kept["replays"]) == ("everything", 0)
+    assert "level" not in nothing
+    assert [each["why"] for each in nothing["refused"]] == [timed_kernel._NOT_REPLAYED]
+
+
+def test_a_replay_that_is_under_way_is_not_read() -> None:
+    machine = Machine([0.0] * 3)
+    captured(machine)
+    FakeDriver.replays, FakeDriver.is_replaying = 2, True
+    result = machine.kernel.result(0.01, is_end=True)
     assert result is not None
-    assert (result["level"], result["pairs"], result["refused"]) == ("everything", 1, [])
+    assert "level" not in result
+
+
+def test_a_launch_in_a_graph_has_a_grid_of_its_own() -> None:
+    machine = Machine([0.0, 0.0])
+    machine.run(2 * PAIRS, (2048, 1, 1))
+    FakeDriver.capturing = True
+    machine.run(1, (40, 1, 1))
+    FakeDriver.replays = 1
+    result = machine.kernel.result(0, is_end=True)
+    assert result is not None
+    assert (result["blocks"], result["warps_with_frames"]) == (40, 160)
 
 
 def test_one_launch_has_probes_and_then_clocks_are_tried() -> None:
