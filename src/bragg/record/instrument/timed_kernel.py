@@ -156,7 +156,7 @@ class TimedKernel:
     def __call__(self, grid_x: int, grid_y: int, grid_z: int, stream: int, function: int, *rest: Any) -> Any:
         """Launch the kernel, with clocks when it is its turn."""
         grid = (grid_x, grid_y, grid_z)
-        if self._is_settled or not self._lock.acquire(blocking=False):
+        if self._is_settled(stream) or not self._lock.acquire(blocking=False):
             return self._launch(*grid, stream, function, *rest)
         try:
             self._function = function
@@ -197,14 +197,14 @@ class TimedKernel:
         measured = self._guarded(self._readings, until_s) or {}
         return {"kernel": self.name, "refused": self._refused, "warps": self._warps, **(counted or {}), **measured}
 
-    @property
-    def _is_settled(self) -> bool:
-        """Whether no further launch is measured."""
+    def _is_settled(self, stream: int) -> bool:
+        """Whether this launch is not measured."""
         if self._is_told:
             return True
-        is_tried = self._attempt is None and (self._probed is None or self._probed.is_launched)
+        if self._attempt is not None or (self._probed is not None and not self._probed.is_launched):
+            return False
         may_capture = self._accepted is not None and self._captured is None and not self._has_failed
-        return is_tried and not may_capture
+        return not (may_capture and self._guarded(self._driver.is_capturing, stream))
 
     def _begin(self, grid: tuple[int, int, int], stream: int) -> tuple[_Measured, int] | None:
         """Begin to measure a launch; None: it is not. The number is the handle of what is launched; 0: the kernel."""
