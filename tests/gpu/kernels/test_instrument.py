@@ -103,8 +103,12 @@ def test_kernels_that_pytorch_records_into_graphs_have_clocks_in_replays(run: Ru
         assert kernel.stretches
 
 
-@pytest.mark.parametrize(("name", "before"), [("matmul_tma", 0), ("matmul_tma", 12), ("softmax", 12)])
-def test_the_last_replay_of_a_graph_is_whole(run: Run, name: str, before: int) -> None:
+# A replay's time, between events, has some microseconds before and after its blocks; softmax takes 150 us. Of sampled
+# blocks the last one may end before the last of all.
+@pytest.mark.parametrize(
+    ("name", "before", "least"), [("matmul_tma", 0, 0.93), ("matmul_tma", 12, 0.98), ("softmax", 12, 0.85)]
+)
+def test_the_last_replay_of_a_graph_is_whole(run: Run, name: str, before: int, least: float) -> None:
     options = ("--context", "shadow", "--instrument=.", "--instrument-budget=1.0")
     recorded = run("timed_kernel.py", *options, arguments=[name, str(before)])
     assert "10 of 10 results are equal" in recorded.stdout
@@ -113,7 +117,7 @@ def test_the_last_replay_of_a_graph_is_whole(run: Run, name: str, before: int) -
     print(name, before, kernel.level, kernel.pairs, kernel.span_ns / took_ns, kernel.refused)
     assert (kernel.level, kernel.pairs) == (("everything", PAIRS) if before else ("everything in sampled blocks", 0))
     assert kernel.replays == 10
-    assert 0.98 < kernel.span_ns / took_ns < 1.0
+    assert least < kernel.span_ns / took_ns < 1.0
     assert 0 < sum(each.total for each in kernel.stretches) <= kernel.covered_cycles <= kernel.warp_cycles
     assert kernel_nodes(recorded.profile, under=f"{kernel.kernel} (with clocks)")
 
