@@ -144,7 +144,7 @@ def test_each_finding_is_said_once_and_whole_in_a_narrow_terminal(tmp_path: Path
     said = " ".join(line.strip() for line in lines[:-1])
     assert said.count("jit__truncated_normal was compiled 3 times, 1.2 s: its calls differ in shapes") == 1
     assert lines[1] == "start 9.36 s | warm-up 2.62 s"
-    assert lines[2].startswith("  | steady 835 ms (199 calls of jit(train_step), 4.19 ms each, GPU busy 1.4 %)")
+    assert lines[2].startswith("  | steady 835 ms (199 steps of 4.19 ms, calls of jit(train_step), GPU busy 1.4 %)")
     assert max(map(len, lines[:-1])) <= 100
 
 

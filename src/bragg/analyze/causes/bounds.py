@@ -21,6 +21,8 @@ _ON_GPU = ("communication", "copies")
 _SPECIAL = (*_ON_GPU, "input", "compilation", "allocation", "synchronisation")
 _OF_PART = {"copies to the GPU": "copies"}
 UNKNOWN = "reasons that were not recorded"
+# From the first to the last of less work is little more than that work itself.
+_LEAST_WORK = 10
 
 
 @dataclass(frozen=True)
@@ -68,7 +70,7 @@ class Bounds:
 
 def bounds_of(evidence: Evidence) -> Bounds:
     """The parts of the wall time, and the one that decides it."""
-    busy = evidence.busy
+    busy = evidence.busy if _worked_on(evidence) else None
     parts = _gpu_parts(evidence, busy) if busy else []
     if busy is not None and evidence.idle_ns is not None and evidence.wall_ns:
         parts += _waiting_parts(evidence, 1 - busy)
@@ -82,6 +84,11 @@ def bounds_of(evidence: Evidence) -> Bounds:
         gpu=evidence.bounding.busiest,
         n_gpus=evidence.n_devices,
     )
+
+
+def _worked_on(evidence: Evidence) -> bool:
+    """Whether there was enough work, and the program did not end at a kernel that failed."""
+    return not evidence.profile.run.kernel_error and evidence.gpu_count.sum() >= _LEAST_WORK
 
 
 def _gpu_parts(evidence: Evidence, busy: float) -> list[Part]:

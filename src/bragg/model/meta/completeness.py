@@ -12,18 +12,22 @@ __all__ = ["Completeness", "Loss", "completeness_of"]
 
 
 class _Counter(NamedTuple):
-    """Numbers of META that add up to one loss: `(table, name)` of each, what they count, and what is wrong with it."""
+    """Numbers of META that add up to one loss: `(table, name)` of each, what they count, and what is wrong with it.
+
+    The reason is known where the error of a kernel ended the program.
+    """
 
     facts: tuple[tuple[str, str], ...]
     noun: str
     what: str
+    if_kernel_failed: str = ""
 
 
 # What is in no sum.
 _MISSING = (
     _Counter((("statistics", "dropped_events"), ("cuda", "dropped_records")), "record", "dropped"),
     _Counter((("statistics", "missing_records"),), "GPU record", "had not come when the recording ended"),
-    _Counter((("statistics", "bad_timestamps"),), "record", "without usable timestamps"),
+    _Counter((("statistics", "bad_timestamps"),), "record", "without usable timestamps", "a kernel that failed has none"),
     _Counter((("statistics", "dropped_slices"),), "slice", "of the timeline dropped, for which the disk was too slow"),
     _Counter((("cuda", "unread_bytes"),), "byte", "of device records of an unknown kind"),
     _Counter((("capture", "damaged_chunks"),), "damaged chunk", "of the capture"),
@@ -126,6 +130,8 @@ def _unfinished(run: Run) -> Iterator[Loss]:
 
 def _counted(recordings: Iterable[Run], counters: Iterable[_Counter]) -> Iterator[Loss]:
     for counter in counters:
-        count = sum(run.lost(table, name) for run in recordings for table, name in counter.facts)
+        losing = [run for run in recordings if any(run.lost(table, name) for table, name in counter.facts)]
+        count = sum(run.lost(table, name) for run in losing for table, name in counter.facts)
         if count:
-            yield Loss(f"{count:,} {counter.noun}{'' if count == 1 else 's'} {counter.what}")
+            why = counter.if_kernel_failed if all(run.kernel_error for run in losing) else ""
+            yield Loss(f"{count:,} {counter.noun}{'' if count == 1 else 's'} {counter.what}", why)

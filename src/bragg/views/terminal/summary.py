@@ -70,7 +70,7 @@ def summary_lines(profile: Profile, style: Style, answered: Answered | None = No
         *wall_lines(parts, style),
         *([style.cut(steps, style.width)] if steps else []),
         *bounds,
-        *([] if steady or bounds else _busy_line(facts)),
+        *([] if steady or bounds or profile.run.kernel_error else _busy_line(facts)),
         *(_in_steady_state(profile, steady, style, with_host) or _hot_spots(profile, facts, style, steady, with_host)),
         *warning_lines(profile, style),
     ]

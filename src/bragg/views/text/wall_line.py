@@ -66,9 +66,7 @@ def wall_json(parts: WallParts | None) -> dict[str, Any] | None:
 def _about(steady: Steady) -> str:
     if not steady.n_steps:
         steps = f"{steady.n_launches:,} launches"
-    elif steady.step_of == _STEP:
-        steps = f"{count_text(steady.n_steps, 'step')} of {time_text(steady.step_ns)}"
     else:
-        calls = count_text(steady.n_steps, "call")
-        steps = f"{calls} of {printable(steady.step_of)}, {time_text(steady.step_ns)} each"
+        what = "" if steady.step_of == _STEP else f", calls of {printable(steady.step_of)}"
+        steps = f"{count_text(steady.n_steps, 'step')} of {time_text(steady.step_ns)}{what}"
     return ", ".join(filter(None, [steps, busy_text(steady.busy) if steady.busy else ""]))

@@ -39,6 +39,16 @@ def test_without_launches_nobody_is_blamed() -> None:
     assert bounds_sentence(bounds).endswith("the GPU works 10 %; why it waits is not known.")
 
 
+def test_a_program_that_hardly_used_the_gpu_or_failed_there_is_not_judged() -> None:
+    assert bounds_of(Evidence(stepped(LATE, 100, n_steps=2))).busy is None
+    enough = stepped(LATE, 100)
+    assert bounds_of(Evidence(enough)).busy == pytest.approx(0.10, abs=0.01)
+    failed = replace(enough, meta={**enough.meta, "kernel_error": "an illegal memory access was encountered"})
+    found = bounds_of(Evidence(failed))
+    assert found.busy is None
+    assert bounds_sentence(found).endswith("not known: a GPU worked too little, or it is not known when.")
+
+
 def test_input_that_is_waited_for_is_named() -> None:
     loading = "host 0-80 enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__\n"
     launched = LATE.replace("0-4", "80-84").replace("7-17", "87-97")

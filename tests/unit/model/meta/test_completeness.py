@@ -26,6 +26,14 @@ def test_losses_are_counted_and_the_first_is_named() -> None:
     assert [str(loss) for loss in found.missing] == ["7 records dropped", "1 record without usable timestamps"]
 
 
+def test_a_kernel_that_failed_is_why_a_record_has_no_times() -> None:
+    lost = {**WHOLE, "statistics": {"bad_timestamps": 1}}
+    (loss,) = completeness_of({**lost, "kernel_error": "an illegal memory access was encountered"}).missing
+    assert str(loss) == "1 record without usable timestamps (a kernel that failed has none)"
+    (unexplained,) = completeness_of(lost).missing
+    assert unexplained.why == ""
+
+
 def test_a_capture_that_could_not_be_written_comes_before_what_was_counted() -> None:
     capture = {"complete": False, "write_error": "File too large"}
     meta = {"statistics": {"dropped_events": 3}, "capture": capture}
