@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from shlex import join, quote
+from shlex import quote
 from typing import TYPE_CHECKING, Any
 
 from bragg.analyze.causes.evidence import Evidence
@@ -29,7 +29,7 @@ from bragg.views.text.memory_facts import memory_lines
 from bragg.views.text.nccl_facts import nccl_lines, nccl_notes
 from bragg.views.text.run_facts import RunFacts
 from bragg.views.text.sampling_facts import sampling_line
-from bragg.views.text.style import Style, printable
+from bragg.views.text.style import Style
 from bragg.views.text.telemetry_facts import telemetry_lines
 from bragg.views.text.units import bytes_text, count_text
 from bragg.views.text.wall_line import wall_json
@@ -137,14 +137,10 @@ class RunReport:
         return [*lines, *self._error_lines(), self._wrote_line()]
 
     def _error_lines(self) -> list[str]:
-        """The command that finds what ended a Triton kernel; empty: none was ended."""
-        ended = next((profile.run for _, profile in self.profiles if profile.run.kernel_error), None)
-        if ended is None or "triton" not in ended.versions:
-            return []
-        is_python = len(ended.command) > 1 and (ended.command[1] == "-m" or not ended.command[1].startswith("-"))
-        program = join(ended.command[1:]) if is_python else "PROGRAM"
-        said = printable(f"a kernel ended with an error: {ended.kernel_error}")
-        return [f"{said}; if it is one of Triton, this finds where and why: bragg check {printable(program)}"]
+        """What ended a kernel in a process whose warnings are not shown."""
+        main = self.main[1]
+        failed = (RunFacts(profile.meta).kernel_failure for _, profile in self.profiles if profile is not main)
+        return list(filter(None, failed))[:_N_NOTES]
 
     def _summary_lines(self, style: Style) -> list[str]:
         profile = self.shown

@@ -10,6 +10,7 @@ from bragg import formats
 from bragg.cli.run_report import RunReport
 from bragg.errors import BackendUnavailable
 from bragg.model import Profile, SliceTable
+from bragg.views.terminal.header import header_lines
 from bragg.views.text.style import PLAIN, Style
 from tests.support.profiles import profile_from_text
 from tests.support.recordings import RECORDINGS, SAMPLE
@@ -63,22 +64,29 @@ def test_what_is_missing_is_said_without_a_summary_and_in_json_too(tmp_path: Pat
     assert values["completeness"] == f"incomplete: {what}, sums are too low"
 
 
+FINDS = "; if it is one of Triton, this finds where and why: "
+
+
 @pytest.mark.parametrize(
     ("command", "versions", "check"),
     [
-        (["/usr/bin/python3", "k v.py", "--n", "3"], {"triton": "3.6.0"}, "bragg check 'k v.py' --n 3"),
-        (["/usr/bin/python3", "-m", "pkg.k"], {"triton": "3.6.0"}, "bragg check -m pkg.k"),
-        (["/usr/bin/python3", "-u", "k.py"], {"triton": "3.6.0"}, "bragg check PROGRAM"),
-        (["/usr/bin/python3", "k.py"], {"torch": "2.13.0"}, None),
+        (["/usr/bin/python3", "k v.py", "--n", "3"], {"triton": "3.6.0"}, f"{FINDS}bragg check 'k v.py' --n 3"),
+        (["/usr/bin/python3", "-m", "pkg.k"], {"triton": "3.6.0"}, f"{FINDS}bragg check -m pkg.k"),
+        (["/usr/bin/python3", "-u", "k.py"], {"triton": "3.6.0"}, f"{FINDS}bragg check PROGRAM"),
+        (["/usr/bin/python3", "k.py"], {"torch": "2.13.0"}, ""),
     ],
 )
 def test_a_kernel_that_ended_with_an_error_names_the_command_that_finds_it(
-    tmp_path: Path, command: list[str], versions: dict[str, str], check: str | None
+    tmp_path: Path, command: list[str], versions: dict[str, str], check: str
 ) -> None:
     meta = {"kernel_error": "misaligned address", "command": command, "versions": versions}
-    lines = report(tmp_path, recorded("root\n  k 1ms", **meta)).lines(PLAIN, summary=False, every_process=False)
-    said = "a kernel ended with an error: misaligned address; if it is one of Triton, this finds where and why: "
-    assert lines[:-1] == ([said + check] if check else [])
+    said = f"a kernel ended with an error: misaligned address{check}"
+    failed, longer = recorded("root\n  k 1ms", **meta), recorded("root\n  k 2ms", backend="cpu")
+    alone = report(tmp_path, failed).lines(PLAIN, summary=False, every_process=False)
+    assert alone[:-1] == [f"warning: {said}"]
+    beside = report(tmp_path, longer, failed).lines(PLAIN, summary=False, every_process=False)
+    assert beside[:-1] == [said]
+    assert header_lines(failed.meta, "k.bragg", PLAIN)[-1] == f"warning: {said}"
 
 
 def test_next_command_can_be_pasted_whatever_the_file_is_called(tmp_path: Path) -> None:

@@ -27,7 +27,9 @@ class _Counter(NamedTuple):
 _MISSING = (
     _Counter((("statistics", "dropped_events"), ("cuda", "dropped_records")), "record", "dropped"),
     _Counter((("statistics", "missing_records"),), "GPU record", "had not come when the recording ended"),
-    _Counter((("statistics", "bad_timestamps"),), "record", "without usable timestamps", "a kernel that failed has none"),
+    _Counter(
+        (("statistics", "bad_timestamps"),), "record", "without usable timestamps", "a kernel that failed has none"
+    ),
     _Counter((("statistics", "dropped_slices"),), "slice", "of the timeline dropped, for which the disk was too slow"),
     _Counter((("cuda", "unread_bytes"),), "byte", "of device records of an unknown kind"),
     _Counter((("capture", "damaged_chunks"),), "damaged chunk", "of the capture"),

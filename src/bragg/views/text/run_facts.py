@@ -115,11 +115,26 @@ class RunFacts:
         span_ns = self.run.gpu_span_ns
         return {str(device): busy_ns / span_ns for device, busy_ns in self.run.gpu_busy_ns.items()} if span_ns else {}
 
+    @property
+    def kernel_failure(self) -> str:
+        """What ended a kernel, and the command that finds it in one of Triton; empty: nothing did."""
+        if not self.run.kernel_error:
+            return ""
+        said = printable(f"a kernel ended with an error: {self.run.kernel_error}")
+        if "triton" not in self.run.versions:
+            return said
+        words = self.run.command[1:]
+        is_python = bool(words) and (words[0] == "-m" or not words[0].startswith("-"))
+        program = printable(shlex.join(words)) if is_python else "PROGRAM"
+        return f"{said}; if it is one of Triton, this finds where and why: bragg check {program}"
+
     def warnings(self) -> Iterator[str]:
         """What the reader must know before trusting the numbers; one line each."""
         return map(printable, self._warnings())
 
     def _warnings(self) -> Iterator[str]:
+        if self.kernel_failure:
+            yield self.kernel_failure
         yield from self.completeness.warnings()
         if n_launches := self.run.interpreted_launches:
             launches = count_text(n_launches, "launch", "launches")
