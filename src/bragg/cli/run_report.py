@@ -124,17 +124,17 @@ class RunReport:
             profile = self.shown
             lines = self._summary_lines(style) if summary else warning_lines(profile, style)
         notes = self.notes if every_process else self.notes[:_N_NOTES]
-        lines += [style.warning(f"note: {note}") for note in notes]
-        if sampled := sampling_line(profile.meta):
-            lines.append(sampled)
-        lines += telemetry_lines(profile.meta)
-        lines += memory_lines(profile.meta)
-        lines += nccl_lines(profile.meta)
-        lines += clock_lines(profile.meta, _N_INSIDE)
+        lines += map(style.warning, style.paragraphs(f"note: {note}" for note in notes))
+        meta = profile.meta
+        facts = [*filter(None, [sampling_line(meta)]), *telemetry_lines(meta), *memory_lines(meta), *nccl_lines(meta)]
+        facts += clock_lines(meta, _N_INSIDE)
         if every_process:
-            lines += [self._process_line(path, profile) for path, profile in self.profiles]
-            lines += [f"processes that recorded nothing: {self.n_empty}"]
-        return [*lines, *self._error_lines(), self._wrote_line()]
+            facts += [self._process_line(path, profile) for path, profile in self.profiles]
+            facts += [f"processes that recorded nothing: {self.n_empty}"]
+        wrote = self._wrote_line()
+        what, next_, command = wrote.partition(". Next: ")
+        last = [wrote] if style.fits(wrote) or not next_ else [*style.paragraphs([f"{what}."]), f"Next: {command}"]
+        return [*lines, *style.paragraphs([*facts, *self._error_lines()]), *last]
 
     def _error_lines(self) -> list[str]:
         """What ended a kernel in a process whose warnings are not shown."""
@@ -148,7 +148,7 @@ class RunReport:
         lines = summary_lines(profile, style, answer)
         said = {finding.message for finding in best_findings(answer.analysis, N_CAUSES)}
         hints = [hint for hint in findings(Evidence(profile)) if hint.message not in said]
-        return [*lines, *(style.dim(line) for hint in hints for line in style.wrap(hint.text, 2))]
+        return [*lines, *map(style.dim, style.paragraphs(hint.text for hint in hints))]
 
     def to_json(self) -> dict[str, Any]:
         """JSON values; the hottest kernels or functions are those of the profile that says most."""

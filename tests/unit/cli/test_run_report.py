@@ -156,6 +156,17 @@ def test_each_finding_is_said_once_and_whole_in_a_narrow_terminal(tmp_path: Path
     assert max(map(len, lines[:-1])) <= 100
 
 
+def test_nothing_is_cut_in_a_terminal_of_40_columns_except_names(tmp_path: Path) -> None:
+    lines = report(tmp_path, formats.load(SAMPLE)).lines(Style(width=40), summary=True, every_process=False)
+    assert max(map(len, lines[:-1])) <= 40
+    assert lines[-1].startswith("Next: bragg view ")
+    said = " ".join(" ".join(lines).split())
+    assert "| steady 101 ms (6 steps of 16.8 ms, GPU busy 64 %) | teardown 16.9 ms" in said
+    assert "the GPU works 64 % and waits 36 %. To save: 34 % matrix products in 32-bit" in said
+    header = next(at for at, line in enumerate(lines) if line.startswith("gpu_time ms    share  name"))
+    assert lines[header + 1] == "      15.19   23.7 %  sm80_xmma_g…x128x8"
+
+
 def test_a_table_of_sums_says_that_it_is_of_the_whole_run(tmp_path: Path) -> None:
     folder = RECORDINGS[0].parent / "pairs"
     lines = report(tmp_path, formats.load(folder / "h100-cpu_work_slow.bragg")).lines(

@@ -177,7 +177,7 @@ def view(
         lines = profile_lines(
             profile, str(path), options, style, flat=flat, recorded=recorded, notes=notes, part=choices["part"]
         )
-        write_lines([*lines, *map(style.dim, hints)])
+        write_lines([*lines, *map(style.dim, style.paragraphs(hints))])
         if print_sorted and not flat:
             write_lines(["", *_flat_lines(profile, options, style)])
 
@@ -228,14 +228,14 @@ def profile_lines(
     wall = wall_lines(wall_parts(whole), style)
     if not wall and (steps := steps_line(whole)):
         wall = style.wrap(steps, 2, "  ")
-    return [*header_lines(profile.meta, source, style, wall), *said, *map(style.dim, notes), "", *body]
+    told = [*style.paragraphs(said), *map(style.dim, style.paragraphs(notes))]
+    return [*header_lines(profile.meta, source, style, wall), *told, "", *body]
 
 
 def _flat_lines(profile: Profile, options: ViewOptions, style: Style) -> list[str]:
-    from bragg.views.terminal.flat_view import NARROW_METRICS, flat_lines, flat_view
+    from bragg.views.terminal.flat_view import default_metrics, flat_lines, flat_view
 
-    shown = flat_view(profile, options, NARROW_METRICS) if style.is_narrow else flat_view(profile, options)
-    return flat_lines(shown, style)
+    return flat_lines(flat_view(profile, options, default_metrics(style)), style)
 
 
 def _load(path: Path, choices: Mapping[str, Any], options: ViewOptions) -> Profile:

@@ -2,24 +2,29 @@
 
 from __future__ import annotations
 
+import difflib
 import re
 from dataclasses import dataclass, field
+from shlex import quote
 
 import numpy as np
 
 from bragg.errors import NothingRecorded, UsageError
 from bragg.model import MetricKind, Profile
+from bragg.model.ids import FrameId
 from bragg.model.regroup import regroup
 from bragg.model.table import BoolArray
 from bragg.model.transform import with_ancestors, with_descendants
 from bragg.views.terminal.columns import choose_names
 from bragg.views.text.labels import Labels
+from bragg.views.text.style import printable
 from bragg.views.text.units import share_text, value_text
 
 __all__ = ["Filtered", "compiled", "filter_paths"]
 
 # The frame that hooks compute launch metadata in; `:kernel` may follow.
 _LAUNCH_METADATA = "__proton_launch_metadata"
+_N_NEAREST = 3
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,10 +58,10 @@ def filter_paths(profile: Profile, include: str | None, exclude: str | None, sho
     profile, notes = _without_launch_metadata(profile, metric)
     before = profile.total(metric)
     if exclude is not None:
-        _require_match(_matches(profile, "--exclude", exclude), "--exclude", exclude)
+        _require_match(profile, _matches(profile, "--exclude", exclude), "--exclude", exclude)
     if include is not None:
         matches = _matches(profile, "--include", include)
-        _require_match(matches, "--include", include)
+        _require_match(profile, matches, "--include", include)
         wanted = with_descendants(profile.tree, matches)
         profile = regroup(profile.tree, dropped=~with_ancestors(profile.tree, wanted), silenced=~wanted).apply(profile)
         notes.append(f"only call paths through /{include}/: {_amount(profile, profile.total(metric), before, metric)}")
@@ -110,9 +115,20 @@ def _matches(profile: Profile, option: str, pattern: str) -> BoolArray:
     return matches
 
 
-def _require_match(matches: BoolArray, option: str, pattern: str) -> None:
+def _require_match(profile: Profile, matches: BoolArray, option: str, pattern: str) -> None:
     if not matches.any():
-        raise NothingRecorded(f"nothing matches {option} {pattern!r}", hint="bragg view --flat lists the names")
+        raise NothingRecorded(f"nothing matches {option} {pattern!r}", hint=_meant(profile, option, pattern))
+
+
+def _meant(profile: Profile, option: str, pattern: str) -> str:
+    """What may have been meant: the same in another case, or a name that is spelled nearly so."""
+    labels = Labels(profile.tree.frames)
+    names = [labels.text(FrameId(frame)) for frame in np.unique(profile.tree.frame[1:]).tolist()]
+    if not pattern.startswith("(?") and (found := next(filter(re.compile(pattern, re.I).search, names), "")):
+        return f"Case matters; {option} {quote(f'(?i){pattern}')} finds {printable(found)}"
+    near = difflib.get_close_matches(pattern, dict.fromkeys(name.partition(" ")[0] for name in names), n=_N_NEAREST)
+    nearest = f"Nearest: {printable(', '.join(near))}; " if near else ""
+    return f"{nearest}bragg view --flat lists the names"
 
 
 def _amount(profile: Profile, part: float, whole: float, metric: str) -> str:

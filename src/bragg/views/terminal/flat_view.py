@@ -28,12 +28,11 @@ from bragg.views.text.style import Style, printable
 from bragg.views.text.units import count_text, share_text, time_text
 from bragg.views.text.variants import rows_of_frames
 
-__all__ = ["NARROW_METRICS", "FlatView", "flat_lines", "flat_view", "table_lines"]
+__all__ = ["FlatView", "default_metrics", "flat_lines", "flat_view", "table_lines"]
 
-NARROW_METRICS = ("time", "count", "time_avg", "time_max")
-"""The metrics that a narrow terminal has room for."""
+_NARROW_METRICS = ("time", "count", "time_avg", "time_max")
 _DEFAULT_METRICS = ("time", "count", "time_avg", "time_p50", "time_p95", "time_max", "time_first")
-_LEAST_NAME_WIDTH = 20
+_LEAST_NAME_WIDTH = 16
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,6 +68,16 @@ class FlatView:
             "hidden_rows": self.n_hidden,
             "notes": self.notes,
         }
+
+
+def default_metrics(style: Style, wide: Sequence[str] = _DEFAULT_METRICS) -> Sequence[str]:
+    """The metrics that a terminal has room for, beside names.
+
+    Args:
+        style: Of the terminal.
+        wide: Those of a wide one.
+    """
+    return _NARROW_METRICS[:1] if style.is_slim else _NARROW_METRICS if style.is_narrow else wide
 
 
 def flat_view(profile: Profile, options: ViewOptions, defaults: Sequence[str] = _DEFAULT_METRICS) -> FlatView:
@@ -121,7 +130,7 @@ def _waited_note(waited_ns: float, all_ns: float) -> str:
 
 def flat_lines(view: FlatView, style: Style) -> list[str]:
     """The table, and what it does not show."""
-    return [*table_lines(view, style), *map(style.dim, _notes(view))]
+    return [*table_lines(view, style), *map(style.dim, style.paragraphs(_notes(view)))]
 
 
 def table_lines(view: FlatView, style: Style, title: str = "name") -> list[str]:
@@ -132,7 +141,10 @@ def table_lines(view: FlatView, style: Style, title: str = "name") -> list[str]:
         [view.labels.own_text(FrameId(int(view.frames[row]))) for row in view.shown.tolist()], room, style
     )
     rows = zip(view.shown.tolist(), names, strict=True)
-    return [style.bold(f"{numbers.header()}  {title}"), *(f"{numbers.text(row)}  {name}" for row, name in rows)]
+    return [
+        style.bold(f"{numbers.header()}  {style.cut(title, room)}"),
+        *(f"{numbers.text(row)}  {name}" for row, name in rows),
+    ]
 
 
 def _notes(view: FlatView) -> list[str]:

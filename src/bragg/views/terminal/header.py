@@ -33,5 +33,5 @@ def header_lines(meta: Mapping[str, Any], source: str, style: Style, wall: Seque
         *map(style.bold, wall),
         *map(style.dim, style.wrap(separator.join(filter(None, run)), 2, "  ", separator)),
         *(style.dim(line) for text in filter(None, [facts.versions, *told]) for line in style.wrap(text, 2, "  ")),
-        *(style.warning(f"warning: {text}") for text in facts.warnings()),
+        *map(style.warning, style.paragraphs(f"warning: {text}" for text in facts.warnings())),
     ]

@@ -18,7 +18,7 @@ from bragg.model.finding import Finding
 from bragg.model.host_time import own_work
 from bragg.model.ids import NodeId
 from bragg.model.regroup import without_readings
-from bragg.views.terminal.flat_view import flat_view, table_lines
+from bragg.views.terminal.flat_view import default_metrics, flat_view, table_lines
 from bragg.views.terminal.view_options import ViewOptions
 from bragg.views.text.analysis_text import best_findings, best_lines
 from bragg.views.text.folding import FoldedProfile, fold_libraries
@@ -39,7 +39,8 @@ _KERNEL_METRICS = ("time", "count", "time_avg", "time_min", "time_max")
 _N_HOST_PATHS = 5
 _N_WARNINGS = 2
 _WIDTH = 120  # where the output has none: whole paths would hide the rest
-_LEAST_PATH_WIDTH = 20
+_LEAST_PATH_WIDTH = 24  # with less room beside the numbers, a path stands in its own line
+_PATH_INDENT = " " * 4
 # Of the whole: paths with less are no news, unless nothing has more.
 _LEAST_SHARE = 0.001
 # Below this the host decides how long the program takes, and its paths are shown too.
@@ -68,7 +69,7 @@ def summary_lines(profile: Profile, style: Style, answered: Answered | None = No
     return [
         style.bold(style.cut(title, style.width)),
         *wall_lines(parts, style),
-        *([style.cut(steps, style.width)] if steps else []),
+        *style.paragraphs([steps] if steps else []),
         *bounds,
         *([] if steady or bounds or profile.run.kernel_error else _busy_line(facts)),
         *(_in_steady_state(profile, steady, style, with_host) or _hot_spots(profile, facts, style, steady, with_host)),
@@ -87,7 +88,7 @@ def warning_lines(profile: Profile, style: Style) -> list[str]:
     if len(warnings) > _N_WARNINGS:
         n_more = len(warnings) - _N_WARNINGS + 1
         warnings[_N_WARNINGS - 1 :] = [f"{count_text(n_more, 'more warning')}: bragg info shows all"]
-    return [style.warning(f"warning: {text}") for text in warnings]
+    return [*map(style.warning, style.paragraphs(f"warning: {text}" for text in warnings))]
 
 
 def _in_steady_state(profile: Profile, steady: Steady | None, style: Style, with_host: bool) -> list[str]:
@@ -100,7 +101,7 @@ def _in_steady_state(profile: Profile, steady: Steady | None, style: Style, with
     whole_ns = float(steady.duration_ns)
     host = _hottest_paths(part, "host_time", _N_HOST_PATHS_OF_IDLE_GPU + 1, style, whole_ns)
     kernels = _kernels(part, style, ", in the steady state", with_host)
-    waiting = (style.cut(line, style.width) for line in waiting_lines(profile))
+    waiting = style.paragraphs(waiting_lines(profile))
     if not with_host:
         return [*kernels, *waiting]
     if busy < MOSTLY_IDLE:
@@ -111,7 +112,8 @@ def _in_steady_state(profile: Profile, steady: Steady | None, style: Style, with
 def _kernels(profile: Profile, style: Style, of_what: str, with_host: bool) -> list[str]:
     """What took most of the GPU's time, under a title that says of which part of the run."""
     n_rows = _N_KERNELS if with_host else _N_KERNELS_BELOW_CAUSES
-    view = flat_view(without_readings(profile), ViewOptions(max_lines=n_rows), _KERNEL_METRICS)
+    options = ViewOptions(max_lines=n_rows, threshold=_LEAST_SHARE)
+    view = flat_view(without_readings(profile), options, default_metrics(style, _KERNEL_METRICS))
     return table_lines(view, style, f"name{of_what}")
 
 
@@ -128,13 +130,14 @@ def _hot_spots(
     if profile.measured("gpu_time"):
         busy = {str(device): share for device, share in steady.busy.items()} if steady else facts.gpu_busy
         kernels = _kernels(profile, style, ", in the whole run" if steady else "", with_host)
-        waiting = [style.cut(line, style.width) for line in waiting_lines(profile)]
+        sentences = waiting_lines(profile)
+        waiting = style.paragraphs(sentences)
         if not with_host:
             yield from [*kernels, *waiting]
             return
         host: list[str] = []
         if has_host_time and max(busy.values(), default=1.0) < _BUSY_GPU:
-            ran, n_paths = without_imports(profile), _N_HOST_PATHS_OF_IDLE_GPU - len(waiting)
+            ran, n_paths = without_imports(profile), _N_HOST_PATHS_OF_IDLE_GPU - len(sentences)
             of_what = "of host_time without imports" if ran is not profile else ""
             host = list(_hottest_paths(ran, "host_time", n_paths, style, of_what=of_what))
         host = _waited_for(profile, steady, style) or host
@@ -170,7 +173,7 @@ def _hot_spots_of_host(profile: Profile, style: Style) -> Iterator[str]:
         whole_ns -= imports_ns
         took = f"imports took {time_text(imports_ns)}, {share_text(imports_ns / total_ns)} of host_time"
         of_what, imports = "of it", [f"{took}; of the rest:"]
-    waiting = [style.cut(line, style.width) for line in waiting_lines(profile)]
+    waiting = style.paragraphs(waiting_lines(profile))
     hottest = list(_hottest_paths(ran, "host_time", _N_HOST_PATHS, style, whole_ns, of_what))
     yield from [*waiting, *imports, *hottest] if waits_mostly(profile) else [*imports, *hottest, *waiting]
 
@@ -189,8 +192,12 @@ def _hottest_paths(
         share = float(own[node]) / total
         of = of_what or ("of it" if whole else f"of {metric}")
         numbers = f"{time_text(float(own[node])):>9}  {share_text(share):>7} {of}  "
-        room = max((style.width or _WIDTH) - len(numbers), _LEAST_PATH_WIDTH)
-        yield style.heat(numbers, share) + _path_text(folded, node, style, room)
+        width = style.width or _WIDTH
+        if width - len(numbers) >= _LEAST_PATH_WIDTH:
+            yield style.heat(numbers, share) + _path_text(folded, node, style, width - len(numbers))
+        else:
+            yield style.heat(numbers.rstrip(), share)
+            yield _PATH_INDENT + _path_text(folded, node, style, width - len(_PATH_INDENT))
 
 
 def _path_text(folded: FoldedProfile, node: NodeId, style: Style, room: int) -> str:

@@ -36,7 +36,7 @@ class _TreeText:
         yield from self._row_lines()
         shown = [node for row, _ in self._view.walk() for node in row.nodes[:1]]
         notes = [*self._view.notes, *absence_notes(self._view.columns, shown), *self._hidden_notes()]
-        yield from map(self._style.dim, notes)
+        yield from map(self._style.dim, self._style.paragraphs(notes))
 
     def _row_lines(self) -> Iterator[str]:
         """The rows, and behind the children of a row the number of those that are hidden."""
@@ -89,10 +89,14 @@ class _TreeText:
     def _hidden_notes(self) -> Iterator[str]:
         outline, first = self._view.outline, self._view.columns[0]
         if outline.n_hidden:
-            share = first.values[outline.hidden_tops].sum() / first.total
-            of_total = f", {share_text(share)} of {printable(first.name)}" if first.kind is MetricKind.INCLUSIVE else ""
-            way_out = "; --lines 0 shows all" if outline.is_cut else ""
-            yield f"{count_text(outline.n_hidden, 'call path')} not shown{of_total}{way_out}"
+            hidden = f"{count_text(outline.n_hidden, 'call path')} not shown"
+            if outline.is_cut:
+                yield f"{hidden}; --lines 0 shows all"
+            elif first.kind is MetricKind.INCLUSIVE:
+                share = first.values[outline.hidden_tops].sum() / first.total
+                yield f"{hidden}, {share_text(share)} of {printable(first.name)}"
+            else:
+                yield hidden
         if self._view.folded.n_folded.any():
             yield "[library: name] stands for frames of a library; --no-fold shows them"
 

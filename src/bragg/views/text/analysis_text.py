@@ -41,7 +41,7 @@ _N_NAMES = 8
 _N_LINES = 25
 _N_FINDINGS = 6
 # Lines that each text may take.
-_N_WRAPPED = 4
+_N_WRAPPED = 6
 # Findings that gain less are counted, not shown.
 LEAST_GAIN = 0.01
 _TO_SAVE = "To save:"
@@ -103,7 +103,7 @@ def best_findings(analysis: Analysis, n: int) -> list[Finding]:
 def best_lines(bounds: Bounds, best: Sequence[Finding], style: Style, *, with_changes: bool = False) -> Iterator[str]:
     """What bounds the program, if it is known, and findings below it with what they save."""
     if bounds.busy is not None and bounds.of_ns:
-        *lines, last = style.wrap(bounds_sentence(bounds), 2)
+        *lines, last = style.wrap(bounds_sentence(bounds), _N_WRAPPED)
         yield from map(style.bold, lines)
         titled = f"{last} {_TO_SAVE}" if best else last
         yield from map(style.bold, [titled] if style.fits(titled) else [last, _TO_SAVE])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 __all__ = ["PLAIN", "Style", "beginning", "printable", "text_width", "without_control"]
@@ -16,6 +17,9 @@ _PAINT = re.compile("(\x1b\\[(?:0|1|2|31|32|33)m)")
 _BREAK = re.compile(r"(?<!\d) |(?<=\d) (?!(?:%|[a-zA-Z]{1,2})(?:[\s,;:.)]|$))")
 # In fewer columns numbers go without bars, and levels of a tree take two columns instead of three.
 _WIDE = 100
+# In fewer columns there is room for one number and a name.
+_SLIM = 60
+_N_PARAGRAPH = 8
 
 
 @dataclass(frozen=True)
@@ -36,6 +40,11 @@ class Style:
     def is_narrow(self) -> bool:
         """Whether the terminal is too narrow for bars and extra columns."""
         return self.width is not None and self.width < _WIDE
+
+    @property
+    def is_slim(self) -> bool:
+        """Whether the terminal has room for one number and a name."""
+        return self.width is not None and self.width < _SLIM
 
     def dim(self, text: str) -> str:
         """Text that the eye may skip."""
@@ -106,9 +115,9 @@ class Style:
 
         Args:
             text: One line.
-            n_lines: At most.
+            n_lines: At most; a part that needs more than a line has as many for itself.
             indent: Before each line but the first.
-            separator: Between parts that stay whole; a line that one begins has it in front, without its first space.
+            separator: Between parts; a line that one begins has it in front, without its first space.
         """
         lines, parts = [""], _BREAK.split(text) if separator == " " else text.split(separator)
         for number, part in enumerate(parts):
@@ -117,7 +126,13 @@ class Style:
                 lines.append(f"{indent}{separator[1:]}{part}")
             else:
                 lines[-1] = longer
+        if separator != " ":
+            return [part for line in lines for part in self.wrap(line, n_lines, indent * 2)]
         return [self.cut(line, self.width) for line in lines]
+
+    def paragraphs(self, texts: Iterable[str]) -> list[str]:
+        """Each text in as many lines as it needs, but not more than eight."""
+        return [line for text in texts for line in self.wrap(text, _N_PARAGRAPH, "  ")]
 
     def fits(self, text: str) -> bool:
         """Whether a line has room for a text."""

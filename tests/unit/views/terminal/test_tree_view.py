@@ -81,7 +81,7 @@ gpu_time ms    share            gpu_count  call path
       15.00   93.7 %  ███████▌          6     │  └─ [torch: 2 frames] → forward model.py:7
       15.00   93.7 %  ███████▌          6     │     └─ aten::linear  … 2 more
                                               └─ … 1 more
-5 call paths not shown, 100.0 % of gpu_time; --lines 0 shows all
+5 call paths not shown; --lines 0 shows all
 [library: name] stands for frames of a library; --no-fold shows them"""
     )
 
@@ -129,7 +129,8 @@ def test_long_chain_of_callers_keeps_its_ends() -> None:
 
 def test_line_is_cut_to_the_width_of_the_terminal(training: Profile) -> None:
     lines = text(training, Style(width=66)).splitlines()
-    assert max(map(len, lines[:-1])) == 66
+    assert max(map(len, lines)) == 66
+    assert lines[-2:] == ["[library: name] stands for frames of a library; --no-fold shows", "  them"]
     assert lines[4].endswith("    │ └ [torch: 2 frames]…odel.py:7")
 
 
@@ -190,6 +191,20 @@ def test_filter_that_leaves_nothing_says_so(training: Profile, options: dict[str
     with pytest.raises(NothingRecorded) as error:
         tree_view(training, ViewOptions(**options))
     assert error.value.message == message
+
+
+@pytest.mark.parametrize(
+    ("pattern", "hint"),
+    [
+        ("Matmul", "Case matters; --include '(?i)Matmul' finds matmul_kernel"),
+        ("matmull_kernel", "Nearest: matmul_kernel; bragg view --flat lists the names"),
+        ("nothing_like_it", "bragg view --flat lists the names"),
+    ],
+)
+def test_filter_that_finds_nothing_names_what_was_meant(training: Profile, pattern: str, hint: str) -> None:
+    with pytest.raises(NothingRecorded) as error:
+        tree_view(training, ViewOptions(include=pattern))
+    assert error.value.hint == hint
 
 
 def test_malformed_expression_is_a_usage_error(training: Profile) -> None:

@@ -52,4 +52,13 @@ def test_long_lines_are_wrapped_at_words_and_the_last_is_cut() -> None:
     assert style.wrap("  one two three four", 3, "    ") == ["  one two", "    three", "    four"]
     assert style.wrap("one two three four five six", 2) == ["one two", "three f… six"]
     assert Style(width=14).wrap("start 1 s | steady 2 s", 2, "  ", " | ") == ["start 1 s", "  | steady 2 s"]
+    assert Style(width=14).wrap("start 1 s | steady 2 s (5 steps)", 2, "  ", " | ") == [
+        "start 1 s",
+        "  | steady 2 s",
+        "    (5 steps)",
+    ]
     assert PLAIN.wrap("as long as it is", 2) == ["as long as it is"]
+
+
+def test_paragraphs_take_the_lines_that_they_need() -> None:
+    assert Style(width=8).paragraphs(["one two three", "four"]) == ["one two", "  three", "four"]
