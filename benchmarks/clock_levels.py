@@ -34,7 +34,10 @@ from bragg.record.instrument.summing import summed
 from bragg.record.instrument.trial import Trial
 
 PROGRAM = Path(__file__).parents[1] / "tests" / "gpu" / "programs" / "timed_kernel.py"
-KERNELS = ("matmul_scoped", "matmul_tma8", "matmul", "matmul8", "softmax", "attention")
+KERNELS = (
+    *("matmul_scoped", "matmul_scoped8", "matmul_scoped_pointers", "matmul_scoped_pointers8"),
+    *("matmul_tma8", "matmul", "matmul8", "softmax", "attention"),
+)
 BLOCKS = {"softmax": 8192, "attention": 128}
 BUFFER_BYTES = 64 << 20
 PAIRS = 20

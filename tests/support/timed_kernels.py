@@ -15,7 +15,7 @@ from triton.compiler import ASTSource
 
 import bragg
 
-__all__ = ["KERNELS", "attention", "compiled", "copy", "line_of", "matmul", "matmul_tma", "softmax"]
+__all__ = ["KERNELS", "LAUNCHED", "attention", "compiled", "copy", "line_of", "matmul", "matmul_tma", "softmax"]
 
 
 @triton.jit
@@ -76,6 +76,19 @@ def matmul_tma(a, b, c, M, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.cons
 
 
 @triton.jit
+def matmul_specialized(a, b, c, M, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
+    """As `matmul_tma`; other warps load than multiply."""
+    pid = tl.program_id(0)
+    tiles = tl.cdiv(N, BN)
+    row, column = (pid // tiles) * BM, (pid % tiles) * BN
+    total = tl.zeros((BM, BN), tl.float32)
+    for step in tl.range(tl.cdiv(K, BK), warp_specialize=True):
+        total = tl.dot(a.load([row, step * BK]), b.load([step * BK, column]), total)
+    rows, columns = row + tl.arange(0, BM), column + tl.arange(0, BN)
+    tl.store(c + rows[:, None] * N + columns[None, :], total.to(tl.float16))
+
+
+@triton.jit
 def attention(q, k, v, out, length, scale, BM: tl.constexpr, BN: tl.constexpr, D: tl.constexpr):
     """One head, not causal."""
     rows = tl.program_id(0) * BM + tl.arange(0, BM)
@@ -112,6 +125,28 @@ def matmul_scoped(a, b, c, M, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.c
         with bragg.kernel_scope("multiply"):
             total = tl.dot(left, right, total)
     c.store([row, column], total.to(tl.float16))
+
+
+@triton.jit
+def matmul_scoped_pointers(a, b, c, M, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
+    """As `matmul`, with scopes."""
+    pid = tl.program_id(0)
+    tiles = tl.cdiv(N, BN)
+    rows = (pid // tiles) * BM + tl.arange(0, BM)
+    columns = (pid % tiles) * BN + tl.arange(0, BN)
+    inner = tl.arange(0, BK)
+    left = a + rows[:, None] * K + inner[None, :]
+    right = b + inner[:, None] * N + columns[None, :]
+    total = tl.zeros((BM, BN), tl.float32)
+    for _ in range(tl.cdiv(K, BK)):
+        with bragg.kernel_scope("load"):
+            x = tl.load(left)
+            y = tl.load(right)
+        with bragg.kernel_scope("multiply"):
+            total = tl.dot(x, y, total)
+        left += BK
+        right += BK * N
+    tl.store(c + rows[:, None] * N + columns[None, :], total.to(tl.float16))
 
 
 @triton.jit
@@ -157,13 +192,26 @@ KERNELS: dict[str, tuple[Any, dict[str, str], dict[str, Any], dict[str, int]]] =
 }
 """Kernel, types of its arguments, constants and options, by name."""
 
+LAUNCHED = KERNELS | {
+    "matmul_scoped8": (matmul_scoped, _DESCRIPTORS | _SIZES, _TILES, {"num_warps": 8, "num_stages": 3}),
+    "matmul_scoped_pointers": (matmul_scoped_pointers, _HALVES | _SIZES, _TILES, {"num_warps": 4, "num_stages": 3}),
+    "matmul_scoped_pointers8": (matmul_scoped_pointers, _HALVES | _SIZES, _TILES, {"num_warps": 8, "num_stages": 3}),
+    "matmul_specialized": (
+        matmul_specialized,
+        _DESCRIPTORS | {"c": "*fp16"} | _SIZES,
+        _TILES,
+        {"num_warps": 4, "num_stages": 3},
+    ),
+}
+"""With those that are measured on GPUs alone."""
+
 
 @cache
 def compiled(name: str, capability: int = 90) -> Any:
     """A `CompiledKernel` of Triton."""
     if name.endswith("80"):  # for tests that take a name alone
         name, capability = name.removesuffix("80"), 80
-    kernel, types, constants, options = KERNELS[name]
+    kernel, types, constants, options = LAUNCHED[name]
     signature = {each: types.get(each, "constexpr") for each in kernel.arg_names}
     aligned = {
         (kernel.arg_names.index(each),): [["tt.divisibility", 16]]

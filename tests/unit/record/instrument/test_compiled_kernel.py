@@ -30,3 +30,8 @@ SPECIALIZED = """module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 
 )
 def test_the_first_warp_of_each_partition(ttgir: str, warps: int, expected: tuple[int, ...]) -> None:
     assert partition_warps(ttgir, warps) == expected
+
+
+def test_the_partitions_of_a_kernel_that_triton_specializes() -> None:
+    kernel = pytest.importorskip("tests.support.timed_kernels").compiled("matmul_specialized")
+    assert partition_warps(kernel.asm["ttgir"], kernel.metadata.num_warps) == (0, 4, 8)
