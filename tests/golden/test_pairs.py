@@ -33,6 +33,7 @@ PAIRS = {
     "attention": ("unfused-attention", 10),
     "attention_weights": ("unfused-attention", 8),
     "averages": ("many-launches", 10),
+    "bags": ("dense-embedding-gradient", 9),
     "batch_loop": ("row-loop", 10),
     "callbacks": ("host-callbacks", 23),
     "checkpoints": ("recomputed-activations", 18),
@@ -53,6 +54,7 @@ PAIRS = {
     "host_loop": ("host-code", 19),
     "indexing": ("indexing-gradient", 8),
     "inference_layout": ("layout-conversions", 10),
+    "inverses": ("explicit-inverse", 8),
     "jax_checkpoints": ("recomputed-activations", 9),
     "jax_dispatch": ("eager-jax", 10),
     "jax_doubles": ("double-precision", 13),
@@ -89,6 +91,7 @@ PAIRS = {
     "small_blocks": ("small-blocks", 19),
     "small_collectives": ("small-collectives", 20),
     "small_copies": ("small-copies", 7),
+    "sorts": ("partial-sort", 7),
     "specialized": ("kernel-recompilation", 17),
     "static_numbers": ("torch-recompilation", 22),
     "streams": ("streams-in-turns", 27),
@@ -122,6 +125,7 @@ ALSO = {
     "float_convs": {"layout-conversions"},  # without tensor cores cuDNN has NCHW alone
     "indexing": {"unfused-elementwise"},
     "cpu_work": {"pageable-copies"},
+    "inverses": {"synchronization"},  # each asks whether the matrices were regular
     "jax_inputs": {"exposed-copies"},
     "jax_checkpoints": {"recompilation"},  # of what fills the tensors before the steps
     "one_hot": {"type-copies"},  # of the one-hot rows

@@ -313,6 +313,11 @@ class Evidence:
         return self._own("host_time")
 
     @cached_property
+    def recurring_host_ns(self) -> FloatArray:
+        """`host_ns` without first calls, which load code for as long as the GPU waited; sums hold them: [n_nodes]."""
+        return self.host_ns if self.has_timeline else np.maximum(self.host_ns - self.longest_wait_ns, 0.0)
+
+    @cached_property
     def sampled_ns(self) -> FloatArray:
         """Time of the host in each node in `part` by samples, [n_nodes]; without a timeline as `host_ns`."""
         if not self.has_timeline:
@@ -324,7 +329,7 @@ class Evidence:
     @cached_property
     def host_floor_ns(self) -> float:
         """Part of `wall_ns` that operators take to launch, however fast the GPU is; 0: not known."""
-        host, own_ns = self.host, self.host_ns if self.has_timeline else self.host_ns - self.longest_wait_ns
+        host, own_ns = self.host, self.recurring_host_ns
         waits = host.waiting & ~host.copying
         works = (self.profile.tree.kind == FrameKind.OPERATOR) & ~(waits | host.input | host.compilation)
         told = float(self.gpu_count.sum()), float(self.calls[waits].sum())
@@ -380,10 +385,8 @@ class Evidence:
         tree = self.profile.tree
         if self.idle_ns is None:
             return np.zeros(len(tree))
-        # Sums hold the first call, which loads code: as long as the GPU waited for it.
         longest_ns = _longest_ns(self._idle_paths, len(tree)) if self.has_timeline else self.longest_wait_ns
-        host_ns = self.host_ns if self.has_timeline else np.maximum(self.host_ns - longest_ns, 0.0)
-        found = code_wait_ns(tree, self.idle_ns, host_ns, self.pauses, longest_ns)
+        found = code_wait_ns(tree, self.idle_ns, self.recurring_host_ns, self.pauses, longest_ns)
         return np.where(special_parts(self.profile, self.writers), 0.0, found)
 
     @cached_property

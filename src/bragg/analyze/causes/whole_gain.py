@@ -39,7 +39,7 @@ def _overlapped_ns(evidence: Evidence, nodes: BoolArray, saved: float, waits_ns:
     launching_ns = evidence.wall_ns - float(evidence.host_ns[evidence.host.waiting].sum())
     if launching_ns <= 0:
         return 0.0
-    share = min(float(evidence.host_ns[nodes].sum()) * saved / launching_ns, 1.0)
+    share = min(float(evidence.recurring_host_ns[nodes].sum()) * saved / launching_ns, 1.0)
     host_ns = waits_ns + busy_ns * share
     left_ns = max(launching_ns - host_ns, busy_ns - gpu_ns)
     return max(min(host_ns + gpu_ns, evidence.wall_ns - left_ns), 0.0)

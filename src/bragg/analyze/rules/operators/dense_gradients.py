@@ -10,8 +10,9 @@ from bragg.analyze.causes.evidence import Evidence
 from bragg.analyze.causes.needs import GPU_TIME
 from bragg.analyze.causes.paths import below, named
 from bragg.analyze.causes.thresholds import MUCH_GPU
+from bragg.analyze.causes.whole_gain import whole_gain
 from bragg.analyze.causes.work_finding import Work, work_findings
-from bragg.analyze.engine import Rule
+from bragg.analyze.engine import HostTime, Rule
 from bragg.model import Confidence, Finding, Gain
 
 __all__ = ["RULE"]
@@ -39,7 +40,7 @@ def _find(evidence: Evidence) -> Iterator[Finding]:
     # What adds up the rows of a batch as large as the table takes longer than filling it.
     if zeros_ns > added_ns:
         for finding in work_findings(evidence, zeros, _WORK):
-            yield replace(finding, gain=_with_update(evidence, finding.gain, zeros_ns))
+            yield replace(finding, gain=_with_update(evidence, whole_gain(evidence, inside), zeros_ns))
 
 
 def _with_update(evidence: Evidence, gain: Gain | None, zeros_ns: float) -> Gain | None:
@@ -56,4 +57,11 @@ def _with_update(evidence: Evidence, gain: Gain | None, zeros_ns: float) -> Gain
     return gain if saved is None else evidence.gain(gain.wall_ns + saved.wall_ns, gain.limit)
 
 
-RULE = Rule(_find, "gradients of large embeddings that are mostly zeros", (GPU_TIME,), (MUCH_GPU,), _WORK.change)
+RULE = Rule(
+    _find,
+    "gradients of large embeddings that are mostly zeros",
+    (GPU_TIME,),
+    (MUCH_GPU,),
+    _WORK.change,
+    host_time=HostTime.CAUSE,
+)

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 
 from bragg.analyze.causes.evidence import Evidence
 from bragg.analyze.causes.needs import GPU_TIME, OPERATORS
 from bragg.analyze.causes.paths import below, beside, named
 from bragg.analyze.causes.thresholds import MUCH_GPU
+from bragg.analyze.causes.whole_gain import whole_gain
 from bragg.analyze.causes.work_finding import Work, work_findings
-from bragg.analyze.engine import Rule
+from bragg.analyze.engine import HostTime, Rule
 from bragg.model import Confidence, Finding
 
 __all__ = ["RULE"]
@@ -23,6 +25,7 @@ _WORK = Work(
     Confidence.HEURISTIC,
 )
 _INVERTS = re.compile(r"aten::(?:linalg_inv|inverse)")
+_FACTORS = re.compile(r"aten::linalg_lu_factor(?:_ex)?")  # which solving needs, too
 _MULTIPLIES = re.compile(r"aten::(?:matmul|mm|bmm|mv|baddbmm|addmm|einsum)")
 
 
@@ -30,7 +33,11 @@ def _find(evidence: Evidence) -> Iterator[Finding]:
     profile = evidence.profile
     inverts = named(profile, _INVERTS.fullmatch)
     nodes = below(profile, beside(profile, inverts, named(profile, _MULTIPLIES.fullmatch)))
-    yield from work_findings(evidence, nodes, _WORK)
+    gain = whole_gain(evidence, nodes & ~below(profile, named(profile, _FACTORS.fullmatch)), _WORK.saved)
+    for finding in work_findings(evidence, nodes, _WORK):
+        yield replace(finding, gain=gain)
 
 
-RULE = Rule(_find, "inverses that are multiplied", (GPU_TIME, OPERATORS), (MUCH_GPU,), _WORK.change)
+RULE = Rule(
+    _find, "inverses that are multiplied", (GPU_TIME, OPERATORS), (MUCH_GPU,), _WORK.change, host_time=HostTime.CAUSE
+)

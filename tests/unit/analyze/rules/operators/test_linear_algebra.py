@@ -12,6 +12,7 @@ from tests.support.stepped import stepped
 LINE, OTHER = "train.py:8@main", "train.py:9@main"
 SORT = "aten::sort#operator > aten::sort#operator > DeviceSegmentedRadixSortKernel#kernel"
 INVERSE = "aten::linalg_inv#operator > aten::linalg_inv_ex#operator > getri#kernel"
+FACTORS = "aten::linalg_inv#operator > aten::linalg_lu_factor_ex#operator > getrf#kernel"
 PRODUCT = "aten::matmul#operator > aten::bmm#operator > gemm#kernel"
 SLICE = "aten::slice#operator"
 
@@ -25,7 +26,11 @@ def found(rule: str, work: str, *paths: str) -> list[Finding]:
 
 @pytest.mark.parametrize(
     ("rule", "work", "use", "saved"),
-    [("partial-sort", SORT, SLICE, 0.7), ("explicit-inverse", INVERSE, PRODUCT, 0.5)],
+    [
+        ("partial-sort", SORT, SLICE, 0.7),
+        ("explicit-inverse", INVERSE, PRODUCT, 0.5),
+        ("explicit-inverse", FACTORS, PRODUCT, 0.0),  # solving needs them, too
+    ],
 )
 def test_what_the_same_line_goes_on_with_decides(rule: str, work: str, use: str, saved: float) -> None:
     (finding,) = found(rule, f"{LINE} > {work}", f"{LINE} > {use.removesuffix(' > gemm#kernel')}")

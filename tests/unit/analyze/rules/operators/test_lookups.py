@@ -74,7 +74,7 @@ def test_a_gradient_of_a_large_table_is_found_with_the_update_of_all_its_rows() 
     (finding,) = found(program, "dense-embedding-gradient")
     assert finding.line == 12
     assert finding.gain is not None
-    assert finding.gain.share == pytest.approx(0.40, abs=0.01)  # 50 us of zeros, 7 x 50 us of the optimizer
+    assert finding.gain.share == pytest.approx(0.42, abs=0.01)  # 60 us of the gradient, 7 x 50 us of the optimizer
 
 
 def test_the_update_gains_no_more_than_the_optimizer_takes() -> None:
