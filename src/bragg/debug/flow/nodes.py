@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from types import NoneType
 from typing import Any
 
-__all__ = ["PLAIN", "Fixed", "children", "deciding_names", "fixed_names", "live_nodes", "value_of", "walk"]
+__all__ = ["PLAIN", "Fixed", "children", "deciding_names", "fields_of", "fixed_names", "live_nodes", "value_of", "walk"]
 
 Fixed = Mapping[str, Any]
 """Names that hold one value of a plain type throughout a function, and that value."""
@@ -46,6 +46,11 @@ class _Fields(dict[type, tuple[str, ...]]):
 
 
 _FIELDS = _Fields()
+
+
+def fields_of(node: ast.AST) -> tuple[str, ...]:
+    """Those fields of a node that may hold nodes other than contexts and operators."""
+    return _FIELDS[type(node)]
 
 
 def walk(node: ast.AST) -> list[ast.AST]:

@@ -46,7 +46,10 @@ class Text:
     @cached_property
     def tree(self) -> ast.FunctionDef:
         """Parsed, with the line numbers of its file; not to be changed."""
-        return self._parsed()
+        # Empty lines in front move all numbers while it is parsed; ast.increment_lineno would walk over the tree again.
+        definition = ast.parse("\n" * (self._first_line - 1) + self._text).body[0]
+        assert isinstance(definition, ast.FunctionDef)
+        return definition
 
     @cached_property
     def nodes(self) -> list[ast.AST]:
@@ -80,13 +83,7 @@ class Text:
         reasons = None if names is None else reasons_to_refuse(self.free_names, names)
         if reasons not in self._codes:
             refused_names = names if any(reasons or ()) else None
-            module = ast.Module([rewrite(self._parsed(), self._filename, refused_names)], [])
+            module = ast.Module([rewrite(self.nodes, self._filename, refused_names)], [])
             compiled = compile(module, self._filename, "exec", dont_inherit=True)
             self._codes[reasons] = next(const for const in compiled.co_consts if isinstance(const, CodeType))
         return self._codes[reasons]
-
-    def _parsed(self) -> ast.FunctionDef:
-        # Empty lines in front move all numbers while it is parsed; ast.increment_lineno would walk over the tree again.
-        definition = ast.parse("\n" * (self._first_line - 1) + self._text).body[0]
-        assert isinstance(definition, ast.FunctionDef)
-        return definition

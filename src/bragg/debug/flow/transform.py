@@ -18,13 +18,17 @@ programs that continue and merges them where the ways meet again:
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping, Sequence
+import copy
+import operator
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from bragg.debug.faults import Unsupported
+from bragg.debug.flow.building import Place, changed
+from bragg.debug.flow.contents import contents_of, stored_names
 from bragg.debug.flow.global_names import mark_refused
-from bragg.debug.flow.nodes import children, walk
-from bragg.debug.flow.ways import gives, taken_names, taken_sides
+from bragg.debug.flow.nodes import fields_of, walk
+from bragg.debug.flow.ways import taken_names, taken_sides
 from bragg.debug.versions import is_before
 
 __all__ = ["rewrite"]
@@ -49,26 +53,27 @@ _MINDED = {
 }
 
 
-def rewrite(function: ast.FunctionDef, filename: str, names: Mapping[str, Any] | None = None) -> ast.FunctionDef:
-    """The function with its control flow made explicit.
+def rewrite(nodes: Sequence[ast.AST], filename: str, names: Mapping[str, Any] | None = None) -> ast.FunctionDef:
+    """A function with its control flow made explicit.
 
     Args:
-        function: Parsed, with the line numbers of its file; it is changed in place.
+        nodes: All of the function, itself first, with the line numbers of its file; they are not changed.
         filename: For messages.
         names: Global names, to tell of those that Triton refuses; None: tell of none.
 
     Raises:
         Unsupported: A construct that Triton kernels do not have, or the engine does not know.
     """
-    function.decorator_list = []
-    nodes = walk(function)
-    if any(map(_minded, nodes)):
-        function = _Minding().visit(function)
+    function = nodes[0]
+    if names is not None or any(map(_minded, nodes)):
+        function = _Minding().visit(copy.deepcopy(function))
         nodes = walk(function)
+    assert isinstance(function, ast.FunctionDef)
     _Checker(function, filename).check(nodes)
     rewriter = _Rewriter(function, nodes)
     if names is not None:
         mark_refused(function, names, rewriter.local_names())
+        rewriter = _Rewriter(function, walk(function))
     return rewriter.result()
 
 
@@ -80,7 +85,8 @@ class _Minding(ast.NodeTransformer):
         word = _minded(node)
         if not word:
             return self.generic_visit(node)
-        return _place(_statement(f"_bragg.minded({word!r})"), node)
+        place = Place(node)
+        return place.done(place.helped("minded", place.constant(word)))
 
 
 def _minded(node: ast.AST) -> str:
@@ -144,268 +150,271 @@ class _Checker:
         raise error
 
 
-class _Rewriter(ast.NodeTransformer):
+class _Rewriter:
+    """Makes new nodes in the place of those that change; the others stay, and belong to both trees."""
+
     def __init__(self, function: ast.FunctionDef, nodes: Sequence[ast.AST]) -> None:
         self._function = function
         self._parameters = _parameters(function)
         self._inner = {name for node in nodes if isinstance(node, ast.comprehension) for name in _stored(node)}
-        self._locals = sorted({*self._parameters, *_stored_among(nodes)} - self._inner)
+        self._locals = sorted({*self._parameters, *stored_names(nodes)} - self._inner)
+        self._contents = contents_of(function.body)
         self._count = 0
         self._rest: Sequence[ast.stmt] = ()  # What follows the statement in its block.
-        self._loops: list[tuple[str, str]] = []  # Name and values of each loop that is open.
-
-    def visit(self, node: ast.AST) -> Any:
-        """Most nodes are names and numbers, which stay."""
-        return node if type(node) in (ast.Name, ast.Constant) else super().visit(node)
+        self._loops: list[tuple[str, list[str]]] = []  # Name and values of each loop that is open.
 
     def local_names(self) -> set[str]:
         """Parameters, and all names that are assigned anywhere in the function."""
         return {*self._locals, *self._inner}
 
     def result(self) -> ast.FunctionDef:
-        function = self._function
+        function, first, last = self._function, Place(self._function.body[0]), Place(self._function.body[-1], 0)
         unset = [name for name in self._locals if name not in self._parameters]
-        body = self._block(function.body)
-        start = [_assign_names(unset, "_bragg.UNSET")] if unset else []
-        start.append(_statement("_frame = _bragg.Frame()"))
-        end = [_statement("return _frame.finish()")]
-        for node in start:
-            _place(node, function.body[0])
-        for node in end:
-            _place(node, function.body[-1], width=0)
-        function.body = [*start, *body, *end]
-        function.returns = None
-        for argument in walk(function.args):
-            if isinstance(argument, ast.arg):
-                argument.annotation = None
-        return function
+        start: list[ast.stmt] = [first.set_all(unset, first.attribute("_bragg", "UNSET"))] if unset else []
+        start.append(first.set("_frame", first.helped("Frame")))
+        end = last.given_back(last.call("_frame", "finish"))
+        body = [*start, *self._block(function.body), end]
+        return changed(function, body=body, args=_without_annotations(function.args), returns=None, decorator_list=[])
 
     def _block(self, statements: Sequence[ast.stmt]) -> list[ast.stmt]:
         """Rewrite statements; those after one that may leave the block run only while a program is left."""
         result: list[ast.stmt] = []
         for index, statement in enumerate(statements):
-            self._rest = statements[index + 1 :]
-            rewritten = self.visit(statement)
-            result.extend(rewritten if isinstance(rewritten, list) else [rewritten])
+            rest = self._rest = statements[index + 1 :]
+            made = _STATEMENTS.get(type(statement), _Rewriter._kept)(self, statement)
+            result.extend(made)
             if isinstance(statement, ast.Return | ast.Break | ast.Continue):
                 break
-            rest = statements[index + 1 :]
-            if rest and isinstance(statement, ast.If | ast.For | ast.While | ast.With) and _leaves(statement):
-                guard = ast.parse("if _bragg.is_anyone_left(): pass").body[0]
-                assert isinstance(guard, ast.If)
-                guard.body = self._block(rest)
-                result.append(_place(guard, rest[0], deep=False))
+            if rest and isinstance(statement, ast.If | ast.For | ast.While | ast.With) and self._leaves(statement):
+                guard = Place(rest[0])
+                result.append(guard.branch(guard.helped("is_anyone_left"), self._block(rest)))
                 break
         return result
+
+    def _leaves(self, statement: ast.stmt) -> bool:
+        return self._contents[statement].leaves
 
     def _name(self, stem: str) -> str:
         self._count += 1
         return f"_{stem}{self._count}"
 
-    def _names(self, *nodes: ast.AST) -> list[str]:
+    def _names(self, statements: Sequence[ast.stmt], *others: ast.expr) -> list[str]:
         """Local names that stand in the nodes; all of them when programs may leave from within."""
-        if any(_jumps(node) for node in nodes):
+        inside = [self._contents[one] for one in statements]
+        if any(one.jumps for one in inside):
             return self._locals
-        return self._used(*nodes)
-
-    def _used(self, *nodes: ast.AST) -> list[str]:
-        """Local names that stand in the nodes."""
-        used = set().union(*map(_loaded, nodes))
+        used = set().union(*(one.names for one in inside), *map(_loaded, others))
         return [name for name in self._locals if name in used]
 
-    def visit_If(self, node: ast.If) -> list[ast.stmt]:
-        names = self._names(*node.body, *node.orelse)
-        ways = [{name for child in way for name in _stored(child)} for way in (node.body, node.orelse)]
-        me, values = self._name("branch"), _tuple(names)
+    def _used(self, *nodes: ast.expr) -> list[str]:
+        """Local names that stand in expressions."""
+        return self._names((), *nodes)
+
+    def _written(self, statements: Sequence[ast.stmt]) -> set[str]:
+        return {name for one in statements for name in self._contents[one].stored}
+
+    def _if(self, node: ast.If) -> list[ast.stmt]:
+        both = (*node.body, *node.orelse)
+        names, inside = self._names(both), [self._contents[one] for one in both]
+        ways = [self._written(way) for way in (node.body, node.orelse)]
         flags = tuple(name in ways[0] | ways[1] for name in names)
-        is_whole = not any(_jumps(child) for child in (*node.body, *node.orelse))
+        is_whole = not any(one.jumps for one in inside)
         partly = tuple(name for name in names if is_whole and name in ways[0] ^ ways[1])
-        test = self.visit(node.test)
-        made = _statement(f"{me} = _bragg.Branch(None, {flags!r}, {tuple(names)!r}, {partly!r})")
-        made.value.args[0] = test  # type: ignore[attr-defined]
-        then = _compound(f"if {me}.then({values}):\n    {values} = {me}.values\n    {me}.done({values})")
-        other = _compound(f"if {me}.otherwise():\n    {values} = {me}.values\n    {me}.done({values})")
-        join = _statement(f"{values} = {me}.join()")
-        compared = [
-            _statement(f"{me}.compare({what!r}, {first}, {second})")
-            for what, first, second in taken_names(node, self._locals, self._rest)
-        ]
-        if gives([*node.body, *node.orelse]):
-            compared.append(_statement(f"{me}.promise(_frame)"))
-        for part in (made, *compared):
-            _place(part, node)
-        for part in (then, other, join):
-            _place(part, node, width=0)
-        then.body[1:1] = self._block(node.body)
-        other.body[1:1] = self._block(node.orelse)
-        return [made, *compared, then, other, join]
+        compared = taken_names(node, self._locals, self._rest, self._contents)
+        me, at, out = self._name("branch"), Place(node), Place(node, 0)
+        facts = map(at.constant, (flags, tuple(names), partly))
+        result: list[ast.stmt] = [at.set(me, at.helped("Branch", self.visit(node.test), *facts))]
+        for what, first, second in compared:
+            sides = at.expression(first), at.expression(second)
+            result.append(at.done(at.call(me, "compare", at.constant(what), *sides)))
+        if any(one.gives for one in inside):
+            result.append(at.done(at.call(me, "promise", at.name("_frame"))))
+        for body, test in (
+            (node.body, out.call(me, "then", out.names(names))),
+            (node.orelse, out.call(me, "otherwise")),
+        ):
+            taken = out.set_each(names, out.attribute(me, "values"))
+            done = out.done(out.call(me, "done", out.names(names)))
+            result.append(out.branch(test, [taken, *self._block(body), done]))
+        return [*result, out.set_each(names, out.call(me, "join"))]
 
-    def visit_For(self, node: ast.For) -> list[ast.stmt]:
-        names = self._names(node.target, *node.body)
-        written = {name for child in (node.target, *node.body) for name in _stored(child)}
-        me, values = self._name("loop"), _tuple(names)
-        flags = tuple(name in written for name in names)
+    def _for(self, node: ast.For) -> list[ast.stmt]:
         assert isinstance(node.target, ast.Name)
-        made = _statement(f"{me} = _bragg.Loop(None, {flags!r}, {names.index(node.target.id)}, {tuple(names)!r})")
-        made.value.args[0] = self.visit(node.iter)  # type: ignore[attr-defined]
-        loop = _compound(f"while {me}.more({values}):\n    {values} = {me}.values")
-        join = _statement(f"{values} = {me}.join()")
-        for part in (made, loop):
-            _place(part, node)
-        _place(join, node, width=0)
-        loop.body.extend(self._loop_body(me, values, node.body))
-        return [made, loop, join]
+        names = self._names(node.body, node.target)
+        written = {node.target.id, *self._written(node.body)}
+        me, at = self._name("loop"), Place(node)
+        flags = tuple(name in written for name in names)
+        facts = map(at.constant, (flags, names.index(node.target.id), tuple(names)))
+        made = at.set(me, at.helped("Loop", self.visit(node.iter), *facts))
+        body = [at.set_each(names, at.attribute(me, "values")), *self._loop_body(me, names, node.body)]
+        return [made, at.loop(at.call(me, "more", at.names(names)), body), _joined(node, me, names)]
 
-    def _loop_body(self, me: str, values: str, body: Sequence[ast.stmt]) -> list[ast.stmt]:
-        self._loops.append((me, values))
+    def _loop_body(self, me: str, names: list[str], body: Sequence[ast.stmt]) -> list[ast.stmt]:
+        self._loops.append((me, names))
         rewritten = self._block(body)
         self._loops.pop()
         return rewritten
 
-    def visit_Break(self, node: ast.Break) -> ast.stmt:
-        me, values = self._loops[-1]
-        return _place(_statement(f"{me}.broken({values})"), node)
+    def _jump(self, node: ast.Break | ast.Continue) -> list[ast.stmt]:
+        (me, names), at = self._loops[-1], Place(node)
+        return [at.done(at.call(me, "broken" if isinstance(node, ast.Break) else "continued", at.names(names)))]
 
-    def visit_Continue(self, node: ast.Continue) -> ast.stmt:
-        me, values = self._loops[-1]
-        return _place(_statement(f"{me}.continued({values})"), node)
-
-    def visit_With(self, node: ast.With) -> list[ast.stmt]:
+    def _with(self, node: ast.With) -> list[ast.stmt]:
         """Regions that only say how to compile what is inside of them."""
         entered = [ast.copy_location(ast.Expr(self.visit(item.context_expr)), node) for item in node.items]
         return [*entered, *self._block(node.body)]
 
-    def visit_NamedExpr(self, node: ast.NamedExpr) -> ast.expr:
-        node.value = _helped("assigned", self.visit(node.value))
-        return node
-
-    def visit_While(self, node: ast.While) -> list[ast.stmt]:
-        names = self._names(node.test, *node.body)
-        written = {name for child in (node.test, *node.body) for name in _stored(child)}
-        me, values = self._name("loop"), _tuple(names)
+    def _while(self, node: ast.While) -> list[ast.stmt]:
+        names = self._names(node.body, node.test)
+        written = {*_stored(node.test), *self._written(node.body)}
+        me, at = self._name("loop"), Place(node)
         flags = tuple(name in written for name in names)
-        made = _statement(f"{me} = _bragg.While({flags!r}, {tuple(names)!r})")
-        text = (
-            f"while {me}.more({values}):\n    {values} = {me}.values\n"
-            f"    if {me}.goes_on(None, {values}):\n        {values} = {me}.values"
-        )
-        loop = _compound(text)
-        join = _statement(f"{values} = {me}.join()")
-        for part in (made, loop):
-            _place(part, node)
-        _place(join, node, width=0)
-        inner = loop.body[1]
-        assert isinstance(inner, ast.If)
-        assert isinstance(inner.test, ast.Call)
-        inner.test.args[0] = self.visit(node.test)
-        inner.body.extend(self._loop_body(me, values, node.body))
-        return [made, loop, join]
+        made = at.set(me, at.helped("While", at.constant(flags), at.constant(tuple(names))))
+        taken = at.set_each(names, at.attribute(me, "values"))
+        test = at.call(me, "goes_on", self.visit(node.test), at.names(names))
+        body = [taken, at.branch(test, [taken, *self._loop_body(me, names, node.body)])]
+        return [made, at.loop(at.call(me, "more", at.names(names)), body), _joined(node, me, names)]
 
-    def visit_Return(self, node: ast.Return) -> ast.stmt:
-        given = _statement("_frame.give(_bragg.assigned(None))")
-        if node.value is not None:
-            given.value.args[0].args[0] = self.visit(node.value)  # type: ignore[attr-defined]
-        return _place(given, node)
+    def _return(self, node: ast.Return) -> list[ast.stmt]:
+        at = Place(node)
+        value = at.constant(None) if node.value is None else self.visit(node.value)
+        return [at.done(at.call("_frame", "give", at.helped("assigned", value)))]
 
-    def visit_Assign(self, node: ast.Assign) -> ast.stmt:
-        node.value = _helped("assigned", self.visit(node.value))
-        return node
+    def _assign(self, node: ast.Assign) -> list[ast.stmt]:
+        return [changed(node, value=_helped("assigned", self.visit(node.value)))]
 
-    def visit_List(self, node: ast.List) -> ast.expr:
+    def _augmented(self, node: ast.AugAssign) -> list[ast.stmt]:
+        assert isinstance(node.target, ast.Name)
+        old = ast.copy_location(ast.Name(node.target.id, ast.Load()), node.target)
+        value = ast.copy_location(ast.BinOp(old, node.op, self.visit(node.value)), node)
+        return [ast.copy_location(ast.Assign([node.target], _helped("assigned", value)), node)]
+
+    def _annotated(self, node: ast.AnnAssign) -> list[ast.stmt]:
+        if node.value is None:
+            return [ast.copy_location(ast.Pass(), node)]
+        is_constant, name = "constexpr" in ast.unparse(node.annotation), ast.unparse(node.target)
+        value = _helped("constant_once" if is_constant else "assigned", self.visit(node.value))
+        if is_constant:
+            at = Place(node.value)
+            value.args += [at.expression(name), at.constant(name)]
+        return [ast.copy_location(ast.Assign([node.target], value), node)]
+
+    def _assert(self, node: ast.Assert) -> list[ast.stmt]:
+        at = Place(node)
+        message = at.constant("") if node.msg is None else self.visit(node.msg)
+        return [at.done(at.helped("asserted", self.visit(node.test), message))]
+
+    def _kept(self, node: ast.stmt) -> list[ast.stmt]:
+        return [self._visited(node)]
+
+    def visit(self, node: Any) -> ast.expr:
+        """An expression as the engine evaluates it."""
+        kind = type(node)
+        is_plain = kind is ast.Name or kind is ast.Constant
+        made: ast.expr = node if is_plain else _EXPRESSIONS.get(kind, _Rewriter._visited)(self, node)
+        return made
+
+    def _visited(self, node: Any) -> Any:
+        """A node whose expressions are rewritten; itself where none changes."""
+        fields: dict[str, Any] = {}
+        for name in fields_of(node):
+            old: Any = getattr(node, name, None)
+            if type(old) is list:
+                new: Any = [self.visit(one) if isinstance(one, ast.AST) else one for one in old]
+                is_changed = any(map(operator.is_not, new, old))
+            else:
+                new = self.visit(old) if isinstance(old, ast.AST) else old
+                is_changed = new is not old
+            if is_changed:
+                fields[name] = new
+        return changed(node, **fields) if fields else node
+
+    def _named(self, node: ast.NamedExpr) -> ast.expr:
+        return changed(node, value=_helped("assigned", self.visit(node.value)))
+
+    def _list(self, node: ast.List) -> ast.expr:
         """Lists are tuples, as in Triton."""
         if not isinstance(node.ctx, ast.Load):
             return node
         return ast.copy_location(ast.Tuple([self.visit(one) for one in node.elts], ast.Load()), node)
 
-    def visit_ListComp(self, node: ast.ListComp) -> ast.expr:
-        self.generic_visit(node)
-        return _helped("listed", node)
+    def _list_comprehension(self, node: ast.ListComp) -> ast.expr:
+        return _helped("listed", self._visited(node))
 
-    def visit_AugAssign(self, node: ast.AugAssign) -> ast.stmt:
-        assert isinstance(node.target, ast.Name)
-        old = ast.copy_location(ast.Name(node.target.id, ast.Load()), node.target)
-        value = ast.copy_location(ast.BinOp(old, node.op, self.visit(node.value)), node)
-        return ast.copy_location(ast.Assign([node.target], _helped("assigned", value)), node)
-
-    def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.stmt:
-        if node.value is None:
-            return _place(ast.Pass(), node)
-        is_constant, name = "constexpr" in ast.unparse(node.annotation), ast.unparse(node.target)
-        value = _helped("constant_once" if is_constant else "assigned", self.visit(node.value))
-        if is_constant:
-            value.args += _call(f"_({name}, {name!r})", node.value).args
-        return ast.copy_location(ast.Assign([node.target], value), node)
-
-    def visit_BoolOp(self, node: ast.BoolOp) -> ast.expr:
+    def _bool_op(self, node: ast.BoolOp) -> ast.expr:
         """`a and b and c`, from the right: a constant on the left may decide; else both sides are evaluated."""
         kind = "and" if isinstance(node.op, ast.And) else "or"
         return self._combined(kind, [self.visit(value) for value in node.values], node)
 
-    def visit_Compare(self, node: ast.Compare) -> ast.expr:
+    def _compare(self, node: ast.Compare) -> ast.expr:
         """`a < b < c` is `a < b and b < c`, with one b."""
+        if len(node.ops) == 1:
+            return self._visited(node)  # type: ignore[no-any-return]
         operands = [self.visit(operand) for operand in (node.left, *node.comparators)]
         pairs: list[ast.expr] = []
         left = operands[0]
         for k, (operation, right) in enumerate(zip(node.ops, operands[1:], strict=True)):
-            following = right
+            following, at = right, Place(right)
             if k + 1 < len(node.ops):
                 held = self._name("middle")
-                named = ast.copy_location(ast.Name(held, ast.Store()), right)
-                following = ast.copy_location(ast.Name(held, ast.Load()), right)
-                right = ast.copy_location(ast.NamedExpr(named, right), right)
+                following, right = at.name(held), at.named(held, right)
             pairs.append(ast.copy_location(ast.Compare(left, [operation], [right]), node))
             left = following
         return self._combined("and", pairs, node)
 
     def _combined(self, kind: str, values: list[ast.expr], node: ast.expr) -> ast.expr:
-        result: ast.expr = values[-1]
+        """`held if _bragg.decides("and", (held := a)) else _bragg.combined("and", held, b)`."""
+        result, at = values[-1], Place(node)
         for value in reversed(values[:-1]):
             held = self._name("side")
-            text = f"{held} if _bragg.decides({kind!r}, ({held} := None)) else _bragg.combined({kind!r}, {held}, None)"
-            choice = ast.parse(text, mode="eval").body
-            assert isinstance(choice, ast.IfExp)
-            _place(choice, node)
-            choice.test.args[1].value = value  # type: ignore[attr-defined]
-            choice.orelse.args[2] = result  # type: ignore[attr-defined]
-            result = choice
+            decides = at.helped("decides", at.constant(kind), at.named(held, value))
+            combined = at.helped("combined", at.constant(kind), at.name(held), result)
+            result = at.choice(decides, at.name(held), combined)
         return result
 
-    def visit_UnaryOp(self, node: ast.UnaryOp) -> ast.expr:
-        node.operand = self.visit(node.operand)
+    def _unary(self, node: ast.UnaryOp) -> ast.expr:
         if not isinstance(node.op, ast.Not):
-            return node
-        call = _call("_bragg.negated(None)", node)
-        call.args[0] = node.operand
-        return call
+            return self._visited(node)  # type: ignore[no-any-return]
+        return Place(node).helped("negated", self.visit(node.operand))
 
-    def visit_IfExp(self, node: ast.IfExp) -> ast.expr:
+    def _choice(self, node: ast.IfExp) -> ast.expr:
         """Both sides become functions of the names in them, called for the programs that choose them."""
-        names = self._names(node.body, node.orelse)
-        listed = ", ".join(names)
-        sides = _tuple(taken_sides(node, names))
-        text = f"_bragg.chosen(None, lambda {listed}: None, lambda {listed}: None, {_tuple(names)}, {sides})"
-        call = _call(text, node)
-        call.args[0] = self.visit(node.test)
-        call.args[1].body = self.visit(node.body)  # type: ignore[attr-defined]
-        call.args[2].body = self.visit(node.orelse)  # type: ignore[attr-defined]
-        return call
+        names, at = self._used(node.body, node.orelse), Place(node)
+        sides = ast.Tuple(list(map(at.expression, taken_sides(node, names))), ast.Load())
+        ways = [at.function(names, self.visit(side)) for side in (node.body, node.orelse)]
+        given = (at.names(names), ast.copy_location(sides, node))
+        return at.helped("chosen", self.visit(node.test), *ways, *given)
 
-    def visit_Lambda(self, node: ast.Lambda) -> ast.expr:
+    def _lambda(self, node: ast.Lambda) -> ast.expr:
         """Values from around it become its first parameters."""
         own = [argument.arg for argument in (*node.args.posonlyargs, *node.args.args)]
-        names = [name for name in self._used(node.body) if name not in own]
-        text = f"_bragg.closed(lambda {', '.join([*names, *own])}: None, {_tuple(names)})"
-        call = _call(text, node)
-        call.args[0].body = self.visit(node.body)  # type: ignore[attr-defined]
-        return call
+        names, at = [name for name in self._used(node.body) if name not in own], Place(node)
+        return at.helped("closed", at.function([*names, *own], self.visit(node.body)), at.names(names))
 
-    def visit_Assert(self, node: ast.Assert) -> ast.stmt:
-        stated = _statement("_bragg.asserted(None, '')")
-        _place(stated, node)
-        stated.value.args[0] = self.visit(node.test)  # type: ignore[attr-defined]
-        if node.msg is not None:
-            stated.value.args[1] = self.visit(node.msg)  # type: ignore[attr-defined]
-        return stated
+
+_STATEMENTS: dict[type, Callable[[_Rewriter, Any], list[ast.stmt]]] = {
+    ast.If: _Rewriter._if,
+    ast.For: _Rewriter._for,
+    ast.While: _Rewriter._while,
+    ast.With: _Rewriter._with,
+    ast.Break: _Rewriter._jump,
+    ast.Continue: _Rewriter._jump,
+    ast.Return: _Rewriter._return,
+    ast.Assign: _Rewriter._assign,
+    ast.AugAssign: _Rewriter._augmented,
+    ast.AnnAssign: _Rewriter._annotated,
+    ast.Assert: _Rewriter._assert,
+}
+_EXPRESSIONS: dict[type, Callable[[_Rewriter, Any], Any]] = {
+    ast.NamedExpr: _Rewriter._named,
+    ast.List: _Rewriter._list,
+    ast.ListComp: _Rewriter._list_comprehension,
+    ast.BoolOp: _Rewriter._bool_op,
+    ast.Compare: _Rewriter._compare,
+    ast.UnaryOp: _Rewriter._unary,
+    ast.IfExp: _Rewriter._choice,
+    ast.Lambda: _Rewriter._lambda,
+}
 
 
 def _parameters(function: ast.FunctionDef) -> list[str]:
@@ -413,88 +422,28 @@ def _parameters(function: ast.FunctionDef) -> list[str]:
     return [one.arg for one in (*given.posonlyargs, *given.args, *given.kwonlyargs, given.vararg) if one]
 
 
+def _without_annotations(given: ast.arguments) -> ast.arguments:
+    lists = {name: getattr(given, name) for name in ("posonlyargs", "args", "kwonlyargs")}
+    plain = {name: [changed(one, annotation=None) for one in listed] for name, listed in lists.items()}
+    single = {
+        name: one and changed(one, annotation=None) for name, one in (("vararg", given.vararg), ("kwarg", given.kwarg))
+    }
+    return changed(given, **plain, **single)
+
+
 def _loaded(node: ast.AST) -> set[str]:
     return {child.id for child in walk(node) if isinstance(child, ast.Name)}
 
 
-def _stored(node: ast.AST) -> Iterator[str]:
-    return _stored_among(walk(node))
+def _stored(node: ast.AST) -> list[str]:
+    return stored_names(walk(node))
 
 
-def _stored_among(nodes: Sequence[ast.AST]) -> Iterator[str]:
-    for child in nodes:
-        if isinstance(child, ast.Name) and isinstance(child.ctx, ast.Store):
-            yield child.id
-
-
-def _jumps(node: ast.AST) -> bool:
-    """Programs may leave from within the node, if only for the next trip of a loop in it."""
-    return any(isinstance(child, ast.Return | ast.Break | ast.Continue) for child in walk(node))
-
-
-def _leaves(node: ast.AST) -> bool:
-    """Programs may leave from within the node to somewhere outside of it."""
-    if isinstance(node, ast.Return | ast.Break | ast.Continue):
-        return True
-    inner = [child for child in children(node) if _leaves(child)]
-    if isinstance(node, ast.For | ast.While):
-        return any(_returns(child) for child in inner)
-    return bool(inner)
-
-
-def _returns(node: ast.AST) -> bool:
-    return any(isinstance(child, ast.Return) for child in walk(node))
-
-
-def _tuple(names: Sequence[str]) -> str:
-    return f"({', '.join(names)}{',' if len(names) == 1 else ''})"
-
-
-def _statement(text: str) -> ast.stmt:
-    return ast.parse(text).body[0] if not text.startswith("return") else _return(text)
-
-
-def _return(text: str) -> ast.stmt:
-    function = ast.parse(f"def f():\n    {text}").body[0]
-    assert isinstance(function, ast.FunctionDef)
-    return function.body[0]
-
-
-def _compound(text: str) -> ast.If | ast.While:
-    statement = ast.parse(text).body[0]
-    assert isinstance(statement, ast.If | ast.While)
-    return statement
-
-
-def _call(text: str, at: ast.expr) -> ast.Call:
-    """A call in the place of an expression; what it is called with is put in by the caller."""
-    call = ast.parse(text, mode="eval").body
-    assert isinstance(call, ast.Call)
-    _place(call, at)
-    return call
+def _joined(node: ast.stmt, me: str, names: list[str]) -> ast.stmt:
+    out = Place(node, 0)
+    return out.set_each(names, out.call(me, "join"))
 
 
 def _helped(helper: str, value: ast.expr) -> ast.Call:
     """An expression handed to a function of `bragg`."""
-    owner = ast.Name("_bragg", ast.Load())
-    function = ast.Attribute(owner, helper, ast.Load())
-    call = ast.Call(function, [value], [])
-    for node in (owner, function, call):
-        _place(node, value, deep=False)
-    return call
-
-
-def _assign_names(names: Sequence[str], value: str) -> ast.stmt:
-    return ast.parse(f"{' = '.join(names)} = {value}").body[0]
-
-
-def _place(node: ast.AST, at: ast.AST, *, deep: bool = True, width: int = 1) -> ast.stmt:
-    """Give new nodes the line of the old one. Those without width stand for no text: no debugger need stop there."""
-    line, column = at.lineno, at.col_offset  # type: ignore[attr-defined]
-    for child in walk(node) if deep else (node,):
-        if child._attributes:  # `ast.copy_location` asks for each of them in turn, which takes ten times as long.
-            child.lineno = child.end_lineno = line  # type: ignore[attr-defined]
-            child.col_offset, child.end_col_offset = column, column + width  # type: ignore[attr-defined]
-        if not deep and isinstance(child, ast.If):
-            _place(child.test, at)
-    return node  # type: ignore[return-value]
+    return Place(value).helped(helper, value)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import ast
 import sys
-from collections.abc import Callable, Container, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import CodeType
 
-from bragg.debug.flow.nodes import walk
+from bragg.debug.flow.contents import Contents
 
-__all__ = ["Site", "TypesQuestion", "gives", "site_of_caller", "taken_names", "taken_sides"]
+__all__ = ["Site", "TypesQuestion", "site_of_caller", "taken_names", "taken_sides"]
 
 # Code and line of an `if`.
 Site = tuple[CodeType, int]
@@ -25,30 +25,27 @@ def taken_sides(node: ast.IfExp, names: Container[str]) -> list[str]:
     return sides if all(sides) else []
 
 
-def taken_names(node: ast.If, names: Container[str], rest: Sequence[ast.stmt]) -> Iterator[tuple[str, str, str]]:
+def taken_names(
+    node: ast.If, names: Container[str], rest: Sequence[ast.stmt], contents: Mapping[ast.AST, Contents]
+) -> Iterator[tuple[str, str, str]]:
     """What both ways of an `if` give one result by names.
 
     Args:
         node: The statement.
         names: Those that count.
         rest: Statements after it: programs that do not return before go there.
+        contents: Of all statements.
 
     Yields:
         What the compiler says where their types differ, and what either way takes: the text of a name, or of a tuple
         of those that are added up.
     """
-    first, second = _taken(node.body, names), _taken(node.orelse, names)
+    first, second = _taken(node.body, names, contents), _taken(node.orelse, names, contents)
     if _RETURNED in first and not node.orelse:
-        second.update((name, text) for name, text in _taken(rest, names).items() if name == _RETURNED)
+        second.update((name, text) for name, text in _taken(rest, names, contents).items() if name == _RETURNED)
     for result in sorted(first.keys() & second.keys()):
         what = "Inconsistent return types" if result == _RETURNED else f"Mismatched type for {result}"
         yield what, first[result], second[result]
-
-
-def gives(statements: Sequence[ast.stmt]) -> bool:
-    """A value is returned from among some statements."""
-    nodes = (node for statement in statements for node in walk(statement))
-    return any(isinstance(node, ast.Return) and node.value is not None for node in nodes)
 
 
 @dataclass(frozen=True)
@@ -76,9 +73,9 @@ class _Way:
         return f"({' '.join(f'{side},' if side[0] != '(' else side[1:-1] for side in sides)})" if sides else ""
 
 
-def _taken(way: Sequence[ast.stmt], names: Container[str]) -> dict[str, str]:
+def _taken(way: Sequence[ast.stmt], names: Container[str], contents: Mapping[ast.AST, Contents]) -> dict[str, str]:
     """Results of a way that come from names before it."""
-    stored = [inner.id for one in way for inner in walk(one) if isinstance(inner, ast.Name) and _is_stored(inner)]
+    stored = [name for one in way for name in contents[one].stored]
     known = _Way(names, frozenset(stored))
     found = {}
     for statement in way:
@@ -92,10 +89,6 @@ def _taken(way: Sequence[ast.stmt], names: Container[str]) -> dict[str, str]:
         if text and stored.count(result) <= 1:
             found[result] = known.known[result] = text
     return found
-
-
-def _is_stored(name: ast.Name) -> bool:
-    return isinstance(name.ctx, ast.Store)
 
 
 def site_of_caller() -> Site:

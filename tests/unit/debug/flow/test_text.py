@@ -30,7 +30,7 @@ def kernel_that_adds(amount: Any) -> Any:
 def test_a_text_is_rewritten_once_for_all_its_functions(monkeypatch: pytest.MonkeyPatch) -> None:
     rewritten: list[str] = []
     rewrite: Callable[..., ast.FunctionDef] = text.rewrite
-    monkeypatch.setattr(text, "rewrite", lambda tree, *rest: rewritten.append(tree.name) or rewrite(tree, *rest))
+    monkeypatch.setattr(text, "rewrite", lambda nodes, *rest: rewritten.append(nodes[0].name) or rewrite(nodes, *rest))
     text.Text.of.cache_clear()
     x = np.zeros(1, np.float32)
     for amount in (1, 2, 3):
@@ -47,7 +47,7 @@ def test_a_text_has_the_line_numbers_of_its_file() -> None:
 def test_names_are_looked_at_again_only_where_triton_refuses_one(monkeypatch: pytest.MonkeyPatch) -> None:
     given: list[Any] = []
     rewrite: Callable[..., ast.FunctionDef] = text.rewrite
-    monkeypatch.setattr(text, "rewrite", lambda tree, file, names: given.append(names) or rewrite(tree, file, names))
+    monkeypatch.setattr(text, "rewrite", lambda nodes, file, names: given.append(names) or rewrite(nodes, file, names))
     for amount in (tl.constexpr(1), 1):
         one = text.Text("kernels.py", 1, "def k(x):\n    return x + amount\n")
         one.code({"amount": amount})
