@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from bragg.debug.checkers.checker import Checker, LaunchFindings
+from bragg.debug.flow.jitted import is_gluon
 from bragg.debug.gluon.asynchrony import Asynchrony, Flight
 from bragg.debug.memory.storage import Buffer
 from bragg.debug.state import Listeners, machine
@@ -31,6 +32,9 @@ _NAMES = {
 
 
 def _watch(record: LaunchFindings) -> Listeners:
+    if not is_gluon(record.launch.jitted):
+        return Listeners()
+
     def tell(what: str, flight: Flight, rows: Array) -> None:
         now = machine()
         where = np.isin(now.rows, rows).reshape(-1, 1)

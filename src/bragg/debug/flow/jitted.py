@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from functools import lru_cache
 from types import FunctionType
 from typing import Any
 
@@ -11,9 +12,14 @@ __all__ = ["is_gluon", "is_interpreted", "is_jitted", "is_of", "python_function"
 
 def is_jitted(value: Any) -> bool:
     """A function decorated with @triton.jit or @gluon.jit."""
+    return _makes_kernels(type(value))
+
+
+@lru_cache(maxsize=256)
+def _makes_kernels(kind: type) -> bool:
     return any(
-        kind.__name__ in ("JITFunction", "InterpretedFunction") and kind.__module__.startswith("triton.runtime")
-        for kind in type(value).__mro__
+        one.__name__ in ("JITFunction", "InterpretedFunction") and one.__module__.startswith("triton.runtime")
+        for one in kind.__mro__
     )
 
 

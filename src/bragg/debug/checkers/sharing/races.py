@@ -60,6 +60,12 @@ class _Detector:
         self._plain: set[int] = set()
         self._told: set[tuple[tuple[str, int], tuple[str, int]]] = set()
 
+    def see_alone(self, access: Access) -> None:
+        """An access of the only program of a launch: its lanes may meet, where an address holds what was loaded."""
+        self._note_kind(self._regions.of(access.buffer), access)
+        if access.kind == "store" and affine_of(access.offset) is None:
+            self.see(access)
+
     def see(self, access: Access) -> None:
         self._order.step += 1
         if access.kind != "load" and machine().num_warps > 1 and _spreads(access):
@@ -357,6 +363,8 @@ def _writes_equal(access: Access, lanes: Array, rivals: Array) -> Array:
 
 def _watch(record: LaunchFindings) -> Listeners:
     detector = _Detector(record)
+    if record.launch.programs == 1:
+        return Listeners(access=[detector.see_alone])
     return Listeners(
         access=[detector.see],
         decision=[detector.decide],
