@@ -4,9 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import fields
-from itertools import compress
-from operator import attrgetter
 from typing import Any
 
 from bragg.debug.checkers import Checker, LaunchFindings
@@ -52,10 +49,6 @@ def chosen_checkers(only: Sequence[str] = (), add: Sequence[str] = (), without: 
     return [checker for checker in chosen if checker.name not in without]
 
 
-_LISTS = tuple(field.name for field in fields(Listeners) if field.default_factory is list)
-_lists_of = attrgetter(*_LISTS)
-
-
 class CheckedSession:
     """Watches launches and collects what the checkers find.
 
@@ -90,6 +83,7 @@ class CheckedSession:
         self.patience = patience
         self.target = target_named(target)
         self._checkers = checkers
+        self._names = frozenset(checker.name for checker in checkers)
         self._watched: Watched | None = None
         self._listeners = Listeners()
 
@@ -109,8 +103,7 @@ class CheckedSession:
             for listener in self._listeners.end:
                 listener()
             has_findings = self.report.additions > additions
-            names = [checker.name for checker in self._checkers]
-            self.report.verdicts.counts[judged(launch, has_findings=has_findings, checkers=names)] += 1
+            self.report.verdicts.counts[judged(launch, has_findings=has_findings, checkers=self._names)] += 1
         except KernelFault as fault:
             if isinstance(fault, StaticAssertion) and is_measured():
                 raise
@@ -154,13 +147,10 @@ class CheckedSession:
         if self.patience is not None:
             self._watched = Watched(launch, self.patience)
             together.step.append(self._watched.step)
-        checkers = [checker for checker in self._checkers if on_gpu or checker.name != "portability"]
-        watching = frozenset(checker.name for checker in checkers)
-        for checker in checkers:
-            listeners = checker.watch(LaunchFindings(checker.name, launch, self.report, watching))
-            together.is_resident |= listeners.is_resident
-            for name in compress(_LISTS, _lists_of(listeners)):
-                getattr(together, name).extend(getattr(listeners, name))
+        watching = self._names if on_gpu else self._names - {"portability"}
+        for checker in self._checkers:
+            if checker.name in watching:
+                together.add(checker.watch(LaunchFindings(checker.name, launch, self.report, watching)))
         return together
 
 

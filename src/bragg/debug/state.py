@@ -85,6 +85,13 @@ class Listeners:
     is_wide: bool = False
     garbage: np.random.Generator | None = None
 
+    def add(self, others: Listeners) -> None:
+        """Call what others call, too."""
+        self.is_resident |= others.is_resident
+        for name, listeners in vars(others).items():
+            if type(listeners) is list and listeners:
+                getattr(self, name).extend(listeners)
+
     def arithmetic(self) -> AbstractContextManager[None]:
         """NumPy prints no warnings, and reports flags where somebody listens."""
         if not self.flagged:

@@ -12,7 +12,7 @@ __all__ = ["is_gluon", "is_interpreted", "is_jitted", "is_of", "python_function"
 
 def is_jitted(value: Any) -> bool:
     """A function decorated with @triton.jit or @gluon.jit."""
-    return _makes_kernels(type(value))
+    return _makes_kernels(type(value))  # type: ignore[arg-type]  # Types are hashable.
 
 
 @lru_cache(maxsize=256)
