@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
+from itertools import compress
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -88,9 +90,8 @@ class Listeners:
     def add(self, others: Listeners) -> None:
         """Call what others call, too."""
         self.is_resident |= others.is_resident
-        for name, listeners in vars(others).items():
-            if type(listeners) is list and listeners:
-                getattr(self, name).extend(listeners)
+        for name in compress(_LISTS, _lists_of(others)):
+            getattr(self, name).extend(getattr(others, name))
 
     def arithmetic(self) -> AbstractContextManager[None]:
         """NumPy prints no warnings, and reports flags where somebody listens."""
@@ -117,6 +118,10 @@ class Listeners:
         """
         for listener in self.differs:
             listener(message, hint, compiles)
+
+
+_LISTS = tuple(field.name for field in fields(Listeners) if field.default_factory is list)
+_lists_of = attrgetter(*_LISTS)
 
 
 class Machine:

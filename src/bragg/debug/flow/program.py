@@ -11,7 +11,6 @@ from collections import ChainMap
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import cached_property
 from types import CodeType, FunctionType
 from typing import Any
 
@@ -19,6 +18,7 @@ from bragg.debug.faults import Unsupported
 from bragg.debug.flow.jitted import is_of
 from bragg.debug.flow.place import MARK
 from bragg.debug.flow.text import Text
+from bragg.debug.lazy import lazy
 
 __all__ = ["Program", "closed_over", "global_names"]
 
@@ -70,15 +70,15 @@ class Program:
         other = self._others[text] = Program(self.function, text)
         return other
 
-    @cached_property
+    @lazy
     def _others(self) -> dict[str, Program]:
         return {}
 
-    @cached_property
+    @lazy
     def _usual(self) -> str | None:
         return None
 
-    @cached_property
+    @lazy
     def source(self) -> tuple[str, int] | None:
         """Its text and the line of the file where it begins; None: there is none, as after `exec`."""
         if self.replaced is not None:
@@ -100,7 +100,7 @@ class Program:
         """Programs may part ways in it. Else its code is as Python made it, and each is executed alone."""
         return self.source is not None
 
-    @cached_property
+    @lazy
     def text(self) -> Text:
         """Its text, which other functions may share.
 
@@ -112,7 +112,7 @@ class Program:
         text, first = self.source
         return Text.of(self.function.__code__.co_filename, first, text)
 
-    @cached_property
+    @lazy
     def code(self) -> CodeType:
         """The rewritten function; where there is no text, the function as Python made it."""
         return self.text.code(self._refusable_names()) if self.is_rewritten else self.function.__code__
@@ -128,7 +128,7 @@ class Program:
         """What names mean outside of the function."""
         return ChainMap(closed_over(self.function), self.function.__globals__)
 
-    @cached_property
+    @lazy
     def used_names(self) -> tuple[str, ...]:
         """Global names in it."""
         return tuple(sorted(global_names(self.code) - {MARK}))

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Mapping
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from types import CodeType
 from typing import Any
 
 from bragg.debug.flow.global_names import Reasons, free_names, reasons_to_refuse
 from bragg.debug.flow.nodes import deciding_names, walk
 from bragg.debug.flow.transform import rewrite
+from bragg.debug.lazy import lazy
 
 __all__ = ["Text"]
 
@@ -43,7 +44,7 @@ class Text:
         """The one text of a place."""
         return Text(filename, first_line, text)
 
-    @cached_property
+    @lazy
     def tree(self) -> ast.FunctionDef:
         """Parsed, with the line numbers of its file; not to be changed."""
         # Empty lines in front move all numbers while it is parsed; ast.increment_lineno would walk over the tree again.
@@ -51,22 +52,22 @@ class Text:
         assert isinstance(definition, ast.FunctionDef)
         return definition
 
-    @cached_property
+    @lazy
     def nodes(self) -> list[ast.AST]:
         """All of the tree, the upper ones first."""
         return walk(self.tree)
 
-    @cached_property
+    @lazy
     def free_names(self) -> list[ast.expr]:
         """Names, and dotted names, that it uses and does not assign."""
         return free_names(self.nodes)
 
-    @cached_property
+    @lazy
     def free_texts(self) -> list[tuple[ast.expr, str]]:
         """The same, each with its text."""
         return [(node, ast.unparse(node)) for node in self.free_names]
 
-    @cached_property
+    @lazy
     def deciding_names(self) -> frozenset[str]:
         """Names that its conditions, and those of functions that it calls, may be decided by."""
         return deciding_names(self.nodes)

@@ -10,7 +10,7 @@ import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -24,6 +24,7 @@ from bragg.debug.foreign import NestedFunction, executable, translated
 from bragg.debug.host.arguments import CONSTANT, Arguments, Parameters, bound
 from bragg.debug.host.compiled_launch import CompiledSource
 from bragg.debug.host.tuned import refused, tuned
+from bragg.debug.lazy import lazy
 from bragg.debug.memory.emptiness import has_unwritten
 from bragg.debug.memory.shadow import Regions
 from bragg.debug.memory.storage import Buffer
@@ -109,12 +110,12 @@ class Launch:
         """The tensors among the arguments."""
         return self._converter.buffers
 
-    @cached_property
+    @lazy
     def regions(self) -> Regions:
         """The ranges of memory that they share."""
         return Regions(self.buffers)
 
-    @cached_property
+    @lazy
     def empty(self) -> dict[int, Buffer]:
         """Those of them with elements that nobody has written, by identity; asked for before the launch runs."""
         return {id(buffer): buffer for buffer in self.buffers if has_unwritten(buffer)}

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from bragg.debug.flow.place import kernel_line
+from bragg.debug.lazy import lazy
 from bragg.debug.numbers.affine import Affine
 from bragg.debug.numbers.dtypes import DType
 from bragg.debug.numbers.operands import affine_of
@@ -17,21 +18,7 @@ from bragg.debug.values import Tensor, lift_array
 from bragg.model.table import Array
 
 if TYPE_CHECKING:
-    from functools import cached_property as lazy
-
     from bragg.debug.memory.storage import Buffer
-else:
-
-    class lazy:  # noqa: N801
-        """`functools.cached_property` without its lock, which costs 1 us before Python 3.12."""
-
-        def __init__(self, function: Any) -> None:
-            self._function, self._name = function, function.__name__
-
-        def __get__(self, owner: Any, kind: Any) -> Any:
-            value = owner.__dict__[self._name] = self._function(owner)
-            return value
-
 
 __all__ = ["Access", "prefix"]
 

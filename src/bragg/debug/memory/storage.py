@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 import weakref
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from bragg.debug.faults import KernelFault, Unsupported
+from bragg.debug.lazy import lazy
 from bragg.debug.numbers.affine import Affine
 from bragg.debug.numbers.dtypes import DType
 from bragg.debug.numbers.rounding import decode, encode
@@ -117,11 +117,11 @@ class Buffer:
             self._views[size].is_constant = self.is_constant
         return self._views[size]
 
-    @cached_property
+    @lazy
     def _views(self) -> dict[int, Buffer]:
         return {}
 
-    @cached_property
+    @lazy
     def gaps(self) -> Array | None:
         """Elements between those of a strided view: bool [len(flat)]; None: there are none."""
         if math.prod(self.shape) >= len(self.flat):
