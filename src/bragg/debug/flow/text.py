@@ -14,7 +14,7 @@ from typing import Any
 
 from bragg.debug.flow.global_names import Reasons, free_names, reasons_to_refuse
 from bragg.debug.flow.nodes import deciding_names, walk
-from bragg.debug.flow.transform import rewrite
+from bragg.debug.flow.rewriting.transform import rewrite
 from bragg.debug.lazy import lazy
 
 __all__ = ["Text"]

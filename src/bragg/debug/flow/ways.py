@@ -8,7 +8,7 @@ from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import CodeType
 
-from bragg.debug.flow.contents import Contents
+from bragg.debug.flow.rewriting.contents import Contents
 
 __all__ = ["Site", "TypesQuestion", "site_of_caller", "taken_names", "taken_sides"]
 

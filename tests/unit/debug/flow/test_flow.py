@@ -286,7 +286,7 @@ def chains_since_3_9(x, limits, out):
 
 
 def test_comparisons_are_chained_since_triton_3_9(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("bragg.debug.flow.transform.is_before", lambda major, minor: False)
+    monkeypatch.setattr("bragg.debug.flow.rewriting.transform.is_before", lambda major, minor: False)
     assert executed(chains_since_3_9)[:4] == [0, 1, 1, 0]
 
 
@@ -301,7 +301,7 @@ def test_comparisons_are_chained_since_triton_3_9(monkeypatch: pytest.MonkeyPatc
 def test_what_triton_does_not_compile_is_refused_with_file_and_line(
     kernel: Any, message: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("bragg.debug.flow.transform.is_before", lambda major, minor: True)
+    monkeypatch.setattr("bragg.debug.flow.rewriting.transform.is_before", lambda major, minor: True)
     with pytest.raises(Unsupported, match=rf"test_flow.py:\d+: {message}") as error:
         executed(kernel)
     assert error.value.hint

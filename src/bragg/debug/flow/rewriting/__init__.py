@@ -1,0 +1,1 @@
+"""The text of a kernel with its control flow made explicit."""
