@@ -45,7 +45,7 @@ class Rule:
 
 
 # A cause that gains less than this share of what the whole does explains little of it.
-_EXPLAINS = 0.25
+_EXPLAINS = 0.3
 
 
 @dataclass(frozen=True)
@@ -108,7 +108,7 @@ def _missing(rule: Rule, evidence: Evidence) -> Need | None:
 def ranked(found: Iterable[Finding]) -> list[Finding]:
     """What saves most of each step first, then what is saved once, what has no known gain, and what gains nothing.
 
-    What is said of a program as a whole stands behind the causes that explain at least a quarter of it.
+    What is said of a program as a whole stands behind the causes that explain at least three tenths of it.
     """
     told = sorted(found, key=_rank)
     for whole in tuple(told):

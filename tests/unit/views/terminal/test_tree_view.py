@@ -197,7 +197,7 @@ def test_filter_that_leaves_nothing_says_so(training: Profile, options: dict[str
     ("pattern", "hint"),
     [
         ("Matmul", "Case matters; --include '(?i)Matmul' finds matmul_kernel"),
-        ("matmull_kernel", "Nearest: matmul_kernel; bragg view --flat lists the names"),
+        ("matmull_kernel", "Nearest: matmul_kernel, relu_kernel; bragg view --flat lists the names"),
         ("nothing_like_it", "bragg view --flat lists the names"),
     ],
 )
