@@ -12,14 +12,18 @@ import pytest
 from bragg import formats
 from bragg.analyze.answer import answer
 from bragg.analyze.kernel_facts import kernel_facts
+from bragg.analyze.report import answered
 from bragg.analyze.wall.parts import wall_parts
 from bragg.analyze.wall.wall_time import Steady
+from bragg.cli.verbs.view import profile_lines
 from bragg.model import FrameKind, Profile, SliceTable, TrackKind
 from bragg.model.ids import FrameId
+from bragg.views.terminal.story import answer_lines
 from bragg.views.terminal.summary import summary_lines
+from bragg.views.terminal.view_options import ViewOptions
 from bragg.views.text.answer_text import sentences
 from bragg.views.text.labels import Labels
-from bragg.views.text.style import PLAIN
+from bragg.views.text.style import PLAIN, Style
 from bragg.views.text.variants import rows_of_frames
 from tests.support.recordings import RECORDINGS, SAMPLE, busy_ns, curve, gpu_work
 
@@ -265,3 +269,23 @@ def test_without_a_timeline_imports_are_not_what_the_host_did(path: Path) -> Non
     assert all("of host_time without imports" in line for line in host)
     assert not any("<frozen" in line or (line[-7:] == "frames]" and ":3 →" in line) for line in host)
     assert host[0].endswith(HOST_WITHOUT_TIMELINE.get(path.stem, ""))
+
+
+FIRST_FINDINGS = {
+    "h100-compiled_encoder": "waits 64 % for Python and operators, which launch few kernels",
+    "h100-flax_nnx": "beside jit(train_step) each step calls 12 more jitted functions",
+    "h100-llama_generate": "aten::_cudnn_attention_forward keeps the host for 9.3 ms at each of 496 calls",
+    "h100-timm_resnet50": "aten::normal_ computes on the CPU, 41 ms at each of 19 calls",
+    "h100-trainer_gpt2": "573 launches a step of kernels that take 7.7 us each",
+    "sample-h100": "matrix products in 32-bit floating point without tensor cores",
+}
+
+
+def test_the_first_five_lines_of_the_run_and_of_the_view_say_what_to_change_first(recording: Recording) -> None:
+    style = Style(width=120)
+    ended = summary_lines(recording.profile, style, answered(recording.profile))
+    viewed = profile_lines(
+        recording.profile, "run.bragg", ViewOptions(), style, answer=answer_lines(recording.profile, style)
+    )
+    for lines in (ended, viewed):
+        assert any(FIRST_FINDINGS[recording.name] in line for line in lines[:5])

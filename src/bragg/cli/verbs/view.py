@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -173,10 +174,24 @@ def view(
     elif as_json:
         _write_json(profile, recorded, path, options, flat, [*notes, *hints], choices["part"])
     else:
+        from bragg.views.terminal.story import answer_lines
+
         style = stream_style(sys.stdout)
+        is_asked = any(choices[name] for name in ("include", "exclude", "metric", "idle", "part"))
+        answer = [] if is_asked or choices["group_by"] in WHOLE else answer_lines(recorded, style)
         lines = profile_lines(
-            profile, str(path), options, style, flat=flat, recorded=recorded, notes=notes, part=choices["part"]
+            profile,
+            str(path),
+            options,
+            style,
+            flat=flat,
+            recorded=recorded,
+            notes=notes,
+            part=choices["part"],
+            answer=answer,
         )
+        if answer:
+            hints = [*hints, f"why, and what else to change: bragg analyze {quote(str(path))}"]
         write_lines([*lines, *map(style.dim, style.paragraphs(hints))])
         if print_sorted and not flat:
             write_lines(["", *_flat_lines(profile, options, style)])
@@ -201,6 +216,7 @@ def profile_lines(
     recorded: Profile | None = None,
     notes: tuple[str, ...] = (),
     part: str | None = None,
+    answer: Sequence[str] = (),
 ) -> list[str]:
     """Header, tree or table, and notes of a profile.
 
@@ -213,6 +229,7 @@ def profile_lines(
         recorded: The profile before it was grouped, which sentences are of; None: `profile`.
         notes: What the reader must know of what is shown.
         part: Of the run, whose idle time is shown: `all`; else the steady state where one is known.
+        answer: What bounds it, and what to change first, in lines.
     """
     from bragg.analyze.wall.parts import wall_parts
     from bragg.views.terminal.header import header_lines
@@ -229,7 +246,7 @@ def profile_lines(
     if not wall and (steps := steps_line(whole)):
         wall = style.wrap(steps, 2, "  ")
     told = [*style.paragraphs(said), *map(style.dim, style.paragraphs(notes))]
-    return [*header_lines(profile.meta, source, style, wall), *told, "", *body]
+    return [*header_lines(profile.meta, source, style, wall, answer), *told, "", *body]
 
 
 def _flat_lines(profile: Profile, options: ViewOptions, style: Style) -> list[str]:

@@ -14,7 +14,9 @@ from bragg.views.text.telemetry_facts import telemetry_lines
 __all__ = ["header_lines"]
 
 
-def header_lines(meta: Mapping[str, Any], source: str, style: Style, wall: Sequence[str] = ()) -> list[str]:
+def header_lines(
+    meta: Mapping[str, Any], source: str, style: Style, wall: Sequence[str] = (), answer: Sequence[str] = ()
+) -> list[str]:
     """Four texts, which a narrow terminal shows in two lines each; more for GPUs with telemetry or memory; warnings.
 
     Args:
@@ -22,6 +24,7 @@ def header_lines(meta: Mapping[str, Any], source: str, style: Style, wall: Seque
         source: Name of the file.
         style: How to decorate.
         wall: The parts of its wall time, or its steps, in lines; empty: they are not known.
+        answer: What bounds it, and what to change first, in lines; empty: not known.
     """
     facts = RunFacts(meta)
     separator = " · " if style.unicode else "; "
@@ -31,6 +34,7 @@ def header_lines(meta: Mapping[str, Any], source: str, style: Style, wall: Seque
     return [
         style.cut(f"{source}: {facts.command or recorder or 'unknown command'}", style.width),
         *map(style.bold, wall),
+        *answer,
         *map(style.dim, style.wrap(separator.join(filter(None, run)), 2, "  ", separator)),
         *(style.dim(line) for text in filter(None, [facts.versions, *told]) for line in style.wrap(text, 2, "  ")),
         *map(style.warning, style.paragraphs(f"warning: {text}" for text in facts.warnings())),

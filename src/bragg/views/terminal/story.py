@@ -1,4 +1,4 @@
-"""A run in ten lines: its parts, what bounds it, and what to change first."""
+"""A run in a few lines: its parts, what bounds it, and what to change first."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ from bragg.views.text.run_facts import RunFacts
 from bragg.views.text.style import Style
 from bragg.views.text.wall_line import wall_lines
 
-__all__ = ["story_lines"]
+__all__ = ["answer_lines", "story_lines"]
 
 _N_CAUSES = 3
+_MANY_SLICES = 300_000  # the rules take 0.8 s for them
 
 
 def story_lines(profile: Profile, style: Style) -> list[str]:
@@ -29,3 +30,12 @@ def _lines(profile: Profile, style: Style) -> Iterator[str]:
     yield from wall_lines(parts, style)
     best = best_findings(answer.analysis, _N_CAUSES)
     yield from best_lines(answer.bounds, best, style, with_changes=True)
+
+
+def answer_lines(profile: Profile, style: Style) -> list[str]:
+    """What bounds the steady state, and the best finding; empty where it is not known, or would take long to find."""
+    parts = wall_parts(profile)
+    if parts is None or parts.steady is None or len(profile.slices) > _MANY_SLICES:
+        return []
+    answer = answered(profile)
+    return list(best_lines(answer.bounds, best_findings(answer.analysis, 1), style))
