@@ -58,7 +58,7 @@ def take_turns(program: Path) -> None:
     setup, loop, count = parts(program.read_text())
     import torch
 
-    names: dict[str, Any] = {"__name__": "__main__", _COUNT: count}
+    names: dict[str, Any] = {"__name__": "__main__", "__file__": str(program), _COUNT: count}
     exec(compile(setup, str(program), "exec"), names)
     code = compile(loop, str(program), "exec")
     exec(code, names)
