@@ -10,8 +10,8 @@ import pytest
 
 from bragg import formats
 from bragg.analyze.answer import Answer, answer
+from bragg.analyze.causes.evidence import Evidence
 from bragg.analyze.idle_paths import with_added_up_idle
-from bragg.analyze.kernel_facts import kernel_facts
 from bragg.analyze.wall.parts import wall_parts
 from bragg.analyze.wall.steady import steady_part
 from bragg.model import FrameKind, Profile
@@ -40,7 +40,7 @@ def profile(request: pytest.FixtureRequest) -> Profile:
 
 
 def answer_of(profile: Profile) -> Answer:
-    return answer(profile, kernel_facts(profile), rows_of_frames(profile.tree.frames))
+    return answer(Evidence(profile), rows_of_frames(profile.tree.frames))
 
 
 @pytest.mark.parametrize("metric", METRICS)

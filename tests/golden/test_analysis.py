@@ -13,7 +13,6 @@ import pytest
 from bragg import formats
 from bragg.analyze.answer import answer as answer_of
 from bragg.analyze.causes.evidence import Evidence
-from bragg.analyze.kernel_facts import kernel_facts
 from bragg.analyze.report import Answered, answered
 from bragg.model import Confidence, IdleTable, SliceTable
 from bragg.views.terminal.summary import summary_lines
@@ -209,6 +208,6 @@ def test_a_gpu_that_works_half_as_long_as_the_busiest_gains_nothing() -> None:
         "device-copies": 0.0,
     }
     assert "GPU 0, the busiest of 2, works 99.0 % and waits 1.0 %" in bounds_sentence(answer.bounds)
-    of_tables = answer_of(profile, kernel_facts(profile), rows_of_frames(profile.tree.frames))
+    of_tables = answer_of(Evidence(profile), rows_of_frames(profile.tree.frames))
     assert host_sentences(profile, of_tables)[0].startswith("GPU 1 waited 55.5 % of the steady state for")
     assert not any("waited" in line for line in summary_lines(profile, PLAIN))

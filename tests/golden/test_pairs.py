@@ -11,7 +11,6 @@ from bragg import formats
 from bragg.analyze.answer import answer
 from bragg.analyze.causes.evidence import Evidence
 from bragg.analyze.engine import HostTime, analysis
-from bragg.analyze.kernel_facts import kernel_facts
 from bragg.analyze.report import Answered, answered, finding_json
 from bragg.model import Gain
 from bragg.model.table import BoolArray
@@ -286,7 +285,7 @@ def test_a_finding_that_gains_nothing_is_not_listed_whatever_the_least_gain() ->
 
 def test_a_wait_for_code_before_a_copy_is_not_said_to_be_for_the_copy() -> None:
     profile = formats.load(RECORDINGS / "h100-host_code_slow.bragg")
-    found = answer(profile, kernel_facts(profile), rows_of_frames(profile.tree.frames))
+    found = answer(Evidence(profile), rows_of_frames(profile.tree.frames))
     text = " ".join(sentences(profile, found))
     assert "The GPU waited 82.6 % of the steady state for code before aten::copy_, 2.8 % for aten::mm" in text
     assert "The median step takes the host 11.8 ms" in text

@@ -11,7 +11,7 @@ import pytest
 
 from bragg import formats
 from bragg.analyze.answer import answer
-from bragg.analyze.kernel_facts import kernel_facts
+from bragg.analyze.causes.evidence import Evidence
 from bragg.analyze.report import answered
 from bragg.analyze.wall.parts import wall_parts
 from bragg.analyze.wall.wall_time import Steady
@@ -45,7 +45,7 @@ class Recording:
         assert parts.steady is not None
         self.steady: Steady = parts.steady
         self.sentences = sentences(
-            self.profile, answer(self.profile, kernel_facts(self.profile), rows_of_frames(self.profile.tree.frames))
+            self.profile, answer(Evidence(self.profile), rows_of_frames(self.profile.tree.frames))
         )
         self.summary = summary_lines(self.profile, PLAIN)
 

@@ -11,6 +11,7 @@ import pytest
 from click.testing import CliRunner
 
 from bragg.analyze.answer import answer
+from bragg.analyze.causes.evidence import Evidence
 from bragg.analyze.idle import idle_times
 from bragg.analyze.idle_paths import with_idle_paths
 from bragg.analyze.wall.parts import wall_parts
@@ -98,7 +99,7 @@ def test_it_is_without_a_timeline_in_the_file(record: Record) -> None:
     said = run.talk.splitlines()
     title = said.index("in the steady state the GPU waited, while the host was in:")
     assert said[title + 1].endswith("of it  train → data")
-    text = " ".join(sentences(run.main, answer(run.main, (), np.arange(len(run.main.tree.frames)))))
+    text = " ".join(sentences(run.main, answer(Evidence(run.main), np.arange(len(run.main.tree.frames)))))
     assert "waiting for the host to launch" in text
     assert re.search(r"The GPU waited \d\d\.\d % of the steady state for (train → )?data, ", text), text
 

@@ -12,7 +12,6 @@ from bragg.analyze.idle import Idle, idle_times
 from bragg.analyze.idle_folded import folded_idle
 from bragg.analyze.imports import imports_apart
 from bragg.analyze.kernel_facts import KernelFacts
-from bragg.analyze.wall.parts import wall_parts
 from bragg.analyze.wall.steady import steady_profile
 from bragg.analyze.wall.wall_time import Steady, WallParts
 from bragg.errors import UsageError
@@ -93,22 +92,21 @@ _N_HOTTEST = 3
 _MOST = 0.5
 
 
-def answer(profile: Profile, kernels: Sequence[KernelFacts], rows: Int64Array) -> Answer:
+def answer(evidence: Evidence, rows: Int64Array) -> Answer:
     """What took the time of a profile.
 
     Args:
-        profile: A whole run.
-        kernels: Its table of kernels.
+        evidence: Of a whole run.
         rows: [n_frames]: the frame that each one is added up with, as the tables of views do.
     """
+    profile, parts = evidence.profile, evidence.parts
     try:
         metric = profile.main_metric
     except UsageError:
         return Answer(None, 0.0, (), 0, None, ())
-    parts = wall_parts(profile)
     steady = parts.steady if parts else None
     part = steady_profile(profile, steady) if steady and metric == "gpu_time" else None
-    waits_of, waits = _waits(profile, steady, rows) if steady and not len(profile.slices) else (0, ())
+    waits_of, waits = _waits(evidence, steady, rows) if steady and not len(profile.slices) else (0, ())
     ran, imports_ns = imports_apart(profile) if metric == "host_time" else (profile, 0.0)
     shown = part if part is not None and part.total(metric) > 0 else ran
     hottest = _hottest(shown, metric, rows)
@@ -117,7 +115,7 @@ def answer(profile: Profile, kernels: Sequence[KernelFacts], rows: Int64Array) -
         total=float(shown.total(metric)),
         hottest=tuple(hottest[:_N_HOTTEST]),
         n_others=max(len(hottest) - _N_HOTTEST, 0),
-        roofs=_roofs(kernels),
+        roofs=_roofs(evidence.kernels),
         idle=idle_times(profile, steady) if metric == "gpu_time" else (),
         wall=parts,
         host=_on_host(part, steady, rows) if part is not None and steady else (),
@@ -135,8 +133,9 @@ def _on_host(part: Profile, steady: Steady, rows: Int64Array) -> tuple[HotSpot, 
     return tuple(replace(spot, share=spot.value / steady.duration_ns) for spot in spots)
 
 
-def _waits(profile: Profile, steady: Steady, rows: Int64Array) -> tuple[int, tuple[HotSpot, ...]]:
+def _waits(evidence: Evidence, steady: Steady, rows: Int64Array) -> tuple[int, tuple[HotSpot, ...]]:
     """The GPU that waited longest for the host to launch, and by what the host was in meanwhile."""
+    profile = evidence.profile
     worst = max(folded_idle(profile, steady), key=lambda found: found.late_ns, default=None)
     if worst is None:
         return 0, ()
@@ -144,19 +143,18 @@ def _waits(profile: Profile, steady: Steady, rows: Int64Array) -> tuple[int, tup
     frame = rows[profile.tree.frame[worst.rows.node[late]]]
     by_frame = np.bincount(frame, weights=worst.idle_ns[late], minlength=len(rows))
     order = np.argsort(-by_frame, kind="stable")[:_N_HOTTEST]
-    before = _begins_late(profile, rows)
+    before = _begins_late(evidence, rows)
     return worst.device, tuple(
         HotSpot(row, float(by_frame[row]), float(by_frame[row]) / steady.duration_ns, bool(before[row]))
         for row in order[by_frame[order] > 0].tolist()
     )
 
 
-def _begins_late(profile: Profile, rows: Int64Array) -> BoolArray:
+def _begins_late(evidence: Evidence, rows: Int64Array) -> BoolArray:
     """By row, whether most of the wait is for code that runs before the launch or call: [n_frames]."""
-    evidence = Evidence(profile)
     if evidence.idle_ns is None:
         return np.zeros(len(rows), np.bool_)
-    row = rows[profile.tree.frame]
+    row = rows[evidence.profile.tree.frame]
     waited, before = (np.bincount(row, each, len(rows)) for each in (evidence.idle_ns, evidence.code_wait_ns))
     found: BoolArray = before > _MOST * waited
     return found

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from bragg.analyze.causes.bounds import Bounds, bounds_of
@@ -22,11 +22,13 @@ class Answered:
         name: Of the profile.
         bounds: What bounds the program.
         analysis: What the rules say.
+        evidence: What both rest on.
     """
 
     name: str
     bounds: Bounds
     analysis: Analysis
+    evidence: Evidence = field(repr=False)
 
     def worth(self, least_gain: float) -> list[Finding]:
         """The findings that save at least a share of the wall time, and those whose gain is not known."""
@@ -61,7 +63,7 @@ def answered(profile: Profile, rules: Sequence[str] = (), *, name: str = "") -> 
         UsageError: There is no such rule.
     """
     evidence = Evidence(profile)
-    return Answered(name, bounds_of(evidence), analysis(evidence, rules))
+    return Answered(name, bounds_of(evidence), analysis(evidence, rules), evidence)
 
 
 def findings_of(profile: Profile) -> list[Finding]:

@@ -8,7 +8,6 @@ from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, Any
 
-from bragg.analyze.causes.evidence import Evidence
 from bragg.analyze.engine import findings
 from bragg.analyze.report import answered
 from bragg.analyze.wall.parts import wall_parts
@@ -147,7 +146,7 @@ class RunReport:
         answer = answered(profile)
         lines = summary_lines(profile, style, answer)
         said = {finding.message for finding in best_findings(answer.analysis, N_CAUSES)}
-        hints = [hint for hint in findings(Evidence(profile)) if hint.message not in said]
+        hints = [hint for hint in findings(answer.evidence) if hint.message not in said]
         return [*lines, *map(style.dim, style.paragraphs(hint.text for hint in hints))]
 
     def to_json(self) -> dict[str, Any]:

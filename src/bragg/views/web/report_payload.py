@@ -7,11 +7,9 @@ from dataclasses import replace
 from typing import Any
 
 from bragg.analyze.answer import answer
-from bragg.analyze.causes.evidence import Evidence
 from bragg.analyze.engine import findings
 from bragg.analyze.idle_paths import IDLE_METRICS, with_added_up_idle
 from bragg.analyze.kernel_choice import every_kernel
-from bragg.analyze.kernel_facts import kernel_facts
 from bragg.analyze.ranks.answer import RanksAnswer
 from bragg.analyze.report import answered
 from bragg.analyze.roofline import roofline
@@ -49,11 +47,11 @@ def report_payload(
         ranks: The ranks of its job compared; None: they are not.
     """
     profile = with_sample_stacks(profile, fold_marks(profile).mark >= OWN_ROW)
-    kernels, reason = kernel_facts(profile), answered(profile)
+    reason = answered(profile)
     # What `bragg analyze` says has a place of its own.
     named = {finding.text for finding in reason.analysis.findings}
-    hints = [finding for finding in findings(Evidence(profile)) if finding.text not in named]
-    found = answer(profile, kernels, rows_of_frames(profile.tree.frames))
+    hints = [finding for finding in findings(reason.evidence) if finding.text not in named]
+    found = answer(reason.evidence, rows_of_frames(profile.tree.frames))
     steady = found.wall.steady if found.wall else None
     host_first = is_host_first(profile, steady)
     analyses = Analyses(
@@ -67,7 +65,7 @@ def report_payload(
             wall_of(profile, found),
             hot_tables(profile, host_first=host_first),
         ),
-        kernels=kernels,
+        kernels=reason.evidence.kernels,
         code=code_of(annotate_stages(profile, kernel) for kernel in every_kernel(profile)),
         roofline=_roofline(profile),
         difference=difference,

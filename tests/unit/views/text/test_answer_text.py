@@ -4,7 +4,7 @@ from dataclasses import replace
 from typing import Any
 
 from bragg.analyze.answer import answer
-from bragg.analyze.kernel_facts import kernel_facts
+from bragg.analyze.causes.evidence import Evidence
 from bragg.model import Metric, MetricKind, Profile
 from bragg.views.text.answer_text import fact_rows, lack_lines, sentences
 from bragg.views.text.variants import rows_of_frames
@@ -20,11 +20,11 @@ META: dict[str, Any] = {
 
 
 def said(profile: Profile) -> list[str]:
-    return sentences(profile, answer(profile, kernel_facts(profile), rows_of_frames(profile.tree.frames)))
+    return sentences(profile, answer(Evidence(profile), rows_of_frames(profile.tree.frames)))
 
 
 def lacking(profile: Profile) -> list[str]:
-    return lack_lines(profile, answer(profile, kernel_facts(profile), rows_of_frames(profile.tree.frames)))
+    return lack_lines(profile, answer(Evidence(profile), rows_of_frames(profile.tree.frames)))
 
 
 def test_three_kernels_are_named_and_the_others_counted() -> None:

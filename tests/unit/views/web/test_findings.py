@@ -7,6 +7,7 @@ from pathlib import Path
 
 from bragg.analyze import report
 from bragg.analyze.causes.bounds import Bounds, Part
+from bragg.analyze.causes.evidence import Evidence
 from bragg.analyze.causes.needs import Need
 from bragg.analyze.engine import Analysis
 from bragg.analyze.report import Answered
@@ -36,7 +37,8 @@ FULL = Finding(
 def answered(*found: Finding) -> Answered:
     bounds = Bounds("the host", 0.1, (Part("launches", 0.9, False),), 1e7, 10, True)
     skipped = {"churn": Need("calls of the API", "--gpu-api", lambda _: False)}
-    return Answered("run", bounds, Analysis(list(found), ["casts"], skipped))
+    evidence = Evidence(profile_from_text("root\n  a 1us"))
+    return Answered("run", bounds, Analysis(list(found), ["casts"], skipped), evidence)
 
 
 def interface(name: str) -> set[str]:

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from bragg import formats
 from bragg.analyze.answer import answer
-from bragg.analyze.kernel_facts import kernel_facts
+from bragg.analyze.causes.evidence import Evidence
 from bragg.analyze.report import answered
 from bragg.model import Profile
 from bragg.views.text.variants import rows_of_frames
@@ -12,7 +12,7 @@ from tests.support.recordings import SAMPLE
 
 
 def numbers(profile: Profile) -> list[tuple[str, str]]:
-    found = answer(profile, kernel_facts(profile), rows_of_frames(profile.tree.frames))
+    found = answer(Evidence(profile), rows_of_frames(profile.tree.frames))
     return [(each["value"], each["name"]) for each in big_numbers(profile, found, answered(profile))]
 
 
@@ -24,7 +24,7 @@ def test_the_sample_says_wall_time_step_busy_gpu_time_and_the_best_gain() -> Non
 
 def test_parts_of_the_wall_time_add_up_and_the_steady_state_is_in_the_timeline() -> None:
     profile = formats.load(SAMPLE)
-    wall = wall_of(profile, answer(profile, (), rows_of_frames(profile.tree.frames)))
+    wall = wall_of(profile, answer(Evidence(profile), rows_of_frames(profile.tree.frames)))
     assert wall is not None
     assert sum(part["duration_ns"] for part in wall["parts"]) == wall["wall_ns"]
     begins, ends = wall["steady"]
@@ -36,4 +36,4 @@ def test_parts_of_the_wall_time_add_up_and_the_steady_state_is_in_the_timeline()
 def test_what_is_not_known_has_no_number() -> None:
     profile = profile_from_text("root\n  matmul 12us")
     assert numbers(profile) == [("12.0 us", "GPU time")]
-    assert wall_of(profile, answer(profile, (), rows_of_frames(profile.tree.frames))) is None
+    assert wall_of(profile, answer(Evidence(profile), rows_of_frames(profile.tree.frames))) is None

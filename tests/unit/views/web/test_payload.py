@@ -6,8 +6,10 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import pytest
 
 from bragg import formats
+from bragg.analyze.causes.evidence import Evidence
 from bragg.model import Metric, MetricKind, Profile
 from bragg.views.web.payload import Analyses, Summary, pack
 from bragg.views.web.report_payload import report_payload
@@ -126,3 +128,16 @@ def test_where_the_gpu_waited_the_host_of_the_steady_state_opens() -> None:
     assert found["opens"] == {"isSteady": True, "metric": "host_time"}
     n_values = [metrics["host_time"]["own"]["rows"]["n"] for metrics in (found["metrics"], found["steady"])]
     assert n_values == [2, 1]
+
+
+def test_what_rules_look_at_is_computed_once_for_a_page(monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[Profile] = []
+    begin = Evidence.__init__
+
+    def counted(self: Evidence, profile: Profile, regions: Profile | None = None) -> None:
+        made.append(profile)
+        begin(self, profile, regions)
+
+    monkeypatch.setattr(Evidence, "__init__", counted)
+    report_payload(profile_from_text("root\n  a 1us"), "run")
+    assert len(made) == 1
