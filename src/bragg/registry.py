@@ -183,6 +183,8 @@ RULES = Registry(
         "recomputed-activations": "bragg.analyze.rules.operators.recomputation:RULE",
         "partial-sort": "bragg.analyze.rules.operators.sorts:RULE",
         "explicit-inverse": "bragg.analyze.rules.operators.inverses:RULE",
+        "pairwise-differences": "bragg.analyze.rules.operators.distances:RULE",
+        "rebuilt-mask": "bragg.analyze.rules.operators.masks:RULE",
         "one-hot": "bragg.analyze.rules.operators.one_hot:RULE",
         "dense-embedding-gradient": "bragg.analyze.rules.operators.dense_gradients:RULE",
         "fills": "bragg.analyze.rules.copies.fills:RULE",

@@ -1,0 +1,55 @@
+"""Masks that are made again, and distances whose differences go through memory."""
+
+from __future__ import annotations
+
+import pytest
+
+from bragg.analyze.causes.evidence import Evidence
+from bragg.analyze.engine import analysis
+from bragg.model import Finding
+from tests.support.stepped import stepped
+
+LINE = "train.py:8@main"
+FILL, CUT = "aten::ones#operator > fill#kernel", "aten::triu#operator > triu_tril_kernel#kernel"
+UNSQUEEZE, SUBTRACT = "aten::unsqueeze#operator", "aten::sub#operator > sub#kernel"
+SQUARE, SUM = "aten::pow#operator > pow#kernel", "aten::sum#operator > reduce#kernel"
+
+
+def found(rule: str, *calls: str) -> list[Finding]:
+    """Of a program that makes calls at one line, each of which works for 100 us if it ends in a kernel."""
+    lines = []
+    for at, call in enumerate(calls):
+        operator, _, kernel = call.partition(" > ")
+        lines.append(f"host {10 * at}-{10 * at + 5} {LINE} > {operator}")
+        lines += [f"gpu {100 + 100 * at}-{200 + 100 * at} {LINE} > {call}"] if kernel else []
+    lines.append("gpu 700-900 train.py:20@main > aten::mm#operator > gemm#kernel")
+    return analysis(Evidence(stepped("\n".join(lines), 1000)), [rule]).findings
+
+
+def test_a_mask_that_is_cut_from_a_fill_in_each_step_is_found() -> None:
+    (finding,) = found("rebuilt-mask", FILL, CUT)
+    assert (finding.file, finding.line) == ("train.py", 8)
+    assert "50 % of the GPU time" in finding.message
+    assert finding.gain is not None
+    assert finding.gain.share == pytest.approx(0.2, abs=0.01)
+    assert found("rebuilt-mask", CUT) == []  # of values that the program has computed
+
+
+def test_differences_of_all_pairs_are_found() -> None:
+    (finding,) = found("pairwise-differences", UNSQUEEZE, UNSQUEEZE, SUBTRACT, SQUARE, SUM)
+    assert (finding.file, finding.line) == ("train.py", 8)
+    assert "60 % of the GPU time" in finding.message
+    assert finding.gain is not None
+    assert finding.gain.share == pytest.approx(0.27, abs=0.01)
+
+
+@pytest.mark.parametrize(
+    "calls",
+    [
+        (UNSQUEEZE, SUBTRACT, SQUARE, SUM),  # a variance
+        (UNSQUEEZE, UNSQUEEZE, SUBTRACT),
+        (UNSQUEEZE, UNSQUEEZE, SUBTRACT, "aten::div#operator > div#kernel", SQUARE, SUM),
+    ],
+)
+def test_other_differences_are_fine(calls: tuple[str, ...]) -> None:
+    assert found("pairwise-differences", *calls) == []
