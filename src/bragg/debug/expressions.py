@@ -9,6 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
+from bragg.debug.flow.nodes import walk
+
 __all__ = ["AccessText", "access_text", "changes_what_it_loads", "feeding", "feeds", "first_argument"]
 
 # Position of the mask among the arguments.
@@ -65,7 +67,7 @@ def access_text(file: str, line: int, kind: str, tensor: str) -> AccessText:
 @lru_cache(maxsize=1024)
 def first_argument(file: str, line: int, name: str) -> str:
     """What a function or method is given at a line; empty where the source does not tell."""
-    calls = [node for node in ast.walk(_tree(file)) if isinstance(node, ast.Call) and _spans(node, line)]
+    calls = [node for node in _nodes(file) if isinstance(node, ast.Call) and _spans(node, line)]
     found = [call for call in calls if call.args and _name(call) == name]
     return ast.unparse(found[0].args[0]) if len(found) == 1 else ""
 
@@ -91,7 +93,7 @@ class _Conditions(ast.NodeTransformer):
     """Puts conditions in the place of names that are assigned once, above a line."""
 
     def __init__(self, function: ast.FunctionDef, line: int) -> None:
-        made = [node for node in ast.walk(function) if isinstance(node, _ASSIGNMENTS)]
+        made = [node for node in walk(function) if isinstance(node, _ASSIGNMENTS)]
         names = [name for node in made for name in _assigned(node)]
         self._values = {
             node.targets[0].id: node.value
@@ -140,16 +142,21 @@ def _has_filler(call: ast.Call, position: int) -> bool:
 
 @lru_cache(maxsize=64)
 def _calls(file: str) -> list[ast.Call]:
-    return [node for node in ast.walk(_tree(file)) if isinstance(node, ast.Call) and _is_access(node)]
+    return [node for node in _nodes(file) if isinstance(node, ast.Call) and _is_access(node)]
+
+
+@lru_cache(maxsize=64)
+def _functions(file: str) -> list[ast.FunctionDef]:
+    return [node for node in _nodes(file) if isinstance(node, ast.FunctionDef)]
 
 
 @lru_cache(maxsize=16)
-def _tree(file: str) -> ast.Module:
-    """A file; an empty one when its text cannot be read."""
+def _nodes(file: str) -> list[ast.AST]:
+    """All of a file, the upper ones first; nothing when its text cannot be read."""
     try:
-        return ast.parse("".join(linecache.getlines(file)))
+        return walk(ast.parse("".join(linecache.getlines(file))))
     except SyntaxError:
-        return ast.Module([], [])
+        return []
 
 
 def _is_access(call: ast.Call) -> bool:
@@ -178,8 +185,8 @@ def _feeding_lines(file: str, line: int) -> frozenset[int]:
     function = _function(file, line)
     if function is None:
         return frozenset()
-    here = [node for node in ast.walk(function) if isinstance(node, ast.Name) and node.lineno == line]
-    whole = [node for node in ast.walk(function) if isinstance(node, _SIMPLE) and _spans(node, line)]
+    here = [node for node in walk(function) if isinstance(node, ast.Name) and node.lineno == line]
+    whole = [node for node in walk(function) if isinstance(node, _SIMPLE) and _spans(node, line)]
     return _origins(file, line, frozenset(node.id for node in here).union(*map(_names, whole)))[0] | {line}
 
 
@@ -187,7 +194,7 @@ def _feeding_lines(file: str, line: int) -> frozenset[int]:
 def _origins(file: str, line: int, names: frozenset[str]) -> tuple[frozenset[int], frozenset[str]]:
     """Lines of the function around a line from which names get their values, and all names that take part."""
     function = _function(file, line)
-    statements = [node for node in ast.walk(function or ast.Pass()) if isinstance(node, _ASSIGNMENTS)]
+    statements = [node for node in walk(function or ast.Pass()) if isinstance(node, _ASSIGNMENTS)]
     feeding = [node for node in statements if names & _assigned(node)]
     lines = frozenset(number for node in feeding for number in range(node.lineno, (node.end_lineno or node.lineno) + 1))
     together = names.union(*map(_names, feeding))
@@ -200,7 +207,7 @@ _SIMPLE = (*_ASSIGNMENTS, ast.Expr, ast.Return)
 
 def _function(file: str, line: int) -> ast.FunctionDef | None:
     """The innermost function around a line."""
-    around = [node for node in ast.walk(_tree(file)) if isinstance(node, ast.FunctionDef) and _spans(node, line)]
+    around = [node for node in _functions(file) if _spans(node, line)]
     return around[-1] if around else None
 
 
@@ -209,8 +216,8 @@ def _spans(node: ast.stmt | ast.expr, line: int) -> bool:
 
 
 def _names(node: ast.AST) -> frozenset[str]:
-    return frozenset(part.id for part in ast.walk(node) if isinstance(part, ast.Name))
+    return frozenset(part.id for part in walk(node) if isinstance(part, ast.Name))
 
 
 def _assigned(node: ast.stmt) -> set[str]:
-    return {part.id for part in ast.walk(node) if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store)}
+    return {part.id for part in walk(node) if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store)}

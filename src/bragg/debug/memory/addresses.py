@@ -107,21 +107,27 @@ def _variables() -> Iterator[tuple[str, Any]]:
 
 def _tracked_tensors() -> Iterator[Any]:
     """What variables of running functions hold, and PyTorch's tensors, which the collector of garbage tracks."""
-    yield from (value for _, value in _variables() if _is_tensor(value))
-    yield from (value for value in gc.get_objects() if _is_tensor(value))
+    yield from (value for _, value in _variables() if _TENSORS[type(value)])
+    yield from [value for value in gc.get_objects() if _TENSORS[type(value)]]
 
 
 def _held_tensors() -> Iterator[Any]:
     """NumPy's arrays, which are not tracked, in lists, tuples and dictionaries, which are."""
     for value in gc.get_objects():
         if type(value) in (list, dict, tuple):
-            yield from (part for part in gc.get_referents(value) if _is_tensor(part))
+            yield from [part for part in gc.get_referents(value) if _TENSORS[type(part)]]
 
 
-def _is_tensor(value: Any) -> bool:
-    kind = type(value)  # isinstance() would ask the object, and some of those that are alive warn when asked.
-    is_torch = kind.__name__ in ("Tensor", "Parameter") and kind.__module__.startswith("torch")
-    return is_torch or issubclass(kind, np.ndarray)
+class _Tensors(dict[type, bool]):
+    """Types, and whether they are arrays; isinstance() would ask objects, and some of those alive warn when asked."""
+
+    def __missing__(self, kind: type) -> bool:
+        is_torch = kind.__name__ in ("Tensor", "Parameter") and kind.__module__.startswith("torch")
+        found = self[kind] = is_torch or issubclass(kind, np.ndarray)
+        return found
+
+
+_TENSORS = _Tensors()
 
 
 def _extent(tensor: Any) -> tuple[int, int]:
