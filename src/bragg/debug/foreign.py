@@ -238,8 +238,12 @@ def with_kernel_names(function: FunctionType) -> Callable[..., Any]:
     return _made(function, function.__code__, tuple(global_names(function.__code__)))
 
 
+# Python's, and the engine's in the place of some.
+_BUILTINS = {**vars(builtins), **BUILTINS}
+
+
 def _made(function: FunctionType, code: CodeType, used: tuple[str, ...]) -> Callable[..., Any]:
-    names: dict[str, Any] = {MARK: divergence, "__builtins__": {**vars(builtins), **BUILTINS}}
+    names: dict[str, Any] = {MARK: divergence, "__builtins__": _BUILTINS}
     outer = closed_over(function)
     for name in used:
         if name in outer or name in function.__globals__:

@@ -20,8 +20,8 @@ Reasons = tuple[tuple[str, str] | None, ...]
 _KNOWN = {"float", "getattr", "hasattr", "int", "isinstance", "len", "list", "max", "min", "print", "range"}
 # For debugging alone; nobody expects them on a GPU.
 _STOPS = {"bragg", "breakpoint", "debugpy", "ipdb", "IPython", "pdb"}
-# Modules whose functions Triton calls with constants.
-_CALLED = ("copy", "math", "triton")
+# Modules whose functions Triton calls with constants, and those.
+_FREE = {"copy", "math", "triton", *_STOPS}
 
 
 def mark_refused(function: ast.FunctionDef, names: Mapping[str, Any], local: Collection[str]) -> None:
@@ -103,11 +103,11 @@ class _Marker(ast.NodeTransformer):
         module = self._module(node.value)
         if module is None:
             return False, None
+        if module.__name__.partition(".")[0] in _FREE:
+            return True, None
         value = getattr(module, node.attr, None)
         is_function = callable(value) and not isinstance(value, type) and not _is_tritons(value)
-        if not is_function or module.__name__.split(".")[0] in (*_CALLED, *_STOPS):
-            return True, None
-        return True, _function(ast.unparse(node))
+        return True, _function(ast.unparse(node)) if is_function else None
 
     def _module(self, node: ast.expr) -> ModuleType | None:
         """The module that an expression names."""

@@ -38,7 +38,7 @@ def host_buffer(name: str, value: Any, dtype: DType) -> Buffer:
 
 def _torch_buffer(name: str, value: Any, dtype: DType) -> Buffer:
     shape, strides, address = tuple(value.shape), tuple(value.stride()), value.data_ptr()
-    if _is_freed(value, shape, strides):
+    if _is_freed(value, address, shape, strides):
         gone = Buffer(name, dtype, np.zeros(0, dtype.storage), shape, strides, address, owner=value)
         gone.is_freed = True
         return gone
@@ -59,14 +59,13 @@ def _whole_storage(name: str, value: Any, dtype: DType) -> Buffer:
     return buffer
 
 
-def _is_freed(value: Any, shape: tuple[int, ...], strides: tuple[int, ...]) -> bool:
+def _is_freed(value: Any, address: int, shape: tuple[int, ...], strides: tuple[int, ...]) -> bool:
     """The storage of a tensor of PyTorch was made smaller than the tensor, as sharded parameters are."""
     if not all(shape):
         return False
     storage = value.untyped_storage()
     last = sum(max(stride, 0) * (extent - 1) for stride, extent in zip(strides, shape, strict=True))
-    end = value.data_ptr() - storage.data_ptr() + (last + 1) * value.element_size()
-    return bool(end > storage.nbytes())
+    return bool(address - storage.data_ptr() + (last + 1) * value.element_size() > storage.nbytes())
 
 
 def _array_buffer(name: str, value: Any, dtype: DType) -> Buffer:

@@ -12,6 +12,8 @@ from bragg.debug.checkers.checker import Checker, LaunchFindings
 from bragg.debug.checkers.sharing.whole_blocks import WholeBlocks, column
 from bragg.debug.expressions import changes_what_it_loads
 from bragg.debug.findings import program_ids
+from bragg.debug.host.launch import Launch
+from bragg.debug.lazy import lazy
 from bragg.debug.memory.access import Access
 from bragg.debug.memory.polls import Test
 from bragg.debug.memory.shadow import NOBODY, SEVERAL, Cells, Region
@@ -45,6 +47,34 @@ class _Order:
         return other != SEVERAL and self._sync.orders(other, step, program, self.step)
 
 
+class _Kinds:
+    """Notes in a launch that atomics and other accesses go to one tensor."""
+
+    def __init__(self, launch: Launch) -> None:
+        self._launch = launch
+        self._seen: dict[int, bool] = {}
+
+    def note(self, region: Region, access: Access) -> None:
+        is_atomic = access.kind == "atomic"
+        self._launch.mixes_atomics |= self._seen.setdefault(region.address, is_atomic) is not is_atomic
+
+
+class _Alone:
+    """The only program of a launch races with none; its lanes may meet where an address holds what was loaded."""
+
+    def __init__(self, record: LaunchFindings) -> None:
+        self._record, self._kinds = record, _Kinds(record.launch)
+
+    def see(self, access: Access) -> None:
+        self._kinds.note(self._record.launch.regions.of(access.buffer), access)
+        if access.kind == "store" and affine_of(access.offset) is None:
+            self._detector.see(access)
+
+    @lazy
+    def _detector(self) -> _Detector:
+        return _Detector(self._record)
+
+
 class _Detector:
     def __init__(self, record: LaunchFindings) -> None:
         self._record = record
@@ -56,15 +86,8 @@ class _Detector:
         self._cells: dict[int, Cells] = {}
         self._reads: dict[int, list[Read]] = {}
         self._shared: dict[int, SharedReads] = {}
-        self._atomic: set[int] = set()
-        self._plain: set[int] = set()
+        self._kinds = _Kinds(record.launch)
         self._told: set[tuple[tuple[str, int], tuple[str, int]]] = set()
-
-    def see_alone(self, access: Access) -> None:
-        """An access of the only program of a launch: its lanes may meet, where an address holds what was loaded."""
-        self._note_kind(self._regions.of(access.buffer), access)
-        if access.kind == "store" and affine_of(access.offset) is None:
-            self.see(access)
 
     def see(self, access: Access) -> None:
         self._order.step += 1
@@ -75,7 +98,7 @@ class _Detector:
         if not len(buffer.flat):
             return
         region = self._region(access)
-        self._note_kind(region, access)
+        self._kinds.note(region, access)
         if access.kind == "load" and region.address not in self._cells and not access.order:
             self._reads.setdefault(region.address, []).append(self._kept(access, place))
             return
@@ -86,11 +109,6 @@ class _Detector:
             self.sync.note(self._order.step, access, _addresses(access))
         if not self._blocks.see(cells, access, place, self._order.step):
             self._see_lanes(cells, access, place)
-
-    def _note_kind(self, region: Region, access: Access) -> None:
-        (self._atomic if access.kind == "atomic" else self._plain).add(region.address)
-        if region.address in self._atomic and region.address in self._plain:
-            self._record.launch.mixes_atomics = True
 
     def decide(self, programs: Array) -> None:
         """Programs decide by what atomics have returned."""
@@ -362,9 +380,9 @@ def _writes_equal(access: Access, lanes: Array, rivals: Array) -> Array:
 
 
 def _watch(record: LaunchFindings) -> Listeners:
-    detector = _Detector(record)
     if record.launch.programs == 1:
-        return Listeners(access=[detector.see_alone])
+        return Listeners(access=[_Alone(record).see])
+    detector = _Detector(record)
     return Listeners(
         access=[detector.see],
         decision=[detector.decide],
