@@ -7,9 +7,9 @@
 #include <unordered_map>
 #include <vector>
 
-namespace bragg {
+#include "context/ids.h"
 
-using CodeNumber = uint16_t;  // of this process; 0: not known
+namespace bragg {
 
 // Threads: any; one mutex.
 class CodeNumbers {
@@ -19,18 +19,19 @@ class CodeNumbers {
     return numbers;
   }
 
-  // 0 for 0, and when all numbers are taken.
+  // None for 0, and when all numbers are taken.
   [[nodiscard]] CodeNumber number_of(uint64_t crc) {
-    if (crc == 0) return 0;
+    if (crc == 0) return CodeNumber::None;
     const std::lock_guard lock(mutex_);
     const auto [found, is_new] = numbers_.try_emplace(crc, static_cast<CodeNumber>(crcs_.size()));
-    if (is_new && crcs_.size() > std::numeric_limits<CodeNumber>::max()) found->second = 0;
-    if (is_new && found->second != 0) crcs_.push_back(crc);
+    if (is_new && crcs_.size() > std::numeric_limits<std::underlying_type_t<CodeNumber>>::max())
+      found->second = CodeNumber::None;
+    if (is_new && found->second != CodeNumber::None) crcs_.push_back(crc);
     return found->second;
   }
   [[nodiscard]] uint64_t crc(CodeNumber number) {  // 0: not known
     const std::lock_guard lock(mutex_);
-    return crcs_[number];
+    return crcs_[bragg::number_of(number)];
   }
 
   void lock_for_fork() { mutex_.lock(); }

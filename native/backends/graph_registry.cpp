@@ -8,7 +8,7 @@ namespace {
 
 constexpr CapturedNode kUnknownNode{{NodeId::None, NodeId::None}};
 
-constexpr uint32_t number_in_graph(GraphNodeId node) { return static_cast<uint32_t>(node); }
+constexpr uint32_t number_in_graph(GraphNodeId node) { return static_cast<uint32_t>(number_of(node)); }
 
 auto at_or_after(auto& nodes, GraphNodeId id) {
   return std::lower_bound(nodes.begin(), nodes.end(), id,
@@ -124,11 +124,11 @@ GraphRegistry::Pairs GraphRegistry::complete(const GraphVersion& before, GraphId
   for (const auto& [id, original] : before.originals) {
     const auto exact = told_of.find(id);
     const auto successor = successors.find(graph_id(original));
-    GraphNodeId now = 0;  // of no graph: not known
+    GraphNodeId now = GraphNodeId::None;  // not known
     if (exact != told_of.end()) {
       now = exact->second;
     } else if (successor != successors.end() && is_alike(successor->first, successor->second)) {
-      now = GraphNodeId{successor->second} << 32 | number_in_graph(original);
+      now = node_id(successor->second, number_in_graph(original));
     }
     pairs.emplace_back(now, id);
   }
@@ -136,7 +136,8 @@ GraphRegistry::Pairs GraphRegistry::complete(const GraphVersion& before, GraphId
 }
 
 GraphVersionId GraphRegistry::keep(GraphVersion version) {
-  versions_.emplace(++last_version_, std::make_shared<const GraphVersion>(std::move(version)));
+  last_version_ = GraphVersionId{number_of(last_version_) + 1};
+  versions_.emplace(last_version_, std::make_shared<const GraphVersion>(std::move(version)));
   return last_version_;
 }
 

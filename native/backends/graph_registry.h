@@ -10,14 +10,15 @@
 #include <utility>
 #include <vector>
 
+#include "context/hash.h"
 #include "context/stream_captures.h"
 
 namespace bragg {
 
-using GraphId = uint32_t;      // CUPTI's; never used again
-using GraphNodeId = uint64_t;  // CUPTI's: id of the graph << 32 | number of the node; device records have it
-
-[[nodiscard]] constexpr GraphId graph_id(GraphNodeId node) { return static_cast<GraphId>(node >> 32); }
+[[nodiscard]] constexpr GraphId graph_id(GraphNodeId node) { return static_cast<GraphId>(number_of(node) >> 32); }
+[[nodiscard]] constexpr GraphNodeId node_id(GraphId graph, uint32_t number) {
+  return GraphNodeId{pair_of(graph, number)};
+}
 
 struct CapturedNode {
   ContextNodes nodes;                   // where it was captured; None: not known, it was before anything recorded
@@ -40,17 +41,16 @@ class GraphNodes {
 
 // What an executable graph runs, from its instantiation or an update to the next one. It never changes.
 struct GraphVersion {
-  GraphId exec = 0;        // as device records have it
-  GraphId source = 0;      // made from, or updated by
-  bool is_update = false;  // else an instantiation
+  GraphId exec = GraphId::None;    // as device records have it
+  GraphId source = GraphId::None;  // made from, or updated by
+  bool is_update = false;          // else an instantiation
   GraphNodes nodes;
   std::unordered_map<GraphNodeId, GraphNodeId> originals;  // of `nodes`: those of the source and of graphs within
   std::vector<CapturedValue> values;                       // of each launch
   std::vector<ReadingId> readings;                         // of `nodes`
 };
 
-using GraphVersionId = uint32_t;  // never used again; 0: none
-using ExecHandle = const void*;   // the driver's CUgraphExec
+using ExecHandle = const void*;  // the driver's CUgraphExec
 
 // Threads: any; one mutex. Called when graphs are built, once a graph launch, and by the consumer for what it has not
 // seen yet.
@@ -78,7 +78,7 @@ class GraphRegistry {
   void updated(ExecHandle exec, GraphId graph, const Pairs& pairs, int64_t now_ns);
   void destroyed(ExecHandle exec, int64_t now_ns);
   struct Launchable {
-    GraphVersionId version = 0;  // 0: instantiated before anything recorded
+    GraphVersionId version = GraphVersionId::None;  // None: instantiated before anything recorded
     bool is_traceable = false;
   };
   [[nodiscard]] Launchable find_exec(ExecHandle exec);
@@ -115,7 +115,7 @@ class GraphRegistry {
   size_t graph_nodes_ = 0;
   std::unordered_map<ExecHandle, Launchable> execs_;
   std::unordered_map<GraphVersionId, std::shared_ptr<const GraphVersion>> versions_;
-  GraphVersionId last_version_ = 0;
+  GraphVersionId last_version_ = GraphVersionId::None;
   std::deque<Retired> retired_;  // in the order they were
   size_t retired_nodes_ = 0;
 };

@@ -21,7 +21,7 @@ struct PcSample {
   StringId function = StringId::None;  // symbol of the kernel
   StringId reason = StringId::None;    // the vendor's name
   uint32_t pc_offset = 0;
-  uint32_t correlation = 0;  // 0: launch not known
+  CorrelationId correlation = CorrelationId::None;  // None: launch not known
   uint64_t count = 0;
 };
 

@@ -43,9 +43,9 @@ struct Interval {
 
 // What a Launch puts on a device, as far as it is known.
 struct LaunchedWork {
-  StringId kernel;  // None: it goes by its symbol
-  uint32_t graph;   // GraphVersionId; 0: none, or one that is not known
-  uint16_t code;    // CodeNumber of the kernel; 0: not known
+  StringId kernel;       // None: it goes by its symbol
+  GraphVersionId graph;  // None: of no graph, or one that is not known
+  CodeNumber code;       // of the kernel; None: not known
 };
 
 // Element `index` of `length`; 0 of 0 is a scalar.
@@ -72,9 +72,9 @@ struct Event {
   };
   uint16_t mask;  // sessions that were active
   union {
-    uint32_t correlation;  // of a launch; ApiCall: of the one in it, or 0
-    MetricId metric;       // Value
-    uint32_t input;        // Input: its number
+    CorrelationId correlation;  // of a launch; ApiCall: of the one in it, or None
+    MetricId metric;            // Value
+    uint32_t input;             // Input: its number
   };
   NodeId shadow;
   NodeId python;
@@ -91,7 +91,7 @@ struct Event {
     event.kind = kind;
     event.has_more_records = false;
     event.mask = static_cast<uint16_t>(mask);
-    event.correlation = 0;
+    event.correlation = CorrelationId::None;
     event.shadow = nodes.shadow;
     event.python = nodes.python;
     return event;

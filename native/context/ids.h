@@ -17,6 +17,11 @@ enum class MetricId : uint32_t { None = kNone };          // that the program re
 enum class CodeId : uint32_t { None = kNone };            // of a session's sampled functions
 enum class CaptureId : uint32_t { None = 0 };             // of StreamCaptures, never used again
 enum class ReadingId : uint32_t { None = 0 };             // a kernel of ours in a graph, which reads values
+enum class CorrelationId : uint32_t { None = 0 };         // of a call that gives a device work; they wrap around
+enum class GraphId : uint32_t { None = 0 };               // of a CUDA graph, never used again
+enum class GraphNodeId : uint64_t { None = 0 };           // id of the graph << 32 | number of the node
+enum class GraphVersionId : uint32_t { None = 0 };        // of an executable graph, never used again
+enum class CodeNumber : uint16_t { None = 0 };            // of the binary that a kernel comes from
 enum class TrackId : uint32_t { None = kNone };           // of a timeline; a forked child has none of its parent's
 
 template <class T>

@@ -326,7 +326,7 @@ void ThreadContext::begin_api_call(const ApiCallId& id, FrameId frame, SessionMa
   const ContextNodes outer = here_in_native_code();
   const NodeId shadow = tree.child(outer.shadow, frame);
   const NodeId python = outer.python == outer.shadow ? shadow : tree.child(outer.python, frame);
-  api_call = {id, {shadow, python}, mask, 0, epoch, now_ns()};
+  api_call = {id, {shadow, python}, mask, CorrelationId::None, epoch, now_ns()};
 }
 
 void ThreadContext::end_api_call(Waiting waiting) noexcept {

@@ -60,7 +60,7 @@ struct ExpectedLaunch {
 
 // The driver call that a thread is in. Only the driver knows whether it runs or becomes the node of a graph.
 struct OpenCall {
-  uint32_t correlation = 0;  // 0: in none that queues work
+  CorrelationId correlation = CorrelationId::None;  // None: in none that queues work
   uint16_t mask = 0;
   StringId kernel = StringId::None;   // unless it goes by its symbol
   std::vector<CapturedValue> values;  // of its kernel
@@ -79,7 +79,7 @@ struct HostSample {
 struct ApiCallId {
   uint32_t api = 0;     // as the source numbers those of its vendor
   uint32_t number = 0;  // of the call, as the source numbers them
-  uint32_t correlation = 0;
+  CorrelationId correlation = CorrelationId::None;
   friend bool operator==(const ApiCallId&, const ApiCallId&) = default;
 };
 
@@ -88,7 +88,7 @@ struct ApiCall {
   ApiCallId id;
   ContextNodes nodes;
   SessionMask mask = 0;
-  uint32_t launch = 0;  // correlation id of the work that it has queued
+  CorrelationId launch = CorrelationId::None;  // of the work that it has queued
   uint32_t epoch = 0;
   int64_t start_ns = 0;
 

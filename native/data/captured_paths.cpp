@@ -38,8 +38,8 @@ NodeId common_ancestor(NodeId a, NodeId b) {
 NodeId captured_below(NodeId launch, NodeId captured) { return graft(state_below(launch, kCapturedAt), captured); }
 
 CapturedPlace& CapturedPaths::PlaceTable::find(GraphNodeId node) {
-  size_t i = (node + spread(graph_id(node))) & (slots_.size() - 1);
-  while (slots_[i].node != 0 && slots_[i].node != node) i = (i + 1) & (slots_.size() - 1);
+  size_t i = (number_of(node) + spread(number_of(graph_id(node)))) & (slots_.size() - 1);
+  while (slots_[i].node != GraphNodeId::None && slots_[i].node != node) i = (i + 1) & (slots_.size() - 1);
   return slots_[i];
 }
 
@@ -47,10 +47,10 @@ CapturedPlace& CapturedPaths::PlaceTable::set(const CapturedPlace& place) {
   if ((used_ + 1) * 2 > slots_.size()) {
     const std::vector<CapturedPlace> before = std::exchange(slots_, std::vector<CapturedPlace>(slots_.size() * 2));
     for (const CapturedPlace& each : before)
-      if (each.node != 0) find(each.node) = each;
+      if (each.node != GraphNodeId::None) find(each.node) = each;
   }
   CapturedPlace& slot = find(place.node);
-  used_ += slot.node == 0;
+  used_ += slot.node == GraphNodeId::None;
   return slot = place;
 }
 
@@ -111,7 +111,7 @@ NodeId CapturedPaths::find_node(const CapturedPlace& place, const Launch& launch
     return CallingContextTree::instance().child(path, place.frame);
   }
   const Replay& replay = replay_of(launch);
-  const bool is_lost = launch.graph != 0 && (replay.graph == nullptr || replay.graph->is_update);
+  const bool is_lost = launch.graph != GraphVersionId::None && (replay.graph == nullptr || replay.graph->is_update);
   return CallingContextTree::instance().child(state_below(above, is_lost ? kCaptureNotKnown : kCapturedBefore),
                                               place.frame);
 }

@@ -16,8 +16,8 @@ namespace bragg {
 
 // What is known of the records of one node of a graph, launched from one place.
 struct CapturedPlace {
-  GraphNodeId node = 0;        // 0: empty
-  const char* name = nullptr;  // the record's
+  GraphNodeId node = GraphNodeId::None;  // None: empty
+  const char* name = nullptr;            // the record's
   FrameId frame = FrameId::None;
   const CapturedNode* captured = nullptr;          // nullptr: not known
   ContextNodes nodes{NodeId::None, NodeId::None};  // None: no session needed it yet

@@ -20,7 +20,7 @@ class CopyWaits {
     if (!waits) forgotten_ += calls_.keep(call.correlation, call);
     return waits.value_or(false) ? std::optional(call) : std::nullopt;
   }
-  [[nodiscard]] std::optional<Event> note_record(uint32_t correlation, bool waits) {
+  [[nodiscard]] std::optional<Event> note_record(CorrelationId correlation, bool waits) {
     const std::optional<Event> call = calls_.take(correlation);
     if (!call) (void)waits_.keep(correlation, waits);  // of a call that nobody followed, if it has none
     return waits ? call : std::nullopt;
@@ -39,7 +39,7 @@ class CopyWaits {
   class Kept {
    public:
     // How many were forgotten for it.
-    [[nodiscard]] size_t keep(uint32_t correlation, const Value& value) {
+    [[nodiscard]] size_t keep(CorrelationId correlation, const Value& value) {
       size_t forgotten = 0;
       if (young_.size() >= kGenerationSize) {
         forgotten = old_.size();
@@ -48,14 +48,14 @@ class CopyWaits {
       young_.insert_or_assign(correlation, value);
       return forgotten;
     }
-    [[nodiscard]] std::optional<Value> take(uint32_t correlation) {
+    [[nodiscard]] std::optional<Value> take(CorrelationId correlation) {
       for (Generation* generation : {&young_, &old_})
         if (auto found = generation->extract(correlation)) return found.mapped();
       return {};
     }
 
    private:
-    using Generation = std::unordered_map<uint32_t, Value>;
+    using Generation = std::unordered_map<CorrelationId, Value>;
     Generation young_;
     Generation old_;
   };

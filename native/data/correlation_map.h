@@ -17,15 +17,15 @@ namespace bragg {
 struct Launch {
   NodeId shadow = kRootNode;
   NodeId python = kRootNode;
-  StringId name = StringId::None;  // of the kernel, unless it goes by its symbol
-  SessionMask mask = 0;            // slots, and above them their sessions
-  bool keeps : 1 = false;          // more records with this id may come: graphs, copies
-  uint8_t records : 2 = 0;         // that came; 2: or more
-  DrainRound round = 0;            // in which it was made
-  uint16_t code = 0;               // CodeNumber of the kernel
-  uint32_t graph = 0;              // GraphVersionId of a graph launch; 0: no graph, or one that is not known
-  TrackId thread = TrackId::None;  // track of the one that made it
-  uint32_t ended[2] = {};          // when the call returned, ns; 0: not known. In halves, so that a slot has no gap
+  StringId name = StringId::None;               // of the kernel, unless it goes by its symbol
+  SessionMask mask = 0;                         // slots, and above them their sessions
+  bool keeps : 1 = false;                       // more records with this id may come: graphs, copies
+  uint8_t records : 2 = 0;                      // that came; 2: or more
+  DrainRound round = 0;                         // in which it was made
+  CodeNumber code = CodeNumber::None;           // of the kernel
+  GraphVersionId graph = GraphVersionId::None;  // None: it launches no graph, or one that is not known
+  TrackId thread = TrackId::None;               // track of the one that made it
+  uint32_t ended[2] = {};  // when the call returned, ns; 0: not known. In halves, so that a slot has no gap
 
   void end_at(int64_t time_ns) {
     ended[0] = static_cast<uint32_t>(time_ns);
@@ -45,7 +45,7 @@ class CorrelationMap {
  public:
   static constexpr uint32_t kGenerationSize = 1u << 19;
 
-  void insert(uint32_t correlation, const Launch& launch) {
+  void insert(CorrelationId correlation, const Launch& launch) {
     if (young_.used * 2 >= kGenerationSize) {
       std::swap(young_, old_);
       young_.clear();
@@ -54,7 +54,7 @@ class CorrelationMap {
   }
 
   // nullptr: unknown. The launch is valid until the next insert.
-  [[nodiscard]] Launch* find(uint32_t correlation) {
+  [[nodiscard]] Launch* find(CorrelationId correlation) {
     Launch* launch = young_.find(correlation);
     return launch != nullptr ? launch : old_.find(correlation);
   }
@@ -70,26 +70,27 @@ class CorrelationMap {
   // The ids apart from the launches: a generation that starts over clears 4 bytes a slot. It keeps its memory, as the
   // next one will be as large: to grow again would cost each launch two copies and its share of page faults.
   struct Generation {
-    std::vector<uint32_t> ids;  // 0 is empty; CUPTI's ids start at 1
+    std::vector<CorrelationId> ids;  // None is empty
     std::vector<Launch> launches;
     uint32_t used = 0;
 
-    void insert(uint32_t correlation, const Launch& launch) {
+    void insert(CorrelationId correlation, const Launch& launch) {
       if (used * 2 >= ids.size()) grow();
       const size_t slot = probe(correlation);
-      used += ids[slot] == 0;
+      used += ids[slot] == CorrelationId::None;
       ids[slot] = correlation;
       launches[slot] = launch;
     }
-    [[nodiscard]] Launch* find(uint32_t correlation) {
+    [[nodiscard]] Launch* find(CorrelationId correlation) {
       if (used == 0) return nullptr;
       const size_t slot = probe(correlation);
-      return ids[slot] != 0 ? &launches[slot] : nullptr;
+      return ids[slot] != CorrelationId::None ? &launches[slot] : nullptr;
     }
-    [[nodiscard]] size_t probe(uint32_t correlation) const {
+    [[nodiscard]] size_t probe(CorrelationId correlation) const {
       const size_t mask = ids.size() - 1;
-      size_t i = (size_t{spread(correlation >> kGroupBits)} << kGroupBits | correlation % kGroup) & mask;
-      while (ids[i] != 0 && ids[i] != correlation) i = (i + 1) & mask;
+      const uint32_t number = number_of(correlation);
+      size_t i = (size_t{spread(number >> kGroupBits)} << kGroupBits | number % kGroup) & mask;
+      while (ids[i] != CorrelationId::None && ids[i] != correlation) i = (i + 1) & mask;
       return i;
     }
     void grow() {
@@ -97,10 +98,10 @@ class CorrelationMap {
       ids.resize(std::max<size_t>(before.ids.size() * 2, 1024));
       launches.resize(ids.size());
       for (size_t i = 0; i < before.ids.size(); ++i)
-        if (before.ids[i] != 0) insert(before.ids[i], before.launches[i]);
+        if (before.ids[i] != CorrelationId::None) insert(before.ids[i], before.launches[i]);
     }
     void clear() {
-      std::ranges::fill(ids, 0);
+      std::ranges::fill(ids, CorrelationId::None);
       used = 0;
     }
   };

@@ -4,18 +4,23 @@
 
 #include <cstdint>
 
+#include "context/ids.h"
+
 namespace bragg {
 
 class FirstCorrelation {
  public:
-  void note(uint32_t correlation) {
+  void note(CorrelationId correlation) {
+    const uint32_t number = number_of(correlation);
     if (!is_known() || is_after(correlation))
-      first_ = correlation;
-    else if (correlation - first_ > kKept)
-      first_ = correlation - kKept;
+      first_ = number;
+    else if (number - first_ > kKept)
+      first_ = number - kKept;
   }
   [[nodiscard]] bool is_known() const { return first_ != 0; }
-  [[nodiscard]] bool is_after(uint32_t correlation) const { return static_cast<int32_t>(correlation - first_) < 0; }
+  [[nodiscard]] bool is_after(CorrelationId correlation) const {
+    return static_cast<int32_t>(number_of(correlation) - first_) < 0;
+  }
 
  private:
   static constexpr uint32_t kKept = 1u << 30;  // far more than can be in flight, and half of what can be told apart

@@ -18,7 +18,7 @@ class GraphProgress {
   void note_record(const Launch& launch, const DeviceEvent& event, int64_t now_ns) {
     Graph& graph = graphs_[key_of(launch, event)];
     if (graph.correlation != event.correlation) {
-      graph.expected = graph.correlation != 0 ? graph.records : 0;
+      graph.expected = graph.correlation != CorrelationId::None ? graph.records : 0;
       graph.correlation = event.correlation;
       graph.records = 0;
     }
@@ -46,14 +46,14 @@ class GraphProgress {
   static constexpr int64_t kMostNs = 5'000'000'000;
 
   struct Graph {
-    uint32_t correlation = 0;  // of the launch that runs, or ran last
-    uint64_t records = 0;      // of it
-    uint64_t expected = 0;     // as many had the one before; 0: not known
+    CorrelationId correlation = CorrelationId::None;  // of the launch that runs, or ran last
+    uint64_t records = 0;                             // of it
+    uint64_t expected = 0;                            // as many had the one before; 0: not known
     int64_t came_ns = 0;
     int64_t longest_ns = 0;
   };
   [[nodiscard]] static uint64_t key_of(const Launch& launch, const DeviceEvent& event) {
-    return uint64_t{launch.graph} << 32 | event.graph;
+    return pair_of(launch.graph, event.graph);
   }
   [[nodiscard]] static int64_t patience_end(const Graph& graph) {
     return graph.came_ns + std::clamp(3 * graph.longest_ns, kLeastNs, kMostNs);

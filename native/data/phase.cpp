@@ -67,7 +67,7 @@ void Phase::drop_slices() {
   clock_readings_.clear();
 }
 
-void Phase::note_launch(uint32_t correlation, const Launch& launch) {
+void Phase::note_launch(CorrelationId correlation, const Launch& launch) {
   awaited_of(launch).add(launch.round);
   has_open_ended_ |= launch.keeps;
   first_correlation_.note(correlation);
@@ -80,12 +80,12 @@ void Phase::note_record(const Launch& launch) {
 }
 
 bool Phase::is_older(const DeviceEvent& event) const {
-  if (event.correlation == 0) return false;
+  if (event.correlation == CorrelationId::None) return false;
   if (!origin_->first_correlation.is_known()) return event.start_ns < origin_->started_ns;
   return origin_->first_correlation.is_after(event.correlation);
 }
 
-bool Phase::starts_after(uint32_t correlation) const {
+bool Phase::starts_after(CorrelationId correlation) const {
   return !first_correlation_.is_known() || first_correlation_.is_after(correlation);
 }
 

@@ -55,7 +55,7 @@ struct Slice {
   uint64_t duration_ns;
   NodeId node;
   TrackId track;
-  uint32_t correlation;
+  CorrelationId correlation;
 };
 
 // Everything that tells two launches of one kernel apart in the driver's eyes.
@@ -154,14 +154,14 @@ class Phase {
   [[nodiscard]] bool is_behind() const { return writer_.waiting_bytes() > kMaxWaitingBytes; }
   void drop_slices();
   void count_kernel(const KernelConfig& config);
-  void note_launch(uint32_t correlation, const Launch& launch);
+  void note_launch(CorrelationId correlation, const Launch& launch);
   void note_no_launch(const Launch& launch) { awaited_of(launch).remove(launch.round); }  // it was captured, or failed
   void note_record(const Launch& launch);
   // Whether a device record whose launch is not known was launched before this session's first phase: ids are handed
   // out in ascending order.
   [[nodiscard]] bool is_older(const DeviceEvent& event) const;
   // Whether a known launch belongs to an earlier user of this slot.
-  [[nodiscard]] bool starts_after(uint32_t correlation) const;
+  [[nodiscard]] bool starts_after(CorrelationId correlation) const;
 
   void follow(const Phase& phase_before);
   // When and how the next phase begins by itself.

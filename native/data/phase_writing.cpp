@@ -111,7 +111,7 @@ Chunk Phase::slices_chunk() {
   chunk.column(slices_, [](const Slice& slice) { return slice.duration_ns; });
   chunk.column(slices_, [this](const Slice& slice) { return vocabulary_.node(slice.node); });
   chunk.column(slices_, [this](const Slice& slice) { return vocabulary_.track(slice.track); });
-  chunk.column(slices_, [](const Slice& slice) { return slice.correlation; });
+  chunk.column(slices_, [](const Slice& slice) { return number_of(slice.correlation); });
   slices_.clear();
   return chunk;
 }

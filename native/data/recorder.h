@@ -227,9 +227,9 @@ class Recorder final : private EventSink {
   ClockSteps clock_steps_;
   SystemClockReadings system_clocks_;
   struct RecordId {
-    uint32_t correlation = 0;
+    CorrelationId correlation = CorrelationId::None;
     int64_t start_ns = 0;
-    uint64_t graph_node = 0;
+    GraphNodeId graph_node = GraphNodeId::None;
     friend bool operator==(const RecordId&, const RecordId&) = default;
   };
   RecordId last_record_;

@@ -62,7 +62,7 @@ uint64_t duration_of(const Interval& interval) {
 }
 
 // A scope, or a call of the GPU's API, on a thread: its time in the tree, its place in the timeline.
-void take_host_span(Phase& phase, const Event& event, TrackId track, uint32_t correlation) {
+void take_host_span(Phase& phase, const Event& event, TrackId track, CorrelationId correlation) {
   const NodeId node = phase.node_of(event);
   const Span span = within(phase, event);
   phase.work.cover(span.start_ns, event.interval.end_ns);
@@ -99,14 +99,14 @@ void Recorder::take_event(ThreadContext& thread, const Event& event) {
       launch.graph = event.work.graph;
       if (event.mask == 0) return captured_paths_.note_unrecorded_launch(launch);
       launches_.insert(event.correlation, launch);
-      if (launch.graph != 0) captured_paths_.note_launch(launch);
+      if (launch.graph != GraphVersionId::None) captured_paths_.note_launch(launch);
       return;
     }
     case EventKind::Captured:
     case EventKind::Failed: {
       const Launch* found = launches_.find(event.correlation);
       const Launch launch = found != nullptr ? *found : Launch{.round = round_};
-      if (launch.graph != 0) captured_paths_.take_back(launch);
+      if (launch.graph != GraphVersionId::None) captured_paths_.take_back(launch);
       for_phases(event.mask, [&](Phase& phase) {
         phase.counters.launches -= !event.is_own;
         phase.counters.failed_launches += !event.is_own && event.kind == EventKind::Failed;
@@ -130,7 +130,7 @@ void Recorder::take_event(ThreadContext& thread, const Event& event) {
     case EventKind::Scope:
       for_phases(event.mask, [&](Phase& phase) {
         ++phase.counters.scopes;
-        take_host_span(phase, event, host_track(thread), 0);
+        take_host_span(phase, event, host_track(thread), CorrelationId::None);
       });
       return;
     case EventKind::ApiCall:
@@ -146,7 +146,7 @@ void Recorder::take_event(ThreadContext& thread, const Event& event) {
         phase.count(event.python, MetricGroup::Sample, duration_of(event.interval), 0, event.is_smaller_part ? 0 : 1);
         const Span span = within(phase, rest);
         if (phase.options().trace && span.duration_ns > 0)
-          phase.keep({span.start_ns, span.duration_ns, event.python, sampled.track, 0});
+          phase.keep({span.start_ns, span.duration_ns, event.python, sampled.track, CorrelationId::None});
       });
       return;
     }
@@ -169,21 +169,21 @@ void Recorder::take_event(ThreadContext& thread, const Event& event) {
         phase.count(node, MetricGroup::Marker, span.duration_ns);
         if (!phase.options().trace) return;
         const TrackId track = event.kind == EventKind::Mark ? host_track(thread) : range_track();
-        phase.keep({span.start_ns, span.duration_ns, node, track, 0});
+        phase.keep({span.start_ns, span.duration_ns, node, track, CorrelationId::None});
       });
       return;
   }
 }
 
 void Recorder::take_api_call(ThreadContext& thread, const Event& event) {
-  if (event.correlation != 0)
+  if (event.correlation != CorrelationId::None)
     if (Launch* launch = launches_.find(event.correlation)) launch->end_at(event.interval.end_ns);
   for_phases(event.mask, [&](Phase& phase) {
     ++phase.counters.api_calls;
     take_host_span(phase, event, host_track(thread), event.correlation);
   });
   if (event.waiting == Waiting::Yes) return take_wait(event);
-  if (event.waiting == Waiting::No || event.correlation == 0) return;
+  if (event.waiting == Waiting::No || event.correlation == CorrelationId::None) return;
   if (const auto call = copy_waits_.note_call(event)) take_wait(*call);
 }
 
@@ -233,12 +233,13 @@ void Recorder::take_device_event(const DeviceEvent& event) {
     return for_phases(mask & recording_state.existing.load() & kSlots,
                       [](Phase& phase) { ++phase.counters.duplicates; });
   }
-  if (event.kind == DeviceEventKind::Copy && event.graph_node == 0 && follows_calls())
+  if (event.kind == DeviceEventKind::Copy && event.graph_node == GraphNodeId::None && follows_calls())
     if (const auto call = copy_waits_.note_record(event.correlation, event.holds_host)) take_wait(*call);
   ++records_taken_;
   if (launch != nullptr) launch->note_record();
-  if (launch != nullptr && event.graph_node != 0) graph_progress_.note_record(*launch, event, monotonic_ns());
-  if (launch == nullptr && event.graph_node != 0) {
+  if (launch != nullptr && event.graph_node != GraphNodeId::None)
+    graph_progress_.note_record(*launch, event, monotonic_ns());
+  if (launch == nullptr && event.graph_node != GraphNodeId::None) {
     if (const Launch* graph = captured_paths_.launch_of(event.graph)) return take_record_of_condition(*graph, event);
   }
   if (launch == nullptr && event.kind == DeviceEventKind::Graph) return;  // launched while nothing recorded
@@ -273,7 +274,7 @@ void Recorder::take_record_of_condition(const Launch& graph_launch, const Device
 
 // nullptr: it ran for no graph, or it is a whole graph.
 CapturedPlace* Recorder::captured_place_of(const Launch& launch, const DeviceEvent& event) {
-  if (event.graph_node == 0) return nullptr;
+  if (event.graph_node == GraphNodeId::None) return nullptr;
   return &captured_paths_.place_of(launch, event, [&](StringId name) { return device_frame(event, name); });
 }
 
@@ -311,8 +312,8 @@ void Recorder::take_record(Phase& phase, const Launch& launch, const DeviceEvent
 FrameId Recorder::device_frame(const DeviceEvent& event, StringId wanted) {
   if (event.kind == DeviceEventKind::Graph)
     return FrameTable::instance().intern(
-        FrameKind::Kernel, std::string("<").append(event.name).append(" ") + std::to_string(event.graph) + ">",
-        event.device);
+        FrameKind::Kernel,
+        std::string("<").append(event.name).append(" ") + std::to_string(number_of(event.graph)) + ">", event.device);
   if (event.kind != DeviceEventKind::Kernel)
     return FrameTable::instance().intern(FrameKind::Memory, operation_name(event), event.device);
   const char* name = event.name != nullptr ? event.name : "(unnamed kernel)";

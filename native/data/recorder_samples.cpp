@@ -11,7 +11,7 @@ void Recorder::note_sampled_kernel(const Phase& phase, const DeviceEvent& event,
       .target = {phase.slot(), node},
       .function = FrameTable::instance().intern_string(event.name != nullptr ? event.name : ""),
       .cubin_crc = cubin_crc,
-      .correlation = is_serialized ? event.correlation : 0,
+      .correlation = is_serialized ? event.correlation : CorrelationId::None,
       .weight = taken_->sample_weight(event),
   });
 }

@@ -37,7 +37,7 @@ void Recorder::take(const SourceSlice& slice) {
       ++phase.counters.markers;
       phase.count(node, MetricGroup::Marker, slice.duration);
     }
-    if (phase.options().trace) phase.keep({slice.start, slice.duration, node, slice.track, 0});
+    if (phase.options().trace) phase.keep({slice.start, slice.duration, node, slice.track, CorrelationId::None});
   });
 }
 

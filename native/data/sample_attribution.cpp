@@ -46,11 +46,11 @@ class Apportionment {
 
 void SampleAttribution::add(const SampledKernel& kernel) {
   kernels_[{kernel.cubin_crc, kernel.function}][kernel.target] += kernel.weight;
-  if (kernel.correlation != 0) launches_[kernel.correlation] = kernel.target;
+  if (kernel.correlation != CorrelationId::None) launches_[kernel.correlation] = kernel.target;
 }
 
 void SampleAttribution::add(const PcSample& sample) {
-  if (sample.correlation != 0) {
+  if (sample.correlation != CorrelationId::None) {
     serial_.push_back({sample});
   } else {
     waiting_[code_of(sample)][{sample.pc_offset, sample.reason}] += sample.count;
@@ -75,7 +75,7 @@ std::vector<SampleAttribution::Share> SampleAttribution::shares_of(const Code& c
   return {};
 }
 
-const SampleTarget* SampleAttribution::target_of(uint32_t correlation) const {
+const SampleTarget* SampleAttribution::target_of(CorrelationId correlation) const {
   for (const auto* launches : {&launches_, &launches_before_})
     if (const auto found = launches->find(correlation); found != launches->end()) return &found->second;
   return nullptr;
@@ -113,7 +113,8 @@ void SampleAttribution::settle(const Give& give) {
     std::vector<uint64_t> given(shares.size());
     for (const auto& [place, count] : code->second) {
       apportionment.share(count, parts, given);
-      const PcSample sample{code->first.cubin_crc, code->first.function, place.second, place.first, 0, count};
+      const PcSample sample{code->first.cubin_crc, code->first.function, place.second,
+                            place.first,           CorrelationId::None,  count};
       for (size_t i = 0; i < shares.size(); ++i)
         if (given[i] > 0) give(&shares[i].target, code->first, sample, given[i], shares.size() == 1);
     }
@@ -128,7 +129,8 @@ void SampleAttribution::give_up(const Give& give) {
   serial_.clear();
   for (const auto& [code, counts] : waiting_)
     for (const auto& [place, count] : counts)
-      give(nullptr, code, {code.cubin_crc, code.function, place.second, place.first, 0, count}, count, false);
+      give(nullptr, code, {code.cubin_crc, code.function, place.second, place.first, CorrelationId::None, count}, count,
+           false);
   waiting_.clear();
 }
 

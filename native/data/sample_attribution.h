@@ -25,8 +25,8 @@ struct SampleTarget {
 struct SampledKernel {
   SampleTarget target;
   StringId function = StringId::None;
-  uint64_t cubin_crc = 0;    // 0: not known
-  uint32_t correlation = 0;  // 0: its samples do not tell theirs
+  uint64_t cubin_crc = 0;                           // 0: not known
+  CorrelationId correlation = CorrelationId::None;  // None: its samples do not tell theirs
   // How many samples it gets compared to others of its function: GPU time that was sampled, times multiprocessors.
   double weight = 0;
 };
@@ -66,13 +66,13 @@ class SampleAttribution {
   };
 
   [[nodiscard]] std::vector<Share> shares_of(const Code& code) const;
-  [[nodiscard]] const SampleTarget* target_of(uint32_t correlation) const;
+  [[nodiscard]] const SampleTarget* target_of(CorrelationId correlation) const;
   void settle_serial(const Give& give);
 
   std::map<Code, Shares, CodeOrder> kernels_;  // of this window
   std::map<Code, Shares, CodeOrder> kernels_before_;
-  std::unordered_map<uint32_t, SampleTarget> launches_;  // serialized: of this window and the one before
-  std::unordered_map<uint32_t, SampleTarget> launches_before_;
+  std::unordered_map<CorrelationId, SampleTarget> launches_;  // serialized: of this window and the one before
+  std::unordered_map<CorrelationId, SampleTarget> launches_before_;
   std::map<Code, Counts, CodeOrder> waiting_;
   std::vector<Serial> serial_;
 };

@@ -38,7 +38,7 @@ TEST(recorded_buffers_of_a_gpu_are_read_to_the_end) {
   for (const DeviceEvent& event : events) {
     ++kinds[static_cast<int>(event.kind)];
     if (event.kind == DeviceEventKind::Kernel) ++kernels[event.name];
-    CHECK(event.correlation != 0 && event.start_ns > 0 && event.end_ns > event.start_ns);
+    CHECK(event.correlation != bragg::CorrelationId::None && event.start_ns > 0 && event.end_ns > event.start_ns);
     CHECK_EQ(event.device, 0);
   }
   CHECK_EQ(std::count_if(kernels.begin(), kernels.end(),

@@ -11,6 +11,7 @@
 
 namespace {
 
+using bragg::CorrelationId;
 using bragg::Event;
 using bragg::test::device;
 using bragg::test::Launchers;
@@ -40,26 +41,26 @@ TEST(calls_that_wait_are_known_by_their_names) {
 
 Event call_of_copy(uint32_t correlation) {
   Event call{};
-  call.correlation = correlation;
+  call.correlation = CorrelationId{correlation};
   return call;
 }
 
 TEST(a_copy_and_its_call_are_joined_in_either_order) {
   bragg::CopyWaits waits;
   CHECK(!waits.note_call(call_of_copy(1)).has_value());
-  CHECK(!waits.note_record(2, true).has_value());
-  CHECK(!waits.note_record(3, false).has_value());
-  CHECK_EQ(waits.note_record(1, true).value_or(Event{}).correlation, 1);
-  CHECK_EQ(waits.note_call(call_of_copy(2)).value_or(Event{}).correlation, 2);
-  CHECK(!waits.note_call(call_of_copy(3)).has_value());  // it did not wait
-  CHECK(!waits.note_record(1, true).has_value());        // it is counted once
+  CHECK(!waits.note_record(CorrelationId{2}, true).has_value());
+  CHECK(!waits.note_record(CorrelationId{3}, false).has_value());
+  CHECK_EQ(waits.note_record(CorrelationId{1}, true).value_or(Event{}).correlation, CorrelationId{1});
+  CHECK_EQ(waits.note_call(call_of_copy(2)).value_or(Event{}).correlation, CorrelationId{2});
+  CHECK(!waits.note_call(call_of_copy(3)).has_value());           // it did not wait
+  CHECK(!waits.note_record(CorrelationId{1}, true).has_value());  // it is counted once
 }
 
 TEST(copies_without_a_call_take_no_memory_for_ever) {
   bragg::CopyWaits waits;
-  for (uint32_t i = 1; i <= 1u << 14; ++i) (void)waits.note_record(i, true);
+  for (uint32_t i = 1; i <= 1u << 14; ++i) (void)waits.note_record(CorrelationId{i}, true);
   CHECK(waits.note_call(call_of_copy(7)).has_value());
-  for (uint32_t i = 1u << 20; i <= (1u << 20) + (1u << 15); ++i) (void)waits.note_record(i, true);
+  for (uint32_t i = 1u << 20; i <= (1u << 20) + (1u << 15); ++i) (void)waits.note_record(CorrelationId{i}, true);
   CHECK(!waits.note_call(call_of_copy(8)).has_value());
   CHECK_EQ(waits.forgotten(), 0);  // calls that nobody follows are not loss
 }
@@ -69,11 +70,11 @@ TEST(calls_that_wait_long_for_their_record_are_forgotten_one_by_one_and_counted)
   constexpr uint32_t generation = 1u << 14;
   for (uint32_t i = 1; i <= 2 * generation; ++i) (void)waits.note_call(call_of_copy(i));
   CHECK_EQ(waits.forgotten(), 0);
-  CHECK_EQ(waits.note_record(1, true).value_or(Event{}).correlation, 1);
+  CHECK_EQ(waits.note_record(CorrelationId{1}, true).value_or(Event{}).correlation, CorrelationId{1});
   (void)waits.note_call(call_of_copy(2 * generation + 1));
   CHECK_EQ(waits.forgotten(), generation - 1);
-  CHECK(!waits.note_record(2, true).has_value());
-  CHECK(waits.note_record(generation + 1, true).has_value());  // recent ones stay
+  CHECK(!waits.note_record(CorrelationId{2}, true).has_value());
+  CHECK(waits.note_record(CorrelationId{generation + 1}, true).has_value());  // recent ones stay
 }
 
 TEST(calls_that_only_ask_are_known_by_their_names) {
@@ -107,7 +108,7 @@ TEST(a_thread_is_in_its_call_until_that_ends_or_calls_are_not_followed_any_more)
   const bragg::FrameId frame = bragg::intern_frame(bragg::FrameKind::GpuApi, "cudaMalloc");
   const bragg::NodeId before = thread.here().shadow;
   for (const bool is_told : {true, false}) {
-    thread.begin_api_call({2, 20, 1}, frame, 0, bragg::recording_state.api_epoch.load());
+    thread.begin_api_call({2, 20, CorrelationId{1}}, frame, 0, bragg::recording_state.api_epoch.load());
     CHECK_EQ(bragg::CallingContextTree::instance().frame(thread.here().shadow), frame);
     CHECK_EQ(bragg::CallingContextTree::instance().parent(thread.here().shadow), before);
     if (is_told) {

@@ -74,12 +74,13 @@ TEST(a_ring_gives_events_in_order_and_refuses_when_full) {
   auto ring = std::make_unique<bragg::Ring>();
   Event event{};
   for (uint32_t i = 0; i < bragg::Ring::kCapacity; ++i) {
-    event.correlation = i;
+    event.correlation = bragg::CorrelationId{i};
     if (!ring->push(event)) bragg::test::fail(__FILE__, __LINE__, "refused too early");
   }
   CHECK(!ring->push(event));
   uint32_t expected = 0;
-  CHECK_EQ(ring->drain([&](const Event& taken) { CHECK_EQ(taken.correlation, expected++); }), bragg::Ring::kCapacity);
+  CHECK_EQ(ring->drain([&](const Event& taken) { CHECK_EQ(number_of(taken.correlation), expected++); }),
+           bragg::Ring::kCapacity);
   CHECK(ring->empty());
   CHECK(ring->push(event));
 }
@@ -90,14 +91,14 @@ TEST(a_ring_loses_nothing_between_two_threads) {
   std::thread producer([&] {
     Event event{};
     for (uint32_t i = 1; i <= kEvents; ++i) {
-      event.correlation = i;
+      event.correlation = bragg::CorrelationId{i};
       while (!ring->push(event)) std::this_thread::yield();
     }
   });
   uint32_t next = 1;
   while (next <= kEvents)
     ring->drain([&](const Event& event) {
-      if (event.correlation != next++) bragg::test::fail(__FILE__, __LINE__, "out of order");
+      if (number_of(event.correlation) != next++) bragg::test::fail(__FILE__, __LINE__, "out of order");
     });
   producer.join();
 }

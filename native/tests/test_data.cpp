@@ -30,6 +30,7 @@ namespace {
 
 using bragg::Chunk;
 using bragg::ChunkType;
+using bragg::CorrelationId;
 using bragg::CorrelationMap;
 using bragg::FrameId;
 using bragg::Launch;
@@ -49,7 +50,7 @@ uint32_t u32_at(const std::vector<uint8_t>& bytes, size_t at) {
 
 // As the recorder does with each record; nullptr where it counts for no launch.
 const Launch* take(CorrelationMap& map, uint32_t correlation) {
-  Launch* launch = map.find(correlation);
+  Launch* launch = map.find(CorrelationId{correlation});
   if (launch == nullptr || launch->has_all()) return nullptr;
   launch->note_record();
   return launch;
@@ -57,7 +58,7 @@ const Launch* take(CorrelationMap& map, uint32_t correlation) {
 
 TEST(a_launch_is_taken_once) {
   CorrelationMap map;
-  map.insert(7, Launch{.shadow = NodeId{3}});
+  map.insert(CorrelationId{7}, Launch{.shadow = NodeId{3}});
   const Launch* launch = take(map, 7);
   REQUIRE(launch != nullptr);
   CHECK_EQ(launch->shadow, NodeId{3});
@@ -67,15 +68,15 @@ TEST(a_launch_is_taken_once) {
 
 TEST(a_launch_that_keeps_its_id_is_found_again) {
   CorrelationMap map;
-  map.insert(7, Launch{.shadow = NodeId{3}, .keeps = true});
+  map.insert(CorrelationId{7}, Launch{.shadow = NodeId{3}, .keeps = true});
   for (int i = 0; i < 1000; ++i) CHECK(take(map, 7) != nullptr);
 }
 
 TEST(an_id_that_comes_round_again_is_the_new_launch) {
   CorrelationMap map;
-  map.insert(7, Launch{.shadow = NodeId{3}});
+  map.insert(CorrelationId{7}, Launch{.shadow = NodeId{3}});
   (void)take(map, 7);
-  map.insert(7, Launch{.shadow = NodeId{4}});
+  map.insert(CorrelationId{7}, Launch{.shadow = NodeId{4}});
   const Launch* launch = take(map, 7);
   REQUIRE(launch != nullptr);
   CHECK_EQ(launch->shadow, NodeId{4});
@@ -84,7 +85,7 @@ TEST(an_id_that_comes_round_again_is_the_new_launch) {
 TEST(launches_without_records_age_out_and_recent_ones_stay) {
   CorrelationMap map;
   constexpr uint32_t kLaunches = 3'000'000;
-  for (uint32_t id = 1; id <= kLaunches; ++id) map.insert(id, Launch{.shadow = NodeId{id}});
+  for (uint32_t id = 1; id <= kLaunches; ++id) map.insert(CorrelationId{id}, Launch{.shadow = NodeId{id}});
   CHECK(take(map, 1) == nullptr);
   for (uint32_t id = kLaunches - 200'000; id <= kLaunches; ++id) {
     const Launch* launch = take(map, id);

@@ -19,7 +19,7 @@ using bragg::ValueTarget;
 constexpr bragg::ReadingId kReading{7};
 
 Launch launch_from(uint32_t place, uint32_t graph = 1) {
-  return {.shadow = NodeId{place}, .python = NodeId{place}, .mask = 1, .graph = graph};
+  return {.shadow = NodeId{place}, .python = NodeId{place}, .mask = 1, .graph = bragg::GraphVersionId{graph}};
 }
 
 ArrivedValue integer(int64_t value, uint64_t count = 1, uint32_t index = 0, uint32_t length = 0) {
@@ -97,7 +97,7 @@ TEST(values_of_graphs_that_nobody_saw_launched_are_nobodys) {
 TEST(a_forgotten_graph_takes_its_readings_with_it) {
   GraphReadings readings;
   readings.note_launch(kReading, launch_from(1, 4));
-  readings.forget([](uint32_t graph) { return graph == 4; });
+  readings.forget([](bragg::GraphVersionId graph) { return graph == bragg::GraphVersionId{4}; });
   CHECK(take(readings, {integer(1)}).empty());
 }
 

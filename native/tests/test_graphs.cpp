@@ -12,7 +12,7 @@ namespace {
 
 using namespace bragg;
 
-constexpr GraphNodeId node_of(GraphId graph, uint32_t number) { return GraphNodeId{graph} << 32 | number; }
+constexpr GraphId operator""_graph(unsigned long long number) { return static_cast<GraphId>(number); }
 
 NodeId scope(NodeId parent, const char* name) {
   return CallingContextTree::instance().child(parent, intern_frame(FrameKind::Scope, name));
@@ -31,13 +31,13 @@ std::string path_of(NodeId node) {
 // A registry of its own: a graph of `count` nodes, captured at scopes `<name> 0`, `<name> 1`, ...
 void capture(GraphRegistry& registry, GraphId graph, const char* name, uint32_t count) {
   for (uint32_t i = 0; i < count; ++i)
-    registry.add_node(graph, node_of(graph, i),
+    registry.add_node(graph, node_id(graph, i),
                       {at(scope(kRootNode, std::string(name).append(std::to_string(i)).c_str()))});
 }
 
 GraphRegistry::Pairs pairs_of(GraphId graph, GraphId exec, uint32_t count) {
   GraphRegistry::Pairs pairs;
-  for (uint32_t i = 0; i < count; ++i) pairs.emplace_back(node_of(graph, i), node_of(exec, i));
+  for (uint32_t i = 0; i < count; ++i) pairs.emplace_back(node_id(graph, i), node_id(exec, i));
   return pairs;
 }
 
@@ -51,36 +51,36 @@ constexpr ExecHandle kExec = &kExec, kOther = &kOther;
 
 TEST(an_executable_graph_knows_where_its_nodes_were_captured_when_the_graph_is_gone) {
   GraphRegistry registry;
-  capture(registry, 1, "a", 2);
-  registry.instantiated(kExec, 1, pairs_of(1, 2, 2), false);
-  registry.forget_graph(1);
-  CHECK_EQ(captured_at(registry, kExec, node_of(2, 1)), "/a1");
-  registry.instantiated(kOther, 1, pairs_of(1, 3, 2), false);
-  CHECK_EQ(captured_at(registry, kOther, node_of(3, 1)), "not known");
+  capture(registry, 1_graph, "a", 2);
+  registry.instantiated(kExec, 1_graph, pairs_of(1_graph, 2_graph, 2), false);
+  registry.forget_graph(1_graph);
+  CHECK_EQ(captured_at(registry, kExec, node_id(2_graph, 1)), "/a1");
+  registry.instantiated(kOther, 1_graph, pairs_of(1_graph, 3_graph, 2), false);
+  CHECK_EQ(captured_at(registry, kOther, node_id(3_graph, 1)), "not known");
 }
 
 TEST(a_copy_has_the_nodes_and_the_values_of_its_original) {
   GraphRegistry registry;
-  capture(registry, 1, "a", 2);
-  registry.add_values(1, {{at(kRootNode), MetricId{7}, 1, 0, 0}});
-  for (uint32_t i = 0; i < 2; ++i) registry.copy_node(node_of(1, i), 5, node_of(5, i));
-  registry.forget_graph(1);
-  registry.instantiated(kExec, 5, pairs_of(5, 6, 2), false);
-  CHECK_EQ(captured_at(registry, kExec, node_of(6, 0)), "/a0");
+  capture(registry, 1_graph, "a", 2);
+  registry.add_values(1_graph, {{at(kRootNode), MetricId{7}, 1, 0, 0}});
+  for (uint32_t i = 0; i < 2; ++i) registry.copy_node(node_id(1_graph, i), 5_graph, node_id(5_graph, i));
+  registry.forget_graph(1_graph);
+  registry.instantiated(kExec, 5_graph, pairs_of(5_graph, 6_graph, 2), false);
+  CHECK_EQ(captured_at(registry, kExec, node_id(6_graph, 0)), "/a0");
   CHECK_EQ(registry.find(registry.find_exec(kExec).version)->values.size(), 1);
 }
 
 TEST(an_update_makes_another_version_and_the_old_one_stays_for_its_records) {
   GraphRegistry registry;
-  capture(registry, 1, "a", 3);
-  capture(registry, 9, "b", 3);
-  registry.instantiated(kExec, 1, pairs_of(1, 2, 3), false);
+  capture(registry, 1_graph, "a", 3);
+  capture(registry, 9_graph, "b", 3);
+  registry.instantiated(kExec, 1_graph, pairs_of(1_graph, 2_graph, 3), false);
   const GraphVersionId old = registry.find_exec(kExec).version;
-  registry.updated(kExec, 9, {{node_of(9, 2), node_of(2, 2)}}, 1);
+  registry.updated(kExec, 9_graph, {{node_id(9_graph, 2), node_id(2_graph, 2)}}, 1);
   CHECK(registry.find_exec(kExec).version != old);
   for (uint32_t i = 0; i < 3; ++i)
-    CHECK_EQ(captured_at(registry, kExec, node_of(2, i)), std::string("/b").append(std::to_string(i)));
-  CHECK_EQ(path_of(registry.find(old)->nodes.find(node_of(2, 1))->nodes.shadow), "/a1");
+    CHECK_EQ(captured_at(registry, kExec, node_id(2_graph, i)), std::string("/b").append(std::to_string(i)));
+  CHECK_EQ(path_of(registry.find(old)->nodes.find(node_id(2_graph, 1))->nodes.shadow), "/a1");
   CHECK(registry.forget_retired(1 + GraphRegistry::kRetirementNs).empty());
   CHECK_EQ(registry.forget_retired(2 + GraphRegistry::kRetirementNs).size(), 1);
   CHECK(registry.find(old) == nullptr);
@@ -88,30 +88,30 @@ TEST(an_update_makes_another_version_and_the_old_one_stays_for_its_records) {
 
 TEST(an_update_by_a_graph_of_another_size_tells_only_what_the_driver_told) {
   GraphRegistry registry;
-  capture(registry, 1, "a", 3);
-  capture(registry, 9, "b", 2);
-  registry.instantiated(kExec, 1, pairs_of(1, 2, 3), false);
-  registry.updated(kExec, 9, {{node_of(9, 1), node_of(2, 2)}}, 1);
-  CHECK_EQ(captured_at(registry, kExec, node_of(2, 2)), "/b1");
-  CHECK_EQ(captured_at(registry, kExec, node_of(2, 0)), "not known");
+  capture(registry, 1_graph, "a", 3);
+  capture(registry, 9_graph, "b", 2);
+  registry.instantiated(kExec, 1_graph, pairs_of(1_graph, 2_graph, 3), false);
+  registry.updated(kExec, 9_graph, {{node_id(9_graph, 1), node_id(2_graph, 2)}}, 1);
+  CHECK_EQ(captured_at(registry, kExec, node_id(2_graph, 2)), "/b1");
+  CHECK_EQ(captured_at(registry, kExec, node_id(2_graph, 0)), "not known");
 }
 
 TEST(graphs_that_nobody_destroys_are_forgotten_oldest_first) {
   GraphRegistry registry;
   constexpr uint32_t kNodes = 1u << 18;
-  for (GraphId graph = 1; graph <= 5; ++graph)
-    for (uint32_t i = 0; i < kNodes; ++i) registry.add_node(graph, node_of(graph, i), {at(kRootNode)});
-  registry.instantiated(kExec, 1, pairs_of(1, 11, 1), false);
-  registry.instantiated(kOther, 5, pairs_of(5, 12, 1), false);
-  CHECK_EQ(captured_at(registry, kExec, node_of(11, 0)), "not known");
-  CHECK_EQ(captured_at(registry, kOther, node_of(12, 0)), "");
+  for (const GraphId graph : {1_graph, 2_graph, 3_graph, 4_graph, 5_graph})
+    for (uint32_t i = 0; i < kNodes; ++i) registry.add_node(graph, node_id(graph, i), {at(kRootNode)});
+  registry.instantiated(kExec, 1_graph, pairs_of(1_graph, 11_graph, 1), false);
+  registry.instantiated(kOther, 5_graph, pairs_of(5_graph, 12_graph, 1), false);
+  CHECK_EQ(captured_at(registry, kExec, node_id(11_graph, 0)), "not known");
+  CHECK_EQ(captured_at(registry, kOther, node_id(12_graph, 0)), "");
 }
 
 TEST(many_versions_are_not_kept_for_long) {
   GraphRegistry registry;
-  capture(registry, 1, "a", 1000);
-  for (GraphId exec = 2; exec < 2000; ++exec) {
-    registry.instantiated(kExec, 1, pairs_of(1, exec, 1000), false);
+  capture(registry, 1_graph, "a", 1000);
+  for (uint32_t exec = 2; exec < 2000; ++exec) {
+    registry.instantiated(kExec, 1_graph, pairs_of(1_graph, GraphId{exec}, 1000), false);
     registry.destroyed(kExec, 1);
   }
   CHECK(registry.forget_retired(2).size() >= 1998 - GraphRegistry::kMaxRetiredNodes / 1000 - 1);
@@ -129,7 +129,7 @@ GraphVersionId replayable(GraphId graph, GraphId exec, uint32_t count) {
 
 DeviceEvent record_of(GraphId exec, uint32_t number) {
   DeviceEvent event;
-  event.graph_node = node_of(exec, number);
+  event.graph_node = node_id(exec, number);
   event.graph = exec;
   event.name = "k";
   return event;
@@ -139,34 +139,34 @@ TEST(a_record_is_below_its_launch_and_its_capture_path) {
   CapturedPaths paths;
   const FrameId kernel = intern_frame(FrameKind::Kernel, "k");
   const NodeId here = scope(scope(kRootNode, "step"), "replay");
-  Launch launch{.shadow = here, .python = kRootNode, .graph = replayable(101, 102, 4)};
+  Launch launch{.shadow = here, .python = kRootNode, .graph = replayable(101_graph, 102_graph, 4)};
   const auto frame_of = [&](StringId) { return kernel; };
-  CapturedPlace& place = paths.place_of(launch, record_of(102, 3), frame_of);
+  CapturedPlace& place = paths.place_of(launch, record_of(102_graph, 3), frame_of);
   CHECK_EQ(path_of(paths.node_of(place, launch, false)), "/step/replay/<captured_at>/captured3/k");
   CHECK_EQ(path_of(paths.node_of(place, launch, true)), "/<captured_at>/captured3/k");
-  CHECK_EQ(path_of(paths.node_of(paths.place_of(launch, record_of(102, 77), frame_of), launch, false)),
+  CHECK_EQ(path_of(paths.node_of(paths.place_of(launch, record_of(102_graph, 77), frame_of), launch, false)),
            "/step/replay/<captured before recording>/k");
-  launch.graph = 0;
-  CHECK_EQ(path_of(paths.node_of(paths.place_of(launch, record_of(102, 3), frame_of), launch, false)),
+  launch.graph = GraphVersionId::None;
+  CHECK_EQ(path_of(paths.node_of(paths.place_of(launch, record_of(102_graph, 3), frame_of), launch, false)),
            "/step/replay/<captured before recording>/k");
 }
 
 TEST(launches_from_several_places_have_their_common_place) {
   CapturedPaths paths;
-  Launch launch{.graph = replayable(111, 112, 1)};
-  CHECK(paths.launch_of(112) == nullptr);
+  Launch launch{.graph = replayable(111_graph, 112_graph, 1)};
+  CHECK(paths.launch_of(112_graph) == nullptr);
   for (const char* name : {"first", "second"}) {
     launch.shadow = launch.python = scope(scope(kRootNode, "epoch"), name);
     paths.note_launch(launch);
   }
-  CHECK_EQ(path_of(paths.launch_of(112)->shadow), "/epoch");
+  CHECK_EQ(path_of(paths.launch_of(112_graph)->shadow), "/epoch");
 }
 
 TEST(a_record_of_a_graph_that_was_seen_before_is_placed_in_nanoseconds) {
   constexpr uint32_t kNodes = 500, kReplays = 400;
   CapturedPaths paths;
   const FrameId kernel = intern_frame(FrameKind::Kernel, "k");
-  Launch launch{.graph = replayable(121, 122, kNodes)};
+  Launch launch{.graph = replayable(121_graph, 122_graph, kNodes)};
   std::vector<NodeId> places;
   for (const char* name : {"a", "b", "c"}) places.push_back(scope(kRootNode, name));
   const auto replay_all = [&] {
@@ -174,8 +174,8 @@ TEST(a_record_of_a_graph_that_was_seen_before_is_placed_in_nanoseconds) {
     for (uint32_t replay = 0; replay < kReplays; ++replay) {
       launch.shadow = launch.python = places[replay % places.size()];
       for (uint32_t i = 0; i < kNodes; ++i)
-        sum += number_of(
-            paths.node_of(paths.place_of(launch, record_of(122, i), [&](StringId) { return kernel; }), launch, false));
+        sum += number_of(paths.node_of(
+            paths.place_of(launch, record_of(122_graph, i), [&](StringId) { return kernel; }), launch, false));
     }
     return sum;
   };

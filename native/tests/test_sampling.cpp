@@ -21,6 +21,7 @@
 namespace {
 
 using bragg::Code;
+using bragg::CorrelationId;
 using bragg::DutyCycle;
 using bragg::NodeId;
 using bragg::PcSample;
@@ -48,14 +49,14 @@ struct Received {
 };
 
 PcSample sample(bragg::StringId function, uint32_t pc_offset, uint64_t count, uint64_t crc = 7,
-                uint32_t correlation = 0) {
+                CorrelationId correlation = CorrelationId::None) {
   return {crc, function, kStall, pc_offset, correlation, count};
 }
 
 TEST(samples_of_a_function_that_one_node_launched_are_exactly_its) {
   SampleAttribution attribution;
   Received received;
-  attribution.add({{0, NodeId{5}}, kMatmul, 0, 0, 1000});
+  attribution.add({{0, NodeId{5}}, kMatmul, 0, CorrelationId::None, 1000});
   attribution.add(sample(kMatmul, 16, 90));
   attribution.settle(received.give);
   CHECK_EQ(received.count[NodeId{5}], 90);
@@ -65,9 +66,9 @@ TEST(samples_of_a_function_that_one_node_launched_are_exactly_its) {
 TEST(samples_are_shared_out_by_weight_and_none_is_lost_to_rounding) {
   SampleAttribution attribution;
   Received received;
-  attribution.add({{0, NodeId{5}}, kMatmul, 0, 0, 600});
-  attribution.add({{0, NodeId{6}}, kMatmul, 0, 0, 300});
-  attribution.add({{0, NodeId{7}}, kMatmul, 0, 0, 100});
+  attribution.add({{0, NodeId{5}}, kMatmul, 0, CorrelationId::None, 600});
+  attribution.add({{0, NodeId{6}}, kMatmul, 0, CorrelationId::None, 300});
+  attribution.add({{0, NodeId{7}}, kMatmul, 0, CorrelationId::None, 100});
   for (uint32_t i = 0; i < 1000; ++i) attribution.add(sample(kMatmul, i * 16, 1));  // one each: all would go to node 5
   attribution.settle(received.give);
   CHECK_EQ(received.count[NodeId{5}], 600);
@@ -79,8 +80,8 @@ TEST(samples_are_shared_out_by_weight_and_none_is_lost_to_rounding) {
 TEST(cubins_with_a_function_of_the_same_name_are_told_apart) {
   SampleAttribution attribution;
   Received received;
-  attribution.add({{0, NodeId{5}}, kMatmul, 7, 0, 1});
-  attribution.add({{0, NodeId{6}}, kMatmul, 8, 0, 999});
+  attribution.add({{0, NodeId{5}}, kMatmul, 7, CorrelationId::None, 1});
+  attribution.add({{0, NodeId{6}}, kMatmul, 8, CorrelationId::None, 999});
   attribution.add(sample(kMatmul, 0, 40, 7));
   attribution.add(sample(kMatmul, 0, 4, 8));
   attribution.settle(received.give);
@@ -95,7 +96,7 @@ TEST(samples_wait_for_their_kernels_and_find_those_of_the_window_before) {
   attribution.add(sample(kMatmul, 0, 3));
   attribution.settle(received.give);
   CHECK_EQ(received.count[NodeId{5}], 0);
-  attribution.add({{0, NodeId{5}}, kMatmul, 0, 0, 10});
+  attribution.add({{0, NodeId{5}}, kMatmul, 0, CorrelationId::None, 10});
   attribution.settle(received.give);
   CHECK_EQ(received.count[NodeId{5}], 3);
   attribution.add(sample(kMatmul, 0, 4));
@@ -110,8 +111,8 @@ TEST(samples_wait_for_their_kernels_and_find_those_of_the_window_before) {
 TEST(kernels_that_ran_while_nothing_was_sampled_have_no_share) {
   SampleAttribution attribution;
   Received received;
-  attribution.add({{0, NodeId{5}}, kMatmul, 0, 0, 0});
-  attribution.add({{0, NodeId{6}}, kMatmul, 0, 0, 10});
+  attribution.add({{0, NodeId{5}}, kMatmul, 0, CorrelationId::None, 0});
+  attribution.add({{0, NodeId{6}}, kMatmul, 0, CorrelationId::None, 10});
   attribution.add(sample(kMatmul, 0, 8));
   attribution.settle(received.give);
   CHECK_EQ(received.count[NodeId{6}], 8);
@@ -137,10 +138,10 @@ TEST(only_the_time_within_windows_is_sampled) {
 TEST(serialized_samples_belong_to_their_launch) {
   SampleAttribution attribution;
   Received received;
-  attribution.add({{0, NodeId{5}}, kMatmul, 0, 100, 1});
-  attribution.add({{0, NodeId{6}}, kMatmul, 0, 101, 999});
-  attribution.add(sample(kMatmul, 0, 8, 7, 100));
-  attribution.add(sample(kMatmul, 0, 9, 7, 101));
+  attribution.add({{0, NodeId{5}}, kMatmul, 0, CorrelationId{100}, 1});
+  attribution.add({{0, NodeId{6}}, kMatmul, 0, CorrelationId{101}, 999});
+  attribution.add(sample(kMatmul, 0, 8, 7, CorrelationId{100}));
+  attribution.add(sample(kMatmul, 0, 9, 7, CorrelationId{101}));
   attribution.settle(received.give);
   CHECK_EQ(received.count[NodeId{5}], 8);
   CHECK_EQ(received.count[NodeId{6}], 9);
@@ -150,8 +151,8 @@ TEST(serialized_samples_belong_to_their_launch) {
 TEST(a_session_that_has_ended_gets_no_more_samples) {
   SampleAttribution attribution;
   Received received;
-  attribution.add({{0, NodeId{5}}, kMatmul, 0, 0, 10});
-  attribution.add({{1, NodeId{6}}, kMatmul, 0, 0, 10});
+  attribution.add({{0, NodeId{5}}, kMatmul, 0, CorrelationId::None, 10});
+  attribution.add({{1, NodeId{6}}, kMatmul, 0, CorrelationId::None, 10});
   attribution.forget(0);
   attribution.add(sample(kMatmul, 0, 3));
   attribution.settle(received.give);

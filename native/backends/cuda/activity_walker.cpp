@@ -14,19 +14,19 @@ template <class Record>
 DeviceEvent event_of(const Record& record, DeviceEventKind kind) {
   DeviceEvent event;
   event.kind = kind;
-  event.correlation = record.correlation;
+  event.correlation = CorrelationId{record.correlation};
   event.device = record.device;
   event.context = record.context;
   event.stream = record.stream;
   event.start_ns = static_cast<int64_t>(record.start_ns);
   event.end_ns = static_cast<int64_t>(record.end_ns);
-  event.graph = record.graph;
+  event.graph = GraphId{record.graph};
   return event;
 }
 
 DeviceEvent from_kernel(const cupti::KernelRecord& record) {
   DeviceEvent event = event_of(record, DeviceEventKind::Kernel);
-  event.graph_node = record.graph_node;
+  event.graph_node = GraphNodeId{record.graph_node};
   event.name = record.name;
   event.is_own = record.name != nullptr && std::strcmp(record.name, value_kernel::kName) == 0;
   uint32_t* config = event.launch_config;
@@ -43,7 +43,7 @@ DeviceEvent from_kernel(const cupti::KernelRecord& record) {
 template <class Record>
 DeviceEvent from_memory(const Record& record, DeviceEventKind kind) {
   DeviceEvent event = event_of(record, kind);
-  event.graph_node = record.graph_node;
+  event.graph_node = GraphNodeId{record.graph_node};
   event.bytes = record.size_bytes;
   return event;
 }

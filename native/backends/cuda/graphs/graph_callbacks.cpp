@@ -31,9 +31,9 @@ BuildingCall& building() {
 }
 
 GraphId id_of(const CuptiLibrary& cupti, cuda::Graph graph) {
-  GraphId id = 0;
+  uint32_t id = 0;
   if (graph != nullptr) (void)cupti.get_graph_id(graph, &id);  // 0 stays: no graph has it
-  return id;
+  return GraphId{id};
 }
 
 void begin_building(cupti::GraphCall which) {
@@ -42,9 +42,9 @@ void begin_building(cupti::GraphCall which) {
 }
 
 GraphNodeId id_of(const CuptiLibrary& cupti, cuda::GraphNode node) {
-  GraphNodeId id = 0;
+  uint64_t id = 0;
   if (node != nullptr) (void)cupti.get_graph_node_id(node, &id);
-  return id;
+  return GraphNodeId{id};
 }
 
 // A launch, copy or set that was captured instead of run, or a node that was added to a graph.
@@ -53,7 +53,7 @@ void on_node_created(const CuptiLibrary& cupti, const cupti::GraphData& data) {
   ThreadContext& thread = ThreadContext::current();
   OpenCall& call = thread.open_call;
   CapturedNode node{thread.here_in_native_code()};
-  const bool is_captured = call.correlation != 0;
+  const bool is_captured = call.correlation != CorrelationId::None;
   if (is_captured) node.name = call.kernel;
   if (thread.launches_own_kernel) node.reading = thread.own_reading;
   const GraphId graph = id_of(cupti, data.graph);
@@ -63,7 +63,7 @@ void on_node_created(const CuptiLibrary& cupti, const cupti::GraphData& data) {
   registry.add_values(graph, std::exchange(call.values, {}));
   Event event = Event::of(EventKind::Captured, call.mask);
   event.is_own = thread.launches_own_kernel;
-  event.correlation = std::exchange(call.correlation, 0);
+  event.correlation = std::exchange(call.correlation, CorrelationId::None);
   thread.record(event);
 }
 

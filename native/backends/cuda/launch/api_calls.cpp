@@ -67,6 +67,10 @@ FrameId frame_of(Call& call) noexcept {
   return frame;
 }
 
+ApiCallId id_of(cupti::Domain domain, uint32_t cbid, const cupti::CallbackData& data) noexcept {
+  return {static_cast<uint32_t>(domain), cbid, CorrelationId{data.correlation}};
+}
+
 }  // namespace
 
 void follow(const CuptiLibrary& cupti, cupti::Subscriber subscriber, ApiLevel level) {
@@ -104,15 +108,14 @@ void enter(cupti::Domain domain, uint32_t cbid, const cupti::CallbackData& data)
   const SessionMask mask = recording_state.active.load(std::memory_order_relaxed);
   ThreadContext& thread = ThreadContext::current();
   if (mask == 0 || thread.makes_own_calls || thread.api_call.is_open()) return;
-  thread.cost.measure(CostPart::ApiCalls, [&] {
-    thread.begin_api_call({static_cast<uint32_t>(domain), cbid, data.correlation}, frame_of(call), mask, epoch);
-  });
+  thread.cost.measure(CostPart::ApiCalls,
+                      [&] { thread.begin_api_call(id_of(domain, cbid, data), frame_of(call), mask, epoch); });
 }
 
 void leave(cupti::Domain domain, uint32_t cbid, const cupti::CallbackData& data) noexcept {
   ThreadContext* thread = ThreadContext::current_if_any();
   if (thread == nullptr || !thread->api_call.is_open()) return;
-  if (thread->api_call.id != ApiCallId{static_cast<uint32_t>(domain), cbid, data.correlation}) return;
+  if (thread->api_call.id != id_of(domain, cbid, data)) return;
   thread->cost.measure(CostPart::ApiCalls, [&] { thread->end_api_call(calls.of(domain)[cbid].waiting); });
 }
 

@@ -90,12 +90,14 @@ void keep_cupti_from_crashing(const cupti::CallbackData& data, uint32_t cbid) no
 }
 
 LaunchedWork work_of(const cupti::CallbackData& data, uint32_t cbid, const void* function, StringId name) noexcept {
-  if (function == nullptr) return {name, launched_graph(data, cbid).version, 0};
+  if (function == nullptr) return {name, launched_graph(data, cbid).version, CodeNumber::None};
   const bool is_sampled = pc_sampling::is_wanted();
-  return {name, 0, is_sampled ? FunctionCubins::instance().find(function) : CodeNumber{0}};
+  return {name, GraphVersionId::None, is_sampled ? FunctionCubins::instance().find(function) : CodeNumber::None};
 }
 
-Event launch_event(EventKind kind, SessionMask mask, uint32_t correlation, ContextNodes nodes) noexcept {
+CorrelationId correlation_of(const cupti::CallbackData& data) noexcept { return CorrelationId{data.correlation}; }
+
+Event launch_event(EventKind kind, SessionMask mask, CorrelationId correlation, ContextNodes nodes) noexcept {
   Event event = Event::of(kind, mask, nodes);
   event.correlation = correlation;
   return event;
@@ -106,7 +108,7 @@ void note_launch(ThreadContext& thread, const cupti::CallbackData& data, uint32_
   const ContextNodes nodes = thread.here_in_native_code();
   const void* function = launched_function(data, cbid);
   const StringId name = kernel_name(thread, function);
-  thread.open_call.correlation = data.correlation;
+  thread.open_call.correlation = correlation_of(data);
   thread.open_call.mask = static_cast<uint16_t>(mask);
   thread.open_call.kernel = name;
   thread.open_call.values.clear();
@@ -118,15 +120,15 @@ void note_launch(ThreadContext& thread, const cupti::CallbackData& data, uint32_
     exact_counters::note_node(kernel_nodes(thread, nodes, name, data.symbol_name));
   const LaunchedWork work = work_of(data, cbid, function, name);
   thread.record_made([&] {
-    Event event = launch_event(EventKind::Launch, mask, data.correlation, nodes);
+    Event event = launch_event(EventKind::Launch, mask, correlation_of(data), nodes);
     event.has_more_records = !has_one_record(cbid);
     event.work = work;
     return event;
   });
   if (thread.api_call.is_open()) {  // its slice shows the launch
-    thread.api_call.launch = data.correlation;
+    thread.api_call.launch = correlation_of(data);
   } else if ((mask & recording_state.returns.load(std::memory_order_relaxed)) != 0) {  // tells how late the host was
-    thread.open_launch = launch_event(EventKind::LaunchEnd, mask, data.correlation, nodes);
+    thread.open_launch = launch_event(EventKind::LaunchEnd, mask, correlation_of(data), nodes);
     thread.open_launch.call = number_of_call(cbid);
     thread.open_launch.interval = {now_ns(), 0};
   }
@@ -134,11 +136,11 @@ void note_launch(ThreadContext& thread, const cupti::CallbackData& data, uint32_
 
 void note_own_launch(ThreadContext& thread, const cupti::CallbackData& data, SessionMask mask) noexcept {
   note_context(thread, data.context);
-  thread.open_call.correlation = data.correlation;
+  thread.open_call.correlation = correlation_of(data);
   thread.open_call.mask = static_cast<uint16_t>(mask);
   thread.open_call.kernel = StringId::None;
-  Event event = launch_event(EventKind::OwnLaunch, mask, data.correlation, {});
-  event.work = {StringId::None, 0, 0};
+  Event event = launch_event(EventKind::OwnLaunch, mask, correlation_of(data), {});
+  event.work = {StringId::None, GraphVersionId::None, CodeNumber::None};
   thread.record(event);
 }
 
@@ -146,9 +148,9 @@ void note_own_launch(ThreadContext& thread, const cupti::CallbackData& data, Ses
 void note_unrecorded_launch(ThreadContext& thread, const cupti::CallbackData& data, uint32_t cbid) noexcept {
   if (!cupti::is_graph_launch(cbid) || !device_values::any_captured()) return;
   const GraphVersionId graph = launched_graph(data, cbid).version;
-  if (graph == 0) return;
-  Event event = launch_event(EventKind::Launch, 0, 0, {});
-  event.work = {StringId::None, graph, 0};
+  if (graph == GraphVersionId::None) return;
+  Event event = launch_event(EventKind::Launch, 0, CorrelationId::None, {});
+  event.work = {StringId::None, graph, CodeNumber::None};
   thread.record(event);
 }
 
@@ -167,15 +169,15 @@ void note_failure(ThreadContext& thread) noexcept {
 
 void end_launch(ThreadContext& thread, const cupti::CallbackData& data) noexcept {
   OpenCall& call = thread.open_call;
-  if (call.correlation == data.correlation && has_failed(data)) note_failure(thread);
-  call.correlation = 0;
+  if (call.correlation == correlation_of(data) && has_failed(data)) note_failure(thread);
+  call.correlation = CorrelationId::None;
   for (const CapturedValue& value : call.values)  // it was not captured
     thread.record_value_now(value.nodes, value.metric, value.bits);
   call.values.clear();
-  if (thread.open_launch.correlation != data.correlation) return;
+  if (thread.open_launch.correlation != correlation_of(data)) return;
   thread.open_launch.interval.end_ns = now_ns();
   thread.record(thread.open_launch);
-  thread.open_launch.correlation = 0;
+  thread.open_launch.correlation = CorrelationId::None;
 }
 
 void before_sampled_launch(ThreadContext& thread, uint32_t cbid, const cupti::CallbackData& data) noexcept {

@@ -40,7 +40,7 @@ void FunctionCubins::note_call(uint32_t cbid, const cupti::CallbackData& data) n
 CodeNumber FunctionCubins::find(const void* function) noexcept {
   const std::lock_guard lock(mutex_);
   const auto found = of_function_.find(function);
-  return found != of_function_.end() ? found->second : 0;
+  return found != of_function_.end() ? found->second : CodeNumber::None;
 }
 
 }  // namespace bragg

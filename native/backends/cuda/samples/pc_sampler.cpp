@@ -143,7 +143,7 @@ void PcSampler::take(const Buffer& buffer, std::vector<PcSample>& samples) const
       const cupti::StallSamples& stall = pc.reasons[k];
       if (stall.samples == 0 || stall.reason >= reasons_.size() || reasons_[stall.reason] == StringId::None) continue;
       samples.push_back({pc.cubin_crc, function, reasons_[stall.reason], static_cast<uint32_t>(pc.pc_offset),
-                         pc.correlation, stall.samples});
+                         CorrelationId{pc.correlation}, stall.samples});
     }
   }
 }
