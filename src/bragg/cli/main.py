@@ -21,8 +21,6 @@ __all__ = ["main"]
 _COMPLETION = "_BRAGG_COMPLETE"
 _INTERNAL_ERROR = 1
 _USAGE_ERROR = 2
-_ENVIRONMENT_ERROR = 4
-_NEEDED_BYTES = 300 << 20
 _INTERRUPTED = 130
 _EPILOG = """\b
 Examples:
@@ -79,25 +77,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except click.ClickException as error:
         return _report(error.format_message(), _usage_hint(error), _USAGE_ERROR)
     except Exception as error:  # noqa: BLE001
-        if (limit := _too_small_limit(error)) is not None:
-            return _report(
-                f"the limit of memory (ulimit -v: {limit >> 10} KB) leaves no room for bragg",
-                "Raise it: bragg itself takes about 300 MB of addresses",
-                _ENVIRONMENT_ERROR,
-            )
+        from bragg.cli.unrecorded_run import memory_shortage
+
+        if isinstance(error, ImportError | MemoryError) and (shortage := memory_shortage()) is not None:
+            return _report(shortage.message, shortage.hint, shortage.exit_code)
         text = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
         return _report(f"bragg failed: {text}", "BRAGG_LOG=debug shows where; please report it", _INTERNAL_ERROR)
     return code if isinstance(code, int) else 0
-
-
-def _too_small_limit(error: Exception) -> int | None:
-    """Bytes of addresses that the process may have, where that is why `error` was raised."""
-    if not isinstance(error, ImportError | MemoryError) or sys.platform == "win32":
-        return None
-    import resource
-
-    limit, _ = resource.getrlimit(resource.RLIMIT_AS)
-    return limit if 0 <= limit < _NEEDED_BYTES else None
 
 
 def _report(message: str, hint: str, exit_code: int) -> int:

@@ -36,7 +36,7 @@ from bragg.views.text.wall_line import wall_json
 if TYPE_CHECKING:
     from bragg.record import RunResult
 
-__all__ = ["RunReport", "empty_run_json"]
+__all__ = ["RunReport"]
 
 _N_HOT_ROWS = 5
 _N_NOTES = 1
@@ -181,17 +181,6 @@ class RunReport:
         facts = RunFacts(profile.meta)
         what = f"{_size_and_cost(path, facts)}, backend {facts.backend}"
         return f"process {profile.run.pid}: {path} ({what}): {facts.command}"
-
-
-def empty_run_json(result: RunResult, reason: str) -> dict[str, Any]:
-    """The same object as `RunReport.to_json` for a run without a profile; the reason is its last note."""
-    return {
-        "exit_code": result.exit_code,
-        "duration_s": round(result.duration_s, 6),
-        "profiles": [],
-        "empty_processes": len(result.captures),
-        "notes": [*result.notes, reason],
-    }
 
 
 def _size_and_cost(path: Path, facts: RunFacts) -> str:

@@ -10,9 +10,12 @@ from collections.abc import Callable, MutableMapping
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from bragg.errors import NothingRecorded, RecordingFailed, UsageError
-from bragg.model import Profile
+
+if TYPE_CHECKING:
+    from bragg.model import Profile
 
 __all__ = [
     "Finisher",
@@ -29,9 +32,9 @@ __all__ = [
 ]
 
 # Turns a capture into a profile at a path; raises NothingRecorded or BadFile.
-Finisher = Callable[[Path, Path], Profile]
+Finisher = Callable[[Path, Path], "Profile"]
 # Reads a capture, which may still grow; raises NothingRecorded or BadFile.
-Loader = Callable[[Path], Profile]
+Loader = Callable[[Path], "Profile"]
 
 MINIMUM_FREE_BYTES = 16 << 20  # A tree capture stays below this; a trace says when it fills the disk.
 _TOKENS = "hprs"

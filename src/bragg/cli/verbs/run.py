@@ -13,6 +13,7 @@ import click
 from bragg.cli.completion import programs
 from bragg.cli.console import error_lines, say, stream_style, write_json
 from bragg.cli.process_end import end_like
+from bragg.cli.unrecorded_run import empty_run_json, memory_shortage, run_unrecorded
 from bragg.errors import BraggError, NothingRecorded
 from bragg.record.config import Context, Data, Framework, Graphs, Interpret
 from bragg.registry import BACKENDS
@@ -326,7 +327,11 @@ def run(
     The exit code is that of TARGET. If something could not be recorded, bragg says so; that is not failure unless
     --require-samples is given.
     """
-    from bragg.cli.run_report import RunReport, empty_run_json
+    if (shortage := memory_shortage()) is not None:
+        if require_samples or repeat is not None:
+            raise shortage
+        return end_like(run_unrecorded(target, shortage, as_json=as_json))
+    from bragg.cli.run_report import RunReport
     from bragg.formats import finish
     from bragg.record import RecordConfig, run_target
 
@@ -359,7 +364,8 @@ def run(
         if not isinstance(error, NothingRecorded):
             say(error_lines(error.message, error.hint))
         elif as_json:
-            write_json("run", empty_run_json(result, error.message))
+            notes = [*result.notes, error.message]
+            write_json("run", empty_run_json(result.exit_code, result.duration_s, len(result.captures), notes))
         else:
             hint = [f"hint: {error.hint}"] if error.hint else []
             say([stream_style(sys.stderr).warning(f"note: {error.message}"), *hint])

@@ -9,10 +9,10 @@ from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from bragg.core import core
 from bragg.errors import BadFile, NothingRecorded, RecordingFailed, UsageError
-from bragg.model import Profile
 from bragg.record.backends import require_backend
 from bragg.record.backends.backend import Backend
 from bragg.record.captures import await_stragglers, list_captures
@@ -23,6 +23,9 @@ from bragg.record.launcher.process import interrupted_by_endings, run_child
 from bragg.record.launcher.run_profiles import ProfileWriter, writing_phases
 from bragg.record.launcher.target import find_target
 from bragg.record.output import Finisher, make_capture_directory
+
+if TYPE_CHECKING:
+    from bragg.model import Profile
 
 __all__ = ["FinishedRun", "RunResult", "run_target"]
 
