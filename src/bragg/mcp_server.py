@@ -18,6 +18,8 @@ from typing import Any
 
 from mcp.server.mcpserver import MCPServer
 
+from bragg.cli.console import JSON_SCHEMA
+from bragg.model.facts import Facts
 from bragg.model.kernels.names import is_specialized
 
 __all__ = ["server"]
@@ -60,7 +62,7 @@ async def record(
     done = await _run(["run", "--json", "--force", "-o", output, *options, *command], timeout_s)
     text, result = _split(done.output)
     answer = {"exit_code": done.exit_code, "output": text[-_SHOWN_OUTPUT:], "errors": done.errors[-_SHOWN_OUTPUT:]}
-    profiles = [profile["file"] for profile in (result or {}).get("profiles", [])]
+    profiles = [str(profile.get("file")) for profile in Facts(result).rows("profiles")]
     if not profiles:
         return {**answer, "profiles": [], "next": [_call("record", command=command)]}
     brief = await _run(["analyze", "--brief", profiles[0]], _READ_S)
@@ -195,13 +197,14 @@ async def _run(words: Sequence[str], timeout_s: float) -> _Done:
 
 
 def _split(output: str) -> tuple[str, Answer | None]:
-    """What a program printed, and the JSON object in the last line, if it is one."""
+    """What a program printed, and the JSON object that bragg has put into the last line, if it has."""
     text, _, last = output.rstrip("\n").rpartition("\n")
     try:
         found = json.loads(last)
     except ValueError:
         return output, None
-    return (text, found) if isinstance(found, dict) else (output, None)
+    is_own = isinstance(found, dict) and found.get("schema") == JSON_SCHEMA
+    return (text, found) if is_own else (output, None)
 
 
 def _answer(done: _Done, name: str) -> Answer:

@@ -43,6 +43,16 @@ from bragg.views.terminal.view_options import ViewOptions
 from bragg.views.text.style import PLAIN, without_control
 from bragg.views.web.report_payload import report_payload
 from tests.support.captures import small_capture
+from tests.support.fuzzed_inputs import (
+    FINDING,
+    ask_mcp,
+    change_request,
+    clock_readings,
+    mcp_calls,
+    read_clocks,
+    requests,
+    send,
+)
 from tests.support.iprof_trace import iprof_trace
 from tests.support.mutations import (
     Mutation,
@@ -140,6 +150,19 @@ def change_meta(choose: random.Random, content: bytes) -> bytes:
         for name in old.namelist():
             member = old.read(name)
             new.writestr(name, change_json(choose, member) if name == "meta.json" else member)
+    return changed.getvalue()
+
+
+def change_findings(choose: random.Random, content: bytes) -> bytes:
+    """One fact of what a check found is another one."""
+    changed = io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(content)) as old, zipfile.ZipFile(changed, "w") as new:
+        for name in old.namelist():
+            member = old.read(name)
+            if name == "meta.json":
+                facts = json.loads(member)
+                member = json.dumps({**facts, "findings": _changed(choose, facts["findings"])}).encode()
+            new.writestr(name, member)
     return changed.getvalue()
 
 
@@ -272,7 +295,7 @@ def _whole_profile() -> bytes:
     profile = whole_profile()
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "run.bragg")
-        formats.export(replace(profile, meta={**profile.meta, **META}), "bragg", path)
+        formats.export(replace(profile, meta={**profile.meta, **META}, carried=[FINDING]), "bragg", path)
         return path.read_bytes()
 
 
@@ -284,9 +307,13 @@ def _database() -> bytes:
 READERS: dict[str, Reader] = {
     "bragg": Reader(_whole_profile, (*_BYTES, *[change_archive] * 12)),
     "bragg-commands": Reader(_whole_profile, (change_meta,), _seen_by_commands),
+    "bragg-findings": Reader(_whole_profile, (change_findings,)),
     "bragg-small": Reader(_small_profile, (*_BYTES, *[change_archive] * 12)),
     "capture": Reader(lambda: small_capture().content(), (*_BYTES, reseal_chunk, reseal_chunk)),
     "capture-sources": Reader(_capture_of_sources, (*_BYTES, reseal_chunk, reseal_chunk), refusal="NothingRecorded"),
+    "clock-readings": Reader(clock_readings, _BYTES, read_clocks, refusal="read"),
+    "mcp-calls": Reader(mcp_calls, (change_json,), ask_mcp),
+    "web-requests": Reader(requests, (*_BYTES, change_request), send),
     "jax-trace": _golden("imports/jax.trace.json.gz", change_json),
     "torch-trace": _golden("imports/kineto.json.gz", change_json),
     "chrome": _golden("imports/py-spy.chrome.json", change_json),

@@ -105,7 +105,7 @@ class Gain:
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> Gain:
         """From the fields that this version knows: `is_measured` of older files could mean either of two."""
-        return cls(**{field.name: values[field.name] for field in fields(cls) if field.name in values})
+        return cls(**_known_fields(cls, values))
 
     @property
     def is_nothing(self) -> bool:
@@ -178,11 +178,11 @@ class Finding:
         Raises:
             TypeError, ValueError: It did not.
         """
-        known = {name: values[name] for name in (field.name for field in fields(cls)) if name in values}
+        known = _known_fields(cls, values)
         known["severity"] = Severity(known["severity"])
         known["confidence"] = Confidence(known.get("confidence", Confidence.LIKELY))
-        known["evidence"] = tuple(Quantity(**each) for each in known.get("evidence", ()))
-        known["places"] = tuple(Place(**each) for each in known.get("places", ()))
+        known["evidence"] = tuple(Quantity(**_known_fields(Quantity, each)) for each in known.get("evidence", ()))
+        known["places"] = tuple(Place(**_known_fields(Place, each)) for each in known.get("places", ()))
         known["gain"] = Gain.from_json(known["gain"]) if known.get("gain") else None
         return cls(**known)
 
@@ -191,3 +191,27 @@ class Finding:
         """Message and hint as one line; a hint that introduces itself (`where: ...`) is a clause of its own."""
         separator = "; " if ": " in self.hint else ": "
         return f"{self.message}{separator}{self.hint}" if self.hint else self.message
+
+
+_TYPES: dict[str, tuple[type, ...]] = {
+    "str": (str,),
+    "int": (int,),
+    "float": (int, float),
+    "bool": (bool,),
+    "NodeId | None": (int, type(None)),
+}
+
+
+def _known_fields(of: type[Finding | Gain | Place | Quantity], values: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields of a JSON object that this version knows.
+
+    Raises:
+        TypeError: It is no object, or a text or number in it has another type.
+    """
+    if not isinstance(values, Mapping):
+        raise TypeError(f"{of.__name__} is {type(values).__name__}")
+    known = {field: values[field.name] for field in fields(of) if field.name in values}
+    for field, value in known.items():
+        if not isinstance(value, _TYPES.get(str(field.type), object)):
+            raise TypeError(f"{field.name} of {of.__name__} is {type(value).__name__}")
+    return {field.name: value for field, value in known.items()}
