@@ -76,7 +76,7 @@ class Thread {
 
 TEST(counters_that_the_first_interval_affords_are_sampled_without_a_restart) {
   for (const size_t gpus : {1, 2, 8}) {
-    Thread thread(gpus, 60'000);
+    Thread thread(gpus, 86'000);
     thread.run_until(12'000 * kMs);
     for (const auto& device : thread.devices()) {
       CHECK_EQ(device.restarts, 0);
@@ -88,7 +88,7 @@ TEST(counters_that_the_first_interval_affords_are_sampled_without_a_restart) {
 
 TEST(counters_find_what_they_afford_with_one_restart_at_most) {
   for (const size_t gpus : {1, 2, 4})
-    for (const uint64_t cost_ns : {100'000, 200'000}) {
+    for (const uint64_t cost_ns : {120'000, 200'000}) {
       Thread thread(gpus, cost_ns);
       thread.run_until(20'000 * kMs);
       for (const auto& device : thread.devices()) {
