@@ -77,7 +77,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except click.ClickException as error:
         return _report(error.format_message(), _usage_hint(error), _USAGE_ERROR)
     except Exception as error:  # noqa: BLE001
-        from bragg.cli.unrecorded_run import memory_shortage
+        from bragg.record.launcher.memory_limit import memory_shortage
 
         if isinstance(error, ImportError | MemoryError) and (shortage := memory_shortage()) is not None:
             return _report(shortage.message, shortage.hint, shortage.exit_code)

@@ -212,6 +212,6 @@ def _known_fields(of: type[Finding | Gain | Place | Quantity], values: Mapping[s
         raise TypeError(f"{of.__name__} is {type(values).__name__}")
     known = {field: values[field.name] for field in fields(of) if field.name in values}
     for field, value in known.items():
-        if not isinstance(value, _TYPES.get(str(field.type), object)):
+        if type(value) not in _TYPES.get(str(field.type), (type(value),)):  # `True` is an `int`, too
             raise TypeError(f"{field.name} of {of.__name__} is {type(value).__name__}")
     return {field.name: value for field, value in known.items()}

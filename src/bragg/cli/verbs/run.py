@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import sys
+import time
 from pathlib import Path
 from typing import Any, get_args
 
@@ -13,8 +15,7 @@ import click
 from bragg.cli.completion import programs
 from bragg.cli.console import error_lines, say, stream_style, write_json
 from bragg.cli.process_end import end_like
-from bragg.cli.unrecorded_run import empty_run_json, memory_shortage, run_unrecorded
-from bragg.errors import BraggError, NothingRecorded
+from bragg.errors import BackendUnavailable, BraggError, NothingRecorded
 from bragg.record.config import Context, Data, Framework, Graphs, Interpret
 from bragg.registry import BACKENDS
 
@@ -327,10 +328,12 @@ def run(
     The exit code is that of TARGET. If something could not be recorded, bragg says so; that is not failure unless
     --require-samples is given.
     """
+    from bragg.record.launcher.memory_limit import memory_shortage
+
     if (shortage := memory_shortage()) is not None:
         if require_samples or repeat is not None:
             raise shortage
-        return end_like(run_unrecorded(target, shortage, as_json=as_json))
+        return end_like(_run_unrecorded(target, shortage, as_json=as_json))
     from bragg.cli.run_report import RunReport
     from bragg.formats import finish
     from bragg.record import RecordConfig, run_target
@@ -365,8 +368,38 @@ def run(
             say(error_lines(error.message, error.hint))
         elif as_json:
             notes = [*result.notes, error.message]
-            write_json("run", empty_run_json(result.exit_code, result.duration_s, len(result.captures), notes))
+            write_json("run", _empty_run_json(result.exit_code, result.duration_s, len(result.captures), notes))
         else:
             hint = [f"hint: {error.hint}"] if error.hint else []
             say([stream_style(sys.stderr).warning(f"note: {error.message}"), *hint])
     return end_like(result.exit_code)
+
+
+def _run_unrecorded(target: tuple[str, ...], reason: BackendUnavailable, *, as_json: bool) -> int:
+    """Run a program as it is, and say why it is not recorded.
+
+    Returns:
+        Its exit code; negative: the signal that ended it.
+    """
+    from bragg.record.launcher.process import run_child
+    from bragg.record.launcher.target import find_target
+
+    found = find_target(target)
+    note = f"{found.stem} is not recorded: {reason.message}"
+    say([stream_style(sys.stderr).warning(f"note: {note}"), f"hint: {reason.hint}"])
+    started = time.monotonic()
+    exit_code = run_child(found.command, os.environ).exit_code
+    if as_json:
+        write_json("run", _empty_run_json(exit_code, time.monotonic() - started, 0, [note]))
+    return exit_code
+
+
+def _empty_run_json(exit_code: int, duration_s: float, n_processes: int, notes: list[str]) -> dict[str, Any]:
+    """The same object as `RunReport.to_json` for a run without a profile; the reason is its last note."""
+    return {
+        "exit_code": exit_code,
+        "duration_s": round(duration_s, 6),
+        "profiles": [],
+        "empty_processes": n_processes,
+        "notes": notes,
+    }
