@@ -1,4 +1,4 @@
-import { type Parts, printable } from "./text";
+import { numbersApart, type Parts, printable } from "./text";
 
 /** An element with a class and children; strings become text nodes, so nothing in them is HTML. */
 export function element<K extends keyof HTMLElementTagNameMap>(
@@ -30,4 +30,9 @@ export function pairs(rows: [name: string, value: string][], className = ""): HT
 /** The parts of a name for `.ends`, which shows as much of them as there is room for. */
 export function ends([head, kept, rest]: Parts): HTMLElement[] {
   return [element("span", "head", head), element("span", "kept", kept), element("span", "rest", rest)];
+}
+
+/** A sentence whose numbers stay on one line with their units. */
+export function sentence(text: string): (HTMLElement | string)[] {
+  return numbersApart(printable(text)).map((part, at) => (at % 2 ? element("span", "whole", part) : part));
 }

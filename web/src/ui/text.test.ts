@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { cut, cutMiddle, partsApart, printable } from "./text";
+import { cut, cutBelow, cutMiddle, numbersApart, partsApart, printable } from "./text";
 
 describe("text", () => {
   it("escapes what cannot be seen", () => {
@@ -16,6 +16,22 @@ describe("text", () => {
     expect(cutMiddle("GPT2LMHeadModel.transformer.h.0.attn", 17)).toBe("GPT2LMHe…h.0.attn");
     expect(cutMiddle("GPT2LMHeadModel.transformer.h.0.attn", 6)).toBe("GPT2L…");
     expect(cutMiddle("forward", 7)).toBe("forward");
+  });
+  it("leaves out of a name below its caller what both share", () => {
+    expect(cutBelow("Model.layers.10", "Model.layers", 15)).toBe("Model.layers.10");
+    expect(cutBelow("Model.layers.10", "Model.layers", 6)).toBe(".10");
+    expect(cutBelow("Model.layers.10", "Model.layers", 2)).toBe("…0");
+    expect(cutBelow("Model.layers.10", "Mod", 6)).toBe("Model…");
+    expect(cutBelow("Model.layers.10", "", 6)).toBe("Model…");
+  });
+  it("finds numbers with their units", () => {
+    expect(numbersApart("12.2 % of 8.06 ms, 8 others, 3 steps")).toEqual([
+      "",
+      "12.2 %",
+      " of ",
+      "8.06 ms",
+      ", 8 others, 3 steps",
+    ]);
   });
   it("keeps what tells names apart, which may be before their end", () => {
     const names = [

@@ -30,6 +30,19 @@ export function cutMiddle(text: string, length: number): string {
   return `${whole.slice(0, Math.max(length - 1 - tail, 0))}…${tail > 0 ? whole.slice(-tail) : ""}`;
 }
 
+/** The same below what calls it: a name that begins with the caller's, as those of modules do, tells the rest. */
+export function cutBelow(text: string, caller: string, length: number): string {
+  const [whole, begin] = [printable(text), printable(caller)];
+  if (whole.length <= length || !begin || !whole.startsWith(`${begin}.`)) return cutMiddle(text, length);
+  const own = whole.slice(begin.length);
+  return own.length <= length ? own : `…${own.slice(Math.min(1 - length, -1))}`;
+}
+
+/** A sentence in parts, of which every second is a number with its unit. */
+export function numbersApart(text: string): string[] {
+  return text.split(/([\d.,]+ (?:%|[kMG]?B|[num]?s)(?!\w))/);
+}
+
 /** Letters that stay of the end of a name. */
 const TAIL = 14;
 /** Letters before a difference that stay, too. */

@@ -3,7 +3,7 @@
 import { codeLine, lineText } from "../../data/places";
 import type { Finding, ProfileData } from "../../data/profile";
 import { labelOf } from "../../data/tree";
-import { button, element } from "../../ui/element";
+import { button, element, sentence } from "../../ui/element";
 import { cutMiddle, printable } from "../../ui/text";
 import { SHORTEST_NS, spanText } from "../timeline/span";
 import type { Host } from "../view";
@@ -14,7 +14,7 @@ const MAX_LABEL = 48;
 type Target = [label: string, view: string, state: Record<string, string>];
 
 export function findingCard(data: ProfileData, host: Host, finding: Finding): HTMLElement {
-  const body = element("div", "body", element("p", "message", printable(finding.message)));
+  const body = element("div", "body", element("p", "message", ...sentence(finding.message)));
   if (finding.hint) body.append(element("p", "change", element("b", "", "Change: "), printable(finding.hint)));
   if (finding.numbers.length > 0) body.append(evidence(finding));
   body.append(...places(data, finding), links(data, host, finding));

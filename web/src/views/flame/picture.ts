@@ -1,7 +1,7 @@
 // Draws a flame graph on a canvas of the size of its window, and finds what is under the pointer.
 
 import { inkOn } from "../../ui/colours";
-import { cutMiddle } from "../../ui/text";
+import { cutBelow, printable } from "../../ui/text";
 import type { Forest } from "./forest";
 import { type Box, boxes } from "./layout";
 
@@ -14,6 +14,8 @@ const FADED = 0.35;
 export interface Look {
   colour(row: number): string;
   name(row: number): string;
+  /** What the row above is called; empty: none is. */
+  caller(row: number): string;
   /** File and line, which give way first. */
   place(row: number): string;
   /** Of what was searched for. */
@@ -110,8 +112,9 @@ export class Picture {
   }
 }
 
-/** Name and place; where there is no room for both the name, and its middle gives way first. */
+/** Name and place; where there is no room for both the name, of which what its caller's name says gives way first. */
 function textOf(look: Look, row: number, letters: number): string {
   const [name, place] = [look.name(row), look.place(row)];
-  return cutMiddle(name.length + place.length < letters ? `${name} ${place}`.trimEnd() : name, letters);
+  if (name.length + place.length < letters) return printable(`${name} ${place}`.trimEnd());
+  return cutBelow(name, look.caller(row), letters);
 }

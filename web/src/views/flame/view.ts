@@ -161,6 +161,7 @@ export class FlameView implements View {
     this.look = {
       colour: colouring(this.shown, this.forest, colour, theme),
       name: (row) => nameOfRow(this.data, this.forest, row),
+      caller: (row) => (row ? nameOfRow(this.data, this.forest, this.forest.parent[row]) : ""),
       place: (row) => placeOfRow(this.data, this.forest, row),
       match: MATCH[theme],
       mark: (row) => this.phaseMark(row),

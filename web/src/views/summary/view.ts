@@ -1,7 +1,7 @@
 import "./summary.css";
 import "../findings/findings.css";
 import type { HotRow, HotTable, ProfileData, Wall } from "../../data/profile";
-import { element, ends, pairs } from "../../ui/element";
+import { element, ends, pairs, sentence } from "../../ui/element";
 import { countText, shareText, timeText, valueText } from "../../ui/numbers";
 import { type Parts, partsApart, printable } from "../../ui/text";
 import { boundsBar, entry, piece } from "../findings/bounds";
@@ -23,7 +23,7 @@ export class SummaryView implements View {
     const { sentences, facts, lacks, numbers, wall, tables } = this.data.summary;
     const first = this.data.findings?.sentence;
     const root = element("div", "summary");
-    if (first) root.append(element("h2", "headline", printable(first)));
+    if (first) root.append(element("h2", "headline", ...sentence(first)));
     if (numbers.length > 0) root.append(element("div", "numbers", ...numbers.map(bigNumber)));
     if (wall !== null) root.append(this.wall(wall));
     if (this.data.findings?.parts.length) {
@@ -139,5 +139,5 @@ function titled(title: string, ...children: HTMLElement[]): HTMLElement {
 }
 
 function list(className: string, texts: string[]): HTMLElement {
-  return element("ul", className, ...texts.map((text) => element("li", "", printable(text))));
+  return element("ul", className, ...texts.map((text) => element("li", "", ...sentence(text))));
 }

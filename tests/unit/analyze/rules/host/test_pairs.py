@@ -380,3 +380,11 @@ def test_copies_are_to_be_hidden_in_their_direction(kind: str, moved: str) -> No
     gpu 208-408 {MM} > gemm#kernel"""
     (finding,) = found(stepped(text, 420), "exposed-copies")
     assert finding.hint.startswith(f"copy {moved} ")
+
+
+def test_many_launches_are_found_at_their_line_not_at_one_of_them() -> None:
+    profile, _ = PAIRS["many-launches"]
+    (many,) = found(profile, "many-launches")
+    assert many.node is not None
+    assert profile.tree.label(many.node) == MAIN
+    assert (many.file, many.line) == ("train.py", 3)
