@@ -36,12 +36,13 @@ __all__ = [
 ]
 
 _N_PARTS = 4
-# Rules of a list that are named; --json names all.
-_N_NAMES = 8
-_N_LINES = 25
+# Rules of a list that are named, and where lines are few; --json names all.
+_N_NAMES, _N_FEW_NAMES = 8, 2
+# In so many columns; narrower lines may be more.
+_N_LINES, _COLUMNS = 25, 80
 _N_FINDINGS = 6
 # Lines that each text may take.
-_N_WRAPPED = 6
+_N_WRAPPED = 12
 # Findings that gain less are counted, not shown.
 LEAST_GAIN = 0.01
 _TO_SAVE = "To save:"
@@ -56,7 +57,7 @@ _ALL = 0.8
 def analysis_lines(
     bounds: Bounds, analysis: Analysis, style: Style, least_gain: float = LEAST_GAIN, file: str = ""
 ) -> list[str]:
-    """The whole answer, in at most 25 lines.
+    """The whole answer, in at most 25 lines of 80 columns.
 
     Args:
         bounds: What bounds the program.
@@ -72,8 +73,9 @@ def analysis_lines(
         *map(style.bold, style.wrap(bounds_sentence(bounds), _N_WRAPPED)),
         *(line for text in _parts_line(bounds) for line in style.wrap(text, _N_WRAPPED, "    ")),
     ]
-    # Where it is too much, first the rest is cut, then findings are counted.
-    for n_shown, n_wrapped in product(range(min(len(shown), _N_FINDINGS), -1, -1), (_N_WRAPPED, 1)):
+    n_lines = _N_LINES * max(_COLUMNS // (style.width or _COLUMNS), 1)
+    # Where it is too much, first the rest names less, then findings are counted.
+    for n_shown, n_names in product(range(min(len(shown), _N_FINDINGS), -1, -1), (_N_NAMES, _N_FEW_NAMES)):
         findings = [
             line
             for number, finding in enumerate(shown[:n_shown], 1)
@@ -81,11 +83,11 @@ def analysis_lines(
         ]
         rest = [
             line
-            for text in _rest(bounds, analysis, shown, n_shown, least_gain)
-            for line in style.wrap(text, n_wrapped, "  ")
+            for text in _rest(bounds, analysis, shown, n_shown, least_gain, n_names)
+            for line in style.wrap(text, _N_WRAPPED, "  ")
         ]
         lines = [*head, *findings, *rest]
-        if len(lines) <= _N_LINES:
+        if len(lines) <= n_lines:
             break
     return lines
 
@@ -194,7 +196,9 @@ def advice_text(hint: str) -> str:
     return printable(f"{hint[0].upper()}{hint[1:]}" if introduces else f"Change: {hint}")
 
 
-def _rest(bounds: Bounds, analysis: Analysis, worth: list[Finding], n_shown: int, least_gain: float) -> Iterator[str]:
+def _rest(
+    bounds: Bounds, analysis: Analysis, worth: list[Finding], n_shown: int, least_gain: float, n_names: int
+) -> Iterator[str]:
     """What is said beside the findings, in paragraphs."""
     if worth and bounds.is_estimate:
         yield "Counts and gains are estimates from sums: bragg run --data trace measures them"
@@ -207,13 +211,13 @@ def _rest(bounds: Bounds, analysis: Analysis, worth: list[Finding], n_shown: int
     if small:
         yield f"{count_text(small, 'finding')} below {percent_text(least_gain)}: --least-gain 0 shows them"
     if nothing:
-        yield f"Found, and gains nothing: {_names(list(dict.fromkeys(nothing)))}"
+        yield f"Found, and gains nothing: {_names(list(dict.fromkeys(nothing)), n_names)}"
     if analysis.fine:
-        yield f"Fine: {_names(analysis.fine)}"
-    yield from _skipped(analysis)
+        yield f"Fine: {_names(analysis.fine, n_names)}"
+    yield from _skipped(analysis, with_rules=n_names > _N_FEW_NAMES)
 
 
-def _skipped(analysis: Analysis) -> Iterator[str]:
+def _skipped(analysis: Analysis, *, with_rules: bool) -> Iterator[str]:
     """The rules that could not judge, by the option of `bragg run` that they need, and those that none helps."""
     by_option: dict[str, list[str]] = {}
     by_need: dict[str, list[str]] = {}
@@ -221,7 +225,7 @@ def _skipped(analysis: Analysis) -> Iterator[str]:
         rules = by_option.setdefault(need.option, []) if need.option else by_need.setdefault(need.what, [])
         rules.append(rule)
     if by_option:
-        parts = [f"{option} ({_first(rules)})" for option, rules in by_option.items()]
+        parts = [f"{option} ({_first(rules)})" if with_rules else option for option, rules in by_option.items()]
         yield f"Not judged; these options of bragg run would tell: {', '.join(parts)}"
     if by_need:
         yield f"Not judged: {', '.join(f'{_first(rules)} without {what}' for what, rules in by_need.items())}"
@@ -231,8 +235,8 @@ def _first(rules: list[str]) -> str:
     return rules[0] if len(rules) == 1 else f"{rules[0]} and {len(rules) - 1} more"
 
 
-def _names(rules: list[str]) -> str:
-    return ", ".join(rules) if len(rules) <= _N_NAMES else f"{', '.join(rules[:_N_NAMES])} and others"
+def _names(rules: list[str], most: int) -> str:
+    return ", ".join(rules) if len(rules) <= most else f"{', '.join(rules[:most])} and others"
 
 
 def gain_text(finding: Finding) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 __all__ = ["PLAIN", "Style", "beginning", "printable", "text_width", "without_control"]
@@ -119,7 +119,7 @@ class Style:
             indent: Before each line but the first.
             separator: Between parts; a line that one begins has it in front, without its first space.
         """
-        lines, parts = [""], _BREAK.split(text) if separator == " " else text.split(separator)
+        lines, parts = [""], list(self._words(text, indent)) if separator == " " else text.split(separator)
         for number, part in enumerate(parts):
             longer = separator.join([lines[-1], part]) if number else part
             if number and len(lines) < n_lines and not self.fits(longer):
@@ -129,6 +129,16 @@ class Style:
         if separator != " ":
             return [part for line in lines for part in self.wrap(line, n_lines, indent * 2)]
         return [self.cut(line, self.width) for line in lines]
+
+    def _words(self, text: str, indent: str) -> Iterator[str]:
+        """Parts of a text that stay in one line; one that is longer than a line is broken."""
+        room = None if self.width is None else self.width - len(indent)
+        for word in _BREAK.split(text):
+            left = word
+            while room and room > 0 and self.width_of(left) > room and (piece := beginning(left, room)):
+                yield piece
+                left = left[len(piece) :]
+            yield left
 
     def paragraphs(self, texts: Iterable[str]) -> list[str]:
         """Each text in as many lines as it needs, but not more than eight."""

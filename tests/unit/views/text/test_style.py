@@ -60,5 +60,10 @@ def test_long_lines_are_wrapped_at_words_and_the_last_is_cut() -> None:
     assert PLAIN.wrap("as long as it is", 2) == ["as long as it is"]
 
 
+def test_a_word_that_is_longer_than_a_line_is_broken_and_stays_whole() -> None:
+    lines = Style(width=20).wrap("call torch.backends.cuda.enable_cudnn_sdp(False) once", 9, "  ")
+    assert lines == ["call", "  torch.backends.cud", "  a.enable_cudnn_sdp", "  (False) once"]
+
+
 def test_paragraphs_take_the_lines_that_they_need() -> None:
     assert Style(width=8).paragraphs(["one two three", "four"]) == ["one two", "  three", "four"]
