@@ -15,7 +15,6 @@ from bragg.debug.findings import KernelFinding
 from bragg.debug.host.target import host_without_gpu
 from bragg.debug.report import Report
 from bragg.debug.session import CheckedSession, checking, chosen_checkers
-from bragg.debug.targets import target_named
 from bragg.model import Severity
 from bragg.views.text.style import printable
 from bragg.views.text.units import count_text
@@ -38,7 +37,7 @@ class TestChecker:
     Args:
         add: Checkers to use beside those that are on by default.
         without: Checkers to leave out.
-        target: The GPU that kernels are for.
+        target: The GPU that kernels are for; empty: that of the machine, else `sm_90`.
 
     Raises:
         UsageError: A name is not that of a checker, or of a target.
@@ -52,7 +51,7 @@ class TestChecker:
         self._added = frozenset(add)
         self._checked: list[_Checked] = []
         self._whole_run = ExitStack()
-        self._whole_run.enter_context(host_without_gpu(target_named(target)))
+        self._whole_run.enter_context(host_without_gpu(self._session.target))
 
     def pytest_unconfigure(self) -> None:
         """PyTorch's tensors are where they were again."""

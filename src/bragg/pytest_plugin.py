@@ -45,7 +45,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
     group.addoption("--bragg-add", action="append", default=[], metavar="CHECKER", help="Use this checker too.")
     group.addoption("--bragg-without", action="append", default=[], metavar="CHECKER", help="Leave this checker out.")
-    group.addoption("--bragg-target", default="sm_90", metavar="GPU", help="Check for this GPU: sm_90, gfx942, any.")
+    group.addoption(
+        "--bragg-target",
+        default="",
+        metavar="GPU",
+        help="Check for this GPU: sm_90, gfx942, any.  [the machine's, else sm_90]",
+    )
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -39,7 +39,7 @@ def interpret(kernel: Any = None) -> Any:
 
 
 def check(
-    *, only: Sequence[str] = (), add: Sequence[str] = (), without: Sequence[str] = (), target: str = "sm_90"
+    *, only: Sequence[str] = (), add: Sequence[str] = (), without: Sequence[str] = (), target: str = ""
 ) -> AbstractContextManager[Report]:
     """Execute and check the launches in a `with` block.
 
@@ -47,7 +47,8 @@ def check(
         only: Names of the checkers to use; empty: those that are on by default.
         add: Checkers to use too.
         without: Checkers to leave out.
-        target: The GPU that kernels are for: `sm_90`, `sm_100`, `gfx942` and the like, or `any`.
+        target: The GPU that kernels are for: `sm_90`, `sm_100`, `gfx942` and the like, or `any`; empty: that of the
+            machine, `sm_90` where there is none.
 
     Returns:
         A context manager that gives the findings, complete when the block ends.

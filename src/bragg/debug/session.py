@@ -13,6 +13,7 @@ from bragg.debug.flow.jitted import is_interpreted
 from bragg.debug.host.compiler import types_question
 from bragg.debug.host.launch import Launch, execute
 from bragg.debug.host.launch_hooks import run_between_hooks
+from bragg.debug.host.machine_target import machine_target
 from bragg.debug.host.patience import LaunchTooLong, Patience, Watched
 from bragg.debug.host.tuned import is_measured
 from bragg.debug.memory.emptiness import marked_allocations
@@ -22,7 +23,7 @@ from bragg.debug.pallas.interception import checked_pallas_calls
 from bragg.debug.report import Report
 from bragg.debug.state import Listeners
 from bragg.debug.switch import redirected
-from bragg.debug.targets import DEFAULT_TARGET, target_named
+from bragg.debug.targets import target_named
 from bragg.debug.verdicts import Verdict, judged
 from bragg.model import Severity
 from bragg.registry import CHECKERS
@@ -63,7 +64,8 @@ class CheckedSession:
         only: Program to execute instead of the whole grid.
         tell: Called with each new finding at once, while the kernel is at its line.
         patience: How long launches may take; None: as long as they do.
-        target: The GPU that kernels are for: `sm_90`, `gfx942` and the like, or `any`.
+        target: The GPU that kernels are for: `sm_90`, `gfx942` and the like, or `any`; empty: that of the machine, else
+            `sm_90`.
 
     Raises:
         UsageError: The target is unknown.
@@ -75,13 +77,13 @@ class CheckedSession:
         only: tuple[int, int, int] | None = None,
         tell: Callable[[KernelFinding], None] | None = None,
         patience: Patience | None = None,
-        target: str = DEFAULT_TARGET,
+        target: str = "",
     ) -> None:
         self.report = Report(tell)
         self.outbox: Outbox | None = None
         self.only = only
         self.patience = patience
-        self.target = target_named(target)
+        self.target = target_named(target) if target else machine_target()
         self._checkers = checkers
         self._names = frozenset(checker.name for checker in checkers)
         self._watched: Watched | None = None
@@ -143,7 +145,7 @@ class CheckedSession:
         on_gpu = not is_interpreted(launch.jitted)
         together = self._listeners = Listeners(target=self.target if on_gpu else None)
         if on_gpu:
-            together.types = types_question(launch)
+            together.types = types_question(launch, self.target)
         if self.patience is not None:
             self._watched = Watched(launch, self.patience)
             together.step.append(self._watched.step)

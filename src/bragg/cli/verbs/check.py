@@ -71,7 +71,11 @@ class _Check(click.Command):
     help="Stop if a launch takes longer than this.",
 )
 @click.option(
-    "--target", "gpu", default="sm_90", metavar="GPU", help="Check for this GPU: sm_90, sm_100, gfx942, any.  [sm_90]"
+    "--target",
+    "gpu",
+    default="",
+    metavar="GPU",
+    help="Check for this GPU: sm_90, sm_100, gfx942, any.  [the machine's, else sm_90]",
 )
 @click.option("--list", "is_list", is_flag=True, help="List the checkers and exit.")
 @click.option("-m", "module", is_flag=True, help="Run a module: -m package.module.")

@@ -11,6 +11,7 @@ from bragg.code.source_place import SourcePlace
 from bragg.debug.checkers.checker import Checker, LaunchFindings
 from bragg.debug.host.compiler import gpu_dialect
 from bragg.debug.state import Listeners
+from bragg.debug.targets import DEFAULT_TARGET, target_named
 from bragg.model import Severity
 
 __all__ = ["BANK_CONFLICTS"]
@@ -20,7 +21,7 @@ def _watch(record: LaunchFindings) -> Listeners:
     function = record.launch.program.function
     here = function.__code__.co_filename, function.__code__.co_firstlineno
     try:
-        text = gpu_dialect(record.launch)
+        text = gpu_dialect(record.launch, target_named(DEFAULT_TARGET))
     except Exception as error:  # noqa: BLE001 - the compiler is Triton's, and its errors have no common class
         message = f"Triton does not compile this kernel for a Hopper GPU: {_reason(error)}"
         record.at_source(*here, message, "Its bank conflicts are not known", Severity.WARNING)

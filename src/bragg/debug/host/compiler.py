@@ -20,12 +20,11 @@ from bragg.debug.flow.jitted import is_gluon, is_interpreted
 from bragg.debug.flow.ways import TypesQuestion
 from bragg.debug.host.launch import Launch
 from bragg.debug.memory.blocks import Descriptor
+from bragg.debug.targets import Target
 from bragg.debug.values import Pointer, Tensor
 
 __all__ = ["gpu_dialect", "types_question"]
 
-# Hopper: compute capability 9.0, 32 lanes in a warp.
-_TARGET = ("cuda", 90, 32)
 _ALIGNMENT = 16
 # What Triton 3.4 to 3.9 say where a name has two types at one place.
 _TWO_TYPES = re.compile(
@@ -34,16 +33,25 @@ _TWO_TYPES = re.compile(
 )
 
 
-def gpu_dialect(launch: Launch) -> str:
+def gpu_dialect(launch: Launch, target: Target) -> str:
     """The launch's kernel in Triton's GPU dialect, specialised to its arguments as Triton does.
+
+    Args:
+        launch: The launch.
+        target: The GPU.
 
     Raises:
         Exception: Whatever Triton's compiler raises.
     """
-    from triton.backends.compiler import GPUTarget
     from triton.compiler import compile
 
-    return str(compile(_source(launch), target=GPUTarget(*_TARGET), options=_options(launch)).asm["ttgir"])
+    return str(compile(_source(launch), target=_tritons(target), options=_options(launch)).asm["ttgir"])
+
+
+def _tritons(target: Target) -> Any:
+    from triton.backends.compiler import GPUTarget
+
+    return GPUTarget(target.backend, target.arch, target.warp_size)
 
 
 def _options(launch: Launch) -> dict[str, Any]:
@@ -117,45 +125,43 @@ def _is_aligned(value: Any) -> bool:
 _ANSWERS: weakref.WeakKeyDictionary[FunctionType, dict[str, KernelFault | bool]] = weakref.WeakKeyDictionary()
 
 
-def types_question(launch: Launch) -> TypesQuestion:
+def types_question(launch: Launch, target: Target) -> TypesQuestion:
     """Asks Triton whether names of a launch's kernel have one type on all ways.
 
     That is not known of Gluon's kernels: some that Triton refuses end the process.
     """
-    return TypesQuestion(lambda: _have_one_type(launch))
+    return TypesQuestion(lambda: _have_one_type(launch, target))
 
 
-def _have_one_type(launch: Launch) -> bool:
+def _have_one_type(launch: Launch, target: Target) -> bool:
     if is_gluon(launch.jitted) or is_interpreted(launch.jitted):
         return False
     source = _source(launch)
-    key = f"{launch.program.replaced} {source.signature} {source.constants}"
+    key = f"{target.name} {launch.program.replaced} {source.signature} {source.constants}"
     known = _ANSWERS.setdefault(launch.program.function, {})
     if key not in known:
-        known[key] = _answer(launch, source)
+        known[key] = _answer(launch, source, target)
     answer = known[key]
     if isinstance(answer, KernelFault):
         raise as_tritons(answer)
     return answer
 
 
-def _answer(launch: Launch, source: Any) -> KernelFault | bool:
+def _answer(launch: Launch, source: Any, target: Target) -> KernelFault | bool:
     try:
         with redirect_stdout(_Silent(sys.stdout)), warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            _lower(source, _options(launch))
+            _lower(source, _options(launch), _tritons(target))
     except Exception as error:  # noqa: BLE001 - the compiler is Triton's, and its errors have no common class
         return _refusal(launch, error) or False
     return True
 
 
-def _lower(source: Any, options: dict[str, Any]) -> None:
+def _lower(source: Any, options: dict[str, Any], target: Any) -> None:
     """What Triton's compiler does first: each statement with its types."""
     from triton._C.libtriton import ir
-    from triton.backends.compiler import GPUTarget
     from triton.compiler.compiler import make_backend
 
-    target = GPUTarget(*_TARGET)
     backend, context = make_backend(target), ir.context()
     ir.load_dialects(context)
     backend.load_dialects(context)

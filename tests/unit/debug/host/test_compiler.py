@@ -14,6 +14,7 @@ import triton
 import triton.language as tl
 
 import bragg.debug
+from bragg.debug.host import compiler
 
 
 @triton.jit
@@ -121,7 +122,7 @@ def goes_both_ways(x, n):
 
 def test_the_compiler_is_not_asked_where_programs_go_all_ways(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[Any] = []
-    monkeypatch.setattr("bragg.debug.host.compiler._have_one_type", lambda launch: asked.append(launch) or True)
+    monkeypatch.setattr("bragg.debug.host.compiler._have_one_type", lambda launch, target: asked.append(launch) or True)
     for n in (2, 1):
         with bragg.debug.check() as report:
             goes_both_ways[(1,)](np.ones(4, "f4"), n)
@@ -162,3 +163,22 @@ def test_numbers_that_are_not_specialized_are_tensors() -> None:
         counted[(1,)](x, 1)
     assert not len(report), report.lines()
     assert x.tolist() == [1]
+
+
+@triton.jit
+def asked_of_every_gpu(x, n):
+    if n > 3:
+        tl.store(x, 1.0)
+
+
+def test_the_compiler_is_asked_for_the_gpu_that_kernels_are_checked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[Any] = []
+    lower = compiler._lower
+    monkeypatch.setattr(
+        compiler, "_lower", lambda source, options, gpu: asked.append(gpu) or lower(source, options, gpu)
+    )
+    for name in ("sm_100", "gfx942", "sm_100"):
+        with bragg.debug.check(target=name) as report:
+            asked_of_every_gpu[(1,)](np.ones(4, "f4"), 1)
+        assert not len(report), report.lines()
+    assert [(gpu.backend, gpu.arch) for gpu in asked] == [("cuda", 100), ("hip", "gfx942")]
