@@ -31,6 +31,7 @@ class Work:
         confidence: How sure it is.
         with_host: Whether the code of the host that launches it goes away with it.
         least_share: Of the GPU time; less is not told.
+        is_launched: Whether each of `what` takes several launches: then these are counted, and named so.
     """
 
     rule: str
@@ -40,6 +41,7 @@ class Work:
     confidence: Confidence
     with_host: bool = False
     least_share: float = MUCH_GPU.value
+    is_launched: bool = False
 
 
 def work_findings(evidence: Evidence, nodes: BoolArray, work: Work) -> Iterator[Finding]:
@@ -56,7 +58,7 @@ def work_findings(evidence: Evidence, nodes: BoolArray, work: Work) -> Iterator[
     yield Finding(
         work.rule,
         Severity.WARNING,
-        f"{work.what}: {counted(evidence, count)}, {percent_text(gpu_ns / total_ns)} of the GPU time",
+        f"{work.what}: {_counted(evidence, count, work)}, {percent_text(gpu_ns / total_ns)} of the GPU time",
         work.change,
         node=place.node,
         kernel=tree.frames.name[tree.frame[heaviest]],
@@ -70,3 +72,7 @@ def work_findings(evidence: Evidence, nodes: BoolArray, work: Work) -> Iterator[
         gain=gain,
         confidence=work.confidence,
     )
+
+
+def _counted(evidence: Evidence, count: float, work: Work) -> str:
+    return counted(evidence, count, "launch", "launches") if work.is_launched else counted(evidence, count)

@@ -24,6 +24,7 @@ _WORK = Work(
     Confidence.PROVEN,
     with_host=True,
     least_share=0.0,
+    is_launched=True,
 )
 # What the engine of autograd runs after each node of the backward pass (PyTorch 2.4 to 2.11), and how it keeps where
 # the forward pass made the node.

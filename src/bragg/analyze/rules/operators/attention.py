@@ -24,6 +24,7 @@ _WORK = Work(
     "torch.nn.functional.scaled_dot_product_attention in bfloat16 or float16, with is_causal instead of a mask",
     0.8,
     Confidence.LIKELY,
+    is_launched=True,
 )
 _MATH = "aten::_scaled_dot_product_attention_math"
 _SCORES = re.compile(r"aten::_?softmax|aten::_safe_softmax")

@@ -20,6 +20,7 @@ _WORK = Work(
     "Conv2d(..., bias=False) before BatchNorm2d, which has a bias of its own",
     1.0,
     Confidence.LIKELY,
+    is_launched=True,
 )
 # PyTorch adds the bias with an operator of its own, and sums its gradient up beside the others (2.4 to 2.11).
 _ADDS, _SUMS = ("aten::_convolution", "aten::add_"), ("aten::convolution_backward", "aten::sum")

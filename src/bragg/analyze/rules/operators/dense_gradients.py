@@ -23,6 +23,7 @@ _WORK = Work(
     "sparse=True for this embedding, and SparseAdam or SGD for its table, which update the rows of the batch alone",
     1.0,
     Confidence.HEURISTIC,
+    is_launched=True,
 )
 _GRADIENT = re.compile(r"aten::(?:embedding_dense_backward|_embedding_bag_dense_backward)")
 _FILL = re.compile(r"FillFunctor|^set$|[Mm]emset")

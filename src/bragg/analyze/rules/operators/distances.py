@@ -23,6 +23,7 @@ _WORK = Work(
     "torch.cdist(a, b), or a.square().sum(1)[:, None] + b.square().sum(1) - 2 * a @ b.T: no pair is written",
     0.9,
     Confidence.HEURISTIC,
+    is_launched=True,
 )
 _MEASURES = re.compile(r"aten::(?:pow|square|abs|sum|linalg_vector_norm|norm)")
 _SCALES = re.compile(r"aten::(?:div|mul)_?")

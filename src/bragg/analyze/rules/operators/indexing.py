@@ -21,6 +21,7 @@ _WORK = Work(
     "x.index_select(0, rows) or torch.nn.functional.embedding, whose gradients add in parallel",
     0.4,
     Confidence.HEURISTIC,
+    is_launched=True,
 )
 # The operators and the kernel that do so; sorts of theirs have general names.
 _GRADIENT = re.compile(r"IndexBackward\d*|aten::_?index_put(?:_impl)?_|.*indexing_backward_kernel.*")

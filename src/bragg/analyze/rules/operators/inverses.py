@@ -23,6 +23,7 @@ _WORK = Work(
     "torch.linalg.solve(a, b) instead of inv(a) @ b: less work, and more exact; lu_factor and lu_solve for many b",
     0.5,
     Confidence.HEURISTIC,
+    is_launched=True,
 )
 _INVERTS = re.compile(r"aten::(?:linalg_inv|inverse)")
 _FACTORS = re.compile(r"aten::linalg_lu_factor(?:_ex)?")  # which solving needs, too

@@ -22,6 +22,7 @@ _WORK = Work(
     1.0,
     Confidence.LIKELY,
     with_host=True,
+    is_launched=True,
 )
 _CUTS = re.compile(r"aten::(?:triu|tril)")
 _FILLS = re.compile(r"aten::(?:ones|zeros|full|empty)(?:_like)?|aten::fill_")

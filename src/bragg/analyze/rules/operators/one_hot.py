@@ -25,6 +25,7 @@ _WORK = Work(
     "look the rows up: table[ids] or torch.nn.functional.embedding; cross entropies take the numbers of the classes",
     1.0,
     Confidence.LIKELY,
+    is_launched=True,
 )
 _MAKES = re.compile(r"aten::one_hot|_one_hot")
 _CASTS = re.compile(r"direct_copy_kernel|copy_kernel_cuda")

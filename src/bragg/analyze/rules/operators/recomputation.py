@@ -22,6 +22,7 @@ _WORK = Work(
     1.0,
     Confidence.HEURISTIC,
     with_host=True,
+    is_launched=True,
 )
 
 

@@ -21,6 +21,7 @@ _WORK = Work(
     "torch.topk(x, k) or x.kthvalue(k), if the first or the last few are enough: they do not order the rest",
     0.7,
     Confidence.HEURISTIC,
+    is_launched=True,
 )
 _SORTS = re.compile(r"aten::(?:arg)?sort")
 _TAKES = re.compile(r"aten::(?:slice|select|narrow)")

@@ -25,6 +25,7 @@ _WORK = Work(
     Confidence.PROVEN,
     with_host=True,
     least_share=0.0,
+    is_launched=True,
 )
 
 

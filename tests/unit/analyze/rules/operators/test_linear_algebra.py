@@ -35,7 +35,7 @@ def found(rule: str, work: str, *paths: str) -> list[Finding]:
 def test_what_the_same_line_goes_on_with_decides(rule: str, work: str, use: str, saved: float) -> None:
     (finding,) = found(rule, f"{LINE} > {work}", f"{LINE} > {use.removesuffix(' > gemm#kernel')}")
     assert (finding.rule, finding.file, finding.line) == (rule, "train.py", 8)
-    assert "50 % of the GPU time" in finding.message
+    assert ": 1 launch a step, 50 % of the GPU time" in finding.message
     assert finding.gain is not None
     assert finding.gain.share == pytest.approx(0.4 * saved, abs=0.01)
     assert found(rule, f"{LINE} > {work}") == []
