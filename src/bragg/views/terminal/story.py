@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from bragg.analyze.report import answered
 from bragg.analyze.wall.parts import wall_parts
-from bragg.model import Profile
+from bragg.model import Finding, Profile
 from bragg.views.text.analysis_text import best_findings, best_lines
 from bragg.views.text.run_facts import RunFacts
 from bragg.views.text.style import Style
@@ -33,9 +33,18 @@ def _lines(profile: Profile, style: Style) -> Iterator[str]:
 
 
 def answer_lines(profile: Profile, style: Style) -> list[str]:
-    """What bounds the steady state, and the best finding; empty where it is not known, or would take long to find."""
+    """What bounds the steady state, and the first finding; empty where it is not known, or would take long to find.
+
+    What is said of the whole program may save more than a cause in it, which stands first: then both are shown.
+    """
     parts = wall_parts(profile)
     if parts is None or parts.steady is None or len(profile.slices) > _MANY_SLICES:
         return []
     answer = answered(profile)
-    return list(best_lines(answer.bounds, best_findings(answer.analysis, 1), style))
+    best = best_findings(answer.analysis, _N_CAUSES)
+    shown = [each for each in best if each is best[0] or _gain(each) > _gain(best[0])]
+    return list(best_lines(answer.bounds, shown, style))
+
+
+def _gain(finding: Finding) -> float:
+    return finding.gain.share if finding.gain and not finding.gain.is_once else 0.0
