@@ -13,6 +13,7 @@ from types import ModuleType, SimpleNamespace
 from typing import Any
 
 from bragg.core import core
+from bragg.debug.faults import KernelFault
 from bragg.debug.host.driver import HostDriver, has_gpu, has_host_driver, use_host_driver
 from bragg.debug.host.imports import when_imported
 from bragg.debug.host.launch import Launch, prepare
@@ -24,7 +25,7 @@ from bragg.debug.switch import redirect
 from bragg.record.hooks.triton.kernel_names import specialization_of
 from bragg.record.hooks.triton.launch_metadata import told_of_launch
 from bragg.record.hooks.triton.specialization import specialized_name
-from bragg.record.inside.metadata import count_interpreted_launch
+from bragg.record.inside.metadata import call_kernel_error, count_interpreted_launch
 from bragg.record.inside.metric_values import record_metrics
 from bragg.record.inside.notes import note
 
@@ -53,6 +54,7 @@ def interpret_launches(triton: ModuleType, options: Mapping[str, Any]) -> None:
     def run(kernel: Any, grid: Any, arguments: tuple[Any, ...], named: dict[str, Any]) -> None:
         _execute(prepare(kernel, grid, arguments, named), asks)
 
+    call_kernel_error(KernelFault)
     redirect(run, (lambda: True) if is_forced else has_host_driver)
 
 

@@ -112,6 +112,16 @@ def test_without_the_interpreter_triton_finds_no_gpu(recorder: Recorder, capfd: 
     assert "0 active drivers" in capfd.readouterr().err
 
 
+def test_what_the_interpreter_refuses_is_the_error_of_a_kernel_and_names_the_command_that_explains_it(
+    recorder: Recorder,
+) -> None:
+    run = record(recorder, "add[(4,)](x, y, out, 2000, BLOCK=256)")
+    assert run.result.exit_code == 1
+    failure = RunFacts(run.main.meta).kernel_failure
+    assert "out-of-bounds load of x[1000]" in failure
+    assert "this finds where and why: bragg check " in failure
+
+
 def test_a_driver_that_the_program_brings_launches_its_kernels(recorder: Recorder) -> None:
     support = Path(__file__).parents[1] / "support"
     body = f"""

@@ -74,7 +74,7 @@ class Run:
 
     @property
     def kernel_error(self) -> str:
-        """What CUDA says of the kernel whose error ended the program; empty: none did."""
+        """What CUDA or an interpreter says of the kernel whose error ended the program; empty: none did."""
         return self._facts.text("kernel_error")
 
     @property

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from typing import Any
 
-__all__ = ["at_start", "at_stop", "count_interpreted_launch", "tell", "tell_at_stop", "told"]
+__all__ = ["at_start", "at_stop", "call_kernel_error", "count_interpreted_launch", "tell", "tell_at_stop", "told"]
 
 # What changes the speed of a program from outside. The rest of the environment stays private.
 _ENVIRONMENT = (
@@ -46,6 +46,7 @@ _KERNEL_ERRORS = (
 
 
 _interpreted_launches = 0
+_interpreted_faults: type[BaseException] | tuple[()] = ()
 _told: dict[str, str] = {}
 _asked: dict[str, Callable[[bool], object]] = {}
 
@@ -75,6 +76,12 @@ def count_interpreted_launch() -> int:
     global _interpreted_launches
     _interpreted_launches += 1
     return _interpreted_launches
+
+
+def call_kernel_error(fault: type[BaseException]) -> None:
+    """What an interpreter of kernels raises counts as the error of a kernel, if it ends the program."""
+    global _interpreted_faults
+    _interpreted_faults = fault
 
 
 def at_start(backend: str, options: Mapping[str, Any]) -> dict[str, Any]:
@@ -131,10 +138,12 @@ def at_stop(*, is_end: bool = True) -> dict[str, Any]:
 
 
 def _kernel_error() -> str:
-    """What CUDA says of the kernel whose error ended the program; empty: none did."""
+    """What CUDA or an interpreter says of the kernel whose error ended the program; empty: none did."""
     error = getattr(sys, "last_value", None)
     while error is not None:
         text = str(error)
+        if isinstance(error, _interpreted_faults):
+            return text
         if said := next((each for each in _KERNEL_ERRORS if each in text), ""):
             return said
         error = error.__cause__ or error.__context__
