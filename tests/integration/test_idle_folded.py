@@ -97,7 +97,7 @@ def test_it_is_without_a_timeline_in_the_file(record: Record) -> None:
     assert idle.late_launch_ns is not None
     assert idle.late_launch_ns > 0.5 * idle.idle_ns
     said = run.talk.splitlines()
-    title = said.index("in the steady state the GPU waited, while the host was in:")
+    title = said.index("in the steady state the GPU waited for the host: for these and the code before them:")
     assert said[title + 1].endswith("of it  train → data")
     text = " ".join(sentences(run.main, answer(Evidence(run.main), np.arange(len(run.main.tree.frames)))))
     assert "waiting for the host to launch" in text

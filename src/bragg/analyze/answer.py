@@ -134,7 +134,7 @@ def _on_host(part: Profile, steady: Steady, rows: Int64Array) -> tuple[HotSpot, 
 
 
 def _waits(evidence: Evidence, steady: Steady, rows: Int64Array) -> tuple[int, tuple[HotSpot, ...]]:
-    """The GPU that waited longest for the host to launch, and by what the host was in meanwhile."""
+    """The GPU that waited longest for the host to launch, by what it launched next or was in."""
     profile = evidence.profile
     worst = max(folded_idle(profile, steady), key=lambda found: found.late_ns, default=None)
     if worst is None:

@@ -97,7 +97,7 @@ def _of_sums(profile: Profile, options: ViewOptions, steady: Steady | None) -> S
     from bragg.analyze.idle_paths import IDLE_METRICS, with_added_up_idle
 
     if found := with_added_up_idle(profile, steady):
-        note = "the GPU waited for the host: this is where the host was meanwhile, in the steady state"
+        note = "the GPU waited for the host: for these call paths and the code before them, in the steady state"
         others = "the whole run: -m gpu_time, -m host_time"
         return ShownPart(found, replace(options, metrics=IDLE_METRICS), (f"{note}; {others}",))
     note = "the GPU waited for the host: host_time is of the whole run; of the steady state: bragg run --data trace"

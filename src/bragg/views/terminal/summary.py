@@ -161,7 +161,7 @@ def _waited_for(profile: Profile, steady: Steady | None, style: Style) -> list[s
     whole_ns = float(steady.duration_ns) * len(steady.busy)
     paths = _hottest_paths(found, IDLE_METRICS[0], _N_HOST_PATHS_OF_IDLE_GPU + 1, style, whole_ns)
     waited = "the GPU waited" if len(steady.busy) == 1 else f"{count_text(len(steady.busy), 'GPU')} waited on average"
-    return [f"in the steady state {waited}, while the host was in:", *paths]
+    return [f"in the steady state {waited} for the host: for these and the code before them:", *paths]
 
 
 def _hot_spots_of_host(profile: Profile, style: Style) -> Iterator[str]:
