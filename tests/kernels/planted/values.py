@@ -168,6 +168,21 @@ def product_in_8_bits_that_is_scaled(x, out, scale):
     tl.store(out + offsets, square.to(tl.float32) * scale)
 
 
+@bug("integer-overflow", integers(64), lambda: np.zeros(64, "i8"), programs=range(4), grid=(4,))
+@triton.jit
+def sizes_in_32_bits_that_are_stored_in_64(x, out):
+    offsets = tl.program_id(0) * 16 + tl.arange(0, 16)
+    sizes = (tl.load(x + offsets) + 40_000) * 65536  # bug
+    tl.store(out + offsets, sizes)
+
+
+@bug("integer-overflow", integers(64, 40_000), lambda: np.zeros(4, "i8"), grid=(4,), programs=range(4))
+@triton.jit
+def product_in_32_bits_beside_a_number_of_64(x, out):
+    product = tl.load(x + tl.program_id(0) * 16) * 65536  # bug
+    tl.store(out + tl.program_id(0), tl.program_id(0).to(tl.int64) + product)
+
+
 @bug("unwritten", floats(1000), empty(1000), 1000, tensor="out", grid=(7,), B=128)
 @triton.jit
 def grid_without_the_last_tile(x, out, n, B: tl.constexpr):

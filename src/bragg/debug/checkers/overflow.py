@@ -17,7 +17,7 @@ __all__ = ["OVERFLOW"]
 
 _USES = {
     "offset": ("an offset overflows {bits} bits", "Convert a factor with .to(tl.int64) before the operation"),
-    "widened": ("a number wraps in {dtype} before it is made wider", "Convert an operand with .to(tl.int32) before it"),
+    "widened": ("a number wraps in {dtype} before it is made wider", "Convert an operand to the wider type before it"),
 }
 
 

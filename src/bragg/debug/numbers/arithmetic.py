@@ -161,7 +161,7 @@ def _move(pointer: Pointer, amount: Any, sign: int) -> Pointer:
             f"a pointer is moved by integers, not by {offset.dtype}", hint="Convert the offset: .to(tl.int64)"
         )
     machine().tell_taint("offset", offset.taint, OVERFLOWN, pointer.buffer)
-    wide = cast(offset, DTYPES["int64"])
+    wide = cast(offset.untainted(OVERFLOWN), DTYPES["int64"])
     moved = add(pointer.offset, wide) if sign > 0 else sub(pointer.offset, wide)
     return pointer.moved(moved)
 

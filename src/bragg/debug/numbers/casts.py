@@ -50,7 +50,11 @@ def cast(x: Any, dtype: Any, rounding: str | None = None) -> Any:
         raise KernelFault(
             f"a conversion of {source} to {dtype} has no rounding to choose", hint="Leave the rounding out"
         )
-    if x.taint is not None and source.is_int() and source.bits < min(dtype.bits, 32):
+    if (
+        x.taint is not None
+        and source.is_int()
+        and source.bits < (dtype.bits if dtype.is_int() else min(dtype.bits, 32))
+    ):
         machine().tell_taint("widened", x.taint, OVERFLOWN)
     if source.is_int() and dtype.is_int() and dtype.bits > 1:
         return _cast_integer(x, dtype)
