@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pytest
 
+from bragg.model import Metric, MetricKind
+from bragg.model.meta.gpu_memory import AT_PEAK
 from tests.support.profiles import profile_from_text
 from tests.support.waiting import address, beginning, expect, expect_address, expect_value
 
@@ -53,6 +57,21 @@ def test_boxes_are_as_wide_as_their_share_and_the_largest_is_left(flame: Any, pi
     assert pixel(flame, "canvas", 398, middle(2)) == PYTHON
     assert pixel(flame, "canvas", 200, middle(3)) == KERNEL
     assert pixel(flame, "canvas", 900, middle(3)) == "rgb(255, 255, 255)"
+
+
+def test_boxes_are_as_wide_as_the_memory_that_paths_hold_at_the_peak(pages: Any, pixel: Pixel) -> None:
+    profile = profile_from_text(PROFILE)
+    at_peak = {"matmul": 3 << 20, "relu": 1 << 20, "train.py:12@step": 4 << 20}
+    held = np.array([at_peak.get(profile.tree.label(node), 0) for node in range(len(profile.tree))])
+    held_at_peak = Metric(AT_PEAK, "B", MetricKind.INCLUSIVE, held)
+    profile = replace(profile, metrics={**profile.metrics, AT_PEAK: held_at_peak})
+    page = pages.open(profile, f"view=flame&metric={AT_PEAK}", width=1000)
+    expect(page.get_by_label("width")).to_have_value(AT_PEAK)
+    # Of 1000 px forward has 727: its function holds 364 of them itself, its kernels 273 and 91.
+    expect_value(lambda: [pixel(page, "canvas", x, middle(3)) for x in (100, 300, 900)], [KERNEL] * 3)
+    assert pixel(page, "canvas", 500, middle(3)) == "rgb(255, 255, 255)"
+    page.locator("canvas").click(position={"x": 100, "y": middle(1) + 8})
+    expect(detail(page)).to_contain_text(f"{AT_PEAK} 8.39 MB, 72.7 % of all")
 
 
 def test_click_zooms_and_escape_goes_back(flame: Any, pixel: Pixel) -> None:
