@@ -6,12 +6,14 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <functional>
 #include <iterator>
+#include <limits>
 #include <map>
 #include <string>
 #include <thread>
@@ -128,31 +130,30 @@ class Recording {
     bool trace = false;
     int gpu_api = BRAGG_GPU_API_OFF;
     double telemetry_hz = 0;
+    const char* counters = "";
+    const char* exact_kernels = "";
+    const char* exact_metrics = "";
   };
-  Recording(const char* name, const Wishes& wishes)
-      : Recording(name, wishes.trace, 0, BRAGG_SAMPLE_OFF, 0, wishes.gpu_api, wishes.telemetry_hz) {}
+  Recording(const char* name, const Wishes& wishes) : path_(directory_.file(std::string(name) + ".part")) {
+    bragg_session_options options = usual_options();
+    options.trace = wishes.trace;
+    options.gpu_api = wishes.gpu_api;
+    options.telemetry_hz = wishes.telemetry_hz;
+    std::snprintf(options.counters, sizeof options.counters, "%s", wishes.counters);
+    std::snprintf(options.exact_kernels, sizeof options.exact_kernels, "%s", wishes.exact_kernels);
+    std::snprintf(options.exact_metrics, sizeof options.exact_metrics, "%s", wishes.exact_metrics);
+    options.exact_launches = std::numeric_limits<uint32_t>::max();
+    start(options);
+  }
   explicit Recording(const char* name, bool trace = false, uint32_t rotate_interval_ms = 0,
-                     int sampling = BRAGG_SAMPLE_OFF, uint32_t sample_period = 0, int gpu_api = BRAGG_GPU_API_OFF,
-                     double telemetry_hz = 0)
+                     int sampling = BRAGG_SAMPLE_OFF, uint32_t sample_period = 0)
       : path_(directory_.file(std::string(name) + ".part")) {
-    (void)device();
-    bragg_session_options options{};
-    options.part_path = path_.c_str();
-    options.meta_json = "{}";
-    options.cupti_candidates = BRAGG_FAKES_DIR "/libcupti.so.13";
-    options.backend = BRAGG_CUDA;
+    bragg_session_options options = usual_options();
     options.trace = trace;
-    options.gpu_api = gpu_api;
-    options.flush_interval_ms = 20;
     options.rotate_interval_ms = rotate_interval_ms;
     options.sampling = sampling;
     options.sample_period = sample_period;
-    options.sample_budget = 0.5;
-    options.telemetry_hz = telemetry_hz;
-    int os_error = 0;
-    char reason[256] = "";
-    session_ = bragg_session_start(&options, &os_error, reason, sizeof reason);
-    if (session_ < 0) fail(__FILE__, __LINE__, reason);
+    start(options);
   }
   ~Recording() {
     if (session_ >= 0) bragg_session_stop(session_, "{}");
@@ -242,6 +243,23 @@ class Recording {
   }
 
  private:
+  [[nodiscard]] bragg_session_options usual_options() const {
+    bragg_session_options options{};
+    options.part_path = path_.c_str();
+    options.meta_json = "{}";
+    options.cupti_candidates = BRAGG_FAKES_DIR "/libcupti.so.13";
+    options.backend = BRAGG_CUDA;
+    options.flush_interval_ms = 20;
+    options.sample_budget = 0.5;
+    return options;
+  }
+  void start(const bragg_session_options& options) {
+    (void)device();
+    int os_error = 0;
+    char reason[256] = "";
+    session_ = bragg_session_start(&options, &os_error, reason, sizeof reason);
+    if (session_ < 0) fail(__FILE__, __LINE__, reason);
+  }
   [[nodiscard]] std::string phase_path(int phase) const {
     return path_.substr(0, path_.size() - 5) + ".part_" + std::to_string(phase) + ".part";
   }

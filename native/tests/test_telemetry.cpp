@@ -430,3 +430,23 @@ TEST(telemetry_that_nobody_asked_for_waits_until_it_is_affordable) {
 }
 
 }  // namespace
+
+TEST(a_thousand_starts_and_stops_of_telemetry_and_counters_leave_nothing_behind) {
+  const auto count = [](const char* directory) {
+    return std::distance(std::filesystem::directory_iterator(directory), std::filesystem::directory_iterator());
+  };
+  bragg::test::device().use();
+  const auto stream = bragg::test::device().stream();
+  const auto kernel = bragg::test::device().kernel("copy");
+  ptrdiff_t files = 0, threads = 0;
+  for (int number = 0; number < 1000; ++number) {
+    {
+      const bragg::test::Recording recording("again", {.telemetry_hz = 10, .counters = "dram"});
+      recording.activate();
+      bragg::test::device().launch(kernel, stream);
+    }
+    if (number == 10) files = count("/proc/self/fd"), threads = count("/proc/self/task");
+  }
+  CHECK(bragg::test::comes_true([&] { return count("/proc/self/fd") <= files; }));
+  CHECK(bragg::test::comes_true([&] { return count("/proc/self/task") <= threads; }));
+}
