@@ -44,6 +44,7 @@ class EventSink {
   virtual void take(const DeviceEvent& event) = 0;
   virtual void take(const ArrivedValue& value) = 0;
   virtual void take(const PcSample& sample) = 0;
+  virtual void take(const InstructionCount& count) = 0;
 
   // Timelines of a source's own. `device`: kNone for none.
   [[nodiscard]] virtual TrackId add_counter(std::string_view name, std::string_view unit, uint32_t device) = 0;

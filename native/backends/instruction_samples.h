@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "context/event.h"
 #include "context/frame_table.h"
 
 namespace bragg {
@@ -23,6 +24,13 @@ struct PcSample {
   uint32_t pc_offset = 0;
   CorrelationId correlation = CorrelationId::None;  // None: launch not known
   uint64_t count = 0;
+};
+
+// How often an instruction was executed, of one launch: `instruction.reason` is what was counted, by the vendor's name.
+struct InstructionCount {
+  ContextNodes kernel;
+  SessionMask mask = 0;
+  PcSample instruction;
 };
 
 }  // namespace bragg

@@ -131,6 +131,7 @@ class Recorder final : private EventSink {
   void take(const DeviceEvent& event) override;
   void take(const ArrivedValue& value) override { take_arrived_value(value); }
   void take(const PcSample& sample) override;
+  void take(const InstructionCount& count) override;
   [[nodiscard]] TrackId add_counter(std::string_view name, std::string_view unit, uint32_t device) override;
   [[nodiscard]] TrackId add_lane(std::string_view name, uint32_t device) override;
   [[nodiscard]] TrackId add_unit(std::string_view name, uint32_t device, uint32_t number, ClockId clock) override;

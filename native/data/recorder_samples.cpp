@@ -20,6 +20,13 @@ void Recorder::take(const PcSample& sample) {
   for (auto& [session, attribution] : samples_of_session_) attribution.add(sample);
 }
 
+void Recorder::take(const InstructionCount& count) {
+  const PcSample& each = count.instruction;
+  for_phases(count.mask & kSlots, [&](Phase& phase) {
+    phase.add_samples(phase.node_of(count.kernel), {each.cubin_crc, each.function}, each, each.count, true);
+  });
+}
+
 bool Recorder::is_last_sampled(const Phase& phase) {
   const std::lock_guard work(work_mutex_);
   return samples_of_session_.size() == 1 && samples_of_session_.contains(phase.session());

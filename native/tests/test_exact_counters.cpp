@@ -1,12 +1,16 @@
 // Which launches are counted exactly, and what their counters become.
+#include <atomic>
 #include <cmath>
 #include <limits>
 #include <string>
+#include <thread>
 #include <vector>
 
+#include "backends/cuda/cuda.h"
 #include "backends/cuda/exact/chosen_launches.h"
 #include "backends/cuda/exact/exact_metrics.h"
 #include "check.h"
+#include "recording.h"
 
 namespace {
 
@@ -96,3 +100,23 @@ TEST(counters_of_a_launch_are_amounts_and_shares_of_its_duration) {
 }
 
 }  // namespace
+
+TEST(kernels_are_recorded_again_while_instructions_of_others_are_counted) {
+  const auto& device = bragg::test::device();
+  bragg::test::Recording recording("counted", {.exact_kernels = "^copy$", .exact_metrics = "smsp__sass_inst_executed"});
+  recording.activate();
+  std::atomic<bool> must_end{false};
+  std::thread program([&] {
+    device.use();
+    const bragg::cuda::Stream stream = device.stream();
+    for (int launch = 0; !must_end.load() || launch < 20; ++launch) device.launch(device.kernel("copy"), stream);
+  });
+  for (int pause = 0; pause < 1000; ++pause) {
+    recording.deactivate();
+    recording.activate();
+  }
+  must_end.store(true);
+  program.join();
+  CHECK_EQ(bragg::cuda_backend::state(), bragg::cuda_backend::State::Attached);
+  CHECK(recording.stop_and_find({"counted_launches"})[0] >= 20);
+}

@@ -111,7 +111,14 @@ def _vendor_names(cupti: Path) -> str:
 def _declared_names() -> set[str]:
     """The names a complete probe prints: enumerators, constants, fields and signatures of the headers."""
     names, scope = set(), ""
-    for header in ("cuda_abi.h", "cupti_abi.h", "cupti_pc_sampling.h", "cupti_range_profiler.h", "cupti_records.h"):
+    for header in (
+        "cuda_abi.h",
+        "cupti_abi.h",
+        "cupti_pc_sampling.h",
+        "cupti_range_profiler.h",
+        "cupti_sass_metrics.h",
+        "cupti_records.h",
+    ):
         for line in (NATIVE / "backends/cuda/driver" / header).read_text().splitlines():
             if opened := re.match(r"(?:enum class|struct) (\w+)(?: : \w+)? \{(.*)", line):
                 scope = opened[1] + "."

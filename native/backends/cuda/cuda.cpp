@@ -80,6 +80,18 @@ void reclaim_records() {
   apply_collecting(self, true);
 }
 
+NoKernelRecords::NoKernelRecords() {
+  Backend& self = backend();
+  self.records_mutex.lock();
+  if (self.collecting) self.activity().disable(cupti::Kind::ConcurrentKernel);
+}
+
+NoKernelRecords::~NoKernelRecords() {
+  Backend& self = backend();
+  if (self.collecting) (void)self.activity().enable(cupti::Kind::ConcurrentKernel);
+  self.records_mutex.unlock();
+}
+
 bool may_flush_in_background() {
   const Backend& self = backend();
   if (self.state.load() != State::Attached) return true;
@@ -133,6 +145,7 @@ void after_fork_in_child() {
   Backend& self = backend();
   self.unusable = self.unusable || self.state.load() == State::Attached;
   new (&self.mutex) std::mutex;  // held while CUPTI is called, which may hang
+  new (&self.records_mutex) std::mutex;
   self.contexts.clear();
   self.buffers.forget_all();
   self.collecting = false;

@@ -30,6 +30,15 @@ void on_cuda_initialized();
 void poll();
 // Records are produced or not; cheap, keeps the subscription. `api_level`: calls that become nodes while they are.
 void set_collecting(bool on, ApiLevel api_level);
+// While it exists, what is launched has no record of its kernel. Threads: any, also in a driver callback, but one that
+// makes it destroys it.
+class NoKernelRecords {
+ public:
+  NoKernelRecords();
+  ~NoKernelRecords();
+  NoKernelRecords(const NoKernelRecords&) = delete;
+  NoKernelRecords& operator=(const NoKernelRecords&) = delete;
+};
 // Before `start`, and again whenever a session starts. Whole graphs are recorded instead of their nodes as long as all
 // want it: once one wanted nodes, or a graph was launched that had been instantiated before, it is nodes until
 // `detach`, which is said on stderr.

@@ -195,6 +195,7 @@ void apply_collecting(Backend& self, bool on) {
   if (self.state.load() != State::Attached) return;
   api_calls::follow(self.cupti, self.subscriber, on ? self.api_level : ApiLevel::Off);
   if (self.collecting == on) return;
+  const std::lock_guard lock(self.records_mutex);
   // No call is followed whose records nobody wants: they would be awaited.
   const auto follow_calls = [&] {
     const bool keeps_gate = !on && uses_gate();

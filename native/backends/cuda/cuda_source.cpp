@@ -60,6 +60,7 @@ class CudaSource final : public EventSource {
     const bool has_more = cuda_backend::take([&](const DeviceEvent& event) { sink.take(event); });
     for (const ArrivedValue& value : std::exchange(arrived_, {})) sink.take(value);
     for (const PcSample& sample : pc_sampling::take()) sink.take(sample);
+    for (const InstructionCount& count : exact_counters::take_instructions()) sink.take(count);
     return has_more;
   }
   // The hardware samples each multiprocessor once in a period. So a kernel's samples grow with the multiprocessors that

@@ -8,6 +8,7 @@
 #if CUPTI_API_VERSION >= 24
 #include <cupti_pmsampling.h>
 #include <cupti_range_profiler.h>
+#include <cupti_sass_metrics.h>
 #endif
 
 #include <cstddef>
@@ -18,6 +19,7 @@
 #include "backends/cuda/driver/cupti_abi.h"
 #include "backends/cuda/driver/cupti_pc_sampling.h"
 #include "backends/cuda/driver/cupti_range_profiler.h"
+#include "backends/cuda/driver/cupti_sass_metrics.h"
 
 namespace cuda = bragg::cuda;
 namespace ours = bragg::cupti;

@@ -86,6 +86,20 @@ bool load_range_profiler(const CuptiLibrary& cupti, RangeProfilerLibrary& profil
   return symbols.complete;
 }
 
+bool load_sass_metrics(const CuptiLibrary& cupti, SassMetricsLibrary& metrics, std::string& reason) {
+  Symbols symbols{cupti.library};
+  load_host(symbols, metrics.host);
+  symbols.resolve("cuptiSassMetricsGetProperties", metrics.properties);
+  symbols.resolve("cuptiSassMetricsSetConfig", metrics.configure);
+  symbols.resolve("cuptiSassMetricsUnsetConfig", metrics.unset);
+  symbols.resolve("cuptiSassMetricsEnable", metrics.enable);
+  symbols.resolve("cuptiSassMetricsDisable", metrics.disable);
+  symbols.resolve("cuptiSassMetricsGetDataProperties", metrics.data_properties);
+  symbols.resolve("cuptiSassMetricsFlushData", metrics.flush);
+  if (!symbols.complete) reason = cupti.library.path() + " cannot count by instruction: CUPTI 12.6 or later can";
+  return symbols.complete;
+}
+
 std::string counter_refusal(const CuptiLibrary& cupti, const char* call, cupti::Result result) {
   if (CuptiFailure{call, result}.is_unknown_chip())
     return cupti.library.path() + " does not know the counters of this GPU: a newer CUPTI may, set BRAGG_CUPTI_DIR";

@@ -7,6 +7,7 @@
 #include "backends/cuda/driver/cupti_library.h"
 #include "backends/cuda/driver/cupti_pm_sampling.h"
 #include "backends/cuda/driver/cupti_range_profiler.h"
+#include "backends/cuda/driver/cupti_sass_metrics.h"
 
 namespace bragg {
 
@@ -54,6 +55,18 @@ struct RangeProfilerLibrary {
   cupti::CuptiRangeProfilerGetCounterDataInfo* data_info = nullptr;
 };
 
+// Counts by instruction, of kernels that CUPTI patches for them.
+struct SassMetricsLibrary {
+  ProfilerHostLibrary host;
+  cupti::CuptiSassMetricsGetProperties* properties = nullptr;
+  cupti::CuptiSassMetricsSetConfig* configure = nullptr;
+  cupti::CuptiSassMetricsUnsetConfig* unset = nullptr;
+  cupti::CuptiSassMetricsEnable* enable = nullptr;
+  cupti::CuptiSassMetricsDisable* disable = nullptr;
+  cupti::CuptiSassMetricsGetDataProperties* data_properties = nullptr;
+  cupti::CuptiSassMetricsFlushData* flush = nullptr;
+};
+
 // A call that failed, of a function that makes several.
 struct CuptiFailure {
   const char* call = "";  // "": none
@@ -69,6 +82,7 @@ struct CuptiFailure {
 // directory, where it does not look: else those of another release may come.
 [[nodiscard]] bool load_pm_sampling(const CuptiLibrary& cupti, PmSamplingLibrary& sampling, std::string& reason);
 [[nodiscard]] bool load_range_profiler(const CuptiLibrary& cupti, RangeProfilerLibrary& profiler, std::string& reason);
+[[nodiscard]] bool load_sass_metrics(const CuptiLibrary& cupti, SassMetricsLibrary& metrics, std::string& reason);
 
 // Why counters cannot be had here and what to do, with CUPTI's own words. `call`: the function that refused.
 [[nodiscard]] std::string counter_refusal(const CuptiLibrary& cupti, const char* call, cupti::Result result);

@@ -10,6 +10,7 @@
 #include <new>
 #include <optional>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "backends/cuda/cuda.h"
@@ -50,6 +51,7 @@ struct Exact {
   uint64_t launches = 0, spent_ns = 0;
   uint64_t begun_rounds = 0;  // of passes, that are not complete
   std::string devices_json = "{}";
+  std::vector<InstructionCount> instructions;  // that nobody has taken
 };
 
 Exact& exact() {
@@ -170,6 +172,15 @@ void record(ThreadContext& thread, ContextNodes node, const std::vector<ExactMet
   if (counted != MetricId::None) thread.record_value_now(node, counted, 1);
 }
 
+void record_instructions(Exact& self, ThreadContext& thread, const std::vector<PcSample>& counts) {
+  static const MetricId launches =
+      MetricNames::instance().intern("instruction_counted_launches", "1", MetricKind::Inclusive, false);
+  if (launches != MetricId::None) thread.record_value_now(*self.node, launches, 1);
+  const SessionMask mask = recording_state.active.load();
+  const std::lock_guard lock(self.mutex);
+  for (const PcSample& count : counts) self.instructions.push_back({*self.node, mask, count});
+}
+
 }  // namespace
 
 void want(const ExactCounterOptions& options) {
@@ -192,6 +203,11 @@ bool is_wanted() noexcept { return exact().wanted.load(std::memory_order_relaxed
 
 bool is_counting(const ThreadContext& thread) noexcept {
   return exact().turn.load(std::memory_order_relaxed) == &thread;
+}
+
+bool is_without_record(const ThreadContext& thread) noexcept {
+  const Exact& self = exact();
+  return is_counting(thread) && self.device->is_of_instructions(self.set);
 }
 
 void before_launch(ThreadContext& thread, uint32_t cbid, const cupti::CallbackData& data, StringId name) noexcept {
@@ -222,15 +238,25 @@ void after_launch(ThreadContext& thread, bool has_failed) noexcept {
     count = self.device->end();
   }
   self.gate.reset();
-  const bool is_counted = count && count->counted != RangeProfiler::Counted::Nothing && !has_failed;
+  const bool is_over = count && count->counted == RangeProfiler::Counted::All && !has_failed;
+  const bool is_counted = count && count->counted != RangeProfiler::Counted::Nothing && !has_failed &&
+                          !(self.device->is_of_instructions(self.set) && count->instructions.empty());
   {
     const std::lock_guard lock(self.mutex);
     self.spent_ns += static_cast<uint64_t>(now_ns() - self.began_ns);
-    note_count(self, count.has_value(), is_counted, is_counted && count->counted == RangeProfiler::Counted::All);
+    note_count(self, count.has_value(), is_counted, is_over);
   }
   if (!count) publish_devices(self);
   if (is_counted && self.node.has_value()) record(thread, *self.node, count->values);
+  if (is_counted && self.node.has_value() && !count->instructions.empty())
+    record_instructions(self, thread, count->instructions);
   give_turn_back(self);
+}
+
+std::vector<InstructionCount> take_instructions() {
+  Exact& self = exact();
+  const std::lock_guard lock(self.mutex);
+  return std::exchange(self.instructions, {});
 }
 
 // The driver is about to destroy it.

@@ -6,9 +6,11 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "backends/cuda/driver/cupti_abi.h"
 #include "backends/event_source.h"
+#include "backends/instruction_samples.h"
 #include "context/thread_context.h"
 
 namespace bragg::exact_counters {
@@ -20,9 +22,14 @@ void finish();  // control: the last session ends; waits for a launch that is co
 // At the beginning of a call that launches. If the launch is chosen and can be counted, it is from now on.
 void before_launch(ThreadContext& thread, uint32_t cbid, const cupti::CallbackData& data, StringId name) noexcept;
 [[nodiscard]] bool is_counting(const ThreadContext& thread) noexcept;
+// Whether it has no record, as its instructions are counted.
+[[nodiscard]] bool is_without_record(const ThreadContext& thread) noexcept;
 void note_node(ContextNodes kernel) noexcept;  // of the launch that this thread counts
 // At the end of the call: waits for the kernel and records its values.
 void after_launch(ThreadContext& thread, bool has_failed) noexcept;
+
+// Counts by instruction that have come. Threads: any.
+[[nodiscard]] std::vector<InstructionCount> take_instructions();
 
 void note_context_end(cuda::Context context) noexcept;
 [[nodiscard]] std::string description_json();

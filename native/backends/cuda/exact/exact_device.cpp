@@ -13,30 +13,42 @@ namespace {
 
 constexpr size_t kMostSets = 16;    // each takes as many launches of a kernel as one would
 constexpr size_t kMostPasses = 64;  // each takes a launch: throughputs that are made of many counters take 19
-// The range profiler takes these names and answers 0: only CUPTI's SASS metrics patch the kernels that count them.
-constexpr std::string_view kOfPatchedKernels = "smsp__sass_";
-
 bool is_in(const std::vector<Counter>& counters, const std::string& text, std::string Counter::* member) {
   return std::ranges::find(counters, text, member) != counters.end();
 }
 
 }  // namespace
 
-// With one pass CUPTI counts nothing any more; with several, other sets may still be counted.
+// With one pass CUPTI counts nothing any more; with several, and of instructions, other sets may still be counted.
 bool ExactDevice::refuse(const CuptiFailure& failure) {
   const std::string why = counter_refusal(cupti_, failure.call, failure.result);
-  if (const size_t set = profiler_.set(); !sets_.empty() && has_several_passes(set)) {
-    profiler_.close();
-    sets_[set].is_given_up = true;
-    left_out_.push_back(sets_[set].metrics.names().back());
-    std::fprintf(stderr, "bragg: GPU %u does not count %s, which takes %zu passes: %s\n", device_,
-                 left_out_.back().c_str(), sets_[set].passes, why.c_str());
+  if (!sets_.empty() && (has_several_passes(set_) || sets_[set_].is_of_instructions)) {
+    give_up(sets_[set_], why);
     return false;
   }
   reason_ = why;
   std::fprintf(stderr, "bragg: no more launches on GPU %u are counted exactly, its kernels are timed as before: %s\n",
                device_, reason_.c_str());
   return false;
+}
+
+void ExactDevice::give_up(Set& set, const std::string& why) {
+  set.is_given_up = true;
+  const std::vector<std::string>& names = names_of(set);
+  if (set.is_of_instructions) {
+    instructions_->close();
+    left_out_.insert(left_out_.end(), names.begin(), names.end());
+    std::fprintf(stderr, "bragg: GPU %u does not count instructions: %s\n", device_, why.c_str());
+    return;
+  }
+  profiler_.close();
+  left_out_.push_back(names.back());
+  std::fprintf(stderr, "bragg: GPU %u does not count %s, which takes %zu passes: %s\n", device_, names.back().c_str(),
+               set.passes, why.c_str());
+}
+
+const std::vector<std::string>& ExactDevice::names_of(const Set& set) const {
+  return set.is_of_instructions ? instructions_->names() : set.metrics.names();
 }
 
 // The profiler's last set is that of this number from now on.
@@ -99,13 +111,35 @@ CuptiFailure ExactDevice::choose_of_several_passes(std::vector<Counter>& wanted,
   return {};
 }
 
+// The range profiler takes the names of these metrics and answers 0: CUPTI patches the kernels that it counts them of.
+void ExactDevice::add_set_of_instructions(const std::vector<std::string>& metrics) {
+  if (metrics.empty()) return;
+  std::string reason;
+  if (!load_sass_metrics(cupti_, sass_, reason)) {
+    left_out_.insert(left_out_.end(), metrics.begin(), metrics.end());
+    std::fprintf(stderr, "bragg: no instructions are counted: %s\n", reason.c_str());
+    return;
+  }
+  instructions_.emplace(sass_, context_, device_);
+  if (instructions_->choose(metrics, left_out_)) left_out_.insert(left_out_.end(), metrics.begin(), metrics.end());
+  if (instructions_->has_metrics()) sets_.push_back({ExactMetrics({}), 1, true});
+}
+
 CuptiFailure ExactDevice::choose_sets(std::vector<Counter> wanted) {
-  leave_out(wanted, [](const Counter& counter) { return counter.alternatives[0][0].starts_with(kOfPatchedKernels); });
+  std::vector<std::string> by_instruction;
+  std::erase_if(wanted, [&](const Counter& counter) {
+    const std::string& name = counter.alternatives[0][0];
+    if (!InstructionCounter::counts(name)) return false;
+    by_instruction.push_back(name);
+    return true;
+  });
   std::vector<ChosenSet> sets;
   if (const CuptiFailure failure = choose_of_one_pass(wanted, sets)) return failure;
   if (const CuptiFailure failure = choose_of_several_passes(wanted, sets)) return failure;
-  const bool are_several = sets.size() > 1 || (sets.size() == 1 && sets[0].passes > 1);
+  const size_t count = sets.size() + (by_instruction.empty() ? 0 : 1);
+  const bool are_several = count > 1 || (sets.size() == 1 && sets[0].passes > 1);
   for (ChosenSet& set : sets) sets_.push_back({ExactMetrics(std::move(set.counters), are_several), set.passes});
+  add_set_of_instructions(by_instruction);
   return {};
 }
 
@@ -118,28 +152,48 @@ bool ExactDevice::open(const std::string& names) {
   return false;
 }
 
+// What CUPTI has patched a kernel for and what the hardware counts of it do not meet.
 bool ExactDevice::begin(size_t set, RangePasses& passes) {
+  set_ = set;
+  if (sets_[set].is_of_instructions) {
+    profiler_.close();
+    const CuptiFailure failure = instructions_->begin();
+    return !failure || refuse(failure);
+  }
   const CuptiFailure failure = profiler_.begin(set, has_several_passes(set) ? &passes : nullptr);
   if (failure) passes = {};
   return !failure || refuse(failure);
 }
 
 std::optional<ExactDevice::Count> ExactDevice::end() {
+  if (sets_[set_].is_of_instructions) return end_instructions();
   std::vector<double> values;
-  Count count{RangeProfiler::Counted::Nothing, {}};
+  Count count{RangeProfiler::Counted::Nothing, {}, {}};
   if (const CuptiFailure failure = profiler_.end(values, count.counted)) {
     refuse(failure);
     return std::nullopt;
   }
-  if (count.counted == RangeProfiler::Counted::All) count.values = sets_[profiler_.set()].metrics.values_of(values);
+  if (count.counted == RangeProfiler::Counted::All) count.values = sets_[set_].metrics.values_of(values);
   return count;
+}
+
+std::optional<ExactDevice::Count> ExactDevice::end_instructions() {
+  Count count{RangeProfiler::Counted::All, {}, {}};
+  if (const CuptiFailure failure = instructions_->end(count.instructions)) {
+    refuse(failure);
+    return std::nullopt;
+  }
+  has_counted_instructions_ |= !count.instructions.empty();
+  if (has_counted_instructions_) return count;
+  give_up(sets_[set_], "CUPTI has counted none of a kernel that has run");
+  return std::nullopt;
 }
 
 std::string ExactDevice::description_json() const {
   JsonObject json;
   json.put("chip", profiler_.chip());
   if (!reason_.empty()) json.put("reason", reason_);
-  json.raw("sets", json_array(sets_, [](const Set& set) { return json_array(set.metrics.names(), json_string); }));
+  json.raw("sets", json_array(sets_, [&](const Set& set) { return json_array(names_of(set), json_string); }));
   json.raw("passes", json_array(sets_, [](const Set& set) { return std::to_string(set.passes); }));
   json.raw("left_out", json_array(left_out_, json_string));
   return json.text();

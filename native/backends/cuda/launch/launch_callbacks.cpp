@@ -118,6 +118,7 @@ void note_launch(ThreadContext& thread, const cupti::CallbackData& data, uint32_
   }
   if (exact_counters::is_counting(thread))
     exact_counters::note_node(kernel_nodes(thread, nodes, name, data.symbol_name));
+  if (exact_counters::is_without_record(thread)) return void(thread.open_call.correlation = CorrelationId::None);
   const LaunchedWork work = work_of(data, cbid, function, name);
   thread.record_made([&] {
     Event event = launch_event(EventKind::Launch, mask, correlation_of(data), nodes);

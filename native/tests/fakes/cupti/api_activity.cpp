@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "cupti/optional_symbol.h"
+#include "cupti/sass_metrics.h"
 #include "cupti/tool.h"
 
 namespace bragg::fake {
@@ -27,6 +28,7 @@ cupti::Result enable(Sinks& sinks, cupti::Kind kind) {
   if ((kind == cupti::Kind::Kernel && sinks.is_enabled(cupti::Kind::ConcurrentKernel)) ||
       (kind == cupti::Kind::ConcurrentKernel && sinks.is_enabled(cupti::Kind::Kernel)))
     return cupti::Result::NotCompatible;
+  if (kind == cupti::Kind::ConcurrentKernel && !sass_metrics().admits_records()) return cupti::Result::NotCompatible;
   if (!attach_to_driver()) return cupti::Result::MultipleSubscribersNotSupported;
   sinks.kinds.fetch_or(bit(kind));
   return cupti::Result::Success;

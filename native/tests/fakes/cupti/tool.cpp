@@ -10,6 +10,7 @@
 #include "cupti/pc_sampling.h"
 #include "cupti/pm_sampling.h"
 #include "cupti/range_profiler.h"
+#include "cupti/sass_metrics.h"
 
 namespace bragg::fake {
 namespace {
@@ -98,6 +99,7 @@ void exit(ApiCall& call) {
   if (call.domain == cupti::Domain::DriverApi && state().is_enabled(cupti::Kind::Driver))
     put(cupti::Kind::Driver, api_record(call, end_ns, thread_id()));
   range_profiler().called(call);
+  sass_metrics().called(call);
   call_back(call, cupti::CallbackSite::Exit, &call.result);
   state().delivery.time_passed(end_ns);
 }
@@ -127,6 +129,7 @@ void executed(const Execution& execution) {
   if (execution.operation.type == cuda::GraphNodeType::Kernel) {
     pc_sampling().executed(execution);
     pm_sampling().executed(execution);
+    sass_metrics().executed(execution);
     is_counted = range_profiler().executed(execution);
   }
   if (execution.origin.graph != 0 && traces_graphs()) return;
