@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 import runpy
 import sys
 import time
@@ -51,10 +52,11 @@ class Bench:
     Args:
         name: Of `tests/support/timed_kernels.py`.
         in_shared: Readings are kept in shared memory, if it has room.
+        pairs: Of launches that are compared, of each level.
     """
 
-    def __init__(self, name: str, *, in_shared: bool = False) -> None:
-        self._in_shared = in_shared
+    def __init__(self, name: str, *, in_shared: bool = False, pairs: int = PAIRS) -> None:
+        self._in_shared, self._pairs = in_shared, pairs
         sys.argv = [str(PROGRAM), name]
         program = runpy.run_path(str(PROGRAM))
         self._launch, self._result, self._first = program["launch"], program["result"], program["first"]
@@ -64,10 +66,10 @@ class Bench:
         self._warps = self._compiled.metadata.num_warps
         self._buffers = Buffers(self._driver, plan(BLOCKS.get(name, 4096), self._warps, BUFFER_BYTES))
 
-    def rows(self) -> list[dict[str, Any]]:
-        """One for each level."""
+    def rows(self, levels: str) -> list[dict[str, Any]]:
+        """One for each level whose name matches a regular expression."""
         scopes = source_scopes(self._compiled, read_kernel(self._compiled.asm["ptx"]))
-        return [self._row(level) for level in levels_of(scopes)]
+        return [self._row(level) for level in levels_of(scopes) if re.search(levels, level.name)]
 
     def _row(self, level: Level) -> dict[str, Any]:
         made, module, function = self._loaded(level)
@@ -88,7 +90,7 @@ class Bench:
             "shared_bytes": timed.store.size_bytes,
             "rest_exact": made.is_rest_exact,
             "damaged": told.get("damaged_warps", 0),
-            "results": f"{n_equal} of {2 * PAIRS} are equal",
+            "results": f"{n_equal} of {2 * self._pairs} are equal",
         }
 
     def _loaded(self, level: Level) -> tuple[Clocked, int, int]:
@@ -121,7 +123,7 @@ class Bench:
         """Times of launches in microseconds by function, without those of the first pairs, and how many were equal."""
         times: dict[int, list[float]] = {self._plain: [], function: []}
         n_equal = 0
-        for pair in range(2 * PAIRS):
+        for pair in range(2 * self._pairs):
             for each in (self._plain, function) if pair % 2 else (function, self._plain):
                 self._compiled.function = each
                 begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
@@ -130,7 +132,7 @@ class Bench:
                 self._launch()
                 end.record()
                 end.synchronize()
-                if pair >= PAIRS:  # before, the GPU's clock settles
+                if pair >= self._pairs:  # before, the GPU's clock settles
                     times[each].append(begin.elapsed_time(end) * 1e3)
                 is_equal = torch.equal(self._first, self._result)
                 n_equal += is_equal and each == function
@@ -161,10 +163,15 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--out", type=Path)
     parser.add_argument("--shared", action="store_true", help="keep readings in shared memory, if it has room")
+    parser.add_argument("--pairs", type=int, default=PAIRS, help="launches without and with clocks, of each level")
+    parser.add_argument("--levels", default="", help="a regular expression: levels whose name it finds")
     parser.add_argument("kernels", nargs="*", default=KERNELS, help="of tests/support/timed_kernels.py")
     arguments = parser.parse_args()
+    benches = (Bench(name, in_shared=arguments.shared, pairs=arguments.pairs) for name in arguments.kernels)
     rows = [
-        {"kernel": name, **row} for name in arguments.kernels for row in Bench(name, in_shared=arguments.shared).rows()
+        {"kernel": name, **row}
+        for name, bench in zip(arguments.kernels, benches, strict=True)
+        for row in bench.rows(arguments.levels)
     ]
     host: dict[str, Any] = {"kernel": "any", "level": "a launch that is measured", "host_us": round(host_us(), 1)}
     harness.report("clock_levels", [*rows, host], arguments.out)
