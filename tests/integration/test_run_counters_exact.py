@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
+import numpy as np
 import pytest
 
 from bragg.analyze.causes.needs import OWN_HOST_TIME
@@ -76,6 +77,53 @@ def test_instructions_that_only_a_patched_kernel_counts_are_left_out(counted: Re
     assert profile.meta["exact_counters"]["devices"]["0"]["left_out"] == [name]
     assert name not in profile.metrics
     assert values(profile, "dram_read_bytes") == {"copy": 2 * 20_000_000}
+
+
+EXECUTED, THREADS = "smsp__sass_inst_executed", "smsp__sass_thread_inst_executed_pred_on"
+
+
+def test_instructions_of_the_first_launches_are_counted_by_instruction(counted: Record) -> None:
+    run = counted('work(5, "copy", "softmax")', counters_exact=f"copy,{EXECUTED}.sum,{THREADS}")
+    profile = run.main
+    each = {profile.tree.frames.name[profile.tree.frame[node]]: node for node in np.flatnonzero(profile.own(EXECUTED))}
+    assert {name: int(profile.own(EXECUTED)[node]) for name, node in each.items()} == {
+        f"+{16 * number:#x}": 2 * (number + 1) for number in range(16)
+    }
+    assert int(profile.own(THREADS)[each["+0x0"]]) == 2 * 32
+    assert int(profile.own(THREADS)[each["+0x10"]]) == 2 * 2 * 16  # half of the threads are off
+    assert values(profile, "instruction_counted_launches") == {"copy": 2}
+    assert kernels(profile) == {"copy": 3, "softmax": 5}  # those that are counted have no record
+    assert "had not come" not in run.talk
+    assert "num_samples" not in profile.metrics
+    assert profile.meta["exact_counters"]["devices"]["0"]["sets"] == [[EXECUTED, THREADS]]
+
+
+def test_instructions_and_counters_of_the_hardware_take_turns(counted: Record) -> None:
+    profile = counted('work(9, "copy")\nwork(9, "matmul")', counters_exact=f"copy|matmul,dram_read,{EXECUTED}").main
+    assert values(profile, "dram_read_bytes") == {"copy": 2 * 20_000_000, "matmul": 2 * 5_000_000}
+    assert values(profile, "instruction_counted_launches") == {"copy": 2, "matmul": 2}
+    assert profile.total(EXECUTED) == 2 * 2 * sum(range(1, 17))
+
+
+@pytest.mark.parametrize("call", ["SetConfig=8", "Enable=8", "FlushData=999"])
+def test_where_instructions_cannot_be_counted_the_rest_is(counted: Record, call: str) -> None:
+    names = f"copy,dram_read,{EXECUTED}"
+    run = counted('work(9, "copy")', counters_exact=names, FAIL=f"cuptiSassMetrics{call}")
+    assert values(run.main, "dram_read_bytes") == {"copy": 2 * 20_000_000}
+    assert kernels(run.main) == {"copy": 8 if "Flush" in call else 9}
+    assert EXECUTED not in run.main.metrics
+    assert run.main.meta["exact_counters"]["devices"]["0"]["left_out"] == [EXECUTED]
+    assert run.talk.count("does not count instructions") == 1
+
+
+def test_no_instructions_are_counted_while_a_stream_is_captured(counted: Record) -> None:
+    body = """
+    stream = gpu.stream()
+    with gpu.capture(stream): gpu.launch("copy", stream)
+    work(1, "softmax")
+    """
+    profile = counted(body, counters_exact=f"copy,{EXECUTED}").main  # the fake ends a program that does
+    assert profile.meta["exact_counters"]["not_counted"] == {"captured": 1}
 
 
 def test_counters_of_several_passes_take_turns_over_launches(counted: Record) -> None:

@@ -23,11 +23,13 @@ class Samples:
         count: All of them; a fraction where samples were shared out among call paths.
         by_reason: Those of each reason that occurred.
         by_producer: Those that waited for a result of an instruction, by file and line of that.
+        counts: What was counted of its instructions in launches that were counted exactly, by metric.
     """
 
     count: float = 0
     by_reason: dict[StallReason, float] = field(default_factory=dict)
     by_producer: dict[tuple[str, int], float] = field(default_factory=dict)
+    counts: dict[str, int] = field(default_factory=dict)
 
     def add(self, other: Samples) -> None:
         """Count the samples of another line here too."""
@@ -36,6 +38,8 @@ class Samples:
             self.by_reason[reason] = self.by_reason.get(reason, 0) + count
         for place, count in other.by_producer.items():
             self.by_producer[place] = self.by_producer.get(place, 0) + count
+        for metric, counted in other.counts.items():
+            self.counts[metric] = self.counts.get(metric, 0) + counted
 
     @property
     def stalled(self) -> float:

@@ -11,8 +11,9 @@ Instruction samples hang below the node of their kernel, in this shape:
 
 Instructions alone have values of their own, in metrics that add up along the path: `num_samples`,
 `num_stalled_samples` (of warps that could not issue), and `stalled_<reason>` for each reason of the device, with the
-vendor's name (`bragg.code.stall_reasons`): all samples of it, whether another warp issued in that cycle or not. A line
-whose instructions are not known may have values itself. The attribute `code` of a kernel's frame, `symbol/hash`, names
+vendor's name (`bragg.code.stall_reasons`): all samples of it, whether another warp issued in that cycle or not. What
+was counted of them has metrics of `bragg.model.kernels.counted`, with the vendor's names. A line whose instructions are
+not known may have values itself. The attribute `code` of a kernel's frame, `symbol/hash`, names
 its texts in the sources of the profile (`bragg.code.source_map`).
 
 Where these texts are there, an instruction's own place counts and not the nodes above it: it knows columns, and what
@@ -29,6 +30,7 @@ from typing import NamedTuple
 
 from bragg.analyze.annotated_code import AnnotatedCode, Clocks, CodeSection, Samples, SourceLine, StagedCode
 from bragg.analyze.kernel_choice import KernelChoice, why_absent
+from bragg.code.sass_flops import InstructionFlops, flops_of
 from bragg.code.sass_listing import Instruction
 from bragg.code.source_map import KernelCode, Stage
 from bragg.code.source_place import CallChain, SourcePlace, function_spans, is_library, user_place
@@ -37,6 +39,7 @@ from bragg.code.waits_for import Waits
 from bragg.errors import NothingRecorded
 from bragg.model import Profile
 from bragg.model.ids import NodeId
+from bragg.model.kernels.counted import EXECUTED, FLOPS, THREADS, is_counted_by_instruction
 from bragg.model.kernels.inside import WITH_CLOCKS, InsideKernel
 from bragg.model.kernels.names import base_name
 
@@ -133,22 +136,35 @@ class _Function(NamedTuple):
 
 
 def _samples_of(profile: Profile, kernel: KernelChoice) -> Iterator[_Sample]:
-    if _SAMPLES not in profile.metrics:
+    counted = [metric for metric in profile.metrics if is_counted_by_instruction(metric)]
+    has_samples = _SAMPLES in profile.metrics
+    if not has_samples and not counted:
         return
     reasons = stall_metrics(profile.metrics)
     instructions = kernel.code.instruction_at if kernel.code else {}
     waits = Waits(kernel.code.instructions if kernel.code else ())
+    flops = _flops(instructions) if {EXECUTED, THREADS} <= set(counted) else {}
     for node, path in _line_nodes(profile, kernel.nodes):
         own = Samples(
-            profile.own(_SAMPLES)[node].item(),
+            profile.own(_SAMPLES)[node].item() if has_samples else 0,
             {reason: count for name, reason in reasons.items() if (count := profile.own(name)[node].item())},
+            counts={metric: count for metric in counted if (count := profile.own(metric)[node].item())},
         )
-        if own.count:
+        if own.count or own.counts:
             offset = _offset(profile, path)
             known = instructions.get(offset) if offset is not None else None
+            if offset in flops:
+                each, counts = flops[offset], own.counts
+                own.counts[FLOPS] = each.of_thread * counts.get(THREADS, 0) + each.of_warp * counts.get(EXECUTED, 0)
             if offset is not None:
                 own.by_producer = _producers(waits, instructions, offset, own)
             yield _Sample(offset, known.chain if known else _chain(profile, path), own)
+
+
+def _flops(instructions: Mapping[int, Instruction]) -> dict[int, InstructionFlops]:
+    """By offset, of instructions that make some; empty: the text of one does not say how many."""
+    told = {offset: flops_of(each.text) for offset, each in instructions.items()}
+    return {} if None in told.values() else {offset: each for offset, each in told.items() if each and any(each)}
 
 
 def _producers(

@@ -1,10 +1,9 @@
-"""Instruction samples of a capture: nodes of lines and instructions below the kernels, with their metrics."""
+"""Instruction samples and counts of a capture: nodes of lines and instructions below kernels, with their metrics."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +17,7 @@ from bragg.formats.captured.profile import LOST, resolve
 from bragg.formats.captured.tables import CaptureTables, Columns, last_rows
 from bragg.formats.limits import Limits
 from bragg.model import CallTree, Metric, MetricKind, Profile
+from bragg.model.kernels.counted import is_counted_by_instruction
 
 TYPE_CHECKING = False  # Viewing needs no reader of code, which takes 30 ms to import.
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ _Chains = Mapping[tuple[int, int], Mapping[int, CallChain]]
 
 
 def with_samples(profile: Profile, tables: CaptureTables, code: CodeWish | None, limits: Limits) -> Profile:
-    """The profile with its instruction samples, in new nodes after those it has, and with the texts of its kernels.
+    """The profile with its instruction samples and counts, in new nodes after the others, and the texts of its kernels.
 
     Args:
         profile: All else of the capture.
@@ -52,9 +52,29 @@ def with_samples(profile: Profile, tables: CaptureTables, code: CodeWish | None,
     grown, node = _with_instructions(profile.tree, rows, chains)
     limits.check_metrics(len(np.unique(rows["reason"])), len(grown))
     metrics = {name: padded(metric, len(grown)) for name, metric in profile.metrics.items()}
-    metrics |= {metric.name: metric for metric in _metrics(rows, tables, node, len(grown))}
-    sampling = {**profile.run.sampling.values(), **_totals(metrics, rows, profile.tree)}
+    metric_of = _counted_metrics(rows, tables)
+    metrics |= {name: _summed(name, rows, rows["reason"] == text, node, len(grown)) for text, name in metric_of.items()}
+    is_sample = ~np.isin(rows["reason"], list(metric_of))
+    if not is_sample.any():
+        return replace(profile, tree=grown, metrics=metrics)
+    sampled = {name: column[is_sample] for name, column in rows.items()}
+    metrics |= {metric.name: metric for metric in _metrics(sampled, tables, node[is_sample], len(grown))}
+    sampling = {**profile.run.sampling.values(), **_totals(metrics, sampled, profile.tree)}
     return replace(profile, tree=grown, metrics=metrics, meta={**profile.meta, "sampling": sampling})
+
+
+def _counted_metrics(rows: Columns, tables: CaptureTables) -> dict[int, str]:
+    """What was counted by instruction, by its string."""
+    names = {text: tables.strings.get(text, LOST) for text in np.unique(rows["reason"]).tolist()}
+    return {text: name for text, name in names.items() if is_counted_by_instruction(name)}
+
+
+def _summed(
+    name: str, rows: Columns, chosen: NDArray[np.bool_], node: NDArray[np.int64], n_nodes: int, column: str = "count"
+) -> Metric:
+    own = np.zeros(n_nodes, np.int64)
+    np.add.at(own, node[chosen], rows[column][chosen].astype(np.int64))
+    return Metric(name, "1", MetricKind.INCLUSIVE, own)
 
 
 def _with_code(
@@ -103,26 +123,20 @@ def _with_instructions(tree: CallTree, rows: Columns, chains: _Chains) -> tuple[
 
 def _metrics(rows: Columns, tables: CaptureTables, node: NDArray[np.int64], n_nodes: int) -> list[Metric]:
     reason_of = {text: _reason(tables.strings.get(text, LOST)) for text in np.unique(rows["reason"]).tolist()}
-
-    def metric(name: str, counts: NDArray[Any], chosen: NDArray[np.bool_]) -> Metric:
-        own = np.zeros(n_nodes, np.int64)
-        np.add.at(own, node[chosen], counts[chosen].astype(np.int64))
-        return Metric(name, "1", MetricKind.INCLUSIVE, own)
-
     all_rows = np.ones(len(node), np.bool_)
     stalls = [text for text, reason in reason_of.items() if reason.group.is_stall]
     found = [
-        metric(_SAMPLES, rows["count"], all_rows),
-        metric(_STALLED, rows["count"], np.isin(rows["reason"], stalls)),
+        _summed(_SAMPLES, rows, all_rows, node, n_nodes),
+        _summed(_STALLED, rows, np.isin(rows["reason"], stalls), node, n_nodes),
     ]
-    shared = rows["count"] - rows["exact"]
-    if shared.any():
-        found.append(metric(_APPORTIONED, shared, all_rows))
+    shared = {"shared": rows["count"] - rows["exact"]}
+    if shared["shared"].any():
+        found.append(_summed(_APPORTIONED, shared, all_rows, node, n_nodes, "shared"))
     by_name: dict[str, list[int]] = {}
     for text, reason in reason_of.items():
         by_name.setdefault(reason.metric, []).append(text)
     return found + [
-        metric(name, rows["count"], np.isin(rows["reason"], texts)) for name, texts in sorted(by_name.items())
+        _summed(name, rows, np.isin(rows["reason"], texts), node, n_nodes) for name, texts in sorted(by_name.items())
     ]
 
 

@@ -11,6 +11,7 @@ from bragg.code.source_map import Stage
 from bragg.code.source_place import CallChain, user_place
 from bragg.code.stall_reasons import StallReason
 from bragg.model import Finding
+from bragg.model.kernels.counted import COUNTED_PREFIX, EXECUTED, THREADS
 from bragg.views.text.style import Style, beginning, printable
 from bragg.views.text.units import count_text, share_text
 
@@ -20,6 +21,7 @@ _SHARE_WIDTH = len("100.0 %")
 _BAR_WIDTH = 8
 _CLOCK_TITLE = "what warps did, share of line"
 _STALL_TITLE = "main stall, share of line"
+_THREADS_TITLE = "threads a warp"
 # Ranges of lines that are named on one line of the mapping.
 _MAX_RANGES = 3
 # Where the source became something else; the JSON has all of it.
@@ -79,6 +81,9 @@ def _head(text: str, style: Style, used: int) -> str:
 
 def _title(code: AnnotatedCode, style: Style) -> str:
     total = code.total
+    if not total.count and total.counts:
+        counted = ", ".join(f"{number:,} {_counted_name(metric)}" for metric, number in sorted(total.counts.items()))
+        return f"{style.bold(printable(code.kernel))}  counted by instruction: {printable(counted)}"
     if not total.count and _has_clocks(code):
         return f"{style.bold(printable(code.kernel))}  clocks told of {code.clock_cycles:,} cycles of its warps"
     if not total.count:
@@ -105,6 +110,7 @@ def _has_clocks(code: AnnotatedCode) -> bool:
 def _columns(code: AnnotatedCode, stage: Stage | None, style: Style) -> _Columns:
     """Samples and clocks beside each other, or what the profile has of them."""
     columns: list[_Columns] = [_SampleColumns(code, style)] if code.total.count else []
+    columns += [_CountColumns(code)] if code.total.counts else []
     columns += [_ClockColumns(code, style)] if _has_clocks(code) else []
     return _Beside(columns) if columns else _MappingColumns(code, stage)
 
@@ -143,6 +149,36 @@ class _Beside:
 
     def text(self, line: SourceLine) -> str:
         return "  ".join(each.text(line) for each in self._columns)
+
+
+class _CountColumns:
+    """What was counted of the line's instructions, and how many threads of a warp executed one."""
+
+    def __init__(self, code: AnnotatedCode) -> None:
+        total = code.total.counts
+        self._metrics = sorted(total)
+        self._widths = [max(len(_counted_name(each)), len(f"{total[each]:,}")) for each in self._metrics]
+        self._has_threads = EXECUTED in total and THREADS in total
+        self.width = sum(width + 2 for width in self._widths) - 2 + (len(_THREADS_TITLE) + 2) * self._has_threads
+
+    def header(self) -> str:
+        names = [_counted_name(each).rjust(width) for each, width in zip(self._metrics, self._widths, strict=True)]
+        return "  ".join([*names, _THREADS_TITLE] if self._has_threads else names)
+
+    def text(self, line: SourceLine) -> str:
+        counts = line.samples.counts
+        cells = [
+            (f"{counts[each]:,}" if each in counts else "").rjust(width)
+            for each, width in zip(self._metrics, self._widths, strict=True)
+        ]
+        if self._has_threads:
+            executed = counts.get(EXECUTED, 0)
+            cells.append((f"{counts.get(THREADS, 0) / executed:.1f}" if executed else "").rjust(len(_THREADS_TITLE)))
+        return "  ".join(cells)
+
+
+def _counted_name(metric: str) -> str:
+    return metric.removeprefix(COUNTED_PREFIX)
 
 
 class _ClockColumns:
@@ -265,6 +301,7 @@ def _samples_json(samples: Samples) -> dict[str, Any]:
         "samples": samples.count,
         "stalled": samples.stalled,
         "reasons": {reason.vendor_name: count for reason, count in samples.by_reason.items()},
+        "counts": samples.counts,
         "waits_for": [
             {"file": file, "line": line, "samples": count} for (file, line), count in samples.by_producer.items()
         ],

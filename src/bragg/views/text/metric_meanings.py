@@ -66,6 +66,12 @@ MEANINGS = {
         _INCLUSIVE,
         "Of `exact_count` those with this counter, where counters need several passes and take turns over launches.",
     ),
+    "smsp__sass_<metric>": Meaning(
+        "1",
+        _INCLUSIVE,
+        "Counts by instruction, with the vendor's name, of the launches in `instruction_counted_launches`, which have "
+        "no GPU time (`--counters-exact`).",
+    ),
     "dram_read_bytes": Meaning("B", _INCLUSIVE, "Bytes read from DRAM, estimated from sampled counters."),
     "dram_write_bytes": Meaning("B", _INCLUSIVE, "Bytes written to DRAM, estimated."),
     "tensor_active_time": Meaning("ns", _INCLUSIVE, "Time in which tensor cores worked, estimated."),

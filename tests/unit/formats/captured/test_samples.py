@@ -101,6 +101,18 @@ def test_samples_lie_on_instructions_below_the_lines_they_come_from(tmp_path: Pa
     }
 
 
+def test_counts_by_instruction_are_metrics_and_no_samples(tmp_path: Path) -> None:
+    built = sampled_capture().strings("smsp__sass_inst_executed")
+    built.rows(ChunkType.SAMPLES, (2, 0, 0, 6, 64, 64), (2, 0, 48, 6, 5, 5), (2, 0, 48, 6, 8, 8))
+    profile = capture.read(built.write(tmp_path / "run.part"))
+    profile.check()
+    counted = profile.own("smsp__sass_inst_executed")
+    names = {profile.tree.frames.name[profile.tree.frame[node]]: int(counted[node]) for node in np.flatnonzero(counted)}
+    assert names == {"+0x0": 64, "+0x30": 8}
+    assert profile.total("num_samples") == profile.meta["sampling"]["samples"] == 69
+    assert not [name for name in profile.metrics if "stalled_inst" in name]
+
+
 def test_without_a_reader_of_code_instructions_are_below_their_kernel(tmp_path: Path) -> None:
     profile = capture.read(sampled_capture().write(tmp_path / "run.part"))
     assert set(paths(profile)) == {

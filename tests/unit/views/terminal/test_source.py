@@ -7,10 +7,11 @@ import numpy as np
 from bragg.analyze.kernel_choice import choose_kernel
 from bragg.analyze.source_lines import annotate
 from bragg.code.source_map import Stage, source_name
-from bragg.model import Finding, Profile, Severity
+from bragg.model import Finding, Metric, MetricKind, Profile, Severity
+from bragg.model.kernels.counted import EXECUTED, THREADS
 from bragg.views.terminal.source import source_json, source_lines
 from bragg.views.text.style import PLAIN, Style
-from tests.support.sampled_kernels import FILE, KEY, sampled_profile
+from tests.support.sampled_kernels import CODE, FILE, KEY, sampled_profile
 
 
 def shown(profile: Profile, stage: Stage | None = None, style: Style = PLAIN) -> list[str]:
@@ -42,6 +43,46 @@ def clocked(profile: Profile) -> Profile:
     segments = [{"does": name, "place": place, "cycles": cycles} for name, cycles in does.items()]
     told = {"kernel": "softmax<BLOCK=1024 w4 s3>", "covered_cycles": 1000, "segments": segments}
     return replace(profile, meta={**profile.meta, "inside_kernels": [told]})
+
+
+def counted(profile: Profile) -> Profile:
+    """The load is executed 4 times by whole warps, the rest once by half of one."""
+    names = [profile.tree.frames.name[frame] for frame in profile.tree.frame.tolist()]
+    executed = np.array([(4 if name == "+0x0" else 1) * name.startswith("+0x") for name in names], np.int64)
+    threads = executed * np.where(executed > 1, 32, 16)
+    made = {
+        name: Metric(name, "1", MetricKind.INCLUSIVE, own) for name, own in ((EXECUTED, executed), (THREADS, threads))
+    }
+    return replace(profile, metrics={**profile.metrics, **made})
+
+
+def test_counts_stand_beside_samples_with_the_threads_of_a_warp() -> None:
+    columns, *lines = shown(counted(sampled_profile()))[3:]
+    assert columns.split()[6:] == ["inst_executed", "thread_inst_executed_pred_on", "threads", "a", "warp"]
+    assert lines[2].split("92 %")[1].split()[:4] == ["4", "128", "32.0", "8"]
+    assert "16.0" in lines[4]
+
+
+def test_counts_and_instructions_tell_floating_point_operations() -> None:
+    code = [CODE[0], CODE[1]._replace(text="FFMA R1, R1, R3, R5 ;"), CODE[2]]
+    title, _, _, columns, *lines = shown(counted(sampled_profile(samples=False, instructions=code)))
+    assert title.split("instruction: ")[1].startswith("32 flops, ")  # 2 of each of 16 threads
+    assert columns.split()[0] == "flops"
+    assert next(line for line in lines if "scale(values)" in line).split()[0] == "32"
+    unknown = [CODE[0], CODE[1]._replace(text="UTCHMMA gdesc[UR4], gdesc[UR6], tmem[UR8] ;"), CODE[2]]
+    assert "flops" not in shown(counted(sampled_profile(samples=False, instructions=unknown)))[0]
+
+
+def test_counts_alone_and_as_values() -> None:
+    profile = counted(sampled_profile())
+    alone = {name: profile.metrics[name] for name in (EXECUTED, THREADS)}
+    profile = replace(profile, metrics=alone)
+    title, *_ = shown(profile)
+    total = int(profile.total(EXECUTED))
+    assert title.startswith(f"softmax<BLOCK=1024 w4 s3>  counted by instruction: {total} inst_executed, ")
+    values = source_json(annotate(profile, choose_kernel(profile, None), None), None)
+    (load,) = [line for line in values["sections"][0]["lines"] if line["number"] == 8]
+    assert load["counts"] == {EXECUTED: 4, THREADS: 128}
 
 
 def test_clocks_stand_beside_samples() -> None:
