@@ -181,9 +181,46 @@ def _no_graphed_callables(*_arguments: Any, **_named: Any) -> NoReturn:
     raise UsageError("torch.cuda.make_graphed_callables needs a GPU", hint="Call the functions as they are")
 
 
+def _philox_generator(torch: Any) -> Any:
+    """A generator whose state is that of a GPU's: kernels that draw numbers themselves take seed and offset from it."""
+
+    class PhiloxGenerator(torch._C.Generator):  # type: ignore[misc]
+        """State: int64 [2], as bytes."""
+
+        _offset = 0
+
+        def get_state(self) -> Any:
+            return torch.tensor([self.initial_seed(), self._offset], dtype=torch.int64).view(torch.uint8)
+
+        def set_state(self, state: Any) -> Any:
+            seed, offset = state.view(torch.int64).tolist()
+            if seed != self.initial_seed():
+                self.manual_seed(seed)
+            return self.set_offset(offset)
+
+        def manual_seed(self, seed: int) -> Any:
+            super().manual_seed(seed)
+            return self.set_offset(0)
+
+        def get_offset(self) -> int:
+            return self._offset
+
+        def set_offset(self, offset: int) -> Any:
+            self._offset = offset
+            return self
+
+    return PhiloxGenerator().manual_seed(torch.initial_seed())
+
+
 def host_streams(torch: Any) -> dict[str, Any]:
     """Names of `torch.cuda` that deal with streams, graphs and the state of devices."""
     stream = HostStream()
+    generator = _philox_generator(torch)
+
+    def seed(number: int) -> None:
+        torch.default_generator.manual_seed(number)  # Tensors that are asked for on `cuda` get their numbers here.
+        generator.manual_seed(number)
+
     return {
         "Stream": HostStream,
         "ExternalStream": HostStream,
@@ -201,6 +238,8 @@ def host_streams(torch: Any) -> dict[str, Any]:
         "get_rng_state_all": lambda: [torch.get_rng_state()],
         "set_rng_state_all": lambda states: torch.set_rng_state(states[0]),
         "initial_seed": torch.initial_seed,
-        "default_generators": (torch.default_generator,),
+        "default_generators": (generator,),
+        "manual_seed": seed,
+        "manual_seed_all": seed,
         "empty_cache": lambda: None,
     }
