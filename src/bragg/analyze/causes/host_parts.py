@@ -28,7 +28,7 @@ _COMPILATION = re.compile(
 _COMPILER = re.compile(r"torch[/\\]_dynamo[/\\]convert_frame\.py$|triton[/\\]compiler[/\\]compiler\.py$")
 _ALLOCATION = re.compile(r"cu(?:da)?(?:Mem)?(?:Alloc|Free|Malloc)\w*")
 # Operators over lists of tensors take as long as their lists are.
-_IS_ONE = re.compile(r"aten::(?!_foreach_|_fused_)")
+_IS_ONE = re.compile(r"aten::(?!_foreach_|_fused_|(?:cat|stack)$)")
 # They compute nothing: memory that takes long is new.
 _ALLOCATES = re.compile(r"aten::(?:new_)?(?:empty(?:_strided|_like)?|resize_|set_)")
 # Of PyTorch; the second reads how many values there are.

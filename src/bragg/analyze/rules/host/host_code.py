@@ -28,7 +28,8 @@ def _find(evidence: Evidence) -> Iterator[Finding]:
     recurs = evidence.pauses >= max(WAITS.value * evidence.steps, 1.0)
     host = evidence.host
     given, _ = jitted_with_copies(evidence)  # a rule of its own
-    waits_ns = np.where(recurs & ~given & (host.launching | host.copying | host.waiting), evidence.code_wait_ns, 0.0)
+    recurs &= ~given & ~_compile_each_time(evidence)
+    waits_ns = np.where(recurs & (host.launching | host.copying | host.waiting), evidence.code_wait_ns, 0.0)
     wait_ns = float(waits_ns.sum()) - (0.0 if evidence.of_steady else _starting_ns(evidence, waits_ns > 0))
     n_waits = float(evidence.pauses[waits_ns > 0].sum())
     if not n_waits or wait_ns <= 0 or wait_ns < WRITING.value * evidence.wall_ns:
@@ -43,7 +44,7 @@ def _find(evidence: Evidence) -> Iterator[Finding]:
     cause = Cause(
         "host-code",
         f"the GPU waits {three_digits(evidence.per_step(wait_ns) / 1e6)} ms {evidence.step_word} for {where}, "
-        f"{each_ns / 1e6:.2g} ms at a time",
+        f"{three_digits(each_ns / 1e6)} ms at a time",
         _CHANGE,
         evidence.gain(wait_ns * _SAVED),
         Confidence.LIKELY if sampled else Confidence.HEURISTIC,
@@ -63,6 +64,18 @@ def _waited_for(evidence: Evidence, wait_ns: float) -> SampledCode | None:
         each for each in sampled_code(evidence, others) if SAME_SHARE * wait_ns <= each.time_ns <= SAME_MOST * wait_ns
     ]
     return max(fitting, key=lambda each: each.time_ns, default=None)
+
+
+def _compile_each_time(evidence: Evidence) -> BoolArray:
+    """Calls that compile at least at every second time, for which the GPU waits: [n_nodes]."""
+    counts, parent = evidence.profile.metrics.get("host_count"), evidence.profile.tree.parent
+    if counts is None:
+        return np.zeros(len(parent), np.bool_)
+    calls = np.nan_to_num(counts.own.astype(np.float64))
+    begins = evidence.compiling & ~evidence.compiling[np.maximum(parent, 0)]
+    compiled = np.bincount(parent[begins], calls[begins], len(parent))
+    found: BoolArray = (compiled > 0) & (compiled >= WAITS.value * calls)
+    return found
 
 
 def _starting_ns(evidence: Evidence, nodes: BoolArray) -> float:

@@ -19,6 +19,10 @@ _WORK = Work(
     Confidence.LIKELY,
     least_share=0.05,
 )
-_DOUBLE = re.compile(r"\bdouble\b|dgemm|_d884|f64f64_f64f64|f64gemm|_f64(?:_|\b)|dsyrk|dtrsm")
+_DOUBLE = re.compile(
+    r"\bdouble\b|dgemm|_d884|f64f64_f64f64|f64gemm|_f64(?:_|\b)|dsyrk|dtrsm"
+    # PyTorch's elementwise kernels as compilers write their names: functors of doubles, and lambdas that take them.
+    r"|^_ZN2at6native.*(?:(?:Functor|_[a-z]+)Id+(?:E|NS)|EUld+E_)"
+)
 
 RULE = work_rule(_WORK, _DOUBLE, "kernels of libraries in 64-bit floating point")

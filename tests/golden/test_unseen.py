@@ -1,0 +1,33 @@
+"""What is said of slow programs that were written without a look at the rules, recorded on an H200 beside others."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from bragg import formats
+from bragg.analyze.report import answered
+from bragg.model.finding import Gain
+
+RECORDINGS = Path(__file__).parent / "recordings/unseen"
+
+
+@pytest.mark.parametrize(
+    ("name", "rules", "line"),
+    [
+        ("distances", ["pairwise-differences"], 5),
+        # Elementwise kernels of doubles have mangled names.
+        ("numpy_scale", ["double-precision"], 8),
+        # Putting 512 rows together takes the host long, and plans nothing.
+        ("row_by_row", ["small-steps"], 6),
+        # A call that compiles each time waits for no other code.
+        ("lengths_jax", ["recompilation"], 17),
+    ],
+)
+def test_the_cause_is_named_at_its_line_and_no_other(name: str, rules: list[str], line: int) -> None:
+    found = answered(formats.load(RECORDINGS / f"h200-{name}.bragg")).worth(0.05)
+    assert [each.rule for each in found] == rules
+    assert (Path(found[0].file).name, found[0].line) == (f"{name}_slow.py", line)
+    assert isinstance(found[0].gain, Gain)
+    assert found[0].gain.share > 0.45
