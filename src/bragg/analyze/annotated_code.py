@@ -126,6 +126,7 @@ class AnnotatedCode:
         unplaced: Samples that belong to no line that is shown.
         missing: What the profile lacks of this kernel, and why; may be empty.
         clock_cycles: Cycles of the warps that clocks measured; 0: it had none.
+        counted_launches: That counts by instruction add up to.
     """
 
     kernel: str
@@ -134,6 +135,7 @@ class AnnotatedCode:
     unplaced: Samples
     missing: str = ""
     clock_cycles: int = 0
+    counted_launches: int = 0
 
 
 @dataclass(frozen=True)

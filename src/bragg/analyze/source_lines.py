@@ -39,7 +39,7 @@ from bragg.code.waits_for import Waits
 from bragg.errors import NothingRecorded
 from bragg.model import Profile
 from bragg.model.ids import NodeId
-from bragg.model.kernels.counted import EXECUTED, FLOPS, THREADS, is_counted_by_instruction
+from bragg.model.kernels.counted import COUNTED_LAUNCHES, EXECUTED, FLOPS, THREADS, is_counted_by_instruction
 from bragg.model.kernels.inside import WITH_CLOCKS, InsideKernel
 from bragg.model.kernels.names import base_name
 
@@ -78,6 +78,7 @@ def annotate(profile: Profile, kernel: KernelChoice, stage: Stage | None) -> Ann
         annotator.unplaced,
         why_absent(profile, kernel),
         sum(each.covered_cycles for each in annotator.inside),
+        _counted_launches(profile, kernel),
     )
 
 
@@ -104,6 +105,12 @@ def _total(samples: Sequence[_Sample]) -> Samples:
     for sample in samples:
         total.add(sample.samples)
     return total
+
+
+def _counted_launches(profile: Profile, kernel: KernelChoice) -> int:
+    if COUNTED_LAUNCHES not in profile.metrics:
+        return 0
+    return int(profile.own(COUNTED_LAUNCHES)[kernel.nodes].sum())
 
 
 def _why_no_code(profile: Profile) -> str:

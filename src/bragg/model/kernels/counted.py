@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-__all__ = ["COUNTED_PREFIX", "EXECUTED", "FLOPS", "THREADS", "is_counted_by_instruction"]
+__all__ = ["COUNTED_LAUNCHES", "COUNTED_PREFIX", "EXECUTED", "FLOPS", "THREADS", "is_counted_by_instruction"]
 
 COUNTED_PREFIX = "smsp__sass_"
 """Of the vendor's names of these metrics."""
+
+COUNTED_LAUNCHES = "instruction_counted_launches"
+"""Metric of kernels: how many launches the counts add up to."""
 
 EXECUTED, THREADS = "smsp__sass_inst_executed", "smsp__sass_thread_inst_executed_pred_on"
 """By warps; and by threads whose predicate let them."""

@@ -64,6 +64,7 @@ def source_json(code: AnnotatedCode, stage: Stage | None) -> dict[str, Any]:
         "total": _samples_json(code.total),
         "unplaced": _samples_json(code.unplaced),
         "clock_cycles": code.clock_cycles,
+        "counted_launches": code.counted_launches,
         "missing": code.missing or None,
         "sections": [
             {"title": section.title, "lines": [_line_json(line) for line in section.lines]} for section in code.sections
@@ -83,7 +84,8 @@ def _title(code: AnnotatedCode, style: Style) -> str:
     total = code.total
     if not total.count and total.counts:
         counted = ", ".join(f"{number:,} {_counted_name(metric)}" for metric, number in sorted(total.counts.items()))
-        return f"{style.bold(printable(code.kernel))}  counted by instruction: {printable(counted)}"
+        launches = count_text(code.counted_launches, "launch", "launches")
+        return f"{style.bold(printable(code.kernel))}  counted by instruction in {launches}: {printable(counted)}"
     if not total.count and _has_clocks(code):
         return f"{style.bold(printable(code.kernel))}  clocks told of {code.clock_cycles:,} cycles of its warps"
     if not total.count:

@@ -8,7 +8,7 @@ from bragg.analyze.kernel_choice import choose_kernel
 from bragg.analyze.source_lines import annotate
 from bragg.code.source_map import Stage, source_name
 from bragg.model import Finding, Metric, MetricKind, Profile, Severity
-from bragg.model.kernels.counted import EXECUTED, THREADS
+from bragg.model.kernels.counted import COUNTED_LAUNCHES, EXECUTED, THREADS
 from bragg.views.terminal.source import source_json, source_lines
 from bragg.views.text.style import PLAIN, Style
 from tests.support.sampled_kernels import CODE, FILE, KEY, sampled_profile
@@ -50,9 +50,9 @@ def counted(profile: Profile) -> Profile:
     names = [profile.tree.frames.name[frame] for frame in profile.tree.frame.tolist()]
     executed = np.array([(4 if name == "+0x0" else 1) * name.startswith("+0x") for name in names], np.int64)
     threads = executed * np.where(executed > 1, 32, 16)
-    made = {
-        name: Metric(name, "1", MetricKind.INCLUSIVE, own) for name, own in ((EXECUTED, executed), (THREADS, threads))
-    }
+    launches = np.array([2 * name.startswith("softmax<BLOCK=1024") for name in names], np.int64)
+    counts = {EXECUTED: executed, THREADS: threads, COUNTED_LAUNCHES: launches}
+    made = {name: Metric(name, "1", MetricKind.INCLUSIVE, own) for name, own in counts.items()}
     return replace(profile, metrics={**profile.metrics, **made})
 
 
@@ -66,7 +66,7 @@ def test_counts_stand_beside_samples_with_the_threads_of_a_warp() -> None:
 def test_counts_and_instructions_tell_floating_point_operations() -> None:
     code = [CODE[0], CODE[1]._replace(text="FFMA R1, R1, R3, R5 ;"), CODE[2]]
     title, _, _, columns, *lines = shown(counted(sampled_profile(samples=False, instructions=code)))
-    assert title.split("instruction: ")[1].startswith("32 flops, ")  # 2 of each of 16 threads
+    assert title.split("instruction in ")[1].startswith("2 launches: 32 flops, ")  # 2 of each of 16 threads
     assert columns.split()[0] == "flops"
     assert next(line for line in lines if "scale(values)" in line).split()[0] == "32"
     unknown = [CODE[0], CODE[1]._replace(text="UTCHMMA gdesc[UR4], gdesc[UR6], tmem[UR8] ;"), CODE[2]]
@@ -75,12 +75,13 @@ def test_counts_and_instructions_tell_floating_point_operations() -> None:
 
 def test_counts_alone_and_as_values() -> None:
     profile = counted(sampled_profile())
-    alone = {name: profile.metrics[name] for name in (EXECUTED, THREADS)}
+    alone = {name: profile.metrics[name] for name in (COUNTED_LAUNCHES, EXECUTED, THREADS)}
     profile = replace(profile, metrics=alone)
     title, *_ = shown(profile)
     total = int(profile.total(EXECUTED))
-    assert title.startswith(f"softmax<BLOCK=1024 w4 s3>  counted by instruction: {total} inst_executed, ")
+    assert title.startswith(f"softmax<BLOCK=1024 w4 s3>  counted by instruction in 2 launches: {total} inst_executed, ")
     values = source_json(annotate(profile, choose_kernel(profile, None), None), None)
+    assert values["counted_launches"] == 2
     (load,) = [line for line in values["sections"][0]["lines"] if line["number"] == 8]
     assert load["counts"] == {EXECUTED: 4, THREADS: 128}
 
