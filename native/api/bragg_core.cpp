@@ -274,6 +274,10 @@ int bragg_observe_operators(int with_shapes) { return bragg::record_function::ob
 void bragg_stop_observing_operators(void) { bragg::record_function::stop_observing(); }
 void bragg_return_context(void) { ThreadContext::current().take_back(); }
 
+static bragg::RawFrame raw_frame(const struct bragg_python_frame& frame) {
+  return {frame.code, frame.instruction_offset, frame.frame};
+}
+
 void bragg_sample(const struct bragg_host_sample* sample, int64_t interruption_ns) {
   const auto& state = bragg::recording_state;
   const bragg::SessionMask mask =
@@ -281,11 +285,8 @@ void bragg_sample(const struct bragg_host_sample* sample, int64_t interruption_n
   if (mask == 0) return;
   ThreadContext& thread = ThreadContext::current();
   thread.cost.add_exactly(bragg::CostPart::Samples, interruption_ns);
-  const bragg::HostSample taken{sample->taken_ns,
-                                sample->elapsed_ns,
-                                sample->waited_ns,
-                                sample->is_last != 0,
-                                {sample->code, sample->instruction_offset, sample->frame}};
+  const bragg::HostSample taken{sample->taken_ns,     sample->elapsed_ns,       sample->waited_ns,
+                                sample->is_last != 0, raw_frame(sample->place), raw_frame(sample->caller)};
   thread.cost.measure(bragg::CostPart::Samples, [&] { thread.record_sample(mask, taken); });
 }
 

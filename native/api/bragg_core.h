@@ -23,16 +23,21 @@ enum bragg_sampling {
 enum bragg_gpu_api { BRAGG_GPU_API_OFF = 0, BRAGG_GPU_API_SYNC = 1, BRAGG_GPU_API_ALL = 2 };
 
 // What a thread did in the `elapsed_ns` until `taken_ns`, in `waited_ns` of which it waited.
+struct bragg_python_frame {
+  const void* code;
+  const void* frame;
+  uint32_t instruction_offset;  // bytes from the first instruction
+};
+
 struct bragg_host_sample {
   int64_t taken_ns;
   int64_t elapsed_ns;
   int64_t waited_ns;
   int is_last;  // of those that are taken at once
-  // The Python frame that it was in, and where: bytes from the first instruction. It is there now if none of its frames
-  // is this one with this code.
-  const void* code;
-  const void* frame;
-  uint32_t instruction_offset;
+  // The Python frame that it was in, and the one that called it, which stands for it where it has returned since. It is
+  // where it is now if its frames have neither of them.
+  struct bragg_python_frame place;
+  struct bragg_python_frame caller;  // no code: not known, or the place's code object may have died
 };
 
 // Telemetry of long runs that takes at most 0.1 % of a core.

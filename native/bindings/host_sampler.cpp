@@ -8,6 +8,8 @@
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
+#include <cstddef>
+#include <limits>
 #include <memory>
 #include <mutex>
 #include <thread>
@@ -99,6 +101,20 @@ struct Span {
   int64_t end_ns;
 };
 
+// Whether there is still a code object: one that was freed has no references, or in their place a pointer to other free
+// memory. Whether its frame runs does not tell: it may have returned. GIL held.
+bool lives(const void* code) {
+  struct {
+    int64_t n_references;
+    const void* type;
+  } head{};
+  static_assert(offsetof(PyObject, ob_type) == sizeof head.n_references);
+  return code != nullptr && peek_bytes(code, &head, sizeof head) && head.type == &PyCode_Type &&
+         head.n_references > 0 && head.n_references <= std::numeric_limits<int32_t>::max();
+}
+
+bragg_python_frame as_sampled(const RawFrame& frame) { return {frame.code, frame.frame, frame.instruction_offset}; }
+
 // One sample for each place in which the thread was, of the time in which it was there.
 void record_stays(const ThreadPlaces& places, Span whole, int64_t waited_ns, int64_t held_up_ns) {
   const double waited_share =
@@ -108,10 +124,11 @@ void record_stays(const ThreadPlaces& places, Span whole, int64_t waited_ns, int
   for (size_t i = 0; i < std::max<size_t>(stays.size(), 1); ++i) {
     const bool is_last = i + 1 >= stays.size();
     const int64_t end_ns = is_last ? whole.end_ns : std::clamp(stays[i].until_ns, start_ns, whole.end_ns);
-    const RawFrame place = stays.empty() ? RawFrame{} : stays[i].place;
+    const ThreadPlace place = stays.empty() ? ThreadPlace{} : stays[i].place;
     const auto waited_here_ns = static_cast<int64_t>(waited_share * static_cast<double>(end_ns - start_ns));
-    const bragg_host_sample sample{end_ns,     end_ns - start_ns, waited_here_ns,          is_last,
-                                   place.code, place.frame,       place.instruction_offset};
+    const RawFrame caller = lives(place.frame.code) ? place.caller : RawFrame{};
+    const bragg_host_sample sample{end_ns,  end_ns - start_ns,       waited_here_ns,
+                                   is_last, as_sampled(place.frame), as_sampled(caller)};
     if (is_last || end_ns > start_ns) bragg_sample(&sample, i == 0 ? held_up_ns : 0);
     start_ns = end_ns;
   }

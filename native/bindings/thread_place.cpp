@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <optional>
+#include <utility>
 
 namespace bragg {
 namespace {
@@ -39,15 +40,23 @@ class PlaceReader {
  public:
   PlaceReader(const PythonLayout& layout, const void* thread_state) noexcept : layout_(layout), state_(thread_state) {}
 
-  [[nodiscard]] RawFrame innermost() const noexcept {
+  [[nodiscard]] ThreadPlace innermost() const noexcept {
     const void* frame = innermost_frame();
-    PeekedFrame peeked{};
-    for (int i = 0; i < kMaxInternal && frame != nullptr && peek_frame(frame, peeked); ++i, frame = peeked.previous)
-      if (!is_internal(peeked)) return raw_of(frame, peeked);
-    return {};
+    const RawFrame innermost = next_from(frame);
+    return {innermost, innermost.code != nullptr ? next_from(frame) : RawFrame{}};
   }
 
  private:
+  // The first frame of the program from this one on; `frame` is then what called it.
+  [[nodiscard]] RawFrame next_from(const void*& frame) const noexcept {
+    PeekedFrame peeked{};
+    for (int i = 0; i < kMaxInternal && frame != nullptr && peek_frame(frame, peeked); ++i) {
+      const void* peeked_at = std::exchange(frame, peeked.previous);
+      if (!is_internal(peeked)) return raw_of(peeked_at, peeked);
+    }
+    return {};
+  }
+
   [[nodiscard]] const void* innermost_frame() const noexcept {
     const auto top = pointer_at(state_, layout_.thread_state_frame);
     if (!top || layout_.has_cframe == 0) return top.value_or(nullptr);
@@ -86,15 +95,19 @@ class PlaceReader {
 
 }  // namespace
 
-RawFrame place_of(const void* thread_state) noexcept {
+ThreadPlace place_of(const void* thread_state) noexcept {
   const PythonLayout* layout = detail::python_layout.load(std::memory_order_acquire);
   if (layout == nullptr || thread_state == nullptr) return {};
   const PlaceReader reader(*layout, thread_state);
-  const RawFrame place = reader.innermost();
-  return place == reader.innermost() ? place : RawFrame{};
+  const ThreadPlace place = reader.innermost();
+  return place == reader.innermost() ? place : ThreadPlace{};
 }
 
-void ThreadPlaces::see(const RawFrame& place, int64_t now_ns) noexcept {
+bool peek_bytes(const void* from, void* into, size_t size) noexcept {
+  return peek<1>({field(from, 0, size)}, {iovec{into, size}});
+}
+
+void ThreadPlaces::see(const ThreadPlace& place, int64_t now_ns) noexcept {
   if (count_ > 0 && (stays_[count_ - 1].place == place || count_ == stays_.size()))
     stays_[count_ - 1].until_ns = now_ns;
   else

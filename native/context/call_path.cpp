@@ -14,9 +14,8 @@ FrameId unknown_code() noexcept {
 }  // namespace
 
 const RawFrame* OpeningFrames::find(const RawFrame& raw) const noexcept {
-  const auto* found = std::find_if(std::begin(frames), std::end(frames), [&](const RawFrame& opener) {
-    return opener.frame == raw.frame && opener.code == raw.code;
-  });
+  const auto* found =
+      std::find_if(std::begin(frames), std::end(frames), [&](const RawFrame& opener) { return opener.is_of(raw); });
   return found != std::end(frames) ? found : nullptr;
 }
 

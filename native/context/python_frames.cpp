@@ -13,12 +13,15 @@ void set_python_layout(const PythonLayout& layout) {
   detail::python_layout.store(layout.is_valid != 0 ? &kept.emplace_back(layout) : nullptr, std::memory_order_release);
 }
 
-PythonFrameIterator::PythonFrameIterator(const RawFrame& place) noexcept : PythonFrameIterator() {
+PythonFrameIterator::PythonFrameIterator(const RawFrame& place, const RawFrame& caller) noexcept
+    : PythonFrameIterator() {
   PythonFrameIterator walk = *this;
   for (RawFrame raw{}; place.code != nullptr && walk.next(raw);) {
-    if (raw.frame != place.frame || raw.code != place.code) continue;
+    const bool has_returned = caller.code != nullptr && raw.is_of(caller);
+    if (!has_returned && !raw.is_of(place)) continue;
     *this = walk;
     seen_ = place;
+    if (has_returned) seen_caller_ = caller;
     return;
   }
 }

@@ -21,6 +21,7 @@ struct RawFrame {
   uint32_t instruction_offset;  // bytes from the first instruction: the call that is under way
   const void* frame;            // identity of the frame while it runs
   friend bool operator==(const RawFrame&, const RawFrame&) = default;
+  [[nodiscard]] bool is_of(const RawFrame& other) const noexcept { return frame == other.frame && code == other.code; }
 };
 
 // One thread at a time (the import of the extension module). An invalid layout switches the walk off. Earlier layouts
@@ -51,12 +52,13 @@ class PythonFrameIterator {
     if (layout_ != nullptr) frame_ = innermost();
   }
   constexpr explicit PythonFrameIterator(std::nullptr_t) noexcept : layout_(nullptr) {}  // over no frames
-  // The frames as they were when the innermost of them was `place`, if that still runs; else those of now.
-  explicit PythonFrameIterator(const RawFrame& place) noexcept;
+  // The frames as they were when `place`, called by `caller`, was the innermost of them, if one of the two still runs;
+  // else those of now. Without code: which frame called it is not known.
+  PythonFrameIterator(const RawFrame& place, const RawFrame& caller) noexcept;
 
   [[nodiscard]] bool next(RawFrame& out) noexcept {
     if (seen_.code != nullptr) [[unlikely]] {
-      out = std::exchange(seen_, {});
+      out = std::exchange(seen_, std::exchange(seen_caller_, {}));
       return true;
     }
     while (frame_ != nullptr) {
@@ -105,7 +107,8 @@ class PythonFrameIterator {
   }
 
   const void* frame_ = nullptr;
-  RawFrame seen_{};  // before those from `frame_` on, if it has code
+  RawFrame seen_{};         // before those from `frame_` on, if it has code
+  RawFrame seen_caller_{};  // between them
 };
 
 // The same frames, and which of them run in one C call of the evaluation loop.

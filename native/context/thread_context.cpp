@@ -263,7 +263,7 @@ void ThreadContext::record_sample(SessionMask mask, const HostSample& sample) no
   const int64_t here_ns = std::max<int64_t>(sample.elapsed_ns - elsewhere_ns, 0);
   const int64_t wait_ns = std::clamp<int64_t>(sample.waited_ns, 0, here_ns);
   const int64_t work_ns = here_ns - wait_ns;
-  const ContextNodes nodes = here(InnermostPython(PythonFrameIterator(sample.place)));
+  const ContextNodes nodes = here(InnermostPython(PythonFrameIterator(sample.place, sample.caller)));
   const auto record_part = [&](NodeId node, Interval part, bool is_smaller) {
     Event event = Event::spanning(EventKind::Sample, mask, {nodes.shadow, node}, part);
     event.is_smaller_part = is_smaller;

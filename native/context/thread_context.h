@@ -72,7 +72,8 @@ struct HostSample {
   int64_t elapsed_ns;
   int64_t waited_ns;  // of these
   bool is_last;       // of those that are taken at once
-  RawFrame place;     // the frame it was in; it is there now if none of its frames is this one with this code
+  RawFrame place;     // the frame it was in; it is there now if its frames have neither this nor the next one
+  RawFrame caller;    // what called it, if its code still lives: it may have returned since
 };
 
 // The same at the beginning and the end of a call.

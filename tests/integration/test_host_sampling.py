@@ -145,6 +145,34 @@ def _share_of_what_is_called_next(recorder: Recorder) -> float:
     return time_in(run.main, "look") / whole
 
 
+def test_a_function_that_returns_right_after_its_operation_has_the_time_of_it(recorder: Recorder) -> None:
+    run = recorder.program(
+        """
+        import time
+        import numpy as np
+
+        def square(a):
+            return a @ a
+
+        def made_anew():
+            made = {}
+            exec("def briefly(a):\\n    return a @ a", made)
+            return made["briefly"]
+
+        def work(a):
+            ends = time.thread_time() + 0.4
+            while time.thread_time() < ends:
+                square(a)
+                made_anew()(a)
+
+        work(np.ones((300, 300)))
+        """
+    )
+    # A busy machine lets the sampler look too late; code that has died since it looked is its caller's.
+    assert time_in(run.main, "square") > 0.1e9
+    assert time_in(run.main, "work") > 0.35e9
+
+
 def test_threads_are_sampled_whose_frames_come_and_go_while_they_are_looked_at(recorder: Recorder) -> None:
     run = recorder.program(
         """
