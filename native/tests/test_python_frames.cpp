@@ -136,6 +136,30 @@ TEST(a_thread_state_without_frames_is_empty_in_both_shapes) {
   CHECK_EQ(walk().size(), 0u);
 }
 
+TEST(a_walk_from_a_place_begins_there_or_at_what_called_it_where_one_of_them_runs) {
+  const Code outer_code, caller_code, place_code, next_code;
+  IndexFrame outer{1, nullptr, &outer_code, 7};
+  IndexFrame caller{1, &outer, &caller_code, 9};
+  IndexFrame next{1, &caller, &next_code, 2};
+  const Interpreter interpreter(index_layout(), &next);
+  const RawFrame called_at{&caller_code, 4, &caller};
+  // The frame of the next call may lie where the one that has returned lay.
+  const RawFrame returned{&place_code, 6, &next};
+  const auto walk_from = [](const RawFrame& place, const RawFrame& from) {
+    std::vector<RawFrame> frames;
+    PythonFrameIterator iterator(place, from);
+    for (RawFrame frame{}; iterator.next(frame);) frames.push_back(frame);
+    return frames;
+  };
+  const RawFrame outermost{&outer_code, 14, &outer};
+  const RawFrame now_innermost{&next_code, 4, &next}, caller_now{&caller_code, 18, &caller};
+  CHECK((walk_from(returned, called_at) == std::vector{returned, called_at, outermost}));
+  CHECK((walk_from(returned, {}) == std::vector{now_innermost, caller_now, outermost}));
+  CHECK((walk_from(called_at, outermost) == std::vector{called_at, outermost}));
+  CHECK((walk_from(returned, {&place_code, 0, &caller}) == std::vector{now_innermost, caller_now, outermost}));
+  CHECK((walk_from({}, called_at) == std::vector{now_innermost, caller_now, outermost}));
+}
+
 TEST(a_walk_matches_only_the_very_frames_and_lines) {
   const Code outer_code, inner_code;
   IndexFrame outer{1, nullptr, &outer_code, 7};
