@@ -31,3 +31,10 @@ def test_the_cause_is_named_at_its_line_and_no_other(name: str, rules: list[str]
     assert (Path(found[0].file).name, found[0].line) == (f"{name}_slow.py", line)
     assert isinstance(found[0].gain, Gain)
     assert found[0].gain.share > 0.45
+
+
+def test_a_gpu_that_other_programs_use_is_not_said_to_wait_for_the_host() -> None:
+    bounds = answered(formats.load(RECORDINGS / "h200-shared_gpu.bragg")).bounds
+    assert bounds.by == "other work"
+    assert (bounds.parts[0].name, bounds.parts[0].is_gpu) == ("other streams, copies, events or programs", False)
+    assert bounds.parts[0].share == pytest.approx(0.742, abs=0.001)

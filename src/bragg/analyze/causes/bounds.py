@@ -18,8 +18,9 @@ _BUSY = 0.5
 # A special cause is named from this share of the wall time on, as in the rules about steps; below, it is the host.
 _NAMED = 0.2
 _ON_GPU = ("communication", "copies")
-_SPECIAL = (*_ON_GPU, "input", "compilation", "allocation", "synchronisation")
-_OF_PART = {"copies to the GPU": "copies"}
+_SPECIAL = (*_ON_GPU, "input", "compilation", "allocation", "synchronisation", "other work")
+_OTHER_WORK = "other streams, copies, events or programs"
+_OF_PART = {"copies to the GPU": "copies", _OTHER_WORK: "other work"}
 UNKNOWN = "reasons that were not recorded"
 # From the first to the last of less work is little more than that work itself.
 _LEAST_WORK = 10
@@ -46,7 +47,8 @@ class Bounds:
 
     Attributes:
         by: `the GPU`, `the host`, `input`, `compilation`, `synchronisation`, `communication`, `allocation`, `copies`;
-            `counting launches exactly`: the host waited for it, whatever else it did; empty: not known.
+            `other work`, of streams or programs, which launched work waited for; `counting launches exactly`: the host
+            waited for it, whatever else it did; empty: not known.
         busy: Share in which a GPU worked; None: not known.
         parts: They add up to 1 where a timeline tells; the largest first.
         of_ns: The wall time that they are parts of.
@@ -127,7 +129,7 @@ def _waiting_parts(evidence: Evidence, idle: float) -> list[Part]:
     waits.append(("code that launches nothing", float(evidence.code_wait_ns.sum()) - compiled_ns))
     queued, unknown = evidence.idle_elsewhere_ns
     waited = evidence.idle_waited_ns
-    waits += [("between a launch and its start", queued - waited), ("other streams, copies and events", waited)]
+    waits += [("between a launch and its start", queued - waited), (_OTHER_WORK, waited)]
     waits += [(UNKNOWN, unknown)]
     known = sum(value for _, value in waits)
     whole = max(idle * evidence.wall_ns, known)

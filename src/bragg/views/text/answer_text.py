@@ -183,7 +183,7 @@ def _reasons(idle: Idle) -> Iterator[str]:
     waited, full = idle.waited_ns or 0.0, idle.full_queue_ns or 0.0
     for lasts_ns, reason in (
         (idle.late_launch_ns, "waiting for the host to launch"),
-        (waited, "waiting for another stream, a copy or an event"),
+        (waited, "waiting for another stream, copy, event or program"),
         (full, "between one and the next of a full queue"),
         (idle.queued_ns - waited - full, "between a launch and its start"),
         (idle.idle_ns - idle.late_launch_ns - idle.queued_ns, "for reasons that the timeline does not show"),
