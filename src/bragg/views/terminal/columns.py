@@ -260,6 +260,8 @@ def _resolve(requested: str, available: Sequence[str], formulas: Formulas, profi
     for begin, option in _ELSEWHERE.items():
         if any(name.startswith(begin) for name in (wanted, *_SHORT_NAMES.get(without_unit, ()))):
             raise UsageError(f"{requested.strip()!r} is not a metric of this view", hint=f"Try: bragg view {option}")
+    if wanted.startswith("gpu_") and "gpu_time" not in by_lower_case:
+        raise UsageError("this profile has no times of a GPU", hint="Why: bragg doctor; time of the host: -m host_time")
     computed = formulas.names(profile)
     short = (name for name, meant in _SHORT_NAMES.items() if not {*by_lower_case, *computed}.isdisjoint(meant))
     names = [*by_lower_case, *short, *computed]

@@ -223,6 +223,12 @@ def test_unknown_metric_lists_those_that_are_there(training: Profile) -> None:
     assert error.value.hint == "Nearest: gpu_time, gpu_time_avg, gpu_count; bragg view --list shows all"
 
 
+def test_metric_of_a_gpu_that_was_not_measured_leads_to_why() -> None:
+    with pytest.raises(UsageError, match="this profile has no times of a GPU") as error:
+        tree_view(profile_from_text("root\n  forward host=3ms"), ViewOptions(metrics=("gpu_time",)))
+    assert error.value.hint == "Why: bragg doctor; time of the host: -m host_time"
+
+
 def test_hint_to_metrics_that_are_not_alike_is_short(training: Profile) -> None:
     zeros = np.zeros(len(training.tree))
     many = {f"item_{number}": Metric(f"item_{number}", "1", MetricKind.EXCLUSIVE, zeros) for number in range(20)}
