@@ -13,11 +13,13 @@ from bragg.views.text.telemetry_facts import telemetry_lines
 
 __all__ = ["header_lines"]
 
+_N_LINES = 4
+
 
 def header_lines(
     meta: Mapping[str, Any], source: str, style: Style, wall: Sequence[str] = (), answer: Sequence[str] = ()
 ) -> list[str]:
-    """Four texts, which a narrow terminal shows in two lines each; more for GPUs with telemetry or memory; warnings.
+    """Four texts, in a narrow terminal in up to four lines each; more for GPUs with telemetry or memory; warnings.
 
     Args:
         meta: `Profile.meta`.
@@ -35,7 +37,11 @@ def header_lines(
         style.cut(f"{source}: {facts.command or recorder or 'unknown command'}", style.width),
         *map(style.bold, wall),
         *answer,
-        *map(style.dim, style.wrap(separator.join(filter(None, run)), 2, "  ", separator)),
-        *(style.dim(line) for text in filter(None, [facts.versions, *told]) for line in style.wrap(text, 2, "  ")),
+        *map(style.dim, style.wrap(separator.join(filter(None, run)), _N_LINES, "  ", separator)),
+        *(
+            style.dim(line)
+            for text in filter(None, [facts.versions, *told])
+            for line in style.wrap(text, _N_LINES, "  ")
+        ),
         *map(style.warning, style.paragraphs(f"warning: {text}" for text in facts.warnings())),
     ]

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import pytest
+
 from bragg import formats
 from bragg.views.terminal.header import header_lines
 from bragg.views.text.style import Style
 from tests.support.recordings import SAMPLE
 
 
-def test_a_narrow_terminal_shows_in_two_lines_whether_a_recording_is_complete() -> None:
-    lines = header_lines(formats.load(SAMPLE).meta, "sample.bragg", Style(width=60))
-    assert max(map(len, lines)) <= 60
-    assert any(line.startswith("  · complete") for line in lines)
+@pytest.mark.parametrize("width", [40, 60, 80])
+def test_a_narrow_terminal_shows_all_that_is_said_of_a_run(width: int) -> None:
+    lines = header_lines(formats.load(SAMPLE).meta, "sample.bragg", Style(width=width))
+    assert max(map(len, lines)) <= width
+    said = " ".join(" ".join(lines[1:]).split())
+    assert "· backend cuda · complete, overhead at least 1.2 %" in said
+    assert "…" not in said
