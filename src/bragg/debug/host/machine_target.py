@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import re
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ _NVML = "libnvidia-ml.so.1"
 _NODES = Path("/sys/class/kfd/kfd/topology/nodes")
 
 
+@cache
 def machine_target() -> Target:
     """The first GPU of the machine; `sm_90` where there is none, `any` where it is of a kind that is not known."""
     name = (nvidia_name(lambda: ctypes.CDLL(_NVML)) or amd_name(_NODES)) if has_gpu() else DEFAULT_TARGET

@@ -61,4 +61,4 @@ def test_kernels_are_checked_for_the_gpu_of_the_machine(
 ) -> None:
     monkeypatch.setattr(machine_target, "has_gpu", lambda: is_there)
     monkeypatch.setattr(machine_target.ctypes, "CDLL", lambda path: nvml(capability, []))
-    assert machine_target.machine_target().name == name
+    assert machine_target.machine_target.__wrapped__().name == name
