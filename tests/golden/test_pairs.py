@@ -118,6 +118,7 @@ OTHERS = {
 ALSO = {
     "anomalies": {"synchronization"},
     "attention_weights": {"type-copies"},  # of gradients that are put together
+    "callbacks": {"eager-jax"},  # the callback's own arithmetic
     "conv_bias": {"unfused-elementwise"},
     "cudnn_search": {"layout-conversions", "type-copies"},  # of images in NCHW
     "few_workers": {"exposed-copies", "host-code", "layout-conversions", "pageable-copies"},

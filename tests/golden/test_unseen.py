@@ -21,6 +21,8 @@ RECORDINGS = Path(__file__).parent / "recordings/unseen"
         ("numpy_scale", ["double-precision"], 8),
         # Putting 512 rows together takes the host long, and plans nothing.
         ("row_by_row", ["small-steps"], 6),
+        # Rows of an array one by one: two functions of JAX that take a row, and one of the program.
+        ("one_by_one_jax", ["eager-jax"], 15),
         # A call that compiles each time waits for no other code.
         ("lengths_jax", ["recompilation"], 17),
     ],

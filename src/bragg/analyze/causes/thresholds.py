@@ -112,7 +112,7 @@ MANY_NODES = Threshold(1000, "1", "operators that autograd records", "our choice
 MANY_ROWS = Threshold(
     8, "1", "rows that a loop takes of each tensor", "our choice: fewer are parts, such as q, k and v"
 )
-JITTED = Threshold(4, "1", "jitted functions that each step calls", "a step of JAX is one function")
+JITTED = Threshold(3, "1", "jitted functions that each step calls", "a step of JAX is one function")
 WRITING = Threshold(0.02, "share", "of the wall time, for which a GPU waits for output", "a change gains little")
 WAITED = Threshold(0.005, "share", "of the wall time, for which a GPU waits for input", "a change gains nothing")
 READY_BATCH = Threshold(

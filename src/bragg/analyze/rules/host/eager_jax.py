@@ -16,6 +16,8 @@ from bragg.model import Confidence, Finding, Quantity
 __all__ = ["RULE"]
 
 _SAVED = 0.9
+_N_NAMES = 3
+_STAGED = "jit(stage)"  # of JAX itself (0.11), before another one: no function of the program's
 
 
 def _find(evidence: Evidence) -> Iterator[Finding]:
@@ -29,16 +31,17 @@ def _find(evidence: Evidence) -> Iterator[Finding]:
         nodes = named(profile, name.__eq__)
         if float(evidence.calls[nodes].sum()) >= 0.9 * evidence.steps:
             often.append((float(evidence.gpu_ns[below(profile, nodes)].sum()), name))
-    if len(often) < JITTED.value:
+    if sum(name != _STAGED for _, name in often) < JITTED.value:
         return
     main = max(often)[1]
     small = {name for _, name in often} - {main}
     nodes = below(profile, named(profile, small.__contains__))
     calls = float(evidence.calls[named(profile, small.__contains__)].sum())
+    more = " ..." if len(small) > _N_NAMES else ""
     cause = Cause(
         "eager-jax",
         f"beside {main} each step calls {calls / evidence.steps:.0f} more jitted functions "
-        f"({', '.join(sorted(small)[:3])} ...), and the GPU waits for their dispatch",
+        f"({', '.join(sorted(small)[:_N_NAMES])}{more}), and the GPU waits for their dispatch",
         "move what makes the inputs of the step into the jitted step, or into one jitted function",
         evidence=(Quantity("jitted calls a step", calls / evidence.steps),),
         gain=evidence.host_gain(nodes, _SAVED),
