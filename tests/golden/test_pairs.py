@@ -35,11 +35,13 @@ PAIRS = {
     "bags": ("dense-embedding-gradient", 9),
     "batch_loop": ("row-loop", 10),
     "callbacks": ("host-callbacks", 23),
+    "causal_masks": ("rebuilt-mask", 7),
     "checkpoints": ("recomputed-activations", 18),
     "clipping": ("synchronization", 11),
     "conv_bias": ("bias-before-norm", 15),
     "cpu_work": ("cpu-work", 7),
     "cudnn_search": ("planning", 10),
+    "distances": ("pairwise-differences", 7),
     "doubles": ("double-precision", 10),
     "embedding": ("dense-embedding-gradient", 10),
     "emptied_cache": ("emptied-cache", 12),
@@ -123,6 +125,7 @@ ALSO = {
     "cudnn_search": {"layout-conversions", "type-copies"},  # of images in NCHW
     "few_workers": {"exposed-copies", "host-code", "layout-conversions", "pageable-copies"},
     "float_convs": {"layout-conversions"},  # without tensor cores cuDNN has NCHW alone
+    "distances": {"unfused-elementwise"},  # of cdist, which gains nothing
     "indexing": {"unfused-elementwise"},
     "cpu_work": {"pageable-copies"},
     "inverses": {"synchronization"},  # each asks whether the matrices were regular
