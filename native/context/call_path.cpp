@@ -13,12 +13,6 @@ FrameId unknown_code() noexcept {
 
 }  // namespace
 
-const RawFrame* OpeningFrames::find(const RawFrame& raw) const noexcept {
-  const auto* found =
-      std::find_if(std::begin(frames), std::end(frames), [&](const RawFrame& opener) { return opener.is_of(raw); });
-  return found != std::end(frames) ? found : nullptr;
-}
-
 void NativeCallPath::collect_python(const OpeningFrames& opened_in) noexcept {
   n_python_ = n_stretches_ = 0;
   bool is_inside = true;

@@ -16,7 +16,12 @@ namespace bragg {
 struct OpeningFrames {
   static constexpr uint32_t kCount = 4;
   RawFrame frames[kCount];
-  [[nodiscard]] const RawFrame* find(const RawFrame& raw) const noexcept;  // the same frame, wherever it is by now
+  // The same frame, wherever it is by now.
+  [[nodiscard]] const RawFrame* find(const RawFrame& raw) const noexcept {
+    for (const RawFrame& opener : frames)
+      if (opener.is_of(raw)) return &opener;
+    return nullptr;
+  }
 };
 
 // The calls of native code that an entry was opened in, innermost first: those that are still there when something is

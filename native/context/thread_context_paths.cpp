@@ -45,15 +45,6 @@ std::span<const Frame> without_frames_above(NodeId entry, std::span<const Frame>
 
 }  // namespace
 
-ThreadContext::PathCache& ThreadContext::cached_path(uint64_t hash) noexcept {
-  const uint32_t epoch = PythonFrameIds::epoch();
-  if (epoch != cache_epoch_) {
-    path_cache_.fill({});
-    cache_epoch_ = epoch;
-  }
-  return path_cache_[(hash >> 20) % kPathCacheSize];
-}
-
 NodeId ThreadContext::native_node(NodeId outer) noexcept {
   const Entry* entry = innermost();
   NativeCallPath& path = native_path();
@@ -68,8 +59,8 @@ NodeId ThreadContext::native_node(NodeId outer) noexcept {
     hash = mix(hash, instruction_of(frame.python) ^ number_of(frame.native));
   }
   if (has_python) context_lenders.note_python(this);
-  hash = mix(hash, number_of(outer)) | 1;
-  PathCache& cached = cached_path(hash);
+  hash = mix(hash, pair_of(PythonFrameIds::epoch(), outer)) | 1;
+  PathCache& cached = path_cache_.at(hash);
   if (cached.hash != hash) {
     cached = append_frames(outer, is_whole ? without_frames_above(outer, frames) : frames);
     cached.hash = hash;
@@ -115,8 +106,8 @@ NodeId ThreadContext::python_node(NodeId outer, PythonFrameIterator frames) noex
   if (count == 0) return outer;  // no Python since
   context_lenders.note_python(this);
   const bool is_whole = depth_ > 0 && !reached_opening;
-  hash = mix(hash + (is_whole ? 2 : 0), number_of(outer)) | 1;
-  PathCache& cached = cached_path(hash);
+  hash = mix(hash + (is_whole ? 2 : 0), pair_of(PythonFrameIds::epoch(), outer)) | 1;
+  PathCache& cached = path_cache_.at(hash);
   if (cached.hash != hash) {
     const NodeId node = append_frames(outer, frames, count, is_whole);
     cached = {hash, node, node};
@@ -142,7 +133,7 @@ ContextNodes ThreadContext::children(ContextNodes outer, FrameId frame) noexcept
   const bool has_python = recording_state.python.load(std::memory_order_relaxed) != 0;
   if (!has_python) outer.python = NodeId::None;
   const uint64_t hash = spread(pair_of(outer.shadow, outer.python) ^ spread(uint64_t{number_of(frame)}));
-  ChildCache& known = child_cache_[(hash >> 20) % kChildCacheSize];
+  ChildCache& known = child_cache_.at(hash);
   if (known.frame == frame && known.outer == outer) return known.nodes;
   auto& tree = CallingContextTree::instance();
   ContextNodes nodes;
