@@ -17,6 +17,8 @@ from typing import Any, Protocol
 import torch
 
 import bragg
+from bragg.core import core
+from bragg.record.hooks.torch.operators import library_of
 from cupti_floor import CuptiFloor
 
 
@@ -45,7 +47,8 @@ class Bragg:
     def __init__(self, directory: Path, context: str, **options: str | bool) -> None:
         backend = "cuda" if torch.cuda.is_available() else "cpu"
         self.options: dict[str, Any] = {"backend": backend, "context": context, "framework": "off", **options}
-        self.paths = (directory / f"{context}-{number}.bragg" for number in itertools.count())
+        own = Path(tempfile.mkdtemp(dir=directory))  # others of this context may record into the same directory
+        self.paths = (own / f"{number}.bragg" for number in itertools.count())
         self.profile_path = Path()
 
     def attach(self) -> None:
@@ -56,6 +59,25 @@ class Bragg:
     def detach(self) -> None:
         """The last stop unsubscribes and turns the capture into a profile."""
         bragg.stop(self.session)
+
+
+class Observed:
+    """Another contender, with an observer of PyTorch's operators that does nothing: what operators cost at least."""
+
+    def __init__(self, inner: Contender) -> None:
+        self.inner = inner
+        self.scope = inner.scope
+
+    def attach(self) -> None:
+        """On this thread."""
+        self.inner.attach()
+        if refusal := core.begin_operator_trial(library_of(torch)):
+            raise RuntimeError(refusal)
+
+    def detach(self) -> None:
+        """What it has seen is nobody's."""
+        core.end_operator_trial("")
+        self.inner.detach()
 
 
 class Proton:
@@ -108,6 +130,7 @@ def scratch_directory() -> tempfile.TemporaryDirectory[str]:
 
 CONTENDERS: dict[str, Callable[[Path], Contender]] = {
     "floor": CuptiFloor,
+    "floor_observed": lambda directory: Observed(CuptiFloor(directory)),
     "bragg_shadow": partial(Bragg, context="shadow"),
     "bragg_python": partial(Bragg, context="python"),
     "bragg_default": partial(Bragg, context="python", framework="auto"),

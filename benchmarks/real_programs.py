@@ -1,7 +1,8 @@
 """How much longer real programs take, and what bragg itself says of that.
 
-Each program is a child process. In it bursts take turns: bare, with CUPTI's kernel records alone (the floor), with what
-`bragg run` records by default, with scopes alone. A figure is the median over the rounds of a burst's time by that of
+Each program is a child process. In it bursts take turns: bare, with CUPTI's kernel records alone (the floor), with
+these and an observer of PyTorch's operators that does nothing, with what `bragg run` records by default, without
+operators, with scopes alone. A figure is the median over the rounds of a burst's time by that of
 the bare burst of the same round. No round begins that would end after `--limit`, however long a program compiles.
 `said` is the slowdown that the profiles of these bursts state; it should be within 30 % or 2 points of `slowdown`,
 whichever is more. A program whose packages are missing is left out, and says so.
@@ -21,9 +22,15 @@ from typing import Any
 import harness
 
 PROGRAMS = ("llama_generate", "gpt2_training", "timm_resnet50", "compiled_encoder")
-CONTENDERS = {"floor": "floor", "bragg run": "bragg_default", "scopes alone": "bragg_shadow"}
+CONTENDERS = {
+    "floor": "floor",
+    "floor and an observer": "floor_observed",
+    "bragg run": "bragg_default",
+    "without operators": "bragg_python",
+    "scopes alone": "bragg_shadow",
+}
 # The floor plus these, of the time without.
-GOALS = {"bragg run": 0.02, "scopes alone": 0.01}
+GOALS = {"bragg run": 0.02, "without operators": 0.02, "scopes alone": 0.01}
 BURST_S = 0.4
 ROUND_S = 6.0  # the last one, and the end of the process
 ALLOWED_SHARE, ALLOWED_POINTS = 0.3, 0.02
@@ -44,7 +51,7 @@ def measure(program: str, budget_s: float, until: float) -> list[dict[str, Any]]
     workload.fill(BURST_S)
     wanted = dict(CONTENDERS)
     if not torch.cuda.is_available():
-        del wanted["floor"]
+        wanted = {name: maker for name, maker in wanted.items() if not maker.startswith("floor")}
     with scratch_directory() as directory:
         contenders = {name: MAKERS[maker](Path(directory)) for name, maker in wanted.items()}
         found: dict[str, list[dict[str, Any]]] = defaultdict(list)

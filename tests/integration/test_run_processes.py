@@ -169,11 +169,11 @@ def test_subinterpreters_leave_the_recording_of_the_main_one_alone(
         def work():
             with bragg.scope("work"): pass
         work()
-        other = interpreters.create()
+        others = [interpreters.create() for _ in range(3)]
         enter = "try: import bragg; bragg.scope('other')"
-        interpreters.run_string(other, enter + "\\nexcept Exception as error: print(error)")
+        interpreters.run_string(others[0], enter + "\\nexcept Exception as error: print(error)")
         work()
-        interpreters.destroy(other)
+        for other in others: interpreters.destroy(other)
         """,
         sample_interval_us=0,
     )

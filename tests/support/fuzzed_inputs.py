@@ -48,6 +48,7 @@ FINDING = Finding(
 _WARPS = 4
 _PLAN = Plan(blocks=_WARPS // 2, warps=2, header_shift=0, frame_shift=0)
 _TOKEN = "token"
+_N_CALLS = 10  # of a session
 _WORDS = (b"GET", b"POST", b"/", b"//", b"%2e%2e", b"..", b"\r\n", b"\r\n\r\n", b" ", b"?", b":", b"\x00", b"HTTP/9.9")
 
 
@@ -151,7 +152,7 @@ def ask_mcp(path: Path, *, as_page: bool) -> None:
 
     match json.loads(path.read_bytes()):
         case {"calls": list(found), "printed": printed}:
-            calls = [call for call in found if isinstance(call, list) and len(call) == 2]
+            calls = [call for call in found[:_N_CALLS] if isinstance(call, list) and len(call) == 2]
         case _:
             raise BadFile("nothing is asked", hint="Nothing of bragg sees it")
 

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 _HERE = os.path.dirname(os.path.abspath(__file__))
 _PACKAGE = os.path.dirname(os.path.dirname(_HERE))
+_UNRECORDED = "BRAGG_UNRECORDED"
 
 
 def _start_recording() -> None:
@@ -24,6 +25,10 @@ def _start_recording() -> None:
     except Exception as error:  # noqa: BLE001
         for name in [name for name in sys.modules if name.partition(".")[0] in ("bragg", "_bragg_recorder")]:
             del sys.modules[name]
+        # An interpreter within the process reads the variables of the process when it begins.
+        if os.environ.get(_UNRECORDED) == str(os.getpid()):
+            return
+        os.environ[_UNRECORDED] = str(os.getpid())
         version = ".".join(map(str, sys.version_info[:2]))
         reason = " ".join(f"{error}".split()) or type(error).__name__
         if sys.stderr is not None:
