@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-
 from bragg.errors import BackendUnavailable
 
 __all__ = ["memory_shortage"]
@@ -13,10 +11,10 @@ _NEEDED_BYTES = 300 << 20
 
 def memory_shortage() -> BackendUnavailable | None:
     """Why bragg itself cannot be loaded, if a limit of memory leaves no room for it."""
-    if sys.platform == "win32":
+    try:
+        import resource
+    except ImportError:  # Windows
         return None
-    import resource
-
     limit, _ = resource.getrlimit(resource.RLIMIT_AS)
     if not 0 <= limit < _NEEDED_BYTES:
         return None
