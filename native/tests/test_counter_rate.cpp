@@ -17,7 +17,8 @@ constexpr size_t kMetrics = 9;
 // GPUs whose samples one thread takes, which opens them, decodes and begins again.
 class Thread {
  public:
-  Thread(size_t gpus, uint64_t sample_cost_ns) : gpus_(gpus), cost_ns_(sample_cost_ns) {}
+  Thread(size_t gpus, uint64_t sample_cost_ns, uint64_t call_cost_ns = 0)
+      : gpus_(gpus), cost_ns_(sample_cost_ns), call_cost_ns_(call_cost_ns) {}
 
   void run_until(int64_t end_ns) {
     while (now_ns_ < end_ns) {
@@ -49,7 +50,7 @@ class Thread {
   void drain(Device& device, CounterRate::Turn& turn) {
     const uint64_t came = static_cast<uint64_t>(now_ns_ - device.taken_ns) / device.rate.interval_ns();
     const uint64_t fits = device.rate.awaited_samples(gpus_);
-    const CounterRate::Work work{std::min(came, fits), std::min(came, fits) * cost_ns_};
+    const CounterRate::Work work{std::min(came, fits), call_cost_ns_ + std::min(came, fits) * cost_ns_};
     device.unsampled_ns += static_cast<int64_t>((came - work.samples) * device.rate.interval_ns());
     device.taken_ns = now_ns_;
     now_ns_ += static_cast<int64_t>(work.cpu_ns);
@@ -68,7 +69,7 @@ class Thread {
   }
 
   size_t gpus_;
-  uint64_t cost_ns_;
+  uint64_t cost_ns_, call_cost_ns_;
   int64_t now_ns_ = 0;
   uint64_t spent_ns_ = 0;
   std::vector<Device> devices_;
@@ -98,6 +99,16 @@ TEST(counters_find_what_they_afford_with_one_restart_at_most) {
       CHECK_EQ(thread.devices()[0].restarts, 1);
       CHECK(thread.spent_share() <= 1.5 * bragg::kCounterBudget);  // with the search
     }
+}
+
+TEST(counters_of_two_gpus_find_their_interval_though_a_sample_costs_more_where_few_are_decoded) {
+  Thread thread(2, 66'000, 1'100'000);
+  thread.run_until(20'000 * kMs);
+  for (const auto& device : thread.devices()) {
+    CHECK(device.restarts <= 1);
+    CHECK(device.rate.interval_ns() <= 5 * uint64_t{kMs});
+  }
+  CHECK(thread.spent_share() <= bragg::kCounterBudget);
 }
 
 TEST(samples_that_are_lost_while_the_thread_was_away_do_not_slow_sampling) {
