@@ -103,6 +103,9 @@ struct Span {
 
 // Whether there is still a code object: one that was freed has no references, or in their place a pointer to other free
 // memory. Whether its frame runs does not tell: it may have returned. GIL held.
+#ifdef Py_GIL_DISABLED
+bool lives(const void*) { return false; }  // frames cannot be read at all
+#else
 bool lives(const void* code) {
   struct {
     int64_t n_references;
@@ -112,6 +115,7 @@ bool lives(const void* code) {
   return code != nullptr && peek_bytes(code, &head, sizeof head) && head.type == &PyCode_Type &&
          head.n_references > 0 && head.n_references <= std::numeric_limits<int32_t>::max();
 }
+#endif
 
 bragg_python_frame as_sampled(const RawFrame& frame) { return {frame.code, frame.frame, frame.instruction_offset}; }
 
