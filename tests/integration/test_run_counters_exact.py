@@ -98,18 +98,17 @@ def test_instructions_of_the_first_launches_are_counted_by_instruction(counted: 
     assert profile.meta["exact_counters"]["devices"]["0"]["sets"] == [[EXECUTED, THREADS]]
 
 
-def test_instructions_and_counters_of_the_hardware_take_turns(counted: Record) -> None:
+def test_counters_of_the_hardware_are_left_out_where_instructions_are_counted(counted: Record) -> None:
     profile = counted('work(9, "copy")\nwork(9, "matmul")', counters_exact=f"copy|matmul,dram_read,{EXECUTED}").main
-    assert values(profile, "dram_read_bytes") == {"copy": 2 * 20_000_000, "matmul": 2 * 5_000_000}
+    assert profile.meta["exact_counters"]["devices"]["0"]["left_out"] == ["DRAM read"]
+    assert "dram_read_bytes" not in profile.metrics
     assert values(profile, "instruction_counted_launches") == {"copy": 2, "matmul": 2}
     assert profile.total(EXECUTED) == 2 * 2 * sum(range(1, 17))
 
 
 @pytest.mark.parametrize("call", ["SetConfig=8", "Enable=8", "FlushData=999"])
-def test_where_instructions_cannot_be_counted_the_rest_is(counted: Record, call: str) -> None:
-    names = f"copy,dram_read,{EXECUTED}"
-    run = counted('work(9, "copy")', counters_exact=names, FAIL=f"cuptiSassMetrics{call}")
-    assert values(run.main, "dram_read_bytes") == {"copy": 2 * 20_000_000}
+def test_where_instructions_cannot_be_counted_kernels_are_timed(counted: Record, call: str) -> None:
+    run = counted('work(9, "copy")', counters_exact=f"copy,{EXECUTED}", FAIL=f"cuptiSassMetrics{call}")
     assert kernels(run.main) == {"copy": 8 if "Flush" in call else 9}
     assert EXECUTED not in run.main.metrics
     assert run.main.meta["exact_counters"]["devices"]["0"]["left_out"] == [EXECUTED]

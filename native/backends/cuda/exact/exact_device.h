@@ -18,8 +18,8 @@ class ExactDevice {
   ExactDevice(const CuptiLibrary& cupti, const RangeProfilerLibrary& library, cuda::Context context, uint32_t device)
       : cupti_(cupti), context_(context), device_(device), profiler_(library, context, device) {}
 
-  // Which of the counters this chip has, in sets of one pass each, one for each metric that takes several, and at last
-  // one of what is counted by instruction: takes 0.3 s or more. False: `reason` says why there are none.
+  // Which of the counters this chip has, in sets of one pass each, and one for each metric that takes several; or one
+  // of what is counted by instruction alone: takes 0.3 s or more. False: `reason` says why there are none.
   [[nodiscard]] bool open(const std::string& names);
   // From here to `end` the context's launch is counted. `passes`: of the launch's kernel in this set. False: it is not,
   // nor any more with this set; if `reason` says why, with none.
