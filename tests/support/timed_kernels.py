@@ -193,7 +193,6 @@ KERNELS: dict[str, tuple[Any, dict[str, str], dict[str, Any], dict[str, int]]] =
 """Kernel, types of its arguments, constants and options, by name."""
 
 LAUNCHED = KERNELS | {
-    "softmax_cluster": (*KERNELS["softmax"][:3], {"num_warps": 4, "num_ctas": 2}),
     "matmul_scoped8": (matmul_scoped, _DESCRIPTORS | _SIZES, _TILES, {"num_warps": 8, "num_stages": 3}),
     "matmul_scoped_pointers": (matmul_scoped_pointers, _HALVES | _SIZES, _TILES, {"num_warps": 4, "num_stages": 3}),
     "matmul_scoped_pointers8": (matmul_scoped_pointers, _HALVES | _SIZES, _TILES, {"num_warps": 8, "num_stages": 3}),
