@@ -101,6 +101,23 @@ TEST(counters_of_a_launch_are_amounts_and_shares_of_its_duration) {
 
 }  // namespace
 
+TEST(sessions_begin_and_pause_though_cupti_does_not_return_from_counting_a_launch) {
+  const auto& device = bragg::test::device();
+  device.use();
+  bragg::test::Recording recording("counted", {});
+  recording.activate();
+  {
+    const bragg::cuda_backend::NoKernelRecords of_the_launch;
+    recording.deactivate();
+    recording.activate();
+  }
+  device.launch(device.kernel("copy"), device.stream());
+  CHECK_EQ(bragg::cuda_backend::state(), bragg::cuda_backend::State::Attached);
+  const std::vector<uint64_t> found = recording.stop_and_find({"kernels", "missing_records"});
+  CHECK_EQ(found[0], 1);
+  CHECK_EQ(found[1], 0);
+}
+
 TEST(kernels_are_recorded_again_while_instructions_of_others_are_counted) {
   const auto& device = bragg::test::device();
   bragg::test::Recording recording("counted", {.exact_kernels = "^copy$", .exact_metrics = "smsp__sass_inst_executed"});

@@ -82,14 +82,16 @@ void reclaim_records() {
 
 NoKernelRecords::NoKernelRecords() {
   Backend& self = backend();
-  self.records_mutex.lock();
-  if (self.collecting) self.activity().disable(cupti::Kind::ConcurrentKernel);
+  const std::lock_guard lock(self.records_mutex);
+  self.has_launch_without_record = true;
+  if (self.collecting) (void)self.activity().disable(cupti::Kind::ConcurrentKernel);
 }
 
 NoKernelRecords::~NoKernelRecords() {
   Backend& self = backend();
+  const std::lock_guard lock(self.records_mutex);
+  self.has_launch_without_record = false;
   if (self.collecting) (void)self.activity().enable(cupti::Kind::ConcurrentKernel);
-  self.records_mutex.unlock();
 }
 
 bool may_flush_in_background() {

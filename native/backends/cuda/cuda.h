@@ -30,8 +30,7 @@ void on_cuda_initialized();
 void poll();
 // Records are produced or not; cheap, keeps the subscription. `api_level`: calls that become nodes while they are.
 void set_collecting(bool on, ApiLevel api_level);
-// While it exists, what is launched has no record of its kernel. Threads: any, also in a driver callback, but one that
-// makes it destroys it.
+// While it exists, what is launched has no record of its kernel. One at a time. Threads: any, also in driver callbacks.
 class NoKernelRecords {
  public:
   NoKernelRecords();

@@ -205,6 +205,7 @@ void apply_collecting(Backend& self, bool on) {
   };
   if (!on) follow_calls();
   for (const cupti::Kind kind : kKinds) {
+    if (kind == cupti::Kind::ConcurrentKernel && self.has_launch_without_record) continue;  // its end switches them on
     const auto result = on ? self.activity().enable(kind) : self.activity().disable(kind);
     if (on && result != cupti::Result::Success && kind == cupti::Kind::ConcurrentKernel) {
       self.cupti.unsubscribe(self.subscriber);

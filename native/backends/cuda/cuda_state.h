@@ -24,7 +24,8 @@ struct Backend {
   cupti::Subscriber subscriber = nullptr;
   std::deque<CuptiActivity> activities{CuptiActivity{}};  // a subscription each: CUPTI's threads may use a former one
   std::atomic<const CuptiActivity*> current_activity{&activities.front()};
-  std::mutex records_mutex;  // of which records are produced; held while a launch is to have none
+  std::mutex records_mutex;  // of which records are produced, while that changes
+  bool has_launch_without_record = false;
   std::atomic<bool> collecting{false};
   ApiLevel api_level = ApiLevel::Off;  // wanted while collecting
   bool unusable = false;               // forked from a process that had CUDA up
