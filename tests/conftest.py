@@ -15,8 +15,9 @@ ROOT = Path(__file__).parents[1]
 settings.register_profile("bragg", deadline=None, derandomize=bool(os.environ.get("CI")))
 settings.load_profile("bragg")
 
-# A job of many ranks names profiles otherwise, and a shell may decide on colour.
-for _variable in ("RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "SLURM_PROCID", "NO_COLOR", "FORCE_COLOR", "BRAGG_LOG"):
+# A job of many ranks names profiles otherwise, a shell may decide on colour, a worker of pytest on the width of lines.
+_RANKS = ("RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "SLURM_PROCID")
+for _variable in (*_RANKS, "NO_COLOR", "FORCE_COLOR", "COLUMNS", "BRAGG_LOG"):
     os.environ.pop(_variable, None)
 
 # A shell without job control lets what it starts in the background ignore Ctrl-C, and with it all that tests start.
