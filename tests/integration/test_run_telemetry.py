@@ -220,12 +220,14 @@ def test_a_forked_child_has_telemetry_of_its_own(sampled: Record) -> None:
 def test_processes_that_share_a_gpu_sample_it_once(sampled: Record) -> None:
     body = """
     import os
+    sampled, samples = os.pipe()
     child = os.fork()
     from fake_cuda import FakeCuda
     gpu = FakeCuda()
-    if child == 0: time.sleep(0.2)
+    if child == 0: os.read(sampled, 1)
     work(0.4)
     if child == 0: os._exit(0)
+    os.write(samples, b".")
     os.waitpid(child, 0)
     print(os.getpid())
     """
