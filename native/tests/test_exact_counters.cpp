@@ -126,7 +126,8 @@ TEST(kernels_are_recorded_again_while_instructions_of_others_are_counted) {
   std::thread program([&] {
     device.use();
     const bragg::cuda::Stream stream = device.stream();
-    for (int launch = 0; !must_end.load() || launch < 20; ++launch) device.launch(device.kernel("copy"), stream);
+    while (!must_end.load()) device.launch(device.kernel("copy"), stream);
+    for (int launch = 0; launch < 20; ++launch) device.launch(device.kernel("copy"), stream);  // between no pauses
   });
   for (int pause = 0; pause < 1000; ++pause) {
     recording.deactivate();
