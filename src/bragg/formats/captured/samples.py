@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -53,7 +54,9 @@ def with_samples(profile: Profile, tables: CaptureTables, code: CodeWish | None,
     limits.check_metrics(len(np.unique(rows["reason"])), len(grown))
     metrics = {name: padded(metric, len(grown)) for name, metric in profile.metrics.items()}
     metric_of = _counted_metrics(rows, tables)
-    metrics |= {name: _summed(name, rows, rows["reason"] == text, node, len(grown)) for text, name in metric_of.items()}
+    metrics |= {
+        name: _summed(name, rows["count"], rows["reason"] == text, node, len(grown)) for text, name in metric_of.items()
+    }
     is_sample = ~np.isin(rows["reason"], list(metric_of))
     if not is_sample.any():
         return replace(profile, tree=grown, metrics=metrics)
@@ -70,10 +73,10 @@ def _counted_metrics(rows: Columns, tables: CaptureTables) -> dict[int, str]:
 
 
 def _summed(
-    name: str, rows: Columns, chosen: NDArray[np.bool_], node: NDArray[np.int64], n_nodes: int, column: str = "count"
+    name: str, counts: NDArray[Any], chosen: NDArray[np.bool_], node: NDArray[np.int64], n_nodes: int
 ) -> Metric:
     own = np.zeros(n_nodes, np.int64)
-    np.add.at(own, node[chosen], rows[column][chosen].astype(np.int64))
+    np.add.at(own, node[chosen], counts[chosen].astype(np.int64))
     return Metric(name, "1", MetricKind.INCLUSIVE, own)
 
 
@@ -126,17 +129,18 @@ def _metrics(rows: Columns, tables: CaptureTables, node: NDArray[np.int64], n_no
     all_rows = np.ones(len(node), np.bool_)
     stalls = [text for text, reason in reason_of.items() if reason.group.is_stall]
     found = [
-        _summed(_SAMPLES, rows, all_rows, node, n_nodes),
-        _summed(_STALLED, rows, np.isin(rows["reason"], stalls), node, n_nodes),
+        _summed(_SAMPLES, rows["count"], all_rows, node, n_nodes),
+        _summed(_STALLED, rows["count"], np.isin(rows["reason"], stalls), node, n_nodes),
     ]
-    shared = {"shared": rows["count"] - rows["exact"]}
-    if shared["shared"].any():
-        found.append(_summed(_APPORTIONED, shared, all_rows, node, n_nodes, "shared"))
+    shared = rows["count"] - rows["exact"]
+    if shared.any():
+        found.append(_summed(_APPORTIONED, shared, all_rows, node, n_nodes))
     by_name: dict[str, list[int]] = {}
     for text, reason in reason_of.items():
         by_name.setdefault(reason.metric, []).append(text)
     return found + [
-        _summed(name, rows, np.isin(rows["reason"], texts), node, n_nodes) for name, texts in sorted(by_name.items())
+        _summed(name, rows["count"], np.isin(rows["reason"], texts), node, n_nodes)
+        for name, texts in sorted(by_name.items())
     ]
 
 
