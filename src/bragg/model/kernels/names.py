@@ -6,6 +6,7 @@ Names that programs and compilers chose are whole, whatever brackets they have.
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 __all__ = ["base_name", "is_specialized", "operator_name", "specialization"]
 
@@ -25,6 +26,7 @@ def base_name(name: str) -> str:
     return match["base"] if match else name
 
 
+@lru_cache(maxsize=1 << 16)  # each rule asks for all names of a profile
 def operator_name(name: str) -> str:
     """What stands before the shapes of an operator: `aten::mm` of `aten::mm[2x2 f32, 2x2 f32]`."""
     match = _SHAPED.fullmatch(name)
