@@ -37,7 +37,7 @@ step install 150 bash -c 'logged "$@"' - "$out/install.log" "$python" -m pip ins
   --no-index --target "$scratch/site" .
 export PYTHONPATH="$scratch/site${PYTHONPATH:+:$PYTHONPATH}"
 
-step doctor 30 bash -c 'logged "$@"' - "$out/doctor.txt" "$python" -m bragg doctor
+step doctor 30 bash -c 'logged "$@"' - "$out/doctor.txt" "$python" -m bragg doctor --all
 # The settings of tests/conftest.py are of no use here and need packages that are not.
 step tests 170 bash -c 'logged "$@"' - "$out/pytest.log" "$python" -m pytest -m cuda tests/gpu --confcutdir=tests/gpu \
   -p no:cacheprovider --durations=10

@@ -41,6 +41,11 @@ class Check:
     blocks: str = ""
     fix: str = ""
 
+    @property
+    def limits(self) -> bool:
+        """Whether something is not possible because of it."""
+        return bool(self.blocks or self.fix)
+
 
 @dataclass(frozen=True)
 class Surroundings:

@@ -35,11 +35,32 @@ def test_every_defect_says_what_it_blocks_or_how_to_fix_it(bragg: Bragg, probe: 
     assert [check for check in limited if not (check["blocks"] and check["fix"])] == []
 
 
-def test_text_has_a_line_for_each_check_and_a_conclusion(bragg: Bragg, probe: dict[str, object]) -> None:
-    lines = bragg("doctor").stdout.splitlines()
-    assert any(line.startswith("ok") and "native core" in line for line in lines)
-    assert lines[-1].startswith("Can be recorded here: ")
-    assert lines[-1].endswith("Next: bragg demo")
+def test_the_first_three_lines_say_what_can_be_recorded_what_to_fix_and_what_is_next(
+    bragg: Bragg, probe: dict[str, object]
+) -> None:
+    recorded, to_fix, following, *_ = bragg("doctor").stdout.splitlines()
+    assert recorded.startswith("Can be recorded here: Python call paths, ")
+    assert recorded.endswith("; GPU times cannot (NVIDIA GPU: none).")
+    assert to_fix == "Nothing needs to be fixed."
+    assert following == "Next: bragg demo, or bragg run your_script.py"
+
+
+def test_checks_that_limit_nothing_are_shown_when_asked_for(bragg: Bragg, probe: dict[str, object]) -> None:
+    brief, whole = (bragg("doctor", *flags).stdout.splitlines() for flags in ([], ["--all"]))
+    fine = [line for line in whole if line.startswith("ok")]
+    assert any("native core" in line for line in fine)
+    assert not any(line.startswith("ok") for line in brief)
+    assert any(line.startswith("note") and "NVIDIA GPU" in line for line in brief)
+    assert brief[-1].endswith(" other checks limit nothing: bragg doctor --all")
+    assert whole[:3] == brief[:3]
+
+
+def test_what_another_tool_holds_is_the_first_thing_to_fix(
+    bragg: Bragg, probe: dict[str, object], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CUDA_INJECTION64_PATH", "/opt/other.so")
+    line = bragg("doctor").stdout.splitlines()[1]
+    assert line == "To fix: CUDA_INJECTION64_PATH belongs to /opt/other.so. Unset it, or start without the other tool"
 
 
 def test_missing_core_blocks_everything(bragg: Bragg, probe: dict[str, object]) -> None:
@@ -47,8 +68,10 @@ def test_missing_core_blocks_everything(bragg: Bragg, probe: dict[str, object]) 
     probe["error"] = "ImportError: no _core"
     outcome = bragg("doctor")
     assert outcome.exit_code == 4
-    assert "blocked  native core            ImportError: no _core" in outcome.stdout
-    assert outcome.stdout.splitlines()[-1].startswith("Nothing can be recorded here.")
+    first, to_fix, *table = outcome.stdout.splitlines()
+    assert first.startswith("Nothing can be recorded here.")
+    assert to_fix.startswith("To fix: native core ImportError: no _core. ")
+    assert any(line.startswith("blocked  native core ") and "ImportError: no _core" in line for line in table)
 
 
 def test_counters_are_listed_by_name_set_and_metric(bragg: Bragg, probe: dict[str, object]) -> None:
