@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -78,7 +78,10 @@ def regroup(
 def fold_specializations(profile: Profile) -> Profile:
     """The specializations of a kernel as the kernel, and the shapes of an operator as the operator, where siblings."""
     frames = profile.tree.frames
-    general = {FrameKind.KERNEL: base_name, FrameKind.OPERATOR: operator_name}
+    general: dict[FrameKind, Callable[[str], str]] = {
+        FrameKind.KERNEL: base_name,
+        FrameKind.OPERATOR: operator_name,
+    }
     names = [
         general[FrameKind(kind)](name) if kind in general else name
         for kind, name in zip(frames.kind.tolist(), frames.name, strict=True)
