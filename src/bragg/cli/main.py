@@ -22,6 +22,8 @@ _COMPLETION = "_BRAGG_COMPLETE"
 _INTERNAL_ERROR = 1
 _USAGE_ERROR = 2
 _INTERRUPTED = 130
+# Options that other profilers have, and ours.
+_OPTIONS_ELSEWHERE = {"--by": "--group-by", "--limit": "--lines", "--top": "--lines"}
 _EPILOG = """\b
 Examples:
   bragg run train.py
@@ -75,6 +77,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except click.Abort:
         return _INTERRUPTED
     except click.ClickException as error:
+        if isinstance(error, click.NoSuchOption):
+            _name_the_nearest(error)
         return _report(error.format_message(), _usage_hint(error), _USAGE_ERROR)
     except Exception as error:  # noqa: BLE001
         from bragg.record.launcher.memory_limit import memory_shortage
@@ -93,8 +97,17 @@ def _report(message: str, hint: str, exit_code: int) -> int:
     return exit_code
 
 
+def _name_the_nearest(error: click.NoSuchOption) -> None:
+    meant = _OPTIONS_ELSEWHERE.get(error.option_name)
+    options = error.ctx.command.params if error.ctx else []
+    if any(meant in option.opts for option in options):
+        error.possibilities = [str(meant)]
+
+
 def _usage_hint(error: click.ClickException) -> str:
     context = error.ctx if isinstance(error, click.UsageError) else None
     if context and error.message.startswith("Got unexpected extra argument"):
         return f"Quote a name with spaces; bragg diff compares two files; all options: {context.command_path} --help"
+    if context and isinstance(error, click.NoSuchOption) and context.command.name == "run":
+        return f"Options of your program stand after it: bragg run train.py {error.option_name}; of bragg run: --help"
     return f"Try: {context.command_path} --help" if context else ""

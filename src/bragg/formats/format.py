@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from shlex import quote
 
 from bragg.errors import BadFile
 from bragg.model import Profile
@@ -47,6 +48,8 @@ class Format:
 
 def unknown_format(path: Path) -> BadFile:
     """The error for a file that no format can read."""
+    if path.suffix == ".py":
+        return BadFile(f"{path} is a program, not a profile", hint=f"Record it: bragg run {quote(str(path))}")
     return BadFile(
         f"{path} is not a profile: unknown format",
         hint="Give a .bragg file, the .part file of a run, or a file of Proton, PyTorch, JAX, Nsight Systems (SQLite), "

@@ -86,6 +86,21 @@ def test_a_file_instead_of_a_command_is_answered_with_the_command_for_it(bragg: 
     assert bragg(file, "--epochs", "3").stderr.splitlines()[1] == f"hint: Did you mean: bragg {meant}"
 
 
+def test_help_is_a_command_too(bragg: Bragg) -> None:
+    assert bragg("help", "view").stdout == bragg("view", "--help").stdout
+    assert bragg("help").stdout == bragg("--help").stdout
+
+
+def test_an_option_of_other_profilers_is_answered_with_ours(bragg: Bragg) -> None:
+    assert bragg("view", "--top", "3").stderr.startswith("error: No such option '--top'. Did you mean '--lines'?\n")
+    assert bragg("view", "--by", "kernel").stderr.startswith("error: No such option '--by'. Did you mean '--group-by'?")
+
+
+def test_an_option_of_the_program_before_it_is_answered_with_the_order(bragg: Bragg) -> None:
+    hint = bragg("run", "--epochs", "1", "train.py").stderr.splitlines()[1]
+    assert hint == "hint: Options of your program stand after it: bragg run train.py --epochs; of bragg run: --help"
+
+
 def test_unknown_option_is_a_usage_error_in_two_lines(bragg: Bragg) -> None:
     outcome = bragg("view", "--nope")
     assert outcome.exit_code == 2

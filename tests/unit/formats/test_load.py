@@ -40,6 +40,13 @@ def test_an_unknown_file_is_refused_with_what_to_give_instead(content: bytes, tm
     assert "Give a .bragg file" in error.value.hint
 
 
+def test_a_program_is_answered_with_how_to_record_it(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text("print()")
+    with pytest.raises(BadFile, match="is a program, not a profile") as error:
+        formats.load(tmp_path / "train.py")
+    assert error.value.hint == f"Record it: bragg run {tmp_path}/train.py"
+
+
 def test_a_capture_to_which_nothing_was_written_yet_is_one(tmp_path: Path) -> None:
     capture = tmp_path / "4711.part"
     capture.touch()

@@ -55,6 +55,7 @@ _ELSEWHERE = {
     "compare": "diff",
     "flamegraph": "report",
     "html": "report",
+    "open": "view",
     "profile": "run",
     "record": "run",
     "show": "view",
@@ -63,6 +64,7 @@ _ELSEWHERE = {
     "top": "view --flat",
     "trace": "run --data trace",
     "tui": "view --tui",
+    "version": "--version",
 }
 _OF_FILES = {".py": "run", ".ipynb": "run", ".bragg": "view", ".part": "view"}
 
@@ -76,6 +78,10 @@ def _meant(word: str) -> str:
 
 class VerbGroup(click.Group):
     """A click group that imports a verb's module only when the verb is used."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Read a command line, in which `help view` is `view --help`."""
+        return super().parse_args(ctx, [*args[1:2], "--help"] if args[:1] == ["help"] else args)
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """The names of all verbs."""

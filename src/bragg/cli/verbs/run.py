@@ -7,6 +7,7 @@ import re
 import shutil
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, get_args
 
@@ -35,6 +36,7 @@ _API_LEVELS = ("all", "sync")
 _CHOICES_OF_BARE = {"--sample": _SAMPLING_MODES, "--gpu-api": _API_LEVELS}
 # Those that take any text, with what they mean alone.
 _TEXT_OF_BARE = {"--instrument": ".", "--counters": "default", "--telemetry": "10"}
+_USAGE_ERROR = 2  # of argparse and click
 _SECONDS = {"ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0}
 
 
@@ -74,6 +76,12 @@ class _RunCommand(click.Command):
 def _is_target(words: list[str]) -> bool:
     """Whether words that follow a bare option are options and the target, rather than its value."""
     return len(words) < 2 or words[0].startswith("-") or shutil.which(words[0]) is not None or Path(words[0]).exists()
+
+
+def _late_options(target: Sequence[str]) -> list[str]:
+    """Options of `bragg run` behind the program, which gets them."""
+    own = {name for option in run.params for name in option.opts if name.startswith("--") or name == "-o"}
+    return [word for word in target[1:] if word.partition("=")[0] in own]
 
 
 def _share(ctx: click.Context, param: click.Parameter, value: str | None) -> float | None:
@@ -353,6 +361,9 @@ def run(
 
         return end_like(run_repeatedly(config, target, repeat, as_json=as_json))
     result = run_target(config, target, finish)
+    if result.exit_code == _USAGE_ERROR and (late := _late_options(target)):
+        options = " ".join(late)
+        say([f"hint: The program got {options}: options of bragg stand before it: bragg run {options} … {target[0]}"])
     try:
         report = RunReport.of(result)
         ending = RunTally(report) if tally else report

@@ -145,7 +145,7 @@ def finding_line(finding: Finding) -> str:
 def bounds_sentence(bounds: Bounds) -> str:
     """One sentence on what bounds a program."""
     if bounds.busy is None or not bounds.of_ns:
-        return "What bounds the program is not known: a GPU worked too little, or it is not known when."
+        return "What bounds the program is not known: no GPU worked, or too little, or it is not known when."
     where = "the steady state" if bounds.is_steady else "the time from first to last GPU work"
     per_step = (
         f"in {count_text(bounds.n_steps, 'step')} of {time_text(bounds.of_ns / bounds.n_steps)}, "

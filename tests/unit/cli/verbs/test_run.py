@@ -103,6 +103,16 @@ def test_existing_profile_is_kept_and_the_new_one_numbered(bragg_process: Bragg,
     assert "Wrote out.bragg" in bragg_process("run", "-o", "out.bragg", "--force", script).stderr
 
 
+def test_options_of_bragg_behind_a_program_that_refuses_them_are_answered_with_the_order(
+    bragg_process: Bragg, tmp_path: Path
+) -> None:
+    (tmp_path / "train.py").write_text("import sys; sys.exit(2)")
+    behind = "hint: The program got -o: options of bragg stand before it: bragg run -o … train.py"
+    said = bragg_process("run", "--backend", "cpu", "train.py", "-o", "out.bragg").stderr.splitlines()
+    assert said[0] == behind
+    assert behind not in bragg_process("run", "--backend", "cpu", "train.py", "--epochs", "2").stderr
+
+
 def test_json_is_the_last_line_of_stdout(bragg_process: Bragg, script: Path) -> None:
     outcome = bragg_process("run", "--json", script, "print('of the program')")
     values = json.loads(outcome.stdout.splitlines()[-1])
