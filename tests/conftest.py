@@ -19,6 +19,7 @@ settings.load_profile("bragg")
 _RANKS = ("RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "SLURM_PROCID")
 for _variable in (*_RANKS, "NO_COLOR", "FORCE_COLOR", "COLUMNS", "BRAGG_LOG"):
     os.environ.pop(_variable, None)
+os.unsetenv("COLUMNS")  # readline sets it without Python, for child processes alone
 
 # A shell without job control lets what it starts in the background ignore Ctrl-C, and with it all that tests start.
 if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:

@@ -60,10 +60,7 @@ def output_of(arguments: list[str]) -> str:
             printed.seek(0)
             return printed.read()
     run = [sys.executable, "-u", "-m", "bragg", *arguments]
-    environment = dict(os.environ)  # readline puts the width of lines into another one, which a child would have
-    result = subprocess.run(
-        run, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=60, check=False, env=environment
-    )
+    result = subprocess.run(run, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=60, check=False)
     return result.stdout
 
 

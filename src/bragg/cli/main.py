@@ -77,9 +77,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except click.Abort:
         return _INTERRUPTED
     except click.ClickException as error:
-        if isinstance(error, click.NoSuchOption):
-            _name_the_nearest(error)
-        return _report(error.format_message(), _usage_hint(error), _USAGE_ERROR)
+        return _report(_usage_message(error), _usage_hint(error), _USAGE_ERROR)
     except Exception as error:  # noqa: BLE001
         from bragg.record.launcher.memory_limit import memory_shortage
 
@@ -97,11 +95,12 @@ def _report(message: str, hint: str, exit_code: int) -> int:
     return exit_code
 
 
-def _name_the_nearest(error: click.NoSuchOption) -> None:
-    meant = _OPTIONS_ELSEWHERE.get(error.option_name)
-    options = error.ctx.command.params if error.ctx else []
-    if any(meant in option.opts for option in options):
-        error.possibilities = [str(meant)]
+def _usage_message(error: click.ClickException) -> str:
+    if isinstance(error, click.NoSuchOption) and error.ctx:
+        meant = _OPTIONS_ELSEWHERE.get(error.option_name)
+        if any(meant in option.opts for option in error.ctx.command.params):
+            return f"{error.message} Did you mean {meant!r}?"
+    return error.format_message()
 
 
 def _usage_hint(error: click.ClickException) -> str:
