@@ -1,9 +1,9 @@
 """What a step of a slow program takes more than one of its repaired twin, unrecorded and at the same time.
 
-python benchmarks/steps_in_turns.py [--seconds 4] [--out FILE] [NAME...]
+python benchmarks/steps_in_turns.py [--seconds 4] [--programs DIRECTORY] [--out FILE] [NAME...]
 
-Both programs of each pair of tests/gpu/programs/slow are set up in processes of their own; then their loops take steps
-in turns, and neighbours share the pace of the machine. `saved` is the median share of a step that the twin saves, with
+Both programs of each pair of tests/gpu/programs/slow are set up in processes of their own, those of four pairs at the
+same time; then their loops take steps in turns, and neighbours share the pace of the machine. `saved` is the median share of a step that the twin saves, with
 its quartiles. Programs of PyTorch that loop over `range` at the top level or below a `with` have steps.
 """
 
@@ -16,7 +16,8 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
+from functools import cached_property
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -28,6 +29,8 @@ from tests.gpu.slow_pairs import PROGRAMS, RULES
 
 _COUNT = "_steps"
 _TURN_S = 0.1
+_AT_ONCE = 4
+_SIDES = ("slow", "fast")
 
 
 def parts(text: str) -> tuple[ast.Module, ast.Module, int]:
@@ -81,7 +84,11 @@ class Steps:
 
     def __init__(self, program: Path, child: subprocess.Popen[str]) -> None:
         self._program, self._child = program, child
-        self._count = max(int(_TURN_S / self._told()), 2)
+
+    @cached_property
+    def _count(self) -> int:
+        """Steps of a turn; known once the program is set up."""
+        return max(int(_TURN_S / self._told()), 2)
 
     def take(self) -> float:
         """Take steps for a tenth of a second, and give the mean of one, in s."""
@@ -111,10 +118,9 @@ def steps_of(program: Path) -> Iterator[Steps]:
             child.stdin.close()
 
 
-def measured(name: str, budget_s: float) -> dict[str, Any]:
+def measured(name: str, slow: Steps, fast: Steps, budget_s: float) -> dict[str, Any]:
     """One row."""
-    with steps_of(PROGRAMS / f"{name}_slow.py") as slow, steps_of(PROGRAMS / f"{name}_fast.py") as fast:
-        ratio = harness.Ratio.of(_alternated(slow.take, fast.take, budget_s))
+    ratio = harness.Ratio.of(_alternated(slow.take, fast.take, budget_s))
     return {
         "program": name,
         "rounds": ratio.rounds,
@@ -135,19 +141,26 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("names", nargs="*")
     parser.add_argument("--seconds", type=float, default=4, help="for the turns of each pair")
+    parser.add_argument("--programs", type=Path, default=PROGRAMS, help="directory of NAME_slow.py and NAME_fast.py")
     parser.add_argument("--side", type=Path, help=argparse.SUPPRESS)
     parser.add_argument("--out", type=Path, help="JSON file to write")
     arguments = parser.parse_args()
     if arguments.side:
         take_turns(arguments.side)
         return
-    rows = []
-    for name in arguments.names or RULES:
-        try:
-            rows.append(measured(name, arguments.seconds))
-        except (ValueError, OSError) as error:
-            rows.append({"program": name, "failed": str(error)})
-        print(json.dumps(rows[-1]), flush=True)
+    names, rows = arguments.names or list(RULES), []
+    for start in range(0, len(names), _AT_ONCE):
+        with ExitStack() as stack:
+            pairs = {
+                name: [stack.enter_context(steps_of(arguments.programs / f"{name}_{side}.py")) for side in _SIDES]
+                for name in names[start : start + _AT_ONCE]
+            }
+            for name, (slow, fast) in pairs.items():
+                try:
+                    rows.append(measured(name, slow, fast, arguments.seconds))
+                except (ValueError, OSError) as error:
+                    rows.append({"program": name, "failed": str(error)})
+                print(json.dumps(rows[-1]), flush=True)
     harness.report("steps_in_turns", rows, arguments.out)
 
 

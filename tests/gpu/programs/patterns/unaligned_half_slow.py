@@ -1,0 +1,8 @@
+"""Multiplies matrices of 16-bit floats whose rows are not aligned to 16 bytes."""
+
+import torch
+
+x = torch.randn(201, 201, device="cuda", dtype=torch.half)
+for _ in range(300):
+    y = x @ x
+torch.cuda.synchronize()
