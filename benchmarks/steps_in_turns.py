@@ -3,8 +3,9 @@
 python benchmarks/steps_in_turns.py [--seconds 4] [--programs DIRECTORY] [--out FILE] [NAME...]
 
 Both programs of each pair of tests/gpu/programs/slow are set up in processes of their own, those of four pairs at the
-same time; then their loops take steps in turns, and neighbours share the pace of the machine. `saved` is the median share of a step that the twin saves, with
-its quartiles. Programs of PyTorch that loop over `range` at the top level or below a `with` have steps.
+same time; then their loops take steps in turns, and neighbours share the pace of the machine. `saved` is the median
+share of a step that the twin saves, with its quartiles. Programs of PyTorch that loop over `range` at the top level or
+below a `with` have steps.
 """
 
 from __future__ import annotations

@@ -73,6 +73,12 @@ _LARGE = {
     "options": {"num_warps": 4, "maxnreg": 96},
 }
 
+_UNROLLED = Variant(kernels.settle_unrolled, _COPY, {"TURNS": 512, "BLOCK": 512})
+_UNROLLED_TO_HALVES = replace(_UNROLLED, types={"x": _FLOAT, "out": _HALF})
+_DEEP = replace(_HALVES, constants={**_HALVES.constants, "BM": 128, "BN": 128, "BK": 64}, options={"num_stages": 5})
+_DEEP_BFLOATS = replace(_DEEP, types=_BFLOATS.types)
+_THREE_STAGES = {"num_stages": 3}
+
 PAIRS = (
     Pair("narrow-access", replace(_SCALE, unaligned=("n",)), _SCALE),
     Pair("narrow-access", replace(_ROWS, unaligned=("stride",)), _ROWS),
@@ -133,6 +139,10 @@ PAIRS = (
     Pair("small-blocks", replace(_SCALE_FLOAT, **_TINY), _SCALE_FLOAT, ""),
     Pair("tail-wave", replace(_HALVES, grid=132 * 16 + 8), replace(_HALVES, grid=132 * 16), ""),
     Pair("tail-wave", replace(_FLOATS, grid=132 * 4 + 8), replace(_FLOATS, grid=132 * 4), ""),
+    Pair("large-code", _UNROLLED, replace(_UNROLLED, kernel=kernels.settle)),
+    Pair("large-code", _UNROLLED_TO_HALVES, replace(_UNROLLED_TO_HALVES, kernel=kernels.settle)),
+    Pair("too-many-stages", _DEEP, replace(_DEEP, options=_THREE_STAGES), "loop"),
+    Pair("too-many-stages", _DEEP_BFLOATS, replace(_DEEP_BFLOATS, options=_THREE_STAGES), "loop"),
     Pair(
         "low-occupancy",
         replace(_SUM, kernel=kernels.sum_after_loop, constants={"BLOCK": 32768}),

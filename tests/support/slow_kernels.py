@@ -363,3 +363,21 @@ def first_sums_all(x, out, n, BLOCK: tl.constexpr):
         for start in range(0, n, BLOCK):
             total += tl.load(x + start + tl.arange(0, BLOCK))
         tl.store(out, tl.sum(total, 0))
+
+
+@triton.jit
+def settle_unrolled(x, out, TURNS: tl.constexpr, BLOCK: tl.constexpr):
+    offsets = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    values = tl.load(x + offsets)
+    for _ in tl.static_range(TURNS):
+        values = tl.exp(-values) * 0.5 + values * 0.25  # slow
+    tl.store(out + offsets, values)
+
+
+@triton.jit
+def settle(x, out, TURNS: tl.constexpr, BLOCK: tl.constexpr):
+    offsets = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    values = tl.load(x + offsets)
+    for _ in range(TURNS):
+        values = tl.exp(-values) * 0.5 + values * 0.25
+    tl.store(out + offsets, values)

@@ -9,9 +9,11 @@ from typing import Any
 
 from bragg.model.tree import FrameKind, FrameTable
 
-__all__ = ["AFTER_BREAK", "COMPILED_REGION", "name_compiled_regions"]
+__all__ = ["AFTER_BREAK", "COMPILED_REGION", "LOOKUP", "name_compiled_regions"]
 
 COMPILED_REGION = "Torch-Compiled Region: "
+# Before a region: which compiled code fits the arguments, by its guards.
+LOOKUP = "TorchDynamo Cache Lookup"
 # What follows on the place of a function that continues after a graph break.
 AFTER_BREAK = "after a graph break"
 _RESUMED = re.compile(r"torch_dynamo_resume_in_(?P<name>.+)_at_(?P<line>\d+)")

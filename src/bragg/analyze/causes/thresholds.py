@@ -14,7 +14,9 @@ __all__ = [
     "HOST_BOUND",
     "IDLE_GPU",
     "JITTED",
+    "LARGE_CODE",
     "LONG_CODE",
+    "LONG_GUARDS",
     "LOW_OCCUPANCY",
     "MANY_CONFLICTS",
     "MANY_ELEMENTWISE",
@@ -88,6 +90,7 @@ COMPILE_WAIT = Threshold(
 LONG_CODE = Threshold(
     500_000, "ns", "code between two launches; what PyTorch's modules do there takes 10 to 100 us", _OWN
 )
+LONG_GUARDS = Threshold(20_000, "ns", "time that a call checks guards; those of a few tensors take 3 to 10 us", _OWN)
 PLAN_SHARE = Threshold(0.02, "share", "of the wall time, for which a GPU waits for operators of one name", _OWN)
 CPU_CALL = Threshold(50_000, "ns", "time of one call of an operator that computes on the CPU", _OWN)
 MANY_VERSIONS = Threshold(8, "1", "versions of a kernel", "alignments and sizes of 1 of three arguments make 8")
@@ -140,6 +143,9 @@ BLOCK_LAUNCH = Threshold(
     "ns",
     "time of a block on its multiprocessor; starting one takes about 80",
     "our recordings of an H100: 79 where blocks have nothing to do, 140 and more where they load 1 kB",
+)
+LARGE_CODE = Threshold(
+    131_072, "B", "machine code of a kernel", "Volta's cache of instructions holds 128 kB (Jia et al., 2018)"
 )
 SLOW_LINES = Threshold(0.1, "share", "of a kernel's instructions at lines that divide", _OWN_CODE)
 MANY_LANES = Threshold(32, "1", "elements of a tile, a warp of them", "CUDA: a warp has 32 threads")

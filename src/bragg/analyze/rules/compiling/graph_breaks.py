@@ -13,7 +13,7 @@ from bragg.analyze.causes.needs import OPERATORS
 from bragg.analyze.causes.paths import below, named
 from bragg.analyze.causes.thresholds import WAITS
 from bragg.analyze.engine import HostTime, Rule
-from bragg.grouping.compiled_regions import AFTER_BREAK, COMPILED_REGION
+from bragg.grouping.compiled_regions import AFTER_BREAK, COMPILED_REGION, LOOKUP
 from bragg.model import Confidence, Finding, Gain, Quantity
 from bragg.model.table import BoolArray
 
@@ -22,7 +22,6 @@ __all__ = ["RULE"]
 # A part begins with an empty queue: half of what its launches wait would hide behind the part before it. All of it did
 # in the one pair that was measured.
 _AGAIN = 0.5
-_LOOKUP = "TorchDynamo Cache Lookup"
 _PART = re.compile(rf"{COMPILED_REGION}(?P<place>.+) {AFTER_BREAK} \(\d+/\d+\)")
 
 
@@ -57,7 +56,7 @@ def _lookups(evidence: Evidence, parts: BoolArray) -> BoolArray:
     """Where the code of a part is looked up, beside it: [n_nodes]."""
     parent = evidence.profile.tree.parent
     beside: BoolArray = np.isin(parent, parent[parts])
-    return beside & named(evidence.profile, _LOOKUP.__eq__)
+    return beside & named(evidence.profile, LOOKUP.__eq__)
 
 
 RULE = Rule(

@@ -61,6 +61,8 @@ LOADER = "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__"
 COPY = f"{MAIN} > aten::copy_#operator"
 SAVE = "/lib/python3.12/site-packages/torch/serialization.py:900@save"
 REGION = "Torch-Compiled Region: "
+LOOKUP = f"{MAIN} > TorchDynamo Cache Lookup#operator"
+ROW_GRADIENT = f"{MAIN} > aten::select#operator > [backward]#state > SelectBackward0#operator"
 
 ITERATES = "train.py:2@main > /lib/torch/_tensor.py:1223@Tensor.__iter__ > aten::unbind#operator"
 
@@ -243,6 +245,17 @@ PAIRS = {
                 "#operator\n" + launched(1, MM, "gemm", 5, 1, 9), 40),
         stepped(f"host 0-1 {REGION}f train.py:3 (0/0)#operator\n" + launched(1, MM, "gemm", 5, 1, 9), 40),
     ),
+    # 80 us of guards before a region of 50 us; the repaired one checks few.
+    "guards": (
+        stepped(f"host 0-80 {LOOKUP}\n" + launched(1, MM, "gemm", 50, 1, 82), 140),
+        stepped(f"host 0-8 {LOOKUP}\n" + launched(1, MM, "gemm", 50, 1, 10), 70),
+    ),
+    # Ten gradients that are filled with zeros and added up; the repaired one puts rows together.
+    "view-gradients": (
+        stepped(queued(10, f"{ROW_GRADIENT} > aten::zeros#operator", "FillFunctor", 40) + "\n"
+                + "\n".join(f"host {i}-{i + 4} {ROW_GRADIENT}" for i in range(50, 150, 10)), 420),
+        stepped(queued(10, f"{MAIN} > UnbindBackward0#operator > aten::stack#operator", "CatArray", 40), 420),
+    ),
     "host-callbacks": (
         stepped(f"host 20-220 {MAIN} > jit(step)#operator > [callback] factor\n"
                 + launched(1, f"{MAIN} > jit(step)#operator", "fusion", 50, 1, 0), 300),
@@ -296,6 +309,21 @@ def test_a_kernel_that_hides_behind_the_host_gains_nothing() -> None:
     (finding,) = found(stepped(text, 420), "full-precision-matmul", 0.0)
     assert finding.gain is not None
     assert (finding.gain.share < 0.01, finding.gain.limit) == (True, "the host")
+
+
+def test_few_rows_of_a_tensor_and_their_gradients_are_fine() -> None:
+    assert (
+        found(stepped(queued(3, f"{ROW_GRADIENT} > aten::zeros#operator", "FillFunctor", 40), 220), "view-gradients")
+        == []
+    )
+
+
+@pytest.mark.parametrize("function", ["UnfoldBackward0", "AsStridedBackward0"])
+def test_a_gradient_of_windows_that_overlap_is_found(function: str) -> None:
+    (finding,) = found(
+        stepped(queued(2, f"{MAIN} > {function}#operator", "unfold_backward", 100), 420), "view-gradients"
+    )
+    assert finding.message.startswith("gradients of windows that overlap in memory are added up")
 
 
 @pytest.mark.parametrize(("each_us", "n_found"), [(100, 0), (400, 1)])
