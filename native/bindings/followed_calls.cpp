@@ -22,7 +22,7 @@ namespace {
 struct Followed {
   vectorcallfunc call;  // the object's own
   uint32_t frame;
-  CallSteps::Function* steps;
+  CallSteps::Function* steps;  // none: of a library, whose calls are no steps
 };
 
 // By object. One that died leaves its row: an object that gets its address gets the row, or is never followed.
@@ -58,8 +58,8 @@ bool is_outermost() noexcept {
 }
 
 // Threads: that of the call, with the GIL.
-void enter(uint32_t frame, CallSteps::Function& steps) noexcept {
-  if (nesting++ == 0 && counts_steps) open_call = {&steps, monotonic_ns()};
+void enter(uint32_t frame, CallSteps::Function* steps) noexcept {
+  if (nesting++ == 0 && counts_steps && steps != nullptr) open_call = {steps, monotonic_ns()};
   bragg_scope_enter(frame);
 }
 
@@ -79,7 +79,7 @@ bool enter_callback() noexcept {
 PyObject* call_followed(PyObject* object, PyObject* const* arguments, size_t count, PyObject* names) noexcept {
   const Followed found = find(object);
   if (!is_outermost()) return found.call(object, arguments, count, names);
-  enter(found.frame, *found.steps);
+  enter(found.frame, found.steps);
   PyObject* result = found.call(object, arguments, count, names);
   leave();
   return result;
@@ -91,7 +91,7 @@ uint32_t frame_of(const std::string& text) {
 
 bool enter_call(const std::string& name) {
   if (!is_outermost()) return false;
-  enter(frame_of(name), call_steps().function(name));
+  enter(frame_of(name), &call_steps().function(name));
   return true;
 }
 
@@ -122,7 +122,7 @@ nb::dict read_call_steps() {
   return functions;
 }
 
-bool follow_calls(nb::handle object, const std::string& name) {
+bool follow_calls(nb::handle object, const std::string& name, bool are_steps) {
   const PyTypeObject* type = Py_TYPE(object.ptr());
   if ((type->tp_flags & Py_TPFLAGS_HAVE_VECTORCALL) == 0 || type->tp_vectorcall_offset <= 0) return false;
   auto& call = *reinterpret_cast<vectorcallfunc*>(reinterpret_cast<char*>(object.ptr()) + type->tp_vectorcall_offset);
@@ -130,7 +130,7 @@ bool follow_calls(nb::handle object, const std::string& name) {
   const uint32_t frame = frame_of(name);
   const std::lock_guard lock(mutex);
   if (call == call_followed) return true;
-  followed()[object.ptr()] = {call, frame, &call_steps().function(name)};
+  followed()[object.ptr()] = {call, frame, are_steps ? &call_steps().function(name) : nullptr};
   call = call_followed;
   return true;
 }
@@ -138,7 +138,7 @@ bool follow_calls(nb::handle object, const std::string& name) {
 }  // namespace
 
 void bind_followed_calls(nb::module_& module) {
-  module.def("follow_calls", &follow_calls, "object"_a, "name"_a);
+  module.def("follow_calls", &follow_calls, "object"_a, "name"_a, "are_steps"_a = true);
   module.def("enter_call", &enter_call, "name"_a);
   module.def("exit_call", &leave);
   module.def("enter_callback", &enter_callback);

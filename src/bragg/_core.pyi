@@ -235,8 +235,13 @@ def observe_operators(shapes: bool) -> bool:
     """
 
 def stop_observing_operators() -> None: ...
-def follow_calls(object: object, name: str) -> bool:
+def follow_calls(object: object, name: str, are_steps: bool = True) -> bool:
     """Show calls of an object that implements the vectorcall protocol as an operator, unless one such call is open.
+
+    Args:
+        object: What is called.
+        name: Of the operator.
+        are_steps: Whether its calls may be the steps of the program.
 
     Returns:
         False when it does not implement it.

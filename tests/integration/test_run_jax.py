@@ -65,6 +65,8 @@ PROGRAM = """
 
     for _ in range(2):
         jax.block_until_ready(calling(x))
+    for _ in range(7):
+        jnp.add(x, x)
     try:
         step(1, 2, 3)
     except TypeError:
@@ -92,6 +94,8 @@ def test_each_call_is_entered_and_compilations_are_below_it(profile: Profile) ->
 def test_steps_are_calls_of_the_function_that_takes_most_time(profile: Profile) -> None:
     counts = {name: times["count"] for name, times in profile.meta["regions"].items()}
     assert counts["step of jit(loss)"] == 6
+    assert entered(profile, "jit(add)") >= 7
+    assert "step of jit(add)" not in counts
     assert group_by_region(profile).own("region_calls")[0] in counts.values()
 
 

@@ -213,7 +213,8 @@ def _existing(module: ModuleType, types: tuple[str, ...]) -> list[Any]:
 
 @guarded
 def _follow(function: Any, name: str) -> None:
-    core.follow_calls(function, name)
+    module = str(getattr(function, "__module__", ""))
+    core.follow_calls(function, name, module.partition(".")[0] != _PUBLIC)
 
 
 def _name_of(function: Any) -> str:

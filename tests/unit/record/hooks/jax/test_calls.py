@@ -53,17 +53,26 @@ def test_new_functions_are_followed_by_their_names(core: FakeCore) -> None:
     # Functions that exist, where another test has imported JAX, come before.
     assert core.calls[core.calls.index(("record_followed_calls", True)) :] == [
         ("record_followed_calls", True),
-        ("follow_calls", step, "jit(step)"),
-        ("follow_calls", 7, "jit(function)"),
+        ("follow_calls", step, "jit(step)", True),
+        ("follow_calls", 7, "jit(function)", True),
         ("record_followed_calls", False),
     ]
+
+
+def test_calls_of_jax_s_own_functions_are_no_steps(core: FakeCore) -> None:
+    pjit = module(_cpp_pjit=lambda function: function)
+    jax_calls.record_calls(pjit)
+    own = PjitFunction()
+    own.__module__ = "jax._src.random"
+    pjit._cpp_pjit(own)
+    assert core.calls.pop() == ("follow_calls", own, "jit(step)", False)
 
 
 def test_functions_that_exist_are_followed(core: FakeCore) -> None:
     jitted, mapped = PjitFunction(), PmapFunction()
     jax_calls.record_calls(module(_cpp_pjit=lambda function: function))
-    assert ("follow_calls", jitted, "jit(step)") in core.calls
-    assert ("follow_calls", mapped, "pmap(step)") in core.calls
+    assert ("follow_calls", jitted, "jit(step)", True) in core.calls
+    assert ("follow_calls", mapped, "pmap(step)", True) in core.calls
 
 
 def test_functions_that_pmap_makes_are_followed_in_all_places_of_its_name(
@@ -74,7 +83,7 @@ def test_functions_that_pmap_makes_are_followed_in_all_places_of_its_name(
     undo = jax_calls.record_mapped_calls(api)
     for place in (api, sys.modules["jax"]):
         mapped = place.pmap(module, axis_name="i")
-        assert core.calls.pop() == ("follow_calls", mapped, "pmap(module)")
+        assert core.calls.pop() == ("follow_calls", mapped, "pmap(module)", True)
     undone(undo)
     api.pmap(module)
     assert core.calls == []
@@ -112,7 +121,7 @@ def test_what_is_compiled_ahead_of_time_is_followed(core: FakeCore) -> None:
     assert MeshExecutable().create_cpp_call("parameters") is None
     undone(undo)
     assert MeshExecutable(new).create_cpp_call("parameters") is new
-    assert core.calls == [("follow_calls", existing, "jit(loss)"), ("follow_calls", new, "jit(loss)")]
+    assert core.calls == [("follow_calls", existing, "jit(loss)", True), ("follow_calls", new, "jit(loss)", True)]
     del compiled
 
 
