@@ -155,6 +155,11 @@ class Profile:
         """
         return DATA_FRAMES["polars"](self, table)
 
+    def __repr__(self) -> str:
+        """One line, for consoles: arrays would fill pages."""
+        metrics = ", ".join(self.metrics) or "none"
+        return f"<Profile: {len(self.tree):,} call paths, {len(self.slices):,} slices, metrics {metrics}>"
+
     def _repr_html_(self) -> str:
         """How notebooks show it: the page of `bragg report` in a frame."""
         text: str = REPRESENTATIONS["html"](self)

@@ -22,6 +22,10 @@ def test_metrics_that_do_not_add_up_are_shown_by_their_own_values() -> None:
     assert PROFILE.inclusive("host_count").tolist() == PROFILE.own("host_count").tolist() == [0, 0, 0, 2]
 
 
+def test_a_console_shows_a_profile_in_one_line() -> None:
+    assert repr(PROFILE) == "<Profile: 4 call paths, 0 slices, metrics gpu_time, gpu_count, host_time, host_count>"
+
+
 @pytest.mark.parametrize("odd", [np.nan, np.inf, -np.inf])
 def test_sums_leave_out_what_is_no_finite_number(odd: float) -> None:
     metric = Metric("bytes", "B", MetricKind.INCLUSIVE, np.array([0, odd, 3, 4.0]))
