@@ -25,7 +25,8 @@ if TYPE_CHECKING:
 
 __all__ = ["view_job"]
 
-_NARROW = ("mean", "worst", "imbalance")
+_WIDE = 150  # where the columns of numbers leave 60 for call paths
+_SOME = ("worst", "worst_rank", "imbalance")
 
 
 def view_job(opened: OpenedJob, options: ViewOptions, group_by: str, *, flat: bool, as_json: bool) -> None:
@@ -48,7 +49,7 @@ def view_job(opened: OpenedJob, options: ViewOptions, group_by: str, *, flat: bo
         rest = tuple(name for name in profile.metrics if name not in first)
         options = replace(options, metrics=options.metrics or first + rest, fold=False)
     else:
-        profile, options = _compared(opened, options, group_by, is_narrow=style.is_narrow and not as_json)
+        profile, options = _compared(opened, options, group_by, None if as_json else style.width)
     tree = flat_view(profile, options) if flat else tree_view(profile, options)
     if as_json:
         write_json("job_flat" if flat else "job", {**_facts(opened), **tree.to_json()})
@@ -57,17 +58,18 @@ def view_job(opened: OpenedJob, options: ViewOptions, group_by: str, *, flat: bo
     write_lines([*job_header_lines(opened.job, opened.profiles, style), "", *body])
 
 
-def _compared(
-    opened: OpenedJob, options: ViewOptions, group_by: str, *, is_narrow: bool
-) -> tuple[Profile, ViewOptions]:
-    """All ranks as one profile, and the columns to show of it."""
+def _compared(opened: OpenedJob, options: ViewOptions, group_by: str, width: int | None) -> tuple[Profile, ViewOptions]:
+    """All ranks as one profile, and the columns to show of it that fit into lines of a width."""
     profiles = map(on_one_device, opened.profiles)
     merged = merge_with_parts([fold_specializations(each) if group_by == "kernel" else each for each in profiles])
-    usual = () if options.metrics else (opened.metric, opened.metric.replace("time", "count"))
+    is_wide = width is None or width >= _WIDE
+    usual = (opened.metric, opened.metric.replace("time", "count"))[: 2 if is_wide else 1]
     asked = options.metrics or tuple(name for name in usual if name in merged.profile.metrics)
     name, *others = choose_names(merged.profile, asked, ("time", "count"), options.formulas)
     profile = with_rank_values(merged, [rank.rank for rank in opened.job.ranks], name)
-    columns = [column for column in rank_columns(name) if not is_narrow or column.endswith(_NARROW)]
+    columns = rank_columns(name)
+    if not is_wide:
+        columns = [column for column in columns if column.removeprefix(f"{name}_") in _SOME]
     formulas = RankFormulas(name, options.formulas)
     sort = options.sort and choose_names(profile, [options.sort], (), formulas)[0] if options.sort != "name" else "name"
     means = (f"{other}{MEAN}" if f"{other}{MEAN}" in profile.metrics else other for other in others)

@@ -40,6 +40,26 @@ def test_rows_show_mean_worst_best_and_imbalance(bragg: Bragg, job: Path) -> Non
     assert [row[0], *row[4:10]] == ["16.67", "30.00", "1", "10.00", "0", "80.00", "2"]
 
 
+def test_where_lines_are_short_the_columns_leave_room_for_call_paths(
+    bragg: Bragg, job: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "120")
+    header = next(line for line in bragg("view", str(job)).stdout.splitlines() if line.startswith("gpu_time_mean"))
+    assert header.split() == [
+        "gpu_time_mean",
+        "ms",
+        "share",
+        "worst",
+        "ms",
+        "worst_rank",
+        "imbalance",
+        "%",
+        "call",
+        "path",
+    ]
+    assert header.index("call path") <= 75
+
+
 def test_table_shows_the_same(bragg: Bragg, job: Path) -> None:
     row = next(line for line in shown(bragg, job, "--flat") if line and line[-1] == "k")
     assert [row[0], *row[4:10]] == ["16.67", "30.00", "1", "10.00", "0", "80.00", "2"]
