@@ -260,6 +260,25 @@ def stored_where_a_function_returns_early(x: tl.const, out, is_const, IS_CONST: 
 
 
 @triton.jit
+def range_of_one_size_or_another(is_short):
+    if is_short:
+        return tl.arange(0, 4)
+    else:  # noqa: RET505 - what is tested
+        return tl.arange(0, 8)
+
+
+@triton.jit
+def calls_for_a_range_of_some_size(is_short):
+    range_of_one_size_or_another(is_short)
+
+
+def test_returned_values_have_one_shape_also_where_all_programs_go_one_way() -> None:
+    for is_short in (0, 2):
+        with pytest.raises(triton.CompilationError, match="Inconsistent return types"), bragg.debug.check():
+            calls_for_a_range_of_some_size[(2,)](is_short)
+
+
+@triton.jit
 def stored_where_an_if_adds(x: tl.const, out, is_const, IS_CONST: tl.constexpr):
     if is_const if IS_CONST is None else IS_CONST:
         base = x + 0

@@ -131,6 +131,7 @@ class Branch(Fork):
         self._is_compiled = isinstance(test, Tensor)
         self._names = names if self._is_compiled else ()
         self._partly = partly if self._is_compiled else ()
+        self._gives_types = True in written
         self._site: Site | None = None
 
     def compare(self, what: str, first: Any, second: Any) -> None:
@@ -155,13 +156,14 @@ class Branch(Fork):
     def promise(self, frame: Frame) -> None:
         """A way returns a value: so does the call, for programs that return none, too."""
         frame.gives_values |= self._is_compiled
+        self._gives_types = True
 
     def then(self, values: Values) -> bool:
         """Go the first way with those whose test holds; False: nobody does."""
         self._entry = self.values = values
         one_way = self._test if isinstance(self._test, bool) else None
         question = machine().listeners.types
-        if question is not None and self._is_compiled and True in self._written:
+        if question is not None and self._is_compiled and self._gives_types:
             self._site = site_of_caller()
             question.went(self._site, one_way)
         if one_way is not None:
