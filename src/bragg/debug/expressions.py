@@ -11,7 +11,17 @@ from functools import lru_cache
 
 from bragg.debug.flow.nodes import walk
 
-__all__ = ["AccessText", "access_text", "changes_what_it_loads", "feeding", "feeds", "first_argument"]
+__all__ = [
+    "AccessText",
+    "access_text",
+    "arange_ends",
+    "assigning_line",
+    "changes_what_it_loads",
+    "feeding",
+    "feeds",
+    "first_argument",
+    "remainder_feeds_an_address",
+]
 
 # Position of the mask among the arguments.
 _MASK = {"load": 1, "store": 2, "atomic": 2}
@@ -87,6 +97,36 @@ def changes_what_it_loads(file: str, line: int) -> bool:
     address, value = stores[0].args[:2]
     place = ast.dump(address)
     return place in loads(value) and any(index != place for index in loads(address))
+
+
+@lru_cache(maxsize=1024)
+def remainder_feeds_an_address(file: str, line: int) -> bool:
+    """The address of an access is computed from a `%` at the line, as the source of one function tells."""
+    function = _function(file, line)
+    calls = [node for node in walk(function or ast.Pass()) if isinstance(node, ast.Call) and _is_access(node)]
+    addresses = [call.args[0] for call in calls if call.args]
+    return any(_has_remainder(one, line) or line in _origins(file, one.lineno, _names(one))[0] for one in addresses)
+
+
+def _has_remainder(address: ast.expr, line: int) -> bool:
+    operations = (node for node in walk(address) if isinstance(node, ast.BinOp) and _spans(node, line))
+    return any(isinstance(node.op, ast.Mod) for node in operations)
+
+
+@lru_cache(maxsize=1024)
+def arange_ends(file: str, line: int) -> list[ast.expr]:
+    """Ends of the ranges of numbers that what stands at a line may be computed from."""
+    lines = _feeding_lines(file, line)
+    calls = [node for node in _nodes(file) if isinstance(node, ast.Call) and node.lineno in lines]
+    return [call.args[1] for call in calls if _name(call) == "arange" and len(call.args) == 2]
+
+
+def assigning_line(file: str, line: int, name: str) -> int:
+    """The line within the loop at a line that alone assigns a name; the loop's own where there are several."""
+    loops = [node for node in _nodes(file) if isinstance(node, ast.For | ast.While) and node.lineno == line]
+    inside = [node for loop in loops for node in walk(loop) if isinstance(node, _ASSIGNMENTS)]
+    found = [node.lineno for node in inside if name in _assigned(node)]
+    return found[0] if len(found) == 1 else line
 
 
 class _Conditions(ast.NodeTransformer):

@@ -292,6 +292,20 @@ def hash_kernel(keys, counts, n, B: tl.constexpr):
     tl.atomic_add(counts + n + (key ^ (key >> 16)) % 4 + 4, 1)
 
 
+@triton.jit
+def random_kernel(out, B: tl.constexpr):
+    i = tl.program_id(0) * B + tl.arange(0, B)
+    tl.store(out + i, ((i + 1) * 1103515245 + 12345) % 1000)
+
+
+@correct
+def random_numbers_that_are_remainders():
+    out = np.zeros(64, "i4")
+    random_kernel[(2,)](out, B=32)
+    wrapped = np.arange(1, 65, dtype="i4") * np.int32(1103515245) + np.int32(12345)
+    return [(out, np.fmod(wrapped, 1000))]
+
+
 @correct
 def hash_functions_that_overflow_on_purpose():
     counts = np.zeros(32, "i4")

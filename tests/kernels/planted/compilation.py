@@ -289,8 +289,8 @@ def if_on_a_block(x):
 @triton.jit
 def type_changes_in_a_loop(x):
     total = 0
-    for i in range(4):  # bug
-        total += tl.load(x + i)
+    for i in range(4):
+        total += tl.load(x + i)  # bug
     tl.store(x, total)
 
 

@@ -168,6 +168,22 @@ def product_in_8_bits_that_is_scaled(x, out, scale):
     tl.store(out + offsets, square.to(tl.float32) * scale)
 
 
+@bug("integer-overflow", lambda: np.full(64, 100, "i1"), lambda: np.zeros(64, "i1"), tensor="out", programs=range(4))
+@triton.jit
+def sum_in_8_bits_that_is_stored_so(x, out):
+    offsets = tl.program_id(0) * 16 + tl.arange(0, 16)
+    twice = tl.load(x + offsets) + tl.load(x + offsets)  # bug
+    tl.store(out + offsets, twice)
+
+
+@bug("integer-overflow", floats(100), floats(32), 5000, programs={0}, grid=(1,))
+@triton.jit
+def slot_of_a_ring_that_wraps_before_the_remainder(ring, out, step):
+    i = tl.arange(0, 32)
+    slot = (step * 1_000_003 + i) % 100  # bug
+    tl.store(out + i, tl.load(ring + slot))
+
+
 @bug("integer-overflow", integers(64), lambda: np.zeros(64, "i8"), programs=range(4), grid=(4,))
 @triton.jit
 def sizes_in_32_bits_that_are_stored_in_64(x, out):
@@ -189,6 +205,13 @@ def grid_without_the_last_tile(x, out, n, B: tl.constexpr):
     offsets = tl.program_id(0) * B + tl.arange(0, B)
     values = tl.load(x + offsets, mask=offsets < n)
     tl.store(out + offsets, values * 2, mask=offsets < n)  # bug
+
+
+@bug("unwritten", floats(6, 64), empty(6, 64), 64, tensor="out", grid=(6,), B=64)
+@triton.jit
+def half_of_each_row(x, out, stride, B: tl.constexpr):
+    place = tl.program_id(0) * stride + tl.arange(0, B // 2)
+    tl.store(out + place, tl.load(x + place))  # bug
 
 
 @bug("unwritten", empty(96, 80), 96, 80, 80, 1, tensor="out", grid=(3, 3), R=32, C=32)

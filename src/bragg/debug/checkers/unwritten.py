@@ -3,7 +3,8 @@
 Judged when the program ends, by what memory then holds: later launches and the host may write the rest. Whoever makes
 a tensor larger than what is written may have meant it: rows that are padded, slots of a workspace, blocks above a
 diagonal. So what lies at an end counts only in a tensor that the kernel was told the extent of, and where no mask has
-left it out, unless that mask compares with the extent less a constant; gaps count between elements that are written,
+left it out, unless that mask compares with the extent less a constant. A constant tells the extent where a store
+without a mask counts to a part of it, as in `tl.arange(0, BLOCK // 2)`. Gaps count between elements that are written,
 except at the ends of rows of many different lengths, as triangles have them.
 """
 
@@ -16,7 +17,7 @@ from functools import partial
 import numpy as np
 
 from bragg.debug.checkers.checker import Checker, LaunchFindings
-from bragg.debug.expressions import access_text
+from bragg.debug.expressions import access_text, arange_ends
 from bragg.debug.flow.dependence import dependence_of
 from bragg.debug.memory.access import Access
 from bragg.debug.memory.arrays import is_of_torch
@@ -39,11 +40,13 @@ class _Result:
     Attributes:
         buffer: The tensor.
         place: File and line of the last store.
+        has_mask: A store had one.
     """
 
     def __init__(self, buffer: Buffer, place: tuple[str, int]) -> None:
         self.buffer = buffer
         self.place = place
+        self.has_mask = False
         count = buffer.high - buffer.low
         self._left_out = np.zeros(count, bool)
         self._idle = np.zeros(count, np.int32)  # Numbers of programs whose mask left out a whole block, from 1.
@@ -69,6 +72,7 @@ class _Result:
         self.place = access.place
         if self._rest is not None:
             self._rest[access.offsets - self.buffer.low] = False
+        self.has_mask |= access.mask is not None
         if access.mask is None or access.mask.all():
             return
         mask = np.broadcast_to(lift_array(access.mask, len(access.shape)), access.shape)
@@ -227,9 +231,15 @@ def _is_regular(gaps: Array) -> bool:
 
 
 def _is_meant(record: LaunchFindings, result: _Result, axis: int) -> bool:
-    """The kernel was told the extent of an axis: a mask compares with it, or it is not the stride of a tensor only."""
+    """The kernel was told the extent of an axis.
+
+    A mask compares with it, a range of numbers is a part of it, or it is not the stride of a tensor only.
+    """
     launch, extent = record.launch, result.buffer.shape[axis]
     if any(_extents(record, condition, extent) for condition in result.conditions()):
+        return True
+    parts = [] if result.has_mask else [end for end in arange_ends(*result.place) if isinstance(end, ast.BinOp)]
+    if any(_extents(record, part, extent) for part in parts):
         return True
     numbers = [value for name, value in launch.arguments.items() if name not in launch.constants]
     told = sum(isinstance(value, int) and value == extent for value in numbers)

@@ -7,9 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from bragg.debug.expressions import assigning_line
 from bragg.debug.faults import KernelFault
 from bragg.debug.flow.forks import NOBODY, Fork, assigned, truth
 from bragg.debug.flow.merge import narrowed
+from bragg.debug.flow.place import kernel_line
 from bragg.debug.flow.ranges import KernelRange, StaticRange
 from bragg.debug.numbers.dtypes import DTYPES
 from bragg.debug.numbers.operands import as_tensor
@@ -100,11 +102,14 @@ class _Repetition(Fork):
             if not (written and isinstance(old, Tensor) and isinstance(new, Tensor)):
                 continue
             if old.dtype is not new.dtype or old.shape != new.shape:
-                raise KernelFault(
+                fault = KernelFault(
                     f"{name} is {old.dtype}{list(old.shape)} before the loop and {new.dtype}{list(new.shape)} after"
                     " a trip: Triton does not compile a loop that changes a type",
                     hint=f"Give {name} its final type and shape before the loop",
                 )
+                file, line = kernel_line()
+                fault.place("", file, assigning_line(file, line, name))
+                raise fault
 
     def _leave(self, values: Values, stays: Array) -> Values:
         """Programs that do not stay leave the loop; gives the values of those that do."""

@@ -385,8 +385,8 @@ def _placed_faults(launch: Launch) -> Iterator[None]:
         place = _kernel_place(error)
         if fault is None or not place:
             raise
-        if not fault.line:
-            fault.place(launch.kernel, *place)
+        if not fault.kernel:
+            fault.place(launch.kernel, *((fault.file, fault.line) if fault.line else place))
         interpreted = is_interpreted(launch.jitted)
         raised = as_tritons(fault, is_interpreted=interpreted) if isinstance(fault, KernelFault) else fault
         if raised is error:

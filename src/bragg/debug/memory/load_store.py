@@ -21,6 +21,7 @@ from bragg.debug.values import (
     LOADS,
     MEANINGLESS,
     MISLED,
+    OVERFLOWN,
     SIGNAL,
     UNDEFINED,
     UNWRITTEN,
@@ -242,6 +243,8 @@ def report_stored_taint(content: Tensor, lanes: Array | None, where: Pointer, us
         for bit in bits:
             if present & bit:
                 machine().tell_taint(use if bit == MISLED else "store", written, bit, where.buffer)
+        if present & OVERFLOWN and taint is content.taint and content.dtype.bits == 8:
+            machine().tell_taint("stored in 8 bits", written, OVERFLOWN, where.buffer)
 
 
 def checked_mask(

@@ -219,6 +219,7 @@ def mod(a: Any, b: Any) -> Tensor:
             return elementwise(_float_remainder, dtype, x, y)
     x, y, dtype = _integers(a, b, "%")
     (low, high), (least_divisor, most_divisor) = x.known_bounds(), y.known_bounds()
+    machine().tell_taint("remainder", x.taint, OVERFLOWN)
     x, y = x.untainted(OVERFLOWN), y.untainted(OVERFLOWN)  # Hash functions overflow on purpose.
     if low >= 0 and high < least_divisor and (len(x.shape) >= len(y.shape)) and not y.shape:
         return x
