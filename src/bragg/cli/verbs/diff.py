@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
-from dataclasses import asdict
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -19,11 +19,15 @@ from bragg.cli.progress import working
 from bragg.cli.run_sets import set_name, short_names, two_sets
 
 if TYPE_CHECKING:
+    from bragg.analyze.comparing.compiled_changes import CompiledChange
+    from bragg.analyze.comparing.comparison import Comparison
     from bragg.model import Finding, Profile
+    from bragg.views.text.style import Style
 
 __all__ = ["diff"]
 
 _DEFAULT_ROWS = 30
+_PATH = "path"
 _SMALL_BYTES = 8_000_000  # a timeline of 2 million slices: 0.5 s
 _EPILOG = """\b
 Examples:
@@ -103,56 +107,118 @@ def diff(
     --repeat 10 makes them, give two directories, or files that are numbered: main-1.bragg main-2.bragg branch-1.bragg
     branch-2.bragg. Then each change has an interval, and a gate knows what is noise.
     """
-    from bragg.analyze.comparing.compiled_changes import compiled_changes
-    from bragg.analyze.comparing.diff import By, compare_sets
-    from bragg.analyze.report import finding_json
     from bragg.cli.gate import Gates
-    from bragg.views.terminal.columns import choose_names
-    from bragg.views.text.analysis_text import changed_lines
-    from bragg.views.text.compiled_text import compiled_lines
-    from bragg.views.text.diff_text import diff_json, diff_lines
-    from bragg.views.web.diff import pack_difference, unrelated_note
 
     judged = Gates.parse(gates, fail_over, floor)
     if html is not None:
         refuse_existing(html, force)
     sides = two_sets(files)
-    names = [as_named(set_name(side)) for side in sides]
+    # Gates and programs that read the answer count on paths.
+    finds_kernels = by is None and not gates and not as_json
+    found = _compared(sides, by or _PATH, metric, folds=not no_fold, finds_kernels=finds_kernels)
+    verdicts = judged.verdicts(found.comparison, found.before, found.after)
+    if as_json:
+        write_json("diff", found.to_json(lines) | judged.to_json(verdicts))
+    else:
+        style = stream_style(sys.stdout)
+        write_lines(found.lines(style, _DEFAULT_ROWS if lines is None else lines or None))
+    if html is not None:
+        _write_page(html, found)
+    judged.judge(verdicts, found.comparison)
+
+
+@dataclass(frozen=True, eq=False)
+class _Difference:
+    """What changed between two sets of runs.
+
+    Attributes:
+        names: Of both sides.
+        before: Its runs; `after`: those of the other side.
+        by: What was asked for: paths, kernels or specializations.
+        paths: The comparison by path, as far as it was made.
+        comparison: The one that is shown.
+        unrelated: Why kernels are shown instead of paths; empty: they are not.
+        changed: Findings that have gone, and new ones.
+        compiled: What compilers did otherwise.
+    """
+
+    names: tuple[str, str]
+    before: Sequence[Profile]
+    after: Sequence[Profile]
+    by: str
+    paths: Comparison
+    comparison: Comparison
+    unrelated: str
+    changed: tuple[list[Finding], list[Finding]]
+    compiled: Sequence[CompiledChange]
+
+    def lines(self, style: Style, max_rows: int | None) -> Iterator[str]:
+        """The table, and what compilers and findings say of it."""
+        from bragg.views.text.analysis_text import changed_lines
+        from bragg.views.text.compiled_text import compiled_lines
+        from bragg.views.text.diff_text import diff_lines
+
+        if self.unrelated:
+            yield style.dim(f"{self.unrelated}, so this compares what ran; call paths: --by path")
+        yield from diff_lines(self.comparison, style, max_rows)
+        yield from compiled_lines(self.compiled, style)
+        yield from changed_lines(*self.changed, style)
+
+    def to_json(self, max_rows: int | None) -> dict[str, Any]:
+        """JSON values; without a number of rows all of them."""
+        from bragg.analyze.report import finding_json
+        from bragg.views.text.diff_text import diff_json
+
+        gone, new = ([finding_json(each) for each in found] for found in self.changed)
+        return {
+            "before": self.names[0],
+            "after": self.names[1],
+            **diff_json(self.comparison, max_rows or None),
+            "findings": {"gone": gone, "new": new},
+            "compiled": [asdict(change) for change in self.compiled],
+        }
+
+    def packed(self, short_before: str, short_after: str) -> bytes:
+        """The payload of a page, which has a flame graph of paths and a table of what ran."""
+        from bragg.analyze.comparing.diff import By, compare_sets
+        from bragg.views.web.diff import pack_difference
+
+        metric, paths, flat = self.comparison.metric, self.paths, self.comparison
+        if self.by != _PATH:
+            before, after = _folded(self.before, self.after)
+            paths = compare_sets(before, after, By.PATH, metric)
+        elif not self.unrelated:
+            flat = compare_sets(self.before, self.after, By.KERNEL, metric)
+        return pack_difference(paths, flat, short_before, short_after)
+
+
+def _compared(
+    sides: tuple[Sequence[Path], Sequence[Path]], by: str, metric: str | None, *, folds: bool, finds_kernels: bool
+) -> _Difference:
+    """Compare two sets of files.
+
+    Args:
+        sides: The files of both.
+        by: What to compare: paths, kernels or specializations.
+        metric: The one to compare; None: that which tells where the time went.
+        folds: Put the frames of each library together.
+        finds_kernels: Compare kernels where programs have hardly a path in common.
+    """
+    from bragg.analyze.comparing.compiled_changes import compiled_changes
+    from bragg.analyze.comparing.diff import By, compare_sets
+    from bragg.views.terminal.columns import choose_names
+    from bragg.views.web.diff import unrelated_note
+
+    first, second = (as_named(set_name(side)) for side in sides)
     before, after = ([loaded(file, trace=False) for file in side] for side in sides)
     name = choose_names(after[-1], [metric], ())[0] if metric else None
-    folds = by in (None, "path") and not no_fold
-    one, other = _folded(before, after) if folds else (before, after)
     with working("Comparing"):
-        paths = comparison = compare_sets(one, other, By(by or "path"), name)
-        # Gates and programs that read the answer count on paths.
-        unrelated = by is None and not gates and not as_json and unrelated_note(paths)
-        if unrelated:
-            comparison = compare_sets(before, after, By.KERNEL, name)
-        verdicts = judged.verdicts(comparison, before, after)
-        changed, compiled = _changed(sides), compiled_changes(before[-1], after[-1])
-    if as_json:
-        table = diff_json(comparison, lines or None)
-        gone, new = ([finding_json(each) for each in found] for found in changed)
-        sides_json = {"before": names[0], "after": names[1]}
-        told = {"findings": {"gone": gone, "new": new}, "compiled": [asdict(change) for change in compiled]}
-        write_json("diff", {**sides_json, **table, **judged.to_json(verdicts), **told})
-    else:
-        max_rows = _DEFAULT_ROWS if lines is None else lines or None
-        style = stream_style(sys.stdout)
-        below = [*compiled_lines(compiled, style), *changed_lines(*changed, style)]
-        notes = [style.dim(f"{unrelated}, so this compares what ran; call paths: --by path")] if unrelated else []
-        write_lines([*notes, *diff_lines(comparison, style, max_rows), *below])
-    if html is not None:
-        with working(f"Making {html}"):
-            if by not in (None, "path"):
-                folded_before, folded_after = _folded(before, after)
-                paths = compare_sets(folded_before, folded_after, By.PATH, comparison.metric)
-            is_flat = by not in (None, "path") or unrelated
-            flat = comparison if is_flat else compare_sets(before, after, By.KERNEL, comparison.metric)
-            short = short_names(*names)
-            packed = pack_difference(paths, flat, *short)
-        _write_page(html, packed, " → ".join(short))
-    judged.judge(verdicts, comparison)
+        one, other = _folded(before, after) if by == _PATH and folds else (before, after)
+        paths = compare_sets(one, other, By(by), name)
+        unrelated = unrelated_note(paths) if finds_kernels else ""
+        comparison = compare_sets(before, after, By.KERNEL, name) if unrelated else paths
+        compiled = compiled_changes(before[-1], after[-1])
+        return _Difference((first, second), before, after, by, paths, comparison, unrelated, _changed(sides), compiled)
 
 
 def _folded(*sides: Sequence[Profile]) -> list[list[Profile]]:
@@ -174,9 +240,12 @@ def _changed(sides: Sequence[Sequence[Path]]) -> tuple[list[Finding], list[Findi
     return changed_findings(before, after)
 
 
-def _write_page(html: Path, packed: bytes, title: str) -> None:
+def _write_page(html: Path, found: _Difference) -> None:
     from bragg.views.text.units import bytes_text
     from bragg.views.web.page import page
 
-    write_text(html, page([packed], title))
+    short = short_names(*found.names)
+    with working(f"Making {html}"):
+        packed = found.packed(*short)
+    write_text(html, page([packed], " → ".join(short)))
     say([f"Wrote {html} ({bytes_text(html.stat().st_size)})"])
