@@ -19,8 +19,8 @@ from bragg.cli.progress import working
 from bragg.cli.run_sets import set_name, short_names, two_sets
 
 if TYPE_CHECKING:
-    from bragg.analyze.comparing.compiled_changes import CompiledChange
     from bragg.analyze.comparing.comparison import Comparison
+    from bragg.analyze.comparing.compiled_changes import CompiledChange
     from bragg.model import Finding, Profile
     from bragg.views.text.style import Style
 
