@@ -135,26 +135,31 @@ def open_capture(path: Path, code: CodeWish | None = None) -> OpenedCapture:
         NothingRecorded: The capture holds no measurement.
     """
     scanned = scan(path)
-    tables = collect(scanned)
+    tables, limits = collect(scanned), Limits.of(path)
     add_region_slices(tables)
     add_clock_slices(tables)
-    tree, limits = tree_of(tables), Limits.of(path)
     try:
-        check_depth(tree)
-        values = values_of(tables, tree, limits)
+        recorded = _without_samples(tables, scanned, limits)
+        profile = with_clocks(with_samples(recorded, tables, code, limits), limits)
+        useful = _useful(profile, tables, len(recorded.tree))
+        if not useful.any() and not len(profile.counters):
+            raise _empty(path, scanned.write_error)
+        recording = _opened(profile, tables, useful, len(recorded.tree))
+        return replace(recording, profile=_with_counted(recording, limits))
     except TooLargeError as error:
-        raise _too_large(path, error) from error
+        raise damaged(path, error, "Record fewer metrics, or shorter call paths") from error
+
+
+def _without_samples(tables: CaptureTables, scanned: Scan, limits: Limits) -> Profile:
+    """What the recorder wrote, with its nodes: neither samples of instructions nor slices."""
+    tree, tracks = tree_of(tables), tracks_of(tables)
+    check_depth(tree)
+    values = values_of(tables, tree, limits)
     tree = replace(tree, frames=name_compiled_regions(tree.frames, Run(tables.meta).compiled_regions))
     attributes = attributes_of(tables, tree.frames)
-    tracks = tracks_of(tables)
-    clocks = clocks_of(tables)
-    damage = _damage(tables, scanned, _without_clock(tables, tracks, clocks))
-    profile = Profile(
-        meta={
-            **tables.meta,
-            "capture": damage,
-            **({"attributes": attributes} if attributes else {}),
-        },
+    damage = _damage(tables, scanned, _without_clock(tables, tracks, clocks_of(tables)))
+    return Profile(
+        meta={**tables.meta, "capture": damage, **({"attributes": attributes} if attributes else {})},
         tree=tree,
         metrics={**values, **metrics_of(tables, tree)},
         tracks=tracks,
@@ -164,29 +169,32 @@ def open_capture(path: Path, code: CodeWish | None = None) -> OpenedCapture:
         inputs=inputs_of(tables, tree),
         idle=idle_of(tables, tree),
     )
-    try:
-        profile = with_clocks(with_samples(profile, tables, code, limits), limits)
-    except TooLargeError as error:
-        raise _too_large(path, error) from error
+
+
+def _useful(profile: Profile, tables: CaptureTables, n_recorded: int) -> BoolArray:
+    """Nodes of which something was recorded: [n_nodes]; slices have one of the first `n_recorded`."""
     useful = has_data(profile)
     useful[profile.idle.node] = True
     for part in tables.slices:
-        useful[resolve(part["node"], len(tree))] = True
-    is_empty = not useful.any() and not len(profile.counters)
-    if is_empty and scanned.write_error:
-        raise BadFile(f"{path} could not be written ({os.strerror(scanned.write_error)})", hint="Is the disk full?")
-    if is_empty:
-        raise NothingRecorded(f"{path} holds no measurement", hint="Did the program run anything to measure?")
-    profile, target, folded = _with_operations(profile)
-    useful = np.isin(np.arange(len(profile.tree)), target[useful])
-    grown = profile.tree
-    folded |= _unwanted(grown, Run(tables.meta))
-    pruned = regroup(grown, dropped=~with_ancestors(grown, useful), folded=folded)
-    recording = OpenedCapture(pruned.apply(profile), tables.slices, pruned.target[target[: len(tree)]], clocks)
-    try:
-        return replace(recording, profile=_with_counted(recording, limits))
-    except TooLargeError as error:
-        raise _too_large(path, error) from error
+        useful[resolve(part["node"], n_recorded)] = True
+    return useful
+
+
+def _empty(path: Path, write_error: int) -> BadFile | NothingRecorded:
+    if write_error:
+        return BadFile(f"{path} could not be written ({os.strerror(write_error)})", hint="Is the disk full?")
+    return NothingRecorded(f"{path} holds no measurement", hint="Did the program run anything to measure?")
+
+
+def _opened(profile: Profile, tables: CaptureTables, useful: BoolArray, n_recorded: int) -> OpenedCapture:
+    """The useful nodes of a profile and what is above them, XLA's operations where they belong."""
+    placed, target, folded = _with_operations(profile)
+    tree = placed.tree
+    folded |= _unwanted(tree, placed.run)
+    is_kept = with_ancestors(tree, np.isin(np.arange(len(tree)), target[useful]))
+    pruned = regroup(tree, dropped=~is_kept, folded=folded)
+    of_slices = pruned.target[target[:n_recorded]]
+    return OpenedCapture(pruned.apply(placed), tables.slices, of_slices, clocks_of(tables))
 
 
 def _with_counted(recording: OpenedCapture, limits: Limits) -> Profile:
@@ -222,10 +230,6 @@ def _of_recorder(tree: CallTree, directory: str) -> BoolArray:
     is_within = np.array([file.startswith(directory + os.sep) for file in frames.file], np.bool_)
     is_hidden: BoolArray = is_within & (frames.kind == FrameKind.PYTHON)
     return is_hidden[tree.frame]
-
-
-def _too_large(path: Path, error: TooLargeError) -> BadFile:
-    return damaged(path, error, "Record fewer metrics, or shorter call paths")
 
 
 def _clock_of_track(tracks: TrackTable) -> Int64Array:
