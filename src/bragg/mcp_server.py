@@ -135,7 +135,7 @@ async def reproduce(file: str, kernel: str, output: str = "kernel") -> Answer:
 
 def _numbers_of(directory: Path) -> list[str]:
     """Options of a written script for what no profile has, with what is known of each value."""
-    arguments = json.loads((directory / "facts.json").read_text())["arguments"] or []
+    arguments = json.loads((directory / "facts.json").read_text(encoding="utf-8"))["arguments"] or []
     numbers = [each for each in arguments if "ptr" not in each["type"]]
     told = [(f"--arg-{each['name']}", f"<{each['type']}, {each['divisibility']} divides it>") for each in numbers]
     return [word for pair in told for word in pair]

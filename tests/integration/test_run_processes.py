@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import multiprocessing
+import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -45,8 +48,9 @@ def test_forked_child_records_its_own_work_and_not_its_parent_s(
 
 @pytest.mark.parametrize("context", ["python", "shadow"])
 def test_child_that_a_thread_has_forked_ends_with_that_thread(
-    recorder: Recorder, capfd: pytest.CaptureFixture[str], context: str
+    recorder: Recorder, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], context: str
 ) -> None:
+    monkeypatch.setenv("PYTHONWARNINGS", "ignore")  # Python warns of the fork beside the program's main thread
     run = recorder.program(
         f"""
         import bragg, os, sys, threading
@@ -182,6 +186,49 @@ def test_subinterpreters_leave_the_recording_of_the_main_one_alone(
     assert talk.err.count(talk.out) == talk.err.count("\n") == 1
     assert [int(profile.own("host_count").sum()) for profile in run.profiles.values()] == [2]
     assert run.main.meta["capture"]["complete"]
+
+
+def test_subinterpreter_of_a_thread_ends_on_another_one(recorder: Recorder, capfd: pytest.CaptureFixture[str]) -> None:
+    """Before 3.13 its end waits for the thread that made it, for ever, if `threading` was imported in it."""
+    run = recorder.program(
+        """
+        import faulthandler, sys, threading
+        if sys.version_info >= (3, 13): import _interpreters as interpreters
+        else: import _xxsubinterpreters as interpreters
+        faulthandler.dump_traceback_later(20, exit=True)
+        made = []
+        thread = threading.Thread(target=lambda: made.append(interpreters.create()))
+        thread.start()
+        thread.join()
+        interpreters.run_string(made[0], "import sys; print('threading' in sys.modules)")
+        interpreters.destroy(made[0])
+        """
+    )
+    assert (run.result.exit_code, capfd.readouterr().out) == (0, "False\n")
+
+
+@pytest.mark.parametrize("beside", ["", "thread.start()"])
+def test_python_warns_of_a_fork_beside_threads_of_the_program_alone(
+    recorder: Recorder, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], beside: str
+) -> None:
+    monkeypatch.setenv("PYTHONWARNINGS", "always::DeprecationWarning")
+    script = recorder.script(
+        f"""
+        import os, threading
+        stop = threading.Event()
+        thread = threading.Thread(target=stop.wait)
+        {beside}
+        child = os.fork()
+        if child == 0: os._exit(0)
+        os.waitpid(child, 0)
+        stop.set()
+        """
+    )
+    subprocess.run([sys.executable, script], check=True)
+    alone = capfd.readouterr().err
+    recorder.run(script)
+    recorded = capfd.readouterr().err
+    assert re.sub(r"pid=\d+", "", recorded) == re.sub(r"pid=\d+", "", alone)
 
 
 def test_process_left_behind_is_waited_for(recorder: Recorder, monkeypatch: pytest.MonkeyPatch) -> None:

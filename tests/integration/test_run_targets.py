@@ -41,8 +41,16 @@ def test_script_is_recorded_with_scopes_and_functions(recorder: Recorder) -> Non
     assert run.main.meta["command"][1:] == [str(recorder.directory / "program.py")]
 
 
-def test_program_sees_what_it_would_see_alone(recorder: Recorder, capfd: pytest.CaptureFixture[str]) -> None:
-    script = recorder.script("import sys; print(__name__, __file__, sys.argv, sys.path, sys.flags)")
+def test_program_sees_what_it_would_see_alone(
+    recorder: Recorder, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("PYTHONWARNDEFAULTENCODING", "1")
+    script = recorder.script(
+        """
+        import sys, warnings
+        print(__name__, __file__, sys.argv, sys.path, sys.flags, warnings.filters)
+        """
+    )
     subprocess.run([sys.executable, script, "a", "-m"], check=True)
     alone = capfd.readouterr()
     run = recorder.run(script, "a", "-m")

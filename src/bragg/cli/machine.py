@@ -24,6 +24,6 @@ def nvidia_driver_version(driver: Path = _DRIVER) -> str:
 
 def _read(path: Path) -> str:
     try:
-        return path.read_text(errors="replace")
+        return path.read_text(encoding="utf-8", errors="replace")
     except OSError:
         return ""

@@ -48,7 +48,7 @@ def source_reader(profile: Profile) -> Callable[[str], str | None]:
             return profile.sources[file]
         path = Path(file)
         try:
-            return path.read_text() if path.stat().st_size <= _MAX_SOURCE_BYTES else None
+            return path.read_text(encoding="utf-8") if path.stat().st_size <= _MAX_SOURCE_BYTES else None
         except (OSError, ValueError):  # not here, a name that can be none, or no text
             return None
 

@@ -116,10 +116,11 @@ class _Compiled:
         Raises:
             OSError, ValueError, KeyError: A file is missing or damaged.
         """
-        described = json.loads(description.read_text())
+        described = json.loads(description.read_text(encoding="utf-8"))
         stages: list[Stage] = [stage for stage in Stage if stage is not Stage.SASS]
         files = {stage: description.with_suffix(f".{stage.value}") for stage in stages}
-        texts = {stage: file.read_text() for stage, file in files.items() if file.exists()}  # Gluon has no TTIR
+        # Gluon has no TTIR.
+        texts = {stage: file.read_text(encoding="utf-8") for stage, file in files.items() if file.exists()}
         options = {name: value for name in _OPTIONS if isinstance(value := described.get(name), int)}
         return cls(key, str(described["name"]), description.with_suffix(".cubin").read_bytes(), texts, options)
 
@@ -225,7 +226,7 @@ class _Collector:
 
     def _put_source(self, key: str, file: str) -> None:
         try:
-            self._put(file, Path(file).read_text())
+            self._put(file, Path(file).read_text(encoding="utf-8"))
         except (OSError, ValueError) as error:
             self.missing.setdefault(key, f"its source could not be read: {error}")
 

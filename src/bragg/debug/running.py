@@ -69,4 +69,4 @@ def _runs(pid: int) -> bool:
     except OSError:
         return False
     stat = Path(f"/proc/{pid}/stat")
-    return not stat.exists() or stat.read_text(errors="replace").rpartition(")")[2].split()[0] != "Z"
+    return not stat.exists() or stat.read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()[0] != "Z"

@@ -70,7 +70,7 @@ def await_stragglers(directory: Path) -> list[str]:
 def _runs(pid: int) -> bool:
     """Whether a process of this machine is neither gone nor a zombie."""
     try:
-        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+        state = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()[0]
     except OSError:
         return False
     return state not in "ZX"

@@ -32,7 +32,7 @@ _TYPES = {
 
 def main() -> None:
     """Compile the kernel, and time it."""
-    facts: dict[str, Any] = json.loads((_HERE / "facts.json").read_text())
+    facts: dict[str, Any] = json.loads((_HERE / "facts.json").read_text(encoding="utf-8"))
     options = _options(facts)
     kernel = _compiled(facts)
     registers = f"{facts['registers']} registers as recorded" if facts["registers"] else "registers not recorded"

@@ -92,7 +92,7 @@ def assemble(ptxas: str, ptx: str, options: Sequence[str], limit_s: float) -> Bi
     """
     with tempfile.TemporaryDirectory(prefix="bragg-ptxas-") as directory:
         source, output = Path(directory, "kernel.ptx"), Path(directory, "kernel.cubin")
-        source.write_text(ptx)
+        source.write_text(ptx, encoding="utf-8")
         command = [ptxas, "-v", "-lineinfo", *options, f"--gpu-name={target_of(ptx)}", str(source), "-o", str(output)]
         try:
             done = subprocess.run(command, capture_output=True, text=True, timeout=limit_s, check=False)

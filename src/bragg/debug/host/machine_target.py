@@ -58,7 +58,7 @@ def amd_name(nodes: Path) -> str:
         nodes: Folders with a file `properties` each. Processors that are no GPU have version 0 there: 90402 is 9.4.2.
     """
     for file in sorted(nodes.glob("*/properties")):
-        found = re.search(r"^gfx_target_version (\d+)", file.read_text(), re.MULTILINE)
+        found = re.search(r"^gfx_target_version (\d+)", file.read_text(encoding="utf-8"), re.MULTILINE)
         if found and (version := int(found[1])):
             return f"gfx{version // 10000}{version // 100 % 100:x}{version % 100:x}"
     return ""

@@ -218,7 +218,7 @@ def kernel_of(files: Mapping[str, str]) -> Kernel:
     if told is None or text is None:
         raise ValueError("Triton kept no intermediate code of the kernel")
     context = ir.context()
-    facts = json.loads(Path(told).read_text())
+    facts = json.loads(Path(told).read_text(encoding="utf-8"))
     for package in (ir, amd if facts["target"]["backend"] == "hip" else nvidia, proton):
         package.load_dialects(context)
     module = ir.parse_mlir_module(text, context)

@@ -41,19 +41,29 @@ def _import_recorder() -> Any:
     A program with a `bragg` of its own finds that; the recorder has another name there.
     """
     from importlib import import_module
+
+    name = _import_package()
+    # It fails in an interpreter within the process. Of `threading`, imported there, Python before 3.13 waits for the
+    # thread that made the interpreter, when another one ends it.
+    import_module(f"{name}.core")
+    return import_module(f"{name}.record.inside.autostart")
+
+
+def _import_package() -> str:
+    """Returns its name."""
     from importlib.util import spec_from_file_location
 
     own_name = _own_name()
     if own_name.has_own_module():
         own_name.import_privately(_PACKAGE, [_PACKAGE, os.environ["BRAGG_CORE_DIR"]])
-        return import_module(f"{own_name.PRIVATE_NAME}.record.inside.autostart")
+        return str(own_name.PRIVATE_NAME)
     try:
         import bragg  # noqa: F401
     except ModuleNotFoundError:
         path = os.path.join(_PACKAGE, "__init__.py")
         places = [_PACKAGE, os.environ["BRAGG_CORE_DIR"]]
         _execute(spec_from_file_location("bragg", path, submodule_search_locations=places))
-    return import_module("bragg.record.inside.autostart")
+    return "bragg"
 
 
 def _own_name() -> Any:

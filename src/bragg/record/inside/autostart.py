@@ -15,7 +15,7 @@ import sys
 import warnings
 from functools import partial
 from importlib import import_module
-from threading import Thread
+from threading import Thread, active_count
 
 from bragg.core import core
 from bragg.record import variables
@@ -92,15 +92,13 @@ class ProcessRecording:
         self._directory = directory
         is_idle = any(word.startswith(_IDLE_PROCESSES) for word in sys.orig_argv)
         self._recording: Recording | None = Recording(self._part_path(), options, is_active=not is_idle)
-        # Since 3.12 Python warns of forks beside threads; those of the recorder are not the program's.
-        warnings.filterwarnings("ignore", r"This process \(pid=\d+\) is multi-threaded", DeprecationWarning)
         if options.get("watch_s"):
             from bragg.record.inside.standing import report_standing
 
             report_standing(directory, options["watch_s"])
         atexit.register(guarded(_stop_handled_timers))  # after the next: the last comes first
         atexit.register(guarded(self._stop_at_exit))
-        os.register_at_fork(after_in_child=guarded(self._start_in_fork))
+        os.register_at_fork(before=_pass_over_own_threads, after_in_child=guarded(self._start_in_fork))
         self._keep_before("_exit", self.stop)
         self._keep_before("execv", self._flush)
         self._keep_before("execve", self._flush)
@@ -182,6 +180,12 @@ def _stop_handled_timers() -> None:
     for timer, number in _TIMERS:
         if callable(signal.getsignal(number)):
             signal.setitimer(timer, 0)
+
+
+def _pass_over_own_threads() -> None:
+    """Keep Python, since 3.12, from warning of a fork for the threads of the recorder, if the program has no others."""
+    if sys.version_info >= (3, 12) and active_count() == 1:
+        warnings.filterwarnings("ignore", r"This process \(pid=\d+\) is multi-threaded", DeprecationWarning)
 
 
 def _within_limit(keep: Callable[[], object]) -> None:

@@ -91,5 +91,7 @@ def _as_tritons(result: Any) -> Any:
     if not ptx.exists() or not facts.exists():
         raise ValueError("PyTorch kept no PTX of it; TORCHINDUCTOR_FORCE_DISABLE_CACHES=1 compiles it anew")
     return SimpleNamespace(
-        asm={"ptx": ptx.read_text()}, metadata=SimpleNamespace(**json.loads(facts.read_text())), src=None
+        asm={"ptx": ptx.read_text(encoding="utf-8")},
+        metadata=SimpleNamespace(**json.loads(facts.read_text(encoding="utf-8"))),
+        src=None,
     )
