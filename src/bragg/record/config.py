@@ -148,6 +148,20 @@ class RecordConfig:
     as_proton: bool = False
 
     def __post_init__(self) -> None:
+        self._check_choices()
+        self._check_sampling()
+        _check_counters(self.counters, self.counter_interval_us, self.data)
+        self._check_exact()
+        _check_telemetry(self.telemetry_hz)
+        self._check_clocks()
+        self._check_phases()
+        if self.flush_interval_ms < 1:
+            raise UsageError(f"the flush interval must be at least 1 ms, not {self.flush_interval_ms}")
+        if not 1 <= self.tree_limit_mb <= _MAX_TREE_MB:
+            raise UsageError(f"the limit of the tree is 1 to {_MAX_TREE_MB} MB, not {self.tree_limit_mb}")
+        check_pattern(self.output)
+
+    def _check_choices(self) -> None:
         _check_choice("backend", self.backend, ("auto", *BACKENDS))
         _check_choice("context", self.context, get_args(Context))
         _check_choice("data", self.data, get_args(Data))
@@ -155,19 +169,17 @@ class RecordConfig:
         _check_choice("level of GPU API calls", self.gpu_api, get_args(GpuApi))
         _check_choice("framework", self.framework, get_args(Framework))
         _check_choice("way to interpret", self.interpret, get_args(Interpret))
+        _check_choice("sampling mode", self.sampling, get_args(Sampling))
+        _check_names("region", self.regions, region_names.ALL)
         for wanted, what in ((self.modules, "modules"), (self.shapes, "shapes")):
             if wanted and self.framework not in ("auto", "torch"):
                 raise UsageError(f"{what} are those of PyTorch, which the framework {self.framework!r} leaves out")
         if self.nccl and self.backend == "cpu":
             raise UsageError("NCCL works on GPUs, which the backend 'cpu' leaves out", hint="Leave out --backend cpu")
-        _check_names("region", self.regions, region_names.ALL)
-        if self.flush_interval_ms < 1:
-            raise UsageError(f"the flush interval must be at least 1 ms, not {self.flush_interval_ms}")
-        if not 1 <= self.tree_limit_mb <= _MAX_TREE_MB:
-            raise UsageError(f"the limit of the tree is 1 to {_MAX_TREE_MB} MB, not {self.tree_limit_mb}")
+
+    def _check_sampling(self) -> None:
         if self.sample_interval_us is not None and self.sample_interval_us < 0:
             raise UsageError(f"the sample interval cannot be negative: {self.sample_interval_us} us")
-        _check_choice("sampling mode", self.sampling, get_args(Sampling))
         if not _MIN_SAMPLE_PERIOD <= self.sample_period <= _MAX_SAMPLE_PERIOD:
             raise UsageError(
                 f"the sample period is a power of two, from {_MIN_SAMPLE_PERIOD} to {_MAX_SAMPLE_PERIOD}, "
@@ -175,9 +187,8 @@ class RecordConfig:
             )
         if not 0 < self.sample_budget <= 1:
             raise UsageError(f"the sample budget is a share of the time, above 0, not {self.sample_budget}")
-        _check_counters(self.counters, self.counter_interval_us, self.data)
-        self._check_exact()
-        _check_telemetry(self.telemetry_hz)
+
+    def _check_clocks(self) -> None:
         _check_pattern(self.instrument)
         _check_names("probe", self.instrument_probes, region_names.PROBES)
         if self.instrument_probes and not self.instrument:
@@ -190,13 +201,14 @@ class RecordConfig:
             raise UsageError(
                 f"the buffer of clocks is {_MIN_CLOCKS_MB} to {_MAX_CLOCKS_MB} MB, not {self.instrument_buffer_mb}"
             )
+
+    def _check_phases(self) -> None:
         if self.rotate_s is not None and not self.rotate_s > 0:
             raise UsageError(f"the time of a phase must be positive, not {self.rotate_s} s")
         if self.rotate_keep is not None and (self.rotate_keep < 1 or self.rotate_s is None):
             raise UsageError("the number of profiles to keep must be at least 1, and needs a rotation", hint=_ROTATE)
         if self.watch_s is not None and not self.watch_s >= _LEAST_WATCH_S:
             raise UsageError(f"the time after which a job hangs is at least {_LEAST_WATCH_S} s, not {self.watch_s} s")
-        check_pattern(self.output)
 
     def _check_exact(self) -> None:
         if not self.exact_kernels:
