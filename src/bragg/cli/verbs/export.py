@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 __all__ = ["export"]
 
 _STDOUT = Path("-")
+_PERFETTO = "perfetto"
 _EPILOG = """\b
 Examples:
   bragg export run.bragg -f perfetto   timelines: bragg run --data trace
@@ -78,25 +79,22 @@ def export(
 
     Without --format, the suffix of OUT decides. Without --output, OUT is FILE with the suffix of the format.
     """
-    from bragg import formats
     from bragg.cli.jobs.exported import export_ranks
-    from bragg.formats.perfetto import trace as perfetto
-    from bragg.views.text.units import bytes_text
 
     path = newest_profile_or_job(file)
     if format_name is not None and format_name not in list(FORMATS):
         raise UsageError(f"unknown format {format_name!r}", hint=_known())
     name = format_name or _format_of(output)
-    of_all_ranks = path.is_dir() and name == "perfetto" and output != _STDOUT
-    if gpu_stages and (name != "perfetto" or output == _STDOUT):
+    if gpu_stages and (name != _PERFETTO or output == _STDOUT):
         raise UsageError("--gpu-stages is of Perfetto's files", hint="Add -f perfetto, and name a file with -o")
     if rank is not None and not path.is_dir():
         raise UsageError(f"{as_named(path)} is the profile of one process", hint="Give the directory of a job")
+    if as_json and output == _STDOUT:
+        raise UsageError("--json and the export cannot both be on stdout", hint="Name a file with -o")
+    of_all_ranks = path.is_dir() and name == _PERFETTO and output != _STDOUT
     if path.is_dir() and not of_all_ranks:
         path = one_rank(path, rank)
     if output == _STDOUT:
-        if as_json:
-            raise UsageError("--json and the export cannot both be on stdout", hint="Name a file with -o")
         _write_to_stdout(loaded(path), name)
         return
     target = output or beside(path, FORMATS[name].suffix)
@@ -105,12 +103,25 @@ def export(
     if of_all_ranks:
         n_ranks = export_ranks(path, rank, target, has_stages=gpu_stages)
     else:
-        profile = loaded(path)
-        with working(f"Writing {target}"):
-            if gpu_stages:
-                perfetto.write(profile, target, has_stages=True)
-            else:
-                formats.export(profile, name, target)
+        _write(path, name, target, has_stages=gpu_stages)
+    _say_written(target, name, n_ranks, as_json=as_json)
+
+
+def _write(path: Path, name: str, target: Path, *, has_stages: bool) -> None:
+    from bragg import formats
+    from bragg.formats.perfetto import trace as perfetto
+
+    profile = loaded(path)
+    with working(f"Writing {target}"):
+        if has_stages:
+            perfetto.write(profile, target, has_stages=True)
+        else:
+            formats.export(profile, name, target)
+
+
+def _say_written(target: Path, name: str, n_ranks: int | None, *, as_json: bool) -> None:
+    from bragg.views.text.units import bytes_text
+
     files = target.iterdir() if target.is_dir() else [target]
     size_bytes = sum(file.stat().st_size for file in files)
     if as_json:
