@@ -9,7 +9,7 @@ import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
 import click
 
@@ -19,6 +19,9 @@ from bragg.cli.process_end import end_like
 from bragg.errors import BackendUnavailable, BraggError, NothingRecorded
 from bragg.record.config import Context, Data, Framework, Graphs, Interpret
 from bragg.registry import BACKENDS
+
+if TYPE_CHECKING:
+    from bragg.record import RecordConfig, RunResult
 
 __all__ = ["run"]
 
@@ -342,20 +345,15 @@ def run(
         if require_samples or repeat is not None:
             raise shortage
         return end_like(_run_unrecorded(target, shortage, as_json=as_json))
+    from bragg.cli.jobs.tallied import RunTally, tally_options
     from bragg.cli.run_report import RunReport
     from bragg.formats import finish
-    from bragg.record import RecordConfig, run_target
+    from bragg.record import run_target
 
     if tally:
-        from bragg.cli.jobs.tallied import RunTally, tally_options
-
         choices = tally_options({**choices, "repeat": repeat})
         choices.pop("repeat")
-    kernels, _, names = (choices.pop("counters_exact") or "").partition(",")
-    choices |= {"exact_kernels": kernels or None, "exact_metrics": names or None}
-    if choices["counters"] and choices["data"] is None:
-        choices["data"] = "trace"
-    config = RecordConfig(**{name: value for name, value in choices.items() if value is not None})
+    config = _config(choices)
     if repeat is not None:
         from bragg.cli.repeated_run import run_repeatedly
 
@@ -375,15 +373,31 @@ def run(
     except BraggError as error:
         if require_samples and result.exit_code == 0:
             raise
-        if not isinstance(error, NothingRecorded):
-            say(error_lines(error.message, error.hint))
-        elif as_json:
-            notes = [*result.notes, error.message]
-            write_json("run", _empty_run_json(result.exit_code, result.duration_s, len(result.captures), notes))
-        else:
-            hint = [f"hint: {error.hint}"] if error.hint else []
-            say([stream_style(sys.stderr).warning(f"note: {error.message}"), *hint])
+        _say_failure(error, result, as_json=as_json)
     return end_like(result.exit_code)
+
+
+def _config(choices: dict[str, Any]) -> RecordConfig:
+    """What to record, by the options that were given."""
+    from bragg.record import RecordConfig
+
+    kernels, _, names = (choices.pop("counters_exact") or "").partition(",")
+    choices |= {"exact_kernels": kernels or None, "exact_metrics": names or None}
+    if choices["counters"] and choices["data"] is None:
+        choices["data"] = "trace"
+    return RecordConfig(**{name: value for name, value in choices.items() if value is not None})
+
+
+def _say_failure(error: BraggError, result: RunResult, *, as_json: bool) -> None:
+    """Say why there is no profile, or not all of it."""
+    if not isinstance(error, NothingRecorded):
+        say(error_lines(error.message, error.hint))
+    elif as_json:
+        notes = [*result.notes, error.message]
+        write_json("run", _empty_run_json(result.exit_code, result.duration_s, len(result.captures), notes))
+    else:
+        hint = [f"hint: {error.hint}"] if error.hint else []
+        say([stream_style(sys.stderr).warning(f"note: {error.message}"), *hint])
 
 
 def _run_unrecorded(target: tuple[str, ...], reason: BackendUnavailable, *, as_json: bool) -> int:
