@@ -465,11 +465,18 @@ class Evidence:
         if self.critical_ns is not None:
             wall_ns = min(float(self.critical_ns[nodes].sum()) * saved, most_ns)
             return wall_ns, "the host" if wall_ns < total_ns * _IDLE or wall_ns == most_ns else ""
-        if self.busy is not None and self.busy >= _BUSY:
+        if self._decides:
             return min(total_ns, most_ns), "the host" if total_ns > most_ns else ""
         if self.busy is not None and self.busy < _IDLE:
             return 0.0, "the host"
         return None
+
+    @property
+    def _decides(self) -> bool:
+        """Whether the GPU decides the wall time: it works, or what it does next is launched already."""
+        if self.busy is None or self.busy < _IDLE or self.idle_ns is None:
+            return self.busy is not None and self.busy >= _BUSY
+        return max(self.busy, 1 - float(self.idle_ns.sum()) / self.wall_ns) >= _BUSY
 
     def gain(self, wall_ns: float, limit: str = "", *, saving_is_measured: bool = False) -> Gain:
         """A gain of `part`; its wall time is known."""

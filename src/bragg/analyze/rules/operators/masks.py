@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
 
 from bragg.analyze.causes.evidence import Evidence
 from bragg.analyze.causes.needs import GPU_TIME, OPERATORS
@@ -12,6 +15,7 @@ from bragg.analyze.causes.thresholds import MUCH_GPU
 from bragg.analyze.causes.work_finding import Work, work_findings
 from bragg.analyze.engine import HostTime, Rule
 from bragg.model import Confidence, Finding
+from bragg.model.table import BoolArray
 
 __all__ = ["RULE"]
 
@@ -27,6 +31,8 @@ _WORK = Work(
 _CUTS = re.compile(r"aten::(?:triu|tril)")
 _FILLS = re.compile(r"aten::(?:ones|zeros|full|empty)(?:_like)?|aten::fill_")
 _OFTEN = 0.5  # of the steps: more rarely, it is made for a new size
+_ATTENTION = "aten::scaled_dot_product_attention"
+_CAUSAL = 0.5  # of its tiles lie above the diagonal: only is_causal=True leaves them out
 
 
 def _find(evidence: Evidence) -> Iterator[Finding]:
@@ -34,7 +40,20 @@ def _find(evidence: Evidence) -> Iterator[Finding]:
     fills = named(profile, _FILLS.fullmatch)
     cuts = beside(profile, named(profile, _CUTS.fullmatch), fills)
     if float(evidence.calls[cuts].sum()) >= _OFTEN * evidence.steps:
-        yield from work_findings(evidence, below(profile, cuts | beside(profile, fills, cuts)), _WORK)
+        attends = below(profile, _attends(evidence, cuts))
+        for finding in work_findings(evidence, below(profile, cuts | beside(profile, fills, cuts)), _WORK):
+            more = evidence.gpu_gain(attends, _CAUSAL)
+            if finding.gain is None or more is None or not more.wall_ns:
+                yield finding
+            else:
+                yield replace(finding, gain=evidence.gain(finding.gain.wall_ns + more.wall_ns, finding.gain.limit))
+
+
+def _attends(evidence: Evidence, cuts: BoolArray) -> BoolArray:
+    """Attention that the function that cuts the masks calls itself: [n_nodes]."""
+    parent = np.maximum(evidence.profile.tree.parent, 0)
+    function = parent[parent]  # a line of it is a node of its own
+    return named(evidence.profile, _ATTENTION.__eq__) & np.isin(function, function[cuts])
 
 
 RULE = Rule(

@@ -35,6 +35,14 @@ def test_a_mask_that_is_cut_from_a_fill_in_each_step_is_found() -> None:
     assert found("rebuilt-mask", CUT) == []  # of values that the program has computed
 
 
+def test_attention_beside_its_mask_gains_the_tiles_above_the_diagonal() -> None:
+    attends = "aten::scaled_dot_product_attention#operator > flash_fwd_kernel#kernel"
+    (alone,), (finding,) = found("rebuilt-mask", FILL, CUT, SQUARE), found("rebuilt-mask", FILL, CUT, attends)
+    assert alone.gain is not None
+    assert finding.gain is not None
+    assert finding.gain.share == pytest.approx(alone.gain.share + 0.05, abs=0.01)  # half of 100 us of 1 ms
+
+
 def test_differences_of_all_pairs_are_found() -> None:
     (finding,) = found("pairwise-differences", UNSQUEEZE, UNSQUEEZE, SUBTRACT, SQUARE, SUM)
     assert (finding.file, finding.line) == ("train.py", 8)
