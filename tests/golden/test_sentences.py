@@ -285,7 +285,7 @@ def test_the_first_five_lines_of_the_run_and_of_the_view_say_what_to_change_firs
     style = Style(width=120)
     ended = summary_lines(recording.profile, style, answered(recording.profile))
     viewed = profile_lines(
-        recording.profile, "run.bragg", ViewOptions(), style, answer=answer_lines(recording.profile, style)
+        recording.profile, "run.bragg", ViewOptions(), style, answer=answer_lines(Evidence(recording.profile), style)
     )
     for lines in (ended, viewed):
         assert any(FIRST_FINDINGS[recording.name] in line for line in lines[:5])

@@ -11,7 +11,7 @@ from bragg.analyze.causes.evidence import Evidence
 from bragg.analyze.engine import Analysis, analysis
 from bragg.model import Finding, Profile
 
-__all__ = ["Answered", "answered", "finding_json", "findings_of"]
+__all__ = ["Answered", "answered", "answered_by", "finding_json", "findings_of"]
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,11 @@ def answered(profile: Profile, rules: Sequence[str] = (), *, name: str = "") -> 
     Raises:
         UsageError: There is no such rule.
     """
-    evidence = Evidence(profile)
+    return answered_by(Evidence(profile), rules, name=name)
+
+
+def answered_by(evidence: Evidence, rules: Sequence[str] = (), *, name: str = "") -> Answered:
+    """The same by facts of a profile, some of which may be computed already."""
     return Answered(name, bounds_of(evidence), analysis(evidence, rules), evidence)
 
 

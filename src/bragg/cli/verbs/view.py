@@ -20,6 +20,7 @@ from bragg.views.terminal.grouping import WHOLE, grouped
 from bragg.views.terminal.idle_view import idle_json, idle_lines, idle_options, with_idle_time
 
 if TYPE_CHECKING:
+    from bragg.analyze.causes.evidence import Evidence
     from bragg.model import Profile
     from bragg.views.terminal.view_options import ViewOptions
     from bragg.views.text.style import Style
@@ -130,6 +131,7 @@ def view(
     """
     if as_json and (tui or print_sorted):
         raise UsageError("--json is one view", hint="For the table of --print-sorted: bragg view --flat --json")
+    from bragg.analyze.causes.evidence import Evidence
     from bragg.analyze.wall.parts import wall_parts
 
     path = newest_profile_or_job(file)
@@ -147,6 +149,7 @@ def view(
     if choices["idle"]:
         options = idle_options(options, choices["group_by"])
     recorded = profile = _load(path, choices, options)
+    evidence = Evidence(recorded)
     notes: tuple[str, ...] = ()
     if choices["group_by"] in WHOLE and not list_only:
         is_narrow = not as_json and stream_style(sys.stdout).is_narrow
@@ -155,7 +158,7 @@ def view(
             profile, notes = ran.profile, ran.notes
         profile, options, hints = grouped(profile, options, choices["group_by"], is_narrow=is_narrow)
     else:
-        hints = _hints(profile, options)
+        hints = _hints(evidence, options)
         if not (choices["idle"] or list_only or before is not None):
             part = shown_part(profile, options, wall_parts(profile), choices["part"])
             profile, options, notes = part.profile, part.options, part.notes
@@ -178,7 +181,7 @@ def view(
 
         style = stream_style(sys.stdout)
         is_asked = any(choices[name] for name in ("include", "exclude", "metric", "idle", "part"))
-        answer = [] if is_asked or choices["group_by"] in WHOLE else answer_lines(recorded, style)
+        answer = [] if is_asked or choices["group_by"] in WHOLE else answer_lines(evidence, style)
         lines = profile_lines(
             profile,
             str(path),
@@ -265,11 +268,10 @@ def _load(path: Path, choices: Mapping[str, Any], options: ViewOptions) -> Profi
     return fold_specializations(profile) if choices["group_by"] == "kernel" else profile
 
 
-def _hints(profile: Profile, options: ViewOptions) -> list[str]:
-    from bragg.analyze.causes.evidence import Evidence
+def _hints(evidence: Evidence, options: ViewOptions) -> list[str]:
     from bragg.analyze.engine import findings
 
-    return [] if options.include or options.exclude else [found.text for found in findings(Evidence(profile))]
+    return [] if options.include or options.exclude else [found.text for found in findings(evidence)]
 
 
 def _write_json(

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from bragg.analyze.report import answered
+from bragg.analyze.causes.evidence import Evidence
+from bragg.analyze.report import answered, answered_by
 from bragg.analyze.wall.parts import wall_parts
 from bragg.model import Finding, Profile
 from bragg.views.text.analysis_text import best_findings, best_lines
@@ -32,15 +33,14 @@ def _lines(profile: Profile, style: Style) -> Iterator[str]:
     yield from best_lines(answer.bounds, best, style, with_changes=True)
 
 
-def answer_lines(profile: Profile, style: Style) -> list[str]:
+def answer_lines(evidence: Evidence, style: Style) -> list[str]:
     """What bounds the steady state, and the first finding; empty where it is not known, or would take long to find.
 
     What is said of the whole program may save more than a cause in it, which stands first: then both are shown.
     """
-    parts = wall_parts(profile)
-    if parts is None or parts.steady is None or len(profile.slices) > _MANY_SLICES:
+    if evidence.steady is None or len(evidence.profile.slices) > _MANY_SLICES:
         return []
-    answer = answered(profile)
+    answer = answered_by(evidence)
     best = best_findings(answer.analysis, _N_CAUSES)
     shown = [each for each in best if each is best[0] or _gain(each) > _gain(best[0])]
     return list(best_lines(answer.bounds, shown, style))

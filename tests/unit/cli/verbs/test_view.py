@@ -3,13 +3,16 @@ from __future__ import annotations
 import json
 import os
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 from bragg import formats
+from bragg.analyze.causes.evidence import Evidence
 from bragg.model import CallTree, FrameKind, FrameTable, Metric, MetricKind, Profile
 from tests.support.profiles import profile_from_text
+from tests.support.recordings import SAMPLE
 from tests.unit.cli.conftest import Bragg
 
 # 0.6 s is the goal on a quiet machine; the rest is for machines that are slow or busy.
@@ -33,6 +36,19 @@ def test_view_shows_header_and_tree(bragg: Bragg, profile_file: Path) -> None:
         "       1.00    6.2 %  ▌                 1     └─ backward",
         "       1.00    6.2 %  ▌                 1        └─ matmul",
     ]
+
+
+def test_the_answer_and_the_hints_rest_on_the_same_facts(bragg: Bragg, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[Profile] = []
+
+    def noted(evidence: Evidence, profile: Profile, *others: Any) -> None:
+        asked.append(profile)
+        begin(evidence, profile, *others)
+
+    begin = Evidence.__init__
+    monkeypatch.setattr(Evidence, "__init__", noted)
+    assert "works 64 % and waits 36 %" in bragg("view", SAMPLE).stdout
+    assert len(asked) == 1
 
 
 def test_newest_profile_is_shown_without_a_name(bragg: Bragg, profile_file: Path) -> None:
