@@ -148,7 +148,7 @@ class CheckedSession:
             together.types = types_question(launch, self.target)
         if self.patience is not None:
             self._watched = Watched(launch, self.patience)
-            together.step.append(self._watched.step)
+            together.step = (self._watched.step,)
         watching = self._names if on_gpu else self._names - {"portability"}
         for checker in self._checkers:
             if checker.name in watching:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, fields
 from itertools import compress
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
@@ -35,7 +35,7 @@ __all__ = [
 
 @dataclass
 class Listeners:
-    """Functions that are called with what a kernel does; empty lists cost nothing.
+    """Functions that are called with what a kernel does; where there are none, nothing is spent.
 
     Attributes:
         access: Of every load, store and atomic, before it happens: a `bragg.debug.memory.access.Access`.
@@ -63,25 +63,25 @@ class Listeners:
         garbage: Of lanes that the mask of a load leaves out without a value; None: they are marked as undefined.
     """
 
-    access: list[Callable[[Any], None]] = field(default_factory=list)
-    out_of_bounds: list[Callable[[Any, Array], bool]] = field(default_factory=list)
-    tainted: list[Callable[[str, Array, int, Buffer | None], None]] = field(default_factory=list)
-    overflow: list[Callable[[DType, int], None]] = field(default_factory=list)
-    division: list[Callable[[Any], Array | None]] = field(default_factory=list)
-    shift: list[Callable[[Any, int], Array | None]] = field(default_factory=list)
-    result: list[Callable[[tuple[Any, ...], Any], None]] = field(default_factory=list)
-    flagged: list[Callable[[str], None]] = field(default_factory=list)
-    hint: list[Callable[[str, Any, Any], Array | None]] = field(default_factory=list)
-    differs: list[Callable[[str, str, bool], None]] = field(default_factory=list)
+    access: Sequence[Callable[[Any], None]] = ()
+    out_of_bounds: Sequence[Callable[[Any, Array], bool]] = ()
+    tainted: Sequence[Callable[[str, Array, int, Buffer | None], None]] = ()
+    overflow: Sequence[Callable[[DType, int], None]] = ()
+    division: Sequence[Callable[[Any], Array | None]] = ()
+    shift: Sequence[Callable[[Any, int], Array | None]] = ()
+    result: Sequence[Callable[[tuple[Any, ...], Any], None]] = ()
+    flagged: Sequence[Callable[[str], None]] = ()
+    hint: Sequence[Callable[[str, Any, Any], Array | None]] = ()
+    differs: Sequence[Callable[[str, str, bool], None]] = ()
     types: TypesQuestion | None = None
-    decision: list[Callable[[Array], None]] = field(default_factory=list)
-    meeting: list[Callable[[Array], None]] = field(default_factory=list)
-    returned: list[Callable[[Any], None]] = field(default_factory=list)
-    compared: list[Callable[[str, Any, Any, Any], None]] = field(default_factory=list)
-    step: list[Callable[[int], None]] = field(default_factory=list)
-    pointed: list[Callable[[Array], None]] = field(default_factory=list)
-    asynchronous: list[Any] = field(default_factory=list)
-    end: list[Callable[[], None]] = field(default_factory=list)
+    decision: Sequence[Callable[[Array], None]] = ()
+    meeting: Sequence[Callable[[Array], None]] = ()
+    returned: Sequence[Callable[[Any], None]] = ()
+    compared: Sequence[Callable[[str, Any, Any, Any], None]] = ()
+    step: Sequence[Callable[[int], None]] = ()
+    pointed: Sequence[Callable[[Array], None]] = ()
+    asynchronous: Sequence[Any] = ()
+    end: Sequence[Callable[[], None]] = ()
     target: Target | None = None
     is_resident: bool = False
     is_wide: bool = False
@@ -90,8 +90,8 @@ class Listeners:
     def add(self, others: Listeners) -> None:
         """Call what others call, too."""
         self.is_resident |= others.is_resident
-        for name in compress(_LISTS, _lists_of(others)):
-            getattr(self, name).extend(getattr(others, name))
+        for name in compress(_CALLED, _called_of(others)):
+            setattr(self, name, (*getattr(self, name), *getattr(others, name)))
 
     def arithmetic(self) -> AbstractContextManager[None]:
         """NumPy prints no warnings, and reports flags where somebody listens."""
@@ -120,8 +120,8 @@ class Listeners:
             listener(message, hint, compiles)
 
 
-_LISTS = tuple(field.name for field in fields(Listeners) if field.default_factory is list)
-_lists_of = attrgetter(*_LISTS)
+_CALLED = tuple(one.name for one in fields(Listeners) if one.default == ())
+_called_of = attrgetter(*_CALLED)
 
 
 class Machine:
@@ -253,7 +253,7 @@ def use(new: Machine | None) -> Machine | None:
     return before
 
 
-def each_tracker() -> list[Any]:
+def each_tracker() -> Sequence[Any]:
     """Who keeps account of what runs beside a Gluon kernel; mostly nobody."""
     return machine().listeners.asynchronous
 

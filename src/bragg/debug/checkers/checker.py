@@ -47,7 +47,7 @@ class Source:
         return self.file, self.line
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True, eq=False)
 class LaunchFindings:
     """Takes what one checker finds in one launch.
 

@@ -107,11 +107,11 @@ def _compare(record: LaunchFindings, replay: Replay) -> None:
     own, wide = _Trace(), _Trace()
 
     def run_own(listeners: Listeners) -> None:
-        listeners.result.append(own.see)
+        listeners.result = (own.see,)
         launch.run_again(listeners, programs)
 
     def run_wide(listeners: Listeners) -> None:
-        listeners.result.append(wide.see)
+        listeners.result = (wide.see,)
         listeners.is_wide = True
         launch.run_again(listeners, programs, _widened(launch))
 
