@@ -345,12 +345,13 @@ def run(
         if require_samples or repeat is not None:
             raise shortage
         return end_like(_run_unrecorded(target, shortage, as_json=as_json))
-    from bragg.cli.jobs.tallied import RunTally, tally_options
     from bragg.cli.run_report import RunReport
     from bragg.formats import finish
     from bragg.record import run_target
 
     if tally:
+        from bragg.cli.jobs.tallied import RunTally, tally_options
+
         choices = tally_options({**choices, "repeat": repeat})
         choices.pop("repeat")
     config = _config(choices)
