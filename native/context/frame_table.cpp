@@ -84,16 +84,6 @@ uint64_t FrameTable::other_names() {
   return other_names_;
 }
 
-uint32_t FrameTable::string_count() {
-  const std::lock_guard lock(mutex_);
-  return static_cast<uint32_t>(strings_.size());
-}
-
-uint32_t FrameTable::frame_count() {
-  const std::lock_guard lock(mutex_);
-  return static_cast<uint32_t>(frames_.size());
-}
-
 uint32_t FrameTable::attribute_count() {
   const std::lock_guard lock(mutex_);
   return static_cast<uint32_t>(attributes_.size());

@@ -64,8 +64,6 @@ class FrameTable {
 
   void describe(FrameId frame, std::string_view key, std::string_view value);
 
-  [[nodiscard]] uint32_t string_count();
-  [[nodiscard]] uint32_t frame_count();
   [[nodiscard]] uint32_t attribute_count();
   [[nodiscard]] Frame frame(FrameId id);
   [[nodiscard]] FrameAttribute attribute(uint32_t index);

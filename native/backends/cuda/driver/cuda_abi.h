@@ -84,8 +84,7 @@ enum class CaptureMode : uint32_t {
   Relaxed = 2,
 };
 
-// The streams that are not handles: what they mean depends on the current context.
-inline constexpr uintptr_t kLegacyDefaultStream = 1;
+// A stream that is not a handle: what it means depends on the current context.
 inline constexpr uintptr_t kPerThreadDefaultStream = 2;
 
 inline constexpr uint32_t kRegisterPortable = 1;  // pinned for all contexts
