@@ -224,6 +224,7 @@ RULES = Registry(
         "atomics-on-one-address": "bragg.analyze.rules.memory.atomics:RULE",
         "reduction-in-loop": "bragg.analyze.rules.kernel.reductions:RULE",
         "bank-conflicts": "bragg.analyze.rules.memory.bank_conflicts:RULE",
+        "reread-memory": "bragg.analyze.rules.memory.rereads:RULE",
         "repeated-loads": "bragg.analyze.rules.memory.repeated_loads:RULE",
         "waiting-line": "bragg.analyze.rules.kernel.waiting_line:RULE",
         "layout-conversion-in-loop": "bragg.analyze.rules.kernel.conversions:RULE",

@@ -74,6 +74,7 @@ RULES = {
     "precision": "full-precision-matmul",
     "printed_tensors": "output-in-steps",
     "recompiled": "torch-recompilation",
+    "rereads": "reread-memory",
     "resized": "cpu-work",
     "results_down": "exposed-copies",
     "row_gradients": "view-gradients",
@@ -102,6 +103,7 @@ OPTIONS = {
     "allocator": ("--gpu-api",),
     "kept_losses": ("--memory",),
     "met_warps": ("--sample",),
+    "rereads": ("--counters", "dram"),
     "streams": ("--data", "trace"),
 }
 LIMIT_S = 120

@@ -16,11 +16,13 @@ __all__ = [
     "MEASURED_BYTES",
     "NO_ROOF",
     "ROOF_TIME",
+    "STATED_BYTES",
     "Devices",
     "OwnWork",
     "devices_of",
     "has_flops",
     "has_work",
+    "of_all_launches",
     "own_work",
     "roof_parts_s",
     "why_no_roof",
@@ -30,6 +32,7 @@ __all__ = [
 ROOF_TIME = "roof_time"
 NO_ROOF = "no_roof"
 MEASURED_BYTES = "dram_bytes"
+STATED_BYTES = "bytes"
 _TENSOR_TIME = "tensor_active_time"
 
 # Flops of which only the sum is known are held against the roof of the numbers that most kernels multiply.
@@ -72,8 +75,8 @@ def own_work(profile: Profile) -> OwnWork:
     if not _is_stated(profile):
         nothing = np.zeros(len(profile.tree))
         flops = dict.fromkeys(WIDTHS, nothing)
-        size = _of_all_launches(profile, MEASURED_BYTES, "dram")
-        tensor_ns = _of_all_launches(profile, _TENSOR_TIME, "tensor_active")
+        size = of_all_launches(profile, MEASURED_BYTES, "dram")
+        tensor_ns = of_all_launches(profile, _TENSOR_TIME, "tensor_active")
         is_of_bytes_alone = _TENSOR_TIME not in profile.metrics
         return OwnWork(flops, size, tensor_ns, is_measured=True, is_of_bytes_alone=is_of_bytes_alone)
     by_width = {width: _own(profile, f"flops{width}") for width in WIDTHS}
@@ -81,7 +84,7 @@ def own_work(profile: Profile) -> OwnWork:
     with np.errstate(invalid="ignore"):  # infinite ones
         rest = np.maximum(total - np.sum(list(by_width.values()), axis=0), 0)
     by_width[_USUAL_WIDTH] = by_width[_USUAL_WIDTH] + np.where(total > 0, rest, total)
-    return OwnWork(by_width, _own(profile, "bytes"), np.zeros(len(profile.tree)), is_measured=False)
+    return OwnWork(by_width, _own(profile, STATED_BYTES), np.zeros(len(profile.tree)), is_measured=False)
 
 
 def has_flops(profile: Profile) -> bool:
@@ -95,7 +98,7 @@ def has_work(profile: Profile) -> bool:
 
 
 def _is_stated(profile: Profile) -> bool:
-    return has_flops(profile) or "bytes" in profile.metrics
+    return has_flops(profile) or STATED_BYTES in profile.metrics
 
 
 def _own(profile: Profile, name: str) -> FloatArray:
@@ -105,8 +108,8 @@ def _own(profile: Profile, name: str) -> FloatArray:
     return metric.own.astype(np.float64)
 
 
-def _of_all_launches(profile: Profile, name: str, group: str) -> FloatArray:
-    """A counter's own values, taken for all of a node's GPU time where some of its launches were counted."""
+def of_all_launches(profile: Profile, name: str, group: str) -> FloatArray:
+    """A counter's own values, taken for all of a node's GPU time where some of its launches were counted: [n_nodes]."""
     own, time_ns = _own(profile, name), _own(profile, "gpu_time")
     counted_ns = _own(profile, f"{group}_counted_time")
     return own * np.divide(time_ns, counted_ns, out=np.ones(len(own)), where=(counted_ns > 0) & (time_ns > 0))

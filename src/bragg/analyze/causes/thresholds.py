@@ -37,6 +37,7 @@ __all__ = [
     "PLAN_SHARE",
     "READY_BATCH",
     "RECURRING_WAITS",
+    "REREAD",
     "SHORT_KERNEL",
     "SHORT_LAUNCH",
     "SLOW_LINES",
@@ -131,6 +132,9 @@ NARROW_ACCESS = Threshold(
     4, "B", "a thread's access that is narrow where the tile allows more", "GPUscout: vectorized loads"
 )
 WASTED_TRAFFIC = Threshold(0.3, "share", "of the memory traffic that nobody asked for", "sectors of 32 B; NCU: 0.1")
+REREAD = Threshold(
+    2.0, "1", "bytes of DRAM for each byte that a kernel states", "our choice: less is a cache that did not hold all"
+)
 SPILLED = Threshold(0.02, "share", "of the instructions that move registers to local memory and back", _OWN_CODE)
 LOW_OCCUPANCY = Threshold(
     0.25, "share", "resident warps below which a kernel cannot hide its loads", "NCU asks for 0.8"
