@@ -14,7 +14,8 @@ from bragg.analyze.causes.paths import below, beside, named
 from bragg.analyze.causes.thresholds import MUCH_GPU
 from bragg.analyze.causes.work_finding import Work, work_findings
 from bragg.analyze.engine import HostTime, Rule
-from bragg.model import Confidence, Finding
+from bragg.model import Confidence, Finding, Quantity
+from bragg.model.finding import percent_text
 from bragg.model.table import BoolArray
 
 __all__ = ["RULE"]
@@ -40,13 +41,22 @@ def _find(evidence: Evidence) -> Iterator[Finding]:
     fills = named(profile, _FILLS.fullmatch)
     cuts = beside(profile, named(profile, _CUTS.fullmatch), fills)
     if float(evidence.calls[cuts].sum()) >= _OFTEN * evidence.steps:
-        attends = below(profile, _attends(evidence, cuts))
         for finding in work_findings(evidence, below(profile, cuts | beside(profile, fills, cuts)), _WORK):
-            more = evidence.gpu_gain(attends, _CAUSAL)
-            if finding.gain is None or more is None or not more.wall_ns:
-                yield finding
-            else:
-                yield replace(finding, gain=evidence.gain(finding.gain.wall_ns + more.wall_ns, finding.gain.limit))
+            yield _with_attention(evidence, finding, below(profile, _attends(evidence, cuts)))
+
+
+def _with_attention(evidence: Evidence, finding: Finding, attends: BoolArray) -> Finding:
+    """The finding with what attention takes for the tiles that the mask hides."""
+    more, gpu_ns = evidence.gpu_gain(attends, _CAUSAL), float(evidence.gpu_ns[attends].sum())
+    if finding.gain is None or more is None or not more.wall_ns:
+        return finding
+    share = gpu_ns / float(evidence.gpu_ns.sum())
+    return replace(
+        finding,
+        message=f"{finding.message}; attention computes what they hide, too: {percent_text(share)} of it",
+        evidence=(*finding.evidence, Quantity("attention's share of the GPU time", share, "share")),
+        gain=evidence.gain(finding.gain.wall_ns + more.wall_ns, finding.gain.limit),
+    )
 
 
 def _attends(evidence: Evidence, cuts: BoolArray) -> BoolArray:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
 
 from bragg.analyze.causes.evidence import Evidence
 from bragg.analyze.causes.host_steps import HostCost, host_costs, host_steps
@@ -31,6 +32,8 @@ _WITHOUT_GPU = HostCost(
     "optimizer-loop", "the optimizer updates one parameter after the other", "fused=True for the optimizer", 0.5
 )
 _HAS_FUSED = re.compile(r"Optimizer\.step#(?:Adam|AdamW|SGD|Adagrad)\.")
+_HAS_FOREACH = re.compile(r"Optimizer\.step#(?:ASGD|Adadelta|Adafactor|Adamax|NAdam|RAdam|RMSprop|Rprop)\.")
+_OWN = "torch._foreach_mul_, torch._foreach_add_ and the like over the list of all parameters, not over one at a time"
 _IS_ONE, _FUSED = re.compile(r"aten::\w+_$"), re.compile(r"aten::_(?:fused|foreach)_")
 GPU_TIME_OR_STEPS = Need(
     "GPU time, or steps without a GPU",
@@ -53,7 +56,15 @@ def _find(evidence: Evidence) -> Iterator[Finding]:
     single = kernels & ~named(profile, _TOGETHER.search)
     count, n_single = float(evidence.gpu_count[kernels].sum()), float(evidence.gpu_count[single].sum())
     if n_single >= MANY_KERNELS.value * evidence.steps and n_single >= count / 2:
-        yield from work_findings(evidence, step, _WORK)
+        yield from work_findings(evidence, step, replace(_WORK, change=_change(profile.tree.frames.name)))
+
+
+def _change(names: Iterable[str]) -> str:
+    """What the optimizers among these names can do: those of PyTorch have an option, a program's own have none."""
+    steps = [name for name in names if _can_be_together(name)]
+    if any(map(_HAS_FUSED.match, steps)):
+        return _WORK.change
+    return "foreach=True for the optimizer" if any(map(_HAS_FOREACH.match, steps)) else _OWN
 
 
 def _can_be_together(name: str) -> bool:

@@ -311,6 +311,22 @@ def test_a_kernel_that_hides_behind_the_host_gains_nothing() -> None:
     assert (finding.gain.share < 0.01, finding.gain.limit) == (True, "the host")
 
 
+@pytest.mark.parametrize(
+    ("kind", "change"),
+    [
+        ("Adam", "fused=True (or foreach=True) for the optimizer"),
+        ("NAdam", "foreach=True for the optimizer"),
+        ("Momentum", "torch._foreach_mul_, torch._foreach_add_ and the like over the list of all parameters"),
+    ],
+)
+def test_an_optimizer_is_asked_for_what_it_has(kind: str, change: str) -> None:
+    program, _ = PAIRS["optimizer-loop"]
+    frames = program.tree.frames
+    named = frames.replace(name=[name.replace("#SGD.", f"#{kind}.") for name in frames.name])
+    (finding,) = found(replace(program, tree=replace(program.tree, frames=named)), "optimizer-loop")
+    assert finding.hint.startswith(change)
+
+
 def test_few_rows_of_a_tensor_and_their_gradients_are_fine() -> None:
     assert (
         found(stepped(queued(3, f"{ROW_GRADIENT} > aten::zeros#operator", "FillFunctor", 40), 220), "view-gradients")
