@@ -5,6 +5,7 @@ python -m tests.golden.gains    prints it, for docs/reference/rules.md
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,6 +19,7 @@ from tests.gpu.slow_pairs import RULES
 __all__ = ["PairGain", "gains", "table"]
 
 RECORDINGS = Path(__file__).parent / "recordings/pairs"
+IN_TURNS = Path(__file__).parents[2] / "benchmarks/results/steps_in_turns_h200.json"
 _TWICE = 2.0
 # Shares that differ by less than this are as near as two runs of one program are.
 _NOISE = 0.05
@@ -33,10 +35,11 @@ class PairGain:
         name: Of its programs.
         rule: The rule that names the defect.
         estimated: Share of the wall time; None: not known.
-        measured: What the twin saves, as such a share.
+        measured: What the twin saves, as such a share: of steps in turns where these were measured, else of recordings.
         pace: How long PyTorch's operators took the host in the slow program, where the twin has them too and calls them
             as it does: as a multiple, the median. Far from 1 the machine was slower in one of the recordings; None: it
             has too few.
+        is_in_turns: Whether both took steps in turns, at one pace (`benchmarks/steps_in_turns.py`).
     """
 
     name: str
@@ -44,6 +47,7 @@ class PairGain:
     estimated: float | None
     measured: float
     pace: float | None
+    is_in_turns: bool = False
 
     @property
     def is_near(self) -> bool:
@@ -56,7 +60,7 @@ class PairGain:
 
 def gains() -> list[PairGain]:
     """Of all pairs that were recorded; a step is compared with a step, or else the steady state, or the whole run."""
-    found = []
+    found, turns = [], {row["program"]: row["saved"] for row in json.loads(IN_TURNS.read_text())["rows"]}
     for name, rule in RULES.items():
         if not (RECORDINGS / f"h100-{name}_slow.bragg").exists():
             continue
@@ -70,7 +74,9 @@ def gains() -> list[PairGain]:
             # A program that takes one row at a time has a step for each.
             are_same = max(steps) < _TWICE * min(steps)
             before, after = (each.bounds.of_ns / (each.bounds.n_steps if are_same else 1) for each in (slow, fast))
-        found.append(PairGain(name, rule, None if gain is None else gain.share, 1 - after / before, _pace(*profiles)))
+        measured = turns.get(name, 1 - after / before)
+        estimated = None if gain is None else gain.share
+        found.append(PairGain(name, rule, estimated, measured, _pace(*profiles), name in turns))
     return found
 
 
@@ -96,7 +102,7 @@ def table(pairs: list[PairGain]) -> str:
     """Rows of Markdown, and how many are near."""
     rows = [
         f"| {each.rule} | {each.name} | {'not known' if each.estimated is None else f'{each.estimated:.0%}'} | "
-        f"{each.measured:.0%} | {'' if each.pace is None else f'{each.pace:.1f}'} | {'yes' if each.is_near else 'no'} |"
+        f"{each.measured:.0%} | {_pace_text(each)} | {'yes' if each.is_near else 'no'} |"
         for each in sorted(pairs, key=lambda each: (each.rule, each.name))
     ]
     near = sum(each.is_near for each in pairs)
@@ -104,6 +110,12 @@ def table(pairs: list[PairGain]) -> str:
         "| rule | pair | estimated | measured | pace of the host | within a factor of two |\n|---|---|---|---|---|---|"
     )
     return "\n".join([head, *rows, "", f"{near} of {len(pairs)} are within a factor of two, or 5 % of the wall time."])
+
+
+def _pace_text(pair: PairGain) -> str:
+    if pair.is_in_turns:
+        return "in turns"
+    return "" if pair.pace is None else f"{pair.pace:.1f}"
 
 
 if __name__ == "__main__":
