@@ -48,6 +48,11 @@ class Target:
             return None
         return self.processors * max(min(self.warps // num_warps, self.blocks), 1)
 
+    @property
+    def reduces_halves(self) -> bool:
+        """Descriptors take the least and greatest of floats of 16 bits: they are the hardware's."""
+        return self.float8 is None or (self.backend == "cuda" and int(self.arch) >= 90)
+
     def least_depth(self, bits: int) -> int:
         """Elements of so many bits that a `tl.dot` must sum over at least.
 

@@ -126,10 +126,13 @@ def reduced(x, y, OPERATION: tl.constexpr):
         target.atomic_xor([8, 0], block)
 
 
-@pytest.mark.parametrize(("name", "function"), [("add", np.add), ("max", np.maximum), ("xor", np.bitwise_xor)])
-def test_descriptor_changes_a_block_atomically(name: str, function: Any) -> None:
+CHANGES = [("add", np.add, "i4"), ("max", np.maximum, "i4"), ("max", np.maximum, "f2"), ("xor", np.bitwise_xor, "i4")]
+
+
+@pytest.mark.parametrize(("name", "function", "kind"), CHANGES)
+def test_descriptor_changes_a_block_atomically(name: str, function: Any, kind: str) -> None:
     random = np.random.default_rng(0)
-    x, y = (random.integers(-9, 9, (n, 16)).astype(np.int32) for n in (8, 12))
+    x, y = (random.integers(-9, 9, (n, 16)).astype(kind) for n in (8, 12))
     expected = y.copy()
     expected[8:] = function(y[8:], x[:4])
     run(reduced, x, y, OPERATION=name)
@@ -139,6 +142,9 @@ def test_descriptor_changes_a_block_atomically(name: str, function: Any) -> None
 def test_descriptor_refuses_what_the_hardware_does_not_reduce() -> None:
     with pytest.raises(KernelFault, match="atomic_max of a tensor descriptor does not take fp32"):
         run(reduced, np.zeros((8, 16), np.float32), np.zeros((12, 16), np.float32), OPERATION="max")
+    halves = np.zeros((8, 16), np.float16), np.zeros((12, 16), np.float16)
+    with pytest.raises(KernelFault, match="atomic_max of fp16 takes"), bragg.debug.check(target="sm_80"):
+        reduced[(1,)](*halves, OPERATION="max")
 
 
 @triton.jit

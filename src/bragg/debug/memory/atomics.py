@@ -20,7 +20,7 @@ from bragg.debug.state import machine
 from bragg.debug.values import OPERATORS, SIGNAL, Pointer, Tensor, lift_array, scalar
 from bragg.model.table import Array
 
-__all__ = ["ATOMICS", "ATOMICS_WITH_NAN", "compare_and_swap", "poll", "read", "read_modify_write", "write"]
+__all__ = ["ATOMICS", "ATOMICS_WITH_NAN", "compare_and_swap", "poll", "read", "read_modify_write", "reduce", "write"]
 
 # What an operation makes of the old value and the operand.
 ATOMICS: dict[str, Callable[[Array, Array], Array]] = {
@@ -48,13 +48,22 @@ def read_modify_write(
 ) -> Tensor:
     """An atomic operation; gives the old values."""
     where = _target(pointer, mask, sem)
-    content = broadcast_to(cast(as_tensor(value), where.element), where.shape)
     if operation in ("and", "or", "xor") and where.element.is_floating():
         raise KernelFault(f"atomic_{operation} takes integers, not {where.element}")
     if where.element.bits < 32 and not (operation == "add" and where.element.name in ("fp16", "bf16")):
         raise KernelFault(f"Triton has no atomic_{operation} of {where.element}", hint="Use elements of 32 or 64 bits")
+    return _modified(operation, where, value, mask, (sem or "acq_rel", _checked_scope(scope)))
+
+
+def reduce(operation: str, pointer: Pointer, value: Any, mask: Any) -> None:
+    """An atomic operation of a copy, which knows more types than those of threads, and orders nothing."""
+    _modified(operation, _target(pointer, mask, None), value, mask, ("relaxed", "gpu"))
+
+
+def _modified(operation: str, where: Pointer, value: Any, mask: Any, how: tuple[str, str]) -> Tensor:
+    content = broadcast_to(cast(as_tensor(value), where.element), where.shape)
     report_stored_taint(content, None if mask is None else as_tensor(mask).data, where, "atomic")
-    return _changed(where, mask, (sem or "acq_rel", _checked_scope(scope)), ATOMICS[operation], content)
+    return _changed(where, mask, how, ATOMICS[operation], content)
 
 
 def compare_and_swap(

@@ -274,9 +274,11 @@ class Descriptor:
         """
         if self.dtype.name not in _REDUCIBLE[operation]:
             raise KernelFault(f"atomic_{operation} of a tensor descriptor does not take {self.dtype}")
+        target = machine().listeners.target
+        if self.dtype.bits == 16 and operation != "add" and target is not None and not target.reduces_halves:
+            raise KernelFault(f"atomic_{operation} of {self.dtype} takes a GPU with descriptors, not {target.name}")
         window = self._window(offsets)
-        mask = window.inside(range(len(self.block_shape)))
-        atomics.read_modify_write(operation, window.pointers(), value, mask, "relaxed")
+        atomics.reduce(operation, window.pointers(), value, window.inside(range(len(self.block_shape))))
 
     def __getattr__(self, name: str) -> Any:
         operation = name.removeprefix("atomic_")
