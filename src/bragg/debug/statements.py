@@ -54,7 +54,7 @@ def device_print(prefix: Any, *values: Any, hex: bool = False, **_options: Any) 
 
 def _text(value: Any, row: int, as_hex: bool) -> str:
     if isinstance(value, Pointer):
-        value = value.offset
+        return f"{value.buffer.name} + {_text(value.offset, row, as_hex)}"
     if not isinstance(value, Tensor):
         return hex(value) if as_hex and isinstance(value, int) else str(value)
     rows = value.active_data()

@@ -148,6 +148,23 @@ def test_descriptor_refuses_what_the_hardware_does_not_reduce() -> None:
 
 
 @triton.jit
+def printed(x, N: tl.constexpr):
+    i = tl.arange(0, N)
+    tl.device_print("x: ", tl.load(x + i), x + i)
+    tl.device_print("bits ", tl.load(x + i), hex=True)
+    print("one", tl.program_id(0))
+
+
+def test_values_are_printed_with_their_program_and_pointers_with_their_tensor(capsys: Any) -> None:
+    run(printed, np.array([7, 10], "i4"), N=2)
+    assert capsys.readouterr().out.splitlines() == [
+        "pid (0, 0, 0) x: [ 7 10] x + [0 1]",
+        "pid (0, 0, 0) bits [0x7 0xa]",
+        "pid (0, 0, 0) one 0",
+    ]
+
+
+@triton.jit
 def steps_of_collatz(n, limit):
     steps = 0
     while (n > 1) & (steps < limit):
