@@ -15,9 +15,9 @@ from bragg.analyze.causes.evidence import Evidence
 from bragg.analyze.report import answered
 from bragg.analyze.wall.parts import wall_parts
 from bragg.analyze.wall.wall_time import Steady
-from bragg.cli.verbs.view import profile_lines
 from bragg.model import FrameKind, Profile, SliceTable, TrackKind
 from bragg.model.ids import FrameId
+from bragg.views.terminal.profile_view import ShownProfile, profile_lines
 from bragg.views.terminal.story import answer_lines
 from bragg.views.terminal.summary import summary_lines
 from bragg.views.terminal.view_options import ViewOptions
@@ -284,8 +284,7 @@ FIRST_FINDINGS = {
 def test_the_first_five_lines_of_the_run_and_of_the_view_say_what_to_change_first(recording: Recording) -> None:
     style = Style(width=120)
     ended = summary_lines(recording.profile, style, answered(recording.profile))
-    viewed = profile_lines(
-        recording.profile, "run.bragg", ViewOptions(), style, answer=answer_lines(Evidence(recording.profile), style)
-    )
+    shown = ShownProfile(recording.profile, "run.bragg", ViewOptions())
+    viewed = profile_lines(shown, style, answer=answer_lines(Evidence(recording.profile), style))
     for lines in (ended, viewed):
         assert any(FIRST_FINDINGS[recording.name] in line for line in lines[:5])

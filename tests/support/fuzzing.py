@@ -33,12 +33,12 @@ from bragg import formats
 from bragg.cli.verbs.analyze import analyze
 from bragg.cli.verbs.info import info
 from bragg.cli.verbs.source import source
-from bragg.cli.verbs.view import profile_lines
 from bragg.errors import BadFile, BraggError, NothingRecorded, UsageError
 from bragg.formats.captured.chunks import ChunkType
 from bragg.formats.encodings import msgpack, protobuf
 from bragg.model import TrackKind
 from bragg.proton import viewer
+from bragg.views.terminal.profile_view import ShownProfile, profile_lines
 from bragg.views.terminal.view_options import ViewOptions
 from bragg.views.text.style import PLAIN, without_control
 from bragg.views.web.report_payload import report_payload
@@ -235,7 +235,7 @@ def _seen(path: Path, *, as_page: bool) -> None:
     """A profile, as every command reads it, shown."""
     profile = formats.load(path)
     profile.check()
-    lines = profile_lines(profile, path.name, ViewOptions(), PLAIN)
+    lines = profile_lines(ShownProfile(profile, path.name, ViewOptions()), PLAIN)
     assert all(without_control(line, PLAIN) == line for line in lines)
     if as_page:
         report_payload(profile, path.name)

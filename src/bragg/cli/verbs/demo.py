@@ -96,13 +96,13 @@ def _script() -> Path:
 
 
 def _show(report: RunReport, sample: Path | None) -> None:
-    from bragg.cli.verbs.view import profile_lines
+    from bragg.views.terminal.profile_view import ShownProfile, profile_lines
     from bragg.views.terminal.view_options import ViewOptions
 
     path, profile = report.main
     talk, style = stream_style(sys.stderr), stream_style(sys.stdout)
     say([*report.lines(talk, summary=True, every_process=False), "", f"$ bragg view {path}"])
-    write_lines(profile_lines(profile, str(path), ViewOptions(max_lines=_LINES), style))
+    write_lines(profile_lines(ShownProfile(profile, str(path), ViewOptions(max_lines=_LINES)), style))
     if sample is not None:
         say(["", f"A profile that was recorded on a GPU; all of it: bragg view {sample}"])
         _show_sample()

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, Any
@@ -17,15 +18,15 @@ from bragg.cli.shown_part import PARTS, part_without_imports, shown_part
 from bragg.errors import UsageError
 from bragg.views.terminal.derived_metrics import DERIVED, prepared
 from bragg.views.terminal.grouping import WHOLE, grouped
-from bragg.views.terminal.idle_view import idle_json, idle_lines, idle_options, with_idle_time
+from bragg.views.terminal.idle_view import idle_options, with_idle_time
 
 if TYPE_CHECKING:
     from bragg.analyze.causes.evidence import Evidence
     from bragg.model import Profile
+    from bragg.views.terminal.profile_view import ShownProfile
     from bragg.views.terminal.view_options import ViewOptions
-    from bragg.views.text.style import Style
 
-__all__ = ["profile_lines", "view"]
+__all__ = ["view"]
 
 _DEFAULT_LINES = 60
 _SMALL_BYTES = 8_000_000  # a timeline of 2 million slices: 0.5 s
@@ -131,73 +132,86 @@ def view(
     """
     if as_json and (tui or print_sorted):
         raise UsageError("--json is one view", hint="For the table of --print-sorted: bragg view --flat --json")
-    from bragg.analyze.causes.evidence import Evidence
-    from bragg.analyze.wall.parts import wall_parts
-
     path = newest_profile_or_job(file)
     options = _view_options(choices, default_lines=0 if as_json else _DEFAULT_LINES)
-    if is_job := path.is_dir():
+    group_by, is_job = choices["group_by"], path.is_dir()
+    if is_job:
         of_one_rank = tui or list_only or print_sorted or before or choices["idle"] or choices["part"]
-        if choices["rank"] is None and choices["group_by"] not in WHOLE and not of_one_rank:
-            _view_job(path, options, choices["group_by"], flat, as_json)
+        if choices["rank"] is None and group_by not in WHOLE and not of_one_rank:
+            _view_job(path, options, group_by, flat, as_json)
             return
         from bragg.cli.jobs.opened import one_rank
 
         path = one_rank(path, choices["rank"])
-    if choices["group_by"] == _BY_RANK or (choices["rank"] and not is_job):
+    if group_by == _BY_RANK or (choices["rank"] and not is_job):
         raise UsageError(f"{path} is the profile of one process", hint="Give the directory of a job")
     if choices["idle"]:
-        options = idle_options(options, choices["group_by"])
-    recorded = profile = _load(path, choices, options)
-    evidence = Evidence(recorded)
-    notes: tuple[str, ...] = ()
-    if choices["group_by"] in WHOLE and not list_only:
-        is_narrow = not as_json and stream_style(sys.stdout).is_narrow
-        of_program = choices["group_by"] == "module" and not choices["part"]
-        if of_program and (ran := part_without_imports(profile, options)):
-            profile, notes = ran.profile, ran.notes
-        profile, options, hints = grouped(profile, options, choices["group_by"], is_narrow=is_narrow)
-    else:
-        hints = _hints(evidence, options)
-        if not (choices["idle"] or list_only or before is not None):
-            part = shown_part(profile, options, wall_parts(profile), choices["part"])
-            profile, options, notes = part.profile, part.options, part.notes
-    if tui:
-        from bragg.cli.tui import run_tui
-
-        run_tui(profile, str(path), options)
-    elif list_only:
-        _write_list(profile, path, as_json)
-    elif before is not None:
-        if choices["group_by"] in WHOLE:
-            raise UsageError(f"--group-by {choices['group_by']} shows one profile at a time")
+        options = idle_options(options, group_by)
+    recorded = _load(path, choices, options)
+    if list_only and not tui:
+        _write_list(recorded, path, as_json)
+    elif before is not None and not tui:
+        if group_by in WHOLE:
+            raise UsageError(f"--group-by {group_by} shows one profile at a time")
         if flat or print_sorted:
             raise UsageError("-diff shows a tree, not this view", hint="For a table try: bragg diff --by kernel")
-        _write_difference(_load(before, choices, options), profile, path, options, as_json)
-    elif as_json:
-        _write_json(profile, recorded, path, options, flat, [*notes, *hints], choices["part"])
+        _write_difference(_load(before, choices, options), recorded, path, options, as_json)
     else:
-        from bragg.views.terminal.story import answer_lines
+        _show(recorded, path, options, choices, _Form(flat, print_sorted, tui, as_json))
 
-        style = stream_style(sys.stdout)
-        is_asked = any(choices[name] for name in ("include", "exclude", "metric", "idle", "part"))
-        answer = [] if is_asked or choices["group_by"] in WHOLE else answer_lines(evidence, style)
-        lines = profile_lines(
-            profile,
-            str(path),
-            options,
-            style,
-            flat=flat,
-            recorded=recorded,
-            notes=notes,
-            part=choices["part"],
-            answer=answer,
-        )
-        if answer:
-            hints = [*hints, f"why, and what else to change: bragg analyze {quote(str(path))}"]
-        write_lines([*lines, *map(style.dim, style.paragraphs(hints))])
-        if print_sorted and not flat:
-            write_lines(["", *_flat_lines(profile, options, style)])
+
+@dataclass(frozen=True)
+class _Form:
+    """How a profile is shown: as a tree or a table, a table below the tree, in a terminal to browse, as JSON."""
+
+    flat: bool
+    print_sorted: bool
+    tui: bool
+    as_json: bool
+
+
+def _show(recorded: Profile, path: Path, options: ViewOptions, choices: Mapping[str, Any], form: _Form) -> None:
+    from bragg.analyze.causes.evidence import Evidence
+    from bragg.views.terminal.profile_view import flat_table, profile_json, profile_lines
+    from bragg.views.terminal.story import answer_lines
+
+    evidence, style = Evidence(recorded), stream_style(sys.stdout)
+    shown = _shown(evidence, path, options, choices, is_narrow=style.is_narrow and not form.as_json)
+    if form.tui:
+        from bragg.cli.tui import run_tui
+
+        run_tui(shown.profile, shown.source, shown.options)
+        return
+    if form.as_json:
+        write_json("flat" if form.flat else "tree", profile_json(shown, flat=form.flat))
+        return
+    is_asked = any(choices[name] for name in ("include", "exclude", "metric", "idle", "part"))
+    answer = [] if is_asked or choices["group_by"] in WHOLE else answer_lines(evidence, style)
+    more = [f"why, and what else to change: bragg analyze {quote(str(path))}"] if answer else []
+    lines = profile_lines(shown, style, flat=form.flat, answer=answer)
+    write_lines([*lines, *map(style.dim, style.paragraphs([*shown.hints, *more]))])
+    if form.print_sorted and not form.flat:
+        write_lines(["", *flat_table(shown, style)])
+
+
+def _shown(
+    evidence: Evidence, path: Path, options: ViewOptions, choices: Mapping[str, Any], *, is_narrow: bool
+) -> ShownProfile:
+    """The profile by call paths, or by what it consists of; the part of the run that answers where the time went."""
+    from bragg.analyze.engine import findings
+    from bragg.analyze.wall.parts import wall_parts
+    from bragg.views.terminal.profile_view import ShownProfile
+
+    recorded, group_by, part = evidence.profile, choices["group_by"], choices["part"]
+    if group_by in WHOLE:
+        ran = part_without_imports(recorded, options) if group_by == "module" and not part else None
+        profile, options, hints = grouped(ran.profile if ran else recorded, options, group_by, is_narrow=is_narrow)
+        return ShownProfile(profile, str(path), options, recorded, ran.notes if ran else (), hints, part)
+    hints = [] if options.include or options.exclude else [found.text for found in findings(evidence)]
+    if choices["idle"]:
+        return ShownProfile(recorded, str(path), options, recorded, (), hints, part)
+    best = shown_part(recorded, options, wall_parts(recorded), part)
+    return ShownProfile(best.profile, str(path), best.options, recorded, best.notes, hints, part)
 
 
 def _view_job(directory: Path, options: ViewOptions, group_by: str, flat: bool, as_json: bool) -> None:
@@ -209,55 +223,6 @@ def _view_job(directory: Path, options: ViewOptions, group_by: str, flat: bool, 
     view_job(opened, options, group_by, flat=flat, as_json=as_json)
 
 
-def profile_lines(
-    profile: Profile,
-    source: str,
-    options: ViewOptions,
-    style: Style,
-    *,
-    flat: bool = False,
-    recorded: Profile | None = None,
-    notes: tuple[str, ...] = (),
-    part: str | None = None,
-    answer: Sequence[str] = (),
-) -> list[str]:
-    """Header, tree or table, and notes of a profile.
-
-    Args:
-        profile: What to show.
-        source: What it is called.
-        options: What is wanted of it.
-        style: How to decorate.
-        flat: A table instead of a tree.
-        recorded: The profile before it was grouped, which sentences are of; None: `profile`.
-        notes: What the reader must know of what is shown.
-        part: Of the run, whose idle time is shown: `all`; else the steady state where one is known.
-        answer: What bounds it, and what to change first, in lines.
-    """
-    from bragg.analyze.wall.parts import wall_parts
-    from bragg.views.terminal.header import header_lines
-    from bragg.views.terminal.tree_text import tree_lines
-    from bragg.views.terminal.tree_view import tree_view
-    from bragg.views.text.training_steps import steps_line
-    from bragg.views.text.waiting import waiting_lines
-    from bragg.views.text.wall_line import wall_lines
-
-    body = _flat_lines(profile, options, style) if flat else tree_lines(tree_view(profile, options), style)
-    whole = recorded or profile
-    said = [*idle_lines(profile, part), *waiting_lines(whole)]
-    wall = wall_lines(wall_parts(whole), style)
-    if not wall and (steps := steps_line(whole)):
-        wall = style.wrap(steps, 2, "  ")
-    told = [*style.paragraphs(said), *map(style.dim, style.paragraphs(notes))]
-    return [*header_lines(profile.meta, source, style, wall, answer), *told, "", *body]
-
-
-def _flat_lines(profile: Profile, options: ViewOptions, style: Style) -> list[str]:
-    from bragg.views.terminal.flat_view import default_metrics, flat_lines, flat_view
-
-    return flat_lines(flat_view(profile, options, default_metrics(style)), style)
-
-
 def _load(path: Path, choices: Mapping[str, Any], options: ViewOptions) -> Profile:
     """A profile with what the chosen metrics need, and with its timeline unless that takes long to read."""
     from bragg.model.regroup import fold_specializations
@@ -266,44 +231,6 @@ def _load(path: Path, choices: Mapping[str, Any], options: ViewOptions) -> Profi
     profile = with_idle_time(loaded(path, trace=choices["idle"] or is_small), choices)
     profile = prepared(profile, [*options.metrics, options.sort or ""])
     return fold_specializations(profile) if choices["group_by"] == "kernel" else profile
-
-
-def _hints(evidence: Evidence, options: ViewOptions) -> list[str]:
-    from bragg.analyze.engine import findings
-
-    return [] if options.include or options.exclude else [found.text for found in findings(evidence)]
-
-
-def _write_json(
-    profile: Profile,
-    recorded: Profile,
-    path: Path,
-    options: ViewOptions,
-    flat: bool,
-    hints: list[str],
-    part: str | None,
-) -> None:
-    from bragg.analyze.wall.parts import wall_parts
-    from bragg.model.meta.completeness import completeness_of
-    from bragg.views.terminal.flat_view import flat_view
-    from bragg.views.terminal.tree_view import tree_view
-    from bragg.views.text.memory_facts import memory_json
-    from bragg.views.text.nccl_facts import nccl_json
-    from bragg.views.text.telemetry_facts import telemetry_json
-    from bragg.views.text.wall_line import wall_json
-
-    shown = flat_view(profile, options) if flat else tree_view(profile, options)
-    facts = {
-        "file": str(path),
-        "meta": profile.meta,
-        "completeness": completeness_of(profile.meta).word,
-        "wall": wall_json(wall_parts(recorded)),
-        "telemetry": telemetry_json(profile.meta),
-        "memory": memory_json(profile.meta),
-        "nccl": nccl_json(profile.meta),
-        **idle_json(profile, part),
-    }
-    write_json("flat" if flat else "tree", {**facts, **shown.to_json(), "hints": hints})
 
 
 def _write_list(profile: Profile, path: Path, as_json: bool) -> None:
