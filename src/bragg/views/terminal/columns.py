@@ -14,9 +14,10 @@ from bragg.grouping.regions import REGIONS
 from bragg.model import Metric, MetricKind, Profile
 from bragg.model.table import FloatArray
 from bragg.views.terminal.formulas import NO_FORMULAS, Formulas
+from bragg.views.text.style import printable
 from bragg.views.text.units import Scale, scale_for
 
-__all__ = ["Column", "ColumnChoice", "choose_names", "columns_of", "short_names"]
+__all__ = ["Column", "ColumnChoice", "absence_notes", "choose_names", "columns_of", "short_names"]
 
 _AVERAGES = {"gpu_time_avg": ("gpu_time", "gpu_count"), "host_time_avg": ("host_time", "host_count")}
 # Columns that are compared with each other, by the ends of their names.
@@ -113,6 +114,15 @@ class Column:
         return replace(
             self, values=values, kind=MetricKind.PROPERTY, total=np.nan, is_difference=True, why_absent=_never_absent
         )
+
+
+def absence_notes(columns: Sequence[Column], rows: Sequence[int]) -> list[str]:
+    """Why rows have no value: each reason once, with the metrics that it is about."""
+    names: dict[str, list[str]] = {}
+    for column in columns:
+        for reason in dict.fromkeys(filter(None, map(column.why_absent, rows))):
+            names.setdefault(reason, []).append(column.name)
+    return [f"{printable(', '.join(about))} n/a: {reason}" for reason, about in names.items()]
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,11 +15,10 @@ from bragg.model.host_time import waiting_nodes
 from bragg.model.ids import FrameId
 from bragg.model.regroup import regroup
 from bragg.model.table import Int64Array
-from bragg.views.terminal.columns import Column, ColumnChoice, columns_of
+from bragg.views.terminal.columns import Column, ColumnChoice, absence_notes, columns_of
 from bragg.views.terminal.filters import filter_paths
 from bragg.views.terminal.json_values import json_columns, json_frame, json_values
 from bragg.views.terminal.launch_times import LaunchTimes, with_launch_times
-from bragg.views.terminal.notes import absence_notes
 from bragg.views.terminal.number_table import NumberTable
 from bragg.views.terminal.view_options import ViewOptions
 from bragg.views.text.cutting import cut_apart

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from bragg.model import MetricKind
 from bragg.model.ids import NodeId
-from bragg.views.terminal.notes import absence_notes
+from bragg.views.terminal.columns import absence_notes
 from bragg.views.terminal.number_table import NumberTable
 from bragg.views.terminal.outline import OutlineRow
 from bragg.views.terminal.tree_view import TreeView

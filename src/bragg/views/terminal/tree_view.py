@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,16 +11,17 @@ import numpy as np
 from bragg.errors import NothingRecorded
 from bragg.model import CallTree, FrameKind, MetricKind, Profile
 from bragg.model.ids import NodeId
+from bragg.model.meta.run import Run
 from bragg.model.table import BoolArray, FloatArray
 from bragg.views.terminal.columns import Column, ColumnChoice
 from bragg.views.terminal.filters import filter_paths
 from bragg.views.terminal.json_values import json_columns, json_frame, json_values
-from bragg.views.terminal.notes import guess_notes
 from bragg.views.terminal.outline import Outline, OutlineRow, outline
 from bragg.views.terminal.view_options import ViewOptions
 from bragg.views.text.folding import FoldedProfile, fold_libraries
 from bragg.views.text.labels import Labels
 from bragg.views.text.repeats import with_repeats_folded
+from bragg.views.text.style import printable
 from bragg.views.text.variants import with_one_variant
 
 __all__ = ["TreeView", "tree_view"]
@@ -125,7 +126,7 @@ def tree_view(profile: Profile, options: ViewOptions, before: Profile | None = N
         max_lines=options.max_lines,
         order=_by_name(tree, labels) if options.sort == "name" else None,
     )
-    return TreeView(folded, columns, rows, labels, [*notes, *guess_notes(profile.run, choice.names)])
+    return TreeView(folded, columns, rows, labels, [*notes, *_guess_notes(profile.run, choice.names)])
 
 
 def _folded(profile: Profile, options: ViewOptions, metric: str) -> tuple[FoldedProfile, list[str]]:
@@ -154,3 +155,11 @@ def _foldable(folded: FoldedProfile, options: ViewOptions) -> BoolArray:
 
 def _by_name(tree: CallTree, labels: Labels) -> Callable[[NodeId], str]:
     return lambda node: labels.text(tree.frame_of(node))
+
+
+def _guess_notes(run: Run, names: Sequence[str]) -> list[str]:
+    """Which of the shown metrics are added up although the file does not say that they may be."""
+    shown = [name for name in names if name.partition("[")[0] in run.assumed_inclusive]
+    return (
+        [f"the file does not say how {printable(', '.join(shown))} add up: shown with what is below"] if shown else []
+    )
