@@ -67,6 +67,12 @@ def turned(x, out, n, B: tl.constexpr):
 
 
 @triton.jit
+def added_by_a_descriptor(x, out, n, B: tl.constexpr):
+    block = tl.make_tensor_descriptor(out, [n], [1], [B])
+    block.atomic_add([0], tl.load(x + tl.arange(0, B)))
+
+
+@triton.jit
 def shuffled(x, out, n, B: tl.constexpr):
     i = tl.arange(0, B)
     value = tl.load(x + i)
@@ -156,7 +162,9 @@ def marked(kernel: Any) -> tuple[str, int]:
     return next((line.split("  # ")[1].strip(), first + k) for k, line in enumerate(lines) if "  # " in line)
 
 
-@pytest.mark.parametrize("kernel", [softmax, called, turned, halved_by_assembly, bounded_by_its_type])
+@pytest.mark.parametrize(
+    "kernel", [softmax, called, turned, halved_by_assembly, bounded_by_its_type, added_by_a_descriptor]
+)
 def test_a_launch_is_proven_where_nothing_but_values_depends_on_data(kernel: Any) -> None:
     assert place_of(kernel) is None
     with bragg.debug.check() as report:

@@ -194,7 +194,7 @@ class _Function:
         is_method = isinstance(call.func, ast.Attribute) and self._module(call.func.value) is None
         if is_method and isinstance(call.func, ast.Attribute):
             yield call.func.value
-            yield from call.args if name != "store" else call.args[:1]
+            yield from call.args[:1] if _takes_offsets(call, name) else call.args
             yield from (value for word, value in named.items() if word != "value")
             return
         for place in _PLACES.get(name, (0, 2)):
@@ -277,6 +277,12 @@ def _language() -> Any:
     import triton.language
 
     return triton.language
+
+
+def _takes_offsets(call: ast.Call, name: str) -> bool:
+    """A method of a descriptor gets the value after the offsets."""
+    has_list = any(isinstance(one, ast.List | ast.Tuple) for one in call.args[:1])
+    return name == "store" or (name.startswith("atomic_") and has_list)
 
 
 def _is_tritons(target: Any) -> bool:
