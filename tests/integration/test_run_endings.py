@@ -40,6 +40,21 @@ def test_the_error_of_a_kernel_that_ended_a_program_is_kept(recorder: Recorder, 
     assert run.main.meta.get("kernel_error") == said
 
 
+@pytest.mark.parametrize("last", ["ring", "mock.MagicMock()"])
+def test_whatever_a_program_leaves_as_its_last_error_it_ends(recorder: Recorder, last: str) -> None:
+    run = recorder.program(
+        f"""{ENTER}
+from unittest import mock
+ring, other = ValueError("one"), KeyError("other")
+ring.__context__, other.__cause__ = other, ring
+sys.last_value = {last}
+signal.alarm(20)
+"""
+    )
+    assert run.result.exit_code == 0
+    assert "kernel_error" not in run.main.meta
+
+
 @pytest.mark.parametrize(
     ("ending", "exit_code"),
     [

@@ -13,7 +13,7 @@ from bragg.record.inside.redaction import without_secrets
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterator, Mapping
     from typing import Any
 
 __all__ = ["at_start", "at_stop", "call_kernel_error", "count_interpreted_launch", "tell", "tell_at_stop", "told"]
@@ -139,15 +139,22 @@ def at_stop(*, is_end: bool = True) -> dict[str, Any]:
 
 def _kernel_error() -> str:
     """What CUDA or an interpreter says of the kernel whose error ended the program; empty: none did."""
-    error = getattr(sys, "last_value", None)
-    while error is not None:
+    for error in _chain(getattr(sys, "last_value", None)):
         text = str(error)
         if isinstance(error, _interpreted_faults):
             return text
         if said := next((each for each in _KERNEL_ERRORS if each in text), ""):
             return said
-        error = error.__cause__ or error.__context__
     return ""
+
+
+def _chain(error: object) -> Iterator[BaseException]:
+    """An error and those that it came from; a program can make a ring of them, or leave something else."""
+    seen: set[int] = set()
+    while isinstance(error, BaseException) and id(error) not in seen:
+        yield error
+        seen.add(id(error))
+        error = error.__context__ if error.__cause__ is None else error.__cause__
 
 
 def _compiled_regions() -> dict[str, list[tuple[str, str, int]]]:
