@@ -45,34 +45,22 @@ __all__ = [
     "TrackTable",
 ]
 
-_PLACES = {
-    "CallTree": "bragg.model.tree",
-    "Combine": "bragg.model.metric",
-    "Confidence": "bragg.model.finding",
-    "CounterTable": "bragg.model.trace",
-    "DurationTable": "bragg.model.durations",
-    "Finding": "bragg.model.finding",
-    "FlowTable": "bragg.model.trace",
-    "FrameKind": "bragg.model.tree",
-    "FrameTable": "bragg.model.tree",
-    "Gain": "bragg.model.finding",
-    "IdleKind": "bragg.model.idle",
-    "IdleTable": "bragg.model.idle",
-    "InputTable": "bragg.model.inputs",
-    "KernelTable": "bragg.model.kernels.configurations",
-    "Metric": "bragg.model.metric",
-    "MetricKind": "bragg.model.metric",
-    "Place": "bragg.model.finding",
-    "Profile": "bragg.model.profile",
-    "Quantity": "bragg.model.finding",
-    "Severity": "bragg.model.finding",
-    "SliceTable": "bragg.model.trace",
-    "TrackKind": "bragg.model.trace",
-    "TrackTable": "bragg.model.trace",
+# The imports above, for who runs the code.
+_NAMES = {
+    "durations": ("DurationTable",),
+    "finding": ("Confidence", "Finding", "Gain", "Place", "Quantity", "Severity"),
+    "idle": ("IdleKind", "IdleTable"),
+    "inputs": ("InputTable",),
+    "kernels.configurations": ("KernelTable",),
+    "metric": ("Combine", "Metric", "MetricKind"),
+    "profile": ("Profile",),
+    "trace": ("CounterTable", "FlowTable", "SliceTable", "TrackKind", "TrackTable"),
+    "tree": ("CallTree", "FrameKind", "FrameTable"),
 }
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _PLACES:
-        raise AttributeError(f"module 'bragg.model' has no attribute {name!r}")
-    return globals().setdefault(name, getattr(import_module(_PLACES[name]), name))
+    for module, names in _NAMES.items():
+        if name in names:
+            return globals().setdefault(name, getattr(import_module(f"bragg.model.{module}"), name))
+    raise AttributeError(f"module 'bragg.model' has no attribute {name!r}")
