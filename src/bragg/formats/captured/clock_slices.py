@@ -9,15 +9,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bragg.formats.captured.chunks import LAYOUTS, ChunkType
-from bragg.formats.captured.tables import CaptureTables, Columns
+from bragg.formats.captured.chunks import ChunkType
+from bragg.formats.captured.tables import NO_REFERENCE, CaptureTables, rows_of
 from bragg.model import FrameKind, TrackKind
 from bragg.model.facts import Facts
 from bragg.model.kernels.inside import WITH_CLOCKS
 
 __all__ = ["add_clock_slices"]
 
-_NONE = 0xFFFFFFFF
 _MAX_NS = 10**12
 # Each is a node of the tree: of larger grids, neighbours share one.
 _MAX_BLOCK_NODES = 1024
@@ -69,16 +68,16 @@ class _Timeline:
         tables.strings.update(enumerate([file for _, file, _ in names], first_file))
         first_frame, first_node = tables.frames.end, tables.nodes.end
         has_file = np.array([bool(file) for _, file, _ in names], np.bool_)
-        frames = _rows(
+        frames = rows_of(
             ChunkType.FRAMES,
             n,
             kind=FrameKind.MARKER,
             name=first_string + own,
-            file=np.where(has_file, first_file + own, _NONE),
+            file=np.where(has_file, first_file + own, NO_REFERENCE),
             line=[line for _, _, line in names],
         )
         tables.frames.add(first_frame, n, frames)
-        tables.nodes.add(first_node, n, _rows(ChunkType.NODES, n, parent=self._node, frame=first_frame + own))
+        tables.nodes.add(first_node, n, rows_of(ChunkType.NODES, n, parent=self._node, frame=first_frame + own))
         return first_node
 
     def tracks(self, names: Sequence[str], numbers: Sequence[int]) -> int:
@@ -87,7 +86,7 @@ class _Timeline:
         first_string, first = max(tables.strings, default=-1) + 1, tables.tracks.end
         tables.strings.update(enumerate(names, first_string))
         kind, device = TrackKind.DEVICE_UNIT, self._device
-        columns = _rows(
+        columns = rows_of(
             ChunkType.TRACKS, n, kind=kind, device=device, context=0, stream=numbers, name=first_string + own
         )
         tables.tracks.add(first, n, columns)
@@ -102,7 +101,7 @@ class _Timeline:
     ) -> None:
         """Add slices; times count from the first block's start."""
         columns = {"start_ns": self._first_ns + start_ns, "duration_ns": duration_ns, "node": node, "track": track}
-        self._tables.slices.append(_rows(ChunkType.SLICES, len(node), correlation=0, **columns))
+        self._tables.slices.append(rows_of(ChunkType.SLICES, len(node), correlation=0, **columns))
 
 
 def _add_blocks(timeline: _Timeline, told: Facts) -> None:
@@ -205,11 +204,3 @@ def _lists(told: Facts, name: str, *types: type) -> list[list[Any]]:
     value = told.values().get(name)
     found = value if isinstance(value, list) else []
     return found if all(isinstance(each, list) and [*map(type, each)] == [*types] for each in found) else []
-
-
-def _rows(chunk_type: ChunkType, count: int, **values: Any) -> Columns:
-    """Rows of a chunk; columns that are not given refer to nothing."""
-    return {
-        name: np.broadcast_to(np.asarray(values.get(name, _NONE)), count).astype(dtype)
-        for name, dtype in LAYOUTS[chunk_type].items()
-    }

@@ -8,15 +8,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bragg.formats.captured.chunks import LAYOUTS, ChunkType
-from bragg.formats.captured.tables import CaptureTables, Columns
+from bragg.formats.captured.chunks import ChunkType
+from bragg.formats.captured.tables import CaptureTables, rows_of
 from bragg.model import FrameKind, TrackKind
 
 __all__ = ["add_region_slices"]
 
 _META = "region_spans"
 _TRACK = "training steps"
-_NONE = 0xFFFFFFFF
 
 
 def add_region_slices(tables: CaptureTables) -> None:
@@ -36,12 +35,12 @@ def add_region_slices(tables: CaptureTables) -> None:
     tables.strings.update(enumerate([*names, _TRACK], first_string))
     n, first_frame, first_node, track = len(names), tables.frames.end, tables.nodes.end, tables.tracks.end
     own = np.arange(n)
-    tables.frames.add(first_frame, n, _rows(ChunkType.FRAMES, n, kind=FrameKind.MARKER, name=first_string + own))
-    tables.nodes.add(first_node, n, _rows(ChunkType.NODES, n, parent=0, frame=first_frame + own))
-    tables.tracks.add(track, 1, _rows(ChunkType.TRACKS, 1, kind=TrackKind.RANGES, name=first_string + n))
+    tables.frames.add(first_frame, n, rows_of(ChunkType.FRAMES, n, kind=FrameKind.MARKER, name=first_string + own))
+    tables.nodes.add(first_node, n, rows_of(ChunkType.NODES, n, parent=0, frame=first_frame + own))
+    tables.tracks.add(track, 1, rows_of(ChunkType.TRACKS, 1, kind=TrackKind.RANGES, name=first_string + n))
     region, start_ns, duration_ns = spans
     tables.slices.append(
-        _rows(
+        rows_of(
             ChunkType.SLICES,
             len(region),
             start_ns=start_ns,
@@ -72,11 +71,3 @@ def _spans(told: Mapping[str, Any]) -> list[NDArray[np.int64]] | None:
 def _names(told: Mapping[str, Any]) -> list[str]:
     names = told.get("names")
     return list(map(str, names)) if isinstance(names, list) else []
-
-
-def _rows(chunk_type: ChunkType, count: int, **values: Any) -> Columns:
-    """Rows of a chunk; columns that are not given refer to nothing."""
-    return {
-        name: np.broadcast_to(np.asarray(values.get(name, _NONE)), count).astype(dtype)
-        for name, dtype in LAYOUTS[chunk_type].items()
-    }

@@ -14,10 +14,10 @@ from bragg.formats.captured.chunks import LAYOUTS, Chunk, ChunkType, Scan, colum
 from bragg.model import FrameKind, TrackKind
 from bragg.model.durations import MAX_BUCKET
 
-__all__ = ["CaptureTables", "Columns", "MetricGroup", "collect", "last_rows"]
+__all__ = ["NO_REFERENCE", "CaptureTables", "Columns", "MetricGroup", "collect", "last_rows", "rows_of"]
 
 Columns = dict[str, NDArray[Any]]
-_NONE = 0xFFFFFFFF
+NO_REFERENCE = 0xFFFFFFFF
 _ROWS_AT_ONCE = 1 << 20
 
 
@@ -63,7 +63,7 @@ class IdColumns:
         values = np.full(self.end, -1, np.int64)
         for first, part in zip(self.firsts, self.parts, strict=True):
             read = part[name].astype(np.int64)
-            values[first : first + len(read)] = np.where(read == _NONE, -1, read)
+            values[first : first + len(read)] = np.where(read == NO_REFERENCE, -1, read)
         return values
 
 
@@ -110,6 +110,14 @@ class CaptureTables:
     counters: list[Columns] = field(default_factory=list)
     clocks: list[Columns] = field(default_factory=list)
     is_complete: bool = False
+
+
+def rows_of(chunk_type: ChunkType, count: int, **values: Any) -> Columns:
+    """Rows of a chunk; columns that are not given refer to nothing."""
+    return {
+        name: np.broadcast_to(np.asarray(values.get(name, NO_REFERENCE)), count).astype(dtype)
+        for name, dtype in LAYOUTS[chunk_type].items()
+    }
 
 
 def last_rows(parts: list[Columns], chunk_type: ChunkType, key: tuple[str, ...]) -> Columns:
@@ -234,7 +242,7 @@ def _is_plausible(chunk_type: ChunkType, first_id: int, part: Columns) -> bool:
         return bool((part["exact"] <= part["count"]).all())
     if chunk_type == ChunkType.NODES:
         ids = np.arange(len(part["parent"]), dtype=np.int64) + first_id
-        return bool(((part["parent"] < ids) | ((ids == 0) & (part["parent"] == _NONE))).all())
+        return bool(((part["parent"] < ids) | ((ids == 0) & (part["parent"] == NO_REFERENCE))).all())
     return True
 
 
