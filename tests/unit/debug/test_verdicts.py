@@ -173,6 +173,25 @@ def test_a_launch_is_proven_where_nothing_but_values_depends_on_data(kernel: Any
     assert report.lines()[-2] == "proven whatever the data holds: 1 launch"
 
 
+def factory() -> Any:
+    """A kernel whose module is a name of the function around it, so that nobody knows what its decorators are."""
+    import triton as compiler
+
+    @compiler.autotune(configs=[compiler.Config({"B": 8})], key=["n"])
+    @compiler.jit
+    def copied(x, out, n, B: tl.constexpr):
+        i = tl.arange(0, B)
+        tl.store(out + i, tl.load(x + i))
+
+    return copied
+
+
+def test_decorators_are_no_part_of_a_kernel() -> None:
+    with bragg.debug.check() as report:
+        factory()[(1,)](np.ones(8, "f4"), np.ones(8, "f4"), 8)
+    assert {one["verdict"] for one in report.to_json()["verdicts"]} == {"proven"}
+
+
 @pytest.mark.parametrize("kernel", [gathered, shuffled, carried, masked, branched, counted])
 def test_the_statement_that_breaks_the_proof_is_named(kernel: Any) -> None:
     place = place_of(kernel)

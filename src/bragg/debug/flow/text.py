@@ -46,10 +46,11 @@ class Text:
 
     @lazy
     def tree(self) -> ast.FunctionDef:
-        """Parsed, with the line numbers of its file; not to be changed."""
+        """Parsed, without decorators and with the line numbers of its file; not to be changed."""
         # Empty lines in front move all numbers while it is parsed; ast.increment_lineno would walk over the tree again.
         definition = ast.parse("\n" * (self._first_line - 1) + self._text).body[0]
         assert isinstance(definition, ast.FunctionDef)
+        definition.decorator_list.clear()
         return definition
 
     @lazy
