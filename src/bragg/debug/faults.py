@@ -8,7 +8,15 @@ from typing import Any
 
 from bragg.errors import BraggError, UsageError
 
-__all__ = ["KernelFault", "RuntimeFault", "StaticAssertion", "TooManyPrograms", "Unsupported", "as_tritons"]
+__all__ = [
+    "BlockAsCondition",
+    "KernelFault",
+    "RuntimeFault",
+    "StaticAssertion",
+    "TooManyPrograms",
+    "Unsupported",
+    "as_tritons",
+]
 
 
 class _Placed(BraggError):  # noqa: N818
@@ -43,6 +51,10 @@ class KernelFault(_Placed):
 
     triton_name = "CompilationError"
     rule = "kernel-fault"
+
+
+class BlockAsCondition(KernelFault):
+    """An `if` or a loop asks a block. Where elements are combined, each is asked by itself."""
 
 
 class StaticAssertion(KernelFault):

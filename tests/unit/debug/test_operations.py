@@ -148,6 +148,43 @@ def test_descriptor_refuses_what_the_hardware_does_not_reduce() -> None:
 
 
 @triton.jit
+def larger_size(a, b):
+    if tl.abs(a) >= tl.abs(b):
+        return a
+    else:  # noqa: RET505 - what is tested
+        return b
+
+
+@triton.jit
+def larger_size_and_index(a, i, b, j):
+    if tl.abs(b) > tl.abs(a):
+        a, i = b, j
+    return a, i
+
+
+@triton.jit
+def combined_by_branches(x, out, rows, running):
+    i, j = tl.arange(0, 4)[:, None], tl.arange(0, 8)[None, :]
+    values = tl.load(x + tl.program_id(0) * 32 + i * 8 + j)
+    tl.store(out + tl.program_id(0), tl.reduce(values, None, larger_size))
+    _, index = tl.reduce((values, tl.broadcast_to(j, values.shape)), 1, larger_size_and_index)
+    tl.store(rows + tl.program_id(0) * 4 + tl.arange(0, 4), index)
+    tl.store(running + tl.program_id(0) * 32 + i * 8 + j, tl.associative_scan(values, 1, larger_size))
+
+
+def test_functions_that_combine_elements_may_branch_on_them() -> None:
+    x = np.random.default_rng(0).integers(-99, 99, (2, 4, 8)).astype("f4")
+    out, rows, running = np.zeros(2, "f4"), np.zeros((2, 4), "i4"), np.zeros((2, 4, 8), "f4")
+    with bragg.debug.check() as report:
+        combined_by_branches[(2,)](x, out, rows, running)
+    assert len(report) == 0
+    sizes = np.abs(x)
+    assert (np.abs(out) == sizes.max(axis=(1, 2))).all()
+    assert (rows == sizes.argmax(axis=2)).all()
+    assert (np.abs(running) == np.maximum.accumulate(sizes, axis=2)).all()
+
+
+@triton.jit
 def printed(x, N: tl.constexpr):
     i = tl.arange(0, N)
     tl.device_print("x: ", tl.load(x + i), x + i)

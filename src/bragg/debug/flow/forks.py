@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from bragg.debug.faults import KernelFault
+from bragg.debug.faults import BlockAsCondition, KernelFault
 from bragg.debug.flow.aggregates import rebuilt
 from bragg.debug.flow.merge import merged, narrowed
 from bragg.debug.flow.ways import Site, site_of_caller
@@ -41,14 +41,14 @@ def truth(test: Any) -> bool | Array:
     """A condition: one truth for all active programs, or bool [active].
 
     Raises:
-        KernelFault: It is a block.
+        BlockAsCondition: It is a block.
     """
     if isinstance(test, Pointer):
         return True
     if not isinstance(test, Tensor):
         return bool(test)
     if test.numel > 1:
-        raise KernelFault(
+        raise BlockAsCondition(
             f"the condition of an `if` or loop is a block of shape {list(test.shape)}, not one value",
             hint="Use tl.where, a mask, or a reduction such as tl.max",
         )

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from bragg.debug.faults import KernelFault, RuntimeFault
+from bragg.debug.faults import BlockAsCondition, KernelFault, RuntimeFault
+from bragg.debug.flow.lanes import map_elementwise
 from bragg.debug.numbers.dtypes import DTYPES
 from bragg.debug.numbers.operands import as_tensor, finished
 from bragg.debug.numbers.shapes import broadcast_to, rearranged, reshape
@@ -142,7 +143,13 @@ def _take(x: Tensor, axis: int, part: Any) -> Tensor:
 
 
 def _combined(combine: Combine, left: Sequence[Tensor], right: Sequence[Tensor]) -> list[Tensor]:
-    result = combine(*left, *right)
+    now = machine()
+    rows = now.rows
+    try:
+        result = combine(*left, *right)
+    except BlockAsCondition:  # Triton calls it for pairs of elements.
+        now.rows = rows
+        result = map_elementwise(combine, *left, *right)
     together = [result] if isinstance(result, Tensor) else list(result)
     return [broadcast_to(as_tensor(one), left[0].shape) for one in together]
 
