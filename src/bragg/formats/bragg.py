@@ -221,7 +221,7 @@ class _Reader:
     """Members of an archive.
 
     Raises:
-        ValueError, and the others of `_DAMAGE`: A member is missing or damaged.
+        ValueError, and the others of `ARCHIVE_DAMAGE`: A member is missing or damaged.
     """
 
     def __init__(self, archive: ZipFile, limits: Limits) -> None:
