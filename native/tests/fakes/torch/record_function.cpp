@@ -1,5 +1,6 @@
 // A stand-in for the part of libtorch_cpu.so that calls observers, with PyTorch's own names and types: a list of global
-// callbacks, one of each thread's, and operators that run them all. `fake_operator` runs one on the thread that calls.
+// callbacks, one of each thread's, and operators that run them all. `fake_begin` and `fake_end` run one on the thread
+// that calls.
 #include <array>
 #include <atomic>
 #include <cstdint>
