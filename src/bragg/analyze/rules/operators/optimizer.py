@@ -34,6 +34,8 @@ _WITHOUT_GPU = HostCost(
 _HAS_FUSED = re.compile(r"Optimizer\.step#(?:Adam|AdamW|SGD|Adagrad)\.")
 _HAS_FOREACH = re.compile(r"Optimizer\.step#(?:ASGD|Adadelta|Adafactor|Adamax|NAdam|RAdam|RMSprop|Rprop)\.")
 _OWN = "torch._foreach_mul_, torch._foreach_add_ and the like over the list of all parameters, not over one at a time"
+# PyTorch's functions for one parameter after the other; with one launch there is but one parameter.
+_SINGLE, _SEVERAL = re.compile(r"_single_tensor_\w+$"), 2
 _IS_ONE, _FUSED = re.compile(r"aten::\w+_$"), re.compile(r"aten::_(?:fused|foreach)_")
 GPU_TIME_OR_STEPS = Need(
     "GPU time, or steps without a GPU",
@@ -55,7 +57,9 @@ def _find(evidence: Evidence) -> Iterator[Finding]:
     kernels = step & (profile.tree.kind == FrameKind.KERNEL)
     single = kernels & ~named(profile, _TOGETHER.search)
     count, n_single = float(evidence.gpu_count[kernels].sum()), float(evidence.gpu_count[single].sum())
-    if n_single >= MANY_KERNELS.value * evidence.steps and n_single >= count / 2:
+    looped = float(evidence.gpu_count[kernels & below(profile, named(profile, _SINGLE.match))].sum())
+    is_many = n_single >= MANY_KERNELS.value * evidence.steps and n_single >= count / 2
+    if is_many or looped >= _SEVERAL * evidence.steps:
         yield from work_findings(evidence, step, replace(_WORK, change=_change(profile.tree.frames.name)))
 
 

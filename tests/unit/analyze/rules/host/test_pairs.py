@@ -327,6 +327,12 @@ def test_an_optimizer_is_asked_for_what_it_has(kind: str, change: str) -> None:
     assert finding.hint.startswith(change)
 
 
+@pytest.mark.parametrize(("launches", "is_found"), [(4, True), (1, False)])
+def test_few_parameters_are_a_loop_too(launches: int, is_found: bool) -> None:
+    path = f"{STEP} > /lib/torch/optim/sgd.py:330@_single_tensor_sgd > aten::add_#operator"
+    assert bool(found(stepped(launched(launches, path, ELEMENTWISE, 2, 10), 220), "optimizer-loop")) is is_found
+
+
 def test_few_rows_of_a_tensor_and_their_gradients_are_fine() -> None:
     assert (
         found(stepped(queued(3, f"{ROW_GRADIENT} > aten::zeros#operator", "FillFunctor", 40), 220), "view-gradients")
