@@ -73,7 +73,7 @@ _LARGE = {
     "options": {"num_warps": 4, "maxnreg": 96},
 }
 
-_UNROLLED = Variant(kernels.settle_unrolled, _COPY, {"TURNS": 512, "BLOCK": 512})
+_UNROLLED = Variant(kernels.settle_unrolled, _COPY, {"TURNS": 40, "BLOCK": 4096})
 _UNROLLED_TO_HALVES = replace(_UNROLLED, types={"x": _FLOAT, "out": _HALF})
 _DEEP = replace(_HALVES, constants={**_HALVES.constants, "BM": 128, "BN": 128, "BK": 64}, options={"num_stages": 5})
 _DEEP_BFLOATS = replace(_DEEP, types=_BFLOATS.types)
