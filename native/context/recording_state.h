@@ -50,6 +50,12 @@ inline constexpr SessionMask kSlots = (1u << kSessionShift) - 1;
   return slots;
 }
 
+// Whether any session does, also a paused one.
+[[nodiscard]] inline bool follows_api_calls() noexcept {
+  return (recording_state.api_calls.load(std::memory_order_relaxed) |
+          recording_state.sync_calls.load(std::memory_order_relaxed)) != 0;
+}
+
 // What the sessions that record want together: paths are the same in all of them.
 [[nodiscard]] inline ApiLevel wanted_api_level() noexcept {
   const SessionMask active = recording_state.active.load();

@@ -301,7 +301,7 @@ ContextNodes ThreadContext::inherited() const noexcept {
 }
 
 inline ContextNodes ThreadContext::here(const InnermostPython& python) noexcept {
-  if (api_call.is_open()) return api_call.nodes;
+  if (is_in_api_call()) return api_call.nodes;
   follow_task();
   ContextNodes nodes;
   if (const Entry* entry = innermost()) {
@@ -340,7 +340,7 @@ void ThreadContext::end_api_call(Waiting waiting) noexcept {
 }
 
 ContextNodes ThreadContext::here_in_native_code() noexcept {
-  if (api_call.is_open() || recording_state.native.load(std::memory_order_relaxed) == 0) return here();
+  if (is_in_api_call() || recording_state.native.load(std::memory_order_relaxed) == 0) return here();
   follow_task();
   ContextNodes nodes;
   if (!has_own_context()) {

@@ -60,12 +60,17 @@ struct ExpectedLaunch {
 };
 
 // The driver call that a thread is in. Only the driver knows whether it runs or becomes the node of a graph.
-struct OpenCall {
+struct alignas(64) OpenCall {
   CorrelationId correlation = CorrelationId::None;  // None: in none that queues work
+  CorrelationId returning = CorrelationId::None;    // whose return is recorded; None: of none
   uint16_t mask = 0;
-  StringId kernel = StringId::None;   // unless it goes by its symbol
+  uint8_t call = 0;                  // its number in CallNames, which is known if its return is recorded, ...
+  StringId kernel = StringId::None;  // unless it goes by its symbol
+  ContextNodes nodes;                // ... as are where it was made
+  int64_t start_ns = 0;              // ... and when
   std::vector<CapturedValue> values;  // of its kernel
 };
+static_assert(sizeof(OpenCall) == 64);
 
 // What a thread did in the `elapsed_ns` until `taken_ns`.
 struct HostSample {
@@ -139,12 +144,11 @@ class ThreadContext {
   std::atomic<NodeId> published_python_{kRootNode};
 
  public:
-  OwnCost cost;  // its first words are in that line, too
+  void* observed = nullptr;       // of intake/record_function. PyTorch holds parts of it, so it stays
+  uint64_t next_node_number = 0;  // of autograd's nodes, those below belong to operators that are known
+  OwnCost cost;                   // its first words are in that line, too
 
   ThreadContext();
-
-  uint64_t next_node_number = 0;  // of autograd's nodes, those below belong to operators that are known
-  void* observed = nullptr;       // of intake/record_function. PyTorch holds parts of it, so it stays
 
   // This thread's; created at first use and registered with the consumer.
   [[nodiscard]] static ThreadContext& current() noexcept { return this_thread_ != nullptr ? *this_thread_ : begin(); }
@@ -174,6 +178,7 @@ class ThreadContext {
   // The nodes of a launch: where it is wanted, with the native functions that it comes from.
   [[nodiscard]] ContextNodes here_in_native_code() noexcept;
 
+  [[nodiscard]] bool is_in_api_call() const noexcept { return follows_api_calls() && api_call.is_open(); }
   void begin_api_call(const ApiCallId& id, FrameId frame, SessionMask mask, uint32_t epoch) noexcept;
   void end_api_call(Waiting waiting) noexcept;
 
@@ -226,23 +231,25 @@ class ThreadContext {
   std::atomic<bool> exited{false};
   uint32_t system_id = 0;
   TrackId track = TrackId::None;  // consumer only
+  ApiCall api_call;
+  ReadingId own_reading = ReadingId::None;  // of the kernel that is not the program's
+
+  // What each launch needs, in two cache lines.
+  OpenCall open_call;
+  ExpectedLaunch expected_launch;
+  uint32_t ended_contexts = 0;       // how many had ended when it launched in `device_contexts`
+  uint32_t gated_calls = 0;          // of LaunchGate, nested
+  bool is_sampled_alone = false;     // the launch that this thread is in; no other thread launches meanwhile
+  bool launches_own_kernel = false;  // that launch is not the program's
+  bool makes_own_calls = false;      // nor are the calls that this thread makes
   struct DeviceContext {
     const void* handle = nullptr;
     uint32_t device = kNone;
   };
   std::array<DeviceContext, 4> device_contexts{};  // those it launched in, the last one first
-  uint32_t ended_contexts = 0;                     // how many had ended when it launched in those
-  ExpectedLaunch expected_launch;
-  bool launches_own_kernel = false;  // the launch that this thread is in is not the program's
-  bool makes_own_calls = false;      // nor are the calls that it makes
-  ApiCall api_call;
-  ReadingId own_reading = ReadingId::None;  // that kernel
-  OpenCall open_call;
+
   std::atomic<CaptureId> capture{CaptureId::None};  // its own; written by StreamCaptures
-  uint32_t gated_calls = 0;                         // of LaunchGate, nested
   std::atomic<bool> is_in_gated_call{false};
-  bool is_sampled_alone = false;                // the launch that this thread is in; no other thread launches meanwhile
-  Event open_launch{};                          // the driver call this thread is in
   std::atomic<uint64_t> interleaved_scopes{0};  // that ended before one within them
   std::atomic<uint64_t> autograd_nodes{0};      // that operators made; this thread alone writes
   std::atomic<uint64_t> evaluated_nodes{0};     // of autograd, that the engine ran here; this thread alone writes

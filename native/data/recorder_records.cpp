@@ -71,9 +71,6 @@ void take_host_span(Phase& phase, const Event& event, TrackId track, Correlation
   if (phase.options().trace) phase.keep({span.start_ns, span.duration_ns, node, track, correlation});
 }
 
-// Whether any session does, also a paused one.
-bool follows_calls() { return (recording_state.api_calls.load() | recording_state.sync_calls.load()) != 0; }
-
 bool has_interval(const DeviceEvent& event) { return event.start_ns > 0 && event.end_ns >= event.start_ns; }
 
 }  // namespace
@@ -233,7 +230,7 @@ void Recorder::take_device_event(const DeviceEvent& event) {
     return for_phases(mask & recording_state.existing.load() & kSlots,
                       [](Phase& phase) { ++phase.counters.duplicates; });
   }
-  if (event.kind == DeviceEventKind::Copy && event.graph_node == GraphNodeId::None && follows_calls())
+  if (event.kind == DeviceEventKind::Copy && event.graph_node == GraphNodeId::None && follows_api_calls())
     if (const auto call = copy_waits_.note_record(event.correlation, event.holds_host)) take_wait(*call);
   ++records_taken_;
   if (launch != nullptr) launch->note_record();

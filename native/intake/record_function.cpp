@@ -266,8 +266,9 @@ Context* open(ThreadContext& thread, const RecordFunction* running, const char* 
 
 // PyTorch's own operators, most of what runs, are not asynchronous.
 bool may_be_async(const char* name) noexcept {
-  constexpr std::string_view kOwn = "aten::";
-  return std::strncmp(name, kOwn.data(), kOwn.size()) != 0;
+  for (const char own : std::string_view("aten::"))
+    if (*name++ != own) return true;
+  return false;
 }
 
 // Asynchronous ones, such as collectives, end when they like and on any thread: they are not part of a thread's path.

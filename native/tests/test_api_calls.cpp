@@ -107,6 +107,7 @@ TEST(a_thread_is_in_its_call_until_that_ends_or_calls_are_not_followed_any_more)
   auto& thread = bragg::ThreadContext::current();
   const bragg::FrameId frame = bragg::intern_frame(bragg::FrameKind::GpuApi, "cudaMalloc");
   const bragg::NodeId before = thread.here().shadow;
+  bragg::recording_state.api_calls.store(1);  // a session follows calls
   for (const bool is_told : {true, false}) {
     thread.begin_api_call({2, 20, CorrelationId{1}}, frame, 0, bragg::recording_state.api_epoch.load());
     CHECK_EQ(bragg::CallingContextTree::instance().frame(thread.here().shadow), frame);
@@ -119,6 +120,7 @@ TEST(a_thread_is_in_its_call_until_that_ends_or_calls_are_not_followed_any_more)
     CHECK(!thread.api_call.is_open());
     CHECK_EQ(thread.here().shadow, before);
   }
+  bragg::recording_state.api_calls.store(0);
 }
 
 TEST(the_outermost_call_counts_on_every_thread) {

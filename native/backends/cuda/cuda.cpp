@@ -111,7 +111,7 @@ void detach() {
   Backend& self = backend();
   const std::lock_guard lock(self.mutex);
   apply_collecting(self, false);
-  if (self.traces_graphs.exchange(false)) (void)self.activity().disable(cupti::Kind::GraphTrace);
+  if (launch_watch.traces_graphs.exchange(false)) (void)self.activity().disable(cupti::Kind::GraphTrace);
   if (self.state.load() == State::Attached) self.cupti.unsubscribe(self.subscriber);
   self.needs_nodes.store(false);
   GraphRegistry::instance().clear();
@@ -120,7 +120,7 @@ void detach() {
   {
     const std::lock_guard contexts_lock(self.contexts_mutex);
     self.contexts.clear();  // nobody tells any more when they end
-    self.ended_contexts.fetch_add(1, std::memory_order_relaxed);
+    launch_watch.ended_contexts.fetch_add(1, std::memory_order_relaxed);
   }
   self.state.store(State::Off);
   self.missed_start_ns.store(0);
@@ -152,7 +152,7 @@ void after_fork_in_child() {
   self.buffers.forget_all();
   self.collecting = false;
   api_calls::forget();
-  self.traces_graphs.store(false);
+  launch_watch.traces_graphs.store(false);
   self.needs_nodes.store(false);
   self.state.store(State::Off);
 }

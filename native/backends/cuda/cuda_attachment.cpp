@@ -148,7 +148,7 @@ void say_that_nodes_are_recorded(const char* reason) noexcept {
 
 void record_nodes_from_now_on(Backend& self, const char* reason) noexcept {
   self.needs_nodes.store(true);
-  if (!self.traces_graphs.exchange(false)) return;
+  if (!launch_watch.traces_graphs.exchange(false)) return;
   (void)self.activity().disable(cupti::Kind::GraphTrace);
   say_that_nodes_are_recorded(reason);
 }
@@ -169,13 +169,13 @@ void follow_calls_for_memory(Backend& self) {
 void apply_graph_level(Backend& self) {
   if (self.state.load() != State::Attached) return;
   if (!self.wants_whole_graphs.load()) return record_nodes_from_now_on(self, "another session wants the nodes");
-  if (self.traces_graphs.load()) return;
+  if (launch_watch.traces_graphs.load()) return;
   if (self.activity().is_shared())  // it would be so for all subscribers, and for good
     return say_that_nodes_are_recorded("another tool may want the nodes, and shares CUPTI");
   if (self.needs_nodes.load()) return say_that_nodes_are_recorded("they were before, in this process");
   if (const auto result = self.activity().enable(cupti::Kind::GraphTrace); result != cupti::Result::Success)
     return say_that_nodes_are_recorded(self.cupti.text(result).c_str());
-  self.traces_graphs.store(true);
+  launch_watch.traces_graphs.store(true);
 }
 
 bool attach(Backend& self) {

@@ -70,7 +70,7 @@ std::string description_json() {
       .put("foreign_records", self.foreign_records.load(std::memory_order_relaxed))
       .put("foreign_buffers", self.foreign_buffers.load(std::memory_order_relaxed))
       .put("buffers", self.buffers.allocated())
-      .put("graphs", self.traces_graphs.load() ? "graph" : "node")
+      .put("graphs", launch_watch.traces_graphs.load() ? "graph" : "node")
       .raw("clock", clock_json(self))
       .text();
 }

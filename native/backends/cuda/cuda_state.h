@@ -11,6 +11,7 @@
 #include "backends/cuda/buffer_pool.h"
 #include "backends/cuda/cuda.h"
 #include "backends/cuda/driver/cupti_activity.h"
+#include "backends/cuda/launch/launch_watch.h"
 #include "data/clock_readings.h"
 
 namespace bragg::cuda_backend {
@@ -37,7 +38,6 @@ struct Backend {
   std::atomic<uint64_t> foreign_records{0};  // of kinds that another tool asked for: nothing of ours is missing
   std::atomic<uint64_t> unread_bytes{0};
   std::atomic<bool> wants_whole_graphs{false};
-  std::atomic<bool> traces_graphs{false};            // whole graphs are recorded at this moment
   std::atomic<bool> needs_nodes{false};              // they cannot be any more, until detachment
   std::atomic<uint64_t> foreign_buffers{0};          // another tool's: it lost what was in them, not we
   std::atomic<const std::string*> devices{nullptr};  // asked for once
@@ -46,7 +46,6 @@ struct Backend {
   ClockReadings<1> clock;  // of CUPTI's records, beside the recorder's
   std::mutex contexts_mutex;
   std::vector<KnownContext> contexts;
-  std::atomic<uint32_t> ended_contexts{0};  // the driver reuses handles: what threads remember is then stale
 
   [[nodiscard]] const CuptiActivity& activity() const { return *current_activity.load(std::memory_order_acquire); }
 };

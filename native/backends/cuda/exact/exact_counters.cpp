@@ -25,15 +25,15 @@
 namespace bragg::exact_counters {
 namespace {
 
+using cuda_backend::launch_watch;
+
 constexpr auto kTurnNap = std::chrono::milliseconds(1);
 constexpr int kFinishNaps = 5000;  // 5 s: a first launch takes 0.5 s; what hangs is left behind
 constexpr int kContextNaps = 100;
 constexpr uint64_t kMostBegunRounds = 2000;  // of passes: 20 KB and more each
 
 struct Exact {
-  std::atomic<bool> wanted{false};
-  // Who counts a launch, or ends counting: alone uses what follows.
-  std::atomic<const ThreadContext*> turn{nullptr};
+  // The thread of `launch_watch.counting` alone uses these.
   std::optional<LaunchGate::Closed> gate;
   ChosenLaunches::Kernel* kernel = nullptr;  // that is counted
   ExactDevice* device = nullptr;             // on which
@@ -59,14 +59,14 @@ Exact& exact() {
   return instance;
 }
 
-bool take_turn(Exact& self, const ThreadContext& thread) {
+bool take_turn(const ThreadContext& thread) {
   const ThreadContext* nobody = nullptr;
-  return self.turn.compare_exchange_strong(nobody, &thread, std::memory_order_acq_rel);
+  return launch_watch.counting.compare_exchange_strong(nobody, &thread, std::memory_order_acq_rel);
 }
-void give_turn_back(Exact& self) { self.turn.store(nullptr, std::memory_order_release); }
+void give_turn_back() { launch_watch.counting.store(nullptr, std::memory_order_release); }
 
-bool await_turn(Exact& self, const ThreadContext& thread, int naps) {
-  for (int nap = 0; !take_turn(self, thread); ++nap) {
+bool await_turn(const ThreadContext& thread, int naps) {
+  for (int nap = 0; !take_turn(thread); ++nap) {
     if (nap == naps) return false;
     std::this_thread::sleep_for(kTurnNap);
   }
@@ -85,7 +85,7 @@ void end_for_good(Exact& self, const std::string& reason) {
     const std::lock_guard lock(self.mutex);
     self.reason = reason;
   }
-  self.wanted.store(false);
+  launch_watch.counts_launches.store(false);
   std::fprintf(stderr, "bragg: no launches are counted exactly: %s\n", reason.c_str());
 }
 
@@ -185,7 +185,7 @@ void record_instructions(Exact& self, ThreadContext& thread, const std::vector<P
 
 void want(const ExactCounterOptions& options) {
   Exact& self = exact();
-  if (options.pattern.empty() || self.wanted.load()) return;
+  if (options.pattern.empty() || is_wanted()) return;
   std::string problem;
   {
     const std::lock_guard lock(self.mutex);
@@ -196,13 +196,7 @@ void want(const ExactCounterOptions& options) {
     problem = self.chosen.choose(options.pattern, options.launches);
   }
   if (!problem.empty()) return end_for_good(self, problem);
-  self.wanted.store(true);
-}
-
-bool is_wanted() noexcept { return exact().wanted.load(std::memory_order_relaxed); }
-
-bool is_counting(const ThreadContext& thread) noexcept {
-  return exact().turn.load(std::memory_order_relaxed) == &thread;
+  launch_watch.counts_launches.store(true);
 }
 
 bool is_without_record(const ThreadContext& thread) noexcept {
@@ -220,18 +214,17 @@ void before_launch(ThreadContext& thread, uint32_t cbid, const cupti::CallbackDa
     kernel = self.chosen.find(launch, text_of(name));
   }
   if (kernel == nullptr) return;
-  if (!take_turn(self, thread)) return note_not_counted(self, *kernel, NotMeasured::LaunchedBeside);
+  if (!take_turn(thread)) return note_not_counted(self, *kernel, NotMeasured::LaunchedBeside);
   const OwnCalls own;
   if (is_wanted() && begin(self, *kernel, thread, data.context)) return;
   self.gate.reset();
-  give_turn_back(self);
+  give_turn_back();
 }
 
 void note_node(ContextNodes kernel) noexcept { exact().node = kernel; }
 
 void after_launch(ThreadContext& thread, bool has_failed) noexcept {
   Exact& self = exact();
-  if (!is_counting(thread)) return;
   std::optional<ExactDevice::Count> count;
   {
     const OwnCalls own;
@@ -250,7 +243,7 @@ void after_launch(ThreadContext& thread, bool has_failed) noexcept {
   if (is_counted && self.node.has_value()) record(thread, *self.node, count->values);
   if (is_counted && self.node.has_value() && !count->instructions.empty())
     record_instructions(self, thread, count->instructions);
-  give_turn_back(self);
+  give_turn_back();
 }
 
 std::vector<InstructionCount> take_instructions() {
@@ -262,28 +255,28 @@ std::vector<InstructionCount> take_instructions() {
 // The driver is about to destroy it.
 void note_context_end(cuda::Context context) noexcept {
   Exact& self = exact();
-  if (!is_wanted() || !await_turn(self, ThreadContext::current(), kContextNaps)) return;
+  if (!is_wanted() || !await_turn(ThreadContext::current(), kContextNaps)) return;
   const OwnCalls own;
   publish_devices(self);
   std::erase_if(self.devices, [&](const auto& each) { return each->context() == context; });
-  give_turn_back(self);
+  give_turn_back();
 }
 
 // Profilers are disabled while nobody launches, as the samplers of instructions must be; else they are left behind.
 void finish() {
   Exact& self = exact();
   if (!is_wanted()) return;
-  if (await_turn(self, ThreadContext::current(), kFinishNaps)) {
+  if (await_turn(ThreadContext::current(), kFinishNaps)) {
     const OwnCalls own;
     publish_devices(self);
     const LaunchGate::Closed gate;
     if (!gate)
       for (auto& device : self.devices) (void)device.release();
     self.devices.clear();
-    self.wanted.store(false);
-    give_turn_back(self);
+    launch_watch.counts_launches.store(false);
+    give_turn_back();
   } else {
-    self.wanted.store(false);
+    launch_watch.counts_launches.store(false);
     std::fprintf(stderr, "bragg: CUPTI does not return from counting a launch exactly: it is left behind\n");
   }
 }

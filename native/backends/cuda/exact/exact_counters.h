@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "backends/cuda/driver/cupti_abi.h"
+#include "backends/cuda/launch/launch_watch.h"
 #include "backends/event_source.h"
 #include "backends/instruction_samples.h"
 #include "context/thread_context.h"
@@ -16,16 +17,20 @@
 namespace bragg::exact_counters {
 
 void want(const ExactCounterOptions& options);  // control: a session that wants them begins; the first one decides
-[[nodiscard]] bool is_wanted() noexcept;
+[[nodiscard]] inline bool is_wanted() noexcept {
+  return cuda_backend::launch_watch.counts_launches.load(std::memory_order_relaxed);
+}
 void finish();  // control: the last session ends; waits for a launch that is counted
 
 // At the beginning of a call that launches. If the launch is chosen and can be counted, it is from now on.
 void before_launch(ThreadContext& thread, uint32_t cbid, const cupti::CallbackData& data, StringId name) noexcept;
-[[nodiscard]] bool is_counting(const ThreadContext& thread) noexcept;
+[[nodiscard]] inline bool is_counting(const ThreadContext& thread) noexcept {
+  return cuda_backend::launch_watch.counting.load(std::memory_order_relaxed) == &thread;
+}
 // Whether it has no record, as its instructions are counted.
 [[nodiscard]] bool is_without_record(const ThreadContext& thread) noexcept;
 void note_node(ContextNodes kernel) noexcept;  // of the launch that this thread counts
-// At the end of the call: waits for the kernel and records its values.
+// At the end of a call that is counted: waits for the kernel and records its values.
 void after_launch(ThreadContext& thread, bool has_failed) noexcept;
 
 // Counts by instruction that have come. Threads: any.

@@ -22,7 +22,6 @@ struct Call {
 
 constinit struct Calls {
   std::array<Call, kMaxCbids> driver, runtime;
-  std::atomic<ApiLevel> level{ApiLevel::Off};
   bool are_known = false;
 
   [[nodiscard]] std::array<Call, kMaxCbids>& of(cupti::Domain domain) {
@@ -74,10 +73,10 @@ ApiCallId id_of(cupti::Domain domain, uint32_t cbid, const cupti::CallbackData& 
 }  // namespace
 
 void follow(const CuptiLibrary& cupti, cupti::Subscriber subscriber, ApiLevel level) {
-  const ApiLevel before = calls.level.load();
+  const ApiLevel before = cuda_backend::launch_watch.api_level.load();
   if (level == before) return;
   learn_names(cupti);
-  calls.level.store(ApiLevel::Off);
+  cuda_backend::launch_watch.api_level.store(ApiLevel::Off);
   for (const cupti::Domain domain : kDomains) {
     for (uint32_t cbid = 1; cbid < kMaxCbids; ++cbid) {
       const Call& call = calls.of(domain)[cbid];
@@ -87,21 +86,19 @@ void follow(const CuptiLibrary& cupti, cupti::Subscriber subscriber, ApiLevel le
     }
   }
   forget();
-  calls.level.store(level);
+  cuda_backend::launch_watch.api_level.store(level);
 }
 
 // A call whose end is not told any more must not stay open. A callback that comes too late reads the epoch before the
 // level, so it opens a call of an epoch that has passed, or none.
 void forget() {
-  calls.level.store(ApiLevel::Off);
+  cuda_backend::launch_watch.api_level.store(ApiLevel::Off);
   recording_state.api_epoch.fetch_add(1);
 }
 
-bool are_followed() noexcept { return calls.level.load(std::memory_order_relaxed) != ApiLevel::Off; }
-
 void enter(cupti::Domain domain, uint32_t cbid, const cupti::CallbackData& data) noexcept {
   const uint32_t epoch = recording_state.api_epoch.load();
-  const ApiLevel level = calls.level.load();
+  const ApiLevel level = cuda_backend::launch_watch.api_level.load();
   if (level == ApiLevel::Off || cbid >= kMaxCbids) return;
   Call& call = calls.of(domain)[cbid];
   if (!is_wanted(call, level)) return;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "backends/cuda/driver/cupti_library.h"
+#include "backends/cuda/launch/launch_watch.h"
 #include "context/recording_state.h"
 #include "context/thread_context.h"
 
@@ -13,7 +14,9 @@ void follow(const CuptiLibrary& cupti, cupti::Subscriber subscriber, ApiLevel le
 // The subscription is gone, and callbacks with it.
 void forget();
 
-[[nodiscard]] bool are_followed() noexcept;
+[[nodiscard]] inline bool are_followed() noexcept {
+  return cuda_backend::launch_watch.api_level.load(std::memory_order_relaxed) != ApiLevel::Off;
+}
 
 // From callbacks: application threads, no allocation after the first call of a kind, no GIL. The outermost call counts:
 // what the runtime calls of the driver is its own affair.

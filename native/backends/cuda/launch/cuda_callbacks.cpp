@@ -19,14 +19,14 @@ void forget_context(cuda::Context context) noexcept {
   {
     const std::lock_guard lock(backend().contexts_mutex);
     std::erase_if(backend().contexts, [&](const KnownContext& known) { return known.handle == context; });
-    backend().ended_contexts.fetch_add(1, std::memory_order_relaxed);
+    launch_watch.ended_contexts.fetch_add(1, std::memory_order_relaxed);
   }
   pc_sampling::note_context_end(context);
   exact_counters::note_context_end(context);
 }
 
 void on_driver_call(const CuptiLibrary& cupti, uint32_t cbid, const cupti::CallbackData& data) {
-  if (cbid < kCallOf.size() && kCallOf[cbid] != 0) return on_launch_call(cbid, data);
+  if (is_launch_call(cbid)) return on_launch_call(cbid, data);
   if (cupti::allocation_call(cbid) != cupti::AllocationCall::None) return cuda_memory::note_call(cbid, data);
   const auto graph = cupti::graph_call(cbid);
   const bool is_gated = cupti::is_for_sampling(cbid) || graph == cupti::GraphCall::BeginCapture ||
@@ -69,7 +69,7 @@ void on_callback(void*, cupti::Domain domain, uint32_t cbid, const void* argumen
     if (cbid == cupti::resource::kModuleLoaded)
       return pc_sampling::note_module(*static_cast<const cupti::ModuleData*>(data.descriptor));
     on_graph_resource(cupti, cbid, *static_cast<const cupti::GraphData*>(data.descriptor),
-                      backend().traces_graphs.load());
+                      launch_watch.traces_graphs.load());
   }
 }
 

@@ -29,7 +29,7 @@ uint32_t current_device() noexcept {
 }
 
 void note_context(ThreadContext& thread, cuda::Context context) noexcept {
-  const uint32_t ended = backend().ended_contexts.load(std::memory_order_relaxed);
+  const uint32_t ended = launch_watch.ended_contexts.load(std::memory_order_relaxed);
   auto& known = thread.device_contexts;
   if (thread.ended_contexts != ended) known = {};
   thread.ended_contexts = ended;
@@ -43,10 +43,9 @@ void note_context(ThreadContext& thread, cuda::Context context) noexcept {
     contexts.push_back({context, known[0].device});
 }
 
-const void* launched_function(const cupti::CallbackData& data, uint32_t cbid) noexcept {
-  const size_t offset = cupti::function_offset(cbid);
-  if (offset == cupti::kNoFunction) return nullptr;
-  return *reinterpret_cast<const void* const*>(static_cast<const char*>(data.function_params) + offset);
+const void* launched_function(const cupti::CallbackData& data, const LaunchCall& call) noexcept {
+  if (!call.launches_kernel) return nullptr;
+  return *reinterpret_cast<const void* const*>(static_cast<const char*>(data.function_params) + call.function_offset);
 }
 
 // Whether the framework that makes this launch has announced it.
@@ -75,22 +74,22 @@ void record_expected_values(ThreadContext& thread, ContextNodes nodes, StringId 
     thread.open_call.values.push_back({kernel, value.metric, value.bits});
 }
 
-GraphRegistry::Launchable launched_graph(const cupti::CallbackData& data, uint32_t cbid) noexcept {
-  if (!cupti::is_graph_launch(cbid)) return {};
+GraphRegistry::Launchable launched_graph(const cupti::CallbackData& data, const LaunchCall& call) noexcept {
+  if (!call.launches_graph) return {};
   const auto& params = *static_cast<const cupti::GraphLaunchParams*>(data.function_params);
   return GraphRegistry::instance().find_exec(params.exec);
 }
 
 // CUPTI 13.0 crashes when a graph is launched that was instantiated before whole graphs were recorded. Switching back
 // in the callback that precedes the launch is in time (H200, also with other threads launching).
-void keep_cupti_from_crashing(const cupti::CallbackData& data, uint32_t cbid) noexcept {
-  Backend& self = backend();
-  if (self.traces_graphs.load() && cupti::is_graph_launch(cbid) && !launched_graph(data, cbid).is_traceable)
-    record_nodes_from_now_on(self, "one was instantiated before recording");
+void keep_cupti_from_crashing(const cupti::CallbackData& data, const LaunchCall& call) noexcept {
+  if (call.launches_graph && launch_watch.traces_graphs.load() && !launched_graph(data, call).is_traceable)
+    record_nodes_from_now_on(backend(), "one was instantiated before recording");
 }
 
-LaunchedWork work_of(const cupti::CallbackData& data, uint32_t cbid, const void* function, StringId name) noexcept {
-  if (function == nullptr) return {name, launched_graph(data, cbid).version, CodeNumber::None};
+LaunchedWork work_of(const cupti::CallbackData& data, const LaunchCall& call, const void* function,
+                     StringId name) noexcept {
+  if (function == nullptr) return {name, launched_graph(data, call).version, CodeNumber::None};
   const bool is_sampled = pc_sampling::is_wanted();
   return {name, GraphVersionId::None, is_sampled ? FunctionCubins::instance().find(function) : CodeNumber::None};
 }
@@ -103,35 +102,38 @@ Event launch_event(EventKind kind, SessionMask mask, CorrelationId correlation, 
   return event;
 }
 
-void note_launch(ThreadContext& thread, const cupti::CallbackData& data, uint32_t cbid, SessionMask mask) noexcept {
+void note_launch(ThreadContext& thread, const cupti::CallbackData& data, const LaunchCall& call,
+                 SessionMask mask) noexcept {
   note_context(thread, data.context);
   const ContextNodes nodes = thread.here_in_native_code();
-  const void* function = launched_function(data, cbid);
+  const void* function = launched_function(data, call);
   const StringId name = kernel_name(thread, function);
-  thread.open_call.correlation = correlation_of(data);
-  thread.open_call.mask = static_cast<uint16_t>(mask);
-  thread.open_call.kernel = name;
-  thread.open_call.values.clear();
+  OpenCall& open = thread.open_call;
+  open.correlation = correlation_of(data);
+  open.mask = static_cast<uint16_t>(mask);
+  open.kernel = name;
+  open.values.clear();
   if (is_expected(thread, function)) {
     if (!thread.expected_launch.values.empty()) record_expected_values(thread, nodes, name, data.symbol_name);
     thread.expected_launch.function = nullptr;
   }
   if (exact_counters::is_counting(thread))
     exact_counters::note_node(kernel_nodes(thread, nodes, name, data.symbol_name));
-  if (exact_counters::is_without_record(thread)) return void(thread.open_call.correlation = CorrelationId::None);
-  const LaunchedWork work = work_of(data, cbid, function, name);
+  if (exact_counters::is_without_record(thread)) return void(open.correlation = CorrelationId::None);
+  const LaunchedWork work = work_of(data, call, function, name);
   thread.record_made([&] {
     Event event = launch_event(EventKind::Launch, mask, correlation_of(data), nodes);
-    event.has_more_records = !has_one_record(cbid);
+    event.has_more_records = !call.launches_kernel;
     event.work = work;
     return event;
   });
-  if (thread.api_call.is_open()) {  // its slice shows the launch
+  if (thread.is_in_api_call()) {  // its slice shows the launch
     thread.api_call.launch = correlation_of(data);
   } else if ((mask & recording_state.returns.load(std::memory_order_relaxed)) != 0) {  // tells how late the host was
-    thread.open_launch = launch_event(EventKind::LaunchEnd, mask, correlation_of(data), nodes);
-    thread.open_launch.call = number_of_call(cbid);
-    thread.open_launch.interval = {now_ns(), 0};
+    open.returning = correlation_of(data);
+    open.call = number_of(call);
+    open.nodes = nodes;
+    open.start_ns = now_ns();
   }
 }
 
@@ -146,9 +148,9 @@ void note_own_launch(ThreadContext& thread, const cupti::CallbackData& data, Ses
 }
 
 // The values that a graph reads arrive all the same, and must not be taken for those of recorded launches.
-void note_unrecorded_launch(ThreadContext& thread, const cupti::CallbackData& data, uint32_t cbid) noexcept {
-  if (!cupti::is_graph_launch(cbid) || !device_values::any_captured()) return;
-  const GraphVersionId graph = launched_graph(data, cbid).version;
+void note_unrecorded_launch(ThreadContext& thread, const cupti::CallbackData& data, const LaunchCall& call) noexcept {
+  if (!call.launches_graph || !device_values::any_captured()) return;
+  const GraphVersionId graph = launched_graph(data, call).version;
   if (graph == GraphVersionId::None) return;
   Event event = launch_event(EventKind::Launch, 0, CorrelationId::None, {});
   event.work = {StringId::None, graph, CodeNumber::None};
@@ -175,23 +177,28 @@ void end_launch(ThreadContext& thread, const cupti::CallbackData& data) noexcept
   for (const CapturedValue& value : call.values)  // it was not captured
     thread.record_value_now(value.nodes, value.metric, value.bits);
   call.values.clear();
-  if (thread.open_launch.correlation != correlation_of(data)) return;
-  thread.open_launch.interval.end_ns = now_ns();
-  thread.record(thread.open_launch);
-  thread.open_launch.correlation = CorrelationId::None;
+  if (call.returning != correlation_of(data)) return;
+  thread.record_made([&] {
+    Event event = launch_event(EventKind::LaunchEnd, call.mask, call.returning, call.nodes);
+    event.call = call.call;
+    event.interval = {call.start_ns, now_ns()};
+    return event;
+  });
+  call.returning = CorrelationId::None;
 }
 
-void before_sampled_launch(ThreadContext& thread, uint32_t cbid, const cupti::CallbackData& data) noexcept {
-  if (!pc_sampling::is_wanted() || !cupti::is_launch(cbid) || thread.launches_own_kernel) return;
+void before_sampled_launch(ThreadContext& thread, const LaunchCall& call, const cupti::CallbackData& data) noexcept {
+  if (!pc_sampling::is_wanted() || !call.launches() || thread.launches_own_kernel) return;
   if (data.context == nullptr) return;  // it will be refused
   note_context(thread, data.context);
   pc_sampling::before_launch(thread);
 }
 
-void before_counted_launch(ThreadContext& thread, uint32_t cbid, const cupti::CallbackData& data) noexcept {
+void before_counted_launch(ThreadContext& thread, uint32_t cbid, const LaunchCall& call,
+                           const cupti::CallbackData& data) noexcept {
   if (!exact_counters::is_wanted() || thread.launches_own_kernel || data.context == nullptr || !recording()) return;
   note_context(thread, data.context);
-  exact_counters::before_launch(thread, cbid, data, kernel_name(thread, launched_function(data, cbid)));
+  exact_counters::before_launch(thread, cbid, data, kernel_name(thread, launched_function(data, call)));
 }
 
 }  // namespace
@@ -200,7 +207,7 @@ bool uses_gate() noexcept { return pc_sampling::is_wanted() || exact_counters::i
 
 void gate(ThreadContext& thread, cupti::CallbackSite site) noexcept {
   if (site == cupti::CallbackSite::Exit) {
-    LaunchGate::instance().leave(thread);
+    if (thread.gated_calls > 0) LaunchGate::instance().leave(thread);
   } else if (uses_gate() && !exact_counters::is_counting(thread)) {
     LaunchGate::instance().enter(thread);
   }
@@ -208,23 +215,21 @@ void gate(ThreadContext& thread, cupti::CallbackSite site) noexcept {
 
 void on_launch_call(uint32_t cbid, const cupti::CallbackData& data) {
   ThreadContext& thread = ThreadContext::current();
-  const bool is_entered = data.site == cupti::CallbackSite::Enter;
-  if (is_entered) {
-    before_sampled_launch(thread, cbid, data);
-    before_counted_launch(thread, cbid, data);
-  } else {
-    exact_counters::after_launch(thread, has_failed(data));
-  }
-  gate(thread, data.site);
-  if (!is_entered) {
-    pc_sampling::after_launch(thread);
+  const LaunchCall& call = launch_call(cbid);
+  if (data.site != cupti::CallbackSite::Enter) {
+    if (exact_counters::is_counting(thread)) exact_counters::after_launch(thread, has_failed(data));
+    gate(thread, data.site);
+    if (thread.is_sampled_alone) pc_sampling::after_launch(thread);
     return thread.cost.measure(CostPart::Launches, [&] { end_launch(thread, data); });
   }
-  keep_cupti_from_crashing(data, cbid);
+  before_sampled_launch(thread, call, data);
+  before_counted_launch(thread, cbid, call, data);
+  gate(thread, data.site);
+  keep_cupti_from_crashing(data, call);
   const SessionMask mask = recording_state.active.load(std::memory_order_relaxed);
-  if (mask == 0) return note_unrecorded_launch(thread, data, cbid);
+  if (mask == 0) return note_unrecorded_launch(thread, data, call);
   if (thread.launches_own_kernel) return note_own_launch(thread, data, mask);
-  thread.cost.measure(CostPart::Launches, [&] { note_launch(thread, data, cbid, mask); });
+  thread.cost.measure(CostPart::Launches, [&] { note_launch(thread, data, call, mask); });
 }
 
 }  // namespace bragg::cuda_backend

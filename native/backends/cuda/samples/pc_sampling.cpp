@@ -101,7 +101,7 @@ void turn(Sampling& self, uint64_t launches) {
 }
 
 void reset(Sampling& self) {
-  self.wanted.store(false);
+  cuda_backend::launch_watch.samples_instructions.store(false);
   self.active.store(false);
   self.begun.store(0);
   self.is_serialized.store(false);
@@ -155,11 +155,9 @@ void want(const SamplingOptions& options) {
   self.options = options;
   if (options.mode == SamplingMode::Windows) self.cycle.emplace(options.budget);
   self.is_serialized.store(options.mode == SamplingMode::Serialized);
-  self.wanted.store(true);
+  cuda_backend::launch_watch.samples_instructions.store(true);
   publish_description(self);
 }
-
-bool is_wanted() noexcept { return sampling().wanted.load(std::memory_order_relaxed); }
 
 void set_active(bool on) {
   Sampling& self = sampling();

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "backends/cuda/launch/launch_watch.h"
 #include "backends/cuda/samples/pc_sampler.h"
 #include "backends/instruction_samples.h"
 
@@ -18,7 +19,9 @@ namespace bragg::pc_sampling {
 
 // The options of the first call count until `finish`.
 void want(const SamplingOptions& options);
-[[nodiscard]] bool is_wanted() noexcept;
+[[nodiscard]] inline bool is_wanted() noexcept {
+  return cuda_backend::launch_watch.samples_instructions.load(std::memory_order_relaxed);
+}
 
 // Whether any session records.
 void set_active(bool on);
@@ -36,6 +39,7 @@ void finish();
 // Callbacks. The first launch on a GPU waits until its instructions are sampled; serialized launches wait for each
 // other.
 void before_launch(ThreadContext& thread) noexcept;
+// Of a thread that `is_sampled_alone`.
 void after_launch(ThreadContext& thread) noexcept;
 void note_module(const cupti::ModuleData& module) noexcept;
 void note_context_end(cuda::Context context) noexcept;

@@ -54,7 +54,7 @@ void before_launch(ThreadContext& thread) noexcept {
 
 // Takes the samples of this launch: after the next launch CUPTI no longer tells which one they belong to.
 void after_launch(ThreadContext& thread) noexcept {
-  if (!thread.is_sampled_alone || thread.gated_calls > 0) return;
+  if (thread.gated_calls > 0) return;
   Sampling& self = sampling();
   {
     const std::lock_guard lock(self.mutex);

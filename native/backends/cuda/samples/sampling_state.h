@@ -20,7 +20,6 @@ namespace bragg::pc_sampling {
 inline constexpr int64_t kLateNs = 200'000'000;
 
 struct Sampling {
-  std::atomic<bool> wanted{false};
   std::atomic<bool> active{false};
   std::mutex mutex;  // around calls of CUPTI; in a callback taken only outside of the gate
   SamplingOptions options;
