@@ -54,6 +54,26 @@ def test_what_has_an_unknown_cost_makes_it_at_least_so_much() -> None:
     assert itt.to_json()["is_at_least"]
 
 
+@pytest.mark.parametrize(
+    ("table", "is_at_least"),
+    [
+        ({"operators_ns": 47 * MS}, False),
+        ({"operators_ns": 48 * MS}, True),
+        ({"launches_ns": 20 * MS, "records_ns": 28 * MS}, True),
+        ({"samples_ns": 300 * MS, "recorder_ns": 100 * MS}, False),
+        ({"operators_ns": 100 * MS, "gpu_fed_ns": 1_000 * MS, "gpu_records_ns": 30 * MS}, False),  # the GPU hides it
+        ({"operators_ns": 100 * MS, "gpu_fed_ns": 950 * MS, "gpu_records_ns": 30 * MS}, True),
+    ],
+)
+def test_costs_in_the_middle_of_the_programs_code_are_at_least_so_much_once_they_matter(
+    table: dict[str, int], is_at_least: bool
+) -> None:
+    found = overhead_of(meta(**table))
+    assert found is not None
+    assert found.to_json()["is_at_least"] == is_at_least
+    assert found.unknown == (("caches that the program's code finds displaced",) if is_at_least else ())
+
+
 def test_it_never_takes_all_of_the_time() -> None:
     assert slowdown(meta(scopes_ns=5_000 * MS)) == pytest.approx(19)
 
