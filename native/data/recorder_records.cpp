@@ -94,9 +94,10 @@ void Recorder::take_event(ThreadContext& thread, const Event& event) {
       });
       launch.code = event.work.code;
       launch.graph = event.work.graph;
+      if (event.correlation != CorrelationId::None) launches_.insert(event.correlation, launch);
+      if (launch.graph == GraphVersionId::None) return;
       if (event.mask == 0) return captured_paths_.note_unrecorded_launch(launch);
-      launches_.insert(event.correlation, launch);
-      if (launch.graph != GraphVersionId::None) captured_paths_.note_launch(launch);
+      captured_paths_.note_launch(launch);
       return;
     }
     case EventKind::Captured:

@@ -61,7 +61,7 @@ TEST(records_cost_more_where_caches_are_cold) {
   };
   CHECK_EQ(bragg::launch_record_ns({}), 450);
   CHECK_EQ(bragg::launch_record_ns(part(20)), 450);
-  CHECK_EQ(bragg::launch_record_ns(part(100)), 1125);
+  CHECK_EQ(bragg::launch_record_ns(part(100)), 1406);
   CHECK_EQ(bragg::launch_record_ns(part(1000)), 1800);
 }
 

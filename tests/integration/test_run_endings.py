@@ -10,6 +10,7 @@ from textwrap import dedent
 
 import pytest
 
+from tests.support.fake_gpu_runs import Record, kernels, statistics
 from tests.support.runs import FLUSHED, Recorder
 
 ENTER = "import bragg, os, signal, sys, time\nwith bragg.scope('before the end'): time.sleep(0.01)\n"
@@ -213,3 +214,25 @@ def test_program_whose_main_thread_ends_first_lives_as_long_as_its_others(record
         [{"before the end", "after the main thread"}],
         True,
     )
+
+
+def test_threads_that_launch_while_the_interpreter_ends_keep_their_call_paths(record: Record) -> None:
+    run = record(
+        """
+        import threading
+        launched = threading.Barrier(4)
+        def work():
+            gpu.use_device(0)
+            for _ in range(100): gpu.launch("late")
+            launched.wait()
+            while True: gpu.launch("late")
+        for _ in range(3): threading.Thread(target=work, daemon=True).start()
+        launched.wait()
+        """,
+        context="python",
+    )
+    assert run.exit_code == 0
+    found = kernels(run.main)
+    assert sum(found.values()) >= 300
+    assert [path for path in found if not path.endswith("/work/FakeCuda.launch/FakeCuda.call/late")] == []
+    assert statistics(run)["unattributed_records"] == 0

@@ -62,6 +62,26 @@ def test_the_recorder_knows_no_vendor() -> None:
     assert [path.name for path in recorder if re.search("cuda|cupti", path.read_text(), re.IGNORECASE)] == []
 
 
+def test_the_vendor_is_named_where_libraries_are_found_and_options_read_and_nowhere_else() -> None:
+    """In code; comments give reasons, and may name whom they concern."""
+    named = {
+        "api/bragg_core.cpp": 10,  # the automatic session of CUDA_INJECTION64_PATH, candidates of a library, probing
+        "api/bragg_core.h": 4,
+        "api/session_options.cpp": 1,  # the name of a backend
+        "context/loaded_code.cpp": 1,  # whose frames are left out of call paths
+    }
+    words = re.compile(r"cuda|cupti|nvidia|nvml", re.IGNORECASE)
+    found = {}
+    for part in ("api", "context", "data", "intake"):
+        for path in sorted((ROOT / "native" / part).rglob("*")):
+            if path.suffix not in {".c", ".cpp", ".h"}:
+                continue
+            code = [line.split("//")[0] for line in path.read_text().splitlines()]
+            if lines := sum(words.search(line) is not None for line in code):
+                found[f"{part}/{path.name}"] = lines
+    assert found == named
+
+
 def test_every_public_name_exists() -> None:
     assert [name for name in bragg.__all__ if getattr(bragg, name) is None] == []
 

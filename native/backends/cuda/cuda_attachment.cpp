@@ -196,14 +196,12 @@ void apply_collecting(Backend& self, bool on) {
   api_calls::follow(self.cupti, self.subscriber, on ? self.api_level : ApiLevel::Off);
   if (self.collecting == on) return;
   const std::lock_guard lock(self.records_mutex);
-  // No call is followed whose records nobody wants: they would be awaited.
   const auto follow_calls = [&] {
     const bool keeps_gate = !on && uses_gate();
     for (size_t i = 0; i < kCalls; ++i)  // an older CUPTI does not know the newest calls: nothing to enable then
       if (!cupti::is_graph_launch(call_at(i).cbid) && !keeps_gate)
         (void)self.cupti.enable_callback(on ? 1 : 0, self.subscriber, cupti::Domain::DriverApi, call_at(i).cbid);
   };
-  if (!on) follow_calls();
   for (const cupti::Kind kind : kKinds) {
     if (kind == cupti::Kind::ConcurrentKernel && self.has_launch_without_record) continue;  // its end switches them on
     const auto result = on ? self.activity().enable(kind) : self.activity().disable(kind);
@@ -214,7 +212,7 @@ void apply_collecting(Backend& self, bool on) {
       return;
     }
   }
-  if (on) follow_calls();
+  follow_calls();  // after the last record, too: a launch that is not followed must have none
   self.collecting = on;
 }
 

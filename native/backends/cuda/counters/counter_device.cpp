@@ -31,7 +31,7 @@ void CounterDevice::refuse(const PmSampler::Failure& failure) {
                reason_.c_str());
 }
 
-void CounterDevice::open(size_t gpus, double cost_ns) {
+void CounterDevice::prepare() {
   if (const auto failure = sampler_.look()) return refuse(failure);
   const auto choose = [&](const auto& metrics, size_t& passes) { return sampler_.choose(metrics, passes); };
   if (const auto failure = choose_in_one_pass(wanted_, choose, counters_)) return refuse(failure);
@@ -40,6 +40,10 @@ void CounterDevice::open(size_t gpus, double cost_ns) {
     std::fprintf(stderr, "bragg: no counters of GPU %u: %s\n", ordinal_, reason_.c_str());
     return;
   }
+}
+
+void CounterDevice::open(size_t gpus, double cost_ns) {
+  if (!reason_.empty()) return;
   if (is_by_budget_) rate_ = CounterRate(metrics_of(counters_).size(), gpus, cost_ns);
   start(gpus);
 }

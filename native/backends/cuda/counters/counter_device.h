@@ -32,8 +32,10 @@ class CounterDevice {
   CounterDevice(const CuptiLibrary& cupti, const PmSamplingLibrary& library, uint32_t ordinal,
                 const Settings& settings);
 
-  // Takes up to a second. Refused: `reason` says why. `gpus`: that are sampled, this one too.
-  // `cost_ns`: what decoding a sample of another one took; 0: not known.
+  // Finds out what it can count, which takes up to a second. Refused: `reason` says why.
+  void prepare();
+  // Begins to sample, which takes 0.3 s. `gpus`: that are sampled, this one too. `cost_ns`: what decoding a sample of
+  // another one took; 0: not known.
   void open(size_t gpus, double cost_ns);
   // Takes what the hardware has, and samples less often if that takes more than the budget.
   void drain(std::vector<CounterPoint>& points, CounterRate::Turn& turn);

@@ -29,7 +29,7 @@ class CounterRate {
   // How many samples come before they are taken. The thread that takes them is away for as long as another GPU begins;
   // what does not fit is lost. 17 KB each.
   [[nodiscard]] uint32_t awaited_samples(size_t gpus) const {
-    return static_cast<uint32_t>((gpus > 1 ? kSharedImageNs : kImageNs) / interval_ns_) + kSpareSamples;
+    return static_cast<uint32_t>(image_ns(gpus) / interval_ns_) + kSpareSamples;
   }
 
   // What was decoded.
@@ -68,7 +68,7 @@ class CounterRate {
 
   // Samples were lost, so it begins again. The interval is not to blame if the thread was away.
   void lose(const Work& work, int64_t now_ns, size_t gpus) {
-    const bool was_away = now_ns - taken_at_ns_ > static_cast<int64_t>(kImageNs);
+    const bool was_away = now_ns - taken_at_ns_ > static_cast<int64_t>(image_ns(gpus));
     note(work, now_ns);
     const uint64_t least_ns = !was_away || has_lost_ ? 2 * interval_ns_ : interval_ns_;
     interval_ns_ = std::max(interval_ns_, std::min(std::max(least_ns, affordable_ns(gpus)), kLongestNs));
@@ -81,10 +81,9 @@ class CounterRate {
   static constexpr uint64_t kLongestNs = 10'000'000;
   static constexpr double kWindowNs = 1e9;
   static constexpr double kMargin = 1.2;  // of one window to another
-  // A sample of two GPUs took 158 us at 4 ms where one of one GPU took 88 at 1 ms: decoding costs by the call, too.
-  static constexpr double kSharedMargin = 2;
   static constexpr uint64_t kImageNs = 150'000'000;  // three times as long as the thread naps
-  static constexpr uint64_t kSharedImageNs = 600'000'000;
+  static constexpr uint64_t kSharedImageNs = 1'200'000'000;
+  [[nodiscard]] static constexpr uint64_t image_ns(size_t gpus) { return gpus > 1 ? kSharedImageNs : kImageNs; }
   static constexpr uint32_t kSpareSamples = 64;
 
   void note(const Work& work, int64_t now_ns) {
@@ -94,8 +93,7 @@ class CounterRate {
     if (window_.samples != 0) cost_ns_ = static_cast<double>(window_.cpu_ns) / static_cast<double>(window_.samples);
   }
   [[nodiscard]] uint64_t affordable_ns(size_t gpus) const {
-    const double margin = gpus > 1 ? kSharedMargin : kMargin;
-    const double needed_ns = margin * cost_ns_ * static_cast<double>(gpus) / kCounterBudget;
+    const double needed_ns = kMargin * cost_ns_ * static_cast<double>(gpus) / kCounterBudget;
     return static_cast<uint64_t>(std::min(needed_ns, static_cast<double>(kLongestNs)));
   }
 

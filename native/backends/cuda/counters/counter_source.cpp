@@ -6,7 +6,6 @@
 #include <map>
 #include <memory>
 #include <mutex>
-#include <set>
 #include <utility>
 #include <vector>
 
@@ -21,6 +20,8 @@ namespace bragg {
 namespace {
 
 constexpr auto kNap = std::chrono::milliseconds(50);
+// Decoding costs by the call, too: GPUs that share a thread are looked at less often, for as many samples at once.
+constexpr auto kLongestNap = std::chrono::milliseconds(400);
 // SetConfig takes 0.2 s, Disable 65 ms a GPU, on an H200. What hangs longer is left behind.
 constexpr auto kEndPatience = std::chrono::seconds(5);
 constexpr size_t kMostPoints = 1 << 20;  // 24 MB: the consumer takes them every few ms
@@ -41,24 +42,33 @@ class CounterThread {
     for (bool goes_on = true; goes_on;) {
       {
         std::unique_lock lock(sampling_->mutex);
-        goes_on = !sampling_->changed.wait_for(lock, kNap, [&] { return sampling_->must_end; });
+        goes_on = !sampling_->changed.wait_for(lock, nap(), [&] { return sampling_->must_end; });
       }
-      const bool has_opened = goes_on && take_in_new_device();
+      if (goes_on) prepare_new_devices();
+      const bool has_opened = goes_on && open_next();
       std::vector<CounterPoint> points;
-      CounterRate::Turn turn{.gpus = used_.size(), .may_restart = !has_opened};
+      CounterRate::Turn turn{.gpus = devices_.size(), .may_restart = !has_opened};
       for (const auto& device : devices_) goes_on ? device->drain(points, turn) : device->end(points);
       publish(points);
     }
   }
 
  private:
-  // A GPU is in use once something was launched on it: CUPTI knows no other. One at a time: the others are drained in
-  // between.
-  bool take_in_new_device() {
+  [[nodiscard]] std::chrono::milliseconds nap() const {
+    if (n_opened_ < devices_.size()) return {};
+    return devices_.size() > 1 ? std::min(2 * static_cast<int>(devices_.size()) * kNap, kLongestNap) : kNap;
+  }
+
+  // A GPU is in use once something was launched on it: CUPTI knows no other. What is prepared takes a second, in which
+  // others come into use: none is sampled before, as nobody would take its samples.
+  void prepare_new_devices() {
+    while (prepare_new_device()) {
+    }
+  }
+
+  bool prepare_new_device() {
     if (!reason_.empty() || cuda_backend::state() != cuda_backend::State::Attached) return false;
-    const auto contexts = cuda_backend::contexts();
-    for (const cuda_backend::KnownContext& context : contexts) used_.insert(context.device);
-    for (const cuda_backend::KnownContext& context : contexts) {
+    for (const cuda_backend::KnownContext& context : cuda_backend::contexts()) {
       if (std::ranges::find(devices_, context.device, [](auto& each) { return each->ordinal(); }) != devices_.end())
         continue;
       if (library_.enable == nullptr && !load_pm_sampling(cuda_backend::cupti_library(), library_, reason_)) {
@@ -67,12 +77,19 @@ class CounterThread {
       }
       devices_.push_back(std::make_unique<CounterDevice>(cuda_backend::cupti_library(), library_, context.device,
                                                          sampling_->settings));
-      double cost_ns = 0;
-      for (const auto& device : devices_) cost_ns = std::max(cost_ns, device->cost_ns());
-      devices_.back()->open(used_.size(), cost_ns);
+      devices_.back()->prepare();
       return true;
     }
     return false;
+  }
+
+  // One at a time: the others are drained in between.
+  bool open_next() {
+    if (n_opened_ == devices_.size()) return false;
+    double cost_ns = 0;
+    for (const auto& device : devices_) cost_ns = std::max(cost_ns, device->cost_ns());
+    devices_[n_opened_++]->open(devices_.size(), cost_ns);
+    return true;
   }
 
   void publish(const std::vector<CounterPoint>& points) {
@@ -91,8 +108,8 @@ class CounterThread {
   std::shared_ptr<Sampling> sampling_;
   PmSamplingLibrary library_;
   std::string reason_;
-  std::set<uint32_t> used_;  // ordinals of GPUs, those that are not opened yet, too
   std::vector<std::unique_ptr<CounterDevice>> devices_;
+  size_t n_opened_ = 0;  // of these, the first
 };
 
 class CounterSource final : public ThreadedSource<Sampling, CounterPoint> {

@@ -147,12 +147,15 @@ void note_own_launch(ThreadContext& thread, const cupti::CallbackData& data, Ses
   thread.record(event);
 }
 
-// The values that a graph reads arrive all the same, and must not be taken for those of recorded launches.
+// Its records come all the same while a recording that has ended awaits those of other launches, and must not be taken
+// for records whose launch was lost. So do the values that a graph reads.
 void note_unrecorded_launch(ThreadContext& thread, const cupti::CallbackData& data, const LaunchCall& call) noexcept {
-  if (!call.launches_graph || !device_values::any_captured()) return;
-  const GraphVersionId graph = launched_graph(data, call).version;
-  if (graph == GraphVersionId::None) return;
-  Event event = launch_event(EventKind::Launch, 0, CorrelationId::None, {});
+  const bool has_records = backend().collecting.load(std::memory_order_relaxed);
+  const bool has_values = call.launches_graph && device_values::any_captured();
+  const GraphVersionId graph = has_values ? launched_graph(data, call).version : GraphVersionId::None;
+  if (graph == GraphVersionId::None && !has_records) return;
+  Event event = launch_event(EventKind::Launch, 0, has_records ? correlation_of(data) : CorrelationId::None, {});
+  event.has_more_records = !call.launches_kernel;
   event.work = {StringId::None, graph, CodeNumber::None};
   thread.record(event);
 }
