@@ -64,10 +64,10 @@ struct alignas(64) OpenCall {
   CorrelationId correlation = CorrelationId::None;  // None: in none that queues work
   CorrelationId returning = CorrelationId::None;    // whose return is recorded; None: of none
   uint16_t mask = 0;
-  uint8_t call = 0;                  // its number in CallNames, which is known if its return is recorded, ...
-  StringId kernel = StringId::None;  // unless it goes by its symbol
-  ContextNodes nodes;                // ... as are where it was made
-  int64_t start_ns = 0;              // ... and when
+  uint8_t call = 0;                   // its number in CallNames, which is known if its return is recorded, ...
+  StringId kernel = StringId::None;   // unless it goes by its symbol
+  ContextNodes nodes;                 // ... as are where it was made
+  int64_t start_ns = 0;               // ... and when
   std::vector<CapturedValue> values;  // of its kernel
 };
 static_assert(sizeof(OpenCall) == 64);

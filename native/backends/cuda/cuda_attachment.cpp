@@ -202,6 +202,10 @@ void apply_collecting(Backend& self, bool on) {
       if (!cupti::is_graph_launch(call_at(i).cbid) && !keeps_gate)
         (void)self.cupti.enable_callback(on ? 1 : 0, self.subscriber, cupti::Domain::DriverApi, call_at(i).cbid);
   };
+  // While something records, no launch is followed that has no record: it would be awaited. Otherwise none has a record
+  // that is not followed: nobody would know that it is not wanted.
+  const bool stops_to_follow_first = !on && recording();
+  if (stops_to_follow_first) follow_calls();
   for (const cupti::Kind kind : kKinds) {
     if (kind == cupti::Kind::ConcurrentKernel && self.has_launch_without_record) continue;  // its end switches them on
     const auto result = on ? self.activity().enable(kind) : self.activity().disable(kind);
@@ -212,7 +216,7 @@ void apply_collecting(Backend& self, bool on) {
       return;
     }
   }
-  follow_calls();  // after the last record, too: a launch that is not followed must have none
+  if (!stops_to_follow_first) follow_calls();
   self.collecting = on;
 }
 

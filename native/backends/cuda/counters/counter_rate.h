@@ -80,7 +80,7 @@ class CounterRate {
   static constexpr uint64_t kFewMetrics = 3, kFewNs = 100'000, kManyNs = 1'000'000;
   static constexpr uint64_t kLongestNs = 10'000'000;
   static constexpr double kWindowNs = 1e9;
-  static constexpr double kMargin = 1.2;  // of one window to another
+  static constexpr double kMargin = 1.2;             // of one window to another
   static constexpr uint64_t kImageNs = 150'000'000;  // three times as long as the thread naps
   static constexpr uint64_t kSharedImageNs = 1'200'000'000;
   [[nodiscard]] static constexpr uint64_t image_ns(size_t gpus) { return gpus > 1 ? kSharedImageNs : kImageNs; }
