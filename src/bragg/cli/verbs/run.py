@@ -361,8 +361,8 @@ def run(
         return end_like(run_repeatedly(config, target, repeat, as_json=as_json))
     result = run_target(config, target, finish)
     if result.exit_code == _USAGE_ERROR and (late := _late_options(target)):
-        options = " ".join(late)
-        say([f"hint: The program got {options}: options of bragg stand before it: bragg run {options} … {target[0]}"])
+        options, program = " ".join(late), " ".join(target[: 2 if target[0].startswith("-") else 1])
+        say([f"hint: The program got {options}: options of bragg stand before it: bragg run {options} … {program}"])
     try:
         report = RunReport.of(result)
         ending = RunTally(report) if tally else report

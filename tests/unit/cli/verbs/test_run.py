@@ -107,9 +107,10 @@ def test_options_of_bragg_behind_a_program_that_refuses_them_are_answered_with_t
     bragg_process: Bragg, tmp_path: Path
 ) -> None:
     (tmp_path / "train.py").write_text("import sys; sys.exit(2)")
-    behind = "hint: The program got -o: options of bragg stand before it: bragg run -o … train.py"
-    said = bragg_process("run", "--backend", "cpu", "train.py", "-o", "out.bragg").stderr.splitlines()
-    assert said[0] == behind
+    behind = "hint: The program got -o: options of bragg stand before it: bragg run -o … "
+    for target in (["train.py"], ["-m", "train"]):
+        said = bragg_process("run", "--backend", "cpu", *target, "-o", "out.bragg").stderr.splitlines()
+        assert said[0] == f"{behind}{' '.join(target)}"
     assert behind not in bragg_process("run", "--backend", "cpu", "train.py", "--epochs", "2").stderr
 
 
