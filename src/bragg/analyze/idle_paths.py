@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterator
 from dataclasses import dataclass, replace
+from itertools import chain
 
 import numpy as np
 
@@ -26,6 +27,7 @@ SHORT, NOT_KNOWN, _STARTED, _FULL = range(len(OTHERS))
 # The same as a node below each code whose work waited.
 _WAITED_NAME = "<waited for another stream, a copy or an event>"
 _HOST, _WAITED = -1, len(OTHERS)
+_NEVER = np.iinfo(np.int64).max
 _REASON = {
     IdleKind.LATE: _HOST,
     IdleKind.QUEUED: _STARTED,
@@ -44,17 +46,19 @@ class _Parts:
     idle_ns: Int64Array
 
     def added_up(self, n_nodes: int) -> _Parts:
-        """One part for each pause and node."""
+        """One part for each pause and node, by pause."""
         pairs, part_of = np.unique(self.pause * n_nodes + self.node, return_inverse=True)
         idle_ns = np.zeros(len(pairs), np.int64)
         np.add.at(idle_ns, part_of.reshape(-1), self.idle_ns)
         return _Parts(pairs // n_nodes, pairs % n_nodes, idle_ns)
 
     def largest(self) -> Int64Array:
-        """The node with the largest part of each pause: int64 [n_pauses]; of equal ones the first."""
-        order = np.lexsort((-self.idle_ns, self.pause))
-        _, first = np.unique(self.pause[order], return_index=True)
-        node: Int64Array = self.node[order[first]]
+        """The node with the largest part of each pause: int64 [n_pauses]; of equal ones the first. All are by pause."""
+        first = np.flatnonzero(np.append(True, np.diff(self.pause) > 0)[: len(self.pause)])
+        counts = np.diff(np.append(first, len(self.pause)))
+        is_largest = self.idle_ns == np.repeat(np.maximum.reduceat(self.idle_ns, first), counts)
+        row = np.where(is_largest, np.arange(len(self.pause)), len(self.pause))
+        node: Int64Array = self.node[np.minimum.reduceat(row, first)]
         return node
 
 
@@ -232,30 +236,27 @@ def _innermost(profile: Profile, thread: int, start: Int64Array, end: Int64Array
     slices = profile.slices.take(profile.slices.track == thread)
     ends = slices.start_ns + slices.duration_ns
     next_interval = np.searchsorted(end, slices.start_ns, side="right")
-    overlaps = ends > np.append(start, np.iinfo(np.int64).max)[next_interval]
+    overlaps = ends > np.append(start, _NEVER)[next_interval]
     chosen = slices.take(overlaps)
     rows = zip(chosen.start_ns.tolist(), ends[overlaps].tolist(), chosen.node.tolist(), strict=True)
-    changes = {np.iinfo(np.int64).min: -1, **dict(_changes(rows))}
+    changes = _changes(rows)
     return np.array(list(changes), np.int64), np.array(list(changes.values()), np.int64)
 
 
-def _changes(slices: Iterator[tuple[int, int, int]]) -> Iterator[tuple[int, int]]:
-    """Moment and node of each change; of several at one moment the last one holds.
+def _changes(slices: Iterator[tuple[int, int, int]]) -> dict[int, int]:
+    """Moment of each change to the node from then on, from before all times; of several at one moment the last holds.
 
     Args:
         slices: Start, end and node, by start, at one start the longest first.
     """
+    node_from = {-_NEVER: -1}
     open_until: list[tuple[int, int]] = []
-
-    def close(moment: float) -> Iterator[tuple[int, int]]:
-        while open_until and open_until[-1][0] <= moment:
-            end, _ = open_until.pop()
-            while open_until and open_until[-1][0] <= end:  # hidden by one that began later
+    for start, end, node in chain(slices, [(_NEVER, _NEVER, -1)]):
+        while open_until and open_until[-1][0] <= start:
+            moment, _ = open_until.pop()
+            while open_until and open_until[-1][0] <= moment:  # hidden by one that began later
                 open_until.pop()
-            yield end, open_until[-1][1] if open_until else -1
-
-    for start, end, node in slices:
-        yield from close(start)
+            node_from[moment] = open_until[-1][1] if open_until else -1
         open_until.append((end, node))
-        yield start, node
-    yield from close(float("inf"))
+        node_from[start] = node
+    return node_from

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 from bragg.errors import UsageError
 
 if TYPE_CHECKING:
-    from bragg.analyze.wall.wall_time import Steady, WallParts
+    from bragg.analyze.causes.evidence import Evidence
+    from bragg.analyze.wall.wall_time import Steady
     from bragg.model import Profile
     from bragg.views.terminal.view_options import ViewOptions
 
@@ -34,16 +35,15 @@ class ShownPart:
     notes: tuple[str, ...] = ()
 
 
-def shown_part(profile: Profile, options: ViewOptions, parts: WallParts | None, wanted: str | None) -> ShownPart:
+def shown_part(evidence: Evidence, options: ViewOptions, wanted: str | None) -> ShownPart:
     """The steady state if it is wanted; unless told otherwise, the host's time in it where the GPU waited for the host.
 
     Of a program without a GPU it is what it did once it had imported its modules. Unless all is wanted, it is without
     the copies by which clocks in kernels are read.
 
     Args:
-        profile: A whole run.
+        evidence: Of a whole run.
         options: What is wanted of it.
-        parts: Of its wall time; None: not known.
         wanted: One of `PARTS`; None: as is best.
 
     Raises:
@@ -52,21 +52,19 @@ def shown_part(profile: Profile, options: ViewOptions, parts: WallParts | None, 
     from bragg.model.regroup import without_readings
 
     if wanted == "all":
-        return ShownPart(profile, options)
-    program = without_readings(profile)
-    part = _best_part(program, options, parts, wanted)
-    return part if program is profile else replace(part, notes=(*part.notes, _WITHOUT_READINGS))
+        return ShownPart(evidence.profile, options)
+    program = without_readings(evidence.profile)
+    part = _best_part(evidence, program, options, wanted)
+    return part if program is evidence.profile else replace(part, notes=(*part.notes, _WITHOUT_READINGS))
 
 
-def _best_part(profile: Profile, options: ViewOptions, parts: WallParts | None, wanted: str | None) -> ShownPart:
-    from bragg.analyze.wall.steady import steady_profile
-
-    steady = parts.steady if parts else None
+def _best_part(evidence: Evidence, profile: Profile, options: ViewOptions, wanted: str | None) -> ShownPart:
+    steady = evidence.steady
     if wanted is None and (ran := part_without_imports(profile, options)):
         return ran
     if wanted is None and not _is_better(profile, options, steady):
         return ShownPart(profile, options)
-    part = steady_profile(profile, steady) if steady else None
+    part = _steady_part(evidence, profile, steady) if steady else None
     if part is None and wanted is not None:
         lacking = "no timeline of its steady state" if steady else "no steady state"
         raise UsageError(f"this profile has {lacking}", hint="Record its timeline: bragg run --data trace")
@@ -76,6 +74,14 @@ def _best_part(profile: Profile, options: ViewOptions, parts: WallParts | None, 
         return ShownPart(part, options, ("the steady state alone; the whole run: --part all",))
     note = "the GPU waited for the host: this is the steady state, by host time; the whole run: --part all"
     return ShownPart(part, replace(options, metrics=_OF_HOST), (note,))
+
+
+def _steady_part(evidence: Evidence, profile: Profile, steady: Steady) -> Profile | None:
+    """The steady state of a profile, which is that of the evidence if this is the same; None: there is no timeline."""
+    from bragg.analyze.wall.steady import steady_profile
+
+    is_known = profile is evidence.profile and evidence.is_steady
+    return evidence.part if is_known else steady_profile(profile, steady)
 
 
 def part_without_imports(profile: Profile, options: ViewOptions) -> ShownPart | None:

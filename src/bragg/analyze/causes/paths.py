@@ -100,11 +100,14 @@ def line_above(profile: Profile, node: int, kinds: tuple[FrameKind, ...] = CALLE
         kinds: Frames whose lines count: of `CALLERS` or of `OPERATIONS`.
     """
     tree = profile.tree
-    lines = [
-        step for step in tree.path(NodeId(node)) if tree.kind[step] in kinds and tree.frames.file[tree.frame[step]]
-    ]
-    own = [step for step in lines if not _LIBRARY.search(tree.frames.file[tree.frame[step]])]
-    return next(reversed(own or lines), None)
+    of_library = None
+    for step in reversed(tree.path(NodeId(node))):
+        file = tree.frames.file[tree.frame[step]]
+        if file and tree.kind[step] in kinds:
+            if not _LIBRARY.search(file):
+                return step
+            of_library = step if of_library is None else of_library
+    return of_library
 
 
 def hottest_place(

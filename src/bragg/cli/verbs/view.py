@@ -199,7 +199,6 @@ def _shown(
 ) -> ShownProfile:
     """The profile by call paths, or by what it consists of; the part of the run that answers where the time went."""
     from bragg.analyze.engine import findings
-    from bragg.analyze.wall.parts import wall_parts
     from bragg.views.terminal.profile_view import ShownProfile
 
     recorded, group_by, part = evidence.profile, choices["group_by"], choices["part"]
@@ -210,7 +209,7 @@ def _shown(
     hints = [] if options.include or options.exclude else [found.text for found in findings(evidence)]
     if choices["idle"]:
         return ShownProfile(recorded, str(path), options, recorded, (), hints, part)
-    best = shown_part(recorded, options, wall_parts(recorded), part)
+    best = shown_part(evidence, options, part)
     return ShownProfile(best.profile, str(path), best.options, recorded, best.notes, hints, part)
 
 
