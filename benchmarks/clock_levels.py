@@ -10,7 +10,6 @@ import argparse
 import os
 import re
 import runpy
-import sys
 import time
 from pathlib import Path
 from statistics import median
@@ -57,10 +56,9 @@ class Bench:
 
     def __init__(self, name: str, *, in_shared: bool = False, pairs: int = PAIRS) -> None:
         self._in_shared, self._pairs = in_shared, pairs
-        sys.argv = [str(PROGRAM), name]
-        program = runpy.run_path(str(PROGRAM))
-        self._launch, self._result, self._first = program["launch"], program["result"], program["first"]
+        self._launch, self._result = runpy.run_path(str(PROGRAM))["launcher"](name)
         self._compiled: Any = self._launch()
+        self._first = self._result.clone()
         self._plain = self._compiled.function
         self._driver = Driver()
         self._warps = self._compiled.metadata.num_warps

@@ -40,5 +40,5 @@ def keep(headers: bytes, frames: bytes, instrumented: Any, plan: Any, **options:
 
 timed_kernel.summed = keep  # type: ignore[assignment]
 sys.argv = [str(PROGRAM), NAME]
-program = runpy.run_path(str(PROGRAM))
-PTX = program["launch"]().asm["ptx"]
+program = runpy.run_path(str(PROGRAM), run_name="__main__")
+PTX = program["launcher"](NAME)[0]().asm["ptx"]

@@ -5,29 +5,68 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable
+from functools import cache
+from typing import NamedTuple
 
 import pytest
 
+from bragg.model.kernels.inside import InsideKernel
 from bragg.record.instrument.trial import PAIRS
-from tests.gpu.conftest import Recorded, kernel_nodes
+from tests.gpu.conftest import Recorded, kernel_nodes, record
 
 pytest.importorskip("triton")
 
-from tests.support.timed_kernels import KERNELS, line_of
+from tests.support.timed_kernels import LAUNCHED, line_of
 
 pytestmark = pytest.mark.cuda
 Run = Callable[..., Recorded]
 BUDGET = 0.05
+WAIT = "wait for a barrier in memory"
 
 
-# All blocks of a cluster have a header, and those of copy_cluster are so short that it costs more than the budget.
-@pytest.mark.parametrize("name", [name for name in KERNELS if name != "copy_cluster"])
-def test_results_are_equal_and_the_cost_is_within_its_budget(run: Run, name: str) -> None:
-    recorded = run("timed_kernel.py", "--context", "shadow", "--instrument=.", arguments=[name])
-    assert "60 of 60 results are equal" in recorded.stdout
-    (kernel,) = recorded.profile.run.inside_kernels
-    assert kernel.kernel.startswith(f"{KERNELS[name][0].__name__}<")
-    print(name, kernel.level, f"{(kernel.cost or 0) * 100:.1f} %", kernel.refused)
+# A recording has room for the clocks of four kernels.
+RECORDINGS = (
+    ("copy", "softmax", "matmul", "matmul8"),
+    ("matmul_tma", "matmul_tma8", "matmul_scoped", "attention"),
+    ("matmul_valued", "matmul_tma_unpipelined", "matmul_specialized", "copy_rows_cluster"),
+)
+TIMED = [name for names in RECORDINGS for name in names]
+
+
+class Timed(NamedTuple):
+    """A kernel, and the recording that timed it."""
+
+    kernel: InsideKernel
+    recorded: Recorded
+
+
+@pytest.fixture(scope="module")
+def timed(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Timed]:
+    """A kernel of those in `RECORDINGS`; each of these is made once."""
+
+    @cache
+    def recording(names: tuple[str, ...]) -> Recorded:
+        options = ("--context", "shadow", "--instrument=copy|softmax|matmul|attention")
+        return record(tmp_path_factory.mktemp(names[0]), "timed_kernel.py", *options, arguments=names)
+
+    def of(name: str) -> Timed:
+        recorded = recording(next(names for names in RECORDINGS if name in names))
+        assert f"{name}: 60 of 60 results are equal" in recorded.stdout
+        kernel, _, _, options = LAUNCHED[name]
+        found = [each for each in recorded.profile.run.inside_kernels if each.kernel.startswith(f"{kernel.__name__}<")]
+        if len(found) > 1:
+            text = f" w{options['num_warps']} s{options['num_stages']} "
+            found = [each for each in found if text in each.kernel]
+        (told,) = found
+        print(name, told.level, f"{(told.cost or 0) * 100:.1f} %", told.refused)
+        return Timed(told, recorded)
+
+    return of
+
+
+@pytest.mark.parametrize("name", TIMED)
+def test_results_are_equal_and_the_cost_is_within_its_budget(timed: Callable[[str], Timed], name: str) -> None:
+    kernel, _ = timed(name)
     assert kernel.level
     assert kernel.pairs == PAIRS
     assert kernel.cost is not None
@@ -39,25 +78,35 @@ def test_results_are_equal_and_the_cost_is_within_its_budget(run: Run, name: str
     assert sum(each.total for each in kernel.stretches) <= kernel.covered_cycles <= kernel.warp_cycles
 
 
-def test_waits_of_a_pipelined_product_stand_at_its_line(run: Run) -> None:
-    recorded = run("timed_kernel.py", "--context", "shadow", "--instrument=matmul", arguments=["matmul_tma"])
+def test_waits_of_a_pipelined_product_stand_at_its_line(timed: Callable[[str], Timed]) -> None:
+    kernel, recorded = timed("matmul_tma")
     profile = recorded.profile
-    (kernel,) = profile.run.inside_kernels
     loop = [each for each in kernel.stretches if each.in_loop]
-    waits = [each for each in loop if each.does == "wait for a barrier in memory"]
-    assert waits
     assert {each.lines[-1].line for each in loop} <= {line_of("matmul_tma", text) for text in ("for step", "tl.dot")}
-    assert sum(each.total for each in waits) > 0.2 * kernel.covered_cycles
+    waits = sum(each.total for each in loop if each.does == WAIT) / kernel.covered_cycles
+    # Without a pipeline, each turn begins its copies and waits for them.
+    other, _ = timed("matmul_tma_unpipelined")
+    all_waits = sum(each.total for each in other.stretches if each.does == WAIT) / other.covered_cycles
+    print(waits, all_waits, [(each.does, each.lines[-1].line, each.total) for each in kernel.stretches])
+    assert 0.05 < waits < all_waits
+    assert all_waits > 0.4
     (node,) = kernel_nodes(profile, under=f"{kernel.kernel} (with clocks)")
     assert profile.inclusive("warp_cycles")[node] == kernel.covered_cycles
     assert "inside matmul_tma<" in recorded.stderr + recorded.stdout
 
 
-def test_scopes_are_timed_from_their_first_effect_to_the_last(run: Run) -> None:
-    recorded = run("timed_kernel.py", "--context", "shadow", "--instrument=.", arguments=["matmul_scoped"])
-    assert "60 of 60 results are equal" in recorded.stdout
-    (kernel,) = recorded.profile.run.inside_kernels
-    print(kernel.level, f"{(kernel.cost or 0) * 100:.1f} %", [(each.does, each.count) for each in kernel.stretches])
+def test_warps_that_load_and_warps_that_multiply_are_told_apart(timed: Callable[[str], Timed]) -> None:
+    kernel, _ = timed("matmul_specialized")
+    groups = kernel.groups()
+    print(groups)
+    assert kernel.partitions == (0, 4, 8)
+    assert {begins for group in groups for begins in group.begins} >= {"tensor copies", "matrix products"}
+    assert not any({"tensor copies", "matrix products"} <= set(group.begins) for group in groups)
+
+
+def test_scopes_are_timed_from_their_first_effect_to_the_last(timed: Callable[[str], Timed]) -> None:
+    kernel, _ = timed("matmul_scoped")
+    print([(each.does, each.count) for each in kernel.stretches])
     assert kernel.level == "scopes"
     assert {each.does for each in kernel.stretches} == {"load", "multiply"}
     # The wait for what was loaded stands at the line of the loop, in no scope.
@@ -65,17 +114,16 @@ def test_scopes_are_timed_from_their_first_effect_to_the_last(run: Run) -> None:
 
 
 def test_of_a_tuned_kernel_the_chosen_configuration_has_clocks(run: Run) -> None:
-    recorded = run("timed_kernel.py", "--context", "shadow", "--instrument=copy", arguments=["tuned"])
-    assert "60 of 60 results are equal" in recorded.stdout
+    recorded = run("timed_kernel.py", "--context", "shadow", "--instrument=copy", arguments=["tuned", "softmax"])
+    assert "tuned: 60 of 60 results are equal" in recorded.stdout
     (kernel,) = recorded.profile.run.inside_kernels
     print(kernel.kernel, kernel.level)
+    assert kernel.kernel.startswith("copy<")
     assert kernel.pairs == PAIRS
-
-
-def test_kernels_that_are_not_wanted_stay_as_they_are(run: Run) -> None:
-    recorded = run("timed_kernel.py", "--context", "shadow", "--instrument=no_such", arguments=["copy"])
-    assert recorded.profile.run.inside_kernels == []
-    assert "warp_cycles" not in recorded.profile.metrics
+    # What is not wanted stays as it is.
+    assert "softmax: 60 of 60 results are equal" in recorded.stdout
+    assert kernel_nodes(recorded.profile, under="softmax<").size
+    assert not kernel_nodes(recorded.profile, under="softmax<BLOCK=1024 w4 s3 f16> (with clocks)").size
 
 
 @pytest.mark.parametrize("launcher", ["pytorch", "triton"])
@@ -104,17 +152,34 @@ def test_kernels_that_pytorch_records_into_graphs_have_clocks_in_replays(run: Ru
         assert kernel.stretches
 
 
+@pytest.fixture(scope="module")
+def replayed(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, int], Timed]:
+    """A kernel in a graph that is replayed, after so many launches outside of it, 0 or 12."""
+
+    @cache
+    def recording(*arguments: str) -> Recorded:
+        options = ("--context", "shadow", "--instrument=.", "--instrument-budget=1.0")
+        return record(tmp_path_factory.mktemp("graph"), "timed_kernel.py", *options, arguments=arguments)
+
+    def of(name: str, before: int) -> Timed:
+        recorded = recording("matmul_tma:12", "softmax:12") if before else recording(f"{name}:0")
+        assert f"{name}: 10 of 10 results are equal" in recorded.stdout
+        found = [each for each in recorded.profile.run.inside_kernels if each.kernel.startswith(f"{name}<")]
+        return Timed(*found, recorded)
+
+    return of
+
+
 # A replay's time, between events, has some microseconds before and after its blocks; softmax takes 150 us. Of sampled
 # blocks the last one may end before the last of all.
 @pytest.mark.parametrize(
     ("name", "before", "least"), [("matmul_tma", 0, 0.93), ("matmul_tma", 12, 0.98), ("softmax", 12, 0.85)]
 )
-def test_the_last_replay_of_a_graph_is_whole(run: Run, name: str, before: int, least: float) -> None:
-    options = ("--context", "shadow", "--instrument=.", "--instrument-budget=1.0")
-    recorded = run("timed_kernel.py", *options, arguments=[name, str(before)])
-    assert "10 of 10 results are equal" in recorded.stdout
-    (kernel,) = recorded.profile.run.inside_kernels
-    *_, took_ns = map(int, re.findall(r"a replay took (\d+) ns", recorded.stdout))
+def test_the_last_replay_of_a_graph_is_whole(
+    replayed: Callable[[str, int], Timed], name: str, before: int, least: float
+) -> None:
+    kernel, recorded = replayed(name, before)
+    *_, took_ns = map(int, re.findall(rf"{name}: a replay took (\d+) ns", recorded.stdout))
     print(name, before, kernel.level, kernel.pairs, kernel.span_ns / took_ns, kernel.refused)
     assert (kernel.level, kernel.pairs) == (("everything", PAIRS) if before else ("everything in sampled blocks", 0))
     assert kernel.replays == 10
@@ -163,11 +228,9 @@ def test_the_first_number_that_is_not_finite_is_found(run: Run) -> None:
     assert math.isnan(values.greatest)
 
 
-def test_values_of_scopes_are_those_of_the_program(run: Run) -> None:
-    recorded = run("timed_kernel.py", "--context", "shadow", "--instrument=.", arguments=["matmul_valued"])
-    assert "60 of 60 results are equal" in recorded.stdout
-    (kernel,) = recorded.profile.run.inside_kernels
-    print(kernel.level, kernel.values)
+def test_values_of_scopes_are_those_of_the_program(timed: Callable[[str], Timed]) -> None:
+    kernel, _ = timed("matmul_valued")
+    print(kernel.values)
     told = {each.scope: each for each in kernel.values}
     load, multiply = told["load"], told["multiply"]
     assert (load.least, load.greatest, load.not_finite) == (0, 127, 0)  # 8192 in steps of 64
@@ -193,13 +256,14 @@ def test_events_end_turns_after_their_begin(run: Run) -> None:
     assert any(tracks.label(track).endswith(", events") for track in range(len(tracks)))
 
 
-@pytest.mark.parametrize("name", ["softmax", "matmul8"])
-def test_readings_that_wait_in_shared_memory_are_whole(run: Run, name: str) -> None:
+def test_readings_that_wait_in_shared_memory_are_whole(run: Run) -> None:
     options = ("--instrument=.", "--instrument-shared", "--instrument-budget=1.0")
-    recorded = run("timed_kernel.py", "--context", "shadow", *options, arguments=[name])
-    assert "60 of 60 results are equal" in recorded.stdout
-    (kernel,) = recorded.profile.run.inside_kernels
-    print(name, kernel.level, kernel.shared_bytes, kernel.blocks_at_once, f"{(kernel.cost or 0) * 100:.1f} %")
-    assert kernel.blocks_at_once[1] >= kernel.blocks_at_once[0]
-    assert kernel.shared_bytes[1] > kernel.shared_bytes[0]
-    assert 0 < sum(each.total for each in kernel.stretches) <= kernel.covered_cycles <= kernel.warp_cycles
+    recorded = run("timed_kernel.py", "--context", "shadow", *options, arguments=["softmax", "matmul8"])
+    assert recorded.stdout.count(": 60 of 60 results are equal") == 2
+    kernels = recorded.profile.run.inside_kernels
+    assert len(kernels) == 2
+    for kernel in kernels:
+        print(kernel.kernel, kernel.level, kernel.shared_bytes, kernel.blocks_at_once, kernel.cost)
+        assert kernel.blocks_at_once[1] >= kernel.blocks_at_once[0]
+        assert kernel.shared_bytes[1] > kernel.shared_bytes[0]
+        assert 0 < sum(each.total for each in kernel.stretches) <= kernel.covered_cycles <= kernel.warp_cycles

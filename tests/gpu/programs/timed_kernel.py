@@ -1,6 +1,7 @@
-"""Launches a kernel of `tests/support/timed_kernels.py` often; says how often the result was equal, bit for bit.
+"""Launches kernels of `tests/support/timed_kernels.py` often; says how often each result was equal, bit for bit.
 
-With a number behind the name, a CUDA graph with the kernel is replayed instead, after so many launches outside of it.
+Usage: timed_kernel.py NAME[:LAUNCHES]...; with a number, a CUDA graph with the kernel is replayed instead, after so
+many launches outside of it.
 """
 
 from __future__ import annotations
@@ -39,6 +40,10 @@ def launcher(name: str) -> tuple[Callable[[], object], torch.Tensor]:
         x = torch.randn(1 << 26, device="cuda")
         y = torch.empty_like(x)
         return lambda: kernel[(1 << 16,)](x, y, 1 << 26, **constants, **options), y
+    if name == "copy_rows_cluster":
+        x = torch.randn(1024, 1 << 16, device="cuda")
+        y = torch.empty_like(x)
+        return lambda: kernel[(1024,)](x, y, 1 << 16, **constants, **options), y
     if name == "softmax":
         x = half(SIZE, SIZE)
         if is_spoilt:
@@ -59,7 +64,7 @@ def launcher(name: str) -> tuple[Callable[[], object], torch.Tensor]:
     return lambda: kernel[grid](*given, SIZE, SIZE, SIZE, **constants, **options), c
 
 
-def replayer(launch: Callable[[], object], launches: int) -> Callable[[], object]:
+def replayer(name: str, launch: Callable[[], object], launches: int) -> Callable[[], object]:
     """What replays a graph with one launch and prints how long the GPU took."""
     for _ in range(launches):
         launch()
@@ -74,20 +79,27 @@ def replayer(launch: Callable[[], object], launches: int) -> Callable[[], object
         graph.replay()
         end.record()
         end.synchronize()
-        print(f"a replay took {begin.elapsed_time(end) * 1e6:.0f} ns")
+        print(f"{name}: a replay took {begin.elapsed_time(end) * 1e6:.0f} ns")
 
     return replay
 
 
-torch.manual_seed(0)
-launch, result = launcher(sys.argv[1])
-launch()
-first = result.clone()
-n_equal, run, times = 0, launch, LAUNCHES
-if len(sys.argv) > 2:
-    run, times = replayer(launch, int(sys.argv[2])), 10  # a graph does not hold its inputs: `launch` does
-for _ in range(times):
-    result.zero_()
-    run()
-    n_equal += torch.equal(first, result)
-print(f"{n_equal} of {times} results are equal")
+def compare(name: str, launches: str) -> None:
+    """Launch a kernel, or replay a graph with it."""
+    torch.manual_seed(0)
+    launch, result = launcher(name)
+    launch()
+    first = result.clone()
+    run, times = (replayer(name, launch, int(launches)), 10) if launches else (launch, LAUNCHES)
+    n_equal = 0
+    for _ in range(times):
+        result.zero_()
+        run()
+        n_equal += torch.equal(first, result)
+    print(f"{name}: {n_equal} of {times} results are equal")
+
+
+if __name__ == "__main__":
+    for argument in sys.argv[1:]:
+        name, _, launches = argument.partition(":")
+        compare(name, launches)
