@@ -54,6 +54,7 @@ class Trial:
         if not self._times and not self._driver.is_done(self._ready):
             return None
         first, last = self._driver.event(), self._driver.event()
+        self._driver.hold(stream)
         self._driver.record(first, stream)
         self._times.append((first, last))
         return _IS_TIMED[(len(self._times) - 1) % len(_IS_TIMED)]

@@ -51,6 +51,8 @@ class FakeDriver:
     places = 132
     room_bytes = 1 << 20
     per_launch_ns = 1000.0
+    host_ns = 0.0
+    held_ns = 0.0
 
     def __init__(self) -> None:
         self.events: list[float] = []
@@ -99,6 +101,9 @@ class FakeDriver:
         self.events.append(0.0)
         return len(self.events) - 1
 
+    def hold(self, stream: int) -> None:
+        FakeDriver.held_ns = 200_000
+
     def record(self, event: int, stream: int) -> None:
         self.events[event] = FakeDriver.now_ns
 
@@ -127,6 +132,8 @@ class Machine:
 
     def launch(self, x: int, y: int, z: int, stream: int, function: int, *rest: Any) -> str:
         self.launched.append(function)
+        FakeDriver.now_ns += max(FakeDriver.host_ns - FakeDriver.held_ns, 0)
+        FakeDriver.held_ns = 0
         FakeDriver.now_ns += FakeDriver.per_launch_ns * (1 if function == PLAIN else 1 + self.costs[function - 101])
         return "launched"
 
@@ -156,6 +163,7 @@ def driver(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     FakeDriver.capturing, FakeDriver.late, FakeDriver.broken = False, False, ""
     FakeDriver.replays, FakeDriver.is_replaying = 0, False
     FakeDriver.per_launch_ns, FakeDriver.room_bytes = 1000.0, 1 << 20
+    FakeDriver.host_ns = 0
     return iter(())
 
 
@@ -405,6 +413,17 @@ def test_clocks_that_rise_all_along_make_no_cost() -> None:
     result = machine.kernel.result(1, is_end=True)
     assert result is not None
     assert result["timed_ns"] == result["plain_ns"] == 1000 + 30 * 5.5
+
+
+def test_time_that_the_gpu_waits_for_the_host_is_no_time_of_the_kernel() -> None:
+    machine = Machine([0.09, 0.0])
+    FakeDriver.host_ns = 20_000
+    machine.run(4 * PAIRS)
+    result = machine.kernel.result(1, is_end=True)
+    assert result is not None
+    (refused,) = result["refused"]
+    assert (refused["why"], refused["plain_ns"], refused["timed_ns"]) == ("cost", 1000, 1090)
+    assert result["plain_ns"] == 1000
 
 
 def test_launches_that_the_gpu_has_not_done_are_waited_for_until_the_end() -> None:
