@@ -123,7 +123,7 @@ class Roofline:
         points: See `RooflinePoint`.
         time_ns: GPU time of the whole profile.
         widths: Widths in bits of the flops that were counted, ascending.
-        is_measured: Whether hardware counters tell bytes and tensor cores, else the program states flops and bytes.
+        is_measured: Whether counters tell bytes, flops and tensor cores, else the program states flops and bytes.
         counts_bytes_alone: Whether counters tell bytes and tensor cores were not counted.
     """
 
@@ -185,7 +185,7 @@ def _points(profile: Profile, work: OwnWork, devices: Devices, nodes: Int64Array
             bytes=size,
             compute_ns=compute_ns,
             memory_ns=memory_ns,
-            absent=_absent(time, flops, size, devices, row) if not work.is_measured else _COUNTED,
+            absent=_COUNTED if work.is_measured and not flops else _absent(time, flops, size, devices, row),
         )
 
 

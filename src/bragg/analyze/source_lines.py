@@ -22,15 +22,14 @@ Triton before 3.8 inlined.
 
 from __future__ import annotations
 
-import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 from bragg.analyze.annotated_code import AnnotatedCode, Clocks, CodeSection, Samples, SourceLine, StagedCode
+from bragg.analyze.instruction_nodes import flops_by_offset, line_nodes, offset_bytes
 from bragg.analyze.kernel_choice import KernelChoice, why_absent
-from bragg.code.sass_flops import InstructionFlops, flops_of
 from bragg.code.sass_listing import Instruction
 from bragg.code.source_map import KernelCode, Stage
 from bragg.code.source_place import CallChain, SourcePlace, function_spans, is_library, user_place
@@ -46,7 +45,6 @@ from bragg.model.kernels.names import base_name
 __all__ = ["annotate", "annotate_stages", "samples_of_own_lines"]
 
 _SAMPLES = "num_samples"
-_OFFSET = re.compile(r"\+0x([0-9a-f]+)$")
 # Lines shown around those that matter, in a file whose functions are not known.
 _CONTEXT_LINES = 2
 
@@ -150,28 +148,22 @@ def _samples_of(profile: Profile, kernel: KernelChoice) -> Iterator[_Sample]:
     reasons = stall_metrics(profile.metrics)
     instructions = kernel.code.instruction_at if kernel.code else {}
     waits = Waits(kernel.code.instructions if kernel.code else ())
-    flops = _flops(instructions) if {EXECUTED, THREADS} <= set(counted) else {}
-    for node, path in _line_nodes(profile, kernel.nodes):
+    flops = flops_by_offset(instructions) if {EXECUTED, THREADS} <= set(counted) else {}
+    for node, path in line_nodes(profile, kernel.nodes):
         own = Samples(
             profile.own(_SAMPLES)[node].item() if has_samples else 0,
             {reason: count for name, reason in reasons.items() if (count := profile.own(name)[node].item())},
             counts={metric: count for metric in counted if (count := profile.own(metric)[node].item())},
         )
         if own.count or own.counts:
-            offset = _offset(profile, path)
+            offset = offset_bytes(profile, node)
             known = instructions.get(offset) if offset is not None else None
             if offset in flops:
-                each, counts = flops[offset], own.counts
-                own.counts[FLOPS] = each.of_thread * counts.get(THREADS, 0) + each.of_warp * counts.get(EXECUTED, 0)
+                counts = own.counts
+                counts[FLOPS] = flops[offset].made(counts.get(EXECUTED, 0), counts.get(THREADS, 0))
             if offset is not None:
                 own.by_producer = _producers(waits, instructions, offset, own)
             yield _Sample(offset, known.chain if known else _chain(profile, path), own)
-
-
-def _flops(instructions: Mapping[int, Instruction]) -> dict[int, InstructionFlops]:
-    """By offset, of instructions that make some; empty: the text of one does not say how many."""
-    told = {offset: flops_of(each.text) for offset, each in instructions.items()}
-    return {} if None in told.values() else {offset: each for offset, each in told.items() if each and any(each)}
 
 
 def _producers(
@@ -186,20 +178,6 @@ def _producers(
                 key = place.file, place.line
                 found[key] = found.get(key, 0) + count / len(producers)
     return found
-
-
-def _line_nodes(profile: Profile, kernels: Sequence[NodeId]) -> Iterator[tuple[NodeId, list[NodeId]]]:
-    """The nodes below kernels, and the kernels themselves, with the path of line nodes that leads to each."""
-    pending: list[tuple[NodeId, list[NodeId]]] = [(node, []) for node in kernels]
-    while pending:
-        node, path = pending.pop()
-        yield node, path
-        pending += [(child, [*path, child]) for child in profile.tree.children(node).tolist()]
-
-
-def _offset(profile: Profile, path: Sequence[int]) -> int | None:
-    match = _OFFSET.match(profile.tree.frames.name[profile.tree.frame[path[-1]]]) if path else None
-    return int(match[1], 16) if match else None
 
 
 def _chain(profile: Profile, path: Sequence[NodeId]) -> CallChain:

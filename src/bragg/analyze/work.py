@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from bragg.analyze.counted_flops import counted_flops, has_counted_flops
 from bragg.analyze.specs import WIDTHS, Peak, find
 from bragg.model import Metric, MetricKind, Profile
 from bragg.model.meta.run import Run
@@ -39,6 +40,7 @@ _TENSOR_TIME = "tensor_active_time"
 _USUAL_WIDTH = 16
 _SEVERAL = "its kernels ran on devices with different peaks; give flops and bytes to the kernels"
 _NOWHERE = "no kernel below says which device it is about"
+_NO_BYTES = "nothing counted the bytes of DRAM"
 _UNUSABLE = "flops or bytes are negative or not finite where they were counted"
 
 
@@ -50,8 +52,9 @@ class OwnWork:
         flops: By width in bits, float64 [n_nodes].
         bytes: float64 [n_nodes].
         tensor_ns: Time in which tensor cores were at work, float64 [n_nodes]; 0 where flops tell what they did.
-        is_measured: Whether hardware counters tell bytes and tensor cores, else the program does.
+        is_measured: Whether counters tell bytes, flops and tensor cores, else the program does.
         is_of_bytes_alone: Whether they tell the bytes, and nothing tells the arithmetic.
+        has_bytes: Whether anything tells the bytes.
     """
 
     flops: Mapping[int, FloatArray]
@@ -59,6 +62,7 @@ class OwnWork:
     tensor_ns: FloatArray
     is_measured: bool
     is_of_bytes_alone: bool = False
+    has_bytes: bool = True
 
     @property
     def all_flops(self) -> FloatArray:
@@ -70,21 +74,30 @@ def own_work(profile: Profile) -> OwnWork:
     """The metrics `flops`, `flops4` to `flops64` and `bytes`; one that is missing is zero.
 
     `flops` is the sum over all widths: what exceeds the given widths counts as 16 bits. Where the program states
-    neither flops nor bytes, hardware counters tell the bytes of DRAM and the time of tensor cores.
+    neither flops nor bytes, counters tell: of DRAM, of instructions, and the time of tensor cores.
     """
     if not _is_stated(profile):
-        nothing = np.zeros(len(profile.tree))
-        flops = dict.fromkeys(WIDTHS, nothing)
-        size = of_all_launches(profile, MEASURED_BYTES, "dram")
-        tensor_ns = of_all_launches(profile, _TENSOR_TIME, "tensor_active")
-        is_of_bytes_alone = _TENSOR_TIME not in profile.metrics
-        return OwnWork(flops, size, tensor_ns, is_measured=True, is_of_bytes_alone=is_of_bytes_alone)
+        return _measured_work(profile)
     by_width = {width: _own(profile, f"flops{width}") for width in WIDTHS}
     total = _own(profile, "flops")
     with np.errstate(invalid="ignore"):  # infinite ones
         rest = np.maximum(total - np.sum(list(by_width.values()), axis=0), 0)
     by_width[_USUAL_WIDTH] = by_width[_USUAL_WIDTH] + np.where(total > 0, rest, total)
     return OwnWork(by_width, _own(profile, STATED_BYTES), np.zeros(len(profile.tree)), is_measured=False)
+
+
+def _measured_work(profile: Profile) -> OwnWork:
+    flops = counted_flops(profile)
+    all_flops = np.sum(list(flops.values()), axis=0)
+    tensor_ns = np.where(all_flops > 0, 0, of_all_launches(profile, _TENSOR_TIME, "tensor_active"))
+    return OwnWork(
+        flops,
+        of_all_launches(profile, MEASURED_BYTES, "dram"),
+        tensor_ns,
+        is_measured=True,
+        is_of_bytes_alone=_TENSOR_TIME not in profile.metrics and not all_flops.any(),
+        has_bytes=MEASURED_BYTES in profile.metrics,
+    )
 
 
 def has_flops(profile: Profile) -> bool:
@@ -94,7 +107,7 @@ def has_flops(profile: Profile) -> bool:
 
 def has_work(profile: Profile) -> bool:
     """Whether flops or bytes were recorded."""
-    return _is_stated(profile) or MEASURED_BYTES in profile.metrics
+    return _is_stated(profile) or MEASURED_BYTES in profile.metrics or has_counted_flops(profile)
 
 
 def _is_stated(profile: Profile) -> bool:
@@ -168,16 +181,16 @@ def _recorded_peak(run: Run, ordinal: int) -> Peak:
 def roof_parts_s(work: OwnWork, devices: Devices) -> tuple[FloatArray, FloatArray]:
     """Time that arithmetic and memory need at least, each alone: float64 [n_nodes], s; NaN where no peak is known.
 
-    Measured arithmetic is that of tensor cores alone.
+    Measured arithmetic is that of tensor cores alone, where instructions were not counted.
     """
     compute = np.where(work.all_flops > 0, np.nan, work.tensor_ns / 1e9)
-    memory = np.where(work.bytes > 0, np.nan, 0.0)
+    memory = np.where(work.bytes > 0, np.nan, 0.0) if work.has_bytes else np.where(compute != 0, np.nan, 0.0)
     for row, peak in enumerate(devices.peaks):
         here = devices.of_node == row
         if peak.flops_per_s:
             seconds = np.sum([work.flops[width][here] / peak.flops_per_s[width] for width in WIDTHS], axis=0)
             compute[here] = seconds + work.tensor_ns[here] / 1e9
-        if peak.bytes_per_s:
+        if peak.bytes_per_s and work.has_bytes:
             memory[here] = work.bytes[here] / peak.bytes_per_s
     unusable = _is_unusable(work)
     compute[unusable] = memory[unusable] = np.nan
@@ -207,6 +220,7 @@ def why_no_roof(profile: Profile) -> str:
     work, devices = own_work(profile), devices_of(profile)
     has_work = (work.all_flops > 0) | (work.bytes > 0)
     reasons = [peak.missing for peak in devices.peaks if peak.missing]
+    reasons += [] if work.has_bytes else [_NO_BYTES]
     for row, reason in ((-2, _SEVERAL), (-1, _NOWHERE)):
         reasons += [reason] if (has_work & (devices.of_node == row)).any() else []
     return "; ".join([*reasons, *([_UNUSABLE] if _is_unusable(work).any() else [])])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import NamedTuple
 
 __all__ = ["InstructionFlops", "flops_of"]
@@ -25,6 +26,7 @@ _OF_THREAD = {
     "HMUL2": 2,
     "HFMA2": 4,
 }
+_BITS = {"Q": 8, "H": 16, "F": 32, "D": 64}
 _OF_WARP = re.compile(r"[DHQ]MMA")
 _OF_WARP_GROUP = re.compile(r"[HQ]GMMA")
 _WARPS_OF_GROUP = 4
@@ -40,10 +42,16 @@ class InstructionFlops(NamedTuple):
     Attributes:
         of_thread: For each thread that executes it.
         of_warp: For each warp.
+        bits: Width of the numbers that are multiplied or added.
     """
 
     of_thread: int = 0
     of_warp: int = 0
+    bits: int = 0
+
+    def made(self, warps: int, threads: int) -> int:
+        """By executions of warps, and of threads whose predicate let them."""
+        return self.of_thread * threads + self.of_warp * warps
 
 
 def flops_of(instruction: str) -> InstructionFlops | None:
@@ -58,11 +66,17 @@ def flops_of(instruction: str) -> InstructionFlops | None:
     opcode, modifiers = found[1], found[2].split(".")
     if _OF_WARP.fullmatch(opcode):
         size = next((_SHAPES[each] for each in modifiers if each in _SHAPES), None)
-        return None if size is None or "SP" in modifiers else InstructionFlops(of_warp=2 * size)
+        return None if size is None or "SP" in modifiers else InstructionFlops(0, 2 * size, _bits(opcode, modifiers))
     if _OF_WARP_GROUP.fullmatch(opcode):
         shape = next((each for each in modifiers if each.count("x") == 2), None)
         if shape is None or "SP" in modifiers:
             return None
         m, n, k = map(int, shape.split("x"))
-        return InstructionFlops(of_warp=2 * m * n * k // _WARPS_OF_GROUP)
-    return None if _OF_DESCRIPTOR.fullmatch(opcode) else InstructionFlops(_OF_THREAD.get(opcode, 0))
+        return InstructionFlops(0, 2 * m * n * k // _WARPS_OF_GROUP, _bits(opcode, modifiers))
+    if opcode in _OF_THREAD:
+        return InstructionFlops(_OF_THREAD[opcode], 0, _BITS[opcode[0]])
+    return None if _OF_DESCRIPTOR.fullmatch(opcode) else InstructionFlops()
+
+
+def _bits(opcode: str, modifiers: Sequence[str]) -> int:
+    return 32 if "TF32" in modifiers else _BITS[opcode[0]]

@@ -1,9 +1,15 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from bragg.analyze.roofline import roofline
+from bragg.code.sass_listing import Instruction, format_listing
+from bragg.code.source_map import Stage, source_name
 from bragg.errors import UsageError
+from bragg.model import Profile
+from bragg.model.kernels.counted import COUNTED_LAUNCHES, EXECUTED, THREADS
 from bragg.views.text.roofline_text import roofline_lines
 from bragg.views.text.style import Style
 from tests.support.profiles import profile_from_text
@@ -114,3 +120,54 @@ def test_measured_bytes_and_tensor_cores_give_a_roof_without_flops() -> None:
     assert (matmul.name, matmul.bound, matmul.util) == ("matmul", "compute", pytest.approx(0.8))
     assert (copy.name, copy.bound, copy.util) == ("copy", "memory", pytest.approx(0.5, rel=1e-3))
     assert copy.absent == "counters tell no flops"
+
+
+def counted_profile(**counters: dict[str, float]) -> Profile:
+    """A product of which 2 launches were counted, by instruction, and 3 timed."""
+    profile = working_profile(
+        """
+        root
+          matmul 3ms x3 @0
+            matmul.py:5@matmul #line
+              +0x0 #line
+              +0x10 #line
+          copy 1ms @0
+        """,
+        [H200],
+        **{
+            EXECUTED: {"+0x0": 4e6, "+0x10": 1e3},
+            THREADS: {"+0x0": 128e6, "+0x10": 32e3},
+            COUNTED_LAUNCHES: {"matmul": 2},
+        },
+        **counters,
+    )
+    code = ["HGMMA.64x128x16.F32.BF16 R24, gdesc[UR4], R24 ;", "FFMA R2, R3, R4, R5 ;"]
+    listing = format_listing([Instruction(16 * at, text, (), 2) for at, text in enumerate(code)])
+    attributes = {"matmul": {"code": "matmul/0123abcd"}}
+    sources = {source_name("matmul/0123abcd", Stage.SASS): listing}
+    return replace(profile, meta={**profile.meta, "attributes": attributes}, sources=sources)
+
+
+def test_instructions_that_were_counted_give_flops_of_all_launches() -> None:
+    chart = roofline(counted_profile(dram_bytes={"matmul": 1e9, "copy": 3e9}))
+    matmul, copy = chart.points
+    products, sums = 1.5 * 4e6 * 2 * 64 * 128 * 16 / 4, 1.5 * 2 * 32e3
+    assert (matmul.flops, chart.widths) == (products + sums, (16, 32))
+    assert matmul.compute_ns == pytest.approx((products / 988.24e12 + sums / 494.12e12) * 1e9, rel=1e-3)
+    assert (matmul.bound, matmul.absent) == ("compute", "")
+    assert (copy.flops, copy.absent) == (0, "counters tell no flops")
+    text = "\n".join(roofline_lines(chart, Style()))
+    assert "Instructions that were counted give flops of kernels, hardware counters their bytes of DRAM." in text
+
+
+def test_time_of_tensor_cores_is_part_of_the_flops_that_were_counted() -> None:
+    matmul, _ = roofline(
+        counted_profile(dram_bytes={"matmul": 1e9, "copy": 3e9}, tensor_active_time={"matmul": 9e6})
+    ).points
+    assert matmul.compute_ns == pytest.approx(matmul.flops / 988.24e12 * 1e9, rel=1e-3)
+
+
+def test_without_bytes_counted_instructions_tell_the_rate_and_no_roof() -> None:
+    (matmul,) = roofline(counted_profile()).points
+    assert matmul.flops_per_s == pytest.approx(1.5 * (4e6 * 65536 + 64e3) / 3e-3)
+    assert (matmul.bound, matmul.util, matmul.absent) == (None, None, "no bytes")

@@ -10,6 +10,7 @@ from bragg.views.text.units import share_text, time_text
 __all__ = ["roofline_lines", "short_name", "si_text", "summary_text"]
 
 _PREFIXES = ((1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, ""))
+_NO_BYTES = "and nothing their bytes"
 _HEADER = f"{'GPU time':>10}  {'share':>7}  {'flop/byte':>9}  {'reached':>14}  {'of roof':>8}  {'bound':<7}  name"
 
 
@@ -43,6 +44,9 @@ def summary_text(chart: Roofline) -> str:
 
 
 def _measured_text(chart: Roofline) -> str:
+    if chart.widths:
+        memory = "hardware counters their bytes of DRAM" if any(point.bytes for point in chart.points) else _NO_BYTES
+        return f"Instructions that were counted give flops of kernels, {memory}."
     if not chart.counts_bytes_alone:
         return "Hardware counters measured bytes of DRAM and the time of tensor cores."
     return (
