@@ -79,6 +79,14 @@ TEST(what_is_wrong_with_an_expression_is_told) {
   CHECK(chosen.find(launch_of("copy"), "") == nullptr);
 }
 
+TEST(flop_is_what_operations_follow_from) {
+  const std::vector<bragg::Counter> counters = bragg::counters_of_range("flop,dram");
+  std::vector<std::string> tracks;
+  for (const bragg::Counter& each : counters) tracks.push_back(each.track);
+  CHECK(tracks == (std::vector<std::string>{"DRAM read", "DRAM write", "smsp__sass_inst_executed",
+                                            "smsp__sass_thread_inst_executed_pred_on"}));
+}
+
 TEST(counters_of_a_launch_are_amounts_and_shares_of_its_duration) {
   const ExactMetrics metrics(
       {{"r", "B/s", bragg::CounterScale::PerSecond, {{"read"}}, "dram_read_bytes", "dram"},

@@ -172,11 +172,11 @@ def _hottest(profile: Profile, metric: str, rows: Int64Array) -> list[HotSpot]:
 
 
 def _roofs(kernels: Sequence[KernelFacts]) -> RoofShares | None:
-    known = [kernel for kernel in kernels if kernel.bound and kernel.roof_ns is not None]
+    known = [kernel for kernel in kernels if kernel.roof_ns is not None]
     if not known:
         return None
     total_ns = sum(kernel.time_ns for kernel in kernels)
     compute_ns = sum(kernel.time_ns for kernel in known if kernel.bound == "compute")
     memory_ns = sum(kernel.time_ns for kernel in known if kernel.bound == "memory")
     roof_ns = sum(kernel.roof_ns or 0.0 for kernel in known)
-    return RoofShares(compute_ns / total_ns, memory_ns / total_ns, roof_ns / (compute_ns + memory_ns))
+    return RoofShares(compute_ns / total_ns, memory_ns / total_ns, roof_ns / sum(kernel.time_ns for kernel in known))

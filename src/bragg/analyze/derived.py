@@ -41,7 +41,7 @@ _SIZE_OF_PREFIX = {"": 1.0, "g": 1e9, "t": 1e12}
 _OTHER_NAMES = {"time": "gpu_time", "count": "gpu_count", "cpu_time": "host_time"}
 _STALL_GROUPS = {f"stall_{group.value.replace(' ', '_')}": group for group in StallGroup if group.is_stall}
 # What sampled counters say is of the kernels that they tell apart (formats/captured/counted.py).
-_OF_COUNTED_TIME = ("tensor_active", "sm_active", "occupancy")
+_OF_COUNTED_TIME = ("tensor_active", "sm_active", "occupancy", "l2_busy")
 # What samples of telemetry say of the time that they cover (formats/captured/metered.py): metric, unit, and how many of
 # it are one of the metric's unit by nanosecond.
 _OF_METERED_TIME = {
@@ -92,9 +92,9 @@ def evaluate(profile: Profile, name: str) -> Derived:
 
     `util` (share of the roof), `intensity` (flop/byte), `{,g,t}flop{,4,8,16,32,64}/s`, `{,g,t}byte/s`,
     `{,avg_}{,cpu_}time/{s,ms,us,ns}`, `gpu_wait` (host time beyond GPU time), `stall_<group>` (of sampled
-    instructions), `dram_gbs` and `share_of_peak` (of bandwidth), `tensor_active`, `sm_active` and `occupancy` (shares
-    of the time that counters tell), `power`, `sm_clock` and `throttled` (of the GPU while it ran this),
-    `<metric>/%` and `<metric>/own`.
+    instructions), `dram_gbs` and `share_of_peak` (of bandwidth), `tensor_active`, `sm_active`, `l2_busy` and
+    `occupancy` (shares of the time that counters tell), `power`, `sm_clock` and `throttled` (of the GPU while it ran
+    this), `<metric>/%` and `<metric>/own`.
     Names are read in any case.
 
     Raises:
@@ -116,7 +116,8 @@ def list_available(profile: Profile) -> list[str]:
         amounts += [f"flop{width}" for width in WIDTHS if f"flops{width}" in profile.metrics]
         amounts += ["byte"] * ("bytes" in profile.metrics)
         names += ["util"] * has_work(profile)
-        names += ["intensity"] * (has_flops(profile) and "bytes" in profile.metrics)
+        has_bytes = not {"bytes", MEASURED_BYTES}.isdisjoint(profile.metrics)
+        names += ["intensity"] * (has_flops(profile) and has_bytes)
         names += [f"{prefix}{amount}/s" for amount in amounts for prefix in _SIZE_OF_PREFIX]
     names += ["dram_gbs", "share_of_peak"] * (MEASURED_BYTES in profile.metrics)
     names += [name for name in _OF_COUNTED_TIME if f"{name}_time" in profile.metrics]
@@ -149,9 +150,10 @@ def _util(profile: Profile, name: str) -> Derived:
 
 
 def _intensity(profile: Profile, name: str) -> Derived:
-    _require(profile, name, "bytes")
-    flops = profile.tree.sum_up(own_work(profile).all_flops)
-    size = profile.tree.sum_up(own_work(profile).bytes)
+    if MEASURED_BYTES not in profile.metrics:
+        _require(profile, name, "bytes")
+    work = own_work(profile)
+    flops, size = profile.tree.sum_up(work.all_flops), profile.tree.sum_up(work.bytes)
     checks = [(flops == 0, "no flops here or below"), (size == 0, "no bytes here or below")]
     return _ratio(name, "flop/B", MetricKind.PROPERTY, flops, size, checks)
 

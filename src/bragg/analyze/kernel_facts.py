@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from bragg.analyze.occupancy import occupancy
-from bragg.analyze.work import devices_of, own_work, roof_parts_s
+from bragg.analyze.work import bound_of, devices_of, own_work, roof_parts_s
 from bragg.model import FrameKind, Profile
 from bragg.model.ids import FrameId
 from bragg.model.kernels.names import base_name
@@ -116,7 +116,12 @@ def kernel_facts(profile: Profile) -> list[KernelFacts]:
             flops=_known(flops[row]) or None,
             bytes=_known(size[row]) or None,
             roof_ns=_known(roof_s[row] * 1e9) or None,
-            bound=_bound(compute[row], memory[row]),
+            bound=bound_of(
+                _known(compute[row]),
+                _known(memory[row]),
+                time_ns[row] / 1e9,
+                is_counted=work.is_measured and not flops[row],
+            ),
             configurations=tuple(configurations.get(row, ())),
         )
         for row in hottest[time_ns[hottest] > 0].tolist()
@@ -179,12 +184,6 @@ def _arch(profile: Profile, ordinal: int) -> str:
     """Architecture of a device; empty when it was not recorded, or differs between merged runs."""
     found = {str(record.get("arch", "")) for record in profile.run.records_of_device(ordinal)}
     return found.pop() if len(found) == 1 else ""
-
-
-def _bound(compute_s: float, memory_s: float) -> str | None:
-    if np.isnan(compute_s) or np.isnan(memory_s) or not max(compute_s, memory_s):
-        return None
-    return "compute" if compute_s > memory_s else "memory"
 
 
 def _known(value: float) -> float | None:

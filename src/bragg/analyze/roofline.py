@@ -6,21 +6,20 @@ of the device itself its roof is memory, above it is arithmetic. Its utilisation
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
 
-from bragg.analyze.work import Devices, OwnWork, devices_of, own_work, roof_parts_s
+from bragg.analyze.work import Devices, OwnWork, bound_of, devices_of, own_work, roof_parts_s
 from bragg.errors import UsageError
 from bragg.model import FrameKind, Profile
 from bragg.model.table import FloatArray, Int64Array
 
-__all__ = ["MEMORY_BOUND_SHARE", "Roof", "Roofline", "RooflinePoint", "roofline"]
+__all__ = ["Roof", "Roofline", "RooflinePoint", "roofline"]
 
-# Of the bandwidth, from which memory is what bounds a kernel; Nsight Compute draws the line at the same share.
-MEMORY_BOUND_SHARE = 0.6
 _COUNTED = "counters tell no flops"
 
 
@@ -55,8 +54,10 @@ class RooflinePoint:
         bytes: To and from memory.
         compute_ns: Time that its flops take at least, or that tensor cores worked; None when no peak is known, or
             bytes alone were counted.
-        memory_ns: Time that its bytes take at least; None when no bandwidth is known.
+        memory_ns: Time that its bytes take at least, or L2 needs where that is longer; None when no bandwidth is known.
         absent: Why it has no place in the chart; empty when it has one.
+        l2_ns: Time that L2 needs at least; None when it was not counted.
+        is_counted: Whether counters tell these times, and flops do not.
     """
 
     name: str
@@ -67,6 +68,8 @@ class RooflinePoint:
     compute_ns: float | None
     memory_ns: float | None
     absent: str
+    l2_ns: float | None = None
+    is_counted: bool = False
 
     @property
     def intensity(self) -> float | None:
@@ -86,21 +89,21 @@ class RooflinePoint:
     @property
     def util(self) -> float | None:
         """Share of the roof that it reached; its reciprocal is how much faster it could be. None without a roof."""
-        if self.bound is None or self.memory_ns is None or not self.time_ns:
+        if self.memory_ns is None or (self.compute_ns is None and self.bound is None) or not self.time_ns:
             return None
         return max(self.compute_ns or 0.0, self.memory_ns) / self.time_ns
 
     @property
     def bound(self) -> str | None:
-        """The roof above it: `compute` or `memory`; None without a roof.
+        """The roof above it: `compute` or `memory`; None without a roof, or where counters do not tell which."""
+        return bound_of(self.compute_ns, self.memory_ns, self.time_ns, is_counted=self.is_counted)
 
-        Where arithmetic is unknown, only what reaches `MEMORY_BOUND_SHARE` of the bandwidth is bound by memory.
-        """
-        if self.memory_ns is None:
-            return None
-        if self.compute_ns is None:
-            return "memory" if self.memory_ns >= MEMORY_BOUND_SHARE * self.time_ns > 0 else None
-        return "compute" if self.compute_ns > self.memory_ns else "memory"
+    @property
+    def is_bound_by_l2(self) -> bool:
+        """Whether L2 is the memory that bounds it."""
+        if self.bound != "memory" or self.l2_ns is None or self.memory_ns is None:
+            return False
+        return math.isclose(self.l2_ns, self.memory_ns, rel_tol=1e-6)
 
     def to_json(self) -> dict[str, Any]:
         """The facts of a point and its computed values, as JSON values."""
@@ -111,6 +114,7 @@ class RooflinePoint:
             "bytes_per_s": self.bytes_per_s,
             "util": self.util,
             "bound": self.bound,
+            "is_bound_by_l2": self.is_bound_by_l2,
         }
 
 
@@ -125,6 +129,7 @@ class Roofline:
         widths: Widths in bits of the flops that were counted, ascending.
         is_measured: Whether counters tell bytes, flops and tensor cores, else the program states flops and bytes.
         counts_bytes_alone: Whether counters tell bytes and tensor cores were not counted.
+        counts_l2: Whether counters tell how busy L2 was.
     """
 
     roofs: tuple[Roof, ...]
@@ -133,6 +138,7 @@ class Roofline:
     widths: tuple[int, ...]
     is_measured: bool = False
     counts_bytes_alone: bool = False
+    counts_l2: bool = False
 
 
 def roofline(profile: Profile) -> Roofline:
@@ -161,6 +167,7 @@ def roofline(profile: Profile) -> Roofline:
         widths=tuple(sorted(width for width, flops in work.flops.items() if flops.any())),
         is_measured=work.is_measured,
         counts_bytes_alone=work.is_of_bytes_alone,
+        counts_l2=work.l2_ns is not None,
     )
 
 
@@ -185,6 +192,8 @@ def _points(profile: Profile, work: OwnWork, devices: Devices, nodes: Int64Array
             bytes=size,
             compute_ns=compute_ns,
             memory_ns=memory_ns,
+            l2_ns=None if work.l2_ns is None else float(work.l2_ns[members].sum()),
+            is_counted=work.is_measured and not flops,
             absent=_COUNTED if work.is_measured and not flops else _absent(time, flops, size, devices, row),
         )
 

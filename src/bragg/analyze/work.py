@@ -14,12 +14,14 @@ from bragg.model.meta.run import Run
 from bragg.model.table import BoolArray, FloatArray, Int64Array
 
 __all__ = [
+    "BOUND_SHARE",
     "MEASURED_BYTES",
     "NO_ROOF",
     "ROOF_TIME",
     "STATED_BYTES",
     "Devices",
     "OwnWork",
+    "bound_of",
     "devices_of",
     "has_flops",
     "has_work",
@@ -34,7 +36,9 @@ ROOF_TIME = "roof_time"
 NO_ROOF = "no_roof"
 MEASURED_BYTES = "dram_bytes"
 STATED_BYTES = "bytes"
-_TENSOR_TIME = "tensor_active_time"
+BOUND_SHARE = 0.6
+"""Of a kernel's time, from which a part that counters tell is what bounds it, as in Nsight Compute."""
+_TENSOR_TIME, _L2_TIME = "tensor_active_time", "l2_busy_time"
 
 # Flops of which only the sum is known are held against the roof of the numbers that most kernels multiply.
 _USUAL_WIDTH = 16
@@ -52,6 +56,7 @@ class OwnWork:
         flops: By width in bits, float64 [n_nodes].
         bytes: float64 [n_nodes].
         tensor_ns: Time in which tensor cores were at work, float64 [n_nodes]; 0 where flops tell what they did.
+        l2_ns: Time that L2 would have needed at its peak, float64 [n_nodes]; None: it was not counted.
         is_measured: Whether counters tell bytes, flops and tensor cores, else the program does.
         is_of_bytes_alone: Whether they tell the bytes, and nothing tells the arithmetic.
         has_bytes: Whether anything tells the bytes.
@@ -61,6 +66,7 @@ class OwnWork:
     bytes: FloatArray
     tensor_ns: FloatArray
     is_measured: bool
+    l2_ns: FloatArray | None = None
     is_of_bytes_alone: bool = False
     has_bytes: bool = True
 
@@ -95,14 +101,15 @@ def _measured_work(profile: Profile) -> OwnWork:
         of_all_launches(profile, MEASURED_BYTES, "dram"),
         tensor_ns,
         is_measured=True,
+        l2_ns=of_all_launches(profile, _L2_TIME, "l2_busy") if _L2_TIME in profile.metrics else None,
         is_of_bytes_alone=_TENSOR_TIME not in profile.metrics and not all_flops.any(),
         has_bytes=MEASURED_BYTES in profile.metrics,
     )
 
 
 def has_flops(profile: Profile) -> bool:
-    """Whether flops of any kind were recorded."""
-    return any(f"flops{width}" in profile.metrics for width in ("", *WIDTHS))
+    """Whether the program states flops of any kind, or they follow from counted instructions."""
+    return _states_flops(profile) or (has_counted_flops(profile) and not _is_stated(profile))
 
 
 def has_work(profile: Profile) -> bool:
@@ -111,7 +118,11 @@ def has_work(profile: Profile) -> bool:
 
 
 def _is_stated(profile: Profile) -> bool:
-    return has_flops(profile) or STATED_BYTES in profile.metrics
+    return _states_flops(profile) or STATED_BYTES in profile.metrics
+
+
+def _states_flops(profile: Profile) -> bool:
+    return any(f"flops{width}" in profile.metrics for width in ("", *WIDTHS))
 
 
 def _own(profile: Profile, name: str) -> FloatArray:
@@ -181,7 +192,8 @@ def _recorded_peak(run: Run, ordinal: int) -> Peak:
 def roof_parts_s(work: OwnWork, devices: Devices) -> tuple[FloatArray, FloatArray]:
     """Time that arithmetic and memory need at least, each alone: float64 [n_nodes], s; NaN where no peak is known.
 
-    Measured arithmetic is that of tensor cores alone, where instructions were not counted.
+    Measured arithmetic is that of tensor cores alone, where instructions were not counted. Memory is DRAM, or L2 where
+    that was counted and needs longer.
     """
     compute = np.where(work.all_flops > 0, np.nan, work.tensor_ns / 1e9)
     memory = np.where(work.bytes > 0, np.nan, 0.0) if work.has_bytes else np.where(compute != 0, np.nan, 0.0)
@@ -192,9 +204,28 @@ def roof_parts_s(work: OwnWork, devices: Devices) -> tuple[FloatArray, FloatArra
             compute[here] = seconds + work.tensor_ns[here] / 1e9
         if peak.bytes_per_s and work.has_bytes:
             memory[here] = work.bytes[here] / peak.bytes_per_s
+    if work.l2_ns is not None:
+        memory = np.maximum(memory, work.l2_ns / 1e9)
     unusable = _is_unusable(work)
     compute[unusable] = memory[unusable] = np.nan
     return compute, memory
+
+
+def bound_of(compute_s: float | None, memory_s: float | None, time_s: float, *, is_counted: bool) -> str | None:
+    """The roof above a kernel: `compute` or `memory`; None: not known.
+
+    Args:
+        compute_s: Time that arithmetic needs at least; None: not known.
+        memory_s: The same of memory.
+        time_s: GPU time.
+        is_counted: Counters tell both as shares of the time. They do not tell everything that may bound a kernel, so
+            less than `BOUND_SHARE` says nothing.
+    """
+    if memory_s is None or not max(compute_s or 0, memory_s):
+        return None
+    if (is_counted or compute_s is None) and max(compute_s or 0, memory_s) < BOUND_SHARE * time_s:
+        return None
+    return "compute" if (compute_s or 0) > memory_s else "memory"
 
 
 def with_roof_time(profile: Profile) -> Profile:

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from bragg.analyze.derived import evaluate, list_available
 from bragg.analyze.roofline import roofline
 from bragg.code.sass_listing import Instruction, format_listing
 from bragg.code.source_map import Stage, source_name
@@ -13,7 +14,7 @@ from bragg.model.kernels.counted import COUNTED_LAUNCHES, EXECUTED, THREADS
 from bragg.views.text.roofline_text import roofline_lines
 from bragg.views.text.style import Style
 from tests.support.profiles import profile_from_text
-from tests.support.work import B200, H200, working_profile
+from tests.support.work import B200, H200, node_named, working_profile
 
 
 def test_the_arithmetic_intensity_chooses_the_roof() -> None:
@@ -103,7 +104,8 @@ def test_bytes_alone_tell_no_bound_of_a_kernel_that_leaves_bandwidth() -> None:
     assert (matmul.bound, matmul.util) == (None, None)
     assert (copy.bound, copy.util) == ("memory", pytest.approx(0.8, rel=1e-3))
     text = "\n".join(roofline_lines(chart, Style()))
-    assert "DRAM alone: kernels below 60 % of the bandwidth may be bound by anything" in text
+    assert "bytes of DRAM alone: kernels that reach 60 % of none of them are bound by something else." in text
+    assert "Not measured were L2: bragg run --counters l2 and tensor cores: bragg run --counters." in text
 
 
 def test_measured_bytes_and_tensor_cores_give_a_roof_without_flops() -> None:
@@ -111,15 +113,42 @@ def test_measured_bytes_and_tensor_cores_give_a_roof_without_flops() -> None:
         working_profile(
             "root\n  copy 1ms @0\n  matmul 3ms @0",
             [H200],
-            dram_bytes={"copy": 2.407e9, "matmul": 0.6e9},
+            dram_bytes={"copy": 3.8512e9, "matmul": 0.6e9},
             tensor_active_time={"matmul": 2.4e6},
         )
     )
     matmul, copy = chart.points
     assert chart.is_measured
     assert (matmul.name, matmul.bound, matmul.util) == ("matmul", "compute", pytest.approx(0.8))
-    assert (copy.name, copy.bound, copy.util) == ("copy", "memory", pytest.approx(0.5, rel=1e-3))
+    assert (copy.name, copy.bound, copy.util) == ("copy", "memory", pytest.approx(0.8, rel=1e-3))
     assert copy.absent == "counters tell no flops"
+
+
+def test_a_kernel_that_reaches_no_peak_is_bound_by_what_was_not_counted() -> None:
+    profile = working_profile(
+        "root\n  product 1ms @0", [H200], dram_bytes={"product": 0.6e9}, tensor_active_time={"product": 0.39e6}
+    )
+    chart = roofline(profile)
+    (product,) = chart.points
+    assert (product.bound, product.util) == (None, pytest.approx(0.39))
+    assert "Not measured were L2: bragg run --counters l2." in "\n".join(roofline_lines(chart, Style()))
+
+
+def test_a_busy_l2_is_what_bounds_a_kernel() -> None:
+    chart = roofline(
+        working_profile(
+            "root\n  product 2ms @0\n  copy 1ms @0",
+            [H200],
+            dram_bytes={"product": 1.2e9, "copy": 3.8512e9},
+            l2_busy_time={"product": 1.84e6, "copy": 0.5e6},
+        )
+    )
+    product, copy = chart.points
+    assert (product.bound, product.is_bound_by_l2, product.util) == ("memory", True, pytest.approx(0.92))
+    assert (copy.bound, copy.is_bound_by_l2) == ("memory", False)
+    lines = roofline_lines(chart, Style())
+    assert "Hardware counters measured bytes of DRAM alone and of L2." in lines
+    assert [line.split()[-2:] for line in lines[-2:]] == [["L2", "product"], ["memory", "copy"]]
 
 
 def counted_profile(**counters: dict[str, float]) -> Profile:
@@ -158,6 +187,15 @@ def test_instructions_that_were_counted_give_flops_of_all_launches() -> None:
     assert (copy.flops, copy.absent) == (0, "counters tell no flops")
     text = "\n".join(roofline_lines(chart, Style()))
     assert "Instructions that were counted give flops of kernels, hardware counters their bytes of DRAM." in text
+
+
+def test_rates_of_counted_instructions_stand_in_the_tree() -> None:
+    profile = counted_profile(dram_bytes={"matmul": 1e9, "copy": 3e9})
+    assert {"tflop/s", "intensity"} <= set(list_available(profile))
+    matmul = roofline(profile).points[0]
+    node = node_named(profile, "matmul")
+    assert evaluate(profile, "flop/s").values[node] == pytest.approx(matmul.flops_per_s)
+    assert evaluate(profile, "intensity").values[node] == pytest.approx(matmul.flops / 1e9)
 
 
 def test_time_of_tensor_cores_is_part_of_the_flops_that_were_counted() -> None:

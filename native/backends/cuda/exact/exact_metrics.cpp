@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <map>
 
 #include "backends/cuda/counters/counter_choice.h"
@@ -11,6 +12,9 @@ namespace {
 
 constexpr const char* kDuration = "gpu__time_duration.sum";  // ns
 constexpr const char* kLaunches = "_counted_launches";
+// From both and the kernel's code follow its floating-point operations.
+constexpr std::string_view kFlop = "flop";
+constexpr const char* kOfFlop[] = {"smsp__sass_inst_executed", "smsp__sass_thread_inst_executed_pred_on"};
 
 MetricId metric_id(std::string_view name, MetricKind kind) {
   const std::string_view unit = name.ends_with("_bytes") ? "B" : name.ends_with("_time") ? "ns" : "1";
@@ -67,6 +71,8 @@ std::vector<ExactMetrics::Value> ExactMetrics::values_of(std::span<const double>
 
 std::vector<Counter> counters_of_range(std::string_view wanted) {
   std::vector<Counter> counters = counters_of(wanted);
+  if (std::erase_if(counters, [](const Counter& counter) { return counter.track == kFlop; }) > 0)
+    for (const char* metric : kOfFlop) std::ranges::copy(counters_of(metric), std::back_inserter(counters));
   for (Counter& counter : counters)
     std::ranges::stable_partition(counter.alternatives, [](const std::vector<std::string>& metrics) {
       return metrics[0].find("_realtime") == std::string::npos;

@@ -23,6 +23,7 @@ _OF_COUNTER = {
     "SM active (%)": ("sm_active_time", "sm_active"),
     "warps active (%)": ("occupancy_time", "occupancy"),
     "instructions (1/s)": ("gpu_instructions", "gpu_instructions"),
+    "L2 busy (%)": ("l2_busy_time", "l2_busy"),
     "L2 sectors (1/s)": ("l2_sectors", "l2"),
     "NVLink receive (B/s)": ("nvlink_receive_bytes", "nvlink"),
     "NVLink send (B/s)": ("nvlink_send_bytes", "nvlink"),

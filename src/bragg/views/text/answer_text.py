@@ -130,9 +130,8 @@ def _bound_text(answer: Answer) -> str:
     if roofs is None:
         return ""
     bound, share = max(("compute", roofs.compute), ("memory", roofs.memory), key=lambda item: item[1])
-    return (
-        f"; {share_text(share)} is in {bound}-bound kernels, and kernels reach {share_text(roofs.util)} of their roofs"
-    )
+    bounds = f"; {share_text(share)} is in {bound}-bound kernels, and" if share else ";"
+    return f"{bounds} kernels reach {share_text(roofs.util)} of their roofs"
 
 
 def idle_sentences(profile: Profile, found: Sequence[Idle]) -> list[str]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from bragg.analyze.roofline import MEMORY_BOUND_SHARE, Roof, Roofline, RooflinePoint
+from bragg.analyze.roofline import Roof, Roofline, RooflinePoint
+from bragg.analyze.work import BOUND_SHARE
 from bragg.views.text.names import short_symbol
 from bragg.views.text.style import Style
 from bragg.views.text.units import share_text, time_text
@@ -47,12 +48,17 @@ def _measured_text(chart: Roofline) -> str:
     if chart.widths:
         memory = "hardware counters their bytes of DRAM" if any(point.bytes for point in chart.points) else _NO_BYTES
         return f"Instructions that were counted give flops of kernels, {memory}."
-    if not chart.counts_bytes_alone:
-        return "Hardware counters measured bytes of DRAM and the time of tensor cores."
-    return (
-        f"Hardware counters measured bytes of DRAM alone: kernels below {100 * MEMORY_BOUND_SHARE:.0f} % of the "
-        "bandwidth may be bound by anything. Tensor cores too: bragg run --counters"
-    )
+    told = "bytes of DRAM alone" if chart.counts_bytes_alone else "bytes of DRAM and the time of tensor cores"
+    l2 = " and of L2" if chart.counts_l2 else ""
+    text = f"Hardware counters measured {told}{l2}"
+    if all(point.bound for point in chart.points):
+        return f"{text}."
+    missing = [
+        *(["L2: bragg run --counters l2"] if not chart.counts_l2 else []),
+        *(["tensor cores: bragg run --counters"] if chart.counts_bytes_alone else []),
+    ]
+    others = f" Not measured were {' and '.join(missing)}." if missing else ""
+    return f"{text}: kernels that reach {100 * BOUND_SHARE:.0f} % of none of them are bound by something else.{others}"
 
 
 def _roof_line(roof: Roof, chart: Roofline) -> str:
@@ -71,8 +77,12 @@ def _point_line(point: RooflinePoint, chart: Roofline) -> str:
     share = share_text(point.time_ns / chart.time_ns) if chart.time_ns else "n/a"
     return (
         f"{time_text(point.time_ns):>10}  {share:>7}  {intensity:>9}  {reached:>14}  {util:>8}  "
-        f"{point.bound or 'n/a':<7}  {short_name(point.name)}{why}"
+        f"{_bound(point):<7}  {short_name(point.name)}{why}"
     )
+
+
+def _bound(point: RooflinePoint) -> str:
+    return "L2" if point.is_bound_by_l2 else point.bound or "n/a"
 
 
 def _reached(point: RooflinePoint) -> str:
