@@ -40,7 +40,7 @@ def start(
         context: What call paths hold: `shadow`, scopes and kernels; `python`, the Python frames too.
         data: `tree` sums up by call path, `trace` keeps every event.
         backend: What measures: `cupti`, `cpu` (scopes and their metrics alone), `instrumentation` (scopes inside of
-            kernels, with Triton 3.6 to 3.8 on NVIDIA GPUs); None takes what is there.
+            kernels, with Triton 3.6 to 3.9 on NVIDIA GPUs); None takes what is there.
         mode: `periodic_flushing`, with `:format=…`: each phase has a file, as soon as it is complete. `pcsampling`,
             with `:interval=<cycles>`: which instructions warps were at, by source line, while kernels run one at a
             time; with `:collection=continuous` they run as they would, and call paths share the samples of a kernel.

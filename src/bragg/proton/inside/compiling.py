@@ -8,13 +8,14 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 from bragg.proton.errors import InvalidArgument, ProfilerUnavailable
 from bragg.proton.mode import MMA, Default, InstrumentationMode, Optimize
 
-__all__ = ["Kernel", "Passes", "attach", "kernel_of", "mode_of", "require_triton"]
+__all__ = ["Kernel", "Passes", "attach", "kernel_of", "mode_of", "plug_in", "require_triton"]
 
 ALIGNMENT = 128
 _MODES = {"default": Default, "mma": MMA}
@@ -85,7 +86,7 @@ def require_triton(mode: InstrumentationMode) -> Any:
     Raises:
         ProfilerUnavailable: It is not there, cannot be given passes, or has no GPU.
     """
-    hint = "Use Triton 3.6 to 3.8 and a GPU, or `bragg run --instrument`, which needs no records"
+    hint = "Use Triton 3.6 to 3.9 and a GPU, or `bragg run --instrument`, which needs no records"
     try:
         import triton
         from triton._C.libtriton import proton  # noqa: F401 - the passes
@@ -95,13 +96,13 @@ def require_triton(mode: InstrumentationMode) -> Any:
         compiler = triton.backends.backends[_PACKAGES[backend]].compiler
     except (ImportError, AttributeError, KeyError, RuntimeError) as error:
         raise ProfilerUnavailable(f"profiler 'instrumentation': {_line(error)}", hint=hint) from error
-    if not hasattr(compiler, "instrumentation"):
+    if _registry() is None and not hasattr(compiler, "instrumentation"):
         raise ProfilerUnavailable(f"profiler 'instrumentation': Triton {triton.__version__} takes no passes", hint=hint)
     is_global = mode.buffer_type.name == "GLOBAL"
     if backend == "hip" and is_global and triton.__version__.startswith("3.6."):
         raise ProfilerUnavailable(
             "profiler 'instrumentation': the passes of Triton 3.6 for AMD GPUs fail with buffer_type=global",
-            hint="Use buffer_type=shared, or Triton 3.7 or 3.8",
+            hint="Use buffer_type=shared, or Triton 3.7 to 3.9",
         )
     return triton
 
@@ -116,18 +117,60 @@ def attach(triton: Any, mode: InstrumentationMode, allocator: Callable[..., Any]
 
     driver, knobs = triton.runtime.driver.active, triton.knobs.compilation
     target = driver.get_current_target()
-    compiler = triton.backends.backends[_PACKAGES[target.backend]].compiler
-    others, before = compiler.instrumentation, knobs.instrumentation_mode
+    before = knobs.instrumentation_mode
     shared_bytes = driver.utils.get_device_properties(driver.get_current_device())["max_shared_mem"]
-    compiler.instrumentation = Passes(mode, shared_bytes, target.arch if target.backend == "hip" else None)
+    passes = Passes(mode, shared_bytes, target.arch if target.backend == "hip" else None)
+    unplug = plug_in(triton, _PACKAGES[target.backend], passes)
     set_profile_allocator(allocator)
     knobs.instrumentation_mode = str(mode)  # a part of the keys of Triton's caches
 
     def detach() -> None:
-        compiler.instrumentation, knobs.instrumentation_mode = others, before
+        unplug()
+        knobs.instrumentation_mode = before
         set_profile_allocator(NullAllocator())
 
     return detach
+
+
+def plug_in(triton: Any, package: str, passes: Passes) -> Callable[[], None]:
+    """Let a compiler of Triton call passes; what is returned undoes it.
+
+    Args:
+        triton: The package of Triton.
+        package: `nvidia` or `amd`.
+        passes: What it calls.
+
+    Raises:
+        ProfilerUnavailable: It calls those of somebody else.
+    """
+    if (registry := _registry()) is None:
+        compiler = triton.backends.backends[package].compiler
+        others, compiler.instrumentation = compiler.instrumentation, passes
+        return lambda: setattr(compiler, "instrumentation", others)
+    taken: list[str] = []
+
+    def unplug() -> None:
+        for point in taken:
+            registry.unregister_instrumentation(point=point, backend=package)
+
+    try:
+        for point, callback in passes.by_point().items():
+            registry.register_instrumentation(point=point, backend=package, callback=callback)
+            taken.append(point)
+    except RuntimeError as error:
+        unplug()
+        raise ProfilerUnavailable(
+            f"profiler 'instrumentation': {_line(error)}", hint="Finalize the session of Proton that measures"
+        ) from error
+    return unplug
+
+
+def _registry() -> Any:
+    """Where compilers find what to call, since Triton 3.9; None: each has a place of its own."""
+    try:
+        return import_module("triton._instrumentation")
+    except ImportError:
+        return None
 
 
 class Passes:
@@ -158,14 +201,27 @@ class Passes:
         if stage == "ttgpuir_to_llvmir":
             self._add_records(passes)
         elif stage == "llvmir_to_llvm":
-            if allocate := getattr(proton, "add_allocate_proton_global_scratch_buffer", None):  # up to Triton 3.7
-                allocate(passes)
-            if self._amd is None:
-                proton.add_convert_proton_nvidia_gpu_to_llvm(passes)
-                return
-            if Optimize.SCHED_BARRIERS in self._mode.optimizations:
-                proton.add_sched_barriers(passes)
-            proton.add_convert_proton_amd_gpu_to_llvm(passes, self._amd.partition(":")[0])
+            self._add_conversion(passes)
+
+    def by_point(self) -> dict[str, Callable[[Any], None]]:
+        """What the compilers of Triton 3.9 call, and where."""
+        return {
+            "load-dialects": self.load_dialects,
+            "ttgpuir-to-llvmir": self._add_records,
+            "llvmir-to-llvm": self._add_conversion,
+        }
+
+    def _add_conversion(self, passes: Any) -> None:
+        from triton._C.libtriton import proton
+
+        if allocate := getattr(proton, "add_allocate_proton_global_scratch_buffer", None):  # up to Triton 3.7
+            allocate(passes)
+        if self._amd is None:
+            proton.add_convert_proton_nvidia_gpu_to_llvm(passes)
+            return
+        if Optimize.SCHED_BARRIERS in self._mode.optimizations:
+            proton.add_sched_barriers(passes)
+        proton.add_convert_proton_amd_gpu_to_llvm(passes, self._amd.partition(":")[0])
 
     def _add_records(self, passes: Any) -> None:
         from triton._C.libtriton import passes as known

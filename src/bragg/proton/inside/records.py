@@ -1,4 +1,4 @@
-"""What the records of a launch say; the layout is that of Triton 3.6 to 3.8.
+"""What the records of a launch say; the layout is that of Triton 3.6 to 3.9.
 
 Each block of the launch has memory of its own:
 

@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 
 from bragg.proton.errors import InvalidArgument, ProfilerUnavailable
-from bragg.proton.inside.compiling import ALIGNMENT, Passes, kernel_of, mode_of, require_triton
+from bragg.proton.inside import compiling
+from bragg.proton.inside.compiling import ALIGNMENT, Passes, kernel_of, mode_of, plug_in, require_triton
 from bragg.proton.inside.records import read_records
 from bragg.proton.inside.results import Launch, Results
 from bragg.proton.mode import MMA, Default, InstrumentationMode, Optimize
@@ -69,15 +70,13 @@ def passes(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
     from bragg.proton.flags import flags
     from bragg.proton.language import disable_semantic, enable_semantic
 
-    compiler = triton.backends.backends["nvidia"].compiler
-    if not hasattr(compiler, "instrumentation"):
-        pytest.skip("this Triton takes no passes")
-    monkeypatch.setattr(compiler, "instrumentation", Passes(mode_of(None), 232_448))
+    unplug = plug_in(triton, "nvidia", Passes(mode_of(None), 232_448))
     monkeypatch.setattr(flags, "instrumentation_on", True)
     monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path / "cache"))
     enable_semantic("triton")
     yield
     disable_semantic("triton")
+    unplug()
 
 
 def compiled(tmp_path: Path, text: str = KERNEL, override: Path | None = None, amd: str = "") -> Any:
@@ -128,6 +127,38 @@ def test_records_of_an_overridden_kernel_are_read_as_those_of_marks(tmp_path: Pa
     assert set(kernel_of(changed.metadata_group).scopes.values()) == {"load"}
 
 
+@pytest.fixture
+def registry(monkeypatch: pytest.MonkeyPatch) -> dict[tuple[str, str], Any]:
+    """What compilers of Triton 3.9 call, by point and package."""
+    found: dict[tuple[str, str], Any] = {}
+
+    def register(*, point: str, backend: str, callback: Any) -> None:
+        if (point, backend) in found:
+            raise RuntimeError(f"Instrumentation already registered: {(point, backend)}")
+        found[point, backend] = callback
+
+    def unregister(*, point: str, backend: str) -> None:
+        found.pop((point, backend), None)
+
+    module = SimpleNamespace(register_instrumentation=register, unregister_instrumentation=unregister)
+    monkeypatch.setattr(compiling, "import_module", lambda name: module)
+    return found
+
+
+def test_a_compiler_that_calls_by_points_has_them_while_a_session_lasts(registry: dict[tuple[str, str], Any]) -> None:
+    unplug = plug_in(triton, "nvidia", Passes(mode_of(None), 232_448))
+    assert list(registry) == [(point, "nvidia") for point in ("load-dialects", "ttgpuir-to-llvmir", "llvmir-to-llvm")]
+    unplug()
+    assert not registry
+
+
+def test_points_that_another_session_has_are_left_to_it(registry: dict[tuple[str, str], Any]) -> None:
+    registry["llvmir-to-llvm", "nvidia"] = "its"
+    with pytest.raises(ProfilerUnavailable, match="Instrumentation already registered"):
+        plug_in(triton, "nvidia", Passes(mode_of(None), 232_448))
+    assert registry == {("llvmir-to-llvm", "nvidia"): "its"}
+
+
 def test_without_a_session_marks_compile_to_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path / "cache"))
     kernel = compiled(tmp_path)
@@ -139,14 +170,16 @@ IS_3_6 = triton.__version__.startswith("3.6.")
 
 
 @pytest.fixture
-def amd(monkeypatch: pytest.MonkeyPatch, passes: None) -> Callable[[str], None]:
+def amd(passes: None) -> Iterator[Callable[[str], None]]:
     """Chooses a mode for an AMD GPU."""
-    compiler = triton.backends.backends["amd"].compiler
+    unplug: list[Callable[[], None]] = []
 
     def choose(mode: str) -> None:
-        monkeypatch.setattr(compiler, "instrumentation", Passes(mode_of(mode), 65_536, "gfx942:sramecc+:xnack-"))
+        unplug.append(plug_in(triton, "amd", Passes(mode_of(mode), 65_536, "gfx942:sramecc+:xnack-")))
 
-    return choose
+    yield choose
+    for each in unplug:
+        each()
 
 
 @pytest.mark.parametrize("options", ["", ":optimizations=clock32", ":optimizations=sched_barriers"])
@@ -170,7 +203,7 @@ def test_an_amd_gpu_is_refused_where_the_passes_fail(monkeypatch: pytest.MonkeyP
     assert require_triton(mode_of("default:buffer_type=shared")) is triton
     with pytest.raises(ProfilerUnavailable, match="for AMD GPUs fail with buffer_type=global") as raised:
         require_triton(mode_of("default:buffer_type=global"))
-    assert raised.value.hint == "Use buffer_type=shared, or Triton 3.7 or 3.8"
+    assert raised.value.hint == "Use buffer_type=shared, or Triton 3.7 to 3.9"
 
 
 def test_what_an_amd_gpu_would_store_is_read(tmp_path: Path, amd: Callable[[str], None]) -> None:
@@ -189,7 +222,7 @@ def test_what_an_amd_gpu_would_store_is_read(tmp_path: Path, amd: Callable[[str]
         32,
         40,
     }
-    assert re.search(rf"s_mul_i32 s\d+, s\d+, {found.block_bytes:#x}\b", text)
+    assert re.search(rf"s_mul(?:k_i32 s\d+|_i32 s\d+, s\d+), {found.block_bytes:#x}\b", text)
 
     numbers = {name: number for number, name in found.scopes.items()}
     start = 2**32 - 40  # of the clock, whose low half begins anew meanwhile
