@@ -17,12 +17,12 @@ import bragg
 
 
 def large(side: int = 8192) -> Callable[[], None]:
-    """Bursts of a second that the GPU bounds."""
+    """Bursts of some tenths of a second that the GPU bounds."""
     matrix = torch.randn(side, side, device="cuda", dtype=torch.bfloat16)
     out = torch.empty_like(matrix)
 
     def burst() -> None:
-        for _ in range(500):
+        for _ in range(150):
             torch.matmul(matrix, matrix, out=out)
         torch.cuda.synchronize()
 
@@ -30,11 +30,11 @@ def large(side: int = 8192) -> Callable[[], None]:
 
 
 def small() -> Callable[[], None]:
-    """Bursts of some tenths of a second that the host bounds."""
+    """Bursts as long that the host bounds."""
     vector = torch.zeros(256, device="cuda")
 
     def burst() -> None:
-        for _ in range(60_000):
+        for _ in range(30_000):
             vector.add_(1)
         torch.cuda.synchronize()
 
