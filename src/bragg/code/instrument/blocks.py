@@ -62,6 +62,10 @@ _ACTIVITIES = tuple(
         (Activity.SHARED, r"\b(ld|st)\.(\w+\.)*?shared|\bldmatrix|\bstmatrix"),
     )
 )
+_INTEGERS = re.compile(
+    r"\s*(?:@!?%\w+\s+)?(?:add|sub|mul|mad|shl|shr|shf|and|or|xor|not|neg|abs|min|max|bfe|bfi|lop3|prmt|setp|selp|mov|cvt"
+    r"|shfl\.sync\.idx)\.(?!.*\bf\d)"
+)
 _ENTRY = re.compile(r"^\s*(?:\.visible\s+|\.weak\s+)*\.entry\s+([\w$]+)")
 _FUNCTION = re.compile(r"^\s*(?:\.visible\s+|\.weak\s+|\.extern\s+)*\.func\b")
 _LABEL = re.compile(r"^\s*(\$\w+):")
@@ -97,6 +101,7 @@ class Statement:
         target: Label that it branches to.
         value: That it has ready for a scope.
         barrier: In shared memory, that it waits for or lets arrive, as `Barriers` numbers them; None: not known.
+        is_integer: It computes an integer, such as an address, from registers.
     """
 
     first: int
@@ -108,6 +113,7 @@ class Statement:
     target: str = ""
     value: Value | None = None
     barrier: int | None = None
+    is_integer: bool = False
 
 
 @dataclass
@@ -219,7 +225,7 @@ def _instruction(lines: list[str], first: int, last: int, place: CallChain) -> S
         return Statement(
             first, last, place, None, match["what"].partition(".")[0], bool(match["guard"]), target[0] if target else ""
         )
-    return Statement(first, last, place, _activity(code))
+    return Statement(first, last, place, _activity(code), is_integer=bool(_INTEGERS.match(code)))
 
 
 def _activity(code: str) -> Activity | None:

@@ -143,6 +143,10 @@ class Selection(Protocol):
     def named(self, statement: Statement) -> tuple[str, bool]:
         """What a stretch that begins with this statement does, and whether it waits."""
 
+    @property
+    def takes_integers(self) -> bool:
+        """Whether a stretch lasts until the next one if only arithmetic of integers lies between them."""
+
     def scope_value(self, statement: Statement) -> ScopeValue | None:
         """The value that a statement has ready for a scope that is timed."""
 
@@ -162,6 +166,7 @@ class Activities:
     """
 
     wanted: Collection[Activity]
+    takes_integers = False
 
     def key(self, statement: Statement) -> Hashable:
         """The activity and its line."""
@@ -189,6 +194,9 @@ class Activities:
 class Scopes:
     """Scopes of the source, from the first statement with an effect to the last one.
 
+    Two readings with addresses computed between them would keep the assembler from computing these while something
+    else is waited for; so they are one.
+
     Attributes:
         by_line: Name of the scope of each line that is in one.
         by_first_line: Name of the scope that a line begins.
@@ -202,6 +210,7 @@ class Scopes:
     file: str
     valued_events: Mapping[int, EventCall] = field(default_factory=dict)
     event_lines: Mapping[int, Sequence[EventCall]] = field(default_factory=dict)
+    takes_integers = True
 
     def key(self, statement: Statement) -> Hashable:
         """The scope."""
@@ -262,7 +271,9 @@ def _frames(block: Block, selection: Selection) -> Iterator[Frame]:
         if len(reads) + (1 if touches and reads else 2) > MAX_WORDS and last is not None:
             yield Frame(tuple(segments), tuple(reads), (last.last, True))
             segments, reads = [], []
-        if not (touches and reads):
+        if touches and reads:
+            reads[-1] = (first_of.first, False)
+        else:
             reads.append((first_of.first, False))
         reads.append((last_of.last, True))
         does, is_wait = selection.named(first_of)
@@ -280,7 +291,7 @@ def _frames(block: Block, selection: Selection) -> Iterator[Frame]:
 
 
 def _stretches(block: Block, selection: Selection) -> Iterator[tuple[Statement, Statement, bool]]:
-    """First and last statement of each segment, and whether no statement lies between it and the one before."""
+    """First and last statement of each segment, and whether nothing that counts lies between it and the one before."""
     runs: list[tuple[Hashable, int, int]] = []  # key, and index of the first and last statement
     is_broken = True
     for index, statement in enumerate(block.statements):
@@ -292,7 +303,9 @@ def _stretches(block: Block, selection: Selection) -> Iterator[tuple[Statement, 
         elif key is not None:
             runs.append((key, index, index))
         is_broken = key is None
-    before = -2
+    before = len(block.statements)
     for _, first, last in runs:
-        yield block.statements[first], block.statements[last], first == before + 1
+        between = block.statements[before + 1 : first]
+        touches = first > before and all(selection.takes_integers and each.is_integer for each in between)
+        yield block.statements[first], block.statements[last], touches
         before = last

@@ -11,7 +11,7 @@ import bragg
 from bragg.code.instrument.blocks import read_kernel
 from bragg.code.instrument.rewriting import instrument
 from bragg.code.instrument.scopes import ScopeLines, scopes_of
-from bragg.code.instrument.segments import MAX_WORDS, Scopes
+from bragg.code.instrument.segments import MAX_WORDS, Scopes, frames_of
 from bragg.record.instrument.compiled_kernel import source_scopes
 
 triton = pytest.importorskip("triton")
@@ -115,6 +115,24 @@ def test_a_scope_is_one_stretch_where_its_statements_are_neighbours() -> None:
         line_of("matmul_scoped", "total = tl.dot")
     }
     assert not any(each.is_wait for each in loop)
+
+
+def loop_stretches(text: str) -> list[tuple[str, int, int]]:
+    """Scope and readings of each stretch of the loop that multiplies."""
+    kernel = compiled("matmul_scoped_pointers8")
+    code = read_kernel(text)
+    scopes = source_scopes(kernel, code)
+    assert scopes is not None
+    (frame,) = (frame for frame in frames_of(code, scopes) if len(frame.segments) > 2)
+    return [(each.does, each.start, each.end) for each in frame.segments]
+
+
+def test_scopes_with_nothing_but_addresses_between_them_share_a_reading() -> None:
+    text = compiled("matmul_scoped_pointers8").asm["ptx"]
+    assert loop_stretches(text) == [("load", 0, 1), ("multiply", 1, 2), ("load", 2, 3)]
+    at = text.index("\tbar.sync", text.index("wgmma.wait_group"))
+    with_floats = f"{text[:at]}\tex2.approx.ftz.f32 \t%r1, %r2;\n{text[at:]}"
+    assert loop_stretches(with_floats) == [("load", 0, 1), ("multiply", 1, 2), ("load", 3, 4)]
 
 
 @pytest.mark.parametrize("capability", [90, 100])
