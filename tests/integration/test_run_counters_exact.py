@@ -98,12 +98,22 @@ def test_instructions_of_the_first_launches_are_counted_by_instruction(counted: 
     assert profile.meta["exact_counters"]["devices"]["0"]["sets"] == [[EXECUTED, THREADS]]
 
 
-def test_counters_of_the_hardware_are_left_out_where_instructions_are_counted(counted: Record) -> None:
+def test_instructions_and_counters_of_the_hardware_take_turns(counted: Record) -> None:
     profile = counted('work(9, "copy")\nwork(9, "matmul")', counters_exact=f"copy|matmul,dram_read,{EXECUTED}").main
-    assert profile.meta["exact_counters"]["devices"]["0"]["left_out"] == ["DRAM read"]
-    assert "dram_read_bytes" not in profile.metrics
+    assert profile.meta["exact_counters"]["devices"]["0"]["left_out"] == []
+    assert values(profile, "dram_read_bytes") == {"copy": 2 * 20_000_000, "matmul": 2 * 5_000_000}
+    assert values(profile, "dram_counted_launches") == {"copy": 2, "matmul": 2}
     assert values(profile, "instruction_counted_launches") == {"copy": 2, "matmul": 2}
     assert profile.total(EXECUTED) == 2 * 2 * sum(range(1, 17))
+
+
+def test_beside_instructions_the_hardware_counts_what_fits_one_pass(counted: Record) -> None:
+    names = f"dram_read,sm__inst_executed_pipe_tensor.sum,{EXECUTED}"
+    profile = counted('work(9, "copy")', counters_exact=f"copy,{names}", RANGE_PASS_METRICS=4).main
+    device = profile.meta["exact_counters"]["devices"]["0"]
+    assert device["left_out"] == ["sm__inst_executed_pipe_tensor.sum"]
+    assert [len(names) for names in device["sets"]] == [2, 1]
+    assert values(profile, "dram_read_bytes") == {"copy": 2 * 20_000_000}
 
 
 @pytest.mark.parametrize("call", ["SetConfig=8", "Enable=8", "FlushData=999"])

@@ -28,7 +28,8 @@ WAIT = "wait for a barrier in memory"
 RECORDINGS = (
     ("copy", "softmax", "matmul", "matmul8"),
     ("matmul_tma", "matmul_tma8", "matmul_scoped", "attention"),
-    ("matmul_valued", "matmul_tma_unpipelined", "matmul_specialized", "copy_rows_cluster"),
+    ("matmul_valued", "matmul_tma_unpipelined", "matmul_scoped_pointers8", "copy_rows_cluster"),
+    ("matmul_specialized",),
 )
 TIMED = [name for names in RECORDINGS for name in names]
 

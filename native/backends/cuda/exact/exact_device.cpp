@@ -66,11 +66,11 @@ void ExactDevice::leave_out(std::vector<Counter>& wanted, const Predicate& is_le
 }
 
 // Counters of a group share the time that they are counted in: they are in one set, or left out.
-CuptiFailure ExactDevice::choose_of_one_pass(std::vector<Counter>& wanted, std::vector<ChosenSet>& sets) {
+CuptiFailure ExactDevice::choose_of_one_pass(std::vector<Counter>& wanted, size_t most, std::vector<ChosenSet>& sets) {
   const auto choose = [&](const std::vector<std::string>& metrics, size_t& passes) {
     return profiler_.choose(ExactMetrics::with_duration(metrics), passes);
   };
-  while (!wanted.empty() && sets.size() < kMostSets) {
+  while (!wanted.empty() && sets.size() < most) {
     std::vector<Counter> chosen;
     if (const CuptiFailure failure = begin_set(sets.size())) return failure;
     if (const CuptiFailure failure = choose_in_one_pass(wanted, choose, chosen)) return failure;
@@ -133,16 +133,18 @@ CuptiFailure ExactDevice::choose_sets(std::vector<Counter> wanted) {
     by_instruction.push_back(name);
     return true;
   });
-  add_set_of_instructions(by_instruction);
-  if (!sets_.empty()) {  // the range profiler was seen to hang after it (CUPTI 13.0, H200)
-    leave_out(wanted, [](const Counter&) { return true; });
-    return {};
-  }
+  // A profiler that is enabled again after instructions were counted hangs (CUPTI 13.0, H200): it has one set then.
+  const bool is_alone = by_instruction.empty();
   std::vector<ChosenSet> sets;
-  if (const CuptiFailure failure = choose_of_one_pass(wanted, sets)) return failure;
-  if (const CuptiFailure failure = choose_of_several_passes(wanted, sets)) return failure;
-  const bool are_several = sets.size() > 1 || (sets.size() == 1 && sets[0].passes > 1);
+  if (const CuptiFailure failure = choose_of_one_pass(wanted, is_alone ? kMostSets : 1, sets)) return failure;
+  if (is_alone) {
+    if (const CuptiFailure failure = choose_of_several_passes(wanted, sets)) return failure;
+  } else {
+    leave_out(wanted, [](const Counter&) { return true; });
+  }
+  const bool are_several = sets.size() > 1 || !is_alone || (sets.size() == 1 && sets[0].passes > 1);
   for (ChosenSet& set : sets) sets_.push_back({ExactMetrics(std::move(set.counters), are_several), set.passes});
+  add_set_of_instructions(by_instruction);
   return {};
 }
 

@@ -18,8 +18,9 @@ class ExactDevice {
   ExactDevice(const CuptiLibrary& cupti, const RangeProfilerLibrary& library, cuda::Context context, uint32_t device)
       : cupti_(cupti), context_(context), device_(device), profiler_(library, context, device) {}
 
-  // Which of the counters this chip has, in sets of one pass each, and one for each metric that takes several; or one
-  // of what is counted by instruction alone: takes 0.3 s or more. False: `reason` says why there are none.
+  // Which of the counters this chip has, in sets of one pass each, and one for each metric that takes several; or a
+  // single one of one pass, and one of what is counted by instruction: takes 0.3 s or more. False: `reason` says why
+  // there are none.
   [[nodiscard]] bool open(const std::string& names);
   // From here to `end` the context's launch is counted. `passes`: of the launch's kernel in this set. False: it is not,
   // nor any more with this set; if `reason` says why, with none.
@@ -57,7 +58,8 @@ class ExactDevice {
   template <class Predicate>
   void leave_out(std::vector<Counter>& wanted, const Predicate& is_left_out);
   [[nodiscard]] CuptiFailure choose_sets(std::vector<Counter> wanted);
-  [[nodiscard]] CuptiFailure choose_of_one_pass(std::vector<Counter>& wanted, std::vector<ChosenSet>& chosen);
+  [[nodiscard]] CuptiFailure choose_of_one_pass(std::vector<Counter>& wanted, size_t most,
+                                                std::vector<ChosenSet>& chosen);
   [[nodiscard]] CuptiFailure choose_of_several_passes(std::vector<Counter>& wanted, std::vector<ChosenSet>& chosen);
   [[nodiscard]] CuptiFailure begin_set(size_t number);
   void add_set_of_instructions(const std::vector<std::string>& metrics);
