@@ -139,6 +139,25 @@ def test_descriptor_changes_a_block_atomically(name: str, function: Any, kind: s
     assert (y == expected).all()
 
 
+@triton.jit
+def reduced_to_zeros(x, y, OPERATION: tl.constexpr):
+    target = tl.make_tensor_descriptor(y, [8], [1], [8])
+    if OPERATION == "max":
+        target.atomic_max([0], tl.load(x + tl.arange(0, 8)))
+    else:
+        target.atomic_min([0], tl.load(x + tl.arange(0, 8)))
+
+
+@pytest.mark.parametrize(("name", "signs"), [("max", [False, False, True]), ("min", [True, True, True])])
+def test_descriptor_takes_negative_zero_for_less_and_numbers_before_nan_as_hopper(name: str, signs: list[bool]) -> None:
+    x, y = np.ones((2, 8), "f2")
+    x[:4], y[:4] = [0.0, -0.0, -0.0, np.nan], [-0.0, 0.0, -0.0, 2.0]
+    run(reduced_to_zeros, x, y, OPERATION=name)
+    assert np.signbit(y[:3]).tolist() == signs
+    assert (y[:3] == 0).all()
+    assert y[3] == 2
+
+
 def test_descriptor_refuses_what_the_hardware_does_not_reduce() -> None:
     with pytest.raises(KernelFault, match="atomic_max of a tensor descriptor does not take fp32"):
         run(reduced, np.zeros((8, 16), np.float32), np.zeros((12, 16), np.float32), OPERATION="max")

@@ -52,18 +52,26 @@ def read_modify_write(
         raise KernelFault(f"atomic_{operation} takes integers, not {where.element}")
     if where.element.bits < 32 and not (operation == "add" and where.element.name in ("fp16", "bf16")):
         raise KernelFault(f"Triton has no atomic_{operation} of {where.element}", hint="Use elements of 32 or 64 bits")
-    return _modified(operation, where, value, mask, (sem or "acq_rel", _checked_scope(scope)))
+    return _modified(ATOMICS[operation], where, value, mask, (sem or "acq_rel", _checked_scope(scope)))
 
 
 def reduce(operation: str, pointer: Pointer, value: Any, mask: Any) -> None:
     """An atomic operation of a copy, which knows more types than those of threads, and orders nothing."""
-    _modified(operation, _target(pointer, mask, None), value, mask, ("relaxed", "gpu"))
+    function = _WITH_ZEROS.get(operation, ATOMICS[operation])
+    _modified(function, _target(pointer, mask, None), value, mask, ("relaxed", "gpu"))
 
 
-def _modified(operation: str, where: Pointer, value: Any, mask: Any, how: tuple[str, str]) -> Tensor:
+# A Hopper GPU takes -0 for less than 0.
+_WITH_ZEROS: dict[str, Callable[[Array, Array], Array]] = {
+    "max": lambda old, new: np.where((old == 0) & (new == 0), old + new, np.fmax(old, new)),
+    "min": lambda old, new: np.where((old == 0) & (new == 0), -(-old + -new), np.fmin(old, new)),
+}
+
+
+def _modified(function: Any, where: Pointer, value: Any, mask: Any, how: tuple[str, str]) -> Tensor:
     content = broadcast_to(cast(as_tensor(value), where.element), where.shape)
     report_stored_taint(content, None if mask is None else as_tensor(mask).data, where, "atomic")
-    return _changed(where, mask, how, ATOMICS[operation], content)
+    return _changed(where, mask, how, function, content)
 
 
 def compare_and_swap(
