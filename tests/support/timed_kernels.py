@@ -26,15 +26,6 @@ def copy(x, y, n, BLOCK: tl.constexpr):
 
 
 @triton.jit
-def copy_rows(x, y, columns, BLOCK: tl.constexpr):
-    """y = x + 1; a row for each block, or for each cluster of them."""
-    row = tl.program_id(0)
-    for start in range(0, columns, BLOCK):
-        at = row * columns + start + tl.arange(0, BLOCK)
-        tl.store(y + at, tl.load(x + at) + 1)
-
-
-@triton.jit
 def softmax(x, y, columns, BLOCK: tl.constexpr):
     """Rows that do not fit a block: two loops."""
     row = tl.program_id(0)
@@ -202,12 +193,6 @@ KERNELS: dict[str, tuple[Any, dict[str, str], dict[str, Any], dict[str, int]]] =
 """Kernel, types of its arguments, constants and options, by name."""
 
 LAUNCHED = KERNELS | {
-    "copy_rows_cluster": (
-        copy_rows,
-        {"x": "*fp32", "y": "*fp32", "columns": "i32"},
-        {"BLOCK": 2048},
-        {"num_warps": 4, "num_ctas": 2},
-    ),
     "matmul_tma_unpipelined": (matmul_tma, _DESCRIPTORS | _SIZES, _TILES, {"num_warps": 4, "num_stages": 1}),
     "matmul_scoped8": (matmul_scoped, _DESCRIPTORS | _SIZES, _TILES, {"num_warps": 8, "num_stages": 3}),
     "matmul_scoped_pointers": (matmul_scoped_pointers, _HALVES | _SIZES, _TILES, {"num_warps": 4, "num_stages": 3}),

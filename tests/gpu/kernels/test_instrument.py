@@ -28,8 +28,7 @@ WAIT = "wait for a barrier in memory"
 RECORDINGS = (
     ("copy", "softmax", "matmul", "matmul8"),
     ("matmul_tma", "matmul_tma8", "matmul_scoped", "attention"),
-    ("matmul_valued", "matmul_tma_unpipelined", "matmul_scoped_pointers8", "copy_rows_cluster"),
-    ("matmul_specialized",),
+    ("matmul_valued", "matmul_tma_unpipelined", "matmul_scoped_pointers", "matmul_scoped_pointers8"),
 )
 TIMED = [name for names in RECORDINGS for name in names]
 
@@ -94,15 +93,6 @@ def test_waits_of_a_pipelined_product_stand_at_its_line(timed: Callable[[str], T
     (node,) = kernel_nodes(profile, under=f"{kernel.kernel} (with clocks)")
     assert profile.inclusive("warp_cycles")[node] == kernel.covered_cycles
     assert "inside matmul_tma<" in recorded.stderr + recorded.stdout
-
-
-def test_warps_that_load_and_warps_that_multiply_are_told_apart(timed: Callable[[str], Timed]) -> None:
-    kernel, _ = timed("matmul_specialized")
-    groups = kernel.groups()
-    print(groups)
-    assert kernel.partitions == (0, 4, 8)
-    assert {begins for group in groups for begins in group.begins} >= {"tensor copies", "matrix products"}
-    assert not any({"tensor copies", "matrix products"} <= set(group.begins) for group in groups)
 
 
 def test_scopes_are_timed_from_their_first_effect_to_the_last(timed: Callable[[str], Timed]) -> None:

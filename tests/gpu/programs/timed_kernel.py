@@ -40,10 +40,6 @@ def launcher(name: str) -> tuple[Callable[[], object], torch.Tensor]:
         x = torch.randn(1 << 26, device="cuda")
         y = torch.empty_like(x)
         return lambda: kernel[(1 << 16,)](x, y, 1 << 26, **constants, **options), y
-    if name == "copy_rows_cluster":
-        x = torch.randn(1024, 1 << 16, device="cuda")
-        y = torch.empty_like(x)
-        return lambda: kernel[(1024,)](x, y, 1 << 16, **constants, **options), y
     if name == "softmax":
         x = half(SIZE, SIZE)
         if is_spoilt:

@@ -104,8 +104,8 @@ def test_bytes_alone_tell_no_bound_of_a_kernel_that_leaves_bandwidth() -> None:
     assert (matmul.bound, matmul.util) == (None, None)
     assert (copy.bound, copy.util) == ("memory", pytest.approx(0.8, rel=1e-3))
     text = "\n".join(roofline_lines(chart, Style()))
-    assert "bytes of DRAM alone: kernels that reach 60 % of none of them are bound by something else." in text
-    assert "Not measured were L2: bragg run --counters l2 and tensor cores: bragg run --counters." in text
+    assert "bytes of DRAM alone: kernels that reach 60 % of none of these are bound by something else." in text
+    assert "Not measured: L2 (bragg run --counters l2), tensor cores (bragg run --counters)." in text
 
 
 def test_measured_bytes_and_tensor_cores_give_a_roof_without_flops() -> None:
@@ -131,7 +131,7 @@ def test_a_kernel_that_reaches_no_peak_is_bound_by_what_was_not_counted() -> Non
     chart = roofline(profile)
     (product,) = chart.points
     assert (product.bound, product.util) == (None, pytest.approx(0.39))
-    assert "Not measured were L2: bragg run --counters l2." in "\n".join(roofline_lines(chart, Style()))
+    assert "Not measured: L2 (bragg run --counters l2)." in "\n".join(roofline_lines(chart, Style()))
 
 
 def test_a_busy_l2_is_what_bounds_a_kernel() -> None:

@@ -54,11 +54,11 @@ def _measured_text(chart: Roofline) -> str:
     if all(point.bound for point in chart.points):
         return f"{text}."
     missing = [
-        *(["L2: bragg run --counters l2"] if not chart.counts_l2 else []),
-        *(["tensor cores: bragg run --counters"] if chart.counts_bytes_alone else []),
+        *(["L2 (bragg run --counters l2)"] if not chart.counts_l2 else []),
+        *(["tensor cores (bragg run --counters)"] if chart.counts_bytes_alone else []),
     ]
-    others = f" Not measured were {' and '.join(missing)}." if missing else ""
-    return f"{text}: kernels that reach {100 * BOUND_SHARE:.0f} % of none of them are bound by something else.{others}"
+    others = f" Not measured: {', '.join(missing)}." if missing else ""
+    return f"{text}: kernels that reach {100 * BOUND_SHARE:.0f} % of none of these are bound by something else.{others}"
 
 
 def _roof_line(roof: Roof, chart: Roofline) -> str:
