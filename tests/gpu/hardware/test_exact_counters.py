@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from bragg.analyze.roofline import roofline
 from bragg.model import Profile
 from bragg.model.table import FloatArray
 from tests.gpu.conftest import record
@@ -113,3 +114,24 @@ def test_instructions_that_are_counted_one_by_one_are_those_that_the_hardware_co
     assert "had not come" not in run.stderr
     without_record = profile.total("instruction_counted_launches")
     assert profile.total("gpu_count") + without_record == pytest.approx(profile.meta["statistics"]["launches"], abs=30)
+
+
+def test_flops_of_products_are_those_known(tmp_path: Path) -> None:
+    run = record(
+        tmp_path,
+        "timed_kernel.py",
+        "--counters-exact",
+        "matmul,dram,flop",
+        arguments=["matmul", "matmul_tma"],
+    )
+    assert run.stdout.count(": 60 of 60 results are equal") == 2
+    profile = run.profile
+    assert profile.meta["exact_counters"]["devices"]["0"]["left_out"] == []
+    names = [profile.tree.frames.name[frame] for frame in profile.tree.frame]
+    points = [point for point in roofline(profile).points if point.name.startswith("matmul")]
+    assert len(points) == 2
+    for point in points:
+        timed = sum(profile.own("gpu_count")[node] for node, name in enumerate(names) if name == point.name)
+        assert point.flops / timed == 2 * 8192**3
+        assert point.bytes > 0
+        assert point.bound == "compute"
