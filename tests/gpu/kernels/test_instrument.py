@@ -89,7 +89,7 @@ def test_waits_of_a_pipelined_product_stand_at_its_line(timed: Callable[[str], T
     all_waits = sum(each.total for each in other.stretches if each.does == WAIT) / other.covered_cycles
     print(waits, all_waits, [(each.does, each.lines[-1].line, each.total) for each in kernel.stretches])
     assert 0.05 < waits < all_waits
-    assert all_waits > 0.4
+    assert all_waits > 0.2
     (node,) = kernel_nodes(profile, under=f"{kernel.kernel} (with clocks)")
     assert profile.inclusive("warp_cycles")[node] == kernel.covered_cycles
     assert "inside matmul_tma<" in recorded.stderr + recorded.stdout
@@ -113,8 +113,9 @@ def test_of_a_tuned_kernel_the_chosen_configuration_has_clocks(run: Run) -> None
     assert kernel.pairs == PAIRS
     # What is not wanted stays as it is.
     assert "softmax: 60 of 60 results are equal" in recorded.stdout
-    assert kernel_nodes(recorded.profile, under="softmax<").size
-    assert not kernel_nodes(recorded.profile, under="softmax<BLOCK=1024 w4 s3 f16> (with clocks)").size
+    other = "softmax<BLOCK=1024 w4 s3 f16>"
+    assert kernel_nodes(recorded.profile, under=other).size
+    assert not kernel_nodes(recorded.profile, under=f"{other} (with clocks)").size
 
 
 # Processes of their own compile; to start them takes longer than what they do here.
