@@ -169,6 +169,7 @@ RULES = Registry(
         "synchronization": "bragg.analyze.rules.host.synchronization:RULE",
         "pageable-copies": "bragg.analyze.rules.copies.staged_copies:RULE",
         "small-copies": "bragg.analyze.rules.copies.small_copies:RULE",
+        "host-fills": "bragg.analyze.rules.copies.host_fills:RULE",
         "full-precision-matmul": "bragg.analyze.rules.operators.full_precision:RULE",
         "double-precision": "bragg.analyze.rules.operators.doubles:RULE",
         "indexing-gradient": "bragg.analyze.rules.operators.indexing:RULE",

@@ -87,6 +87,7 @@ PAIRS = {
     "recompiled": ("torch-recompilation", 6),
     "resized": ("cpu-work", 8),
     "results_down": ("exposed-copies", 13),
+    "row_gradients": ("view-gradients", 10),
     "scalar_tensors": ("small-copies", 10),
     "short_rows": ("small-blocks", 20),
     "small_blocks": ("small-blocks", 19),
@@ -102,6 +103,7 @@ PAIRS = {
     "type_copies": ("type-copies", 10),
     "unfused": ("unfused-elementwise", 9),
     "window": ("device-copies", 9),
+    "window_gradients": ("view-gradients", 7),
     "worker_starts": ("worker-starts", 23),
     "zero_grad": ("zero-grad", 11),
     "zeros": ("fills", 8),
@@ -137,9 +139,12 @@ ALSO = {
     "odd_sizes": {"type-copies"},  # of a gradient that is expanded
     "resized": {"layout-conversions", "pageable-copies"},  # of images in NCHW, that are copied once they are resized
     "results_down": {"synchronization"},
+    "row_gradients": {"unfused-elementwise"},
     "small_collectives": {"exposed-communication"},  # one rank waits for the other, which is slower
+    "small_copies": {"host-fills"},  # of the batch of its twin
     "streams": {"few-blocks"},  # of each of the kernels that could run beside others
     "window": {"type-copies"},  # of the state that is put in its place
+    "window_gradients": {"unfused-elementwise"},
     "worker_starts": {"data-loading"},  # the first batch of each epoch
     "zeros": {"unfused-elementwise"},  # the products of parts
     "output": {"exposed-copies"},
@@ -158,6 +163,7 @@ LATER = {
     "small_collectives",
     "streams",
     "timed_steps",
+    "window_gradients",
 }
 
 

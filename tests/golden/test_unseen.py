@@ -25,6 +25,10 @@ RECORDINGS = Path(__file__).parent / "recordings/unseen"
         ("one_by_one_jax", ["eager-jax"], 15),
         # A call that compiles each time waits for no other code.
         ("lengths_jax", ["recompilation"], 17),
+        # JAX prints with an operation of its own, not with a function of the program.
+        ("printed_jax", ["host-callbacks"], 10),
+        # One tensor a step, which takes the host less long than the copy.
+        ("positions", ["cpu-work", "host-fills"], 7),
     ],
 )
 def test_the_cause_is_named_at_its_line_and_no_other(name: str, rules: list[str], line: int) -> None:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 
 from bragg.analyze.causes.evidence import Evidence
 from bragg.analyze.causes.host_finding import Cause, counted, host_finding, three_digits
 from bragg.analyze.causes.needs import GPU_TIME, HOST_TIME
-from bragg.analyze.causes.paths import below, named
+from bragg.analyze.causes.paths import OPERATIONS, below, hottest_place, named
 from bragg.analyze.causes.thresholds import WAITS
 from bragg.analyze.engine import HostTime, Rule
 from bragg.grouping.hlo_names import CALLBACK
@@ -17,19 +18,22 @@ from bragg.model import Confidence, Finding, Quantity
 __all__ = ["RULE"]
 
 # XLA's operation that calls back: its copies to the host and back, and the wait for them, go with the call.
-_OPERATION = re.compile(r"(?:pure|io|debug)_callback(?:\.\d+)?")
+_OPERATION = re.compile(r"(?P<name>(?:pure|io|debug)_callback|debug_print)(?:\.\d+)?")
 _SAVED = 0.9
 
 
 def _find(evidence: Evidence) -> Iterator[Finding]:
     profile, tree = evidence.profile, evidence.profile.tree
+    operations = named(profile, _OPERATION.fullmatch)
     callbacks = named(profile, lambda name: name.startswith(CALLBACK))
+    if not evidence.calls[callbacks].any():  # what prints is no function of the program
+        callbacks = operations & (evidence.calls > 0)
     count = float(evidence.calls[callbacks].sum())
     if not count or count < WAITS.value * evidence.steps:
         return
-    names = sorted({tree.frames.name[frame].removeprefix(CALLBACK) for frame in tree.frame[callbacks].tolist()})
+    names = sorted({_name(tree.frames.name[frame]) for frame in tree.frame[callbacks].tolist()})
     took_ns = float(evidence.host_ns[below(profile, callbacks)].sum())
-    around = below(profile, named(profile, _OPERATION.fullmatch) | callbacks)
+    around = below(profile, operations | callbacks)
     cause = Cause(
         "host-callbacks",
         f"a jitted function calls back to Python ({', '.join(names[:3])}), {counted(evidence, count, 'time')}, "
@@ -43,7 +47,16 @@ def _find(evidence: Evidence) -> Iterator[Finding]:
             Quantity("time of each call", took_ns / count, "ns"),
         ),
     )
-    yield host_finding(evidence, callbacks, evidence.calls, cause)
+    found = host_finding(evidence, callbacks, evidence.calls, cause)
+    if operations[found.node or 0]:
+        place = hottest_place(profile, callbacks, evidence.calls, OPERATIONS)
+        found = replace(found, file=place.file, line=place.line)
+    yield found
+
+
+def _name(frame: str) -> str:
+    operation = _OPERATION.fullmatch(frame)
+    return operation["name"] if operation else frame.removeprefix(CALLBACK)
 
 
 RULE = Rule(

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from bragg.analyze.causes.evidence import Evidence
 from bragg.analyze.causes.needs import GPU_TIME, OPERATORS
-from bragg.analyze.causes.paths import below, named
+from bragg.analyze.causes.paths import below, children, named
 from bragg.analyze.causes.thresholds import MANY_ROWS, MUCH_GPU
 from bragg.analyze.causes.work_finding import Work, work_findings
 from bragg.analyze.engine import HostTime, Rule
@@ -38,7 +38,9 @@ _OF_SLICE, _OF_WINDOW = re.compile(r"(?:Select|Slice)Backward\d*"), re.compile(r
 def _find(evidence: Evidence) -> Iterator[Finding]:
     profile = evidence.profile
     slices = named(profile, _OF_SLICE.fullmatch)
-    if float(evidence.calls[slices].sum()) >= MANY_ROWS.value * evidence.steps:
+    # The gradient of a loss, which each pass begins with: a step may have several, and its number may not be known.
+    passes = float(evidence.calls[children(profile, "_make_grads", "aten::ones_like")].sum())
+    if float(evidence.calls[slices].sum()) >= MANY_ROWS.value * (passes or evidence.steps):
         yield from work_findings(evidence, below(profile, slices), _SLICES)
     yield from work_findings(evidence, below(profile, named(profile, _OF_WINDOW.fullmatch)), _WINDOWS)
 

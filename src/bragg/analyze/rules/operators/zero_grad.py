@@ -9,7 +9,7 @@ from bragg.analyze.causes.evidence import Evidence
 from bragg.analyze.causes.host_finding import counted
 from bragg.analyze.causes.needs import GPU_TIME
 from bragg.analyze.causes.paths import ZEROES, below, children, named
-from bragg.analyze.causes.thresholds import MUCH_GPU
+from bragg.analyze.causes.thresholds import MUCH_GPU, WAITS
 from bragg.analyze.causes.whole_gain import whole_gain
 from bragg.analyze.causes.work_finding import Work, work_findings
 from bragg.analyze.engine import HostTime, Rule
@@ -32,7 +32,7 @@ _WORK = Work(
 def _find(evidence: Evidence) -> Iterator[Finding]:
     profile = evidence.profile
     fills = below(profile, named(profile, ZEROES.match))
-    if float(evidence.gpu_count[fills].sum()) >= evidence.steps:
+    if float(evidence.gpu_count[fills].sum()) >= WAITS.value * evidence.steps:
         for finding in work_findings(evidence, fills, _WORK):
             yield _with_additions(evidence, finding)
 
@@ -62,5 +62,10 @@ def _share_of_first_passes(evidence: Evidence) -> float:
 
 
 RULE = Rule(
-    _find, "gradients that are filled with zeros", (GPU_TIME,), (MUCH_GPU,), _WORK.change, host_time=HostTime.CAUSE
+    _find,
+    "gradients that are filled with zeros",
+    (GPU_TIME,),
+    (MUCH_GPU, WAITS),
+    _WORK.change,
+    host_time=HostTime.CAUSE,
 )

@@ -59,6 +59,7 @@ FLASH = f"{MAIN} > aten::scaled_dot_product_attention#operator > aten::_flash_at
 ITEM = f"{MAIN} > aten::item#operator > aten::_local_scalar_dense#operator"
 LOADER = "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__"
 COPY = f"{MAIN} > aten::copy_#operator"
+MOVES = f"{MAIN} > aten::to#operator"
 SAVE = "/lib/python3.12/site-packages/torch/serialization.py:900@save"
 REGION = "Torch-Compiled Region: "
 LOOKUP = f"{MAIN} > TorchDynamo Cache Lookup#operator"
@@ -130,6 +131,15 @@ PAIRS = {
             + launched(1, MM, "gemm", 50, 1, 620),
             700,
         ),
+    ),
+    "host-fills": (
+        stepped(
+            f"host 0-20 {MAIN} > aten::ones#operator\nhost 20-70 {MOVES}\n"
+            f"host 21-69 {MOVES} > cuMemcpyHtoDAsync_v2#gpu_api ->50\n"
+            f"gpu 72-74 {MOVES} > copy HtoD#memory <-50 bytes=40000\n" + launched(1, MM, "gemm", 20, 1, 75),
+            120,
+        ),
+        stepped(launched(1, f"{MAIN} > aten::ones#operator", "fill", 2, 1, 6), 60),
     ),
     "small-copies": (
         stepped(
@@ -333,11 +343,26 @@ def test_few_parameters_are_a_loop_too(launches: int, is_found: bool) -> None:
     assert bool(found(stepped(launched(launches, path, ELEMENTWISE, 2, 10), 220), "optimizer-loop")) is is_found
 
 
+def test_what_jax_prints_from_a_jitted_function_is_found() -> None:
+    call = f"{MAIN} > jit(step)#operator"
+    text = f"host 20-220 {call} > debug_print#operator > debug_print.1#operator\n" + launched(1, call, "fusion", 50, 1)
+    (finding,) = found(stepped(text, 300), "host-callbacks")
+    assert finding.message.startswith("a jitted function calls back to Python (debug_print), 1 time a step")
+
+
 def test_few_rows_of_a_tensor_and_their_gradients_are_fine() -> None:
     assert (
         found(stepped(queued(3, f"{ROW_GRADIENT} > aten::zeros#operator", "FillFunctor", 40), 220), "view-gradients")
         == []
     )
+
+
+def test_rows_of_a_program_without_steps_are_counted_by_its_backward_passes() -> None:
+    seeds = "host 0-1 train.py:9@main > _make_grads > aten::ones_like#operator\n"
+    program = stepped(seeds + queued(10, f"{ROW_GRADIENT} > aten::zeros#operator", "FillFunctor", 40) + "\n"
+                      + "\n".join(f"host {i}-{i + 1} {ROW_GRADIENT}" for i in range(50, 60)), 420)  # fmt: skip
+    (finding,) = found(program, "view-gradients")
+    assert finding.line == 3
 
 
 @pytest.mark.parametrize("function", ["UnfoldBackward0", "AsStridedBackward0"])
