@@ -124,6 +124,14 @@ def test_a_profile_is_no_program(bragg: Bragg, verb: str) -> None:
 
 
 @pytest.mark.parametrize("verb", ["check", "debug"])
+def test_without_a_program_the_debugger_says_where_to_name_it(bragg: Bragg, verb: str) -> None:
+    pytest.importorskip("triton")
+    outcome = bragg(verb)
+    assert outcome.exit_code == 2
+    assert outcome.stderr == "error: no program to run\nhint: Name it behind the options: kernel.py, or -m module\n"
+
+
+@pytest.mark.parametrize("verb", ["check", "debug"])
 def test_a_notebook_is_no_script_for_the_debugger(bragg: Bragg, verb: str) -> None:
     pytest.importorskip("triton")
     Path("train.ipynb").write_text("{}")

@@ -44,7 +44,7 @@ def run_program(arguments: Sequence[str], *, is_module: bool = False) -> int:
         BraggError: An error of bragg's own inside of the program.
     """
     if not arguments:
-        raise UsageError("no program to run", hint="Name it behind the options: script.py args…")
+        raise UsageError("no program to run", hint="Name it behind the options: kernel.py, or -m module")
     name = arguments[0]
     if is_module or name == "pytest":
         if importlib.util.find_spec(name) is None:
