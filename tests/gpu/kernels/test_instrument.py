@@ -73,7 +73,7 @@ def test_results_are_equal_and_the_cost_is_within_its_budget(timed: Callable[[st
     assert kernel.cost <= BUDGET
     assert kernel.registers[0] > 0
     # A warp's time is that of the kernel: the clock and the global timer agree.
-    assert 0.8 < kernel.span_ns / kernel.timed_ns < 1.1  # of one launch, and the median of five with their gaps
+    assert 0.8 < kernel.span_ns / kernel.timed_ns < 1.1  # of one launch, and the median of five
     assert 1.0 < kernel.clock_ghz < 2.1
     assert sum(each.total for each in kernel.stretches) <= kernel.covered_cycles <= kernel.warp_cycles
 
