@@ -230,6 +230,7 @@ RULES = Registry(
         "waiting-line": "bragg.analyze.rules.kernel.waiting_line:RULE",
         "layout-conversion-in-loop": "bragg.analyze.rules.kernel.conversions:RULE",
         "idle-threads": "bragg.analyze.rules.kernel.idle_threads:RULE",
+        "idle-barrier": "bragg.analyze.rules.kernel.barriers:RULE",
         "large-code": "bragg.analyze.rules.kernel.large_code:RULE",
         "too-many-stages": "bragg.analyze.rules.kernel.stages:RULE",
         "low-occupancy": "bragg.analyze.rules.kernel.occupancy:RULE",

@@ -73,6 +73,8 @@ _LARGE = {
     "options": {"num_warps": 4, "maxnreg": 96},
 }
 
+_FENCED = replace(_SUM, kernel=kernels.fenced_sum)
+_FENCED_HALVES = replace(_FENCED, types={**_FENCED.types, "x": _HALF})
 _UNROLLED = Variant(kernels.settle_unrolled, _COPY, {"TURNS": 40, "BLOCK": 4096})
 _UNROLLED_TO_HALVES = replace(_UNROLLED, types={"x": _FLOAT, "out": _HALF})
 _DEEP = replace(_HALVES, constants={**_HALVES.constants, "BM": 128, "BN": 128, "BK": 64}, options={"num_stages": 5})
@@ -139,6 +141,8 @@ PAIRS = (
     Pair("small-blocks", replace(_SCALE_FLOAT, **_TINY), _SCALE_FLOAT, ""),
     Pair("tail-wave", replace(_HALVES, grid=132 * 16 + 8), replace(_HALVES, grid=132 * 16), ""),
     Pair("tail-wave", replace(_FLOATS, grid=132 * 4 + 8), replace(_FLOATS, grid=132 * 4), ""),
+    Pair("idle-barrier", _FENCED, replace(_FENCED, kernel=kernels.sum_after_loop)),
+    Pair("idle-barrier", _FENCED_HALVES, replace(_FENCED_HALVES, kernel=kernels.sum_after_loop)),
     Pair("large-code", _UNROLLED, replace(_UNROLLED, kernel=kernels.settle)),
     Pair("large-code", _UNROLLED_TO_HALVES, replace(_UNROLLED_TO_HALVES, kernel=kernels.settle)),
     Pair("too-many-stages", _DEEP, replace(_DEEP, options=_THREE_STAGES), "loop"),

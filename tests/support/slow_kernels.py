@@ -381,3 +381,23 @@ def settle(x, out, TURNS: tl.constexpr, BLOCK: tl.constexpr):
     for _ in range(TURNS):
         values = tl.exp(-values) * 0.5 + values * 0.25
     tl.store(out + offsets, values)
+
+
+@triton.jit
+def fenced_sum(x, out, n, BLOCK: tl.constexpr):
+    total = tl.zeros((BLOCK,), dtype=tl.float32)
+    for start in range(0, n, BLOCK):
+        total += tl.load(x + tl.program_id(0) * n + start + tl.arange(0, BLOCK))
+        tl.debug_barrier()  # slow
+    tl.store(out + tl.program_id(0), tl.sum(total, 0))
+
+
+@triton.jit
+def sum_of_neighbours(x, out, n, BLOCK: tl.constexpr):
+    offsets = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(out + offsets, tl.load(x + offsets))
+    total = tl.zeros((BLOCK,), dtype=tl.float32)
+    for turn in range(n):
+        tl.debug_barrier()
+        total += tl.load(out + tl.program_id(0) * BLOCK + (tl.arange(0, BLOCK) + turn) % BLOCK)
+    tl.store(x + offsets, total)

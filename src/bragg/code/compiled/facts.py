@@ -66,6 +66,7 @@ class _Reader:
             "loops": tuple(loop for _, loop in program.loops()),
             "slow": tuple(program.slow()),
             "atomics": tuple(program.atomics()),
+            "idle_barriers": tuple(program.idle_barriers()),
         }
 
     def _width(self, chain: CallChain) -> int | None:

@@ -28,8 +28,14 @@ _FUNCTIONS = re.compile(r"math\.(?:sin|cos|tan|tanh|powf|fpowi|atan|atan2|acos|a
 _LEAVES_MEMORY = re.compile(
     r"arith\.|math\.|scf\.(?:yield|if|for)$|cf\.|tt\.(?!atomic|call|extern|elementwise_inline|descriptor|experimental)"
 )
+_BARRIERS = ("gpu.barrier", "ttg.barrier")
 _SYMBOL = re.compile(r'symbol = "(?:__nv_)?(\w+)"')
 _PRECISION = re.compile(r"inputPrecision = (\w+)")
+
+
+def _leaves_memory(operation: Operation) -> bool:
+    name = operation.name
+    return name in _BARRIERS or (_LEAVES_MEMORY.match(name) is not None and name != "tt.store")
 
 
 def place_of_chain(chain: CallChain) -> Place:
@@ -153,6 +159,14 @@ class TileProgram:
                 True if set(strides) <= {"0"} else None if None in strides else False,
                 True if address.is_per_program else None if _is_loaded(address) else False,
             )
+
+    def idle_barriers(self) -> Iterator[Place]:
+        """Barriers in loops, where surely nothing is written before or in them that another thread could read."""
+        operations = self._module.operations
+        fenced = [row for row, each in enumerate(operations) if each.depth > 0 and each.name in _BARRIERS]
+        last = max((row for row, each in enumerate(operations) if each.depth > 0), default=0)
+        if all(map(_leaves_memory, operations[: last + 1])):
+            yield from (place_of_chain(operations[row].chain) for row in fenced)
 
     def _function(self, operation: Operation) -> str:
         if _FUNCTIONS.match(operation.name):

@@ -273,6 +273,7 @@ class CompiledKernel:
         reductions: Reductions of tiles.
         slow: Slow operations in loops.
         atomics: Atomic operations on global memory.
+        idle_barriers: Barriers in loops, where nothing is written before or in them that another thread could read.
         tensor_cores: The newest instructions that multiply matrices.
         doubles: Arithmetic in 64-bit floating point.
         spills: Instructions that write registers to local memory or read them back.
@@ -303,6 +304,7 @@ class CompiledKernel:
     reductions: tuple[Reduction, ...] | None = None
     slow: tuple[SlowOperation, ...] | None = None
     atomics: tuple[Atomic, ...] | None = None
+    idle_barriers: tuple[Place, ...] | None = None
     tensor_cores: TensorCores | None = None
     doubles: tuple[Counted, ...] | None = None
     spills: tuple[Counted, ...] | None = None

@@ -77,6 +77,11 @@ def test_each_rule_about_kernels_has_two_pairs() -> None:
     assert {name: sum(pair.rule == name for pair in PAIRS) for name in KERNEL_RULES} == dict.fromkeys(KERNEL_RULES, 2)
 
 
+def test_a_barrier_before_which_other_threads_write_is_needed() -> None:
+    kernel = Variant(slow_kernels.sum_of_neighbours, {"x": FLOAT, "out": FLOAT, "n": INT}, {"BLOCK": 1024})
+    assert "idle-barrier" not in {each.rule for each in found(kernel)}
+
+
 @every_pair
 def test_the_defect_is_named_at_its_line(pair: Pair) -> None:
     (finding,) = [each for each in found(pair.broken) if each.rule == pair.rule]
