@@ -1,9 +1,21 @@
-"""Checks the guards of two hundred layers before each replay of a graph."""
+"""Checks the guards of four hundred parameters before each replay of a small graph."""
 
 import torch
 
-layers = torch.nn.Sequential(*(torch.nn.Linear(64, 64) for _ in range(200))).cuda()
-run = torch.compile(layers, backend="cudagraphs")
+
+class Scale(torch.nn.Module):
+    """By the sum of many parameters."""
+
+    def __init__(self):
+        super().__init__()
+        self.parts = torch.nn.ParameterList(torch.rand(16) for _ in range(400))
+
+    def forward(self, x):
+        """As large as x."""
+        return x * torch.cat(list(self.parts)).sum()
+
+
+run = torch.compile(Scale().cuda(), backend="cudagraphs")
 batch = torch.randn(64, 64, device="cuda")
 with torch.no_grad():
     for _ in range(5):
