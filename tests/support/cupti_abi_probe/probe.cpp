@@ -59,7 +59,6 @@ void print_cuda() {
   CUDA_VALUE(CaptureMode, Global, CU_STREAM_CAPTURE_MODE_GLOBAL);
   CUDA_VALUE(CaptureMode, ThreadLocal, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL);
   CUDA_VALUE(CaptureMode, Relaxed, CU_STREAM_CAPTURE_MODE_RELAXED);
-  CUDA_CONSTANT(kLegacyDefaultStream, reinterpret_cast<uintptr_t>(CU_STREAM_LEGACY));
   CUDA_CONSTANT(kPerThreadDefaultStream, reinterpret_cast<uintptr_t>(CU_STREAM_PER_THREAD));
   CUDA_CONSTANT(kRegisterPortable, CU_MEMHOSTREGISTER_PORTABLE);
   CUDA_CONSTANT(kRegisterMapped, CU_MEMHOSTREGISTER_DEVICEMAP);
