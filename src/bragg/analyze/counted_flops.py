@@ -33,10 +33,11 @@ def counted_flops(profile: Profile) -> Mapping[int, FloatArray]:
     launches, timed = profile.own(COUNTED_LAUNCHES), profile.own("gpu_count")
     warps, threads = profile.own(EXECUTED), profile.own(THREADS)
     for kernel in every_kernel(profile):
-        flops = flops_by_offset(kernel.code.instruction_at) if kernel.code else {}
-        for node in kernel.nodes if flops else ():
-            if not launches[node]:
-                continue
+        counted = [node for node in kernel.nodes if launches[node]]
+        if not counted or kernel.code is None:
+            continue
+        flops = flops_by_offset(kernel.code.instruction_at)
+        for node in counted:
             for below, _ in line_nodes(profile, [node]):
                 offset = offset_bytes(profile, below)
                 if offset in flops:

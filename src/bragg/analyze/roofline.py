@@ -184,6 +184,7 @@ def _points(profile: Profile, work: OwnWork, devices: Devices, nodes: Int64Array
     for (name, row), members in groups.items():
         compute_ns, memory_ns = _sum_ns(compute_s[members]), _sum_ns(memory_s[members])
         time, flops, size = (float(column[members].sum()) for column in (time_ns, work.all_flops, work.bytes))
+        is_counted = work.is_measured and not flops
         yield RooflinePoint(
             name=name,
             roof=row if row >= 0 else None,
@@ -193,8 +194,8 @@ def _points(profile: Profile, work: OwnWork, devices: Devices, nodes: Int64Array
             compute_ns=compute_ns,
             memory_ns=memory_ns,
             l2_ns=None if work.l2_ns is None else float(work.l2_ns[members].sum()),
-            is_counted=work.is_measured and not flops,
-            absent=_COUNTED if work.is_measured and not flops else _absent(time, flops, size, devices, row),
+            is_counted=is_counted,
+            absent=_COUNTED if is_counted else _absent(time, flops, size, devices, row),
         )
 
 
