@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field, fields
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any
 
 from bragg.debug.memory.storage import Buffer
-from bragg.model import Confidence, Finding
+from bragg.model import Confidence, Finding, Severity
 
-__all__ = ["KernelFinding", "TensorFacts", "Witness", "program_ids"]
+__all__ = ["KernelFinding", "TensorFacts", "Witness", "causes_first", "program_ids"]
 
 _SHOWN_PROGRAMS = 5
 
@@ -137,6 +138,34 @@ class KernelFinding(Finding):
                 f"; first: program {self.witness.program}, lane {self.witness.lane}, offset {self.witness.offset}{at}"
             )
         return f"{text}; and in launches with other grids" if self.is_in_other_grids else text
+
+
+def causes_first(found: Sequence[KernelFinding]) -> list[KernelFinding]:
+    """The gravest first, else as they were found; a race after the access past the end of a row that makes it."""
+    spill_of = {id(one): spill for one in found if (spill := _spill_behind(one, found)) is not None}
+    weight = {id(spill_of[id(race)]): race.severity for race in found if id(race) in spill_of}
+
+    def rank(one: KernelFinding) -> tuple[int, int]:
+        if id(one) in weight:
+            return -weight[id(one)], 1
+        return -one.severity, 2 if id(one) in spill_of else 0
+
+    ordered = sorted(found, key=rank)
+    return [replace(one, hint=_hint(spill_of[id(one)])) if id(one) in spill_of else one for one in ordered]
+
+
+def _spill_behind(race: KernelFinding, found: Sequence[KernelFinding]) -> KernelFinding | None:
+    """The access past the end of a row that is one side of a race in every pair; None: the race has another cause."""
+    if race.rule != "data-race":
+        return None
+    place = (race.kernel, race.file, race.line, race.tensor)
+    spills = (one for one in found if one.rule == "out-of-bounds" and one.severity is Severity.WARNING)
+    same = (one for one in spills if (one.kernel, one.file, one.line, one.tensor) == place)
+    return next((one for one in same if 2 * len(race.positions & one.positions) >= len(race.positions)), None)
+
+
+def _hint(spill: KernelFinding) -> str:
+    return f"First mend the access past the end of a row in line {spill.line}: this race follows from it"
 
 
 def _ranges(numbers: set[int]) -> list[tuple[int, int]]:

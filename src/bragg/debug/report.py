@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from typing import Any
 
-from bragg.debug.findings import KernelFinding
+from bragg.debug.findings import KernelFinding, causes_first
 from bragg.debug.host.compiled_lines import origins
 from bragg.debug.verdicts import Verdicts
 from bragg.model import Severity
@@ -40,8 +40,8 @@ class Report:
 
     @property
     def findings(self) -> list[KernelFinding]:
-        """The gravest first, else in the order in which they were found."""
-        return sorted(self._found.values(), key=lambda finding: -finding.severity)
+        """The gravest first, causes before what follows from them."""
+        return causes_first(list(self._found.values()))
 
     def __iter__(self) -> Iterator[KernelFinding]:
         return iter(self.findings)

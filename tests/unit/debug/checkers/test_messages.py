@@ -44,6 +44,21 @@ def two_races(x, y):
     tl.store(y, tl.program_id(0))
 
 
+@triton.jit
+def scales_rows(x, out, n, stride, B: tl.constexpr):
+    columns = tl.arange(0, B)
+    mask = columns <= n
+    value = tl.load(x + tl.program_id(0) * stride + columns, mask=mask)
+    tl.store(out + tl.program_id(0) * stride + columns, tl.program_id(0) * value, mask=mask)
+
+
+@triton.jit
+def writes_first_row(out, n, B: tl.constexpr):
+    columns = tl.arange(0, B)
+    tl.store(out + tl.program_id(0) * n + columns, 1.0, mask=columns <= n)
+    tl.store(out + columns, 2.0, mask=columns < n)
+
+
 def findings_of(kernel: Any, grid: int, *arguments: Any, **constants: Any) -> list[Any]:
     with bragg.debug.check() as report:
         kernel[(grid,)](*arguments, **constants)
@@ -70,6 +85,26 @@ def test_a_stride_that_the_tensor_does_not_have_is_blamed() -> None:
 def test_every_second_row_is_no_wrong_stride() -> None:
     (finding,) = findings_of(copies_rows, 1, matrix(), matrix(), 10, 12, 24, B=16)
     assert "mask" in finding.hint
+
+
+def test_a_race_comes_after_the_mask_that_makes_it() -> None:
+    found = findings_of(scales_rows, 10, matrix(), matrix(), 12, 12, B=16)
+    store = scales_rows.fn.__code__.co_firstlineno + 5
+    assert [(one.rule, one.line - store) for one in found] == [
+        ("out-of-bounds", -1),
+        ("out-of-bounds", 0),
+        ("out-of-bounds", 0),
+        ("data-race", 0),
+        ("out-of-bounds", -1),
+    ]
+    assert found[2].message.startswith("store past the end of a row of out into the next")
+    assert found[3].hint == f"First mend the access past the end of a row in line {store}: this race follows from it"
+
+
+def test_a_race_beside_a_wrong_mask_keeps_its_own_hint() -> None:
+    found = findings_of(writes_first_row, 10, matrix(), 12, B=16)
+    race = next(one for one in found if one.rule == "data-race" and one.mask == "columns < n")
+    assert race.hint.startswith("Let each element belong to one program")
 
 
 def test_one_race_is_told_once() -> None:
