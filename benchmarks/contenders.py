@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 import tempfile
 from collections.abc import Callable
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
@@ -44,7 +44,7 @@ class Bragg:
 
     scope = staticmethod(bragg.scope)
 
-    def __init__(self, directory: Path, context: str, **options: str | bool) -> None:
+    def __init__(self, directory: Path, context: str, **options: str | bool | int) -> None:
         backend = "cuda" if torch.cuda.is_available() else "cpu"
         self.options: dict[str, Any] = {"backend": backend, "context": context, "framework": "off", **options}
         own = Path(tempfile.mkdtemp(dir=directory))  # others of this context may record into the same directory
@@ -59,6 +59,20 @@ class Bragg:
     def detach(self) -> None:
         """The last stop unsubscribes and turns the capture into a profile."""
         bragg.stop(self.session)
+
+
+class Nothing:
+    """No profiler."""
+
+    def attach(self) -> None:
+        """Nothing."""
+
+    def scope(self, name: str) -> AbstractContextManager[Any]:
+        """Nothing."""
+        return nullcontext()
+
+    def detach(self) -> None:
+        """Nothing."""
 
 
 class Observed:
@@ -130,11 +144,16 @@ def scratch_directory() -> tempfile.TemporaryDirectory[str]:
 
 CONTENDERS: dict[str, Callable[[Path], Contender]] = {
     "floor": CuptiFloor,
+    "observed": lambda _: Observed(Nothing()),
     "floor_observed": lambda directory: Observed(CuptiFloor(directory)),
+    "bragg_launches": partial(Bragg, context="shadow", no_idle=True, sample_interval_us=0),
+    "bragg_paths": partial(Bragg, context="python", no_idle=True, sample_interval_us=0),
+    "bragg_idle": partial(Bragg, context="python", sample_interval_us=0),
     "bragg_shadow": partial(Bragg, context="shadow"),
     "bragg_python": partial(Bragg, context="python"),
     "bragg_default": partial(Bragg, context="python", framework="auto"),
     "bragg_no_idle": partial(Bragg, context="python", framework="auto", no_idle=True),
+    "bragg_telemetry": partial(Bragg, context="python", framework="auto", telemetry_hz=10),
     "bragg_gpu_sync": partial(Bragg, context="shadow", gpu_api="sync"),
     "bragg_gpu_api": partial(Bragg, context="shadow", gpu_api="all"),
     "bragg_native": partial(Bragg, context="native"),
