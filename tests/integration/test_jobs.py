@@ -13,6 +13,7 @@ import pytest
 
 from bragg.formats import load
 from bragg.formats.job.directory import read_job
+from bragg.formats.job.summaries import read_summary
 from tests.support.runs import FLUSHED
 
 LIMIT_S = 120
@@ -98,7 +99,7 @@ def test_processes_of_pytorch_say_which_rank_they_are(tmp_path: Path) -> None:
                 multiprocessing.spawn(work, (f"{directory}/place",), nprocs=2)
         """,
     )
-    ended = bragg_run(tmp_path, "spawned.py")
+    ended = bragg_run(tmp_path, "--data", "trace", "spawned.py")
     assert ended.returncode == 0, ended.stderr
     job = read_job(tmp_path / "spawned.job")
     assert [(rank.rank, dict(rank.coordinates)) for rank in job.ranks] == [
@@ -106,6 +107,10 @@ def test_processes_of_pytorch_say_which_rank_they_are(tmp_path: Path) -> None:
         (1, {"dp": 0, "tp": 1}),
     ]
     assert (job.world, job.launcher) == (2, "program")
+    summaries = [summary for rank in job.ranks if (summary := read_summary(rank.path))]
+    assert [(each.is_on_cpus, each.is_whole, each.calls.operation[-1]) for each in summaries] == [
+        (True, True, "all-reduce")
+    ] * 2
 
 
 @pytest.mark.skipif(importlib.util.find_spec("torch") is None, reason="needs PyTorch")

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from bragg.analyze.ranks.aligned import Group, groups_of, usual_ones
+from bragg.analyze.ranks.arrivals import waits_for_last
 from bragg.analyze.ranks.bandwidth import Transfers, transfers_of
 from bragg.analyze.ranks.causes import LateCause, Reason, cause_of, peers_of
 from bragg.analyze.ranks.clocks import Alignment, alignments, clock_notes
@@ -97,6 +98,9 @@ def compare_ranks(
         without = [rank.rank for rank in ranks if not rank.is_whole]
         notes.append(f"{named_ranks(without)} recorded without a timeline, so left out: bragg run --data trace")
         ranks, is_whole = [rank for rank in ranks if rank.is_whole], True
+    is_on_cpus = is_whole and all(rank.is_on_cpus for rank in ranks)
+    if is_on_cpus:
+        ranks = waits_for_last(ranks)
     if sums is None or len(ranks) < len(summaries):
         sums = PathSums.joined([PathSums.of(rank.rank, rank.paths()) for rank in ranks])
     groups = groups_of(ranks)
@@ -119,14 +123,15 @@ def compare_ranks(
     work = work_of_steps(groups, sorted(compared), is_whole=is_whole)
     causes = [(each, cause_of(each, work, ranks, values, indices)) for each in late]
     n_collectives = sum(group.shape[1] for group in groups) if is_whole else 0
-    link = slow_links(groups) if is_whole else None
+    is_timed = is_whole and not is_on_cpus  # Of those between CPUs arrivals are known, and no transfers.
+    link = slow_links(groups) if is_timed else None
     if link is not None:  # Who waits for a transfer in one group comes late to the next one.
         causes = [
             (each, why) for each, why in causes if why.reason is not Reason.HOST or each.index not in link.members
         ]
-    fast = transfers_of(groups, ranks, _N_TRANSFERS) if is_whole else []
+    fast = transfers_of(groups, ranks, _N_TRANSFERS) if is_timed else []
     exposed = _exposed(found, groups)
-    path = critical_path(len(ranks), groups) if is_whole else None
+    path = critical_path(len(ranks), groups) if is_timed else None
     lanes = step_lanes(found, groups, _N_STEPS, _N_LANES, _N_BARS) if is_whole else []
     return RanksAnswer(
         ranks, causes, link, found, exposed, uneven, clocks, path, fast, lanes, is_whole, n_collectives, notes

@@ -27,10 +27,12 @@ class Reason(Enum):
 
     SLOW_GPU = "slow GPU"
     SLOW_KERNEL = "slow kernel"
+    SLOW_CPU = "slow CPU"
     MORE_WORK = "more work"
     INPUT = "input"
     COPIES = "copies"
     HOST = "host"
+    BETWEEN_OPERATORS = "between operators"
     LATE_START = "late start"
     UNKNOWN = "unknown"
 
@@ -72,6 +74,8 @@ def cause_of(
     least_ns = (_EXPLAINS_SUMS if late.when is When.WHOLE else _EXPLAINS) * late.each_ns
     if more["data_ns"] >= least_ns:
         return LateCause(Reason.INPUT, more["data_ns"], path=_path(values.host_ns, values, late.index, peers))
+    if ranks[late.index].is_on_cpus:
+        return _on_cpus(late, work, values, peers, is_compute=more["compute_ns"] >= least_ns)
     if more["compute_ns"] >= least_ns:
         return _of_kernels(late, work, values, peers, more["compute_ns"])
     if more["copy_ns"] >= least_ns:
@@ -99,14 +103,27 @@ def _more(name: str, work: StepWork, late: Straggler, peers: Int64Array) -> floa
     return float(np.nanmedian(own - np.nanmedian(others, axis=0)))
 
 
+def _on_cpus(late: Straggler, work: StepWork, values: PathValues, peers: Int64Array, *, is_compute: bool) -> LateCause:
+    path = _path(values.host_ns, values, late.index, peers)
+    if not is_compute:
+        return LateCause(Reason.BETWEEN_OPERATORS, late.each_ns, path=path)
+    more_ns, ratio = _more("compute_ns", work, late, peers), _ratio("launches", work, late, peers)
+    if ratio > 1 + _MORE_LAUNCHES:
+        return LateCause(Reason.MORE_WORK, more_ns, ratio, path)
+    return LateCause(Reason.SLOW_CPU, more_ns, _ratio("compute_ns", work, late, peers), path)
+
+
+def _ratio(name: str, work: StepWork, late: Straggler, peers: Int64Array) -> float:
+    own, others = (work.of(name, each, late.steps) for each in ([late.index], peers))
+    return float(np.nanmedian(own) / max(np.nanmedian(others), 1.0))
+
+
 def _of_kernels(late: Straggler, work: StepWork, values: PathValues, peers: Int64Array, more_ns: float) -> LateCause:
     usual = float(np.nanmedian(work.of("launches", peers, late.steps)))
     more_launches = _more("launches", work, late, peers)
     path = _path(values.gpu_ns, values, late.index, peers)
     if usual > 0 and more_launches > max(_MORE_LAUNCHES * usual, 0.5):
         return LateCause(Reason.MORE_WORK, more_ns, 1 + more_launches / usual, path)
-    own_ns, others_ns = (work.of("compute_ns", each, late.steps) for each in ([late.index], peers))
-    ratio = float(np.nanmedian(own_ns) / max(np.nanmedian(others_ns), 1.0))
     own = _by_kernel(values, values.of(values.gpu_ns, late.index))
     others = _by_kernel(values, values.median(values.gpu_ns, peers))
     gained = np.maximum(own - others, 0.0)
@@ -114,7 +131,7 @@ def _of_kernels(late: Straggler, work: StepWork, values: PathValues, peers: Int6
     # One kernel among many: a slow GPU would slow the others as well.
     if gained[row] > _ONE_KERNEL * gained.sum() and others[row] < _ONE_KERNEL * others.sum():
         return LateCause(Reason.SLOW_KERNEL, more_ns, float(own[row] / max(others[row], 1.0)), path)
-    return LateCause(Reason.SLOW_GPU, more_ns, ratio, path)
+    return LateCause(Reason.SLOW_GPU, more_ns, _ratio("compute_ns", work, late, peers), path)
 
 
 def _by_kernel(values: PathValues, by_path: FloatArray) -> FloatArray:

@@ -20,7 +20,16 @@ from bragg.model.table import BoolArray, Int32Array, Int64Array
 from bragg.model.transform import with_descendants
 from bragg.model.tree import CallTree
 
-__all__ = ["KernelCalls", "collective_slices", "collectives_of", "host_of_collectives", "kernel_calls", "sums_of"]
+__all__ = [
+    "KernelCalls",
+    "collective_slices",
+    "collectives_of",
+    "host_of_collectives",
+    "kernel_calls",
+    "steps_at",
+    "sums_of",
+    "waits_for_data",
+]
 
 Names: TypeAlias = NDArray[np.str_]
 
@@ -134,13 +143,13 @@ def _of_gpu(
     return CollectiveTable(
         call=call.astype(np.int32),
         sequence=np.zeros(len(ours), np.int64),
-        step=_steps(profile, ours),
+        step=steps_at(profile, _launched_ns(profile, ours)),
         start_ns=ours.start_ns,
         duration_ns=ours.duration_ns,
         exposed_ns=ours.duration_ns - (busy.before(ends) - busy.before(ours.start_ns)),
         compute_ns=compute.before(ends),
         copy_ns=copies.before(ends),
-        data_ns=Busy(_waits_for_data(profile)).before(ends),
+        data_ns=Busy(waits_for_data(profile)).before(ends),
         launches=np.searchsorted(begins, ends),
     )
 
@@ -244,12 +253,12 @@ def _numbers(group: Names) -> Int64Array:
     return numbers
 
 
-def _steps(profile: Profile, collectives: SliceTable) -> Int32Array:
-    """The step that each collective was launched in; -1: not known."""
+def steps_at(profile: Profile, time_ns: Int64Array) -> Int32Array:
+    """The step of the program at each time; -1: not known: [n]."""
     times = step_times(profile)
     if times is None:
-        return np.full(len(collectives), -1, np.int32)
-    steps: Int32Array = np.searchsorted(times.ends_ns, _launched_ns(profile, collectives)).astype(np.int32)
+        return np.full(len(time_ns), -1, np.int32)
+    steps: Int32Array = np.searchsorted(times.ends_ns, time_ns).astype(np.int32)
     return steps
 
 
@@ -267,7 +276,7 @@ def _launched_ns(profile: Profile, collectives: SliceTable) -> Int64Array:
     return np.where(is_found, launches.start_ns[order][place], collectives.start_ns)
 
 
-def _waits_for_data(profile: Profile) -> SliceTable:
+def waits_for_data(profile: Profile) -> SliceTable:
     """Slices of loading data: regions of that name, and PyTorch's operator of the loop over a data loader."""
     frames = profile.tree.frames
     rows = zip(frames.kind.tolist(), frames.name, strict=True)

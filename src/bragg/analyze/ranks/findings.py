@@ -21,6 +21,9 @@ HINTS = {
     Reason.COPIES: "pinned memory and equal sizes; look at the placement of its process (NUMA)",
     Reason.HOST: "look at what it does in Python between launches: logging, checkpoints, garbage collection; and at "
     "other processes on its cores",
+    Reason.SLOW_CPU: "compare its cores, their load and its threads (OMP_NUM_THREADS) with those of its peers",
+    Reason.BETWEEN_OPERATORS: "look at what it does in Python: input, logging, checkpoints, garbage collection; and at "
+    "other processes on its cores",
     Reason.LATE_START: "look at what it did before the first collective: reading data and weights, compiling, waiting "
     "for its node",
     Reason.UNKNOWN: "",
@@ -44,6 +47,7 @@ def _of_straggler(answer: RanksAnswer, late: Straggler, cause: LateCause) -> Fin
     wall = answer.lateness.wall_ns if answer.lateness else 0.0
     is_start = late.when is When.START
     share = late.cost_ns / wall if wall else 0.0
+    work = "operators" if answer.ranks[late.index].is_on_cpus else "kernels"
     evidence = [
         Quantity("rank", float(answer.ranks[late.index].rank)),
         Quantity("cost", late.cost_ns, "ns"),
@@ -56,7 +60,7 @@ def _of_straggler(answer: RanksAnswer, late: Straggler, cause: LateCause) -> Fin
     return Finding(
         "straggler",
         Severity.WARNING if share >= _WARNING and not is_start else Severity.NOTE,
-        f"{_who(answer, late)} {_when(answer, late)}: {_why(cause)}",
+        f"{_who(answer, late)} {_when(answer, late)}: {_why(cause, work)}",
         HINTS[cause.reason],
         evidence=tuple(evidence),
         gain=Gain(late.cost_ns, max(wall, late.cost_ns), is_once=is_start, waits_are_measured=answer.is_whole),
@@ -106,20 +110,24 @@ def _step(late: Straggler, row: int) -> float:
     return float(late.steps[row] + 1)
 
 
-def _why(cause: LateCause) -> str:
+def _why(cause: LateCause, work: str) -> str:
     at = f", most in {cause.path}" if cause.path else ""
     if cause.reason is Reason.SLOW_GPU:
         return f"its GPU takes {cause.ratio:.2f} times as long for the same kernels{at}"
+    if cause.reason is Reason.SLOW_CPU:
+        return f"its operators take {cause.ratio:.2f} times as long{at}"
     if cause.reason is Reason.SLOW_KERNEL:
         return f"one kernel takes {cause.ratio:.2f} times as long as on its peers: {cause.path}"
     if cause.reason is Reason.MORE_WORK:
-        return f"it runs {(cause.ratio - 1) * 100:.0f} % more kernels, {_time(cause.each_ns)} of them{at}"
+        return f"it runs {(cause.ratio - 1) * 100:.0f} % more {work}, {_time(cause.each_ns)} of them{at}"
     if cause.reason is Reason.INPUT:
         return f"it waits {_time(cause.each_ns)} longer for its input{at}"
     if cause.reason is Reason.COPIES:
         return f"its copies take {_time(cause.each_ns)} longer{at}"
     if cause.reason is Reason.LATE_START:
         return "it came to the first collective last"
+    if cause.reason is Reason.BETWEEN_OPERATORS:
+        return f"it spends {_time(cause.each_ns)} more between operators{at}"
     if cause.reason is Reason.UNKNOWN:
         return "why is not known, since only collectives were recorded"
     return f"its host launches late while its GPU has nothing to do{at}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-__all__ = ["POINT_TO_POINT", "Call", "CollectiveKernel", "call_of_frame", "kernel_of_name"]
+__all__ = ["POINT_TO_POINT", "Call", "CollectiveKernel", "call_of_frame", "kernel_of_name", "operation_of_operator"]
 
 POINT_TO_POINT = "send-receive"
 _KERNEL = re.compile(r"(?:n|r)ccl|msccl", re.I)
@@ -18,6 +18,9 @@ _OPERATIONS = (
     ("reduce", re.compile(r"reduce", re.I)),
     (POINT_TO_POINT, re.compile(r"send|recv", re.I)),
 )
+# Of PyTorch's distributed package: `c10d::allreduce_`, `_c10d_functional::all_gather_into_tensor`.
+_OPERATOR = re.compile(r"_?c10d(?:_functional)?::(?P<name>\w+)")
+_ALSO_OPERATORS = ("barrier", "gather", "scatter")
 _OF_COMPILERS = _OPERATIONS[:4]
 _TYPES = re.compile(r"_(f16|bf16|f32|f64|f8e4m3|f8e5m2|[iu]8|[iu]32|[iu]64)(?![a-z0-9])")
 # `native/intake/collective_names` writes it: `collective allreduce[1024 f32, group 0 of 8]`,
@@ -91,3 +94,14 @@ def call_of_frame(name: str) -> Call | None:
     dtype = told["dtype"] or ""
     size = _BYTES.get(dtype, 0) * int(told["count"] or 0)
     return Call(told["group"] or "", operation, dtype, size or -1)
+
+
+def operation_of_operator(name: str) -> str:
+    """The collective that an operator of PyTorch begins; empty: none, or one between two ranks."""
+    called = _OPERATOR.fullmatch(name)
+    if called is None:
+        return ""
+    named = next((operation for operation, pattern in _OPERATIONS if pattern.search(called["name"])), "")
+    if named:
+        return "" if named == POINT_TO_POINT else named
+    return next((each for each in _ALSO_OPERATORS if each in called["name"]), "")

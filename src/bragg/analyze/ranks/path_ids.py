@@ -38,5 +38,7 @@ def frame_ids(tree: CallTree, labels: Sequence[str]) -> Int64Array:
 
 
 def path_label(tree: CallTree, labels: Sequence[str], node: NodeId) -> str:
-    """The last frames of a path."""
-    return " > ".join(labels[frame] for frame in tree.frame[tree.path(node)[1:][-_N_SHOWN:]].tolist())
+    """The last frames of a path, files without their folders."""
+    last = tree.frame[tree.path(node)[1:][-_N_SHOWN:]].tolist()
+    folders = [f"{tree.frames.file[frame].rpartition('/')[0]}/" for frame in last]
+    return " > ".join(labels[frame].removeprefix(folder) for frame, folder in zip(last, folders, strict=True))

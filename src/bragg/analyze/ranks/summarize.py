@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from bragg.analyze.imports import without_imports
+from bragg.analyze.ranks.arrivals import arrivals_of, host_time_in_steps
 from bragg.analyze.ranks.collectives import collectives_of, host_of_collectives, kernel_calls, sums_of
 from bragg.analyze.ranks.path_ids import frame_ids, path_ids, path_label
 from bragg.model import Profile
@@ -28,11 +29,16 @@ def summarize(profile: Profile, rank: int | None = None) -> RankSummary:
     ids = path_ids(tree, texts)
     found = kernel_calls(profile, ids)
     calls, collectives = collectives_of(profile, found)
+    is_on_cpus = "gpu_time" not in profile.metrics and not len(calls)
+    if is_on_cpus:
+        calls, collectives = arrivals_of(profile, ids)
     is_whole = len(collectives) > 0
-    if not is_whole:
+    if not is_whole and not is_on_cpus:
         calls, collectives = sums_of(profile, found)
     gpu_ns, gpu_count = _own(profile, "gpu_time"), _own(profile, "gpu_count")
     host_ns = _own(without_imports(profile), "host_time")  # which takes as long as the disk likes
+    if is_on_cpus and (in_steps_ns := host_time_in_steps(profile)) is not None:
+        host_ns = in_steps_ns
     nodes = np.flatnonzero((gpu_ns > 0) | (host_ns > 0))
     run = profile.run
     is_communication = found.is_communication | (host_of_collectives(tree) & (gpu_ns == 0))
@@ -50,6 +56,7 @@ def summarize(profile: Profile, rank: int | None = None) -> RankSummary:
         device=next((str(device.get("name", "")) for device in run.devices if device), ""),
         wall_ns=run.gpu_span_ns or run.duration_ns or 0,
         is_whole=is_whole,
+        is_on_cpus=is_on_cpus,
         is_cut_short=run.is_cut_short,
         calls=calls,
         collectives=lambda: collectives,

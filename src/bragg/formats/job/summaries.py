@@ -1,6 +1,6 @@
 """The summary of a rank within its `.bragg` file, so that a thousand files need not be read whole.
 
-ranks/facts.json        rank, host, device, wall_ns, is_whole, is_cut_short, clock, ways, version
+ranks/facts.json        rank, host, device, wall_ns, is_whole, is_on_cpus, is_cut_short, clock, ways, version
 ranks/calls.json        columns of the calls of collectives
 ranks/collectives.npy   int64 [columns, rows], those of `CollectiveTable`, each as differences
 ranks/paths.npy         int64 [columns, rows], those of `PathTable`
@@ -50,6 +50,7 @@ def members_of(summary: RankSummary) -> dict[str, bytes]:
         "device": summary.device,
         "wall_ns": summary.wall_ns,
         "is_whole": summary.is_whole,
+        "is_on_cpus": summary.is_on_cpus,
         "is_cut_short": summary.is_cut_short,
         "clock": summary.clock.to_json(),
         "ways": [dict(zip(_WAY, (*key, way), strict=True)) for key, way in summary.ways.items()],
@@ -98,6 +99,7 @@ def _read(archive: ZipFile, path: Path) -> RankSummary | None:
         device=facts.text("device"),
         wall_ns=facts.count("wall_ns"),
         is_whole=not facts.is_false("is_whole"),
+        is_on_cpus=facts.is_true("is_on_cpus"),
         is_cut_short=not facts.is_false("is_cut_short"),
         calls=known,
         collectives=lambda: table,

@@ -6,7 +6,7 @@ import numpy as np
 
 from bragg.formats.capture import OpenedCapture
 from bragg.grouping.regions import OPTIMIZER, step_function
-from bragg.model import SliceTable, TrackKind
+from bragg.model import FrameKind, SliceTable, TrackKind
 
 __all__ = ["needed_of"]
 
@@ -15,7 +15,7 @@ _DATA_LOADER = "enumerate(DataLoader)#"
 
 
 def needed_of(recording: OpenedCapture) -> SliceTable | None:
-    """The work of GPUs, launches of it, regions and what ends steps.
+    """The work of GPUs, launches of it, regions and what ends steps; without GPUs operators and samples.
 
     Returns:
         None: the recording is no rank's, or there are so many that the file gets no summary; who compares ranks then
@@ -27,7 +27,10 @@ def needed_of(recording: OpenedCapture) -> SliceTable | None:
     names, function = profile.tree.frames.name, step_function(profile.meta)
     starts = (*OPTIMIZER, _DATA_LOADER)
     is_mark = np.array([name.startswith(starts) or (bool(function) and name == function) for name in names], np.bool_)
-    is_near = np.isin(profile.tracks.kind, (TrackKind.GPU_STREAM, TrackKind.RANGES))
+    is_on_cpus = not (profile.tracks.kind == TrackKind.GPU_STREAM).any()
+    is_mark |= is_on_cpus & (profile.tree.frames.kind == FrameKind.OPERATOR)
+    near = (TrackKind.SAMPLES, TrackKind.RANGES) if is_on_cpus else (TrackKind.GPU_STREAM, TrackKind.RANGES)
+    is_near = np.isin(profile.tracks.kind, near)
     kept: list[SliceTable] = []
     n_kept = 0
     for block in recording.slice_blocks():

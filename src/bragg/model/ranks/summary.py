@@ -114,6 +114,7 @@ class RankSummary:
         device: Name of its GPU; empty: not known.
         wall_ns: From the first to the last work of its GPU; without any, how long it was recorded.
         is_whole: Whether `collectives` has a row for each one; otherwise one for each group with the sums.
+        is_on_cpus: No GPU worked: collectives start when the rank comes, and last until its next operator begins.
         is_cut_short: The recording has no end: the rank was killed, or still runs.
         role: What ranks of equal work have in common.
         clock: What is known of the clock that `start_ns` is of.
@@ -135,6 +136,7 @@ class RankSummary:
     collectives: Callable[[], CollectiveTable]
     paths: Callable[[], PathTable]
     labels: Callable[[], list[str]]
+    is_on_cpus: bool = False
     role: tuple[tuple[str, int], ...] = field(default=())
     clock: RankClock = field(default_factory=RankClock)
     ways: Mapping[tuple[str, str, int], str] = field(default_factory=dict)

@@ -58,7 +58,8 @@ def ranks_sentence(answer: RanksAnswer, found: Sequence[Finding]) -> str:
     """Who holds up the others, and what communication costs."""
     ranks = count_text(len(answer.ranks), "rank")
     if answer.lateness is None:
-        return f"{ranks} without a collective on GPUs in common: who waited for whom is not known."
+        more = " Collectives of CPUs need bragg run --data trace." if answer.ranks[0].is_on_cpus else ""
+        return f"{ranks} without a timed collective in common: who waited for whom is not known.{more}"
     exposed = ""
     if answer.exposed is not None:
         exposed = f" Communication that nothing hides takes {share_text(answer.exposed.share)} of a step"
