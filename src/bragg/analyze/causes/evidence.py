@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bragg.analyze.causes.bounding_gpus import BoundingGpus, bounding_gpus
+from bragg.analyze.causes.callers import Callers
 from bragg.analyze.causes.host_code import code_wait_ns
 from bragg.analyze.causes.host_parts import HostParts, compiling, host_parts, special_parts
 from bragg.analyze.causes.idle_sums import added_up_idle_ns, added_up_pauses, late_rows
@@ -388,6 +389,11 @@ class Evidence:
         longest_ns = _longest_ns(self._idle_paths, len(tree)) if self.has_timeline else self.longest_wait_ns
         found = code_wait_ns(tree, self.idle_ns, self.recurring_host_ns, self.pauses, longest_ns)
         return np.where(special_parts(self.profile, self.writers), 0.0, found)
+
+    @cached_property
+    def callers(self) -> Callers:
+        """Which lines call operators."""
+        return Callers(self.profile)
 
     @cached_property
     def writers(self) -> list[Writer]:

@@ -10,7 +10,7 @@ import numpy as np
 from bragg.analyze.causes.evidence import Evidence
 from bragg.analyze.causes.host_finding import Cause, counted, host_finding
 from bragg.analyze.causes.needs import GPU_COUNT, IDLE, OPERATORS
-from bragg.analyze.causes.paths import below, beside, named
+from bragg.analyze.causes.paths import below, named
 from bragg.analyze.causes.thresholds import OFTEN, WAITS
 from bragg.analyze.causes.whole_gain import whole_gain
 from bragg.analyze.engine import HostTime, Rule
@@ -19,7 +19,7 @@ from bragg.model import Confidence, Finding, FrameKind, Quantity
 __all__ = ["RULE"]
 
 _FILLS = re.compile(r"aten::(?:ones|zeros|full|fill_|rand|randn|randint|randperm|arange|eye|linspace)")
-_COPY = re.compile(r"aten::(?:to|_to_copy|copy_)")
+_COPY = re.compile(r"aten::(?:to|_to_copy|copy_|index(?:_\w+)?)")
 _SAVED = 0.9
 _CHANGE = 'make it on the GPU: device="cuda" for the call that fills it'
 
@@ -29,10 +29,10 @@ def _find(evidence: Evidence) -> Iterator[Finding]:
     down = tree.sum_up(named(profile, "copy HtoD".__eq__).astype(np.int64)) > 0
     copies = named(profile, _COPY.fullmatch) & down & (tree.kind == FrameKind.OPERATOR)
     # What takes long to compute is `cpu-work`, and copies that are many are `small-copies`.
-    quick = ~evidence.has_work & (tree.sum_up(evidence.host.computing.astype(np.int64)) == 0)
-    fills = beside(profile, named(profile, _FILLS.fullmatch) & quick, copies)
-    copies = beside(profile, copies, fills)
-    count = float(evidence.calls[copies].sum())
+    quick = ~evidence.has_work & ~evidence.compiling & (tree.sum_up(evidence.host.computing.astype(np.int64)) == 0)
+    fills = evidence.callers.near(named(profile, _FILLS.fullmatch) & quick, copies)
+    copies = evidence.callers.near(copies, fills)
+    count = min(float(evidence.calls[fills].sum()), float(evidence.calls[copies].sum()))
     if not WAITS.value <= count / evidence.steps < OFTEN.value:
         return
     nodes = below(profile, fills | copies)
@@ -44,12 +44,12 @@ def _find(evidence: Evidence) -> Iterator[Finding]:
         Confidence.PROVEN,
         (Quantity(f"copies {evidence.step_word}", evidence.per_step(count)),),
     )
-    yield host_finding(evidence, copies, evidence.calls, cause)
+    yield host_finding(evidence, fills, evidence.calls, cause)
 
 
 RULE = Rule(
     _find,
-    "tensors that the host fills, and copies to a GPU on the same line",
+    "tensors that the host fills, and then copies to a GPU",
     (IDLE, GPU_COUNT, OPERATORS),
     (WAITS, OFTEN),
     _CHANGE,

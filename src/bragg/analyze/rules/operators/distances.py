@@ -36,9 +36,9 @@ def _find(evidence: Evidence) -> Iterator[Finding]:
     # Rows of one operand beside those of the other: two new dimensions for each difference. Scaled by a third, it is
     # a norm of each row.
     added = np.bincount(parent[broadcasts], evidence.calls[broadcasts], len(parent))
-    pairs = beside(profile, subtracts, measures) & ~beside(profile, subtracts, scales)
+    pairs = evidence.callers.near(subtracts, measures) & ~beside(profile, subtracts, scales)
     pairs &= added[np.maximum(parent, 0)] >= 2 * np.maximum(evidence.calls, 1)
-    yield from work_findings(evidence, below(profile, pairs | beside(profile, measures, pairs)), _WORK)
+    yield from work_findings(evidence, below(profile, pairs | evidence.callers.near(measures, pairs)), _WORK)
 
 
 RULE = Rule(_find, "distances of all pairs by differences", (GPU_TIME, OPERATORS), (MUCH_GPU,), _WORK.change)

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from bragg.analyze.causes.evidence import Evidence
 from bragg.analyze.causes.needs import GPU_TIME, OPERATORS
-from bragg.analyze.causes.paths import below, beside, named
+from bragg.analyze.causes.paths import below, named
 from bragg.analyze.causes.thresholds import MUCH_GPU
 from bragg.analyze.causes.whole_gain import whole_gain
 from bragg.analyze.causes.work_finding import Work, work_findings
@@ -19,7 +19,7 @@ __all__ = ["RULE"]
 
 _WORK = Work(
     "explicit-inverse",
-    "inverses of matrices, which the same line multiplies with something",
+    "inverses of matrices, which are then multiplied with something",
     "torch.linalg.solve(a, b) instead of inv(a) @ b: less work, and more exact; lu_factor and lu_solve for many b",
     0.5,
     Confidence.HEURISTIC,
@@ -33,7 +33,7 @@ _MULTIPLIES = re.compile(r"aten::(?:matmul|mm|bmm|mv|baddbmm|addmm|einsum)")
 def _find(evidence: Evidence) -> Iterator[Finding]:
     profile = evidence.profile
     inverts = named(profile, _INVERTS.fullmatch)
-    nodes = below(profile, beside(profile, inverts, named(profile, _MULTIPLIES.fullmatch)))
+    nodes = below(profile, evidence.callers.near(inverts, named(profile, _MULTIPLIES.fullmatch)))
     gain = whole_gain(evidence, nodes & ~below(profile, named(profile, _FACTORS.fullmatch)), _WORK.saved)
     for finding in work_findings(evidence, nodes, _WORK):
         yield replace(finding, gain=gain)

@@ -10,7 +10,7 @@ import numpy as np
 
 from bragg.analyze.causes.evidence import Evidence
 from bragg.analyze.causes.needs import GPU_TIME, OPERATORS
-from bragg.analyze.causes.paths import below, beside, named
+from bragg.analyze.causes.paths import below, named
 from bragg.analyze.causes.thresholds import MUCH_GPU
 from bragg.analyze.causes.work_finding import Work, work_findings
 from bragg.analyze.engine import HostTime, Rule
@@ -29,8 +29,8 @@ _WORK = Work(
     with_host=True,
     is_launched=True,
 )
-_CUTS = re.compile(r"aten::(?:triu|tril)")
-_FILLS = re.compile(r"aten::(?:ones|zeros|full|empty)(?:_like)?|aten::fill_")
+_CUTS = re.compile(r"aten::(?:triu|tril)_?")
+_FILLS = re.compile(r"aten::(?:ones|zeros|full|empty)(?:_like)?|aten::(?:new_\w+|fill_|zero_)")
 _OFTEN = 0.5  # of the steps: more rarely, it is made for a new size
 _ATTENTION = "aten::scaled_dot_product_attention"
 _CAUSAL = 0.5  # of its tiles lie above the diagonal: only is_causal=True leaves them out
@@ -39,9 +39,9 @@ _CAUSAL = 0.5  # of its tiles lie above the diagonal: only is_causal=True leaves
 def _find(evidence: Evidence) -> Iterator[Finding]:
     profile = evidence.profile
     fills = named(profile, _FILLS.fullmatch)
-    cuts = beside(profile, named(profile, _CUTS.fullmatch), fills)
+    cuts = evidence.callers.near(named(profile, _CUTS.fullmatch), fills)
     if float(evidence.calls[cuts].sum()) >= _OFTEN * evidence.steps:
-        for finding in work_findings(evidence, below(profile, cuts | beside(profile, fills, cuts)), _WORK):
+        for finding in work_findings(evidence, below(profile, cuts | evidence.callers.near(fills, cuts)), _WORK):
             yield _with_attention(evidence, finding, below(profile, _attends(evidence, cuts)))
 
 
@@ -61,8 +61,7 @@ def _with_attention(evidence: Evidence, finding: Finding, attends: BoolArray) ->
 
 def _attends(evidence: Evidence, cuts: BoolArray) -> BoolArray:
     """Attention that the function that cuts the masks calls itself: [n_nodes]."""
-    parent = np.maximum(evidence.profile.tree.parent, 0)
-    function = parent[parent]  # a line of it is a node of its own
+    function = evidence.callers.function
     return named(evidence.profile, _ATTENTION.__eq__) & np.isin(function, function[cuts])
 
 

@@ -28,20 +28,23 @@ _WORK = Work(
     is_launched=True,
 )
 _MAKES = re.compile(r"aten::one_hot|_one_hot")
+_MULTIPLIES = re.compile(r"aten::(?:matmul|mm|bmm|einsum|tensordot)")  # not those of layers, which are linear or addmm
 _CASTS = re.compile(r"direct_copy_kernel|copy_kernel_cuda")
 
 
 def _find(evidence: Evidence) -> Iterator[Finding]:
     profile = evidence.profile
     works = evidence.gpu_ns > 0
-    rows = below(profile, named(profile, _MAKES.fullmatch)) & works
+    makes = named(profile, _MAKES.fullmatch)
+    rows = below(profile, makes) & works
     if not rows.any():
         return
     uses = (classes_of_nodes(profile.tree) == CLASSES.index(PRODUCTS)) | named(profile, _CASTS.search)
     uses &= works & ~rows
+    soon = below(profile, evidence.callers.near(named(profile, _MULTIPLIES.fullmatch), makes))
     lines = {_line(evidence, node) for node in np.flatnonzero(rows).tolist()} - {("", 0)}
     for node in np.flatnonzero(uses).tolist():
-        rows[node] = _line(evidence, node) in lines
+        rows[node] = soon[node] or _line(evidence, node) in lines
     yield from work_findings(evidence, rows, _WORK)
 
 

@@ -9,7 +9,8 @@ from bragg.analyze.engine import analysis
 from bragg.model import Finding
 from tests.support.stepped import stepped
 
-LINE, OTHER = "train.py:8@main", "train.py:9@main"
+LINE, NEXT = "train.py:8@main", "train.py:9@main"
+OTHERS = ("train.py:14@main", "train.py:9@other")
 SORT = "aten::sort#operator > aten::sort#operator > DeviceSegmentedRadixSortKernel#kernel"
 INVERSE = "aten::linalg_inv#operator > aten::linalg_inv_ex#operator > getri#kernel"
 FACTORS = "aten::linalg_inv#operator > aten::linalg_lu_factor_ex#operator > getrf#kernel"
@@ -32,14 +33,17 @@ def found(rule: str, work: str, *paths: str) -> list[Finding]:
         ("explicit-inverse", FACTORS, PRODUCT, 0.0),  # solving needs them, too
     ],
 )
-def test_what_the_same_line_goes_on_with_decides(rule: str, work: str, use: str, saved: float) -> None:
-    (finding,) = found(rule, f"{LINE} > {work}", f"{LINE} > {use.removesuffix(' > gemm#kernel')}")
-    assert (finding.rule, finding.file, finding.line) == (rule, "train.py", 8)
-    assert ": 1 launch a step, 50 % of the GPU time" in finding.message
-    assert finding.gain is not None
-    assert finding.gain.share == pytest.approx(0.4 * saved, abs=0.01)
+def test_what_the_next_lines_of_the_function_do_with_it_decides(rule: str, work: str, use: str, saved: float) -> None:
+    call = use.removesuffix(" > gemm#kernel")
+    for line in (LINE, NEXT, f"{NEXT} > /lib/torch/functional.py:5@einsum"):
+        (finding,) = found(rule, f"{LINE} > {work}", f"{line} > {call}")
+        assert (finding.rule, finding.file, finding.line) == (rule, "train.py", 8)
+        assert ": 1 launch a step, 50 % of the GPU time" in finding.message
+        assert finding.gain is not None
+        assert finding.gain.share == pytest.approx(0.4 * saved, abs=0.01)
     assert found(rule, f"{LINE} > {work}") == []
-    assert found(rule, f"{LINE} > {work}", f"{OTHER} > {use.removesuffix(' > gemm#kernel')}") == []
+    for line in OTHERS:
+        assert found(rule, f"{LINE} > {work}", f"{line} > {call}") == []
 
 
 def test_a_sort_within_another_operator_is_not_the_program_s_own() -> None:

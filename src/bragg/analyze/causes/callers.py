@@ -1,0 +1,67 @@
+"""Operators that one function calls on lines close to each other, directly or through PyTorch's own Python code."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from bragg.model import FrameKind, Profile
+from bragg.model.table import BoolArray, Int64Array
+
+__all__ = ["Callers"]
+
+_TORCH = re.compile(r"[/\\]torch[/\\](?!_dynamo|_inductor).+\.py$")
+_COMPREHENSION = re.compile(r"<(?:list|set|dict)comp>$|<genexpr>$")
+_CLOSE = 3  # lines: a result is used soon after it is computed
+
+
+@dataclass(frozen=True, eq=False)
+class Callers:
+    """Which lines call operators.
+
+    Attributes:
+        profile: Of the program.
+    """
+
+    profile: Profile
+
+    @cached_property
+    def line(self) -> Int64Array:
+        """The node of the line that calls each node, not through an operator: [n_nodes]; 0: there is none."""
+        tree = self.profile.tree
+        names, files = tree.frames.name, tree.frames.file
+        passes_on = np.array(
+            [bool(_TORCH.search(file) or _COMPREHENSION.search(name)) for name, file in zip(names, files, strict=True)]
+        )[tree.frame]
+        scopes = np.array([not name.startswith("[") for name in names])[tree.frame] & (tree.kind == FrameKind.SCOPE)
+        passes_on = (passes_on & (tree.kind == FrameKind.PYTHON)) | scopes
+        parent = np.maximum(tree.parent, 0).astype(np.int64)
+        # Each round skips as many frames as all before it together.
+        above = np.where(passes_on, parent, np.arange(len(tree)))
+        while not np.array_equal(above, above[above]):
+            above = above[above]
+        found = above[parent]
+        return np.where(tree.kind[found] == FrameKind.PYTHON, found, 0)
+
+    @cached_property
+    def function(self) -> Int64Array:
+        """A number of the call of the function that calls each node, [n_nodes]: its lines are nodes of their own."""
+        tree = self.profile.tree
+        rows: dict[tuple[str, str], int] = {}
+        names = [rows.setdefault(each, len(rows)) for each in zip(tree.frames.name, tree.frames.file, strict=True)]
+        key = tree.parent[self.line].astype(np.int64) * len(rows) + np.array(names)[tree.frame[self.line]]
+        return np.where(self.line > 0, key, -1)
+
+    def near(self, nodes: BoolArray, others: BoolArray) -> BoolArray:
+        """Those of some nodes whose function calls one of others on a line close to theirs: all [n_nodes]."""
+        result = np.zeros(len(nodes), np.bool_)
+        lines = self.profile.tree.frames.line[self.profile.tree.frame[self.line]]
+        known = self.line > 0
+        for function in np.intersect1d(self.function[nodes & known], self.function[others & known]).tolist():
+            of_it = self.function == function
+            own, other = np.flatnonzero(nodes & of_it), np.unique(lines[others & of_it])
+            result[own] = (np.abs(lines[own][:, None] - other[None, :]) <= _CLOSE).any(axis=1)
+        return result
