@@ -92,7 +92,6 @@ PAIRS = (
             _HALVES, constants={**_HALVES.constants, "BM": 128, "BN": 128}, options={"num_warps": 4, "maxnreg": 96}
         ),
         _HALVES,
-        "",
     ),
     Pair(
         "register-spills",
@@ -100,7 +99,6 @@ PAIRS = (
             _FLOATS, constants={**_FLOATS.constants, "BM": 128, "BN": 128}, options={"num_warps": 4, "maxnreg": 96}
         ),
         _FLOATS,
-        "",
     ),
     Pair("dot-without-tensor-cores", _product(_FLOAT, precision="ieee"), _FLOATS),
     Pair("dot-without-tensor-cores", _product(_FLOAT, tile=32, precision="ieee"), _product(_FLOAT, tile=32)),

@@ -95,6 +95,7 @@ class CompiledKernels:
             num_warps=kernel.num_warps or options.integer("num_warps"),
             num_stages=options.integer("num_stages") or (int(stages[1]) if stages else None),
             num_ctas=kernel.num_ctas or options.integer("num_ctas"),
+            max_registers=options.integer("maxnreg"),
             registers=launch.registers if launch else options.integer("registers"),
             # CUPTI 13 tells 0 B of kernels that spill (H100): what the binary says is first.
             stack_bytes=options.integer("stack_bytes") or (launch.local_bytes_per_thread if launch else None),

@@ -48,7 +48,8 @@ def test_the_files_are_written_and_the_script_asks_for_what_the_profile_has_not(
     assert "the profile has no values: say --arg-K" in told.stderr
     if find_spec("triton"):
         told = subprocess.run([*script, "--compile-only"], capture_output=True, text=True, timeout=120, check=True)
-        compiled = "compiled for cuda:90: 16384 B of shared memory, 128 registers as recorded\n"
+        asked = "num_warps=2 num_stages=3 num_ctas=1"
+        compiled = f"compiled for cuda:90 with {asked}: 16384 (recorded: 16384) B of shared memory\n"
         assert told.stdout == compiled
         without_gpu = {**os.environ, "CUDA_VISIBLE_DEVICES": ""}
         told = subprocess.run(
@@ -57,6 +58,18 @@ def test_the_files_are_written_and_the_script_asks_for_what_the_profile_has_not(
         assert (told.returncode, told.stdout) == (1, compiled)
         why = "PyTorch finds no GPU here" if find_spec("torch") else "PyTorch is not installed"
         assert told.stderr == f"It is not timed: {why}.\n"
+
+
+@pytest.mark.skipif(not find_spec("triton"), reason="compiles a kernel")
+def test_the_script_compiles_with_every_option_of_the_recorded_kernel(tmp_path: Path) -> None:
+    arguments = [str(PRODUCT.with_name("h100-register-spills.bragg")), "--bundle", "product", "-o", str(tmp_path / "b")]
+    assert CliRunner().invoke(analyze, arguments).exit_code == 0
+    script = [sys.executable, str(tmp_path / "b" / "reproduce.py"), "--compile-only"]
+    own_cache = {**os.environ, "TRITON_CACHE_DIR": str(tmp_path / "cache")}
+    told = subprocess.run(script, capture_output=True, text=True, timeout=120, check=True, env=own_cache)
+    assert "with num_warps=4 num_stages=3 num_ctas=1 maxnreg=96: 49152 (recorded: 49152) B" in told.stdout
+    (ptx,) = (tmp_path / "cache").rglob("*.ptx")
+    assert ".maxnreg 96" in ptx.read_text(encoding="utf-8")
 
 
 def test_o_is_for_bundles() -> None:

@@ -35,8 +35,9 @@ def main() -> None:
     facts: dict[str, Any] = json.loads((_HERE / "facts.json").read_text(encoding="utf-8"))
     options = _options(facts)
     kernel = _compiled(facts)
-    registers = f"{facts['registers']} registers as recorded" if facts["registers"] else "registers not recorded"
-    print(f"compiled for {facts['target']}: {kernel.metadata.shared} B of shared memory, {registers}")
+    asked = " ".join(f"{name}={value}" for name, value in _asked(facts).items())
+    shared = _beside(kernel.metadata.shared, facts["dynamic_shared_bytes"])
+    print(f"compiled for {facts['target']} with {asked}: {shared} B of shared memory")
     if not options.compile_only:
         _time(facts, kernel, options)
 
@@ -70,8 +71,17 @@ def _compiled(facts: dict[str, Any]) -> Any:
     backend, _, architecture = facts["target"].partition(":")
     is_number = architecture.isdigit()
     target = GPUTarget(backend, int(architecture) if is_number else architecture, 32 if backend == "cuda" else 64)
-    known = {name: facts[name] for name in ("num_warps", "num_stages", "num_ctas") if facts[name]}
-    return triton.compile(str(_HERE / "kernel.ttir"), target=target, options=known)
+    return triton.compile(str(_HERE / "kernel.ttir"), target=target, options=_asked(facts))
+
+
+def _asked(facts: dict[str, Any]) -> dict[str, int]:
+    """What the compiler was asked for, in its own words."""
+    names = {"num_warps": "num_warps", "num_stages": "num_stages", "num_ctas": "num_ctas", "max_registers": "maxnreg"}
+    return {option: facts[name] for name, option in names.items() if facts[name]}
+
+
+def _beside(own: int, recorded: int | None) -> str:
+    return f"{own} (recorded: {'not known' if recorded is None else recorded})"
 
 
 def _time(facts: dict[str, Any], kernel: Any, options: argparse.Namespace) -> None:
@@ -94,6 +104,7 @@ def _time(facts: dict[str, Any], kernel: Any, options: argparse.Namespace) -> No
             raise SystemExit(f"argument {argument['name']} is a {argument['type']}: make it here by hand")
     launch = kernel[tuple(options.grid)]
     took_ms = do_bench(lambda: launch(*values))
+    print(f"{_beside(kernel.n_regs, facts['registers'])} registers of a thread, {kernel.n_spills} spilled")
     print(f"{took_ms * 1e3:.1f} us; in the profile {facts['mean_ns'] / 1e3:.1f} us")
 
 

@@ -257,6 +257,7 @@ class CompiledKernel:
         num_warps: Warps of a block.
         num_stages: Stages that were asked for.
         num_ctas: Blocks of a cluster.
+        max_registers: Of one thread, where `maxnreg` asked the compiler for at most so many.
         registers: Of one thread.
         stack_bytes: Of one thread, spills among it.
         static_shared_bytes: Shared memory of a block, fixed at compile time.
@@ -288,6 +289,7 @@ class CompiledKernel:
     num_warps: int | None = None
     num_stages: int | None = None
     num_ctas: int | None = None
+    max_registers: int | None = None
     registers: int | None = None
     stack_bytes: int | None = None
     static_shared_bytes: int | None = None

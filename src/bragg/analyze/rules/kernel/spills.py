@@ -10,13 +10,14 @@ from bragg.analyze.causes.needs import CODE, GPU_TIME
 from bragg.analyze.causes.thresholds import MUCH_GPU, SPILLED
 from bragg.analyze.engine import Rule
 from bragg.model import Confidence, Place, Quantity
-from bragg.model.kernels.compiled import CompiledKernel
+from bragg.model.kernels.compiled import CompiledKernel, Counted, Dot, TensorCores
 
 __all__ = ["RULE"]
 
 # An access to local memory takes longer than the arithmetic around it.
 _COST, _MOST = 2.0, 0.5
-_CHANGE = "use more warps or a smaller tile, fewer stages, or a higher maxnreg where one is set"
+_CHANGE = "use more warps or a smaller tile"
+_LANES = 32
 
 
 def _judge(kernel: HotKernel, compiled: CompiledKernel) -> Defect | None:
@@ -24,22 +25,46 @@ def _judge(kernel: HotKernel, compiled: CompiledKernel) -> Defect | None:
     total = sum(each.count for each in compiled.instructions or ())
     if not spilled or not compiled.stack_bytes or spilled < SPILLED.value * total:
         return None
+    # From sm_100 on, sums of products are in a memory of their own.
+    dots = compiled.dots if compiled.tensor_cores is not TensorCores.TCGEN05 else ()
+    largest = max(dots or (), key=lambda dot: dot.m * dot.n, default=None)
+    line_of_sum = largest and (largest.place.file, largest.place.line)
     in_loops = _lines_in_loops(compiled)
-    counted = sorted(compiled.spills or (), key=lambda each: (each.place.file, each.place.line) not in in_loops)
-    warps = f" with {compiled.num_warps} warps" if compiled.num_warps else ""
+
+    def order(spills: Counted) -> tuple[bool, bool, int]:
+        line = (spills.place.file, spills.place.line)
+        return line != line_of_sum, line not in in_loops, -spills.count
+
+    asked = [f"{compiled.num_warps} warps"] if compiled.num_warps else []
+    asked += [f"maxnreg={compiled.max_registers}"] if compiled.max_registers else []
+    of_sum = _registers_of_sum(largest, compiled.num_warps) if largest else 0
     return Defect(
-        f"spills registers{warps}: {spilled:,} instructions move them to local memory and back",
-        _CHANGE,
+        f"spills registers{' with ' if asked else ''}{' and '.join(asked)}: "
+        f"{spilled:,} instructions move them to local memory and back",
+        _change(compiled.max_registers, of_sum),
         min(spilled / total * _COST, _MOST),
         Confidence.PROVEN,
-        [each.place for each in counted],
+        [each.place for each in sorted(compiled.spills or (), key=order)],
         (
             Quantity("instructions that spill", spilled),
             Quantity("share of the instructions", spilled / total, "share"),
             Quantity("stack of a thread", compiled.stack_bytes, "B"),
             *([Quantity("registers of a thread", compiled.registers)] if compiled.registers else []),
+            *([Quantity("registers that the sum of the product takes", of_sum)] if of_sum else []),
         ),
     )
+
+
+def _change(max_registers: int | None, of_sum: int) -> str:
+    if not max_registers:
+        return _CHANGE
+    why = f": the sum of tl.dot alone takes {of_sum} registers of a thread" if of_sum >= max_registers else ""
+    return f"leave out maxnreg={max_registers}{why}"
+
+
+def _registers_of_sum(dot: Dot, warps: int | None) -> int:
+    """That a thread holds its part of a sum of 32-bit elements in; 0: not known."""
+    return dot.m * dot.n // (_LANES * warps) if warps else 0
 
 
 def _lines_in_loops(compiled: CompiledKernel) -> set[tuple[str, int]]:
