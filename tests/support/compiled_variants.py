@@ -36,6 +36,7 @@ H100 = {
 kernel_code._DISASSEMBLY_S = 120.0  # a machine that runs other tests may need longer than a user should wait
 _TIME_NS = 100_000_000
 _THREADS = 32
+MANY_BLOCKS = 132 * 64
 
 
 @dataclass(frozen=True)
@@ -56,7 +57,7 @@ class Variant:
     constants: Mapping[str, Any]
     unaligned: tuple[str, ...] = ()
     options: Mapping[str, Any] = field(default_factory=dict)
-    grid: int = 132 * 64
+    grid: int = MANY_BLOCKS
 
     @property
     def name(self) -> str:

@@ -5,13 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from tests.support import slow_kernels as kernels
-from tests.support.compiled_variants import Variant
+from tests.support import slow_loops as loops
+from tests.support.compiled_variants import MANY_BLOCKS, Variant
 
 __all__ = ["PAIRS", "Pair"]
 
 _FLOAT, _HALF, _INT = "*fp32", "*fp16", "i32"
 _COPY = {"x": _FLOAT, "out": _FLOAT}
 _LOOP = {**_COPY, "n": _INT}
+_FEW_BLOCKS = 132 * 8  # of 32 by 32: fewer larger ones would not fill the GPU
 
 
 @dataclass(frozen=True)
@@ -31,10 +33,12 @@ class Pair:
     mark: str = "slow"
 
 
-def _product(operand: str, *, tile: int = 64, precision: str = "tf32", **options: int) -> Variant:
+def _product(
+    operand: str, *, tile: int = 64, precision: str = "tf32", grid: int = MANY_BLOCKS, **options: int
+) -> Variant:
     types = {"a": operand, "b": operand, "c": operand, "K": _INT}
     sizes = {"BM": tile, "BN": tile, "BK": 32, "PRECISION": precision}
-    return Variant(kernels.product, types, sizes, options={"num_warps": 4, **options})
+    return Variant(kernels.product, types, sizes, options={"num_warps": 4, **options}, grid=grid)
 
 
 _SCALE = Variant(kernels.scale, {"x": _HALF, "out": _HALF, "n": _INT, "factor": "fp32"}, {"BLOCK": 1024})
@@ -46,7 +50,9 @@ _TINY = {"constants": {"BLOCK": 128}, "options": {"num_warps": 1}, "grid": 132 *
 _HALVES = _product(_HALF)
 _BFLOATS = _product("*bf16")
 # Of float32, Triton makes tl.dot of the sum itself.
-_SMALL_HALVES, _SMALL_BFLOATS = _product(_HALF, tile=32), _product("*bf16", tile=32)
+_SMALL_HALVES, _SMALL_BFLOATS, _SMALL_FLOATS = (
+    _product(operand, tile=32, grid=_FEW_BLOCKS) for operand in (_HALF, "*bf16", _FLOAT)
+)
 _FLOATS = _product(_FLOAT)
 _MEAN = Variant(kernels.subtract_mean, {**_LOOP, "mean": _FLOAT}, {"BLOCK": 1024})
 _DIVIDED = Variant(kernels.divide_by_greatest, {**_LOOP, "greatest": _FLOAT}, {"BLOCK": 1024})
@@ -81,6 +87,22 @@ _DEEP = replace(_HALVES, constants={**_HALVES.constants, "BM": 128, "BN": 128, "
 _DEEP_BFLOATS = replace(_DEEP, types=_BFLOATS.types)
 _THREE_STAGES = {"num_stages": 3}
 
+_TRANSPOSE = Variant(loops.transpose_by_index, {**_COPY, "rows": _INT}, {"COLUMNS": 4096, "BLOCK": 1024})
+_BY_SIZE = Variant(loops.transpose_by_size, {**_COPY, "rows": _INT, "columns": _INT}, {"BLOCK": 1024})
+_BY_TILES = replace(_BY_SIZE, kernel=loops.transpose_by_tiles, constants={"BLOCK": 64})
+_OUTER = Variant(loops.product_by_columns, {"a": _HALF, "b": _HALF, "c": _HALF, "K": _INT}, {"BM": 64, "BN": 64})
+_ADDED = Variant(loops.add_rows_atomically, _LOOP, {"BLOCK": 1024})
+_STORED = replace(_ADDED, kernel=loops.add_rows_in_memory)
+_STORED_FROM_HALVES = replace(_STORED, types={**_LOOP, "x": _HALF})
+_POWER = Variant(loops.gelu_by_power, _COPY, {"BLOCK": 1024})
+_CAUSAL = Variant(
+    loops.attend_to_all,
+    {"q": _HALF, "k": _HALF, "v": _HALF, "out": _HALF, "n": _INT},
+    {"BM": 64, "BN": 64, "D": 64},
+    grid=1024,
+)
+_CAUSAL_BFLOATS = replace(_CAUSAL, types=dict.fromkeys(("q", "k", "v", "out"), "*bf16") | {"n": _INT})
+
 PAIRS = (
     Pair("narrow-access", replace(_SCALE, unaligned=("n",)), _SCALE),
     Pair("narrow-access", replace(_ROWS, unaligned=("stride",)), _ROWS),
@@ -101,7 +123,7 @@ PAIRS = (
         _FLOATS,
     ),
     Pair("dot-without-tensor-cores", _product(_FLOAT, precision="ieee"), _FLOATS),
-    Pair("dot-without-tensor-cores", _product(_FLOAT, tile=32, precision="ieee"), _product(_FLOAT, tile=32)),
+    Pair("dot-without-tensor-cores", _product(_FLOAT, tile=32, precision="ieee", grid=_FEW_BLOCKS), _SMALL_FLOATS),
     Pair("product-by-sum", replace(_SMALL_BFLOATS, kernel=kernels.product_by_sum), _SMALL_BFLOATS),
     Pair("product-by-sum", replace(_SMALL_HALVES, kernel=kernels.product_by_sum), _SMALL_HALVES),
     Pair("widened-product", replace(_HALVES, kernel=kernels.product_of_widened), _HALVES),
@@ -157,4 +179,22 @@ PAIRS = (
         replace(_COUNT, kernel=kernels.count_after_loop),
         "",
     ),
+    Pair("uncoalesced-access", _TRANSPOSE, _BY_TILES),
+    Pair("uncoalesced-access", _BY_SIZE, _BY_TILES),
+    Pair("product-by-sum", _OUTER, replace(_OUTER, kernel=loops.product_of_columns)),
+    Pair("loop-not-pipelined", replace(_HALVES, kernel=loops.product_while), _HALVES),
+    Pair("atomics-on-one-address", _ADDED, replace(_ADDED, kernel=loops.add_rows_then_atomically)),
+    Pair("slow-arithmetic", _POWER, replace(_POWER, kernel=loops.gelu_by_products)),
+    Pair("repeated-stores", _STORED, replace(_STORED, kernel=loops.add_rows_in_registers)),
+    Pair("repeated-stores", _STORED_FROM_HALVES, replace(_STORED_FROM_HALVES, kernel=loops.add_rows_in_registers)),
+    Pair("masked-products", _CAUSAL, replace(_CAUSAL, kernel=loops.attend_to_earlier)),
+    Pair("masked-products", _CAUSAL_BFLOATS, replace(_CAUSAL_BFLOATS, kernel=loops.attend_to_earlier)),
+    Pair("single-loads", Variant(loops.sum_by_elements, _LOOP, {}), _SUM_AFTER),
+    Pair(
+        "single-loads",
+        Variant(loops.scale_by_elements, _COPY, {}),
+        Variant(loops.scale_by_tiles, _COPY, {"BLOCK": 1024}),
+    ),
+    Pair("small-tiles", _product(_HALF, tile=32), _HALVES),
+    Pair("small-tiles", _product("*bf16", tile=16), _BFLOATS),
 )

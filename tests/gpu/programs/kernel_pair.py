@@ -13,7 +13,7 @@ import torch
 
 sys.path.insert(0, str(Path(__file__).parents[3]))
 
-from tests.support.compiled_variants import Variant
+from tests.support.compiled_variants import MANY_BLOCKS, Variant
 from tests.support.kernel_pairs import PAIRS
 
 LAUNCHES = 30
@@ -50,8 +50,15 @@ def integer(variant: Variant, name: str) -> int:
         "scale_columns_once": 32,
         "strip_of_products": 4096,
         "strip_of_products_once": 4096,
+        "transpose_by_index": 1 << 14,
+        "transpose_by_size": 1 << 13,
+        "transpose_by_tiles": 1 << 13,
+        "product_by_columns": 4096,
+        "product_of_columns": 4096,
+        "product_while": 4096,
     }
-    value = strides[kernel] if name == "stride" else sizes.get(kernel, LENGTH)
+    of_rows = 32 if kernel.startswith("add_rows") else sizes.get(kernel, LENGTH)
+    value = strides[kernel] if name == "stride" else of_rows
     return value - 11 if name in variant.unaligned else value
 
 
@@ -60,10 +67,17 @@ def grid(variant: Variant) -> tuple[int, ...]:
     kernel, constants = variant.kernel.__name__, variant.constants
     if kernel.startswith("strip_of_products"):
         return (8192 // constants["BM"],)
-    if kernel.startswith("scale_columns"):
+    if kernel.startswith(("scale_columns", "add_rows")):
         return (ELEMENTS // constants["BLOCK"] // 32,)
-    if kernel in ("product", "product_of_rows", "product_by_sum", "product_of_widened"):
-        return 4096 // constants["BM"], 4096 // constants["BN"]
+    if kernel.startswith("product"):
+        side = 4096 if variant.grid == MANY_BLOCKS else 1024
+        return side // constants["BM"], side // constants["BN"]
+    if kernel.startswith("attend"):
+        return (LENGTH // constants["BM"],)
+    if kernel == "transpose_by_tiles":
+        return (1 << 13) // constants["BLOCK"], (1 << 13) // constants["BLOCK"]
+    if kernel in ("sum_by_elements", "scale_by_elements"):
+        return (PROGRAMS if kernel == "sum_by_elements" else ELEMENTS,)
     if kernel in ("copy_columns", "copy_rows", "scale_rows"):
         return (1 << 16,)
     if kernel in ("write_columns", "write_rows"):

@@ -43,6 +43,7 @@ __all__ = [
     "SLOW_LINES",
     "SMALL_COLLECTIVE",
     "SMALL_COPY",
+    "SMALL_TILE",
     "SPILLED",
     "STAGED_COPY",
     "WAITED",
@@ -147,6 +148,9 @@ BLOCK_LAUNCH = Threshold(
     "ns",
     "time of a block on its multiprocessor; starting one takes about 80",
     "our recordings of an H100: 79 where blocks have nothing to do, 140 and more where they load 1 kB",
+)
+SMALL_TILE = Threshold(
+    32, "1", "rows and columns of a product's tile", "H100: wgmma multiplies 64 rows at once; our pairs of kernels"
 )
 LARGE_CODE = Threshold(
     131_072, "B", "machine code of a kernel", "Volta's cache of instructions holds 128 kB (Jia et al., 2018)"

@@ -10,7 +10,7 @@ from bragg.code.mlir_text import split_location
 from bragg.code.source_place import CallChain
 from bragg.model.kernels.compiled import Argument
 
-__all__ = ["Layout", "Module", "Operation", "read_module", "tile_of"]
+__all__ = ["LOOPS", "Layout", "Module", "Operation", "read_module", "tile_of"]
 
 _OPERATION = re.compile(r'\s*(?:(?P<results>%[^=]*?) = )?"?(?P<name>[a-z_]\w*\.[\w.]+)"?')
 _VALUE = re.compile(r"%[\w$.-]+(?:#\d+)?")
@@ -23,7 +23,7 @@ _LIST = re.compile(r"(\w+) = \[([\d, ]*)\]")
 _MODULE = re.compile(r'"?([\w.-]+)"? = (?:(\d+) : i32|"([^"]*)")')
 _ITER_ARG = re.compile(r"(%[\w$.-]+) = (%[\w$.-]+(?:#\d+)?)")
 _TILE = re.compile(r"tensor<((?:\d+x)+)(!tt\.ptr<)?(\w+)[^,<>]*>*(?:, (#\w+(?:\.\w+)?))?")
-_LOOPS = ("scf.for", "scf.while")
+LOOPS = ("scf.for", "scf.while")
 
 
 @dataclass(frozen=True)
@@ -59,6 +59,7 @@ class Operation:
         depth: Loops around it.
         block: Values that loops begin with, by the values that they have inside.
         row: Its line of the text, from 0.
+        branches: Branches around it, within its innermost loop.
     """
 
     name: str
@@ -70,6 +71,7 @@ class Operation:
     depth: int
     block: dict[str, str] = field(default_factory=dict)
     row: int = 0
+    branches: int = 0
 
 
 @dataclass(frozen=True)
@@ -148,12 +150,15 @@ class _Reader:
             if self.arguments is None or " public " in code:
                 self.arguments = tuple(_argument(found) for found in _ARGUMENT.finditer(code))
             return -1
-        around = [row for row in self._open if row >= 0 and self.operations[row].name in _LOOPS]
+        around = [row for row in self._open if row >= 0]
+        loops = [at for at, row in enumerate(around) if self.operations[row].name in LOOPS]
         results = tuple(_VALUE.findall(match["results"] or ""))
         block = dict(_ITER_ARG.findall(code)) if name == "scf.for" else {}
         operands = tuple(_VALUE.findall(code, match.end()))
-        loop = around[-1] if around else -1
-        self.operations.append(Operation(name, results, operands, code, chain, loop, len(around), block, number))
+        loop = around[loops[-1]] if loops else -1
+        branches = sum(self.operations[row].name == "scf.if" for row in around[loops[-1] + 1 if loops else 0 :])
+        made = Operation(name, results, operands, code, chain, loop, len(loops), block, number, branches)
+        self.operations.append(made)
         return len(self.operations) - 1
 
     def _read_alias(self, line: str) -> None:

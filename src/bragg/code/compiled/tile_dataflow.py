@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from bragg.code.compiled.operations import Module, Operation, tile_of
 
@@ -78,6 +78,38 @@ class TileDataflow:
             return None
         left, right = (size for dimension, size in enumerate(tile.shape) if dimension != at)
         return left, right, tile.shape[at]
+
+    def is_outer_sum(self, addition: Operation) -> tuple[int, int] | None:
+        """Rows and columns of outer products, which a loop adds up and does nothing else with; None: it does not."""
+        loop = self._module.operations[addition.loop]
+        carried = [name for name in addition.operands if name in loop.block]
+        products = [
+            made for name in addition.operands if (made := self._made_by.get(name)) and made.name == "arith.mulf"
+        ]
+        tile = tile_of(addition.text)
+        if len(carried) != 1 or len(products) != 1 or tile is None or len(tile.shape) != 2:
+            return None
+        uses = [each for each in self._inside(addition.loop) if {*carried, *addition.results} & {*each.operands}]
+        if {each.name for each in uses} != {"arith.addf", "scf.yield"} or len(uses) != 2:
+            return None
+        if {self._spread_along(name) for name in products[0].operands[:2]} != {0, 1}:
+            return None
+        return tile.shape[0], tile.shape[1]
+
+    def uses_program(self, names: Iterable[str]) -> bool:
+        """Whether some of these values depend on the number of the program, or may do so."""
+        return not self._of_program.isdisjoint(names)
+
+    def parts_of(self, name: str, joins: tuple[str, ...]) -> Iterator[Operation]:
+        """What a value is made of, through operations that join others and those that leave them as they are."""
+        operation = self._made_by.get(name)
+        if operation is None:
+            return
+        if operation.name in (*joins, *_SHAPES, "tt.broadcast", "tt.expand_dims"):
+            for each in operation.operands:
+                yield from self.parts_of(each, joins)
+        else:
+            yield operation
 
     def _spread_along(self, name: str) -> int | None:
         """The one dimension along which a tile repeats itself; None: there is no such."""

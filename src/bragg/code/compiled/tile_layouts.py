@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from functools import cached_property
 
-from bragg.code.compiled.operations import Layout, Module, Operation, tile_of
+from bragg.code.compiled.operations import LOOPS, Layout, Module, Operation, tile_of
 from bragg.code.compiled.tile_program import place_of_chain
 from bragg.code.source_place import CallChain
 from bragg.model.kernels.compiled import Conversion, Reduction
@@ -53,7 +53,7 @@ class TileLayouts:
     def loops(self) -> Iterator[tuple[CallChain, bool, int]]:
         """Of each loop whether it copies ahead, and for how many turns."""
         for row, operation in enumerate(self._module.operations):
-            if operation.name == "scf.for":
+            if operation.name in LOOPS:
                 inside = [each for each in self._module.operations[row + 1 :] if each.loop == row]
                 is_pipelined = any(_ASYNC.search(each.name) for each in inside)
                 buffers = [int(count) for each in inside for count in _BUFFERS.findall(each.text)]

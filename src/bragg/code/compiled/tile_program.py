@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 
-from bragg.code.compiled.operations import Module, Operation, tile_of
+from bragg.code.compiled.operations import LOOPS, Module, Operation, tile_of
 from bragg.code.compiled.tile_dataflow import TileDataflow
-from bragg.code.compiled.values import UNKNOWN, Value, values_of
+from bragg.code.compiled.values import QUOTIENTS, REMAINDERS, UNKNOWN, Value, values_of
 from bragg.code.source_place import CallChain, user_place
 from bragg.model import Place
 from bragg.model.kernels.compiled import Access, Atomic, Dot, Loop, SlowOperation
@@ -31,6 +31,11 @@ _LEAVES_MEMORY = re.compile(
 _BARRIERS = ("gpu.barrier", "ttg.barrier")
 _SYMBOL = re.compile(r'symbol = "(?:__nv_)?(\w+)"')
 _PRECISION = re.compile(r"inputPrecision = (\w+)")
+_SINGLE = re.compile(r" : !tt\.ptr<b?f\d")
+_GATHERS = re.compile(r"tt\.atomic_rmw (?:f?add|f?max|f?min|umax|umin|and|or|xor),")
+_POWERS = ("powf", "pow", "powif", "fpowi")
+_NUMBER = re.compile(r"arith\.constant (?:dense<)?(-?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?)>? :")
+_WHOLE_POWER = "whole power"
 
 
 def _leaves_memory(operation: Operation) -> bool:
@@ -54,6 +59,8 @@ class TileProgram:
     def __init__(self, module: Module) -> None:
         self._module = module
         self._values = values_of(module)
+        has_quotients = any(each.name in (*QUOTIENTS, *REMAINDERS) for each in module.operations)
+        self._of_most = values_of(module, of_most=True) if has_quotients else self._values
         self._flow = TileDataflow(module)
         self._unpromised = {
             argument.name
@@ -81,6 +88,7 @@ class TileProgram:
                     element_bytes=tile.element_bytes,
                     elements=tile.elements,
                     strides=_of_wide_dimensions(address, tile.shape),
+                    usual_strides=_of_wide_dimensions(self._of_most.get(operation.operands[0], UNKNOWN), tile.shape),
                     of_address=self._promised_nothing(address),
                     of_mask=self._promised_nothing(mask),
                     is_repeated=max(address.turns, mask.turns) < operation.depth and self._is_unchanged(operation),
@@ -113,11 +121,15 @@ class TileProgram:
             tile = tile_of(operation.text)
             if sizes and tile:
                 yield Dot(place_of_chain(operation.chain), operation.depth > 0, *sizes, tile.element, "ieee")
+        for operation in self._named("arith.addf"):
+            outer, tile = self._flow.is_outer_sum(operation) if operation.depth else None, tile_of(operation.text)
+            if outer and tile:
+                yield Dot(place_of_chain(operation.chain), True, *outer, 1, tile.element, "ieee")
 
     def loops(self) -> Iterator[tuple[CallChain, Loop]]:
         """Loops with loads of tiles directly in them."""
         for row, operation in enumerate(self._module.operations):
-            if operation.name != "scf.for":
+            if operation.name not in LOOPS:
                 continue
             inside = [each for each in self._module.operations[row + 1 :] if each.loop == row]
             loads = [each for each in inside if each.name in _LOADS and "tensor<" in each.text]
@@ -129,10 +141,17 @@ class TileProgram:
                 yield operation.chain, loop
 
     def slow(self) -> Iterator[SlowOperation]:
-        """Slow operations on tiles in loops."""
+        """Slow operations on tiles in loops, and whole powers anywhere."""
         for operation in self._module.operations:
             tile = tile_of(operation.text)
-            if not operation.depth or tile is None or not operation.operands:
+            if tile is None or not operation.operands:
+                continue
+            if self._is_whole_power(operation):
+                yield SlowOperation(
+                    place_of_chain(operation.chain), _WHOLE_POWER, False, tile.elements, operation.depth > 0
+                )
+                continue
+            if not operation.depth:
                 continue
             divisor = self._value(operation, -1)
             if operation.name in _DIVISIONS:
@@ -158,7 +177,40 @@ class TileProgram:
                 tile.elements if tile else 1,
                 True if set(strides) <= {"0"} else None if None in strides else False,
                 True if address.is_per_program else None if _is_loaded(address) else False,
+                self._is_repeated_sum(operation, address),
             )
+
+    def masked_loops(self) -> Iterator[Place]:
+        """Loops of which each program takes all turns, although a mask drops products of tiles by both."""
+        for row, loop in enumerate(self._module.operations):
+            if loop.name != "scf.for" or self._flow.uses_program(loop.operands[1:3]):
+                continue
+            inside = [each for each in self._module.operations if each.loop == row and not each.branches]
+            if any(each.name == "tt.dot" for each in inside) and any(
+                self._compares_program_with_turn(each, loop.depth + 1) for each in inside if each.name == "arith.select"
+            ):
+                yield place_of_chain(loop.chain)
+
+    def _compares_program_with_turn(self, select: Operation, turn: int) -> bool:
+        for part in self._flow.parts_of(select.operands[0], ("arith.andi",)):
+            if part.name == "arith.cmpi":
+                sides = [self._values.get(name, UNKNOWN) for name in part.operands[:2]]
+                told = {(side.is_per_program, side.turns == turn) for side in sides}
+                if told == {(True, False), (False, True)} and all(None not in side.strides for side in sides):
+                    return True
+        return False
+
+    def single_loads(self) -> Iterator[Place]:
+        """Loads of one floating-point number, of another one in each turn or program, where no tile is."""
+        operations = self._module.operations
+        for load in self._named("tt.load"):
+            if not _SINGLE.search(load.text):
+                continue
+            address = self._value(load, 0)
+            around = [each for each in operations if each.loop == load.loop] if load.depth else operations
+            moves = address.turns == load.depth if load.depth else address.is_per_program
+            if moves and not any("tensor<" in each.text for each in around):
+                yield place_of_chain(load.chain)
 
     def idle_barriers(self) -> Iterator[Place]:
         """Barriers in loops, where surely nothing is written before or in them that another thread could read."""
@@ -176,14 +228,31 @@ class TileProgram:
         name = symbol[1].removesuffix("f")
         return name if _FUNCTIONS.match(f"math.{name}") or name == "pow" else ""
 
-    def _is_unchanged(self, load: Operation) -> bool:
-        """Whether a load's loop surely leaves its tensor as it is, and waits for no other program."""
-        if load.name != "tt.load" or "isVolatile = true" in load.text:
+    def _is_whole_power(self, operation: Operation) -> bool:
+        """Whether it is a power whose exponent is written in the code, and whole."""
+        if self._function(operation) not in _POWERS or len(operation.operands) < 2:
             return False
-        loop = self._module.operations[load.loop]
-        inside = [each for each in self._module.operations if load.loop in self._loops_around(each)]
+        exponent = next(iter(self._flow.parts_of(operation.operands[1], ("tt.splat",))), None)
+        number = _NUMBER.search(exponent.text) if exponent and exponent.name == "arith.constant" else None
+        return number is not None and float(number[1]).is_integer()
+
+    def _is_repeated_sum(self, atomic: Operation, address: Value) -> bool:
+        loop = self._module.operations[atomic.loop]
+        is_used = any(set(atomic.results) & set(each.operands) for each in self._module.operations)
+        is_sum = _GATHERS.search(atomic.text) is not None
+        return atomic.depth > 0 and loop.name == "scf.for" and address.turns < atomic.depth and is_sum and not is_used
+
+    def _is_unchanged(self, access: Operation) -> bool:
+        """Whether an access's loop surely repeats it: of a load, leaves its tensor as it is, and waits for nobody."""
+        if "isVolatile = true" in access.text:
+            return False
+        loop = self._module.operations[access.loop]
+        inside = [each for each in self._module.operations if access.loop in self._loops_around(each)]
         if loop.name != "scf.for" or any(not _LEAVES_MEMORY.match(each.name) for each in inside):
             return False
+        if access.name == "tt.store":
+            return not access.branches
+        load = access
         loaded = self._tensors(load)
         return bool(loaded) and not any(
             loaded & self._tensors(each) or not self._tensors(each) for each in inside if each.name == "tt.store"

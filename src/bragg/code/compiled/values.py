@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from bragg.code.compiled.operations import Module, Operation, tile_of
 
-__all__ = ["UNKNOWN", "Value", "values_of"]
+__all__ = ["QUOTIENTS", "REMAINDERS", "UNKNOWN", "Value", "values_of"]
 
 _CONSTANT = re.compile(r"arith\.constant (?:dense<)?(-?\d+|true|false)?")
 _AXIS = re.compile(r"axis = (\d+)")
@@ -22,6 +22,8 @@ Stride = tuple[int, tuple[str, ...]] | None
 
 _ZERO: Stride = (0, ())
 _MAX_RANK = 8
+QUOTIENTS = ("arith.divsi", "arith.divui", "arith.ceildivsi")
+REMAINDERS = ("arith.remsi", "arith.remui")
 
 
 @dataclass(frozen=True)
@@ -62,8 +64,14 @@ def _text(factor: int, names: tuple[str, ...]) -> str:
     return "0" if factor == 0 else "*".join(parts)
 
 
-def values_of(module: Module) -> dict[str, Value]:
-    """Values of a module of TTIR by name, in the state after its last operation."""
+def values_of(module: Module, *, of_most: bool = False) -> dict[str, Value]:
+    """Values of a module of TTIR by name, in the state after its last operation.
+
+    Args:
+        module: It.
+        of_most: Let strides be those between most neighbours: quotients stay as they are, and remainders grow. Else
+            strides of both are not known.
+    """
     values = {
         f"%{argument.name}": Value((), (1, (argument.name,)), frozenset({argument.name}))
         for argument in module.arguments
@@ -72,7 +80,8 @@ def values_of(module: Module) -> dict[str, Value]:
         for inside, outside in operation.block.items():
             start = values.get(outside, UNKNOWN)
             values[inside] = Value(start.strides, None, start.names, operation.depth + 1)
-        value = _value(operation, [values.get(name, UNKNOWN) for name in operation.operands])
+        operands = [values.get(name, UNKNOWN) for name in operation.operands]
+        value = (_value_of_most(operation, operands) if of_most else None) or _value(operation, operands)
         for name in operation.results:
             values[name] = value
     return values
@@ -102,6 +111,18 @@ def _value(operation: Operation, operands: list[Value]) -> Value:
         return Value((_ZERO,) * rank, operands[0].uniform, names, turns, operands[0].is_constant)
     strides, uniform = _combined(operation, operands, rank)
     return Value(strides, uniform, names, turns) if strides is not None else unknown
+
+
+def _value_of_most(operation: Operation, operands: list[Value]) -> Value | None:
+    """A quotient or a remainder by one value for all elements; None: it is not, or begins anew often in a tile."""
+    if operation.name not in (*QUOTIENTS, *REMAINDERS) or len(operands) != 2:
+        return None
+    left, right = operands
+    tile = tile_of(operation.text)
+    if right.uniform is None or (tile and not right.uniform[1] and 2 * right.uniform[0] < tile.elements):
+        return None
+    strides = left.strides if operation.name in REMAINDERS else (_ZERO,) * len(left.strides)
+    return Value(strides, None, left.names | right.names, max(left.turns, right.turns))
 
 
 def _constant(operation: Operation, rank: int) -> Value:

@@ -68,7 +68,8 @@ class Access:
         compiled_bytes: The same by the widest instruction of the PTX; None: not known.
         of_address: Arguments without a promised divisor that the address is computed from.
         of_mask: The same for the mask.
-        is_repeated: Whether it surely loads the same in each turn of its loop.
+        is_repeated: Whether it surely accesses the same in each turn of its loop.
+        usual_strides: As `strides`, but of most neighbours: quotients and remainders of indices jump between some.
     """
 
     place: Place
@@ -83,6 +84,7 @@ class Access:
     of_address: tuple[str, ...] = ()
     of_mask: tuple[str, ...] = ()
     is_repeated: bool = False
+    usual_strides: tuple[str | None, ...] = ()
 
     @property
     def is_contiguous(self) -> bool:
@@ -91,13 +93,19 @@ class Access:
 
     @property
     def is_strided(self) -> bool:
-        """Whether surely no dimension does."""
-        return self.elements > 1 and bool(self.strides) and not {None, "1"} & set(self.strides) and any(self.spread)
+        """Whether no dimension does, for most neighbours."""
+        strides = self.usual_strides
+        return self.elements > 1 and bool(strides) and not {None, "1"} & set(strides) and any(self.spread)
+
+    @property
+    def jumps(self) -> bool:
+        """Whether quotients or remainders of indices are in its address."""
+        return self.usual_strides != self.strides
 
     @property
     def spread(self) -> tuple[str, ...]:
-        """The strides that are known and not zero."""
-        return tuple(stride for stride in self.strides if stride not in (None, "0"))
+        """The strides of most neighbours that are known and not zero."""
+        return tuple(stride for stride in self.usual_strides if stride not in (None, "0"))
 
 
 @dataclass(frozen=True)
@@ -107,7 +115,7 @@ class Dot:
     Attributes:
         place: Its line.
         in_loop: Whether it is in a loop.
-        m: Rows of the result; `n` its columns, `k` what is summed over.
+        m: Rows of the result; `n` its columns, `k` what is summed over: 1, where a loop adds up outer products.
         operand: Type of the elements that are multiplied: `f16`, `f32`.
         precision: `ieee`, `tf32` and others, for 32-bit operands.
         widened_from: The 16-bit type that both operands had before they were made 32 bits wide; empty: none.
@@ -199,19 +207,21 @@ class Reduction:
 
 @dataclass(frozen=True)
 class SlowOperation:
-    """A division, a remainder or a function of elements of a tile in a loop.
+    """A division, a remainder or a function of elements of a tile in a loop; a whole power anywhere.
 
     Attributes:
         place: Its line.
         name: `integer division`, `remainder`, `division`, or the name of the function.
         is_by_invariant: Whether each turn divides by the same value.
         elements: Of the tile.
+        in_loop: Whether it is in a loop.
     """
 
     place: Place
     name: str
     is_by_invariant: bool
     elements: int
+    in_loop: bool = True
 
 
 @dataclass(frozen=True)
@@ -224,6 +234,7 @@ class Atomic:
         elements: Of the tile; 1: of a scalar.
         is_one_address: Whether all elements have one address; None: not known.
         is_per_program: Whether programs have addresses of their own; None: not known.
+        is_repeated: Whether surely each turn of its loop has the same addresses, and nothing uses what was there.
     """
 
     place: Place
@@ -231,6 +242,7 @@ class Atomic:
     elements: int
     is_one_address: bool | None = None
     is_per_program: bool | None = None
+    is_repeated: bool = False
 
 
 @dataclass(frozen=True)
@@ -272,8 +284,11 @@ class CompiledKernel:
         conversions: Changes of layout in loops.
         conflicts: Accesses of shared memory with bank conflicts, where the addresses of lanes are known.
         reductions: Reductions of tiles.
-        slow: Slow operations in loops.
+        slow: Slow operations.
         atomics: Atomic operations on global memory.
+        masked_loops: Loops over products of tiles whose mask compares the number of the program with the turn, while
+            each program takes all turns.
+        single_loads: Loads of one floating-point number, of another one in each turn or program, where no tile is.
         idle_barriers: Barriers in loops, where nothing is written before or in them that another thread could read.
         tensor_cores: The newest instructions that multiply matrices.
         doubles: Arithmetic in 64-bit floating point.
@@ -306,6 +321,8 @@ class CompiledKernel:
     reductions: tuple[Reduction, ...] | None = None
     slow: tuple[SlowOperation, ...] | None = None
     atomics: tuple[Atomic, ...] | None = None
+    masked_loops: tuple[Place, ...] | None = None
+    single_loads: tuple[Place, ...] | None = None
     idle_barriers: tuple[Place, ...] | None = None
     tensor_cores: TensorCores | None = None
     doubles: tuple[Counted, ...] | None = None

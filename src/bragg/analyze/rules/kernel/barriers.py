@@ -14,8 +14,8 @@ from bragg.model.kernels.compiled import CompiledKernel
 
 __all__ = ["RULE"]
 
-# An H200: sums of 2,048 rows took 15 % less without.
-_SAVED = 0.15
+# Sums of rows took 15 % less without on an H200, two others as long as with it on an H100.
+_SAVED = 0.05
 _CHANGE = "remove tl.debug_barrier: Triton adds the barriers that a kernel needs"
 
 

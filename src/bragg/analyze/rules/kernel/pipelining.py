@@ -19,7 +19,7 @@ __all__ = ["RULE"]
 _SAVED, _SAVED_NARROW = 0.3, 0.5
 _ALIGN = "pass multiples of 16 as strides (pad the tensor, align the slice), or promise it: tl.multiple_of"
 _STAGES = "num_stages=3"
-_OTHER = "let loads depend on the loop's counter alone, and give the loop no early exit"
+_OTHER = "write the loop as `for` over a range, without early exit, and let loads depend on its counter alone"
 
 
 def _judge(kernel: HotKernel, compiled: CompiledKernel) -> Defect | None:

@@ -1,4 +1,4 @@
-"""Divisions, remainders and costly functions of each element in loops."""
+"""Divisions, remainders and costly functions of each element in loops, and powers with whole exponents."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ __all__ = ["RULE"]
 _SAVED = 0.7
 _BY_FLOAT = "multiply by the reciprocal, computed before the loop, or divide the sum after it"
 _BY_INTEGER = "carry the index on from turn to turn, tile along the period, or make the divisor a constexpr"
+_BY_ITSELF = "multiply: x * x * x instead of pow(x, 3)"
 _FUNCTION = "a cheaper function: multiplications for whole powers, tl.exp2 and tl.log2 for others"
 
 
@@ -29,11 +30,12 @@ def _judge(kernel: HotKernel, compiled: CompiledKernel) -> Defect | None:
     if not slow or share < SLOW_LINES.value:
         return None
     worst = max(slow, key=lambda each: (each.is_by_invariant, each.elements))
+    where = " in a loop" if worst.in_loop else ""
     same = " by the same value in each turn" if worst.is_by_invariant else ""
     return Defect(
-        f"computes {_article(worst.name)} {worst.name}{same} for each element in a loop",
+        f"computes {_article(worst.name)} {worst.name}{same} for each element{where}",
         _change(worst),
-        share * _SAVED if is_measured or not _loads_in_loops(compiled) else None,
+        share * _SAVED if is_measured or (worst.in_loop and not _loads_in_loops(compiled)) else None,
         Confidence.LIKELY,
         [worst.place, *places],
         (
@@ -53,14 +55,14 @@ def _article(name: str) -> str:
 
 
 def _change(operation: SlowOperation) -> str:
-    if operation.name == "division":
-        return _BY_FLOAT
+    if operation.name in ("division", "whole power"):
+        return _BY_FLOAT if operation.name == "division" else _BY_ITSELF
     return _BY_INTEGER if operation.name in ("integer division", "remainder") else _FUNCTION
 
 
 RULE = Rule(
     partial(kernel_findings, rule="slow-arithmetic", judge=_judge),
-    "divisions, remainders and costly functions in loops of Triton kernels",
+    "divisions, remainders and costly functions in loops of Triton kernels, and powers with whole exponents",
     (GPU_TIME, CODE),
     (MUCH_GPU, SLOW_LINES),
     f"{_BY_FLOAT}; {_BY_INTEGER}",

@@ -17,18 +17,21 @@ __all__ = ["RULE"]
 # The second level of cache does one after the other.
 _SAVED, _SAVED_SCALAR = 0.7, 0.3
 _CHANGE = "reduce the tile first (tl.sum), over all turns of the loop, and let each program do one atomic operation"
+_CHANGE_OF_TILES = "add up tiles in the loop, and do one atomic operation of the sum after it"
 
 
 def _judge(kernel: HotKernel, compiled: CompiledKernel) -> Defect | None:
     contended = [each for each in compiled.atomics or () if _is_contended(each)]
     if not contended:
         return None
-    worst = max(contended, key=lambda each: (each.elements, each.in_loop))
-    how = f"all {worst.elements:,} elements of a tile" if worst.elements > 1 else "each turn of a loop"
+    worst = max(contended, key=lambda each: (_is_of_lanes(each), each.elements, each.in_loop))
+    of_lanes = _is_of_lanes(worst)
+    how = f"all {worst.elements:,} elements of a tile" if of_lanes else "each turn of a loop"
+    where = "one address" if of_lanes or worst.elements == 1 else "the same addresses"
     return Defect(
-        f"does atomic operations of {how} on one address",
-        _CHANGE,
-        _SAVED if worst.elements > 1 else _SAVED_SCALAR,
+        f"does atomic operations of {how} on {where}",
+        _CHANGE if of_lanes or worst.elements == 1 else _CHANGE_OF_TILES,
+        _SAVED if of_lanes else _SAVED_SCALAR,
         Confidence.LIKELY,
         [each.place for each in (worst, *contended)],
         (Quantity("elements", worst.elements), Quantity("atomic operations", len(contended))),
@@ -36,9 +39,11 @@ def _judge(kernel: HotKernel, compiled: CompiledKernel) -> Defect | None:
 
 
 def _is_contended(atomic: Atomic) -> bool:
-    if not atomic.is_one_address:
-        return False
-    return atomic.elements >= MANY_LANES.value or (atomic.in_loop and atomic.is_per_program is False)
+    return _is_of_lanes(atomic) or atomic.is_repeated
+
+
+def _is_of_lanes(atomic: Atomic) -> bool:
+    return bool(atomic.is_one_address) and atomic.elements >= MANY_LANES.value
 
 
 RULE = Rule(

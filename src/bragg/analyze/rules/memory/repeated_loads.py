@@ -20,7 +20,7 @@ _CHANGE = "load it before the loop: the compiler does not, because the loop stor
 
 
 def _judge(kernel: HotKernel, compiled: CompiledKernel) -> Defect | None:
-    in_loop = [each for each in compiled.accesses or () if each.in_loop]
+    in_loop = [each for each in compiled.accesses or () if each.in_loop and not each.is_store]
     found = [each for each in in_loop if each.is_repeated]
     if not found:
         return None

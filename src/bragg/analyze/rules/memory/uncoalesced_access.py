@@ -38,7 +38,7 @@ def _judge(kernel: HotKernel, compiled: CompiledKernel) -> Defect | None:
         f"{_bytes_of_element(worst, strided):.3g} B move for each {worst.element_bytes} B",
         _CHANGE,
         min(1 - asked / moved, _MOST),
-        Confidence.LIKELY,
+        Confidence.HEURISTIC if any(each.jumps for each in strided) else Confidence.LIKELY,
         [each.place for each in (worst, *strided)],
         (
             Quantity("memory traffic that was asked for", asked / moved, "share"),

@@ -18,7 +18,7 @@ from bragg.registry import RULES
 
 triton = pytest.importorskip("triton")
 
-from tests.support import slow_kernels  # noqa: E402
+from tests.support import slow_kernels, slow_loops  # noqa: E402
 from tests.support import triton_kernels as kernels  # noqa: E402
 from tests.support.compiled_variants import Variant, line_of, profile_of  # noqa: E402
 from tests.support.kernel_pairs import PAIRS, Pair  # noqa: E402
@@ -58,6 +58,16 @@ WELL_WRITTEN = [
         {"BLOCK": 1024, "PROGRAMS": 128},
     ),
     Variant(kernels.along_axes, {"x": FLOAT, "out": FLOAT}, {"N": 512}),
+    Variant(slow_loops.add_bias_by_index, {"x": FLOAT, "bias": FLOAT, "out": FLOAT}, {"CHANNELS": 4096, "BLOCK": 1024}),
+    Variant(slow_loops.count_each_row, {"x": FLOAT, "out": FLOAT, "n": INT}, {"BLOCK": 1024}),
+    Variant(slow_loops.root_of_power, {"x": FLOAT, "out": FLOAT}, {"BLOCK": 1024}),
+    Variant(slow_loops.store_the_last_row, {"x": FLOAT, "out": FLOAT, "n": INT}, {"BLOCK": 1024}),
+    Variant(
+        slow_loops.attend_up_to_length,
+        {"q": HALF, "k": HALF, "v": HALF, "out": HALF, "n": INT},
+        {"BM": 64, "BN": 64, "D": 64},
+    ),
+    Variant(slow_loops.weigh_groups, {"x": FLOAT, "weights": FLOAT, "out": FLOAT, "n": INT}, {"BLOCK": 1024}),
 ]
 
 every_pair = pytest.mark.parametrize("pair", PAIRS, ids=lambda pair: f"{pair.rule}-{pair.broken.name}")
@@ -74,12 +84,18 @@ def found(variant: Variant) -> list[Finding]:
 
 
 def test_each_rule_about_kernels_has_two_pairs() -> None:
-    assert {name: sum(pair.rule == name for pair in PAIRS) for name in KERNEL_RULES} == dict.fromkeys(KERNEL_RULES, 2)
+    assert [name for name in KERNEL_RULES if sum(pair.rule == name for pair in PAIRS) < 2] == []
 
 
 def test_a_barrier_before_which_other_threads_write_is_needed() -> None:
     kernel = Variant(slow_kernels.sum_of_neighbours, {"x": FLOAT, "out": FLOAT, "n": INT}, {"BLOCK": 1024})
     assert "idle-barrier" not in {each.rule for each in found(kernel)}
+
+
+def test_outer_products_whose_sum_each_turn_needs_are_no_product_of_matrices() -> None:
+    types = {"a": FLOAT, "b": FLOAT, "c": FLOAT, "K": INT}
+    kernel = Variant(slow_loops.running_sum_of_outer, types, {"BM": 64, "BN": 64})
+    assert "product-by-sum" not in {each.rule for each in found(kernel)}
 
 
 @every_pair
@@ -94,7 +110,7 @@ def test_the_defect_is_named_at_its_line(pair: Pair) -> None:
     assert finding.hint
     assert finding.evidence
     if pair.mark:
-        assert finding.file.endswith("slow_kernels.py")
+        assert finding.file == inspect.getsourcefile(pair.broken.kernel.fn)
         assert finding.line == line_of(pair.broken.kernel, pair.mark)
 
 

@@ -1,0 +1,54 @@
+"""Stores of a tile to the same place in each turn of a loop."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from bragg.analyze.causes.hot_kernels import HotKernel
+from bragg.analyze.causes.kernel_finding import Defect, counted_text, kernel_findings
+from bragg.analyze.causes.needs import CODE, GPU_TIME
+from bragg.analyze.causes.thresholds import MUCH_GPU
+from bragg.analyze.engine import Rule
+from bragg.model import Confidence, Quantity
+from bragg.model.kernels.compiled import Access, CompiledKernel
+
+__all__ = ["RULE"]
+
+_CHANGE = "keep the tile in a variable of the loop, and store it once after the loop"
+
+
+def _judge(kernel: HotKernel, compiled: CompiledKernel) -> Defect | None:
+    in_loop = [each for each in compiled.accesses or () if each.in_loop]
+    found = [each for each in in_loop if each.is_store and each.is_repeated]
+    if not found:
+        return None
+    worst = max(found, key=_bytes)
+    # Each store of a sum comes with a load of it.
+    stored = sum(map(_bytes, found))
+    share, is_measured = kernel.share_of_lines([each.place for each in found])
+    return Defect(
+        f"stores {counted_text(_bytes(worst), 'byte')} to the same place in each turn of a loop",
+        _CHANGE,
+        share if is_measured else stored / sum(map(_bytes, in_loop)),
+        Confidence.LIKELY,
+        [each.place for each in (worst, *found)],
+        (
+            Quantity("size of the tile", _bytes(worst), "B"),
+            Quantity("such stores", len(found)),
+            *([Quantity("share of its samples", share, "share")] if is_measured else []),
+        ),
+        is_measured,
+    )
+
+
+def _bytes(access: Access) -> int:
+    return access.elements * access.element_bytes
+
+
+RULE = Rule(
+    partial(kernel_findings, rule="repeated-stores", judge=_judge),
+    "tiles that loops of Triton kernels store to the same place in each turn",
+    (GPU_TIME, CODE),
+    (MUCH_GPU,),
+    _CHANGE,
+)
