@@ -8,12 +8,15 @@ import linecache
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import TypeGuard
 
 from bragg.debug.flow.nodes import walk
 
 __all__ = [
     "AccessText",
+    "Advance",
     "access_text",
+    "advance_of",
     "arange_ends",
     "assigning_line",
     "changes_what_it_loads",
@@ -72,6 +75,35 @@ def access_text(file: str, line: int, kind: str, tensor: str) -> AccessText:
     if "boundary_check" in named:
         text = f"boundary_check={ast.unparse(named['boundary_check'])}"
     return AccessText("" if pointer is None else ast.unparse(pointer), text, has_filler)
+
+
+@dataclass(frozen=True)
+class Advance:
+    """Where a name of a kernel is moved on, and by what: `b_ptrs += BK * stride_bk`."""
+
+    line: int
+    step: str
+
+
+@lru_cache(maxsize=1024)
+def advance_of(file: str, line: int, name: str) -> Advance | None:
+    """The one statement that moves a name on in the function around a line; None: there is none, or several are."""
+    moves = [node for node in walk(_function(file, line) or ast.Pass()) if _moves(node, name)]
+    if len(moves) != 1:
+        return None
+    (node,) = moves
+    value = node.value.right if isinstance(node.value, ast.BinOp) and isinstance(node, ast.Assign) else node.value
+    return Advance(node.lineno, ast.unparse(value))
+
+
+def _moves(node: ast.AST, name: str) -> TypeGuard[ast.AugAssign | ast.Assign]:
+    """`name += step`, or `name = name + step`."""
+    if isinstance(node, ast.AugAssign):
+        return isinstance(node.target, ast.Name) and node.target.id == name and isinstance(node.op, ast.Add | ast.Sub)
+    if not isinstance(node, ast.Assign) or not isinstance(node.value, ast.BinOp):
+        return False
+    left = node.value.left
+    return isinstance(left, ast.Name) and left.id == name and _assigned(node) == {name}
 
 
 @lru_cache(maxsize=1024)

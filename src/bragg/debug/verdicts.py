@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from bragg.debug.flow.dependence import dependence_of
 from bragg.debug.host.launch import Launch
 
-__all__ = ["Verdict", "Verdicts", "judged"]
+__all__ = ["MOST_CONFIGURATIONS", "Verdict", "Verdicts", "judged"]
 
 # The checkers that see every access outside of a tensor, and every race.
 _NEEDED = {"out-of-bounds", "data-race"}
+MOST_CONFIGURATIONS = 8
+"""Of an autotuner, executed to compare results."""
+_SHOWN = 3
 
 
 @dataclass(frozen=True)
@@ -26,6 +29,8 @@ class Verdict:
         because: Why it is not proven; empty for others.
         file: Of the line that it is about; empty: of none.
         line: The line.
+        configurations: Of its autotuner; 1: it has none.
+        executed: How many of them were executed.
     """
 
     kernel: str
@@ -33,6 +38,8 @@ class Verdict:
     because: str = ""
     file: str = ""
     line: int = 0
+    configurations: int = 1
+    executed: int = 1
 
     def __str__(self) -> str:
         place = f" ({self.file}:{self.line})" if self.line else ""
@@ -40,7 +47,15 @@ class Verdict:
 
 
 def judged(launch: Launch, *, has_findings: bool, checkers: Collection[str]) -> Verdict:
-    """The verdict of a launch that has been executed.
+    """The verdict of a launch that has been executed, with the first configuration of its autotuner or with several."""
+    configurations = len(launch.call.tuner.configs) if launch.call.tuner is not None else 1
+    executed = min(configurations, MOST_CONFIGURATIONS if "launch-dependence" in checkers else 1)
+    found = _judged(launch, has_findings=has_findings, checkers=checkers)
+    return replace(found, configurations=configurations, executed=executed)
+
+
+def _judged(launch: Launch, *, has_findings: bool, checkers: Collection[str]) -> Verdict:
+    """The verdict, whatever configurations there are.
 
     No access leaves its tensor, and no two programs race, whatever the tensors hold: that is what is proven.
 
@@ -79,11 +94,29 @@ class Verdicts:
     def lines(self) -> list[str]:
         """How many launches are proven, and what others lack."""
         of = {name: sum(n for one, n in self.counts.items() if one.verdict == name) for name in ("proven", "clean")}
-        lines = [f"proven whatever the data holds: {_launches(of['proven'])}"] if of["proven"] else []
+        lines = [self._proven(of["proven"])] if of["proven"] else []
         if of["clean"]:
             lines.append(f"clean for these values: {_launches(of['clean'])}")
             lines += [f"  {one}" for one in self.counts if one.verdict == "clean"]
-        return lines
+        return lines + self._configurations()
+
+    def _proven(self, count: int) -> str:
+        kernels = list(dict.fromkeys(one.kernel for one in self.counts if one.verdict == "proven"))
+        more = f" and {len(kernels) - _SHOWN} more" if len(kernels) > _SHOWN else ""
+        named = f"{_launches(count)} of {', '.join(kernels[:_SHOWN])}{more}; results are not checked"
+        return f"proven whatever the data holds: no access outside of a tensor, no race ({named})"
+
+    def _configurations(self) -> list[str]:
+        """Which kernels have more configurations than were executed with."""
+        executed: dict[tuple[str, int], int] = {}
+        for one in self.counts:
+            if one.configurations > 1:
+                key = (one.kernel, one.configurations)
+                executed[key] = max(executed.get(key, 0), one.executed)
+        return [
+            f"{kernel}: {n} of {of} configurations executed" + (": bragg check --vary executes more" if n == 1 else "")
+            for (kernel, of), n in executed.items()
+        ]
 
     def to_json(self) -> list[dict[str, Any]]:
         """Each verdict with the number of launches."""

@@ -19,7 +19,7 @@ from bragg.debug.state import machine
 from bragg.debug.values import lift_array
 from bragg.model.table import Array
 
-__all__ = ["Spill", "spill_of"]
+__all__ = ["Spill", "program_steps", "spill_of"]
 
 
 @dataclass(frozen=True)
@@ -65,12 +65,12 @@ def _pitch(block: Affine, axis: int, pitches: set[int]) -> int | None:
     others = {stride for k, stride in enumerate(block.strides) if k != axis and block.shape[k] > 1}
     known = others & pitches
     if not known and not others:
-        known = _program_steps(block.base) & pitches
+        known = program_steps(block.base) & pitches
     return min(known) if known else None
 
 
-def _program_steps(base: Array) -> set[int]:
-    """Elements from the block of one program to that of the next, along the axes of the grid."""
+def program_steps(base: Array) -> set[int]:
+    """Elements from the block of one program, whose first is `base` (int64 [n_programs]), to that of the next."""
     programs = machine().active_programs
     if len(base) != len(programs):
         return set()

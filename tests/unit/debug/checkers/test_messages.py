@@ -59,6 +59,17 @@ def writes_first_row(out, n, B: tl.constexpr):
     tl.store(out + columns, 2.0, mask=columns < n)
 
 
+@triton.jit
+def sums_tiles(x, out, K, stride, STEP: tl.constexpr, B: tl.constexpr):
+    rows = tl.arange(0, B)
+    places = x + rows[:, None] * stride + rows[None, :]
+    total = tl.zeros((B, B), tl.float32)
+    for _ in range(0, K, B):
+        total += tl.load(places, mask=rows[None, :] < 12, other=0.0)
+        places += STEP * stride
+    tl.store(out + rows, tl.sum(total, 0), mask=rows < 12)
+
+
 def findings_of(kernel: Any, grid: int, *arguments: Any, **constants: Any) -> list[Any]:
     with bragg.debug.check() as report:
         kernel[(grid,)](*arguments, **constants)
@@ -80,6 +91,28 @@ def test_a_stride_that_the_tensor_does_not_have_is_blamed() -> None:
     assert finding.hint == "The address counts 16 elements from one row to the next, and x has the strides [12, 1]"
     (finding,) = findings_of(stores_a_block, 1, matrix(), 10, 12, 16, B=16)
     assert finding.hint == "The address counts 16 elements from one row to the next, and out has the strides [12, 1]"
+
+
+def test_the_step_of_pointers_that_move_is_named_before_the_mask() -> None:
+    (finding,) = findings_of(sums_tiles, 1, matrix(16), matrix(1), 16, 12, STEP=16, B=8)
+    line = sums_tiles.fn.__code__.co_firstlineno + 7
+    assert finding.hint == (
+        f"Check the step STEP * stride of places in line {line} against the strides [12, 1] of x. If it is right: the "
+        "mask rows[None, :] < 12 lets through index 16 of axis 0, which has 16: compare that index too"
+    )
+
+
+def test_the_axis_that_the_mask_forgets_is_named() -> None:
+    (finding,) = findings_of(copies_rows, 1, matrix(), matrix(16, 16), 11, 12, 12, B=16)
+    assert finding.hint == (
+        "The mask (rows < M)[:, None] & (columns < N)[None, :] lets through index 10 of axis 0, which has 10: "
+        "compare that index too"
+    )
+
+
+def test_programs_that_step_by_another_stride_are_blamed() -> None:
+    found = findings_of(scales_rows, 10, matrix(10, 16)[:, :12], matrix(10, 16), 11, 12, B=16)
+    assert found[0].hint == "Programs step by 12 elements, and x has the strides [16, 1]"
 
 
 def test_every_second_row_is_no_wrong_stride() -> None:

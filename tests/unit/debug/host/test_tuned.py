@@ -108,7 +108,10 @@ def test_configurations_whose_static_assertions_do_not_hold_are_left_out() -> No
     with bragg.debug.check() as report:
         for _ in range(2):
             kernel[grid](x, out, 40, WIDTH=16)
-    assert report.lines() == ["proven whatever the data holds: 2 launches", "no findings in 2 launches of 6 programs"]
+    assert report.lines()[1:] == [
+        "doubled: 1 of 3 configurations executed: bragg check --vary executes more",
+        "no findings in 2 launches of 6 programs",
+    ]
     assert set(out) == {2}
     with bragg.debug.check() as report, pytest.raises(triton.CompilationError, match="static assertion"):
         kernel[grid](x, out, 40, WIDTH=8)
@@ -130,3 +133,11 @@ def test_configurations_that_an_autotuner_of_the_program_measures_in_vain_are_le
     with bragg.debug.check() as report:
         assert [tuner._bench(size) for size in (32, 16)] == [float("inf"), 1]
     assert not len(report), report.lines()
+
+
+def test_the_report_says_how_many_configurations_were_executed() -> None:
+    sizes = [triton.Config({"BLOCK": size}) for size in (16, 32)]
+    kernel, x = triton.autotune(configs=sizes, key=["n"])(doubled), np.ones(40, "f4")
+    with bragg.debug.check(add=["launch-dependence"]) as report:
+        kernel[grid](x, np.zeros(40, "f4"), 40, WIDTH=64)
+    assert report.lines()[1] == "doubled: 2 of 2 configurations executed"

@@ -11,12 +11,12 @@ from bragg.debug.checkers.checker import Checker, LaunchFindings
 from bragg.debug.faults import KernelFault, Unsupported
 from bragg.debug.host.launch import Call, Launch, prepare
 from bragg.debug.state import Listeners
+from bragg.debug.verdicts import MOST_CONFIGURATIONS
 from bragg.errors import UsageError
 from bragg.model import Severity
 
 __all__ = ["VARIATION"]
 
-_MOST_CONFIGURATIONS = 8
 _FEWEST_LANES = 16
 _WARPS = (1, 2, 8)
 
@@ -104,7 +104,7 @@ def _variants(launch: Launch) -> Iterator[_Variant]:
 
 def _configurations(call: Call) -> Iterator[_Variant]:
     chosen = call.tuner.best_config
-    for one in call.tuner.configs[:_MOST_CONFIGURATIONS]:
+    for one in call.tuner.configs[:MOST_CONFIGURATIONS]:
         if one is not chosen:
             yield _Variant("the configuration", f"{one} instead of {chosen}", call, one)
 
