@@ -1,6 +1,7 @@
 """What each call of NVML that telemetry makes takes, and what it says: `python benchmarks/nvml_calls.py [DEVICE]`.
 
-Median and slowest of calls that are 20 ms apart, as a sampler makes them, on an idle GPU; a table on stdout.
+Median and slowest of calls that are 20 ms apart, as a sampler makes them, and the CPU time of the thread that makes
+them; a table on stdout. The last rows are calls that may tell the same for less.
 """
 
 from __future__ import annotations
@@ -13,6 +14,10 @@ from collections.abc import Callable
 
 _CALLS, _PAUSE_S = 50, 0.02
 _ALL_LINKS = 0xFFFFFFFF
+_SAMPLES = {"power": 0, "GPU utilization": 1, "memory utilization": 2, "SM clock": 5, "memory clock": 6}
+_MOST_SAMPLES = 1024
+_CLOCKS_TEXT_BYTES = 2048
+_HELD_NS = (74, 75, 76, 251, 252, 253)
 _FIELDS = {
     "power now (186)": (186, 0),
     "PCIe sent (197)": (197, 0),
@@ -36,6 +41,18 @@ class FieldValue(ctypes.Structure):
     )
 
 
+class Sample(ctypes.Structure):
+    """A value that the driver kept."""
+
+    _fields_ = (("time_us", ctypes.c_uint64), ("value", ctypes.c_uint64))
+
+
+class ClocksText(ctypes.Structure):
+    """All clocks as a text."""
+
+    _fields_ = (("version", ctypes.c_uint32), ("text", ctypes.c_char * _CLOCKS_TEXT_BYTES))
+
+
 def field_calls(nvml: ctypes.CDLL, device: ctypes.c_void_p) -> dict[str, Callable[[], str]]:
     """A call for each field, and one for all together, as telemetry makes it."""
 
@@ -48,7 +65,39 @@ def field_calls(nvml: ctypes.CDLL, device: ctypes.c_void_p) -> dict[str, Callabl
 
         return call
 
-    return {**{name: of(field) for name, field in _FIELDS.items()}, "these fields in one call": of(*_FIELDS.values())}
+    return {
+        **{name: of(field) for name, field in _FIELDS.items()},
+        "these fields in one call": of(*_FIELDS.values()),
+        **{f"held ns ({field})": of((field, 0)) for field in _HELD_NS},
+        "these and power in one call": of((186, 0), *((field, 0) for field in _HELD_NS)),
+    }
+
+
+def kept_calls(nvml: ctypes.CDLL, device: ctypes.c_void_p) -> dict[str, Callable[[], str]]:
+    """Values that the driver samples by itself: all that came since the last call; and all clocks in one call."""
+
+    def of(kind: int) -> Callable[[], str]:
+        samples, last_us = (Sample * _MOST_SAMPLES)(), ctypes.c_uint64(0)
+
+        def call() -> str:
+            count, value_type = ctypes.c_uint32(_MOST_SAMPLES), ctypes.c_uint32()
+            result = nvml.nvmlDeviceGetSamples(
+                device, kind, last_us, ctypes.byref(value_type), ctypes.byref(count), samples
+            )
+            if result or not count.value:
+                return f"result {result}, {count.value} samples"
+            took = sorted((each.time_us, each.value & 0xFFFFFFFF) for each in samples[: count.value])
+            last_us.value = took[-1][0]
+            span_ms = (took[-1][0] - took[0][0]) / 1e3
+            return f"result 0, {count.value} samples over {span_ms:.1f} ms, the last {took[-1][1]}"
+
+        return call
+
+    def clocks() -> str:
+        told = ClocksText(version=ctypes.sizeof(ClocksText) | 1 << 24)
+        return f"result {nvml.nvmlDeviceGetCurrentClockFreqs(device, ctypes.byref(told))}: {told.text.decode()}"
+
+    return {**{f"samples of {name} ({kind})": of(kind) for name, kind in _SAMPLES.items()}, "all clocks": clocks}
 
 
 def plain_calls(nvml: ctypes.CDLL, device: ctypes.c_void_p) -> dict[str, Callable[[], str]]:
@@ -83,15 +132,23 @@ def main(index: int) -> None:
     device = ctypes.c_void_p()
     if result := nvml.nvmlDeviceGetHandleByIndex_v2(index, ctypes.byref(device)):
         sys.exit(f"nvmlDeviceGetHandleByIndex_v2({index}): {result}")
-    print(f"{'call':<34} {'median us':>10} {'slowest us':>11}  says")
-    for name, call in {**field_calls(nvml, device), **plain_calls(nvml, device)}.items():
-        took_us = []
+    print(f"{'call':<34} {'median us':>10} {'slowest us':>11} {'CPU us':>8}  says")
+    calls = {**field_calls(nvml, device), **plain_calls(nvml, device), **kept_calls(nvml, device)}
+    for name, call in calls.items():
+        try:
+            call()
+        except AttributeError as missing:
+            print(f"{name:<34} {missing}")
+            continue
+        told, took_us, cpu_us = "", [], []
         for _ in range(_CALLS):
-            begin = time.perf_counter_ns()
+            begin, cpu_begin = time.perf_counter_ns(), time.thread_time_ns()
             told = call()
+            cpu_us.append((time.thread_time_ns() - cpu_begin) / 1e3)
             took_us.append((time.perf_counter_ns() - begin) / 1e3)
             time.sleep(_PAUSE_S)
-        print(f"{name:<34} {statistics.median(took_us):>10,.1f} {max(took_us):>11,.1f}  {told}")
+        median_us, cpu_median_us = statistics.median(took_us), statistics.median(cpu_us)
+        print(f"{name:<34} {median_us:>10,.1f} {max(took_us):>11,.1f} {cpu_median_us:>8,.1f}  {told}")
 
 
 if __name__ == "__main__":
