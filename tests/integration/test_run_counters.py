@@ -164,6 +164,39 @@ def test_metrics_of_two_passes_and_unknown_ones_are_refused(counted: Record) -> 
     assert device["left_out"] == ["lts__t_sector_hit_rate.pct", "nonsense"]
 
 
+def test_sets_that_do_not_go_together_take_turns(counted: Record) -> None:
+    body = """
+    gpu.set_kernel_ns("copy", 1_000_000)
+    gpu.set_kernel_ns("matmul", 2_000_000)
+    end = time.monotonic() + 2.4
+    while time.monotonic() < end:
+        for name in ("copy", "matmul"): gpu.launch(name)
+        gpu.synchronize(); time.sleep(0.002)
+    """
+    profile = counted(body, counters="default,l2", counter_interval=1000).main
+    device = profile.meta["counters"]["devices"]["0"]
+    default, l2 = device["sets"]
+    assert "LTS.TriageCompute.lts__throughput.avg.pct_of_peak_sustained_elapsed" in l2["metrics"]
+    assert "tpc__warps_active_shader_cs_realtime.avg.pct_of_peak_sustained_elapsed" in default["metrics"]
+    assert device["metrics"] == default["metrics"] + l2["metrics"]
+    assert (device["left_out"], device["not_a_number"], device["restarts"]) == ([], 0, 0)
+    assert device["turns"] >= 2
+    assert min(default["sampled_ns"], l2["sampled_ns"]) > 0.2e9
+    assert device["samples"] == default["samples"] + l2["samples"]
+    found = {(row.kernel, row.counter): row for row in kernel_counters(profile)}
+    # The copy moves 2,000 of the 4,000 bytes that L2 has in a ns, the matmul 150, and keeps tensor cores busy.
+    assert found["copy", "L2 busy (%)"].rate == pytest.approx(50, rel=0.05)
+    assert found["matmul", "L2 busy (%)"].rate == pytest.approx(3.75, abs=1)
+    assert found["matmul", "tensor pipe active (%)"].rate == pytest.approx(90, rel=0.05)
+    assert found["copy", "DRAM read (B/s)"].rate == pytest.approx(1e12, rel=0.05)
+    # Each was measured over a part of the launches, and counts for all.
+    for counter in ("L2 busy (%)", "DRAM read (B/s)"):
+        assert 0 < found["copy", counter].sampled_share < 0.9
+    copies = np.flatnonzero([name == "copy" for name in np.array(profile.tree.frames.name)[profile.tree.frame]])
+    busy = profile.own("l2_busy_time")[copies].sum() / profile.own("gpu_time")[copies].sum()
+    assert busy == pytest.approx(0.5, rel=0.05)
+
+
 def test_a_library_of_another_release_that_came_first_is_told(
     counted: Record, fakes_directory: Path, tmp_path: Path
 ) -> None:

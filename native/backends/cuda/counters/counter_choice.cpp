@@ -1,6 +1,7 @@
 #include "backends/cuda/counters/counter_choice.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace bragg {
 namespace {
@@ -45,10 +46,26 @@ CuptiFailure choose_in_one_pass(const std::vector<Counter>& wanted, const Choose
   return {};
 }
 
-std::vector<std::string> left_out(const std::vector<Counter>& wanted, const std::vector<Counter>& chosen) {
-  std::vector<std::string> tracks;
+std::vector<Counter> take_together(std::vector<Counter>& wanted) {
+  std::vector<Counter> together, others;
+  for (Counter& counter : wanted) {
+    const auto is_right_beside = [&](const Counter& each) { return are_right_together(each, counter); };
+    (std::ranges::all_of(together, is_right_beside) ? together : others).push_back(std::move(counter));
+  }
+  wanted = std::move(others);
+  return together;
+}
+
+std::vector<Counter> others_than(const std::vector<Counter>& chosen, const std::vector<Counter>& wanted) {
+  std::vector<Counter> others;
   for (const Counter& counter : wanted)
-    if (std::ranges::find(chosen, counter.track, &Counter::track) == chosen.end()) tracks.push_back(counter.track);
+    if (std::ranges::find(chosen, counter.track, &Counter::track) == chosen.end()) others.push_back(counter);
+  return others;
+}
+
+std::vector<std::string> tracks_of(const std::vector<Counter>& counters) {
+  std::vector<std::string> tracks;
+  for (const Counter& counter : counters) tracks.push_back(counter.track);
   return tracks;
 }
 

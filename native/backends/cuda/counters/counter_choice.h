@@ -20,7 +20,10 @@ using ChooseMetrics = std::function<CuptiFailure(const std::vector<std::string>&
 // them, unless there is none.
 [[nodiscard]] CuptiFailure choose_in_one_pass(const std::vector<Counter>& wanted, const ChooseMetrics& choose,
                                               std::vector<Counter>& chosen);
-// Tracks of those that are wanted and not chosen.
-[[nodiscard]] std::vector<std::string> left_out(const std::vector<Counter>& wanted, const std::vector<Counter>& chosen);
+// Takes the first counter out of `wanted`, and all that are right beside it.
+[[nodiscard]] std::vector<Counter> take_together(std::vector<Counter>& wanted);
+// Those of `wanted` whose track is not among the chosen ones.
+[[nodiscard]] std::vector<Counter> others_than(const std::vector<Counter>& chosen, const std::vector<Counter>& wanted);
+[[nodiscard]] std::vector<std::string> tracks_of(const std::vector<Counter>& counters);
 
 }  // namespace bragg

@@ -22,6 +22,8 @@ struct CounterPoint {
 };
 
 // Threads: that of the counters.
+//
+// Counters that do not go together in one pass make sets, which take turns: each is sampled for some seconds.
 class CounterDevice {
  public:
   struct Settings {
@@ -42,31 +44,50 @@ class CounterDevice {
   // Takes the last of it.
   void end(std::vector<CounterPoint>& points);
 
-  [[nodiscard]] double cost_ns() const { return rate_.cost_ns(); }
+  // What decoding a sample takes; 0: not known.
+  [[nodiscard]] double cost_ns() const { return sets_.empty() ? 0 : sets_.front()->rate.cost_ns(); }
   [[nodiscard]] uint32_t ordinal() const { return ordinal_; }
   [[nodiscard]] const std::string& reason() const { return reason_; }
-  [[nodiscard]] const std::vector<Counter>& counters() const { return counters_; }
+  [[nodiscard]] std::vector<Counter> counters() const;  // of all sets
   [[nodiscard]] std::string description_json() const;
 
  private:
   struct Counts {
-    uint64_t samples = 0, irregular = 0, not_a_number = 0;  // irregular: the first, and those without a time
+    uint64_t irregular = 0, not_a_number = 0;  // irregular: the first, and those without a time
     uint64_t gaps = 0, gap_ns = 0, overflows = 0, images_full = 0, restarts = 0, cpu_ns = 0;
   };
 
+  struct Set {
+    Set(const PmSamplingLibrary& library, uint32_t ordinal, uint64_t interval_ns)
+        : sampler(library, ordinal), rate(interval_ns) {}
+
+    std::vector<Counter> counters;  // that this chip has in one pass, each with one alternative
+    uint32_t first = 0;             // of them, among the counters of all sets
+    PmSampler sampler;
+    CounterRate rate;
+    uint64_t samples = 0, sampled_ns = 0;
+  };
+
+  [[nodiscard]] CuptiFailure add_set(const std::vector<Counter>& wanted, std::vector<Counter>& others);
+  [[nodiscard]] Set& current() { return *sets_[current_]; }
   void start(size_t gpus);
   void restart(CounterRate::Turn& turn);
+  void begin_next_turn(CounterRate::Turn& turn);
   PmSampler::Decoded decode(std::vector<CounterPoint>& points, CounterRate::Work& work);
   void take(const PmSample& sample, std::vector<CounterPoint>& points);
   void refuse(const PmSampler::Failure& failure);
+  [[nodiscard]] static std::string set_json(const std::unique_ptr<Set>& set);
 
   const CuptiLibrary& cupti_;
+  const PmSamplingLibrary& library_;
   uint32_t ordinal_;
-  std::vector<Counter> wanted_;
-  std::vector<Counter> counters_;  // of `wanted_` those that this chip has in one pass, each with one alternative
-  PmSampler sampler_;
-  CounterRate rate_;
-  bool is_by_budget_;
+  Settings settings_;
+  std::string chip_;
+  std::vector<std::unique_ptr<Set>> sets_;
+  std::vector<std::string> left_out_;  // tracks
+  size_t current_ = 0;                 // of the sets
+  uint64_t turns_ = 0;                 // that have ended
+  int64_t turn_end_ns_ = 0;
   uint64_t last_end_ns_ = 0;      // of a sample; 0: the next one is the first
   uint64_t started_ns_ = 0;       // the session, CLOCK_REALTIME as samples
   uint64_t restarted_at_ns_ = 0;  // where the samples before a restart end, until there are others; 0: there are

@@ -30,7 +30,23 @@ Counter of_cupti(std::string_view name) {
           {{std::string(name)}}, std::string(name), ""};
 }
 
+enum class Unit { Any, Multiprocessor, L2 };
+
+Unit unit_of(const Counter& counter) {
+  const std::string& metric = counter.alternatives[0][0];
+  if (metric.starts_with("lts__") || metric.find("TriageCompute") != metric.npos) return Unit::L2;
+  const bool is_of_sm = metric.starts_with("sm__") || metric.starts_with("smsp__") || metric.starts_with("tpc__");
+  return is_of_sm ? Unit::Multiprocessor : Unit::Any;
+}
+
 }  // namespace
+
+// On an H200 metrics of multiprocessors are wrong beside `LTS.TriageCompute`, and its hit rate is not a number,
+// although CUPTI says that they fit one pass.
+bool are_right_together(const Counter& one, const Counter& other) {
+  const Unit first = unit_of(one), second = unit_of(other);
+  return first == second || first == Unit::Any || second == Unit::Any;
+}
 
 // All of them fit one pass on GH100, GB100, AD102 and GB202 (CUPTI 13.0; those of `default` from 12.9 to 13.1). 12.6
 // and 12.8 know no bytes of DRAM on GH100, only shares of its peak.

@@ -30,6 +30,8 @@ struct NamedCounter {
 };
 [[nodiscard]] const std::vector<NamedCounter>& named_counters();
 
+// Whether the hardware counts both rightly at a time, as far as names tell.
+[[nodiscard]] bool are_right_together(const Counter& one, const Counter& other);
 // Counters by the names of sets (`default`, `dram`, `tensor`, `l2`, `nvlink`, `pcie`), of counters (`dram_read`), or of
 // CUPTI's metrics, separated by commas. Every counter once.
 [[nodiscard]] std::vector<Counter> counters_of(std::string_view wanted);

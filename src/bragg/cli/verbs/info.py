@@ -25,6 +25,7 @@ __all__ = ["info"]
 # Longer tables, such as those of modules and of the durations of regions, are for programs.
 _MAX_FACT = 400
 _N_NAMES = 5
+_ALMOST_ALL = 0.9
 # What the file format calls a plain number.
 _UNITS = {"1": "count"}
 _SHOWN_BELOW = "inside_kernels"  # as sentences
@@ -112,6 +113,7 @@ def _counters(profile: Profile) -> list[dict[str, Any]]:
             "value": row.rate if row.is_told else None,
             "error": row.error if row.is_told else None,
             "sampled_ns": row.sampled_ns,
+            "sampled_share": row.sampled_share,
         }
         for row in kernel_counters(profile)
     ]
@@ -119,6 +121,7 @@ def _counters(profile: Profile) -> list[dict[str, Any]]:
 
 def _counter_lines(counters: list[dict[str, Any]]) -> list[str]:
     from bragg.views.text.roofline_text import short_name
+    from bragg.views.text.units import share_text
 
     if not counters:
         return []
@@ -127,7 +130,9 @@ def _counter_lines(counters: list[dict[str, Any]]) -> list[str]:
         lines.append(title)
         for row in islice(rows, _N_NAMES):
             value = "too short to tell" if row["value"] is None else f"{row['value']:.4g} +- {row['error']:.2g}"
-            lines.append(f"    {value:<22} {short_name(row['kernel'])}")
+            share = row["sampled_share"]
+            part = f" (in {share_text(share)} of its time)" if share < _ALMOST_ALL else ""
+            lines.append(f"    {value:<22} {short_name(row['kernel'])}{part}")
     return lines
 
 

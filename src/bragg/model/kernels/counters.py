@@ -41,6 +41,7 @@ class KernelCounter:
         rate: Its mean while the kernel ran, in the counter's unit.
         error: Half of the interval that holds the truth in 95 % of cases, in the counter's unit.
         sampled_ns: GPU time of the kernel that was sampled.
+        sampled_share: Of all its GPU time in the timeline.
         is_told: Whether the error is small enough; else the kernel is too short, or always beside the same others.
     """
 
@@ -50,6 +51,7 @@ class KernelCounter:
     rate: float
     error: float
     sampled_ns: int
+    sampled_share: float
     is_told: bool
 
 
@@ -64,6 +66,7 @@ class Rates:
         error: Half of the interval that holds the truth in 95 % of cases: float64 [n_tracks, n_groups].
         is_told: Whether the error is small enough: bool [n_tracks, n_groups].
         sampled_ns: GPU time that was sampled: float64 [n_groups].
+        ran_ns: GPU time in the timeline: float64 [n_groups].
         idle_rate: Mean while nothing ran: float64 [n_tracks].
     """
 
@@ -73,6 +76,7 @@ class Rates:
     error: FloatArray
     is_told: BoolArray
     sampled_ns: FloatArray
+    ran_ns: FloatArray
     idle_rate: FloatArray
 
 
@@ -87,6 +91,7 @@ def kernel_counters(profile: Profile) -> list[KernelCounter]:
             rate=float(rates.rate[row, frame]),
             error=float(rates.error[row, frame]),
             sampled_ns=round(float(rates.sampled_ns[frame])),
+            sampled_share=min(float(rates.sampled_ns[frame] / rates.ran_ns[frame]), 1.0),
             is_told=bool(rates.is_told[row, frame]),
         )
         for rates in sampled_rates(profile, profile.tree.frame)
@@ -144,7 +149,7 @@ def power_rates(profile: Profile, group: Int32Array | Int64Array) -> Iterator[Ra
 
 def _of_device(
     profile: Profile, device: int, time_ns: Int64Array, values: FloatArray, group: Int32Array | Int64Array
-) -> tuple[FloatArray, FloatArray, BoolArray, FloatArray, FloatArray] | None:
+) -> tuple[FloatArray, FloatArray, BoolArray, FloatArray, FloatArray, FloatArray] | None:
     tracks, slices = profile.tracks, profile.slices
     is_here = (tracks.kind == TrackKind.GPU_STREAM) & (tracks.device == device)
     ran = slices.take(is_here[slices.track]) if len(slices) else slices
@@ -161,7 +166,7 @@ def _of_device(
     sampled_ns = np.zeros(len(busy))
     rate[:, chosen], error[:, chosen] = (part[:, : len(chosen)] for part in found[:2])
     sampled_ns[chosen] = found[2][: len(chosen)]
-    return rate, error, _is_told(rate, error, values), sampled_ns, found[0][:, -1]
+    return rate, error, _is_told(rate, error, values), sampled_ns, busy, found[0][:, -1]
 
 
 def _is_told(rate: FloatArray, error: FloatArray, values: FloatArray) -> BoolArray:

@@ -32,7 +32,7 @@ def _of_device(ordinal: str, device: Facts) -> Iterator[str]:
         return
     if left_out := device.texts("left_out"):
         yield (
-            f"GPU {ordinal} does not count {', '.join(left_out)} with this CUPTI in one pass with the rest: "
+            f"GPU {ordinal} does not count {', '.join(left_out)} with this CUPTI in one pass: "
             "bragg doctor --counters lists what it counts"
         )
     if gaps := device.count("gaps"):

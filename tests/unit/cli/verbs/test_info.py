@@ -62,13 +62,14 @@ def test_info_says_what_clocks_inside_of_kernels_told(bragg: Bragg, profile_file
 def test_a_kernel_that_is_too_short_for_its_counters_says_so(
     bragg: Bragg, profile_file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    long = KernelCounter(0, "DRAM read [B/s]", "copy", 3.2e12, 1.5e10, 40_000, is_told=True)
-    rows = [long, replace(long, kernel="tiny", is_told=False)]
+    long = KernelCounter(0, "DRAM read [B/s]", "copy", 3.2e12, 1.5e10, 40_000, 0.95, is_told=True)
+    rows = [long, replace(long, kernel="tiny", sampled_share=0.46, is_told=False)]
     monkeypatch.setattr("bragg.model.kernels.counters.kernel_counters", lambda _: rows)
     *_, title, first, second = bragg("info", profile_file).stdout.splitlines()
     assert title == "  GPU 0, DRAM read [B/s]"
     assert first.split() == ["3.2e+12", "+-", "1.5e+10", "copy"]
     assert second.split("  ")[2:3] == ["too short to tell"]
-    assert second.endswith(" tiny")
+    assert second.endswith(" tiny (in 46.0 % of its time)")
     told = json.loads(bragg("info", profile_file, "--json").stdout)["counters"]
     assert [(row["value"], row["error"]) for row in told] == [(3.2e12, 1.5e10), (None, None)]
+    assert [row["sampled_share"] for row in told] == [0.95, 0.46]

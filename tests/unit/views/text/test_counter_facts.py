@@ -21,7 +21,7 @@ def warnings(device: dict[str, Any], **told: Any) -> list[str]:
         (
             {"left_out": ["DRAM read", "nonsense"]},
             [
-                "GPU 0 does not count DRAM read, nonsense with this CUPTI in one pass with the rest: "
+                "GPU 0 does not count DRAM read, nonsense with this CUPTI in one pass: "
                 "bragg doctor --counters lists what it counts"
             ],
         ),
