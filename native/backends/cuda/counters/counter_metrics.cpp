@@ -30,28 +30,18 @@ Counter of_cupti(std::string_view name) {
           {{std::string(name)}}, std::string(name), ""};
 }
 
-enum class Unit { Any, Multiprocessor, L2 };
-
-Unit unit_of(const Counter& counter) {
-  const std::string& metric = counter.alternatives[0][0];
-  if (metric.starts_with("lts__") || metric.find("TriageCompute") != metric.npos) return Unit::L2;
-  const bool is_of_sm = metric.starts_with("sm__") || metric.starts_with("smsp__") || metric.starts_with("tpc__");
-  return is_of_sm ? Unit::Multiprocessor : Unit::Any;
-}
-
 }  // namespace
 
-// On an H200 metrics of multiprocessors are wrong beside `LTS.TriageCompute`, and its hit rate is not a number,
-// although CUPTI says that they fit one pass.
 bool are_right_together(const Counter& one, const Counter& other) {
-  const Unit first = unit_of(one), second = unit_of(other);
-  return first == second || first == Unit::Any || second == Unit::Any;
+  return one.unit_counted == other.unit_counted || one.unit_counted == CountedUnit::Any ||
+         other.unit_counted == CountedUnit::Any;
 }
 
 // All of them fit one pass on GH100, GB100, AD102 and GB202 (CUPTI 13.0; those of `default` from 12.9 to 13.1). 12.6
 // and 12.8 know no bytes of DRAM on GH100, only shares of its peak.
 const std::vector<NamedCounter>& named_counters() {
   using enum CounterScale;
+  using enum CountedUnit;
   static const std::vector<NamedCounter>& table = *new std::vector<NamedCounter>{
       {"dram_read",
        "default dram l2",
@@ -76,7 +66,8 @@ const std::vector<NamedCounter>& named_counters() {
         AsIs,
         {{"sm__pipe_tensor_cycles_active_realtime" OF_PEAK}, {"sm__pipe_tensor_cycles_active" OF_PEAK}},
         "tensor_active_time",
-        "tensor_active"}},
+        "tensor_active",
+        Multiprocessors}},
       {"sm_active",
        "default tensor",
        {"SM active",
@@ -84,7 +75,8 @@ const std::vector<NamedCounter>& named_counters() {
         PercentOfSecond,
         {{"sm__cycles_active.avg", "sm__cycles_elapsed.avg"}},
         "sm_active_time",
-        "sm_active"}},
+        "sm_active",
+        Multiprocessors}},
       {"occupancy",
        "default",
        {"warps active",
@@ -94,7 +86,8 @@ const std::vector<NamedCounter>& named_counters() {
          {"TPC.TriageCompute.tpc__warps_active_shader_cs_realtime" OF_PEAK},
          {"sm__warps_active" OF_PEAK}},
         "occupancy_time",
-        "occupancy"}},
+        "occupancy",
+        Multiprocessors}},
       {"instructions",
        "default",
        {"instructions",
@@ -102,7 +95,8 @@ const std::vector<NamedCounter>& named_counters() {
         PerSecond,
         {{"sm__inst_executed_realtime.sum"}, {"sm__inst_executed.sum"}},
         "gpu_instructions",
-        "gpu_instructions"}},
+        "gpu_instructions",
+        Multiprocessors}},
       {"l2_busy",
        "l2",
        {"L2 busy",
@@ -110,8 +104,9 @@ const std::vector<NamedCounter>& named_counters() {
         AsIs,
         {{"LTS.TriageCompute.lts__throughput" OF_PEAK}, {"lts__t_sectors" OF_PEAK}},
         "l2_busy_time",
-        "l2_busy"}},
-      {"l2_sectors", "l2", {"L2 sectors", "1/s", PerSecond, {{"lts__t_sectors.sum"}}, "l2_sectors", "l2"}},
+        "l2_busy",
+        L2}},
+      {"l2_sectors", "l2", {"L2 sectors", "1/s", PerSecond, {{"lts__t_sectors.sum"}}, "l2_sectors", "l2", L2}},
       {"l2_hit_rate",
        "l2",
        {"L2 hit rate",
@@ -120,7 +115,8 @@ const std::vector<NamedCounter>& named_counters() {
         {{"LTS.TriageCompute.lts__average_t_sector_hit_rate_realtime.ratio"},
          {"lts__average_t_sector_hit_rate_realtime.ratio"}},
         "l2_hit_rate",
-        ""}},
+        "",
+        L2}},
       {"nvlink_receive",
        "nvlink",
        {"NVLink receive", "B/s", PerSecond, {{"nvlrx__bytes.sum"}}, "nvlink_receive_bytes", "nvlink"}},

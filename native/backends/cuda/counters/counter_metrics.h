@@ -11,6 +11,10 @@ namespace bragg {
 // How a track's value comes from those of a sample.
 enum class CounterScale { AsIs, PerSecond, PercentOfSecond };  // the last: the first metric by the second, in percent
 
+// On an H200 counters of multiprocessors and of L2 are wrong beside each other, although CUPTI says that they fit one
+// pass. Metrics of CUPTI by name are sampled as CUPTI says.
+enum class CountedUnit { Any, Multiprocessors, L2 };
+
 struct Counter {
   std::string track;
   std::string unit;
@@ -20,6 +24,7 @@ struct Counter {
   // Of a node of a profile, where the launches below are counted exactly, and what is reported together with it.
   std::string metric;
   std::string group;
+  CountedUnit unit_counted = CountedUnit::Any;
 };
 
 // A counter as a user names it, and the sets that it is in, ' '-separated.
@@ -30,7 +35,7 @@ struct NamedCounter {
 };
 [[nodiscard]] const std::vector<NamedCounter>& named_counters();
 
-// Whether the hardware counts both rightly at a time, as far as names tell.
+// Whether both are counted rightly at a time.
 [[nodiscard]] bool are_right_together(const Counter& one, const Counter& other);
 // Counters by the names of sets (`default`, `dram`, `tensor`, `l2`, `nvlink`, `pcie`), of counters (`dram_read`), or of
 // CUPTI's metrics, separated by commas. Every counter once.
