@@ -16,6 +16,7 @@ from bragg.formats.captured.clock_slices import add_clock_slices
 from bragg.formats.captured.clocks import with_clocks
 from bragg.formats.captured.counted import with_counted
 from bragg.formats.captured.counters import Clock, clocks_of, counters_of
+from bragg.formats.captured.jax_memory import with_jax_memory
 from bragg.formats.captured.profile import (
     attributes_of,
     durations_of,
@@ -140,7 +141,7 @@ def open_capture(path: Path, code: CodeWish | None = None) -> OpenedCapture:
     add_clock_slices(tables)
     try:
         recorded = _without_samples(tables, scanned, limits)
-        profile = with_clocks(with_samples(recorded, tables, code, limits), limits)
+        profile = with_jax_memory(with_clocks(with_samples(recorded, tables, code, limits), limits), limits)
         useful = _useful(profile, tables, len(recorded.tree))
         if not useful.any() and not len(profile.counters):
             raise _empty(path, scanned.write_error)

@@ -6,7 +6,7 @@ function that was inlined there, innermost first.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,7 @@ from bragg.formats.limits import Limits
 from bragg.formats.timelines.call_tree import Frames, Nodes
 from bragg.model import FrameKind, Metric, MetricKind, Profile
 
-__all__ = ["FORMAT", "read"]
+__all__ = ["FORMAT", "LabelledSample", "labelled_samples", "read"]
 
 _TIME_UNITS = {"nanoseconds": 1, "microseconds": 1000, "milliseconds": 1_000_000, "seconds": 1_000_000_000}
 _UNITS = {"bytes": "B", "count": "1"}
@@ -43,6 +43,54 @@ class _Message:
     string_table: list[str] = field(default_factory=list)
     time_nanos: int = 0
     duration_nanos: int = 0
+
+
+@dataclass(frozen=True)
+class LabelledSample:
+    """One sample with what else its writer says of it.
+
+    Attributes:
+        stack: Kind, name, file and line of each function, the outermost first.
+        values: By what is counted.
+        labels: Texts by their keys.
+    """
+
+    stack: tuple[tuple[FrameKind, str, str, int], ...]
+    values: dict[str, int]
+    labels: dict[str, str]
+
+
+def labelled_samples(content: bytes, limits: Limits) -> list[LabelledSample]:
+    """The samples of a profile that is not compressed.
+
+    Raises:
+        ValueError: It is damaged or too large.
+    """
+    message, frames = _message(content, limits), Frames()
+    stacks, names = _Stacks(message, frames), [_sample_type(message, each)[0] for each in message.sample_type]
+    rows: list[list[int]] = []
+    n_frames = 0
+    for sample in message.sample:
+        n_frames += len(sample)
+        limits.check_rows(n_frames // _BYTES_OF_PATHS)
+        rows.append([frame for location in reversed(_repeated(sample, 1)) for frame in stacks.frames_of(location)])
+    table = frames.table()
+    described = list(zip(map(FrameKind, table.kind.tolist()), table.name, table.file, table.line.tolist(), strict=True))
+    return [
+        LabelledSample(
+            tuple(described[row] for row in stack),
+            dict(zip(names, map(signed, _repeated(sample, 2)), strict=True)),
+            dict(_labels(message, sample)),
+        )
+        for stack, sample in zip(rows, message.sample, strict=True)
+    ]
+
+
+def _labels(message: _Message, sample: bytes) -> Iterator[tuple[str, str]]:
+    for number, value in fields(sample):
+        if number == 3 and isinstance(value, bytes):
+            key, text = _numbers(value, 1, 2)
+            yield _text(message, key), _text(message, text)
 
 
 def is_pprof(start: bytes) -> bool:

@@ -1,4 +1,4 @@
-"""Nodes that are added below the kernels of a tree that was read."""
+"""Nodes that are added to a tree that was read."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ class Growth:
     first_frame: int
     parent: list[int] = field(default_factory=list)
     frame: list[int] = field(default_factory=list)
-    frames: dict[tuple[str, str, int], int] = field(default_factory=dict)
+    frames: dict[tuple[FrameKind, str, str, int], int] = field(default_factory=dict)
     _children: dict[tuple[int, int], int] = field(default_factory=dict)
 
-    def child(self, parent: int, name: str, file: str = "", line: int = 0) -> int:
-        """The node of a line or instruction below a node."""
-        frame = self.frames.setdefault((name, file, line), self.first_frame + len(self.frames))
+    def child(self, parent: int, name: str, file: str = "", line: int = 0, kind: FrameKind = FrameKind.LINE) -> int:
+        """The node of a line, an instruction or another frame below a node."""
+        frame = self.frames.setdefault((kind, name, file, line), self.first_frame + len(self.frames))
         node = self._children.setdefault((parent, frame), self.first_node + len(self.parent))
         if node == self.first_node + len(self.parent):
             self.parent.append(parent)
@@ -43,10 +43,10 @@ class Growth:
 
     def applied_to(self, tree: CallTree) -> CallTree:
         """The tree with what was added."""
-        names, files, lines = zip(*self.frames, strict=True)
+        kinds, names, files, lines = zip(*self.frames, strict=True)
         old, n_new = tree.frames, len(self.frames)
         frames = FrameTable(
-            kind=np.append(old.kind, np.full(n_new, FrameKind.LINE, np.uint8)),
+            kind=np.append(old.kind, np.array(kinds, np.uint8)),
             name=[*old.name, *names],
             file=[*old.file, *files],
             line=np.append(old.line, np.array(lines, np.int32)),

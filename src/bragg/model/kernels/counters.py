@@ -156,7 +156,7 @@ def _of_device(
     if not len(ran):
         return None
     of_slice = group[ran.node]
-    busy = np.bincount(of_slice, ran.duration_ns, int(group.max()) + 1)
+    busy = np.bincount(of_slice, ran.duration_ns, int(group.max()) + 1).astype(np.float64)
     chosen = np.argsort(-busy, kind="stable")[: min(_MOST_GROUPS, np.count_nonzero(busy))]
     column = np.full(len(busy), len(chosen), np.int64)
     column[chosen] = np.arange(len(chosen))

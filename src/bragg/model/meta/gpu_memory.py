@@ -20,12 +20,15 @@ __all__ = [
     "CUDA_AT_END",
     "CUDA_AT_PEAK",
     "HELD",
+    "JAX_ARRAYS",
     "PEAKS",
     "DeviceMemory",
     "GpuMemory",
+    "JaxArrays",
     "JaxMemory",
     "MemoryCurve",
     "gpu_memory_of",
+    "jax_arrays_of",
     "jax_memory_of",
     "united_memory",
 ]
@@ -36,6 +39,8 @@ PEAKS = {AT_PEAK: "gpu_memory", CUDA_AT_PEAK: "cuda_memory"}
 """Metrics of the moment when most was held, with META's table of it."""
 HELD = (*PEAKS, AT_END, CUDA_AT_END)
 """Metrics that are of a moment: those of several phases are not added up."""
+JAX_ARRAYS = "jax_arrays"
+"""META's table of the snapshot of JAX's arrays; in a capture with the snapshot itself, `pprof`, gzip and base 64."""
 
 
 _OF_EXTREMES: Mapping[str, tuple[str, ...]] = {
@@ -125,6 +130,31 @@ class JaxMemory:
     limit_bytes: int
     largest_bytes: int
     allocations: int
+
+
+@dataclass(frozen=True)
+class JaxArrays:
+    """The snapshot of JAX's arrays that has the most memory in use, over all GPUs of the process.
+
+    Attributes:
+        held_bytes: In arrays, whose call paths are known.
+        in_use_bytes: Just before it; programs that ran had the rest.
+        peak_bytes: Most memory that was in use on each GPU, added up.
+        reason: Why there is none; empty: there is.
+    """
+
+    held_bytes: int
+    in_use_bytes: int
+    peak_bytes: int
+    reason: str
+
+
+def jax_arrays_of(meta: Mapping[str, Any]) -> JaxArrays | None:
+    """None: no snapshot was taken."""
+    told = Facts(meta).table(JAX_ARRAYS)
+    peak_bytes = sum(each.peak_bytes for each in jax_memory_of(meta))
+    counts = (told.count("held_bytes"), told.count("in_use_bytes"))
+    return JaxArrays(*counts, peak_bytes, told.text("reason")) if len(told) else None
 
 
 def jax_memory_of(meta: Mapping[str, Any]) -> list[JaxMemory]:

@@ -5,7 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from bragg.model.meta.gpu_memory import AT_PEAK, CUDA_AT_PEAK, PEAKS, DeviceMemory, gpu_memory_of, jax_memory_of
+from bragg.model.meta.gpu_memory import (
+    AT_PEAK,
+    CUDA_AT_PEAK,
+    PEAKS,
+    DeviceMemory,
+    JaxArrays,
+    gpu_memory_of,
+    jax_arrays_of,
+    jax_memory_of,
+)
 from bragg.model.meta.run import Run
 from bragg.views.text.units import bytes_text, count_text, share_text
 
@@ -31,6 +40,12 @@ def memory_lines(meta: Mapping[str, Any]) -> list[str]:
         f"GPU {told.ordinal} memory of JAX: {bytes_text(told.peak_bytes)} at the peak of "
         f"{bytes_text(told.limit_bytes)} that it may take; {count_text(told.allocations, 'block')}"
         for told in by_jax[:_N_GPUS]
+    ]
+    lines += [
+        f"arrays of JAX: {bytes_text(arrays.held_bytes)} by call path, from a snapshot with "
+        f"{bytes_text(arrays.in_use_bytes)} in use ({bytes_text(arrays.peak_bytes)} at the peak)"
+        for arrays in _jax_arrays(meta)
+        if not arrays.reason
     ]
     return lines
 
@@ -61,6 +76,13 @@ def memory_warnings(meta: Mapping[str, Any]) -> Iterator[str]:
     for told in filter(None, map(gpu_memory_of, Run(meta).recording_metas)):
         if told.reason:
             yield f"memory of GPUs was not recorded: {told.reason}"
+    for arrays in _jax_arrays(meta):
+        if arrays.reason:
+            yield f"arrays of JAX have no call paths: {arrays.reason}"
+
+
+def _jax_arrays(meta: Mapping[str, Any]) -> list[JaxArrays]:
+    return [told for each in Run(meta).recording_metas if (told := jax_arrays_of(each)) is not None]
 
 
 def _devices(meta: Mapping[str, Any], metric: str) -> list[tuple[int | None, DeviceMemory]]:

@@ -1,8 +1,10 @@
-"""JAX's allocators are asked at the end, and only if the program has used devices."""
+"""JAX's allocators are asked at the end, and its arrays at the peak, and only if the program has used devices."""
 
 from __future__ import annotations
 
 import sys
+from base64 import b64decode
+from collections.abc import Callable
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
@@ -13,6 +15,19 @@ from bragg.record.inside import metadata
 from bragg.views.text.memory_facts import memory_lines
 
 STATS = {"peak_bytes_in_use": 3_000_000, "bytes_limit": 60_000_000_000, "num_allocs": 7, "pool_bytes": 9}
+
+
+@pytest.fixture(autouse=True)
+def looks(monkeypatch: pytest.MonkeyPatch) -> list[Callable[[], object]]:
+    """What the thread would run."""
+    begun: list[Callable[[], object]] = []
+
+    def begin(run: Callable[[], object], _name: str) -> object:
+        begun.append(run)
+        return SimpleNamespace(join=lambda _seconds: None)
+
+    monkeypatch.setattr(memory, "begin_own_thread", begin)
+    return begun
 
 
 def told_by(monkeypatch: pytest.MonkeyPatch, *devices: object, is_used: bool = True) -> dict[str, Any]:
@@ -56,3 +71,78 @@ def test_a_forked_child_asks_no_device(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "jax_memory" in told_by(monkeypatch, device(0, "gpu", STATS))
     monkeypatch.setattr(memory.os, "getpid", lambda: -1)
     assert "jax_memory" not in metadata.at_stop()
+
+
+class Program:
+    """A program of JAX on one GPU, on a clock of its own; looking takes 10 us, a snapshot 3 ms."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.now_s, self.in_use, self.taken = 100.0, 0, 0
+        gpu = SimpleNamespace(local_hardware_id=0, platform="gpu", memory_stats=self._stats)
+        jax: Any = ModuleType("jax")
+        jax.local_devices = lambda: [gpu]
+        jax.profiler = SimpleNamespace(device_memory_profile=self._profile)
+        monkeypatch.setitem(sys.modules, "jax", jax)
+        bridge: Any = ModuleType("bridge")
+        bridge.backends_are_initialized = lambda: True
+        monkeypatch.setitem(sys.modules, "jax._src.xla_bridge", bridge)
+        monkeypatch.setattr(memory.time, "monotonic", lambda: self.now_s)
+        self.snapshots = memory.Snapshots()
+
+    def _stats(self) -> dict[str, int]:
+        self.now_s += 10e-6
+        return {"bytes_in_use": self.in_use}
+
+    def _profile(self, platform: str) -> bytes:
+        assert platform == "gpu"
+        self.now_s += 0.003
+        self.taken += 1
+        return str(self.in_use).encode()
+
+    def uses(self, n_bytes: int, seconds: float = 1.0) -> float | None:
+        self.in_use = n_bytes
+        self.now_s += seconds
+        return self.snapshots.look()
+
+    def held(self) -> bytes:
+        return b64decode(self.snapshots.told()["pprof"])
+
+
+def test_the_snapshot_is_that_with_most_memory_in_use(monkeypatch: pytest.MonkeyPatch) -> None:
+    program = Program(monkeypatch)
+    assert program.snapshots.told() == {}
+    for n_bytes in (1_000, 4_000, 2_000, 4_100, 4_300, 100):
+        program.uses(n_bytes)
+    assert program.held() == b"4300"  # 4,100 is not 5 % more than 4,000
+    assert program.taken == 3
+    assert program.snapshots.told()["in_use_bytes"] == 4_300
+    assert program.snapshots.told()["took_ns"] == 9_000_000
+
+
+def test_snapshots_take_a_hundredth_of_the_time_at_most(monkeypatch: pytest.MonkeyPatch) -> None:
+    program = Program(monkeypatch)
+    for step in range(1, 1001):
+        program.uses(1_000 * 2**step, seconds=0.02)
+    assert 0.9 < program.taken * 0.003 / (1000 * 0.02 * 0.01) <= 1.2
+    assert program.held() == str(program.in_use).encode() or program.taken < 1000
+
+
+def test_looks_take_a_thousandth_of_the_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert Program(monkeypatch).uses(0) == pytest.approx(0.02)
+    program = Program(monkeypatch)
+    program._stats = lambda: setattr(program, "now_s", program.now_s + 1e-4) or {"bytes_in_use": 0}  # type: ignore[func-returns-value,method-assign]
+    sys.modules["jax"].local_devices()[0].memory_stats = program._stats
+    assert program.uses(0) == pytest.approx(0.1)
+
+
+def test_no_look_follows_where_no_gpu_tells(monkeypatch: pytest.MonkeyPatch, looks: list[Callable[[], object]]) -> None:
+    assert "jax_arrays" not in told_by(monkeypatch, device(0, "cpu", None))
+    looks[-1]()  # returns
+
+
+def test_a_snapshot_that_is_too_large_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    program = Program(monkeypatch)
+    monkeypatch.setattr(memory, "_MOST_BYTES", 2)
+    program.uses(5_000_000)
+    assert program.snapshots.told()["reason"] == "the snapshot takes 0 MB"
+    assert "pprof" not in program.snapshots.told()
