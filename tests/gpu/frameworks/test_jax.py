@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import importlib.util
+import json
+from collections import Counter
 from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -82,3 +85,21 @@ def test_what_runs_behind_jax_s_profiler_is_recorded(run: Callable[..., Recorded
     recorded = run("jax_profiled.py", "--context", "shadow")
     assert "share one CUPTI" in recorded.stderr
     assert kernel_count(recorded.profile, "jit(before)") == kernel_count(recorded.profile, "jit(after)") == 10
+
+
+def test_arrays_near_the_peak_are_at_the_functions_that_made_them(tmp_path: Path) -> None:
+    recorded = record(tmp_path, "jax_memory.py", "--memory")
+    told, profile = json.loads(recorded.stdout.splitlines()[-1]), recorded.profile
+    tree, held = profile.tree, profile.own("gpu_memory_peak")
+    by_function: Counter[str] = Counter()
+    for node in held.nonzero()[0].tolist():
+        names = [tree.frames.name[tree.frame[step]] for step in tree.path(node)]
+        assert names[1] == "[arrays of JAX]"
+        by_function[next((name for name in reversed(names) if name in ("weights", "batch", "<module>")), "?")] += int(
+            held[node]
+        )
+    print(told, by_function, profile.meta["jax_arrays"], profile.meta["jax_memory"])
+    assert by_function["batch"] == 128 << 20
+    assert by_function["weights"] + by_function["<module>"] >= 256 << 20
+    assert profile.meta["jax_arrays"]["held_bytes"] == held.sum() <= told["peak"]
+    assert profile.meta["jax_memory"]["0"]["peak_bytes_in_use"] == told["peak"]

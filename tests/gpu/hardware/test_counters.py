@@ -1,0 +1,46 @@
+"""Sampled counters on a real GPU: two sets by turns in one recording, each right."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from bragg.model.kernels.counters import KernelCounter, kernel_counters
+from tests.gpu.conftest import record
+
+pytestmark = pytest.mark.cuda
+
+_BYTES, _SIDE = 1 << 30, 8192
+
+
+def of(rows: list[KernelCounter], kernel: str, counter: str) -> KernelCounter:
+    """The row of the kernel that ran longest among those with a name."""
+    found = [row for row in rows if kernel in row.kernel.lower() and row.counter.startswith(counter)]
+    return max(found, key=lambda row: row.sampled_ns)
+
+
+def test_sets_that_take_turns_are_each_right(tmp_path: Path) -> None:
+    profile = record(tmp_path, "copy_and_product.py", "--counters", "default,l2", arguments=["6"]).profile
+    device = profile.meta["counters"]["devices"]["0"]
+    rows = kernel_counters(profile)
+    print(device)
+    for row in rows:
+        print(row)
+    assert "reason" not in device
+    assert len(device["sets"]) == 2
+    assert device["not_a_number"] == 0
+    assert device["turns"] >= 4
+    assert all(each["sampled_ns"] > 1e9 for each in device["sets"])
+    product = of(rows, "nvjet", "tensor pipe active")
+    assert product.is_told
+    assert 60 < product.rate <= 100.5
+    assert 0 < of(rows, "nvjet", "L2 busy").rate < 90
+    assert 5 < of(rows, "nvjet", "warps active").rate < 30
+    copy = of(rows, "elementwise", "DRAM read")
+    assert copy.is_told
+    tree, time_ns = profile.tree, profile.own("gpu_time")
+    nodes = [node for node in time_ns.nonzero()[0].tolist() if tree.frames.name[tree.frame[node]] == copy.kernel]
+    each_ns = time_ns[nodes].sum() / profile.own("gpu_count")[nodes].sum()
+    assert copy.rate * each_ns / 1e9 == pytest.approx(_BYTES, rel=0.03)
+    assert 20 < of(rows, "elementwise", "L2 busy").rate < 95
