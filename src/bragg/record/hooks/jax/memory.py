@@ -30,7 +30,8 @@ TOLD, ARRAYS = "jax_memory", "jax_arrays"
 _KEPT = ("peak_bytes_in_use", "bytes_in_use", "bytes_limit", "largest_alloc_size", "num_allocs")
 _GROWTH = 1.05
 _LOOK_SHARE, _SNAPSHOT_SHARE = 0.001, 0.01  # of the time
-_LEAST_PAUSE_S, _PATIENCE_S = 0.02, 2.0
+_FIRST_S = 0.02  # that snapshots may take besides: a program fills most of its memory when it begins
+_LEAST_PAUSE_S, _LONGEST_PAUSE_S, _PATIENCE_S = 0.02, 1.0, 2.0
 _MOST_BYTES = 4 << 20  # 1 KB for 3,000 arrays of one line
 
 
@@ -46,22 +47,23 @@ class Snapshots:
         """Take a snapshot if more is in use than at the last one, and 1 % of the time affords it.
 
         Returns:
-            How many seconds to wait for the next look, so that looks take 0.1 % of the time; None: no GPU tells.
+            How many seconds to wait for the next look, so that looks take 0.1 % of a core; None: no GPU tells.
         """
-        begin_s = time.monotonic()
+        cpu_s = time.thread_time()
         if not _is_used():
             return _LEAST_PAUSE_S
         gpus = _gpus()
         in_use = [int(stats.get("bytes_in_use", 0)) for gpu in gpus if (stats := gpu.memory_stats())]
         if not in_use:
             return None
+        pause_s = (time.thread_time() - cpu_s) / _LOOK_SHARE
         looked_s = time.monotonic()
-        is_affordable = self._spent_s + self._last_s <= _SNAPSHOT_SHARE * (looked_s - self._began_s)
+        is_affordable = self._spent_s + self._last_s <= _FIRST_S + _SNAPSHOT_SHARE * (looked_s - self._began_s)
         if sum(in_use) > _GROWTH * self._best.get("in_use_bytes", 0) and is_affordable:
             self._take(gpus[0].platform, sum(in_use))
             self._last_s = time.monotonic() - looked_s
             self._spent_s += self._last_s
-        return max(_LEAST_PAUSE_S, (looked_s - begin_s) / _LOOK_SHARE)
+        return min(max(pause_s, _LEAST_PAUSE_S), _LONGEST_PAUSE_S)
 
     def _take(self, platform: str, in_use_bytes: int) -> None:
         content: bytes = sys.modules["jax"].profiler.device_memory_profile(platform)
