@@ -2,14 +2,17 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
+from bragg.analyze.counted_flops import counted_flops
 from bragg.analyze.derived import evaluate, list_available
 from bragg.analyze.roofline import roofline
 from bragg.code.sass_listing import Instruction, format_listing
 from bragg.code.source_map import Stage, source_name
 from bragg.errors import UsageError
-from bragg.model import Profile
+from bragg.formats.captured.growth import padded
+from bragg.model import KernelTable, Profile
 from bragg.model.kernels.counted import COUNTED_LAUNCHES, EXECUTED, THREADS
 from bragg.views.text.roofline_text import roofline_lines
 from bragg.views.text.style import Style
@@ -187,6 +190,25 @@ def test_instructions_that_were_counted_give_flops_of_all_launches() -> None:
     assert (copy.flops, copy.absent) == (0, "counters tell no flops")
     text = "\n".join(roofline_lines(chart, Style()))
     assert "Instructions that were counted give flops of kernels, hardware counters their bytes of DRAM." in text
+
+
+@pytest.mark.parametrize(("grids", "is_known"), [((64,), True), ((64, 128), False), ((), False)])
+def test_launches_at_a_path_without_counts_have_the_flops_of_one_configuration(
+    grids: tuple[int, ...], is_known: bool
+) -> None:
+    profile = counted_profile(dram_bytes={"matmul": 1e9})
+    tree, node = profile.tree, node_named(profile, "matmul")
+    elsewhere = replace(
+        tree, parent=np.append(tree.parent, 0).astype(np.int32), frame=np.append(tree.frame, tree.frame[node])
+    )
+    metrics = {name: padded(metric, len(elsewhere)) for name, metric in profile.metrics.items()}
+    metrics["gpu_count"].own[-1] = 1
+    columns = {name: np.zeros(len(grids), np.int64) for name in KernelTable.columns()}
+    columns |= {"frame": np.full(len(grids), tree.frame[node]), "grid_x": np.array(grids, np.int64)}
+    found = counted_flops(replace(profile, tree=elsewhere, metrics=metrics, kernels=KernelTable(**columns)))
+    counted = 1.5 * 4e6 * 2 * 64 * 128 * 16 / 4
+    assert found[16][node] == counted
+    assert found[16][-1] == (counted / 3 if is_known else 0)
 
 
 def test_rates_of_counted_instructions_stand_in_the_tree() -> None:
