@@ -62,7 +62,11 @@ class Registry(Mapping[str, Any]):
             UsageError: No row has this name.
         """
         if name not in self._rows:
-            raise UsageError(f"unknown {self._kind} {name!r}", hint=f"Choose one of: {', '.join(self._rows)}")
+            from difflib import get_close_matches
+
+            near = get_close_matches(name, self._rows, n=1)
+            hint = f"Did you mean {near[0]}?" if near else f"Choose one of: {', '.join(self._rows)}"
+            raise UsageError(f"unknown {self._kind} {name!r}", hint=hint)
         return load(self._rows[name])
 
     def __contains__(self, name: object) -> bool:

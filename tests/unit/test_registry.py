@@ -6,7 +6,7 @@ import pytest
 
 from bragg.errors import UsageError
 from bragg.formats import Format
-from bragg.registry import FORMATS, Registry
+from bragg.registry import FORMATS, RULES, Registry
 
 
 def test_every_format_can_be_loaded() -> None:
@@ -21,6 +21,12 @@ def test_an_unknown_name_is_a_usage_error_that_lists_the_known_ones() -> None:
     with pytest.raises(UsageError, match="unknown format 'pdf'") as error:
         FORMATS["pdf"]
     assert error.value.hint.startswith("Choose one of: bragg, capture, hatchet")
+
+
+def test_the_nearest_known_name_is_told() -> None:
+    with pytest.raises(UsageError) as error:
+        RULES["recompliation"]
+    assert error.value.hint == "Did you mean recompilation?"
 
 
 def test_a_plug_in_is_imported_at_first_use() -> None:

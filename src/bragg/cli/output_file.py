@@ -8,15 +8,26 @@ from bragg.errors import UsageError
 
 __all__ = ["refuse_existing", "write_text"]
 
+_PAGE = b'<meta name="generator" content="bragg">'
+_HEAD_BYTES = 1024
+
 
 def refuse_existing(target: Path, force: bool) -> None:
-    """Before the work begins: a file that is there is overwritten on request alone.
+    """Before the work begins: a file that is there is overwritten on request alone, unless it is a page of bragg.
 
     Raises:
         UsageError: The file exists, and `force` is not set.
     """
-    if target.exists() and not force:
+    if target.exists() and not force and not _is_page(target):
         raise UsageError(f"{target} exists", hint="Choose another name, or overwrite it with --force")
+
+
+def _is_page(path: Path) -> bool:
+    try:
+        with path.open("rb") as file:
+            return _PAGE in file.read(_HEAD_BYTES)
+    except OSError:
+        return False
 
 
 def write_text(target: Path, text: str) -> None:

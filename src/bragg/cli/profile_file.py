@@ -24,6 +24,7 @@ __all__ = [
     "newest_profile",
     "newest_profile_or_job",
     "readable_argument",
+    "recovered_name",
 ]
 
 
@@ -126,11 +127,20 @@ def _hint(directory: Path) -> str:
     return _unfinished_run(directory) or "Record one with: bragg run script.py; or try: bragg demo"
 
 
+def _is_recovered(capture: Path) -> bool:
+    return (capture.parent.parent / recovered_name(capture)).exists()
+
+
+def recovered_name(capture: Path) -> str:
+    """The name that `bragg recover` gives the profile of a capture."""
+    return f"recovered-{capture.stem}.bragg"
+
+
 def _unfinished_run(directory: Path) -> str:
     """How to see a run that has captures in a directory, first one that continues; empty: there is none."""
     from bragg.formats.captured.writer import is_being_written
 
-    captures = sorted(directory.glob(".bragg-*/*.part"))
+    captures = [path for path in sorted(directory.glob(".bragg-*/*.part")) if not _is_recovered(path)]
     if running := next(filter(is_being_written, captures), None):
         return f"A run is still running here. So far: bragg view {quote(str(running))}"
     return f"A run has left a capture here: bragg recover {quote(str(captures[0].parent))}" if captures else ""

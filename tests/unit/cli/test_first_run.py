@@ -41,6 +41,13 @@ def test_the_profile_of_a_killed_run_is_said_to_be_recoverable(bragg: Bragg, tmp
     )
 
 
+def test_a_capture_that_was_recovered_is_not_named_again(bragg: Bragg, tmp_path: Path) -> None:
+    (tmp_path / ".bragg-1a2b").mkdir()
+    (tmp_path / ".bragg-1a2b" / "42.part").touch()
+    (tmp_path / "recovered-42.bragg").touch()
+    assert "recover .bragg-1a2b" not in bragg("view", "train.bragg").stderr
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="there is no /proc")
 def test_a_run_that_continues_is_said_to_be_seen_so_far(bragg: Bragg, tmp_path: Path) -> None:
     (tmp_path / ".bragg-1a2b").mkdir()

@@ -6,6 +6,7 @@ import pytest
 
 from bragg.cli.output_file import refuse_existing, write_text
 from bragg.errors import BadFile, UsageError
+from bragg.views.web.page import page
 
 
 def test_file_that_exists_is_refused_unless_forced(tmp_path: Path) -> None:
@@ -15,6 +16,12 @@ def test_file_that_exists_is_refused_unless_forced(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"page\.html exists"):
         refuse_existing(target, force=False)
     refuse_existing(target, force=True)
+
+
+def test_a_page_of_bragg_is_made_anew(tmp_path: Path) -> None:
+    target = tmp_path / "page.html"
+    target.write_text(page([], "train"), encoding="utf-8")
+    refuse_existing(target, force=False)
 
 
 def test_text_is_utf_8(tmp_path: Path) -> None:

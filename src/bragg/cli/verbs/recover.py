@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from shlex import quote
 from tempfile import TemporaryDirectory
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from bragg.cli.console import error_lines, say, write_json
+from bragg.cli.profile_file import recovered_name
 from bragg.cli.progress import working
 from bragg.errors import BadFile, BraggError, UsageError
 
@@ -58,6 +60,8 @@ def recover(source: Path | None, output: Path | None, as_json: bool) -> None:
         say(error_lines(failure.message, failure.hint))
     job = _as_job(written, source, output) if len(captures) > 1 else None
     _report(job.profiles if job else written, job, as_json)
+    if not as_json and not failures and (left := _used_up(captures)):
+        say([f"No longer needed: rm -r {' '.join(quote(str(directory)) for directory in left)}"])
 
 
 def _captures(source: Path) -> list[Path]:
@@ -77,9 +81,15 @@ def _captures(source: Path) -> list[Path]:
     return captures
 
 
+def _used_up(captures: Sequence[Path]) -> list[Path]:
+    """Directories of runs that hold no other captures."""
+    directories = sorted({capture.parent for capture in captures})
+    return [path for path in directories if path.name.startswith(".bragg-") and set(path.glob("*.part")) <= {*captures}]
+
+
 def _wanted_name(capture: Path, output: Path | None, n_captures: int) -> Path:
     if output is None or output.is_dir():
-        return (output or Path()) / f"recovered-{capture.stem}.bragg"
+        return (output or Path()) / recovered_name(capture)
     if n_captures > 1:
         raise UsageError(f"there are {n_captures} captures but one output", hint="Give a directory with -o")
     return output

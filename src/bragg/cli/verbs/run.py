@@ -81,10 +81,22 @@ def _is_target(words: list[str]) -> bool:
     return len(words) < 2 or words[0].startswith("-") or shutil.which(words[0]) is not None or Path(words[0]).exists()
 
 
-def _late_options(target: Sequence[str]) -> list[str]:
-    """Options of `bragg run` behind the program, which gets them."""
+def _late_options(target: Sequence[str], *, is_refused: bool) -> list[str]:
+    """Options of `bragg run` behind the program, which gets them: any if it refused, else those that its text lacks."""
     own = {name for option in run.params for name in option.opts if name.startswith("--") or name == "-o"}
-    return [word for word in target[1:] if word.partition("=")[0] in own]
+    late = [word for word in target[1:] if word.partition("=")[0] in own]
+    if is_refused or not late:
+        return late
+    text = _text_of(Path(target[0]))
+    return [] if text is None else [word for word in late if word.partition("=")[0] not in text]
+
+
+def _text_of(script: Path) -> str | None:
+    """The text of a Python program; None: it is another one, or cannot be read."""
+    try:
+        return script.read_text(encoding="utf-8") if script.suffix == ".py" else None
+    except (OSError, ValueError):
+        return None
 
 
 def _share(ctx: click.Context, param: click.Parameter, value: str | None) -> float | None:
@@ -360,7 +372,7 @@ def run(
 
         return end_like(run_repeatedly(config, target, repeat, as_json=as_json))
     result = run_target(config, target, finish)
-    if result.exit_code == _USAGE_ERROR and (late := _late_options(target)):
+    if late := _late_options(target, is_refused=result.exit_code == _USAGE_ERROR):
         options, program = " ".join(late), " ".join(target[: 2 if target[0].startswith("-") else 1])
         say([f"hint: The program got {options}: options of bragg stand before it: bragg run {options} … {program}"])
     try:

@@ -38,6 +38,7 @@ def test_capture_becomes_a_profile_and_stays(bragg: Bragg, captures: Path) -> No
     assert outcome.stderr.splitlines()[0] == f"out.bragg: {CUT_OFF}"
     assert outcome.stderr.splitlines()[1].endswith("Next: bragg view out.bragg")
     assert formats.load("out.bragg").total("gpu_time") == 300
+    assert len(outcome.stderr.splitlines()) == 2  # another capture lies beside it
     assert (captures / "41.part").exists()
 
 
@@ -54,6 +55,11 @@ def test_directory_becomes_a_profile_for_each_capture_that_holds_something(bragg
     ]
     assert "error: " in outcome.stderr
     assert not Path("recovered-42.bragg").exists()
+
+
+def test_a_directory_whose_captures_are_all_recovered_may_be_removed(bragg: Bragg, captures: Path) -> None:
+    (captures / "42.part").unlink()
+    assert bragg("recover").stderr.splitlines()[-1] == "No longer needed: rm -r .bragg-left"
 
 
 def test_existing_profile_is_not_overwritten(bragg: Bragg, captures: Path) -> None:

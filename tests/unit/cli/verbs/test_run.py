@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from bragg import formats
-from bragg.cli.verbs.run import run
+from bragg.cli.verbs.run import _late_options, run
 from bragg.record import RecordConfig
 from tests.support.runs import FLUSHED
 from tests.unit.cli.conftest import Bragg
@@ -112,6 +112,16 @@ def test_options_of_bragg_behind_a_program_that_refuses_them_are_answered_with_t
         said = bragg_process("run", "--backend", "cpu", *target, "-o", "out.bragg").stderr.splitlines()
         assert said[0] == f"{behind}{' '.join(target)}"
     assert behind not in bragg_process("run", "--backend", "cpu", "train.py", "--epochs", "2").stderr
+
+
+def test_options_of_bragg_that_a_program_ignores_are_answered_too(tmp_path: Path) -> None:
+    ignores, knows = tmp_path / "ignores.py", tmp_path / "knows.py"
+    ignores.write_text("train()")
+    knows.write_text("parser.add_argument('--data')")
+    behind = ["--data", "trace", "--epochs=2"]
+    assert _late_options([str(ignores), *behind], is_refused=False) == ["--data"]
+    assert _late_options([str(knows), *behind], is_refused=False) == []
+    assert _late_options(["-m", "knows", *behind], is_refused=False) == []
 
 
 def test_json_is_the_last_line_of_stdout(bragg_process: Bragg, script: Path) -> None:
