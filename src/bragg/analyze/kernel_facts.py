@@ -67,6 +67,7 @@ class KernelFacts:
         base: Its name without the specialization.
         time_ns: GPU time.
         count: Launches.
+        min_ns: The shortest launch.
         max_ns: The longest launch.
         flops: Of all widths.
         bytes: To and from memory.
@@ -79,6 +80,7 @@ class KernelFacts:
     base: str
     time_ns: float
     count: int
+    min_ns: float | None = None
     max_ns: float | None = None
     flops: float | None = None
     bytes: float | None = None
@@ -103,7 +105,8 @@ def kernel_facts(profile: Profile) -> list[KernelFacts]:
     flops, size = sums.of(work.all_flops), sums.of(work.bytes)
     compute_s, memory_s = roof_parts_s(work, devices_of(profile))
     roof_s, compute, memory = sums.of(np.maximum(compute_s, memory_s)), sums.of(compute_s), sums.of(memory_s)
-    longest = _longest(profile, nodes, frame.astype(np.int64))
+    shortest = _extreme(profile, nodes, "gpu_time_min", np.fmin)
+    longest = _extreme(profile, nodes, "gpu_time_max", np.fmax)
     configurations = configurations_of(profile)
     hottest = np.argsort(-time_ns, kind="stable")
     return [
@@ -112,6 +115,7 @@ def kernel_facts(profile: Profile) -> list[KernelFacts]:
             base=base_name(tree.frames.name[row]),
             time_ns=float(time_ns[row]),
             count=int(count[row]),
+            min_ns=_known(shortest[row]),
             max_ns=_known(longest[row]),
             flops=_known(flops[row]) or None,
             bytes=_known(size[row]) or None,
@@ -145,17 +149,17 @@ def _own(profile: Profile, name: str) -> FloatArray:
     return np.zeros(len(profile.tree)) if metric is None else metric.own.astype(np.float64)
 
 
-def _longest(profile: Profile, nodes: Int64Array, frame: Int64Array) -> FloatArray:
-    longest = np.full(len(profile.tree.frames), np.nan)
-    if "gpu_time_max" in profile.metrics:
-        np.fmax.at(longest, frame, profile.own("gpu_time_max")[nodes])
-    return longest
+def _extreme(profile: Profile, nodes: Int64Array, name: str, choose: np.ufunc) -> FloatArray:
+    extreme = np.full(len(profile.tree.frames), np.nan)
+    if name in profile.metrics:
+        choose.at(extreme, profile.tree.frame[nodes], profile.own(name)[nodes])
+    return extreme
 
 
 def configurations_of(profile: Profile) -> dict[int, list[Configuration]]:
     """By frame, the most frequent first."""
     found: dict[int, list[Configuration]] = defaultdict(list)
-    table = profile.kernels
+    table, stack_bytes = profile.kernels, _stack_bytes(profile)
     rows = list(zip(*(getattr(table, name).tolist() for name in table.columns()), strict=True))
     for values in sorted(rows, key=lambda row: -row[-1]):
         frame, registers, static_bytes, dynamic_bytes, local_bytes, *sizes, count = values
@@ -171,13 +175,20 @@ def configurations_of(profile: Profile) -> dict[int, list[Configuration]]:
                 cluster=cluster if any(cluster) else None,
                 registers=registers,
                 shared_bytes=shared_bytes,
-                local_bytes_per_thread=local_bytes,
+                local_bytes_per_thread=max(local_bytes, stack_bytes.get(profile.tree.frames.name[frame], 0)),
                 occupancy=share,
                 occupancy_limit=limit,
                 static_shared_bytes=static_bytes,
             )
         )
     return found
+
+
+def _stack_bytes(profile: Profile) -> dict[str, int]:
+    """What binaries say, by name of the kernel. CUPTI 13 tells 0 B of kernels that spill (H100)."""
+    options = profile.run.kernel_options
+    noted = profile.run.attributes.items() if len(options) else ()
+    return {name: options.table(texts["code"]).count("stack_bytes") for name, texts in noted if "code" in texts}
 
 
 def _arch(profile: Profile, ordinal: int) -> str:

@@ -62,3 +62,12 @@ def test_configurations_are_ordered_by_launches() -> None:
 
 def test_profile_without_gpu_time_has_no_kernels() -> None:
     assert kernel_facts(profile_from_text("root\n  a host=1us")) == []
+
+
+def test_the_stack_of_a_kernel_is_what_its_binary_says() -> None:
+    profile = profile_from_text(TEXT)
+    frame = np.array([profile.tree.frames.name.index("relu")])
+    rows = {name: np.ones(1, np.int64) for name in KernelTable.columns()}
+    meta = {"attributes": {"relu": {"code": "relu/1a"}}, "kernel_options": {"relu/1a": {"stack_bytes": 512}}}
+    _, relu = kernel_facts(replace(profile, kernels=KernelTable(**{**rows, "frame": frame}), meta=meta))
+    assert relu.configurations[0].local_bytes_per_thread == 512

@@ -27,14 +27,15 @@ def percentiles(
     """The median and the 95th percentile of the launches of each name, ns; None: not all launches were kept."""
     number: dict[str, int] = {}
     row = np.array([number.setdefault(name_of(kernel), len(number)) for kernel in kernels], np.int64)
-    count, longest = np.zeros(len(number)), np.zeros(len(number))
+    count, shortest, longest = np.zeros(len(number)), np.full(len(number), np.inf), np.zeros(len(number))
     np.add.at(count, row, [kernel.count for kernel in kernels])
+    np.minimum.at(shortest, row, [kernel.min_ns or 0.0 for kernel in kernels])
     np.maximum.at(longest, row, [np.inf if kernel.max_ns is None else kernel.max_ns for kernel in kernels])
     row_of_frame = np.full(len(profile.tree.frames), -1)
     row_of_frame[[kernel.frame for kernel in kernels]] = row
     launches = profile.durations.replace(frame=row_of_frame[profile.durations.frame])
     launches = launches.take(launches.frame >= 0)
     is_whole = (count > 0) & (launches.launches(len(number)) == count)
-    # A bucket may end behind the longest launch.
-    values = [np.minimum(launches.quantiles(q, len(number)), longest) for q in _SHARES]
+    # The middle of a bucket may lie outside of the launches in it.
+    values = [np.clip(launches.quantiles(q, len(number)), shortest, longest) for q in _SHARES]
     return {name: [float(value[each]) if is_whole[each] else None for value in values] for name, each in number.items()}

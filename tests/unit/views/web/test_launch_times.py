@@ -39,7 +39,9 @@ def test_percentiles_need_every_launch() -> None:
     assert percentiles(profile, [], family_of(profile)) == {}
 
 
-def test_no_percentile_is_above_the_longest_launch() -> None:
+def test_percentiles_are_between_the_shortest_and_the_longest_launch() -> None:
     profile = timed([32, 64])
     kernels = [replace(kernel, max_ns=64.0) for kernel in kernel_facts(profile)]
     assert percentiles(profile, kernels, family_of(profile)) == {"mm": [64.0, 64.0]}
+    kernels = [replace(kernel, min_ns=66.0, max_ns=70.0) for kernel in kernel_facts(profile)]
+    assert percentiles(profile, kernels, family_of(profile)) == {"mm": [66.0, 66.0]}
