@@ -31,8 +31,8 @@ _ALLOCATION = re.compile(r"cu(?:da)?(?:Mem)?(?:Alloc|Free|Malloc)\w*")
 _IS_ONE = re.compile(r"aten::(?!_foreach_|_fused_|(?:cat|stack)$)")
 # They compute nothing: memory that takes long is new.
 _ALLOCATES = re.compile(r"aten::(?:new_)?(?:empty(?:_strided|_like)?|resize_|set_)")
-# Of PyTorch; the second reads how many values there are.
-_COPIES = ("aten::copy_", "aten::nonzero")
+# Of PyTorch: those but the first read how many values they find.
+_WRITES, _READS = re.compile(r"aten::copy_"), re.compile(r"aten::(?:copy_|nonzero|_unique2?|unique_\w+|masked_select)")
 _READ = re.compile(r"cu(?:da)?Memcpy\w*DtoH\w*|copy DtoH")
 _WORK = (FrameKind.KERNEL, FrameKind.MEMORY)
 _WRITE = re.compile(r"cu(?:da)?Memcpy\w*HtoD\w*|copy HtoD")
@@ -97,7 +97,7 @@ def host_parts(
         "output": take(np.any([each.nodes for each in output], axis=0)),
         "waiting": take(_waiting(profile)),
         "allocation": take(named(profile, _ALLOCATION.fullmatch)),
-        "copying": take(_with_copy_operator(profile, named(profile, _WRITE.fullmatch))),
+        "copying": take(_with_copy_operator(profile, named(profile, _WRITE.fullmatch), _WRITES)),
     }
     planning, computing = _long_operators(profile, idle_ns, longest_ns, calls, wall_ns)
     return HostParts(**found, planning=take(planning), computing=take(computing), launching=left)
@@ -123,15 +123,17 @@ def _waiting(profile: Profile) -> BoolArray:
     reads = named(profile, _READ.fullmatch)
     is_operator = tree.kind == FrameKind.OPERATOR
     copies = tree.sum_up(reads.astype(np.int64)) > 0
-    found: BoolArray = _with_copy_operator(profile, reads) | (named(profile, is_waiting) & (~is_operator | copies))
+    found: BoolArray = _with_copy_operator(profile, reads, _READS) | (
+        named(profile, is_waiting) & (~is_operator | copies)
+    )
     return found
 
 
-def _with_copy_operator(profile: Profile, copies: BoolArray) -> BoolArray:
-    """Copies, and PyTorch's operator that makes them: an operator of XLA does more than that."""
+def _with_copy_operator(profile: Profile, copies: BoolArray, operators: re.Pattern[str]) -> BoolArray:
+    """Copies, and PyTorch's operators that make them: an operator of XLA does more than that."""
     above = np.zeros(len(copies), np.bool_)
     above[np.maximum(profile.tree.parent[copies], 0)] = True
-    result: BoolArray = copies | (above & named(profile, _COPIES.__contains__))
+    result: BoolArray = copies | (above & named(profile, operators.fullmatch))
     return result
 
 

@@ -10,7 +10,8 @@ from bragg.analyze.causes.evidence import Evidence
 from bragg.analyze.causes.host_finding import Cause, counted, host_finding, lasting
 from bragg.analyze.causes.needs import GPU_TIME, IDLE
 from bragg.analyze.causes.paths import below, named
-from bragg.analyze.causes.thresholds import PLAN_SHARE, RECURRING_WAITS
+from bragg.analyze.causes.staged import staged_copies
+from bragg.analyze.causes.thresholds import PLAN_SHARE, RECURRING_WAITS, WAITS
 from bragg.analyze.engine import HostTime, Rule
 from bragg.analyze.wall.activity import activity_of
 from bragg.model import Confidence, Finding, FrameKind, Quantity
@@ -21,11 +22,15 @@ __all__ = ["RULE"]
 
 _FEW = 10
 _CHANGE = "read results less often: keep losses on the GPU and read them every 100 steps; copy with non_blocking=True"
+_CHANGE_OF_JAX = "no block_until_ready() in the step: the host dispatches ahead; wait once, after the last step"
 _CHANGE_OF_TIMING = "no torch.cuda.synchronize() in the step; time it with events, and read them later"
 # What a call that reads a number takes where a GPU has nothing left to do: 15 to 30 us for a copy of 4 B on an H100.
 _READ_NS = 30_000
 _READ_LEAST_NS = 12_000
-_JAX_READS = ("ArrayImpl._value", "ArrayImpl.block_until_ready", "ArrayImpl.__array__")
+# What a copy to the GPU takes the host that it need not wait for.
+_WRITE_NS = 60_000
+_JAX_WAITS = ("ArrayImpl.block_until_ready", "block_until_ready")
+_JAX_READS = ("ArrayImpl._value", "ArrayImpl.__array__", *_JAX_WAITS)
 
 
 def _find(evidence: Evidence) -> Iterator[Finding]:
@@ -62,7 +67,8 @@ def _find(evidence: Evidence) -> Iterator[Finding]:
 def _sampled(evidence: Evidence) -> Iterator[Finding]:
     """Waits without an operator or a recorded call, such as torch.cuda.synchronize(): how often is not known."""
     profile = evidence.profile
-    nodes = evidence.host.waiting & (profile.tree.kind == FrameKind.PYTHON)
+    of_jax = named(profile, _JAX_WAITS.__contains__)
+    nodes = (evidence.host.waiting | of_jax) & (profile.tree.kind == FrameKind.PYTHON)
     if "samples" not in profile.metrics or not nodes.any() or evidence.idle_ns is None:
         return
     nodes = below(profile, nodes)
@@ -74,7 +80,7 @@ def _sampled(evidence: Evidence) -> Iterator[Finding]:
         "synchronization",
         f"waits for the GPU hold up the host {lasting(evidence.per_step(held_ns))} "
         f"{evidence.step_word}, by {samples.sum():.0f} samples, in which it could launch",
-        _CHANGE_OF_TIMING,
+        _CHANGE_OF_JAX if of_jax.any() else _CHANGE_OF_TIMING,
         evidence.gain(min(held_ns, late_ns), "the GPU" if late_ns < held_ns else ""),
         Confidence.LIKELY,
         (
@@ -91,7 +97,8 @@ def _of_timeline(evidence: Evidence) -> tuple[FloatArray, FloatArray]:
     It is only held up while the GPU still works: the call itself costs time without a wait, too.
     """
     activity, n_nodes = activity_of(evidence.profile), len(evidence.profile.tree)
-    slices = evidence.slices.take(evidence.on_host & evidence.host.waiting[evidence.slices.node])
+    waiting = evidence.host.waiting | _copies_that_wait(evidence)
+    slices = evidence.slices.take(evidence.on_host & waiting[evidence.slices.node])
     if activity is None:
         return np.zeros(n_nodes), np.zeros(n_nodes)
     slices = slices.take(_outer(slices.track, slices.start_ns, slices.start_ns + slices.duration_ns))
@@ -110,7 +117,7 @@ def _of_sums(evidence: Evidence) -> tuple[FloatArray, FloatArray]:
     tree = evidence.profile.tree
     # Time in a scope belongs to what samples saw below it.
     scopes = evidence.host.waiting & (tree.kind == FrameKind.SCOPE)
-    waiting = evidence.host.waiting | below(evidence.profile, scopes)
+    waiting = evidence.host.waiting | below(evidence.profile, scopes) | _copies_that_wait(evidence)
     is_inner = below(evidence.profile, waiting)[np.maximum(tree.parent, 0)] & (tree.parent >= 0)
     calls = np.where(waiting & ~is_inner, evidence.calls, 0.0)
     inside: FloatArray = tree.sum_up(np.where(waiting, evidence.host_ns, 0.0))
@@ -120,6 +127,24 @@ def _of_sums(evidence: Evidence) -> tuple[FloatArray, FloatArray]:
     inside = np.where(waiting, inside, tree.sum_up(evidence.host_ns))
     blocked: FloatArray = np.where(calls > 0, np.maximum(inside - _READ_NS * calls, 0.0), 0.0)
     return calls, blocked
+
+
+def _copies_that_wait(evidence: Evidence) -> BoolArray:
+    """Operators that copy little to the GPU in each step, and return when all work before the copy is done: [n_nodes].
+
+    Copies that are long from memory that is not pinned are of a rule of their own.
+    """
+    profile, tree = evidence.profile, evidence.profile.tree
+    copies, parent = evidence.host.copying & (tree.kind == FrameKind.MEMORY), tree.parent
+    quick = copies & (staged_copies(evidence)[0] == 0) & ~below(profile, named(profile, "Module._apply".__eq__))
+    makes, copied_ns = np.zeros(len(tree), np.bool_), np.zeros(len(tree))
+    makes[parent[quick]] = True
+    np.add.at(copied_ns, parent[quick], evidence.gpu_ns[quick])
+    makes &= evidence.host.copying & (evidence.calls >= WAITS.value * evidence.steps)
+    waits_ns = np.where(makes, evidence.recurring_host_ns - copied_ns, 0.0)
+    makes &= waits_ns >= _WRITE_NS * evidence.calls
+    # Nobody waits longer for the GPU than it works: a host may be slow for other reasons.
+    return makes if float(waits_ns[makes].sum()) <= float(evidence.gpu_ns.sum()) else np.zeros(len(tree), np.bool_)
 
 
 def _reads_of_jax(evidence: Evidence) -> FloatArray:
@@ -151,7 +176,7 @@ RULE = Rule(
     _find,
     "waits for the GPU in each step: item, cpu, nonzero, synchronize",
     (GPU_TIME, IDLE),
-    (RECURRING_WAITS, PLAN_SHARE),
+    (RECURRING_WAITS, PLAN_SHARE, WAITS),
     "read results less often; copy with non_blocking=True from pinned memory",
     host_time=HostTime.CAUSE,
 )

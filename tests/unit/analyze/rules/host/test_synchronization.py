@@ -50,3 +50,37 @@ def test_a_wait_in_each_step_is_named_though_its_time_is_that_of_what_it_calls(w
 
 def test_a_call_that_finds_nothing_to_wait_for_is_fine() -> None:
     assert found(f"host 219-225 {WAIT}") == []
+
+
+def copying(host_us: int, *, is_summed: bool) -> Profile:
+    """A program that copies a number to the GPU in each step, behind 175 us of products: the call takes so long."""
+    line = "train.py:9@main > aten::to#operator > aten::copy_#operator"
+    copy = f"host 187-{187 + host_us} {line} ->99\ngpu {187 + host_us}-{189 + host_us} {line} > copy HtoD#memory <-99 bytes=4"
+    profile = stepped(f"{LAUNCHES}\n{copy}", 300)
+    if not is_summed:
+        return profile
+    tree = profile.tree
+    copies = np.array([tree.label(node) == "aten::copy_" for node in range(len(tree))])
+    count = Metric("host_count", "1", MetricKind.EXCLUSIVE, np.where(copies, N_STEPS, 0))
+    return replace(without_timeline(profile), metrics={**without_timeline(profile).metrics, "host_count": count})
+
+
+@pytest.mark.parametrize("is_summed", [False, True], ids=["timeline", "sums"])
+def test_a_small_copy_to_the_gpu_that_returns_when_its_queue_is_empty_is_a_wait(is_summed: bool) -> None:
+    (finding,) = analysis(Evidence(copying(80, is_summed=is_summed)), ["synchronization"]).findings
+    assert finding.message.startswith("waits for the GPU (aten::copy_), ")
+    assert (finding.file, finding.line) == ("train.py", 9)
+    assert analysis(Evidence(copying(30, is_summed=is_summed)), ["synchronization"]).findings == []
+
+
+def test_blocking_on_arrays_of_jax_is_found_by_its_samples() -> None:
+    wait = "train.py:9@main > /site-packages/jax/_src/api.py:2512@block_until_ready"
+    profile = without_timeline(stepped(f"{LAUNCHES}\nhost 187-255 {wait}", 260))
+    tree = profile.tree
+    seen = np.array([tree.label(node).endswith("@block_until_ready") for node in range(len(tree))])
+    samples = Metric("samples", "1", MetricKind.EXCLUSIVE, np.where(seen, N_STEPS, 0))
+    (finding,) = analysis(
+        Evidence(replace(profile, metrics={**profile.metrics, "samples": samples})), ["synchronization"]
+    ).findings
+    assert finding.line == 9
+    assert finding.hint.startswith("no block_until_ready() in the step")
