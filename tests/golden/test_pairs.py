@@ -57,10 +57,10 @@ PAIRS = {
     "inference_layout": ("layout-conversions", 10),
     "inverses": ("explicit-inverse", 8),
     "jax_checkpoints": ("recomputed-activations", 9),
-    "jax_dispatch": ("eager-jax", 10),
+    "jax_dispatch": ("eager-jax", 24),
     "jax_doubles": ("double-precision", 13),
     "jax_inputs": ("pageable-copies", 17),
-    "jax_metrics": ("eager-jax", 10),
+    "jax_metrics": ("eager-jax", 24),
     "jax_one_hot": ("one-hot", 11),
     "jax_reads": ("synchronization", 18),
     "jax_shapes": ("recompilation", 16),
@@ -139,7 +139,7 @@ ALSO = {
     "odd_sizes": {"type-copies"},  # of a gradient that is expanded
     "resized": {"layout-conversions", "pageable-copies"},  # of images in NCHW, that are copied once they are resized
     "results_down": {"synchronization"},
-    "row_gradients": {"unfused-elementwise"},
+    "row_gradients": {"row-loop", "unfused-elementwise"},
     "small_collectives": {"exposed-communication"},  # one rank waits for the other, which is slower
     "small_copies": {"host-fills"},  # of the batch of its twin
     "streams": {"few-blocks"},  # of each of the kernels that could run beside others

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from bragg.analyze.causes.evidence import Evidence
-from bragg.analyze.causes.paths import hottest_place
-from bragg.model import Confidence, Finding, Gain, Quantity, Severity
+from bragg.analyze.causes.paths import hot_places
+from bragg.model import Confidence, Finding, Gain, Place, Quantity, Severity
 from bragg.model.table import BoolArray, FloatArray
 
 __all__ = ["Cause", "counted", "host_finding", "lasting", "three_digits"]
@@ -37,7 +37,7 @@ class Cause:
 
 def host_finding(evidence: Evidence, nodes: BoolArray, weight: FloatArray, cause: Cause) -> Finding:
     """The finding, at the line of these nodes with most of the weight; both are [n_nodes]."""
-    place = hottest_place(evidence.profile, nodes, weight)
+    place, *others = hot_places(evidence.profile, nodes, weight) or [Place()]
     return Finding(
         cause.rule,
         cause.severity,
@@ -47,6 +47,7 @@ def host_finding(evidence: Evidence, nodes: BoolArray, weight: FloatArray, cause
         file=place.file,
         line=place.line,
         evidence=cause.evidence,
+        places=tuple(each for each in others if each.file),
         gain=cause.gain,
         confidence=cause.confidence,
     )

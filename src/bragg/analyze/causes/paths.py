@@ -21,9 +21,11 @@ __all__ = [
     "below",
     "beside",
     "children",
+    "hot_places",
     "hottest_place",
     "in_files",
     "line_above",
+    "lines_above",
     "named",
     "place_of",
 ]
@@ -99,33 +101,50 @@ def line_above(profile: Profile, node: int, kinds: tuple[FrameKind, ...] = CALLE
         node: Where to start.
         kinds: Frames whose lines count: of `CALLERS` or of `OPERATIONS`.
     """
+    lines = _lines_above(profile, node, kinds)
+    return next((line for line, is_library in lines if not is_library), lines[0][0] if lines else None)
+
+
+def lines_above(profile: Profile, node: int) -> list[NodeId]:
+    """The nodes of the lines of the program above a node, the outermost first."""
+    return [line for line, is_library in reversed(_lines_above(profile, node, CALLERS)) if not is_library]
+
+
+def _lines_above(profile: Profile, node: int, kinds: tuple[FrameKind, ...]) -> list[tuple[NodeId, bool]]:
+    """The nodes of lines above a node, the innermost first, and whether they are of a library."""
     tree = profile.tree
-    of_library = None
-    for step in reversed(tree.path(NodeId(node))):
-        file = tree.frames.file[tree.frame[step]]
-        if file and tree.kind[step] in kinds:
-            if not _LIBRARY.search(file):
-                return step
-            of_library = step if of_library is None else of_library
-    return of_library
+    path = [step for step in reversed(tree.path(NodeId(node))) if tree.kind[step] in kinds]
+    files = [tree.frames.file[tree.frame[step]] for step in path]
+    return [(step, bool(_LIBRARY.search(file))) for step, file in zip(path, files, strict=True) if file]
 
 
 def hottest_place(
     profile: Profile, nodes: BoolArray, weight: FloatArray | Int64Array, kinds: tuple[FrameKind, ...] = CALLERS
 ) -> Place:
     """The line under which most of a weight of these nodes lies; both are [nodes]; its node is the heaviest of them."""
+    return next(iter(hot_places(profile, nodes, weight, kinds)), Place())
+
+
+def hot_places(
+    profile: Profile, nodes: BoolArray, weight: FloatArray | Int64Array, kinds: tuple[FrameKind, ...] = CALLERS
+) -> list[Place]:
+    """The lines under which a weight of these nodes lies, that with most of it first; the node of each is the heaviest.
+
+    Lines with less than a tenth of the weight are left out, unless there are no others.
+    """
     chosen = np.flatnonzero(nodes & (weight > 0))
-    by_line: dict[tuple[str, int], float] = {}
-    heaviest = chosen[np.argsort(-weight[chosen], kind="stable")].tolist()
-    places = {node: place_of(profile, node, kinds) for node in heaviest[:_MAX_PLACES]}
-    for node, place in places.items():
+    weights: dict[tuple[str, int], float] = {}
+    places: dict[tuple[str, int], Place] = {}
+    for node in chosen[np.argsort(-weight[chosen], kind="stable")][:_MAX_PLACES].tolist():
+        place = place_of(profile, node, kinds)
         key = (place.file, place.line)
-        by_line[key] = by_line.get(key, 0.0) + float(weight[node])
-    if not by_line:
-        return Place()
-    best = max(by_line, key=lambda key: by_line[key])
-    return next(place for place in places.values() if (place.file, place.line) == best)
+        weights[key] = weights.get(key, 0.0) + float(weight[node])
+        places.setdefault(key, place)
+    ranked = sorted(weights, key=lambda key: -weights[key])
+    least = _LEAST_PLACE * sum(weights.values())
+    return [places[key] for at, key in enumerate(ranked) if not at or weights[key] >= least]
 
 
 # The heaviest nodes hold nearly all of the weight.
 _MAX_PLACES = 200
+_LEAST_PLACE = 0.1

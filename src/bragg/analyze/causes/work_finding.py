@@ -9,7 +9,7 @@ import numpy as np
 
 from bragg.analyze.causes.evidence import Evidence
 from bragg.analyze.causes.host_finding import counted
-from bragg.analyze.causes.paths import OPERATIONS, hottest_place
+from bragg.analyze.causes.paths import OPERATIONS, hot_places
 from bragg.analyze.causes.thresholds import MUCH_GPU
 from bragg.analyze.causes.whole_gain import whole_gain
 from bragg.model import Confidence, Finding, FrameKind, Quantity, Severity
@@ -53,7 +53,7 @@ def work_findings(evidence: Evidence, nodes: BoolArray, work: Work) -> Iterator[
     if not gpu_ns or gpu_ns < work.least_share * total_ns:
         return
     heaviest = int(np.where(of_gpu, evidence.gpu_ns, 0).argmax())
-    place = hottest_place(evidence.profile, of_gpu, evidence.gpu_ns, OPERATIONS)
+    place, *others = hot_places(evidence.profile, of_gpu, evidence.gpu_ns, OPERATIONS)
     gain = whole_gain(evidence, nodes, work.saved) if work.with_host else evidence.gpu_gain(of_gpu, work.saved)
     yield Finding(
         work.rule,
@@ -69,6 +69,7 @@ def work_findings(evidence: Evidence, nodes: BoolArray, work: Work) -> Iterator[
             Quantity("share of the GPU time", gpu_ns / total_ns, "share"),
             Quantity(f"GPU time {evidence.step_word}", evidence.per_step(gpu_ns), "ns"),
         ),
+        places=tuple(each for each in others if each.file),
         gain=gain,
         confidence=work.confidence,
     )

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from bragg.analyze.causes.evidence import Evidence
-from bragg.analyze.causes.host_finding import Cause, host_finding
+from bragg.analyze.causes.host_finding import Cause
 from bragg.analyze.causes.needs import IDLE
 from bragg.analyze.causes.paths import below, named
+from bragg.analyze.causes.statements import statement_finding
 from bragg.analyze.causes.thresholds import IDLE_GPU, JITTED
 from bragg.analyze.engine import HostTime, Rule
 from bragg.grouping.hlo_names import CALLS
@@ -47,7 +48,7 @@ def _find(evidence: Evidence) -> Iterator[Finding]:
         gain=evidence.host_gain(nodes, _SAVED),
         confidence=Confidence.LIKELY,
     )
-    yield host_finding(evidence, nodes, idle_ns, cause)
+    yield statement_finding(evidence, nodes, idle_ns, cause)
 
 
 RULE = Rule(

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 from bragg.analyze.causes.evidence import Evidence
-from bragg.analyze.causes.host_finding import Cause, host_finding
+from bragg.analyze.causes.host_finding import Cause
 from bragg.analyze.causes.needs import GPU_TIME, LAUNCH_COUNT
-from bragg.analyze.causes.paths import line_above
+from bragg.analyze.causes.statements import statement_finding
 from bragg.analyze.causes.thresholds import FEW_LAUNCHES, IDLE_GPU, MANY_LAUNCHES, SHORT_KERNEL
 from bragg.analyze.engine import HostTime, Rule
 from bragg.model import Confidence, Finding, FrameKind, Quantity
-from bragg.model.ids import NodeId
 
 __all__ = ["RULE"]
 
@@ -48,10 +46,7 @@ def _find(evidence: Evidence) -> Iterator[Finding]:
         gain=evidence.gain(waits_ns * _SAVED),
         confidence=Confidence.LIKELY,
     )
-    found = host_finding(evidence, nodes, idle_ns, cause)
-    line = None if found.node is None else line_above(evidence.profile, found.node)
-    # All launches of the line are meant, not only the one that was waited for longest.
-    yield replace(found, node=NodeId(line)) if line is not None else found
+    yield statement_finding(evidence, nodes, idle_ns, cause)
 
 
 def _change(evidence: Evidence) -> str:

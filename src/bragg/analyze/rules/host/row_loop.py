@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -10,14 +11,16 @@ import numpy as np
 from bragg.analyze.causes.evidence import Evidence
 from bragg.analyze.causes.host_finding import Cause, host_finding
 from bragg.analyze.causes.needs import GPU_TIME, IDLE, OPERATORS
-from bragg.analyze.causes.paths import below, children
-from bragg.analyze.causes.thresholds import MANY_ROWS, PLAN_SHARE
+from bragg.analyze.causes.paths import below, children, named
+from bragg.analyze.causes.thresholds import MANY_ROWS, PLAN_SHARE, RECURRING, WAITS
 from bragg.analyze.engine import HostTime, Rule
 from bragg.model import Confidence, Finding, FrameKind, Quantity
 from bragg.model.table import BoolArray
 
 __all__ = ["RULE"]
 
+# Slices of a program whose steps are not known may be batches.
+_TAKES_ROW, _TAKES = re.compile("aten::select"), re.compile(r"aten::(?:select|slice|narrow)")
 _CHANGE = (
     "compute all rows at once, or with torch.vmap; if each row needs the one before: a fused operator (nn.LSTM), "
     "or torch.compile around the loop"
@@ -47,10 +50,11 @@ def _find(evidence: Evidence) -> Iterator[Finding]:
         n_kernels = float(evidence.gpu_count[loop.nodes].sum()) / loop.rows
         if waits_ns < PLAN_SHARE.value * evidence.wall_ns or n_kernels < 1:
             continue
-        each = loop.rows / loop.tensors
+        each, plural = loop.rows / loop.tensors, "" if round(n_kernels, 2) == 1 else "s"
         cause = Cause(
             "row-loop",
-            f"a loop takes {each:,.0f} rows of a tensor one by one and launches {n_kernels:,.3g} kernels for each",
+            f"a loop takes {each:,.0f} rows of a tensor one by one and launches {n_kernels:,.3g} kernel{plural} for "
+            "each",
             _CHANGE,
             evidence.gain(waits_ns * (1 - 1 / each)),
             Confidence.HEURISTIC,
@@ -64,6 +68,27 @@ def _find(evidence: Evidence) -> Iterator[Finding]:
 
 
 def _loops(evidence: Evidence) -> Iterator[_Loop]:
+    yield from _iterations(evidence)
+    yield from _indexing(evidence)
+
+
+def _indexing(evidence: Evidence) -> Iterator[_Loop]:
+    """Functions that take rows by their numbers, many for each call: other operators of theirs run once a call."""
+    profile, callers, calls = evidence.profile, evidence.callers, evidence.calls
+    called = (callers.line > 0) & (profile.tree.kind == FrameKind.OPERATOR) & evidence.host.launching
+    takes = called & named(profile, (_TAKES if evidence.n_steps else _TAKES_ROW).fullmatch)
+    works = called & evidence.has_work & ~takes
+    recurs = called & (calls >= (WAITS.value * evidence.n_steps or RECURRING.value))
+    for function in np.unique(callers.function[takes]).tolist():
+        inside = callers.function == function
+        once = float(calls[inside & recurs].min(initial=np.inf))
+        looped = inside & works & (calls >= MANY_ROWS.value * once)
+        rows = float(calls[looped].min(initial=np.inf))
+        if np.isfinite(rows) and float(calls[takes & inside].max()) >= rows:
+            yield _Loop(rows, once, below(profile, looped))
+
+
+def _iterations(evidence: Evidence) -> Iterator[_Loop]:
     """Each function that iterates over tensors of many rows, as far as PyTorch announces it by `unbind`."""
     profile, tree = evidence.profile, evidence.profile.tree
     taken = children(profile, "Tensor.__iter__", "aten::unbind")
@@ -92,7 +117,7 @@ RULE = Rule(
     _find,
     "loops over the rows of a tensor, with launches for each row",
     (GPU_TIME, IDLE, OPERATORS),
-    (MANY_ROWS, PLAN_SHARE),
+    (MANY_ROWS, PLAN_SHARE, RECURRING, WAITS),
     _CHANGE,
     host_time=HostTime.CAUSE,
 )

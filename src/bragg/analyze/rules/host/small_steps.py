@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from bragg.analyze.causes.evidence import Evidence
-from bragg.analyze.causes.host_finding import Cause, counted, host_finding
+from bragg.analyze.causes.host_finding import Cause, counted
 from bragg.analyze.causes.needs import GPU_TIME, LAUNCH_COUNT
+from bragg.analyze.causes.statements import statement_finding
 from bragg.analyze.causes.thresholds import FEW_LAUNCHES, HOST_BOUND, MANY_LAUNCHES
 from bragg.analyze.engine import HostTime, Rule
 from bragg.model import Confidence, Finding, Quantity, Severity
@@ -44,7 +45,7 @@ def _find(evidence: Evidence) -> Iterator[Finding]:
         confidence=Confidence.HEURISTIC,
         severity=Severity.NOTE,
     )
-    yield host_finding(evidence, nodes, idle_ns, cause)
+    yield statement_finding(evidence, nodes, idle_ns, cause)
 
 
 RULE = Rule(

@@ -403,6 +403,29 @@ def test_operators_that_are_recorded_for_a_backward_pass_are_fine(program: str, 
     assert found(counting(stepped(launched(10, program, "gemm", 5, 40), 420), made, ran), "unused-gradients") == []
 
 
+def by_index(rows: int, joins: int, take: str = "aten::select") -> Profile:
+    """A function that takes rows by their numbers, multiplies each, and puts so many results together."""
+    function, lines = "train.py:2@main > train.py:{}@experts > {}#operator", []
+    for at in range(20, 20 + 40 * rows, 40):
+        product = function.format(10, "aten::mm")
+        lines += [f"host {at}-{at + 2} {function.format(10, take)}", f"host {at + 3}-{at + 20} {product} ->{at}"]
+        lines += [f"gpu {at + 25}-{at + 27} {product} > gemv#kernel <-{at}"]
+    lines += [f"host {at}-{at + 1} {function.format(12, 'aten::stack')}" for at in range(joins)]
+    return stepped("\n".join(lines), 60 + 40 * rows)
+
+
+@pytest.mark.parametrize("take", ["aten::select", "aten::slice"])
+def test_rows_that_a_function_takes_by_their_numbers_are_a_loop(take: str) -> None:
+    (finding,) = found(by_index(16, 1, take), "row-loop")
+    assert finding.message == "a loop takes 16 rows of a tensor one by one and launches 1 kernel for each"
+    assert finding.line == 10
+
+
+@pytest.mark.parametrize(("rows", "joins"), [(16, 16), (16, 0), (4, 1)], ids=["layers", "batches", "parts"])
+def test_rows_of_other_calls_of_the_function_are_no_loop(rows: int, joins: int) -> None:
+    assert found(by_index(rows, joins), "row-loop") == []
+
+
 def test_parts_of_a_tensor_are_no_rows() -> None:
     assert found(by_row(3, 6), "row-loop") == []
 

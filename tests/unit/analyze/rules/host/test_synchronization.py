@@ -55,7 +55,8 @@ def test_a_call_that_finds_nothing_to_wait_for_is_fine() -> None:
 def copying(host_us: int, *, is_summed: bool) -> Profile:
     """A program that copies a number to the GPU in each step, behind 175 us of products: the call takes so long."""
     line = "train.py:9@main > aten::to#operator > aten::copy_#operator"
-    copy = f"host 187-{187 + host_us} {line} ->99\ngpu {187 + host_us}-{189 + host_us} {line} > copy HtoD#memory <-99 bytes=4"
+    end = 187 + host_us
+    copy = f"host 187-{end} {line} ->99\ngpu {end}-{end + 2} {line} > copy HtoD#memory <-99 bytes=4"
     profile = stepped(f"{LAUNCHES}\n{copy}", 300)
     if not is_summed:
         return profile

@@ -1,0 +1,89 @@
+"""The statement of a program to change where a cause is spread over many lines: the call that holds them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+
+from bragg.analyze.causes.evidence import Evidence
+from bragg.analyze.causes.host_finding import Cause, host_finding
+from bragg.analyze.causes.paths import lines_above, place_of
+from bragg.model import Finding, FrameKind, Place
+from bragg.model.ids import NodeId
+from bragg.model.table import BoolArray, FloatArray
+from bragg.model.transform import with_descendants
+
+__all__ = ["statement", "statement_finding"]
+
+_OFTEN = 3  # calls: what begins a program calls some operators once or twice
+_MOST = 0.8  # of the weight of a call: if one line below it has so much, that line is meant
+_N_CALLERS = 3
+_N_NODES = 200  # the heaviest hold nearly all of the weight
+
+
+class _Chain(NamedTuple):
+    """The lines of the program above a node, the outermost first, and its weight."""
+
+    lines: list[NodeId]
+    weight: float
+
+
+def statement_finding(evidence: Evidence, nodes: BoolArray, weight: FloatArray, cause: Cause) -> Finding:
+    """A finding at the statement that holds most of the weight of these nodes, both [n_nodes].
+
+    The heaviest lines below it, and those that call it in each step, are its other places.
+    """
+    found, place = host_finding(evidence, nodes, weight, cause), statement(evidence, nodes, weight)
+    if place.node is None:
+        return found
+    callers = [line for line in lines_above(evidence.profile, place.node)[:-1] if _recurs(evidence, {line})]
+    lines = [Place(found.file, found.line, node=found.node), *found.places]
+    lines += [place_of(evidence.profile, line) for line in reversed(callers[-_N_CALLERS:])]
+    others = tuple(each for each in lines if (each.file, each.line) != (place.file, place.line))
+    return replace(found, node=place.node, file=place.file, line=place.line, places=others)
+
+
+def statement(evidence: Evidence, nodes: BoolArray, weight: FloatArray) -> Place:
+    """The innermost line that holds most of a weight of these nodes, both [n_nodes], and runs in each step.
+
+    What runs once, as a call of `main()` does, is entered: there the heaviest line is meant.
+    """
+    chosen = np.flatnonzero(nodes & (weight > 0))
+    heaviest = chosen[np.argsort(-weight[chosen], kind="stable")][:_N_NODES].tolist()
+    chains = [_Chain(lines_above(evidence.profile, node), float(weight[node])) for node in heaviest]
+    chains = [each for each in chains if each.lines]
+    found, depth = Place(), 0
+    while inner := [each for each in chains if len(each.lines) > depth]:
+        line, of_line = _heaviest_line(evidence, inner, depth)
+        is_most = _weight(of_line) >= _MOST * _weight(chains)
+        if not is_most and depth and _recurs(evidence, {each.lines[depth - 1] for each in chains}):
+            break
+        found, chains, depth = line, of_line, depth + 1
+    return found
+
+
+def _heaviest_line(evidence: Evidence, chains: list[_Chain], depth: int) -> tuple[Place, list[_Chain]]:
+    frames, frame = evidence.profile.tree.frames, evidence.profile.tree.frame
+    by_line: dict[tuple[str, int], list[_Chain]] = {}
+    for each in chains:
+        row = int(frame[each.lines[depth]])
+        by_line.setdefault((frames.file[row], int(frames.line[row])), []).append(each)
+    (file, line), found = max(by_line.items(), key=lambda item: _weight(item[1]))
+    return Place(file, line, node=max(found, key=lambda each: each.weight).lines[depth]), found
+
+
+def _weight(chains: list[_Chain]) -> float:
+    return sum(each.weight for each in chains)
+
+
+def _recurs(evidence: Evidence, lines: set[NodeId]) -> bool:
+    """Whether all operators below these lines are called again and again: what begins a program calls some once."""
+    tree, counts = evidence.profile.tree, evidence.profile.metrics.get("host_count")
+    if counts is None:
+        return True
+    below = with_descendants(tree, np.isin(np.arange(len(tree)), list(lines)))
+    calls = np.nan_to_num(counts.own.astype(np.float64))
+    operators = below & (tree.kind == FrameKind.OPERATOR) & ~evidence.compiling & (calls > 0)
+    return bool((calls[operators] >= _OFTEN).all())
