@@ -128,9 +128,9 @@ def hottest_place(
 def hot_places(
     profile: Profile, nodes: BoolArray, weight: FloatArray | Int64Array, kinds: tuple[FrameKind, ...] = CALLERS
 ) -> list[Place]:
-    """The lines under which a weight of these nodes lies, that with most of it first; the node of each is the heaviest.
+    """The lines under which a weight of these nodes lies, both [n_nodes]; that with most of it first.
 
-    Lines with less than a tenth of the weight are left out, unless there are no others.
+    The node of each is the heaviest. Lines with less than a tenth of the weight are left out, unless there are no others.
     """
     chosen = np.flatnonzero(nodes & (weight > 0))
     weights: dict[tuple[str, int], float] = {}
