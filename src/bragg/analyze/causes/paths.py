@@ -130,7 +130,7 @@ def hot_places(
 ) -> list[Place]:
     """The lines under which a weight of these nodes lies, both [n_nodes]; that with most of it first.
 
-    The node of each is the heaviest. Lines with less than a tenth of the weight are left out, unless there are no others.
+    The node of each is the heaviest. Lines with less than a tenth of the weight are left out, if there are others.
     """
     chosen = np.flatnonzero(nodes & (weight > 0))
     weights: dict[tuple[str, int], float] = {}
