@@ -223,6 +223,7 @@ RULES = Registry(
         "widened-product": "bragg.analyze.rules.kernel.widened_product:RULE",
         "small-tiles": "bragg.analyze.rules.kernel.small_tiles:RULE",
         "masked-products": "bragg.analyze.rules.kernel.masked_products:RULE",
+        "kernel-prints": "bragg.analyze.rules.kernel.prints:RULE",
         "single-loads": "bragg.analyze.rules.kernel.single_loads:RULE",
         "same-work": "bragg.analyze.rules.kernel.same_work:RULE",
         "old-tensor-cores": "bragg.analyze.rules.kernel.dot_generation:RULE",

@@ -102,6 +102,9 @@ _CAUSAL = Variant(
     grid=1024,
 )
 _CAUSAL_BFLOATS = replace(_CAUSAL, types=dict.fromkeys(("q", "k", "v", "out"), "*bf16") | {"n": _INT})
+_COLUMN_SUMS = Variant(loops.sum_columns, _LOOP, {"BM": 256, "BN": 4})
+_PRINTED = replace(_SCALE, kernel=loops.scale_and_print)
+_NORMED = Variant(loops.divide_by_norm, {**_LOOP, "weight": _FLOAT}, {"BLOCK": 1024})
 
 PAIRS = (
     Pair("narrow-access", replace(_SCALE, unaligned=("n",)), _SCALE),
@@ -197,4 +200,8 @@ PAIRS = (
     ),
     Pair("small-tiles", _product(_HALF, tile=32), _HALVES),
     Pair("small-tiles", _product("*bf16", tile=16), _BFLOATS),
+    Pair("uncoalesced-access", _COLUMN_SUMS, replace(_COLUMN_SUMS, constants={"BM": 32, "BN": 32})),
+    Pair("kernel-prints", _PRINTED, _SCALE),
+    Pair("kernel-prints", replace(_PRINTED, types=_SCALE_FLOAT.types), _SCALE_FLOAT),
+    Pair("same-work", _NORMED, replace(_NORMED, kernel=loops.divide_by_one)),
 )

@@ -239,3 +239,50 @@ def weigh_groups(x, weights, out, n, BLOCK: tl.constexpr):
         weight = tl.load(weights + group)
         total += weight * tl.load(x + (tl.program_id(0) * n + group) * BLOCK + columns)
     tl.store(out + tl.program_id(0) * BLOCK + columns, total)
+
+
+@triton.jit
+def flip(x, out, n, BLOCK: tl.constexpr):
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(out + at, tl.load(x + n - 1 - at))
+
+
+@triton.jit
+def sum_columns(x, out, n, BM: tl.constexpr, BN: tl.constexpr):
+    columns = tl.program_id(0) * BN + tl.arange(0, BN)
+    total = tl.zeros((BM, BN), dtype=tl.float32)
+    for start in range(0, n, BM):
+        rows = start + tl.arange(0, BM)
+        total += tl.load(x + rows[:, None] * 8192 + columns[None, :])  # slow
+    tl.store(out + columns, tl.sum(total, 0))
+
+
+@triton.jit
+def double_rows_of_four(x, out, BLOCK: tl.constexpr):
+    rows = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    at = rows[:, None] * 4 + tl.arange(0, 4)[None, :]
+    tl.store(out + at, tl.load(x + at) * 2)
+
+
+@triton.jit
+def scale_and_print(x, out, n, factor, BLOCK: tl.constexpr):
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    mask = at < n
+    values = tl.load(x + at, mask=mask) * factor
+    if tl.program_id(0) == 0:
+        tl.device_print("factor", factor)  # slow
+    tl.store(out + at, values, mask=mask)
+
+
+@triton.jit
+def divide_by_norm(x, weight, out, n, BLOCK: tl.constexpr):
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    weights = tl.load(weight + tl.arange(0, 8192))
+    norm = tl.sqrt(tl.sum(weights * weights, 0))  # slow
+    tl.store(out + at, tl.load(x + at) / norm)
+
+
+@triton.jit
+def divide_by_one(x, weight, out, n, BLOCK: tl.constexpr):
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(out + at, tl.load(x + at) / tl.load(weight))

@@ -57,6 +57,8 @@ def integer(variant: Variant, name: str) -> int:
         "product_of_columns": 4096,
         "product_while": 4096,
     }
+    if kernel in ("scale_and_print", "sum_columns"):
+        return ELEMENTS if kernel == "scale_and_print" else 8192
     of_rows = 32 if kernel.startswith("add_rows") else sizes.get(kernel, LENGTH)
     value = strides[kernel] if name == "stride" else of_rows
     return value - 11 if name in variant.unaligned else value
@@ -74,6 +76,8 @@ def grid(variant: Variant) -> tuple[int, ...]:
         return side // constants["BM"], side // constants["BN"]
     if kernel.startswith("attend"):
         return (LENGTH // constants["BM"],)
+    if kernel == "sum_columns":
+        return (8192 // constants["BN"],)
     if kernel == "transpose_by_tiles":
         return (1 << 13) // constants["BLOCK"], (1 << 13) // constants["BLOCK"]
     if kernel in ("sum_by_elements", "scale_by_elements"):
@@ -84,7 +88,8 @@ def grid(variant: Variant) -> tuple[int, ...]:
         return (1024,)
     if kernel in ("sum_of_transposed", "sum_of_tiles"):
         return (256,)
-    has_loop = "n" in variant.kernel.arg_names and kernel != "scale"
+    without_loop = ("scale", "scale_and_print", "divide_by_norm", "divide_by_one")
+    has_loop = "n" in variant.kernel.arg_names and kernel not in without_loop
     return (PROGRAMS,) if has_loop else (ELEMENTS // constants["BLOCK"],)
 
 

@@ -58,6 +58,18 @@ class TileDataflow:
             return None
         return any(self._uses_program(each) for each in (operations[row], *inside))
 
+    def shared_reductions(self) -> Iterator[int]:
+        """Rows of reductions outside of loops whose operands each program loads alike."""
+        loaded: set[str] = set()
+        for row, operation in enumerate(self._module.operations):
+            if _BRANCHES.match(operation.name) or not _PURE.match(operation.name):
+                return
+            is_shared = not operation.depth and not self._uses_program(operation)
+            if is_shared and operation.name == "tt.reduce" and not loaded.isdisjoint(operation.operands):
+                yield row
+            elif is_shared and (operation.name == "tt.load" or not loaded.isdisjoint(operation.operands)):
+                loaded.update(operation.results)
+
     def factors_of_sum(self, row: int) -> tuple[int, int, int] | None:
         """Rows, columns and what is summed over, of a sum that is a product of two tiles; None: it is not.
 

@@ -10,7 +10,7 @@ from bragg.code.compiled.tile_dataflow import TileDataflow
 from bragg.code.compiled.values import QUOTIENTS, REMAINDERS, UNKNOWN, Value, values_of
 from bragg.code.source_place import CallChain, user_place
 from bragg.model import Place
-from bragg.model.kernels.compiled import Access, Atomic, Dot, Loop, SlowOperation
+from bragg.model.kernels.compiled import Access, Atomic, Dot, Loop, Reduction, SlowOperation
 
 __all__ = ["TileProgram", "place_of_chain"]
 
@@ -76,6 +76,7 @@ class TileProgram:
             if tile is None or "!tt.ptr" not in types or not operation.operands:
                 continue
             address = self._value(operation, 0)
+            strides = _of_wide_dimensions(address, tile.shape)
             mask_at = 2 if operation.name == "tt.store" else 1
             mask = self._value(operation, mask_at) if len(operation.operands) > mask_at else Value()
             yield (
@@ -87,8 +88,9 @@ class TileProgram:
                     element=tile.element,
                     element_bytes=tile.element_bytes,
                     elements=tile.elements,
-                    strides=_of_wide_dimensions(address, tile.shape),
+                    strides=strides,
                     usual_strides=_of_wide_dimensions(self._of_most.get(operation.operands[0], UNKNOWN), tile.shape),
+                    run=_run(strides, [size for size in tile.shape if size > 1]),
                     of_address=self._promised_nothing(address),
                     of_mask=self._promised_nothing(mask),
                     is_repeated=max(address.turns, mask.turns) < operation.depth and self._is_unchanged(operation),
@@ -180,6 +182,14 @@ class TileProgram:
                 self._is_repeated_sum(operation, address),
             )
 
+    def shared_reductions(self) -> Iterator[Reduction]:
+        """Reductions outside of loops of what is the same in each program, if no branch parts programs before."""
+        for row in self._flow.shared_reductions():
+            operation = self._module.operations[row]
+            tile = tile_of(operation.text.rpartition(" : ")[2])
+            if tile:
+                yield Reduction(place_of_chain(operation.chain), False, tile.elements)
+
     def masked_loops(self) -> Iterator[Place]:
         """Loops of which each program takes all turns, although a mask drops products of tiles by both."""
         for row, loop in enumerate(self._module.operations):
@@ -219,6 +229,10 @@ class TileProgram:
         last = max((row for row, each in enumerate(operations) if each.depth > 0), default=0)
         if all(map(_leaves_memory, operations[: last + 1])):
             yield from (place_of_chain(operations[row].chain) for row in fenced)
+
+    def prints(self) -> Iterator[Place]:
+        """Calls that print, or check and print."""
+        return (place_of_chain(each.chain) for each in self._named("tt.print", "tt.assert"))
 
     def _function(self, operation: Operation) -> str:
         if _FUNCTIONS.match(operation.name):
@@ -286,6 +300,16 @@ class TileProgram:
 
 def _is_loaded(address: Value) -> bool:
     return address.uniform is None and None in address.strides
+
+
+def _run(strides: tuple[str | None, ...], sizes: list[int]) -> int:
+    """Elements that lie in memory one after the other, over all dimensions; 0: not known."""
+    if None in strides or not strides:
+        return 0
+    run, rest = 1, dict(zip(strides, sizes, strict=True))
+    while size := rest.pop(str(run), 0):
+        run *= size
+    return run
 
 
 def _of_wide_dimensions(address: Value, shape: tuple[int, ...]) -> tuple[str | None, ...]:

@@ -70,6 +70,7 @@ class Access:
         of_mask: The same for the mask.
         is_repeated: Whether it surely accesses the same in each turn of its loop.
         usual_strides: As `strides`, but of most neighbours: quotients and remainders of indices jump between some.
+        run: Elements that lie in memory one after the other; 0: not known.
     """
 
     place: Place
@@ -85,6 +86,7 @@ class Access:
     of_mask: tuple[str, ...] = ()
     is_repeated: bool = False
     usual_strides: tuple[str | None, ...] = ()
+    run: int = 0
 
     @property
     def is_contiguous(self) -> bool:
@@ -93,9 +95,9 @@ class Access:
 
     @property
     def is_strided(self) -> bool:
-        """Whether no dimension does, for most neighbours."""
+        """Whether no dimension does in either direction, for most neighbours."""
         strides = self.usual_strides
-        return self.elements > 1 and bool(strides) and not {None, "1"} & set(strides) and any(self.spread)
+        return self.elements > 1 and bool(strides) and not {None, "1", "-1"} & set(strides) and any(self.spread)
 
     @property
     def jumps(self) -> bool:
@@ -286,10 +288,12 @@ class CompiledKernel:
         reductions: Reductions of tiles.
         slow: Slow operations.
         atomics: Atomic operations on global memory.
+        shared_reductions: Reductions outside of loops of the same elements in each program.
         masked_loops: Loops over products of tiles whose mask compares the number of the program with the turn, while
             each program takes all turns.
         single_loads: Loads of one floating-point number, of another one in each turn or program, where no tile is.
         idle_barriers: Barriers in loops, where nothing is written before or in them that another thread could read.
+        prints: Calls of `tl.device_print` and `tl.device_assert`.
         tensor_cores: The newest instructions that multiply matrices.
         doubles: Arithmetic in 64-bit floating point.
         spills: Instructions that write registers to local memory or read them back.
@@ -321,9 +325,11 @@ class CompiledKernel:
     reductions: tuple[Reduction, ...] | None = None
     slow: tuple[SlowOperation, ...] | None = None
     atomics: tuple[Atomic, ...] | None = None
+    shared_reductions: tuple[Reduction, ...] | None = None
     masked_loops: tuple[Place, ...] | None = None
     single_loads: tuple[Place, ...] | None = None
     idle_barriers: tuple[Place, ...] | None = None
+    prints: tuple[Place, ...] | None = None
     tensor_cores: TensorCores | None = None
     doubles: tuple[Counted, ...] | None = None
     spills: tuple[Counted, ...] | None = None

@@ -21,7 +21,8 @@ _LANES = 32
 
 
 def _judge(kernel: HotKernel, compiled: CompiledKernel) -> Defect | None:
-    spilled = sum(each.count for each in compiled.spills or ())
+    spills = [each for each in compiled.spills or () if each.place not in (compiled.prints or ())]  # of what is printed
+    spilled = sum(each.count for each in spills)
     total = sum(each.count for each in compiled.instructions or ())
     if not spilled or not compiled.stack_bytes or spilled < SPILLED.value * total:
         return None
@@ -31,9 +32,9 @@ def _judge(kernel: HotKernel, compiled: CompiledKernel) -> Defect | None:
     line_of_sum = largest and (largest.place.file, largest.place.line)
     in_loops = _lines_in_loops(compiled)
 
-    def order(spills: Counted) -> tuple[bool, bool, int]:
-        line = (spills.place.file, spills.place.line)
-        return line != line_of_sum, line not in in_loops, -spills.count
+    def order(counted: Counted) -> tuple[bool, bool, int]:
+        line = (counted.place.file, counted.place.line)
+        return line != line_of_sum, line not in in_loops, -counted.count
 
     asked = [f"{compiled.num_warps} warps"] if compiled.num_warps else []
     asked += [f"maxnreg={compiled.max_registers}"] if compiled.max_registers else []
@@ -44,7 +45,7 @@ def _judge(kernel: HotKernel, compiled: CompiledKernel) -> Defect | None:
         _change(compiled.max_registers, of_sum),
         min(spilled / total * _COST, _MOST),
         Confidence.PROVEN,
-        [each.place for each in sorted(compiled.spills or (), key=order)],
+        [each.place for each in sorted(spills, key=order)],
         (
             Quantity("instructions that spill", spilled),
             Quantity("share of the instructions", spilled / total, "share"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from functools import partial
 
@@ -16,6 +17,7 @@ from bragg.model.kernels.compiled import Access, CompiledKernel
 __all__ = ["RULE"]
 
 _SECTOR_BYTES = 32
+_NUMBER = re.compile(r"-?\d+")
 # Caches return a part of what is fetched too much.
 _MOST = 0.75
 _CHANGE = (
@@ -26,16 +28,22 @@ _CHANGE = (
 
 def _judge(kernel: HotKernel, compiled: CompiledKernel) -> Defect | None:
     accesses = [each for each in compiled.accesses or () if each.in_loop] or list(compiled.accesses or ())
-    strided = [each for each in accesses if each.is_strided and each.elements >= MANY_LANES.value]
+    strided = [
+        each for each in accesses if (each.is_strided or _is_of_short_runs(each)) and each.elements >= MANY_LANES.value
+    ]
     asked = sum(each.elements * each.element_bytes for each in accesses)
     moved = sum(each.elements * _bytes_of_element(each, strided) for each in accesses)
     if not strided or not moved or 1 - asked / moved < WASTED_TRAFFIC.value:
         return None
     worst = max(strided, key=lambda each: each.elements * _bytes_of_element(each, strided))
     verb = "stores" if worst.is_store else "loads"
+    what = (
+        f"{verb} elements that lie {names_text(worst.spread)} elements apart"
+        if worst.is_strided
+        else f"{verb} {worst.run} elements next to each other, then others far from them"
+    )
     return Defect(
-        f"{verb} elements that lie {names_text(worst.spread)} elements apart: "
-        f"{_bytes_of_element(worst, strided):.3g} B move for each {worst.element_bytes} B",
+        f"{what}: {_bytes_of_element(worst, strided):.3g} B move for each {worst.element_bytes} B",
         _CHANGE,
         min(1 - asked / moved, _MOST),
         Confidence.HEURISTIC if any(each.jumps for each in strided) else Confidence.LIKELY,
@@ -47,11 +55,17 @@ def _judge(kernel: HotKernel, compiled: CompiledKernel) -> Defect | None:
     )
 
 
+def _is_of_short_runs(access: Access) -> bool:
+    return 1 < access.run < access.elements and access.run * access.element_bytes < _SECTOR_BYTES
+
+
 def _bytes_of_element(access: Access, strided: Sequence[Access]) -> float:
     """What moves for one element; accesses side by side, as of real and imaginary parts, share it."""
     if access not in strided:
         return access.element_bytes
-    nearest = min((int(stride) for stride in access.spread if stride.isdecimal()), default=_SECTOR_BYTES)
+    if not access.is_strided:
+        return _SECTOR_BYTES / access.run
+    nearest = min((abs(int(stride)) for stride in access.spread if _NUMBER.fullmatch(stride)), default=_SECTOR_BYTES)
     beside = sum(each.strides == access.strides and each.is_store == access.is_store for each in strided)
     moved = nearest * access.element_bytes
     return max(moved / beside, access.element_bytes) if moved < _SECTOR_BYTES else _SECTOR_BYTES

@@ -67,6 +67,8 @@ WELL_WRITTEN = [
         {"q": HALF, "k": HALF, "v": HALF, "out": HALF, "n": INT},
         {"BM": 64, "BN": 64, "D": 64},
     ),
+    Variant(slow_loops.flip, {"x": FLOAT, "out": FLOAT, "n": INT}, {"BLOCK": 1024}),
+    Variant(slow_loops.double_rows_of_four, {"x": FLOAT, "out": FLOAT}, {"BLOCK": 256}),
     Variant(slow_loops.weigh_groups, {"x": FLOAT, "weights": FLOAT, "out": FLOAT, "n": INT}, {"BLOCK": 1024}),
 ]
 
@@ -102,7 +104,7 @@ def test_outer_products_whose_sum_each_turn_needs_are_no_product_of_matrices() -
 def test_the_defect_is_named_at_its_line(pair: Pair) -> None:
     (finding,) = [each for each in found(pair.broken) if each.rule == pair.rule]
     assert finding.kernel == pair.broken.name
-    if pair.rule in ("slow-arithmetic", "reduction-in-loop"):  # loads of the loop may hide it
+    if pair.rule in ("slow-arithmetic", "reduction-in-loop", "kernel-prints"):  # what hides it is not known
         assert finding.gain is None
     else:
         assert finding.gain is not None

@@ -1,0 +1,45 @@
+"""Kernels that print."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from bragg.analyze.causes.hot_kernels import HotKernel
+from bragg.analyze.causes.kernel_finding import Defect, counted_text, kernel_findings
+from bragg.analyze.causes.needs import CODE, GPU_TIME
+from bragg.analyze.causes.thresholds import MUCH_GPU
+from bragg.analyze.engine import Rule
+from bragg.model import Confidence, Quantity
+from bragg.model.kernels.compiled import CompiledKernel
+
+__all__ = ["RULE"]
+
+_CHANGE = "remove tl.device_print, or put it behind a tl.constexpr; tl.device_assert is compiled with debug=True alone"
+
+
+def _judge(kernel: HotKernel, compiled: CompiledKernel) -> Defect | None:
+    places = compiled.prints or ()
+    if not places:
+        return None
+    share, is_measured = kernel.share_of_lines(places)
+    return Defect(
+        f"has {counted_text(len(places), 'call')} that print or check: each of its threads formats and waits for it",
+        _CHANGE,
+        share if is_measured else None,
+        Confidence.PROVEN,
+        places,
+        (
+            Quantity("calls", len(places)),
+            Quantity("share of its samples" if is_measured else "share of its instructions", share, "share"),
+        ),
+        is_measured,
+    )
+
+
+RULE = Rule(
+    partial(kernel_findings, rule="kernel-prints", judge=_judge),
+    "Triton kernels that print, or check with assertions",
+    (GPU_TIME, CODE),
+    (MUCH_GPU,),
+    _CHANGE,
+)
