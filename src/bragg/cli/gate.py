@@ -23,6 +23,7 @@ _NAMED = (Gated.PATH, Gated.KERNEL, Gated.REGION)
 _STEP = "step"
 _KNOWN = "Known: total, wall, step, rows, region:NAME, path:NAME, kernel:NAME"
 _ONE_RUN = "note: one run each shows no noise, so that of other programs is assumed; measure it: bragg run --repeat 10"
+_UNDECIDED = "note: not decided: it grew by more than the limit, but runs that differ so much show no such growth"
 
 
 @dataclass(frozen=True)
@@ -34,15 +35,19 @@ class Gates:
         percent: Growth that is allowed, of the value before.
         floor: Number and unit of the growth that never fails, empty for the metric's unit; None: the default.
         limit_text: Both, as the user wrote them.
+        fails_undecided: Whether growth over the limit fails although it may be noise.
     """
 
     gates: tuple[Gate, ...]
     percent: float
     floor: tuple[float, str] | None
     limit_text: str
+    fails_undecided: bool = False
 
     @classmethod
-    def parse(cls, words: Sequence[str], fail_over: str | None, floor: str | None) -> Gates:
+    def parse(
+        cls, words: Sequence[str], fail_over: str | None, floor: str | None, *, fails_undecided: bool = False
+    ) -> Gates:
         """What the options say.
 
         Raises:
@@ -55,7 +60,7 @@ class Gates:
         gates = tuple(dict.fromkeys(_gate(word) for word in words))
         is_total = not gates and fail_over is not None
         text = f"{percent:g} %" + (f" and {floor}" if floor else "")
-        return cls((Gate(Gated.TOTAL),) if is_total else gates, percent, least, text)
+        return cls((Gate(Gated.TOTAL),) if is_total else gates, percent, least, text, fails_undecided)
 
     def verdicts(self, comparison: Comparison, before: Sequence[Profile], after: Sequence[Profile]) -> list[Verdict]:
         """What is found at each gate."""
@@ -75,9 +80,13 @@ class Gates:
             GateExceeded: A limit was exceeded; names the first one.
         """
         exceeded = [verdict for verdict in verdicts if verdict.n_exceeded]
-        said = [("passed", verdict) for verdict in verdicts if not verdict.n_exceeded]
+        undecided = [verdict for verdict in verdicts if verdict.is_undecided]
+        said = [("passed", verdict) for verdict in verdicts if not verdict.n_exceeded and not verdict.is_undecided]
+        said += [("not decided", verdict) for verdict in undecided]
         said += [("exceeded", verdict) for verdict in exceeded[1:]]
         lines = [f"{word}: {_subject(verdict, comparison)}: {judged_text(verdict)}" for word, verdict in said]
+        if undecided:
+            lines.append(_UNDECIDED)
         if verdicts and comparison.n_before == comparison.n_after == 1:
             lines.append(_ONE_RUN)
         if lines:
@@ -85,6 +94,11 @@ class Gates:
         if exceeded:
             subject, text = _subject(exceeded[0], comparison), judged_text(exceeded[0])
             raise GateExceeded(f"{subject} is over the limit of {self.limit_text}: {text}")
+        if undecided and self.fails_undecided:
+            raise GateExceeded(
+                f"{undecided[0].gate} may be over the limit of {self.limit_text}",
+                hint="Record more runs of each, in turn, or on a quieter machine",
+            )
 
     @staticmethod
     def to_json(verdicts: Sequence[Verdict]) -> dict[str, Any]:

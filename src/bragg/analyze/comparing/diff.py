@@ -14,11 +14,13 @@ from bragg.analyze.comparing.repeats import noise_of, spread_of
 from bragg.errors import UsageError
 from bragg.model import CallTree, Metric, MetricKind, Profile
 from bragg.model.difference import aligned_all
+from bragg.model.host_time import WAIT_TIME
+from bragg.model.ids import ROOT
 from bragg.model.regroup import fold_specializations
 from bragg.model.table import FloatArray, Int64Array
 from bragg.model.transform import flat, group_by_name
 
-__all__ = ["By", "are_alternating", "compare", "compare_sets", "in_turn"]
+__all__ = ["By", "are_alternating", "compare", "compare_sets", "in_turn", "whole_of", "with_waiting"]
 
 _COUNTS = {"gpu_time": "gpu_count", "gpu_bytes": "gpu_count", "host_time": "host_count", "marker_time": "marker_count"}
 
@@ -52,11 +54,14 @@ def compare_sets(before: Sequence[Profile], after: Sequence[Profile], by: By, me
         UsageError: A profile lacks the metric, or it does not add up.
     """
     name = metric or after[-1].main_metric
+    if name == WAIT_TIME:
+        before, after = with_waiting(before), with_waiting(after)
     for profile in (*before, *after):
         if profile.metric(name).kind is MetricKind.PROPERTY:
             raise UsageError(f"{name} does not add up", hint="Compare another one with --metric")
     runs = aligned_all([_shaped(_with_only(profile, name), by) for profile in in_turn(before, after)])
     values = np.array([profile.inclusive(name).astype(np.float64) for profile in runs])
+    values[:, ROOT] = [whole_of(profile, name) for profile in runs]
     counts = [_counts(profile, name) for profile in runs]
     unit, n_before, is_paired = runs[-1].metrics[name].unit, len(before), are_alternating(before, after)
     spread = spread_of(values[:n_before], values[n_before:], noise_of(name, unit), paired=is_paired)
@@ -72,6 +77,26 @@ def compare_sets(before: Sequence[Profile], after: Sequence[Profile], by: By, me
         count_after=_mean_count(counts[n_before:]),
         rows=_rows(runs[-1].tree, spread.before, spread.after),
     )
+
+
+def whole_of(profile: Profile, name: str) -> float:
+    """A metric over the whole run; of one that does not count what is below, the sum over all call paths."""
+    is_exclusive = profile.metric(name).kind is MetricKind.EXCLUSIVE
+    return float(np.nansum(profile.own(name))) if is_exclusive else float(profile.total(name))
+
+
+def with_waiting(runs: Sequence[Profile]) -> list[Profile]:
+    """The runs, those whose threads were sampled and never waited with no time of waiting on every call path."""
+    return [
+        run
+        if WAIT_TIME in run.metrics or "host_time" not in run.metrics
+        else replace(run, metrics={**run.metrics, WAIT_TIME: _nothing(run, WAIT_TIME)})
+        for run in runs
+    ]
+
+
+def _nothing(run: Profile, name: str) -> Metric:
+    return Metric(name, "ns", MetricKind.INCLUSIVE, np.zeros(len(run.tree), np.int64))
 
 
 def in_turn(before: Sequence[Profile], after: Sequence[Profile]) -> list[Profile]:

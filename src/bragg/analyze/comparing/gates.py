@@ -9,20 +9,25 @@ from enum import Enum
 import numpy as np
 
 from bragg.analyze.comparing.comparison import Comparison
-from bragg.analyze.comparing.diff import are_alternating, in_turn
+from bragg.analyze.comparing.diff import are_alternating, in_turn, whole_of, with_waiting
 from bragg.analyze.comparing.repeats import FALSE_ALARMS, noise_of, spread_of
+from bragg.analyze.imports import imports_apart
+from bragg.analyze.wall.step_times import step_times
 from bragg.errors import UsageError
 from bragg.grouping.regions import are_recorded, group_by_region
-from bragg.model import FrameKind, FrameTable, Profile
+from bragg.model import FrameKind, FrameTable, MetricKind, Profile
+from bragg.model.host_time import WAIT_TIME
 from bragg.model.ids import ROOT, NodeId
 from bragg.model.regroup import fold_specializations
 from bragg.model.table import BoolArray, FloatArray
-from bragg.model.transform import outermost
+from bragg.model.transform import outermost, with_descendants
 
-__all__ = ["Gate", "Gated", "Limit", "Verdict", "rows_verdict", "verdict_of"]
+__all__ = ["Gate", "Gated", "Limit", "Verdict", "rows_verdict", "step_verdict", "verdict_of"]
 
 _STEP = "step"
 _NAMES = "Names are those of bragg view; * stands for any characters: kernel:'*matmul*'"
+_TELLING = 0.05
+"""Of the value before: growth by more that noise may hide is not called passed, also where no growth is allowed."""
 _LEAST_SHARE = 0.01
 """Of the whole: rows that grow by less never fail, unless a floor is given. Thousands of small rows vary more."""
 
@@ -41,7 +46,7 @@ class Gated(Enum):
     KERNEL = "kernel"
     """The metric of all kernels of a name, specializations together."""
     REGION = "region"
-    """Time of a region of training, or of its steps."""
+    """Time of a step of training, or of a region in a step."""
 
 
 @dataclass(frozen=True)
@@ -67,12 +72,18 @@ class Limit:
     percent: float
     floor: float | None = None
 
-    def is_exceeded(self, before: FloatArray, after: FloatArray, margin: FloatArray, floor: float) -> BoolArray:
-        """Whether values grew by more than the limit, and by more than noise: [n]."""
+    def is_over(self, before: FloatArray, after: FloatArray, floor: float) -> BoolArray:
+        """Whether values grew by more than the limit: [n]."""
         change = after - before
         # Not shares: 0.29 * 100 is less than 29.
-        is_larger = 100 * change > self.percent * before
-        beyond: BoolArray = is_larger & (change > (floor if self.floor is None else self.floor)) & (change > margin)
+        beyond: BoolArray = (100 * change > self.percent * before) & (
+            change > (floor if self.floor is None else self.floor)
+        )
+        return beyond
+
+    def is_exceeded(self, before: FloatArray, after: FloatArray, margin: FloatArray, floor: float) -> BoolArray:
+        """Whether values grew by more than the limit, and by more than noise: [n]."""
+        beyond: BoolArray = self.is_over(before, after, floor) & (after - before > margin)
         return beyond
 
 
@@ -90,6 +101,9 @@ class Verdict:
         confidence: Of that interval.
         n_exceeded: Rows over the limit; of what is not rows, 0 or 1.
         worst: Of rows, the node that grew most among those over the limit.
+        is_undecided: It grew by more than the limit, and as much may be noise.
+        calls_before: Calls that `before` is the mean of; 0: it is no mean.
+        calls_after: The same after the change.
     """
 
     gate: Gate
@@ -101,6 +115,9 @@ class Verdict:
     confidence: float
     n_exceeded: int
     worst: NodeId = ROOT
+    is_undecided: bool = False
+    calls_before: int = 0
+    calls_after: int = 0
 
 
 # Which frames have a name, as the user writes it: [n_frames].
@@ -130,6 +147,8 @@ def verdict_of(
     Raises:
         UsageError: No run has what is judged.
     """
+    if metric == WAIT_TIME:
+        before, after = with_waiting(before), with_waiting(after)
     runs = in_turn(before, after)
     name, unit = _measured(gate, runs[-1], metric)
     found = [_value(gate, run, name, find) for run in runs]
@@ -141,9 +160,37 @@ def verdict_of(
     )
     false_alarms = FALSE_ALARMS / n_gates
     margin = spread.margin(false_alarms)
-    exceeded = limit.is_exceeded(spread.before, spread.after, margin, 0.0)
+    exceeded = bool(limit.is_exceeded(spread.before, spread.after, margin, 0.0)[0])
     value, changed, width = (float(column[0]) for column in (spread.before, spread.after, margin))
-    return Verdict(gate, name, unit, value, changed, width, 1 - 2 * false_alarms, int(exceeded[0]))
+    is_over = bool(limit.is_over(spread.before, spread.after, 0.0)[0]) and changed - value > _TELLING * value
+    calls = [_step(run, name)[1] if gate.what is Gated.REGION else 0 for run in runs]
+    return Verdict(
+        gate,
+        name,
+        unit,
+        value,
+        changed,
+        width,
+        1 - 2 * false_alarms,
+        int(exceeded),
+        is_undecided=is_over and not exceeded,
+        calls_before=sum(calls[: len(before)]),
+        calls_after=sum(calls[len(before) :]),
+    )
+
+
+def step_verdict(before: Sequence[Profile], after: Sequence[Profile]) -> Verdict | None:
+    """How the time of a step changed; None where a run has no steps of its own that were timed."""
+    try:
+        timed = all(_step(run, "region_time")[1] for run in (*before, *after))
+    except UsageError:
+        return None
+    gate = Gate(Gated.REGION, _STEP)
+    return verdict_of(gate, before, after, "region_time", Limit(0.0), _no_frames, 1) if timed else None
+
+
+def _no_frames(frames: FrameTable, _: str) -> BoolArray:
+    return np.zeros(len(frames), np.bool_)
 
 
 def _measured(gate: Gate, run: Profile, metric: str) -> tuple[str, str]:
@@ -165,7 +212,7 @@ def _value(gate: Gate, run: Profile, metric: str, find: Finder) -> tuple[float, 
     if gate.what is Gated.WALL:
         return _wall_ns(run), True
     if gate.what is Gated.TOTAL:
-        return run.total(metric), True
+        return whole_of(imports_apart(run)[0], metric), True
     if gate.what is Gated.REGION:
         return _region_ns(run, metric, gate.name), True
     is_kernel = gate.what is Gated.KERNEL
@@ -173,6 +220,8 @@ def _value(gate: Gate, run: Profile, metric: str, find: Finder) -> tuple[float, 
     is_found = find(tree.frames, gate.name)[tree.frame]
     if is_kernel:
         is_found &= tree.kind == FrameKind.KERNEL
+    if run.metric(metric).kind is MetricKind.EXCLUSIVE:
+        return float(np.nansum(run.own(metric)[with_descendants(tree, is_found)])), bool(is_found.any())
     return float(run.inclusive(metric)[outermost(tree, is_found)].sum()), bool(is_found.any())
 
 
@@ -182,14 +231,29 @@ def _wall_ns(run: Profile) -> float:
     return run.run.duration_ns
 
 
-def _region_ns(run: Profile, metric: str, name: str) -> float:
+def _step(run: Profile, metric: str) -> tuple[float, int]:
+    """What a step took, and of how many that is the mean; where steps were not counted, all and 0."""
+    times = step_times(run) if metric == "region_time" else None
+    if times is not None and (steady := times.steady()):
+        return steady
     regions = group_by_region(run)
+    n_steps = _steps(regions)
+    return regions.total(metric) / (n_steps or 1), n_steps
+
+
+def _steps(regions: Profile) -> int:
+    return int(regions.own("region_calls")[ROOT]) if "region_calls" in regions.metrics else 0
+
+
+def _region_ns(run: Profile, metric: str, name: str) -> float:
+    """Of a step, where the run counted them: two runs may make more steps or fewer."""
     if name == _STEP:
-        return regions.total(metric)
+        return _step(run, metric)[0]
+    regions = group_by_region(run)
     names = [regions.tree.frames.name[frame] for frame in regions.tree.frame]
     if name not in names[1:]:
         raise UsageError(f"unknown region {name!r}", hint=f"Choose one of: {', '.join([_STEP, *names[1:]])}")
-    return float(regions.inclusive(metric)[names.index(name)])
+    return float(regions.inclusive(metric)[names.index(name)]) / (_steps(regions) or 1)
 
 
 def rows_verdict(comparison: Comparison, limit: Limit, n_gates: int) -> Verdict:

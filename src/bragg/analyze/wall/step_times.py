@@ -54,6 +54,14 @@ class StepTimes:
                 return step
         return None
 
+    def steady(self) -> tuple[float, int] | None:
+        """The mean time of a step in the steady state, ns, and how many these are; None: none is seen."""
+        n_slow = self.n_slow()
+        if n_slow is None or (not n_slow and self.began_ns is None):
+            return None
+        begins_ns = int(self.ends_ns[n_slow - 1]) if n_slow else self.began_ns or 0
+        return (self.last_ns - begins_ns) / (self.count - n_slow), self.count - n_slow
+
 
 def step_times(profile: Profile) -> StepTimes | None:
     """The steps of a program; None: it made fewer than two, or they are not known."""

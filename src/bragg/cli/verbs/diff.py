@@ -21,6 +21,7 @@ from bragg.cli.run_sets import set_name, short_names, two_sets
 if TYPE_CHECKING:
     from bragg.analyze.comparing.comparison import Comparison
     from bragg.analyze.comparing.compiled_changes import CompiledChange
+    from bragg.analyze.comparing.gates import Verdict
     from bragg.model import Finding, Profile
     from bragg.views.text.style import Style
 
@@ -39,8 +40,8 @@ Examples:
 --gate judges, and may be repeated:
   total         the metric of the whole program
   wall          the wall time of the run
-  step          the time of training steps (bragg run --regions step)
-  region:NAME   a region of training: data, forward, backward, optimizer
+  step          the time of a training step (bragg run --regions step)
+  region:NAME   a region of training in a step: data, forward, backward, optimizer
   path:NAME     all that runs in and below a function, scope or operator
   kernel:NAME   all launches of a kernel
   rows          every row of the table
@@ -84,6 +85,11 @@ Examples:
     help="Let it grow up to this: 20us, or a number in the metric's unit.  [0, for rows 1% of the whole]",
 )
 @click.option(
+    "--fail-undecided",
+    is_flag=True,
+    help="Exit with code 5 too if WHAT grew by more than --fail-over, but that may be noise.",
+)
+@click.option(
     "--html", type=click.Path(path_type=Path), metavar="HTML", help="Also write a page with both flame graphs."
 )
 @click.option("--force", is_flag=True, help="Overwrite HTML.")
@@ -97,6 +103,7 @@ def diff(
     gates: tuple[str, ...],
     fail_over: str | None,
     floor: str | None,
+    fail_undecided: bool,
     html: Path | None,
     force: bool,
     as_json: bool,
@@ -109,7 +116,7 @@ def diff(
     """
     from bragg.cli.gate import Gates
 
-    judged = Gates.parse(gates, fail_over, floor)
+    judged = Gates.parse(gates, fail_over, floor, fails_undecided=fail_undecided)
     if html is not None:
         refuse_existing(html, force)
     sides = two_sets(files)
@@ -138,6 +145,8 @@ class _Difference:
         paths: The comparison by path, as far as it was made.
         comparison: The one that is shown.
         unrelated: Why kernels are shown instead of paths; empty: they are not.
+        step: The time of a step; None: not all runs have steps.
+        imports_ns: Host time of imports, which is not compared, as means of both sides.
         changed: Findings that have gone, and new ones.
         compiled: What compilers did otherwise.
     """
@@ -149,6 +158,8 @@ class _Difference:
     paths: Comparison
     comparison: Comparison
     unrelated: str
+    step: Verdict | None
+    imports_ns: tuple[float, float]
     changed: tuple[list[Finding], list[Finding]]
     compiled: Sequence[CompiledChange]
 
@@ -156,8 +167,14 @@ class _Difference:
         """The table, and what compilers and findings say of it."""
         from bragg.views.text.analysis_text import changed_lines
         from bragg.views.text.compiled_text import compiled_lines
-        from bragg.views.text.diff_text import diff_lines
+        from bragg.views.text.diff_text import diff_lines, step_text
+        from bragg.views.text.units import value_text
 
+        if self.step is not None:
+            yield style.bold(f"a step: {step_text(self.step)}")
+        if any(self.imports_ns):
+            before, after = (value_text(value, "ns") for value in self.imports_ns)
+            yield style.dim(f"imports are left out: {before} before, {after} after")
         if self.unrelated:
             yield style.dim(f"{self.unrelated}, so this compares what ran; call paths: --by path")
         yield from diff_lines(self.comparison, style, max_rows)
@@ -167,13 +184,15 @@ class _Difference:
     def to_json(self, max_rows: int | None) -> dict[str, Any]:
         """JSON values; without a number of rows all of them."""
         from bragg.analyze.report import finding_json
-        from bragg.views.text.diff_text import diff_json
+        from bragg.views.text.diff_text import diff_json, verdict_json
 
         gone, new = ([finding_json(each) for each in found] for found in self.changed)
         return {
             "before": self.names[0],
             "after": self.names[1],
             **diff_json(self.comparison, max_rows or None),
+            "step": self.step and verdict_json(self.step),
+            "imports_ns": list(self.imports_ns),
             "findings": {"gone": gone, "new": new},
             "compiled": [asdict(change) for change in self.compiled],
         }
@@ -206,19 +225,44 @@ def _compared(
     """
     from bragg.analyze.comparing.compiled_changes import compiled_changes
     from bragg.analyze.comparing.diff import By, compare_sets
+    from bragg.analyze.comparing.gates import step_verdict
     from bragg.views.terminal.columns import choose_names
     from bragg.views.web.diff import unrelated_note
 
     first, second = (as_named(set_name(side)) for side in sides)
     before, after = ([loaded(file, trace=False) for file in side] for side in sides)
     name = choose_names(after[-1], [metric], ())[0] if metric else None
+    step = step_verdict(before, after)
+    (before, before_ns), (after, after_ns) = (_without_imports(runs, name) for runs in (before, after))
     with working("Comparing"):
         one, other = _folded(before, after) if by == _PATH and folds else (before, after)
         paths = compare_sets(one, other, By(by), name)
         unrelated = unrelated_note(paths) if finds_kernels else ""
         comparison = compare_sets(before, after, By.KERNEL, name) if unrelated else paths
         compiled = compiled_changes(before[-1], after[-1])
-        return _Difference((first, second), before, after, by, paths, comparison, unrelated, _changed(sides), compiled)
+        return _Difference(
+            (first, second),
+            before,
+            after,
+            by,
+            paths,
+            comparison,
+            unrelated,
+            step,
+            (before_ns, after_ns),
+            _changed(sides),
+            compiled,
+        )
+
+
+def _without_imports(runs: Sequence[Profile], metric: str | None) -> tuple[list[Profile], float]:
+    """Runs without what imports took of the host's time, as `bragg view` shows them, and that time, ns."""
+    from bragg.analyze.imports import imports_apart
+
+    if metric not in (None, "host_time"):
+        return list(runs), 0.0
+    found = [imports_apart(run) for run in runs]
+    return [ran for ran, _ in found], sum(imports_ns for _, imports_ns in found) / len(found)
 
 
 def _folded(*sides: Sequence[Profile]) -> list[list[Profile]]:

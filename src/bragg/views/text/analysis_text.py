@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import json
+import re
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from itertools import product
 from shlex import quote
@@ -50,6 +53,7 @@ _TO_SAVE = "To save:"
 _GAIN_INDENT = " " * 11
 NO_GPU = "No GPU worked in this run, and most rules are for programs that use one."
 _LEAST_PART = 0.005
+_NUMBERS = re.compile(r"\d[\d,.]*(?: [mun]s| s\b| %| [kMGT]?B)?")
 # What takes less than this share of the time bounds not all of it.
 _ALL = 0.8
 
@@ -118,13 +122,28 @@ def best_lines(bounds: Bounds, best: Sequence[Finding], style: Style, *, with_ch
 
 
 def changed_findings(before: Answered, after: Answered) -> tuple[list[Finding], list[Finding]]:
-    """Findings of before that have gone, and those that are new; a finding may move to another line."""
-    sides = [
-        {(each.rule, each.kernel): each for each in reversed(one.worth(LEAST_GAIN)) if each.gain is not None}
-        for one in (before, after)
-    ]
-    one, other = sides
-    return [one[key] for key in one if key not in other], [other[key] for key in other if key not in one]
+    """Findings of before that have gone, and those that are new; a finding may move to another line.
+
+    Of one rule and kernel, findings with the same words apart from numbers are one; the others are in order of gain,
+    so as many remain as both sides have.
+    """
+    sides: list[dict[tuple[str, str], list[Finding]]] = [defaultdict(list), defaultdict(list)]
+    for side, one in zip(sides, (before, after), strict=True):
+        for each in one.worth(LEAST_GAIN):
+            if each.gain is not None:
+                side[each.rule, each.kernel].append(each)
+    gone: list[Finding] = []
+    new: list[Finding] = []
+    for key in dict.fromkeys(itertools.chain(*sides)):
+        words = [{_NUMBERS.sub("", each.message) for each in side[key]} for side in sides]
+        first, second = (
+            [each for each in side[key] if _NUMBERS.sub("", each.message) not in other]
+            for side, other in zip(sides, reversed(words), strict=True)
+        )
+        n_moved = min(len(first), len(second))
+        gone += first[n_moved:]
+        new += second[n_moved:]
+    return gone, new
 
 
 def changed_lines(gone: Sequence[Finding], new: Sequence[Finding], style: Style) -> list[str]:

@@ -26,10 +26,13 @@ __all__ = [
     "judged_text",
     "named_frames",
     "path_text",
+    "step_text",
     "verdict_json",
 ]
 
 _LEAST_PATH_WIDTH = 20
+_REST_OF_CALLER = 0.05
+"""Of a caller's change: where less of it is not that of one row below, it tells nothing of its own."""
 # A narrow terminal has no room for averages.
 _N_NARROW = 6
 _HEADERS = ("change", "relative", "noise", "before", "after", "count", "avg before", "avg after")
@@ -43,7 +46,7 @@ def diff_lines(comparison: Comparison, style: Style, max_rows: int | None) -> li
         style: How to decorate.
         max_rows: Rows of the table; None for all.
     """
-    changed = [row for row in comparison.rows.tolist() if comparison.change[row]]
+    changed = _telling(comparison, [row for row in comparison.rows.tolist() if comparison.change[row]])
     shown = changed[:max_rows]
     total = f"{comparison.metric}: {change_text(comparison, ROOT)}{_runs_text(comparison)}"
     if not shown:
@@ -58,6 +61,17 @@ def diff_lines(comparison: Comparison, style: Style, max_rows: int | None) -> li
     n_hidden = len(changed) - len(shown)
     more = [style.dim(f"{count_text(n_hidden, 'row')} not shown; --lines 0 shows all")] if n_hidden else []
     return [style.bold(total), "", style.bold(f"{numbers[0]}  name"), *lines, *more]
+
+
+def _telling(comparison: Comparison, rows: Sequence[NodeId]) -> list[NodeId]:
+    """Rows without callers whose change is nearly that of the one row below them."""
+    change, above = comparison.change, comparison.tree.parent[1:]
+    below = np.bincount(above, weights=np.abs(change[1:]), minlength=len(change))
+    others = below[above] - np.abs(change[1:])
+    is_same = (np.abs(change[above] - change[1:]) + others) < _REST_OF_CALLER * np.abs(change[above])
+    repeated = np.zeros(len(change), np.bool_)
+    repeated[above[is_same]] = True
+    return [row for row in rows if not repeated[row]]
 
 
 def diff_json(comparison: Comparison, max_rows: int | None) -> dict[str, Any]:
@@ -83,10 +97,24 @@ def change_text(comparison: Comparison, node: NodeId) -> str:
 
 def judged_text(verdict: Verdict) -> str:
     """The metric, its values and the interval of the change at a gate, and how many more rows are over the limit."""
+    more = f"; {verdict.n_exceeded - 1} more" if verdict.n_exceeded > 1 else ""
+    return f"{verdict.metric} {step_text(verdict)}{more}"
+
+
+def step_text(verdict: Verdict) -> str:
+    """The values and the interval of the change, and how many steps they are of."""
     values = _values_text(verdict.before, verdict.after, verdict.unit)
     interval = _interval_text(verdict.before, verdict.after, verdict.margin, verdict.confidence)
-    more = f"; {verdict.n_exceeded - 1} more" if verdict.n_exceeded > 1 else ""
-    return f"{verdict.metric} {values}{interval}{more}"
+    return f"{values}{_calls_text(verdict)}{interval}"
+
+
+def _calls_text(verdict: Verdict) -> str:
+    """What of the values are means of; empty where they are none."""
+    if not verdict.calls_before and not verdict.calls_after:
+        return ""
+    if verdict.calls_before == verdict.calls_after:
+        return f", mean of {count_text(verdict.calls_before, 'step')} each"
+    return f", mean of {verdict.calls_before:,} and {count_text(verdict.calls_after, 'step')}"
 
 
 def verdict_json(verdict: Verdict) -> dict[str, Any]:
@@ -99,6 +127,8 @@ def verdict_json(verdict: Verdict) -> dict[str, Any]:
         "margin": verdict.margin,
         "confidence": verdict.confidence,
         "n_exceeded": verdict.n_exceeded,
+        "is_undecided": verdict.is_undecided,
+        "n_calls": [verdict.calls_before, verdict.calls_after],
     }
 
 
@@ -119,7 +149,8 @@ def _interval_text(before: float, after: float, margin: float, confidence: float
     """`, 99 % interval -1.2 % to +7.6 %`; empty for what is new or counted exactly."""
     if not before or not margin:
         return ""
-    low, high = (_signed_share((after - before + shift) / before) for shift in (-margin, margin))
+    # Nothing takes less than no time.
+    low, high = (_signed_share(max((after - before + shift) / before, -1.0)) for shift in (-margin, margin))
     return f", {100 * confidence:.4g} % interval {low} to {high}"
 
 

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from bragg.analyze.comparing.diff import By, are_alternating, compare_sets
-from bragg.analyze.comparing.gates import Gate, Gated, Limit, Verdict, rows_verdict, verdict_of
+from bragg.analyze.comparing.gates import Gate, Gated, Limit, Verdict, rows_verdict, step_verdict, verdict_of
 from bragg.errors import UsageError
-from bragg.model import Profile
-from bragg.views.text.diff_text import named_frames
+from bragg.model import Metric, MetricKind, Profile
+from bragg.views.text.diff_text import named_frames, step_text
 from tests.support.profiles import profile_from_text
 
 SECOND_NS = 1_000_000_000
@@ -46,8 +46,8 @@ def test_a_faster_program_passes_although_a_path_is_new() -> None:
         (Gate(Gated.KERNEL, "*e*lu"), 100_000, 67_000),
         (Gate(Gated.PATH, "forward"), 900_000, 567_000),
         (Gate(Gated.WALL), 10 * SECOND_NS, 14 * SECOND_NS),
-        (Gate(Gated.REGION, "backward"), 300, 300),
-        (Gate(Gated.REGION, "step"), 900, 900),
+        (Gate(Gated.REGION, "backward"), 30, 30),
+        (Gate(Gated.REGION, "step"), 90, 90),
     ],
 )
 def test_what_is_judged_is_what_was_named(gate: Gate, before: float, after: float) -> None:
@@ -62,6 +62,58 @@ def test_growth_within_noise_or_limit_passes() -> None:
     assert judged(Gate(Gated.TOTAL), slower, percent=22).n_exceeded == 0
     slightly = recorded("root\n  forward\n    matmul 810us x10\n    relu 100us\n  copy 50us")
     assert judged(Gate(Gated.TOTAL), slightly).n_exceeded == 0
+
+
+def test_growth_that_noise_may_hide_is_not_decided() -> None:
+    slower = recorded("root\n  forward\n    matmul 846us x10\n    relu 110us\n  copy 50us")  # by 5.9 %
+    verdict = judged(Gate(Gated.TOTAL), slower, percent=2)
+    assert (verdict.n_exceeded, verdict.is_undecided) == (0, True)
+    assert not judged(Gate(Gated.TOTAL), slower, percent=7).is_undecided
+    assert not judged(Gate(Gated.TOTAL)).is_undecided
+    much = judged(Gate(Gated.TOTAL), recorded("root\n  forward 1200us\n  copy 50us"), percent=2)
+    assert (much.n_exceeded, much.is_undecided) == (1, False)
+
+
+def test_steps_are_compared_by_the_time_of_one() -> None:
+    more = {name: {**facts, "count": 100, "in_steps_ns": facts["total_ns"] * 8} for name, facts in REGIONS.items()}
+    more["step"]["total_ns"] = 7200
+    longer = replace(FASTER, meta={**FASTER.meta, "regions": more})
+    verdict = judged(Gate(Gated.REGION, "step"), longer)
+    assert (verdict.before, verdict.after) == (pytest.approx(90), pytest.approx(72))
+    assert (verdict.calls_before, verdict.calls_after, verdict.n_exceeded) == (10, 100, 0)
+    forward = judged(Gate(Gated.REGION, "forward"), longer)
+    assert (forward.before, forward.after) == (pytest.approx(50), pytest.approx(40))
+    shown = step_verdict([BEFORE], [longer])
+    assert shown is not None
+    assert step_text(shown) == (
+        "90 ns before, 72 ns after: -18 ns (-20.0 %), mean of 10 and 100 steps, 99 % interval -44.8 % to +4.8 %"
+    )
+    assert step_verdict([BEFORE], [replace(FASTER, meta={})]) is None
+
+
+def test_of_counts_without_what_is_below_the_whole_is_their_sum() -> None:
+    def counted(times: int) -> Profile:
+        return replace(BEFORE, metrics={"n": Metric("n", "1", MetricKind.EXCLUSIVE, np.arange(6) * times)})
+
+    sides = [counted(1)], [counted(3)]
+    verdict = verdict_of(Gate(Gated.TOTAL), *sides, "n", Limit(5), named_frames, 1)
+    assert (verdict.before, verdict.after, verdict.n_exceeded) == (15, 45, 1)
+    below = verdict_of(Gate(Gated.PATH, "forward"), *sides, "n", Limit(5), named_frames, 1)
+    assert (below.before, below.after) == (10, 30)
+    comparison = compare_sets(*sides, By.PATH, "n")
+    assert (comparison.before[0], comparison.after[0]) == (15, 45)
+
+
+def test_what_never_waited_before_waits_now() -> None:
+    def run(**own_ns: int) -> Profile:
+        own = {name: np.array([0, 0, value]) for name, value in own_ns.items()}
+        metrics = {name: Metric(name, "ns", MetricKind.INCLUSIVE, values) for name, values in own.items()}
+        return replace(recorded("root\n  f\n    g 1us"), metrics=metrics)
+
+    host, waits = run(host_time=10_000), run(host_time=10_000, wait_time=4_000)
+    verdict = verdict_of(Gate(Gated.TOTAL), [host], [waits], "wait_time", Limit(0), named_frames, 1)
+    assert (verdict.before, verdict.after, verdict.n_exceeded) == (0, 4000, 1)
+    assert compare_sets([host], [waits], By.PATH, "wait_time").change[0] == 4000
 
 
 def test_names_that_nothing_has_are_an_error() -> None:

@@ -3,12 +3,16 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
 
 from bragg import formats
-from bragg.model import Metric, MetricKind
+from bragg.model import Finding, Metric, MetricKind, Severity
+from bragg.model.finding import Gain
+from bragg.views.text.analysis_text import changed_findings
 from tests.support.profiles import profile_from_text
 from tests.support.stepped import stepped
 from tests.unit.cli.conftest import Bragg
@@ -200,3 +204,56 @@ def test_a_page_names_the_files_as_far_as_they_differ(bragg: Bragg, tmp_path: Pa
         == 0
     )
     assert "<title>main/run.bragg → branch/run.bragg" in Path("d.html").read_text()
+
+
+def test_a_gate_that_noise_keeps_from_deciding_says_so(bragg: Bragg, tmp_path: Path) -> None:
+    before, after = tmp_path / "a.bragg", tmp_path / "b.bragg"
+    formats.export(profile_from_text("root\n  f 1000us"), "bragg", before)
+    formats.export(profile_from_text("root\n  f 1058us"), "bragg", after)
+    gate = ("diff", before, after, "--gate", "total", "--fail-over", "2%")
+    outcome = bragg(*gate)
+    assert outcome.exit_code == 0
+    assert outcome.stderr.splitlines()[0].startswith("not decided: total: gpu_time 1.00 ms before, 1.06 ms after")
+    assert outcome.stderr.splitlines()[1].startswith("note: not decided: ")
+    outcome = bragg(*gate, "--fail-undecided")
+    assert outcome.exit_code == 5
+    assert "error: total may be over the limit of 2 %" in outcome.stderr
+
+
+def test_a_caller_that_changed_by_what_is_below_it_has_no_row(bragg: Bragg, tmp_path: Path) -> None:
+    before, after = tmp_path / "a.bragg", tmp_path / "b.bragg"
+    tree = "root\n  main\n    step\n      {} {}us\n      relu {}us"
+    formats.export(profile_from_text(tree.format("matmul", 100, 20)), "bragg", before)
+    formats.export(profile_from_text(tree.format("matmul", 200, 21)), "bragg", after)
+    names = [line.split("  ")[-1] for line in bragg("diff", before, after).stdout.splitlines()[3:]]
+    assert names == ["main → step → matmul", "main → step → relu"]
+
+
+def test_imports_are_no_part_of_what_the_host_did(bragg: Bragg, tmp_path: Path) -> None:
+    before, after = tmp_path / "a.bragg", tmp_path / "b.bragg"
+    program = "root\n  main host={}ms\n  <frozen importlib._bootstrap>:1@_find_and_load host={}ms"
+    formats.export(profile_from_text(program.format(10, 900)), "bragg", before)
+    formats.export(profile_from_text(program.format(8, 1200)), "bragg", after)
+    lines = bragg("diff", before, after).stdout.splitlines()
+    assert lines[:2] == [
+        "imports are left out: 900 ms before, 1.20 s after",
+        "host_time: 10.0 ms before, 8.00 ms after: -2.00 ms (-20.0 %)",
+    ]
+    assert bragg("diff", before, after, "--gate", "total", "--fail-over", "1%").exit_code == 0
+
+
+def test_a_finding_has_gone_although_another_one_of_its_rule_is_left() -> None:
+    def told(*findings: tuple[str, int]) -> Any:
+        gain = Gain(5, 10)
+        made = [Finding("recompilation", Severity.WARNING, text, line=line, gain=gain) for text, line in findings]
+        return SimpleNamespace(worth=lambda _: made)
+
+    before = told(("f was compiled 20 times, 9.6 s", 39), ("g was compiled 4 times, 80 ms", 50))
+    assert [
+        [each.line for each in side] for side in changed_findings(before, told(("g was compiled 6 times, 0.1 s", 51)))
+    ] == [[39], []]
+    # One that says something else is the same one, as far as can be told.
+    assert changed_findings(before, told(("h was compiled 9 times", 60), ("g was compiled 4 times, 80 ms", 50))) == (
+        [],
+        [],
+    )
