@@ -5,24 +5,29 @@ from __future__ import annotations
 import ast
 import copy
 import linecache
-from collections.abc import Sequence
+import operator
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TypeGuard
+from typing import Any
 
 from bragg.debug.flow.nodes import walk
+from bragg.debug.values import Tensor
 
 __all__ = [
     "AccessText",
-    "Advance",
+    "Step",
     "access_text",
-    "advance_of",
     "arange_ends",
     "assigning_line",
     "changes_what_it_loads",
     "feeding",
     "feeds",
     "first_argument",
+    "loop_names",
+    "mask_shape",
+    "number_of",
+    "pointer_step",
     "remainder_feeds_an_address",
 ]
 
@@ -55,55 +60,193 @@ def access_text(file: str, line: int, kind: str, tensor: str) -> AccessText:
         kind: `load`, `store` or `atomic`.
         tensor: Name of the parameter; chooses among several accesses of a line.
     """
-    found = [
-        call
-        for call in _calls(file)
-        if call.lineno <= line <= (call.end_lineno or call.lineno) and kind in ast.unparse(call.func)
-    ]
-    if len(found) > 1:
-        found = [
-            call for call in found if call.args and tensor in _origins(file, line, _names(call.args[0]))[1]
-        ] or found
-    has_filler = bool(found) and all(_has_filler(call, _MASK[kind]) for call in found)
+    found, position = _accesses(file, line, kind, tensor), _MASK[kind]
+    has_filler = bool(found) and all(_has_filler(call, position) for call in found)
     if len(found) != 1:
         return AccessText(has_filler=has_filler)
-    call, position = found[0], _MASK[kind]
-    named = {keyword.arg: keyword.value for keyword in call.keywords}
-    pointer = call.args[0] if call.args else named.get("pointer")
-    mask = named.get("mask") or (call.args[position] if len(call.args) > position else None)
+    call, pointer, mask = found[0], _pointer_of(found[0]), _mask_of(found[0], position)
     text = "" if mask is None else _spelled_out(file, line, mask)
-    if "boundary_check" in named:
-        text = f"boundary_check={ast.unparse(named['boundary_check'])}"
-    return AccessText("" if pointer is None else ast.unparse(pointer), text, has_filler)
+    check = next((one.value for one in call.keywords if one.arg == "boundary_check"), None)
+    if check is not None:
+        text = f"boundary_check={ast.unparse(check)}"
+    return AccessText("" if pointer is None else _spelled_address(file, line, pointer, tensor), text, has_filler)
+
+
+def _accesses(file: str, line: int, kind: str, tensor: str) -> list[ast.Call]:
+    """Those of a line that may be the one of a kind to a tensor."""
+    found = [call for call in _calls(file) if _spans(call, line) and kind in ast.unparse(call.func)]
+    if len(found) < 2:
+        return found
+    return [call for call in found if call.args and tensor in _origins(file, line, _names(call.args[0]))[1]] or found
+
+
+def _pointer_of(call: ast.Call) -> ast.expr | None:
+    named = {keyword.arg: keyword.value for keyword in call.keywords}
+    return call.args[0] if call.args else named.get("pointer")
+
+
+def _mask_of(call: ast.Call, position: int) -> ast.expr | None:
+    named = {keyword.arg: keyword.value for keyword in call.keywords}
+    return named.get("mask") or (call.args[position] if len(call.args) > position else None)
+
+
+def mask_shape(file: str, line: int, kind: str, tensor: str, names: Mapping[str, Any]) -> tuple[int, ...] | None:
+    """The shape of the mask of an access before it is broadcast; None: its text does not tell.
+
+    Args:
+        file: The file.
+        line: The line.
+        kind: `load`, `store` or `atomic`.
+        tensor: Name of the parameter.
+        names: What names hold at the line.
+    """
+    found = _accesses(file, line, kind, tensor)
+    mask = _mask_of(found[0], _MASK[kind]) if len(found) == 1 else None
+    return None if mask is None else _shape_of(mask, names)
+
+
+def _shape_of(node: ast.expr, names: Mapping[str, Any]) -> tuple[int, ...] | None:
+    if isinstance(node, ast.Name):
+        value = names.get(node.id)
+        return tuple(value.shape) if isinstance(value, Tensor) else ()
+    if isinstance(node, ast.Constant):
+        return ()
+    if isinstance(node, ast.Subscript):
+        return _indexed(_shape_of(node.value, names), node.slice)
+    parts = _OPERANDS[type(node)](node) if type(node) in _OPERANDS else [None]
+    shapes = [None if part is None else _shape_of(part, names) for part in parts]
+    known = [shape for shape in shapes if shape is not None]
+    rank = max(map(len, known), default=0)
+    lifted = [(1,) * (rank - len(shape)) + shape for shape in known]
+    return tuple(map(max, zip(*lifted, strict=True))) if len(known) == len(shapes) else None
+
+
+# Expressions that are as large as their operands together.
+_OPERANDS: dict[type, Any] = {
+    ast.BinOp: lambda node: [node.left, node.right],
+    ast.BoolOp: lambda node: node.values,
+    ast.UnaryOp: lambda node: [node.operand],
+    ast.Compare: lambda node: [node.left, *node.comparators],
+}
+
+
+def _indexed(shape: tuple[int, ...] | None, index: ast.expr) -> tuple[int, ...] | None:
+    """The shape of `x[:, None]` and the like."""
+    axes = index.elts if isinstance(index, ast.Tuple) else [index]
+    if shape is None or sum(isinstance(axis, ast.Slice) for axis in axes) != len(shape):
+        return None
+    extents = iter(shape)
+    return tuple(next(extents) if isinstance(axis, ast.Slice) else 1 for axis in axes)
 
 
 @dataclass(frozen=True)
-class Advance:
-    """Where a name of a kernel is moved on, and by what: `b_ptrs += BK * stride_bk`."""
+class Step:
+    """What a loop adds to a pointer in each of its turns.
 
+    Attributes:
+        text: The statement.
+        line: Its line.
+        name: Of the pointer.
+        start: What it is before the loop.
+        amount: What is added.
+        loop: The loop around.
+    """
+
+    text: str
     line: int
-    step: str
+    name: str
+    start: ast.expr
+    amount: ast.expr
+    loop: ast.For | ast.While
+
+    def after_turns(self, line: int) -> ast.expr | None:
+        """What the pointer is at a line of the loop, by the loop's own name; None: it counts no turns."""
+        turns = _turns(self.loop, self.amount)
+        if turns is None:
+            return None
+        moved = turns if self.line >= line else ast.BinOp(turns, ast.Add(), self.amount)
+        return ast.BinOp(self.start, ast.Add(), moved)
+
+
+def _turns(loop: ast.For | ast.While, amount: ast.expr) -> ast.expr | None:
+    """What all turns before the one under way have added."""
+    if not isinstance(loop, ast.For) or not isinstance(loop.target, ast.Name) or not isinstance(loop.iter, ast.Call):
+        return None
+    limits = loop.iter.args
+    starts_at_0 = len(limits) == 1 or (bool(limits) and ast.unparse(limits[0]) == "0")
+    if not starts_at_0:
+        return None
+    number = ast.Name(loop.target.id, ast.Load())
+    if len(limits) < 3:
+        return ast.BinOp(number, ast.Mult(), amount)
+    if ast.unparse(limits[2]) == ast.unparse(amount):
+        return number
+    return ast.BinOp(ast.BinOp(number, ast.FloorDiv(), limits[2]), ast.Mult(), amount)
 
 
 @lru_cache(maxsize=1024)
-def advance_of(file: str, line: int, name: str) -> Advance | None:
-    """The one statement that moves a name on in the function around a line; None: there is none, or several are."""
-    moves = [node for node in walk(_function(file, line) or ast.Pass()) if _moves(node, name)]
-    if len(moves) != 1:
+def pointer_step(file: str, line: int, kind: str, tensor: str) -> Step | None:
+    """What the loop around an access adds to its pointer; arguments are those of `access_text`; None: not known."""
+    found = _accesses(file, line, kind, tensor)
+    pointer = _pointer_of(found[0]) if len(found) == 1 else None
+    names = [] if pointer is None else sorted(_names(pointer))
+    return next((step for name in names if (step := _step_of(file, line, name)) is not None), None)
+
+
+def _step_of(file: str, line: int, name: str) -> Step | None:
+    """Of a name that is set once before a loop around a line, and added to once in it."""
+    function = _function(file, line)
+    made = [node for node in walk(function or ast.Pass()) if isinstance(node, _ASSIGNMENTS) and name in _assigned(node)]
+    loops = [one for one in walk(function or ast.Pass()) if isinstance(one, ast.For | ast.While) and _spans(one, line)]
+    around = [loop for loop in loops if len(made) == 2 and made[1] in loop.body and made[0].lineno < loop.lineno]
+    if not around or not isinstance(made[0], ast.Assign) or not isinstance(made[0].targets[0], ast.Name):
         return None
-    (node,) = moves
-    value = node.value.right if isinstance(node.value, ast.BinOp) and isinstance(node, ast.Assign) else node.value
-    return Advance(node.lineno, ast.unparse(value))
+    amount = _added(made[1], name)
+    if amount is None:
+        return None
+    return Step(ast.unparse(made[1]), made[1].lineno, name, made[0].value, amount, around[-1])
 
 
-def _moves(node: ast.AST, name: str) -> TypeGuard[ast.AugAssign | ast.Assign]:
-    """`name += step`, or `name = name + step`."""
-    if isinstance(node, ast.AugAssign):
-        return isinstance(node.target, ast.Name) and node.target.id == name and isinstance(node.op, ast.Add | ast.Sub)
-    if not isinstance(node, ast.Assign) or not isinstance(node.value, ast.BinOp):
-        return False
-    left = node.value.left
-    return isinstance(left, ast.Name) and left.id == name and _assigned(node) == {name}
+def _added(statement: ast.stmt, name: str) -> ast.expr | None:
+    """What a statement adds to a name; None: it does something else."""
+    if isinstance(statement, ast.AugAssign):
+        return statement.value if isinstance(statement.op, ast.Add) else None
+    value = statement.value if isinstance(statement, ast.Assign) else None
+    if isinstance(value, ast.BinOp) and isinstance(value.op, ast.Add) and ast.unparse(value.left) == name:
+        return value.right
+    return None
+
+
+@lru_cache(maxsize=1024)
+def loop_names(file: str, line: int) -> tuple[str, ...]:
+    """What the loops around a line count by, the outer ones first."""
+    function = _function(file, line)
+    loops = [one for one in walk(function or ast.Pass()) if isinstance(one, ast.For) and _spans(one, line)]
+    return tuple(one.target.id for one in loops if isinstance(one.target, ast.Name) and one.lineno < line)
+
+
+_ARITHMETIC = {ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.FloorDiv: operator.floordiv}
+
+
+def number_of(node: ast.expr, names: Mapping[str, Any], row: int | None = None) -> int | None:
+    """The integer that an expression of names and numbers stands for; None: it is none.
+
+    Args:
+        node: The expression.
+        names: What the names hold.
+        row: Position of the program whose values count; None: all programs have one value.
+    """
+    if isinstance(node, ast.BinOp) and type(node.op) in _ARITHMETIC:
+        left, right = number_of(node.left, names, row), number_of(node.right, names, row)
+        is_whole = left is not None and right is not None and (right > 0 or not isinstance(node.op, ast.FloorDiv))
+        return _ARITHMETIC[type(node.op)](left, right) if is_whole else None
+    value = names.get(node.id) if isinstance(node, ast.Name) else getattr(node, "value", None)
+    if isinstance(value, Tensor) and not value.shape and value.dtype.is_int():
+        data = value.data
+        if row is not None:
+            return int(data[row if len(data) > 1 else 0])
+        return int(data[0]) if (data == data[0]).all() else None
+    return value if isinstance(value, int) else None
 
 
 @lru_cache(maxsize=1024)
@@ -161,26 +304,34 @@ def assigning_line(file: str, line: int, name: str) -> int:
     return found[0] if len(found) == 1 else line
 
 
-class _Conditions(ast.NodeTransformer):
-    """Puts conditions in the place of names that are assigned once, above a line."""
+class _Replaced(ast.NodeTransformer):
+    """Puts values in the place of names."""
 
-    def __init__(self, function: ast.FunctionDef, line: int) -> None:
-        made = [node for node in walk(function) if isinstance(node, _ASSIGNMENTS)]
-        names = [name for node in made for name in _assigned(node)]
-        self._values = {
-            node.targets[0].id: node.value
-            for node in made
-            if isinstance(node, ast.Assign)
-            and isinstance(node.targets[0], ast.Name)
-            and _is_condition(node.value)
-            and names.count(node.targets[0].id) == 1
-            and node.lineno < line
-        }
+    def __init__(self, values: Mapping[str, ast.expr]) -> None:
+        self._values = values
 
     def visit_Name(self, node: ast.Name) -> ast.expr:
         """Replace one."""
         value = self._values.get(node.id)
         return node if value is None else self.generic_visit(copy.deepcopy(value))  # type: ignore[return-value]
+
+
+def _conditions(function: ast.FunctionDef, line: int) -> dict[str, ast.expr]:
+    """Those that names stand for which are assigned once, above a line."""
+    return {name: value for name, value in _assigned_once(function, line).items() if _is_condition(value)}
+
+
+def _assigned_once(function: ast.FunctionDef, line: int) -> dict[str, ast.expr]:
+    made = [node for node in walk(function) if isinstance(node, _ASSIGNMENTS)]
+    names = [name for node in made for name in _assigned(node)]
+    return {
+        node.targets[0].id: node.value
+        for node in made
+        if isinstance(node, ast.Assign)
+        and isinstance(node.targets[0], ast.Name)
+        and names.count(node.targets[0].id) == 1
+        and node.lineno < line
+    }
 
 
 def _is_condition(node: ast.expr) -> bool:
@@ -191,8 +342,9 @@ def _is_condition(node: ast.expr) -> bool:
     return isinstance(node, ast.Compare | ast.BoolOp)
 
 
-# Longer masks are shown by their names.
+# Longer masks and addresses are shown by their names.
 _LONGEST = 100
+_LONGEST_ADDRESS = 160
 
 
 def _spelled_out(file: str, line: int, mask: ast.expr) -> str:
@@ -201,8 +353,28 @@ def _spelled_out(file: str, line: int, mask: ast.expr) -> str:
     plain = ast.unparse(mask)
     if function is None or isinstance(mask, ast.Compare):
         return plain
-    text = ast.unparse(_Conditions(function, line).visit(copy.deepcopy(mask)))
+    text = ast.unparse(_Replaced(_conditions(function, line)).visit(copy.deepcopy(mask)))
     return text if len(text) <= _LONGEST else plain
+
+
+def _spelled_address(file: str, line: int, pointer: ast.expr, tensor: str) -> str:
+    """An address whose pointers are replaced by what they are made of: `x + row * stride`, not `x_row`."""
+    function = _function(file, line)
+    plain = ast.unparse(pointer)
+    if function is None:
+        return plain
+    values: dict[str, ast.expr] = {
+        name: value
+        for name, value in _assigned_once(function, line).items()
+        if isinstance(value, ast.BinOp | ast.Name) and tensor in _origins(file, line, frozenset({name}))[1]
+    }
+    for name in _names(pointer):
+        step = _step_of(file, line, name)
+        moved = None if step is None else step.after_turns(line)
+        if moved is not None and tensor in _origins(file, line, frozenset({name}))[1]:
+            values[name] = moved
+    text = ast.unparse(ast.fix_missing_locations(_Replaced(values).visit(copy.deepcopy(pointer))))
+    return text if len(text) <= _LONGEST_ADDRESS else plain
 
 
 def _has_filler(call: ast.Call, position: int) -> bool:

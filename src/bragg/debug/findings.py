@@ -42,12 +42,14 @@ class Witness:
         lane: Flat position in the block.
         offset: Of the element, from the tensor's first one; None when no element is involved.
         index: The same as an index of the tensor.
+        turn: What the names of the loops around hold; empty: there are no loops.
     """
 
     program: tuple[int, int, int]
     lane: int = 0
     offset: int | None = None
     index: tuple[int, ...] | None = None
+    turn: str = ""
 
 
 # What a finding of a profile says and one of a kernel does not.
@@ -134,9 +136,8 @@ class KernelFinding(Finding):
         text = f"programs {shown}{more} ({len(numbers)} of {total}), lanes {lanes} ({self.lanes} in all)"
         if self.witness and self.witness.offset is not None:
             at = "" if self.witness.index is None else f" = index {list(self.witness.index)}"
-            text += (
-                f"; first: program {self.witness.program}, lane {self.witness.lane}, offset {self.witness.offset}{at}"
-            )
+            first = f"program {self.witness.program}, lane {self.witness.lane}, offset {self.witness.offset}{at}"
+            text += f"; first: {first}{f', {self.witness.turn}' if self.witness.turn else ''}"
         return f"{text}; and in launches with other grids" if self.is_in_other_grids else text
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import linecache
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -10,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from bragg.debug.expressions import AccessText, access_text
+from bragg.debug.expressions import AccessText, access_text, loop_names, number_of
 from bragg.debug.findings import KernelFinding, TensorFacts, Witness, program_ids
-from bragg.debug.flow.place import kernel_line
+from bragg.debug.flow.place import kernel_line, kernel_names
 from bragg.debug.host.launch import Launch
 from bragg.debug.memory.access import Access
 from bragg.debug.memory.addresses import is_nowhere
@@ -70,7 +71,7 @@ class LaunchFindings:
         lanes: Array,
         offsets: Array,
         message: str,
-        hint: str,
+        hint: str | Callable[[], str],
         severity: Severity = Severity.ERROR,
         other: dict[str, Any] | None = None,
         rivals: Array | None = None,
@@ -84,7 +85,7 @@ class LaunchFindings:
             lanes: int64 [lanes]: position of each lane in its block.
             offsets: int64 [lanes]: element offset of each lane.
             message: What is wrong.
-            hint: What to do about it.
+            hint: What to do about it, or what finds it out.
             severity: How much it matters.
             other: The other side of a conflict.
             rivals: Linear numbers of the programs on that side.
@@ -103,10 +104,12 @@ class LaunchFindings:
             example = f"program {first}, lane {int(lanes[0])}: address {address:#x}"
             shown = {"witness": Witness(first, int(lanes[0])), "example": example}
         else:
-            witness = Witness(first, int(lanes[0]), offset, _index(access.buffer, offset))
+            turn = _turn(file, line, int(programs[0]))
+            witness = Witness(first, int(lanes[0]), offset, _index(access.buffer, offset), turn)
             shown = {"witness": witness, "tensor": TensorFacts.of(access.buffer)}
         shown |= {"address": text.address, "mask": text.mask, "other": other}
-        finding = self._finding(file, line, message, hint, severity, **shown)
+        fix = hint if isinstance(hint, str) else hint()
+        finding = self._finding(file, line, message, fix, severity, **shown)
         self.report.add(finding, *self._involved(group, programs, lanes, rivals))
 
     def repeats(self, group: tuple[Any, ...], programs: Array, lanes: Array, rivals: Array | None = None) -> bool:
@@ -208,6 +211,13 @@ class LaunchFindings:
 
 def _line(file: str, line: int) -> dict[str, Any]:
     return {"file": file, "line": line, "code": linecache.getline(file, line).strip()}
+
+
+def _turn(file: str, line: int, program: int) -> str:
+    """What the names of the loops around a line hold for a program: `k = 1`; empty: there are no loops."""
+    row, names = int(np.searchsorted(machine().active_programs, program)), kernel_names()
+    held = {name: number_of(ast.Name(name), names, row) for name in loop_names(file, line)}
+    return ", ".join(f"{name} = {number}" for name, number in held.items() if number is not None)
 
 
 def _index(buffer: Buffer, offset: int) -> tuple[int, ...] | None:

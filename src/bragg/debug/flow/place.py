@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from functools import lru_cache
 from types import FrameType
+from typing import Any
 
-__all__ = ["MARK", "is_kernel", "kernel_line"]
+__all__ = ["MARK", "is_kernel", "kernel_line", "kernel_names"]
 
 # The global name by which rewritten code reaches the engine: whoever has it is a kernel.
 MARK = "_bragg"
@@ -19,17 +21,27 @@ def is_kernel(frame: FrameType) -> bool:
 
 def kernel_line() -> tuple[str, int]:
     """File and line that the kernel executes; the innermost one that is the author's, not Triton's own."""
+    frame = _innermost(sys._getframe(1))
+    return ("", 0) if frame is None else (frame.f_code.co_filename, frame.f_lineno)
+
+
+def kernel_names() -> Mapping[str, Any]:
+    """What the names of that frame hold, those of its constants and globals included."""
+    frame = _innermost(sys._getframe(1))
+    return {} if frame is None else {**frame.f_globals, **frame.f_locals}
+
+
+def _innermost(frame: FrameType | None) -> FrameType | None:
     first = None
-    frame: FrameType | None = sys._getframe(1)
     while frame is not None:
         if MARK in frame.f_globals:
             name = frame.f_code.co_filename
             if _is_authors(name):
-                return name, frame.f_lineno
+                return frame
             if first is None and not name.startswith("<lambda"):
-                first = name, frame.f_lineno
+                first = frame
         frame = frame.f_back
-    return first or ("", 0)
+    return first
 
 
 @lru_cache(maxsize=256)

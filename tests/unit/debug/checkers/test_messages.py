@@ -97,22 +97,25 @@ def test_the_step_of_pointers_that_move_is_named_before_the_mask() -> None:
     (finding,) = findings_of(sums_tiles, 1, matrix(16), matrix(1), 16, 12, STEP=16, B=8)
     line = sums_tiles.fn.__code__.co_firstlineno + 7
     assert finding.hint == (
-        f"Check the step STEP * stride of places in line {line} against the strides [12, 1] of x. If it is right: the "
-        "mask rows[None, :] < 12 lets through index 16 of axis 0, which has 16: compare that index too"
+        f"Each turn places += STEP * stride (line {line}) moves the pointer by 16 along axis 0 of x, and the block"
+        " covers 8: correct the step; a mask would hide the error"
     )
 
 
 def test_the_axis_that_the_mask_forgets_is_named() -> None:
     (finding,) = findings_of(copies_rows, 1, matrix(), matrix(16, 16), 11, 12, 12, B=16)
     assert finding.hint == (
-        "The mask (rows < M)[:, None] & (columns < N)[None, :] lets through index 10 of axis 0, which has 10: "
-        "compare that index too"
+        "The mask (rows < M)[:, None] & (columns < N)[None, :] lets these lanes through: compare the index of axis 0 of"
+        " x with its extent, 10"
     )
 
 
 def test_programs_that_step_by_another_stride_are_blamed() -> None:
     found = findings_of(scales_rows, 10, matrix(10, 16)[:, :12], matrix(10, 16), 11, 12, B=16)
-    assert found[0].hint == "Programs step by 12 elements, and x has the strides [16, 1]"
+    assert found[0].hint == (
+        "The address moves by 12 elements from one program to the next: the rows of x are 16 apart, so multiply the row"
+        " by that stride"
+    )
 
 
 def test_every_second_row_is_no_wrong_stride() -> None:

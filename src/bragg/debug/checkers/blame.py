@@ -1,0 +1,279 @@
+"""What makes an access leave its tensor: the step of its address, or its mask.
+
+A mask hides a wrong step, and the results stay wrong. So steps are compared with the strides of the tensor first.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from bragg.debug.checkers.rows import program_steps
+from bragg.debug.expressions import Step, access_text, mask_shape, number_of, pointer_step
+from bragg.debug.flow.place import kernel_line, kernel_names
+from bragg.debug.lazy import lazy
+from bragg.debug.memory.access import Access
+from bragg.debug.memory.storage import Buffer
+from bragg.debug.state import machine
+from bragg.debug.values import lift_array
+from bragg.model.table import Array
+
+__all__ = ["fix_of"]
+
+
+def fix_of(access: Access, outside: Array) -> str:
+    """What to change about an access.
+
+    Args:
+        access: The access.
+        outside: bool, broadcasts to [active programs, *block]: the lanes that must not be accessed.
+    """
+    seen = _Seen(access, np.broadcast_to(outside, access.shape))
+    return _wrong_step(seen) or _of_mask(seen)
+
+
+@dataclass
+class _Seen:
+    """An access with lanes outside of its tensor.
+
+    Attributes:
+        access: The access.
+        outside: bool, [active programs, *block].
+    """
+
+    access: Access
+    outside: Array
+
+    @property
+    def buffer(self) -> Buffer:
+        """The tensor."""
+        return self.access.buffer
+
+    @lazy
+    def offsets(self) -> Array:
+        """int64 [active programs, *block]."""
+        return np.broadcast_to(self.access.offset.data, self.access.shape)
+
+    @lazy
+    def active(self) -> Array:
+        """bool, [active programs, *block]: lanes that the mask lets through."""
+        mask = self.access.mask
+        return np.broadcast_to(True if mask is None else lift_array(mask, self.offsets.ndim), self.offsets.shape)
+
+    @lazy
+    def row(self) -> int:
+        """Position of the first program that has a lane outside."""
+        return int(np.flatnonzero(self.outside.reshape(len(self.outside), -1).any(axis=1))[0])
+
+    @lazy
+    def parts(self) -> list[Array]:
+        """int64 [extent] for each axis of the block: what it adds to the offset; empty: axes do not add up."""
+        block = self.offsets[self.row]
+        base = block[(0,) * block.ndim]
+        first = (0,) * (block.ndim - 1)
+        lines = [np.moveaxis(block, k, -1)[first] - base for k in range(block.ndim)]
+        total = base + sum(np.ix_(*lines)) if lines else base
+        return lines if np.array_equal(total, block) else []
+
+    @lazy
+    def steps(self) -> list[int]:
+        """Of each axis of the block: the largest number of elements that all its steps are a multiple of; 0: none."""
+        return [int(np.gcd.reduce(part)) for part in self.parts]
+
+    @lazy
+    def axes(self) -> list[int | None]:
+        """The axis of the tensor that each axis of the block goes along; None: along none."""
+        return [_axis_of(self.buffer, step) for step in self.steps]
+
+    @lazy
+    def bases(self) -> Array:
+        """int64 [active programs]: offset of each one's first lane."""
+        return self.offsets.reshape(len(self.offsets), -1)[:, 0]
+
+    @lazy
+    def index(self) -> list[int]:
+        """Index of the first lane outside, along each axis of the tensor; beyond the extent of those that it leaves."""
+        lane = np.unravel_index(int(np.flatnonzero(self.outside[self.row])[0]), self.access.shape[1:])
+        index = list(self.buffer.index(int(self.bases[self.row])))
+        for part, axis, at in zip(self.parts, self.axes, lane, strict=True):
+            if axis is not None:
+                index[axis] += int(part[at]) // self.buffer.strides[axis]
+        return index
+
+    @lazy
+    def is_flat(self) -> bool:
+        """The kernel counts all elements of a tensor in one row."""
+        shape, strides = self.buffer.shape, self.buffer.strides
+        known = {axis for axis in self.axes if axis is not None}
+        if len(shape) < 2 or len(known) > 1:
+            return False
+        pitches = {stride for stride, extent in zip(strides, shape, strict=True) if stride > 1 and extent > 1}
+        apart = program_steps(self.bases)
+        if pitches and apart:
+            tiles = {len(part) for part in self.parts} - pitches
+            return all(step in tiles or any(step % pitch for pitch in pitches) for step in apart)
+        reach = max((int(part.max()) for part in self.parts), default=0)
+        return known == {len(shape) - 1} and reach > shape[-1] + 1
+
+
+def _axis_of(buffer: Buffer, step: int) -> int | None:
+    fitting = [
+        (stride, extent, axis)
+        for axis, (stride, extent) in enumerate(zip(buffer.strides, buffer.shape, strict=True))
+        if step and stride > 0 and step % stride == 0
+    ]
+    return max(fitting)[2] if fitting else None
+
+
+def _wrong_step(seen: _Seen) -> str:
+    """Which step of the address is not one of the tensor; empty: the steps may be right."""
+    if not len(seen.buffer.flat):
+        return ""
+    return _of_block(seen) or _of_lanes(seen) or _of_programs(seen) or _of_turns(seen) or _of_address(seen)
+
+
+def _of_block(seen: _Seen) -> str:
+    """Neighbours along an axis of the block are no multiple of a stride of the tensor apart."""
+    own = {stride for stride in seen.buffer.strides if stride > 1}
+    if len(seen.buffer.shape) < 2 or not own:
+        return ""
+    for part in seen.parts:
+        step = int(abs(part[1])) if len(part) > 1 else 0
+        if step > 1 and all(step % stride for stride in own):
+            return f"The address counts {step} elements from one row to the next, and {_strides(seen.buffer)}"
+    return ""
+
+
+def _of_lanes(seen: _Seen) -> str:
+    """Every lane would be inside if neighbours were as far apart as the elements of the tensor."""
+    buffer = seen.buffer
+    stride = min((stride for stride in buffer.strides if stride > 0), default=0)
+    if len(seen.steps) != 1 or not stride or seen.steps[0] <= stride or len(buffer.shape) != 1:
+        return ""
+    nearer = seen.offsets // seen.steps[0] * stride
+    if buffer.outside(nearer[seen.active]).any():
+        return ""
+    return (
+        f"Neighbouring lanes are {seen.steps[0]} elements apart, and those of {buffer.name} {stride}: a pointer of"
+        " Triton counts elements, not bytes"
+    )
+
+
+def _of_programs(seen: _Seen) -> str:
+    """Programs are further apart than a row is long, and not by the distance between rows."""
+    buffer = seen.buffer
+    width = _row_width(buffer)
+    pitches = {stride for stride, extent in zip(buffer.strides, buffer.shape, strict=True) if extent > 1 < stride}
+    if not width or not pitches:
+        return ""
+    extents = {len(part) for part in seen.parts}
+    for step in sorted(program_steps(seen.bases)):
+        if all(step % pitch for pitch in pitches):
+            if buffer.gaps is not None and step < width:
+                continue
+            if buffer.gaps is None and not (step not in extents and width < step < 2 * width):
+                continue
+            pitch = min(pitches)
+            return f"The address moves by {step} elements from one program to the next: {_rows(buffer, pitch)}"
+    if buffer.gaps is not None and seen.is_flat:
+        return f"The address takes {buffer.name} as contiguous: {_rows(buffer, min(pitches))}"
+    return ""
+
+
+def _row_width(buffer: Buffer) -> int:
+    """Elements of memory from the first to the last one of a row; 0: there are no rows of elements side by side."""
+    return buffer.shape[-1] if len(buffer.shape) > 1 and buffer.strides[-1] == 1 else 0
+
+
+def _of_turns(seen: _Seen) -> str:
+    """A loop moves the pointer further than the block reaches, or past the end altogether."""
+    place = kernel_line()
+    step = pointer_step(*place, seen.access.kind, seen.buffer.name)
+    distance = None if step is None else number_of(step.amount, kernel_names())
+    if step is None or not distance or distance < 0:
+        return ""
+    axis = _axis_of(seen.buffer, distance)
+    moved = _moved(seen.buffer, step, distance, axis)
+    if axis is not None and _is_seen_along_grid():
+        reach = sum(int(part.max()) for part, along in zip(seen.parts, seen.axes, strict=True) if along == axis)
+        stride = seen.buffer.strides[axis]
+        covered, turn = reach // stride + 1, distance // stride
+        phases = np.unique(seen.bases // stride % turn)
+        if seen.parts and turn > covered and len(phases) * covered < turn:
+            return f"{moved}, and the block covers {covered}: correct the step; a mask would hide the error"
+    if seen.outside[seen.active].all():
+        return f"{moved}, and all lanes of this turn are outside: correct the step, or the end of the loop"
+    return ""
+
+
+def _moved(buffer: Buffer, step: Step, distance: int, axis: int | None) -> str:
+    if axis is None or len(buffer.shape) == 1:
+        along = f"{distance} elements"
+    else:
+        along = f"{distance // buffer.strides[axis]} along axis {axis} of {buffer.name}"
+    return f"Each turn {step.text} (line {step.line}) moves the pointer by {along}"
+
+
+def _is_seen_along_grid() -> bool:
+    """Among the active programs are several along each axis of the grid, so that it shows what they share."""
+    now = machine()
+    return all(extent == 1 or len(np.unique(now.program_ids(axis))) > 1 for axis, extent in enumerate(now.grid))
+
+
+def _of_address(seen: _Seen) -> str:
+    """No lane of any program is inside, the first program among them."""
+    if machine().active_programs[0] != 0 or not seen.outside[seen.active].all() or seen.outside.sum() < 2:
+        return ""
+    address = access_text(*kernel_line(), seen.access.kind, seen.buffer.name).address
+    return f"All lanes are outside: look at the address{f' {address}' if address else ''} before the mask"
+
+
+def _strides(buffer: Buffer) -> str:
+    return f"{buffer.name} has the strides [{', '.join(map(str, buffer.strides))}]"
+
+
+def _rows(buffer: Buffer, pitch: int) -> str:
+    return f"the rows of {buffer.name} are {pitch} apart, so multiply the row by that stride"
+
+
+def _of_mask(seen: _Seen) -> str:
+    """What the mask must compare."""
+    mask = access_text(*kernel_line(), seen.access.kind, seen.buffer.name).mask
+    axis, limit = _exceeded(seen)
+    if not mask:
+        return f"Give the access a mask that compares {limit}"
+    if axis is not None and not _is_masked_along(seen, axis):
+        return f"The mask {mask} does not look at axis {axis}: compare {limit}"
+    return f"The mask {mask} lets these lanes through: compare {limit}"
+
+
+def _exceeded(seen: _Seen) -> tuple[int | None, str]:
+    """The axis that the first lane leaves, and what its mask must compare; None: it is not known."""
+    buffer = seen.buffer
+    is_known = bool(seen.parts or seen.offsets.ndim == 1) and min(buffer.strides, default=0) > 0 and len(buffer.flat)
+    if not is_known:
+        return None, "each index with the extent of its axis"
+    if seen.is_flat or len(buffer.shape) == 1:
+        is_before = seen.offsets[seen.outside].min() < buffer.low
+        limit = "0, too" if is_before else f"{math.prod(buffer.shape)}, the elements of {buffer.name}"
+        return (None if seen.is_flat else 0), f"the index with {limit}"
+    for axis, (index, extent) in enumerate(zip(seen.index, buffer.shape, strict=True)):
+        if index < 0 or index >= extent:
+            limit = "0, too" if index < 0 else f"its extent, {extent}"
+            return axis, f"the index of axis {axis} of {buffer.name} with {limit}"
+    return None, "each index with the extent of its axis"
+
+
+def _is_masked_along(seen: _Seen, axis: int) -> bool:
+    """The mask differs along an axis of the tensor, or may: no axis of the block goes along it."""
+    along = [k for k, one in enumerate(seen.axes) if one == axis]
+    mask, rank = seen.access.mask, len(seen.axes)
+    if not along:
+        return True
+    if mask is None:  # It is on everywhere: its text tells.
+        shape = mask_shape(*kernel_line(), seen.access.kind, seen.buffer.name, kernel_names())
+        return shape is None or any(((1,) * (rank - len(shape)) + shape)[k] > 1 for k in along)
+    whole = lift_array(mask, rank + 1)
+    return any(whole.shape[k + 1] > 1 and whole.strides[k + 1] for k in along)
