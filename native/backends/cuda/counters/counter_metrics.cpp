@@ -97,6 +97,7 @@ const std::vector<NamedCounter>& named_counters() {
         "gpu_instructions",
         "gpu_instructions",
         Multiprocessors}},
+      {"gpc_clock", "default", {"GPC clock", "Hz", AsIs, {{"gpc__cycles_elapsed.avg.per_second"}}, "gpc_clock", ""}},
       {"l2_busy",
        "l2",
        {"L2 busy",

@@ -42,6 +42,7 @@ constexpr Metric kMetrics[] = {
      [](const PmQuantities& q, double length) { return 100 * q[kTensorNs] / length; }, true, false},
     {"sm__cycles_active.avg", 1, [](const PmQuantities& q, double) { return q[kActiveNs] * kSmCyclesPerNs; }},
     {"sm__cycles_elapsed.avg", 1, [](const PmQuantities&, double length) { return length * kSmCyclesPerNs; }},
+    {"gpc__cycles_elapsed.avg.per_second", 1, [](const PmQuantities&, double) { return kSmCyclesPerNs * 1e9; }},
     {"tpc__warps_active_shader_cs_realtime.avg.pct_of_peak_sustained_elapsed", 1,
      [](const PmQuantities& q, double length) { return 50 * q[kActiveNs] / length; }, true, false},
     {"sm__inst_executed_realtime.sum", 1, [](const PmQuantities& q, double) { return q[kInstructions]; }, true, false},
