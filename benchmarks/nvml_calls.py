@@ -7,6 +7,7 @@ them; a table on stdout. The last rows are calls that may tell the same for less
 from __future__ import annotations
 
 import ctypes
+import itertools
 import statistics
 import sys
 import time
@@ -88,8 +89,13 @@ def kept_calls(nvml: ctypes.CDLL, device: ctypes.c_void_p) -> dict[str, Callable
                 return f"result {result}, {count.value} samples"
             took = sorted((each.time_us, each.value & 0xFFFFFFFF) for each in samples[: count.value])
             last_us.value = took[-1][0]
-            span_ms = (took[-1][0] - took[0][0]) / 1e3
-            return f"result 0, {count.value} samples over {span_ms:.1f} ms, the last {took[-1][1]}"
+            steps = [round((later[0] - sooner[0]) / 1e3, 1) for sooner, later in itertools.pairwise(took)]
+            ago_ms = time.time() * 1e3 - took[-1][0] / 1e3
+            most = max(value for _, value in took)
+            return (
+                f"result 0, {count.value} samples over {sum(steps):.1f} ms, {steps[-8:]} apart, the last "
+                f"{ago_ms:.1f} ms ago: {took[-1][1]}; at most {most}"
+            )
 
         return call
 
@@ -136,7 +142,7 @@ def main(index: int) -> None:
     calls = {**field_calls(nvml, device), **plain_calls(nvml, device), **kept_calls(nvml, device)}
     for name, call in calls.items():
         try:
-            call()
+            first = call()
         except AttributeError as missing:
             print(f"{name:<34} {missing}")
             continue
@@ -148,7 +154,7 @@ def main(index: int) -> None:
             took_us.append((time.perf_counter_ns() - begin) / 1e3)
             time.sleep(_PAUSE_S)
         median_us, cpu_median_us = statistics.median(took_us), statistics.median(cpu_us)
-        print(f"{name:<34} {median_us:>10,.1f} {max(took_us):>11,.1f} {cpu_median_us:>8,.1f}  {told}")
+        print(f"{name:<34} {median_us:>10,.1f} {max(took_us):>11,.1f} {cpu_median_us:>8,.1f}  {told}; first: {first}")
 
 
 if __name__ == "__main__":
