@@ -11,8 +11,8 @@ export interface CodePane {
   lines: string[];
   /** As it is shown beside each line; of machine code the offset in bytes. */
   numbers: number[];
-  /** Where parts begin, and what they are; empty: it is one. */
-  sections: [row: number, title: string][];
+  /** Where parts begin, what they are, and their file; empty: it is one. */
+  sections: [row: number, title: string, file: string][];
   /** Row of `places` that each line comes from, -1: unknown. Of Python empty: places name its lines. */
   place: number[];
   /** Of machine code the line of the PTX of each instruction, from 1; 0: unknown. */

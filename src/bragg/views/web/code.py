@@ -48,7 +48,7 @@ class _Kernel:
         lines = [line for section in self._kernel.source for line in section.lines]
         starts, row = [], 0
         for section in self._kernel.source:
-            starts.append([row, section.title])
+            starts.append([row, section.title, section.file])
             row += len(section.lines)
         return {
             "stage": "python",

@@ -4,7 +4,7 @@ import { element } from "../../ui/element";
 import { shareText } from "../../ui/numbers";
 import { cut, printable } from "../../ui/text";
 import { Heat } from "./heat";
-import { entriesOf, mainRow, noteOf, numberText, placesOf, seen, withoutLocation } from "./rows";
+import { entriesOf, mainRow, type Note, noteOf, numberText, placesOf, seen, withoutLocation } from "./rows";
 import { tokensOf } from "./tokens";
 
 export const STAGE_NAMES: Record<Stage, string> = {
@@ -50,10 +50,11 @@ export class Pane {
     private readonly pane: CodePane,
     private readonly theme: Theme,
     private readonly hidesLocations: boolean,
+    private readonly notes: Note[],
     private readonly on: PaneEvents,
   ) {
     this.heat = new Heat(kernel, pane);
-    this.entries = entriesOf(pane, hidesLocations);
+    this.entries = entriesOf(pane, hidesLocations, notes);
     this.places = placesOf(this.entries, pane.lines.length);
     const note = element("span", "note", noteOf(pane, this.heat.most > 0));
     const head = element("header", "", element("h2", "", STAGE_NAMES[pane.stage]), note);
@@ -161,6 +162,12 @@ export class Pane {
   }
 
   private entryLine(row: number): HTMLElement {
+    const note = this.notes[-1 - row - this.pane.sections.length];
+    if (note !== undefined) {
+      const line = element("div", "code-note", printable(note.text));
+      line.title = line.textContent;
+      return line;
+    }
     if (row < 0) {
       const title = printable(this.pane.sections[-1 - row][1]);
       return element("div", "code-title", element("span", "", title));

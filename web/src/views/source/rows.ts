@@ -1,6 +1,7 @@
 // What a pane shows below each other: lines, and before each part its title.
 
 import type { CodePane, Stage } from "../../data/code";
+import type { Finding } from "../../data/profile";
 import { countText } from "../../ui/numbers";
 
 /** Texts that keep only a place of the source by line, in a notation of their own. */
@@ -29,9 +30,30 @@ export function withoutLocation(line: string): string {
   return line.replace(LOCATION, "");
 }
 
-/** Entries of a pane: a row of its lines, or -1 - the number of a section's title. */
-export function entriesOf(pane: CodePane, hidesLocations = false): Int32Array {
-  const entries = new Int32Array(pane.lines.length + pane.sections.length);
+/** What stands below a line: a finding about it. */
+export interface Note {
+  row: number;
+  text: string;
+}
+
+/** The findings about lines of the source, by row. */
+export function notesOf(pane: CodePane, findings: Finding[]): Note[] {
+  const notes: Note[] = [];
+  const starts = [...pane.sections.map(([row]) => row), pane.lines.length];
+  for (const [section, [begin, , file]] of pane.sections.entries()) {
+    for (let row = begin; row < starts[section + 1]; row += 1) {
+      for (const found of findings) {
+        if (found.file !== file || found.line !== pane.numbers[row]) continue;
+        notes.push({ row, text: `^ ${found.rule}: ${found.message}` });
+      }
+    }
+  }
+  return notes;
+}
+
+/** Entries of a pane: a row of its lines, or -1 - the number of a section's title, or of a note behind all titles. */
+export function entriesOf(pane: CodePane, hidesLocations = false, notes: Note[] = []): Int32Array {
+  const entries = new Int32Array(pane.lines.length + pane.sections.length + notes.length);
   let at = 0;
   let section = 0;
   for (let row = 0; row < pane.lines.length; row += 1) {
@@ -43,6 +65,11 @@ export function entriesOf(pane: CodePane, hidesLocations = false): Int32Array {
     if (hidesLocations && LOCATION_LINE.test(pane.lines[row])) continue;
     entries[at] = row;
     at += 1;
+    for (const [number, note] of notes.entries()) {
+      if (note.row !== row) continue;
+      entries[at] = -1 - pane.sections.length - number;
+      at += 1;
+    }
   }
   return entries.subarray(0, at);
 }

@@ -1,8 +1,9 @@
 import { describe, expect, it } from "vitest";
 import type { CodePane, KernelText, Stage } from "../../data/code";
+import type { Finding } from "../../data/profile";
 import { Heat } from "./heat";
 import { CodeLinks } from "./links";
-import { entriesOf, hasLocations, mainRow, noteOf, numberText, placesOf, seen, withoutLocation } from "./rows";
+import { entriesOf, hasLocations, mainRow, noteOf, notesOf, numberText, placesOf, seen, withoutLocation } from "./rows";
 import { tokensOf } from "./tokens";
 
 function pane(stage: Stage, place: number[], more: Partial<CodePane> = {}): CodePane {
@@ -101,14 +102,25 @@ describe("heat", () => {
 describe("entries of a pane", () => {
   const parted = pane("python", [], {
     sections: [
-      [0, "f"],
-      [2, "g"],
+      [0, "f", "/a.py"],
+      [2, "g", "/b.py"],
     ],
   });
 
   it("have the titles before their parts", () => {
     expect([...entriesOf(parted)]).toEqual([-1, 0, 1, -2, 2]);
     expect([...placesOf(entriesOf(parted), 3)]).toEqual([1, 2, 4]);
+  });
+
+  it("have the findings below their lines", () => {
+    const found = { rule: "spills", message: "48 instructions", file: "/a.py", line: 2 } as Finding;
+    const notes = notesOf(parted, [found, { ...found, line: 3 }, { ...found, file: "/b.py", line: 3 }]);
+    expect(notes).toEqual([
+      { row: 1, text: "^ spills: 48 instructions" },
+      { row: 2, text: "^ spills: 48 instructions" },
+    ]);
+    expect([...entriesOf(parted, false, notes)]).toEqual([-1, 0, 1, -3, -2, 2, -4]);
+    expect([...placesOf(entriesOf(parted, false, notes), 3)]).toEqual([1, 2, 5]);
   });
 
   it("exist where they are seen", () => {

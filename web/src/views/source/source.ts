@@ -1,5 +1,5 @@
 import "./source.css";
-import type { KernelText, Stage } from "../../data/code";
+import type { CodePane, KernelText, Stage } from "../../data/code";
 import { FrameKind, type ProfileData } from "../../data/profile";
 import { button, element } from "../../ui/element";
 import { isForView } from "../../ui/keys";
@@ -10,7 +10,7 @@ import { Tooltip } from "../../ui/tooltip";
 import type { Host, View } from "../view";
 import { CodeLinks, type Line } from "./links";
 import { Pane, STAGE_NAMES } from "./pane";
-import { hasLocations, mainRow } from "./rows";
+import { hasLocations, mainRow, type Note, notesOf } from "./rows";
 
 const STAGES: Stage[] = ["python", "ttir", "ttgir", "llir", "ptx", "sass"];
 /** Which texts are shown first where there is not room for all. */
@@ -170,7 +170,7 @@ export class SourceView implements View {
       .filter((pane) => shown.includes(pane.stage))
       .map(
         (text) =>
-          new Pane(this.kernel, text, this.host.theme, !this.showsLocations && hasLocations(text), {
+          new Pane(this.kernel, text, this.host.theme, !this.showsLocations && hasLocations(text), this.notes(text), {
             hover: (row, event, isHeat) => this.hover({ stage: text.stage, row }, event, isHeat),
             leave: () => this.leave(),
             click: (row) => this.click({ stage: text.stage, row }),
@@ -187,11 +187,21 @@ export class SourceView implements View {
     }
   }
 
+  private notes(text: CodePane): Note[] {
+    return text.stage === "python" ? notesOf(text, this.data.findings?.rows ?? []) : [];
+  }
+
+  /** Where samples are most; without any what a finding is about, and what that became. */
   private showHottest(): void {
     for (const pane of this.panes) {
       const [row] = pane.heat.hottest();
       if (row !== undefined) pane.reveal([row]);
     }
+    const [source] = this.kernel.panes;
+    const [note] = this.kernel.samples > 0 ? [] : this.notes(source);
+    if (note === undefined) return;
+    this.panes.find((pane) => pane.stage === source.stage)?.reveal([note.row]);
+    this.reveal({ stage: source.stage, row: note.row });
   }
 
   private hover(line: Line, event: MouseEvent, isHeat: boolean): void {
