@@ -4,6 +4,7 @@ import type { Findings } from "../../data/profile";
 import { element } from "../../ui/element";
 import { shareText } from "../../ui/numbers";
 import { printable } from "../../ui/text";
+import { meaningOf } from "./meanings";
 
 const LEAST_SHOWN = 0.005;
 /** Parts of one colour get paler one after another. */
@@ -21,7 +22,7 @@ export function boundsBar(parts: Findings["parts"]): HTMLElement {
     const name = printable(part.name);
     bar.append(piece(role, shade, part.share, `${name} ${shareText(part.share)}`));
     const words = part.is_gpu ? `GPU: ${name}` : `waits ${name.startsWith("between") ? "" : "for "}${name}`;
-    legend.append(entry(role, shade, words, shareText(part.share)));
+    legend.append(entry(role, shade, words, shareText(part.share), meaningOf(part.name)));
   }
   const rest = 1 - shown.reduce((sum, part) => sum + part.share, 0);
   if (rest > 0) bar.append(piece("waits", String(N_SHADES - 1), rest, `other ${shareText(rest)}`));
@@ -39,9 +40,12 @@ export function piece(role: string, shade: string, share: number, title: string)
   return made;
 }
 
-export function entry(role: string, shade: string, name: string, value: string): HTMLElement {
+/** What a colour of a bar means; `meaning` explains the name. */
+export function entry(role: string, shade: string, name: string, value: string, meaning = ""): HTMLElement {
   const swatch = element("i");
   swatch.dataset.role = role;
   swatch.dataset.shade = shade;
-  return element("li", "", swatch, `${name} `, element("b", "", value));
+  const made = element("li", "", swatch, `${name} `, element("b", "", value));
+  made.title = meaning;
+  return made;
 }

@@ -6,6 +6,7 @@ import { countText, shareText, timeText, valueText } from "../../ui/numbers";
 import { type Parts, partsApart, printable } from "../../ui/text";
 import { boundsBar, entry, piece } from "../findings/bounds";
 import { findingCard } from "../findings/card";
+import { meaningOf } from "../findings/meanings";
 import type { Host, View } from "../view";
 
 const N_BEST = 3;
@@ -55,7 +56,7 @@ export class SummaryView implements View {
     for (const { name, duration_ns } of parts) {
       const share = duration_ns / wall_ns;
       bar.append(piece(name, "0", share, `${name} ${timeText(duration_ns)}, ${shareText(share)}`));
-      legend.append(entry(name, "0", name, timeText(duration_ns)));
+      legend.append(entry(name, "0", name, timeText(duration_ns), meaningOf(name)));
     }
     const made = titled(`Wall time ${timeText(wall_ns)}`, bar, legend);
     if (steady !== null) {
