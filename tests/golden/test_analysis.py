@@ -110,7 +110,7 @@ def test_parts_and_gains_are_of_one_wall_time(path: Path) -> None:
 @pytest.mark.parametrize("path", [*RECORDINGS, SAMPLE], ids=lambda path: path.stem)
 def test_answers_are_short_and_say_what_to_change_in_whole(path: Path, width: int | None) -> None:
     answer = _answered(path)
-    lines = analysis_lines(answer.bounds, answer.analysis, Style(width=width))
+    lines = analysis_lines(answer, Style(width=width))
     assert len(lines) <= (50 if width == 40 else 25)
     assert not any("…" in line for line in lines)
     assert width is None or max(map(len, lines)) <= width
@@ -119,6 +119,12 @@ def test_answers_are_short_and_say_what_to_change_in_whole(path: Path, width: in
     text = "".join("".join(lines).split())  # Words that are longer than a line are broken.
     for said in (f"{best.message} ({place_text(best)})", f"Change: {best.hint}"):
         assert "".join(said.split()) in text
+
+
+def test_findings_at_one_line_are_told_apart_by_their_operators() -> None:
+    path = next(path for path in RECORDINGS if path.stem == "h100-trainer_gpt2")
+    text = " ".join(analysis_lines(_answered(path), Style(), 0.0))
+    assert "trainer_gpt2.py:33) at enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__" in text
 
 
 BRIEF_KEYS = ["file", "bound", "gpu_busy", "step_ms", "findings", "more", "next"]

@@ -272,7 +272,7 @@ def test_versions_that_no_backend_compiled_came_from_the_disk() -> None:
 
 def test_an_answer_without_a_timeline_says_that_it_estimates() -> None:
     slow = of("sync_slow")
-    lines = analysis_lines(slow.bounds, slow.analysis, PLAIN, 0.0)
+    lines = analysis_lines(slow, PLAIN, 0.0)
     assert "Counts and gains are estimates from sums: bragg run --data trace measures them" in lines
     assert slow.bounds.is_estimate
 
@@ -289,7 +289,7 @@ def test_a_finding_that_gains_nothing_is_not_listed_whatever_the_least_gain() ->
     fast = of("allocator_fast")
     assert "full-precision-matmul" in {each.rule for each in fast.analysis.findings}
     assert "full-precision-matmul" not in {each.rule for each in fast.worth(0.0)}
-    lines = analysis_lines(fast.bounds, fast.analysis, PLAIN, 0.0)
+    lines = analysis_lines(fast, PLAIN, 0.0)
     assert "Found, and gains nothing: full-precision-matmul" in lines
 
 

@@ -144,4 +144,4 @@ def _write(
         style = stream_style(sys.stdout)
         for one in answers:
             title = [style.bold(one.name)] if len(answers) > 1 else []
-            write_lines([*title, *analysis_lines(one.bounds, one.analysis, style, least_gain, one.name)])
+            write_lines([*title, *analysis_lines(one, style, least_gain)])

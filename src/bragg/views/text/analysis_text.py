@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import itertools
 import json
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
-from itertools import product
+from itertools import chain, product, takewhile
 from shlex import quote
 from typing import Any
 
@@ -15,8 +14,10 @@ from bragg.analyze.causes.bounds import Bounds
 from bragg.analyze.causes.needs import GPU_TIME
 from bragg.analyze.engine import Analysis
 from bragg.analyze.report import Answered
-from bragg.model import Finding
+from bragg.analyze.wall.parts import wall_parts
+from bragg.model import Finding, FrameKind
 from bragg.model.finding import percent_text
+from bragg.views.text.labels import Labels
 from bragg.views.text.style import Style, printable
 from bragg.views.text.units import count_text, time_text
 
@@ -49,6 +50,11 @@ _N_WRAPPED = 12
 # Findings that gain less are counted, not shown.
 LEAST_GAIN = 0.01
 _TO_SAVE = "To save:"
+# What a message says of the launch at its call path.
+_THIS_LAUNCH = "this launch"
+_N_OPERATORS = 4
+# A steady state of less of the wall time is no answer to why a run takes long.
+_SHORT, _N_OTHERS = 0.1, 2
 # As wide as a gain.
 _GAIN_INDENT = " " * 11
 NO_GPU = "No GPU worked in this run, and most rules are for programs that use one."
@@ -58,23 +64,21 @@ _NUMBERS = re.compile(r"\d[\d,.]*(?: [mun]s| s\b| %| [kMGT]?B)?")
 _ALL = 0.8
 
 
-def analysis_lines(
-    bounds: Bounds, analysis: Analysis, style: Style, least_gain: float = LEAST_GAIN, file: str = ""
-) -> list[str]:
+def analysis_lines(answer: Answered, style: Style, least_gain: float = LEAST_GAIN) -> list[str]:
     """The whole answer, in at most 25 lines of 80 columns.
 
     Args:
-        bounds: What bounds the program.
-        analysis: What the rules found.
+        answer: What bounds the program, and what the rules found.
         style: Of the terminal.
         least_gain: Findings that gain less are counted, not shown.
-        file: The profile, for the next command.
     """
-    shown = [finding for finding in analysis.findings if finding.is_worth(least_gain)]
+    bounds, analysis, shown = answer.bounds, answer.analysis, answer.worth(least_gain)
     if not shown and is_without_gpu(analysis):
-        return [style.bold(NO_GPU), f"Where the host's time went: bragg view {quote(file)}"]
+        return [style.bold(NO_GPU), f"Where the host's time went: bragg view {quote(answer.name)}"]
+    operators = _operators_of(answer, shown)
     head = [
         *map(style.bold, style.wrap(bounds_sentence(bounds), _N_WRAPPED)),
+        *style.wrap(_rest_of_run(answer), _N_WRAPPED, "    "),
         *(line for text in _parts_line(bounds) for line in style.wrap(text, _N_WRAPPED, "    ")),
     ]
     n_lines = _N_LINES * max(_COLUMNS // (style.width or _COLUMNS), 1)
@@ -83,7 +87,7 @@ def analysis_lines(
         findings = [
             line
             for number, finding in enumerate(shown[:n_shown], 1)
-            for line in _finding_lines(number, finding, bounds, style)
+            for line in _finding_lines(number, finding, operators[number - 1], bounds, style)
         ]
         rest = [
             line
@@ -134,7 +138,7 @@ def changed_findings(before: Answered, after: Answered) -> tuple[list[Finding], 
                 side[each.rule, each.kernel].append(each)
     gone: list[Finding] = []
     new: list[Finding] = []
-    for key in dict.fromkeys(itertools.chain(*sides)):
+    for key in dict.fromkeys(chain(*sides)):
         words = [{_NUMBERS.sub("", each.message) for each in side[key]} for side in sides]
         first, second = (
             [each for each in side[key] if _NUMBERS.sub("", each.message) not in other]
@@ -183,6 +187,17 @@ def bounds_sentence(bounds: Bounds) -> str:
     return f"{name} {bound} {most_of}the program: {per_step}{works}."
 
 
+def _rest_of_run(answer: Answered) -> str:
+    """What took most of a run whose steady state is short; empty: that is most of it, or not known."""
+    parts = wall_parts(answer.evidence.profile) if answer.bounds.is_steady else None
+    if parts is None or parts.steady is None or parts.steady.duration_ns >= _SHORT * parts.wall_ns:
+        return ""
+    others = sorted((part for part in parts.durations() if part[0] != "steady"), key=lambda part: -part[1])
+    named = ", ".join(f"{name} {time_text(lasts_ns)}" for name, lasts_ns in others[:_N_OTHERS])
+    share = percent_text(parts.steady.duration_ns / parts.wall_ns)
+    return f"  That is {share} of the run; {named}: bragg view --part all {quote(answer.name)}"
+
+
 def _parts_line(bounds: Bounds) -> Iterator[str]:
     for title, is_gpu in (("The GPU works on", True), ("The GPU waits for", False)):
         parts = [part for part in bounds.parts if part.is_gpu is is_gpu and part.share >= _LEAST_PART]
@@ -196,15 +211,31 @@ def _parts_line(bounds: Bounds) -> Iterator[str]:
         yield f"  {title}: {', '.join(texts)}"
 
 
-def _finding_lines(number: int, finding: Finding, bounds: Bounds, style: Style) -> Iterator[str]:
+def _operators_of(answer: Answered, shown: Sequence[Finding]) -> list[str]:
+    """The last operators of the paths of findings whose line does not tell them apart; empty: it does, or has none."""
+    tree, labels = answer.evidence.profile.tree, Labels(answer.evidence.profile.tree.frames)
+    places = Counter(map(place_text, shown))
+    found = []
+    for finding in shown:
+        is_clear = finding.node is None or (places[place_text(finding)] == 1 and _THIS_LAUNCH not in finding.message)
+        path = [] if is_clear or finding.node is None else tree.path(finding.node)
+        is_last = takewhile(lambda node: tree.kind[node] == FrameKind.OPERATOR, reversed(path))
+        names = [labels.name(tree.frame_of(node)) for node in is_last][:_N_OPERATORS]
+        found.append(" → ".join(reversed(names)))
+    return found
+
+
+def _finding_lines(number: int, finding: Finding, operators: str, bounds: Bounds, style: Style) -> Iterator[str]:
     step = ""
     if finding.gain and finding.gain.wall_ns and bounds.n_steps and not finding.gain.is_once:
         step = f" ({time_text(finding.gain.wall_ns / bounds.n_steps)} a step)"
-    head = f"{number}. {gain_text(finding)}{step}  {finding.rule}, {finding.confidence.name.lower()}"
+    saves = "saves " if finding.gain and finding.gain.wall_ns else ""
+    head = f"{number}. {saves}{gain_text(finding)}{step}  {finding.rule}, {finding.confidence.name.lower()}"
     limit = f"; the gain is limited by {finding.gain.limit}" if finding.gain and finding.gain.limit else ""
     indent = "   "
     yield from map(style.bold, style.wrap(f"{head}{limit}", _N_WRAPPED, indent))
-    yield from style.wrap(f"{indent}{_message(finding)}{_at(finding)}", _N_WRAPPED, indent)
+    at = f" at {operators}" if operators else ""
+    yield from style.wrap(f"{indent}{_message(finding)}{_at(finding)}{at}", _N_WRAPPED, indent)
     if finding.hint:
         yield from style.wrap(f"{indent}{advice_text(finding.hint)}", _N_WRAPPED, indent)
 
@@ -233,19 +264,18 @@ def _rest(
         yield f"Found, and gains nothing: {_names(list(dict.fromkeys(nothing)), n_names)}"
     if analysis.fine:
         yield f"Fine: {_names(analysis.fine, n_names)}"
-    yield from _skipped(analysis, with_rules=n_names > _N_FEW_NAMES)
+    yield from _skipped(analysis)
 
 
-def _skipped(analysis: Analysis, *, with_rules: bool) -> Iterator[str]:
+def _skipped(analysis: Analysis) -> Iterator[str]:
     """The rules that could not judge, by the option of `bragg run` that they need, and those that none helps."""
-    by_option: dict[str, list[str]] = {}
+    options = list(dict.fromkeys(need.option for need in analysis.skipped.values() if need.option))
     by_need: dict[str, list[str]] = {}
     for rule, need in analysis.skipped.items():
-        rules = by_option.setdefault(need.option, []) if need.option else by_need.setdefault(need.what, [])
-        rules.append(rule)
-    if by_option:
-        parts = [f"{option} ({_first(rules)})" if with_rules else option for option, rules in by_option.items()]
-        yield f"Not judged; these options of bragg run would tell: {', '.join(parts)}"
+        if not need.option:
+            by_need.setdefault(need.what, []).append(rule)
+    if options:
+        yield f"Options of bragg run that would tell more: {', '.join(options)}"
     if by_need:
         yield f"Not judged: {', '.join(f'{_first(rules)} without {what}' for what, rules in by_need.items())}"
 
