@@ -45,7 +45,9 @@ def compare(number: int, pair: Pair, directory: Path) -> str:
     }
     (slow_ns, slow), (fast_ns, fast) = sides["broken"], sides["repaired"]
     found = [each for each in slow if each["rule"] == pair.rule]
-    line = found[0].get("line", 0) if found else 0
+    places = [found[0], *found[0].get("places", [])] if found else []
+    lines = [place.get("line", 0) for place in places if place.get("file", "") != str(PROGRAM)]
+    line = lines[0] if lines else 0
     is_right = bool(found) and (not pair.mark or line == line_of(pair.broken.kernel, pair.mark))
     alarms = [each["rule"] for each in fast if each["rule"] in {one.rule for one in PAIRS}]
     gain = (found[0].get("gain") or {}).get("share") if found else None

@@ -30,6 +30,7 @@ class Defect:
         places: Lines of its source, that to blame first; none: the line that launches it is to blame.
         evidence: The numbers that it rests on.
         saving_is_measured: Whether samples or clocks tell `saved`.
+        is_of_launch: Whether the launch is to be changed (its tile, warps or stages): its line is to blame first.
     """
 
     what: str
@@ -39,6 +40,7 @@ class Defect:
     places: Sequence[Place] = ()
     evidence: tuple[Quantity, ...] = ()
     saving_is_measured: bool = False
+    is_of_launch: bool = False
 
 
 def kernel_findings(
@@ -54,7 +56,9 @@ def kernel_findings(
 def finding_of_kernel(evidence: Evidence, rule: str, kernel: HotKernel, defect: Defect) -> Finding:
     """A defect with its kernel's name, places and gain."""
     launch = hottest_place(evidence.profile, kernel.nodes, evidence.gpu_ns)
-    places = list(dict.fromkeys(Place(each.file, each.line) for each in defect.places if each.file)) or [launch]
+    first = [launch] if defect.is_of_launch else []
+    named = (Place(each.file, each.line) for each in (*first, *defect.places) if each.file)
+    places = list(dict.fromkeys(named)) or [launch]
     saved = None if defect.saved is None else min(defect.saved, 1.0)
     share = Quantity("share of the GPU time", kernel.share, "share")
     return Finding(

@@ -35,6 +35,7 @@ def _judge(kernel: HotKernel, compiled: CompiledKernel) -> Defect | None:
         Confidence.PROVEN,
         [each.place for each in (worst, *dots)],
         (Quantity("warps", compiled.num_warps), Quantity("rows of the tile", worst.m)),
+        is_of_launch=True,
     )
 
 

@@ -35,6 +35,7 @@ def _judge(kernel: HotKernel, compiled: CompiledKernel) -> Defect | None:
         Confidence.HEURISTIC,
         [largest.place],
         (Quantity("threads", threads), Quantity("elements of the largest tile", largest.elements)),
+        is_of_launch=True,
     )
 
 

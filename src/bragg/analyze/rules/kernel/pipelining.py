@@ -47,6 +47,7 @@ def _judge(kernel: HotKernel, compiled: CompiledKernel) -> Defect | None:
             Quantity("stages", 1),
             Quantity("loads in the loop", loops[0].n_loads),
         ),
+        is_of_launch=stages == 1,
     )
 
 

@@ -40,6 +40,7 @@ def _judge(kernel: HotKernel, compiled: CompiledKernel) -> Defect | None:
         Confidence.LIKELY,
         [worst.place],
         (Quantity("blocks", blocks), Quantity("rows of a tile", worst.m), Quantity("columns of a tile", worst.n)),
+        is_of_launch=True,
     )
 
 

@@ -41,6 +41,7 @@ def _judge(kernel: HotKernel, compiled: CompiledKernel) -> Defect | None:
         Confidence.HEURISTIC,
         [deepest.place],
         (Quantity("stages", stages), Quantity("shared memory of a block", launch.shared_bytes, "B")),
+        is_of_launch=True,
     )
 
 

@@ -13,7 +13,7 @@ import pytest
 from bragg.analyze.causes.evidence import Evidence
 from bragg.analyze.causes.needs import CODE
 from bragg.analyze.engine import analysis
-from bragg.model import Finding
+from bragg.model import Finding, FrameKind
 from bragg.registry import RULES
 
 triton = pytest.importorskip("triton")
@@ -114,6 +114,22 @@ def test_the_defect_is_named_at_its_line(pair: Pair) -> None:
     if pair.mark:
         assert finding.file == inspect.getsourcefile(pair.broken.kernel.fn)
         assert finding.line == line_of(pair.broken.kernel, pair.mark)
+
+
+@pytest.mark.parametrize("rule", ["idle-threads", "small-tiles", "too-many-stages", "old-tensor-cores"])
+def test_a_launch_that_is_to_be_changed_is_named_first(rule: str) -> None:
+    pair = next(each for each in PAIRS if each.rule == rule)
+    profile = profile_of(pair.broken)
+    frames = profile.tree.frames
+    row = frames.name.index("step")
+    kind, file, line = frames.kind.copy(), list(frames.file), frames.line.copy()
+    kind[row], file[row], line[row] = FrameKind.PYTHON, "train.py", 12
+    tree = replace(profile.tree, frames=replace(frames, kind=kind, file=file, line=line))
+    (finding,) = [
+        each for each in analysis(Evidence(replace(profile, tree=tree)), [rule]).findings if each.rule == rule
+    ]
+    assert (finding.file, finding.line) == ("train.py", 12)
+    assert finding.places[0].file == inspect.getsourcefile(pair.broken.kernel.fn)
 
 
 @every_pair
