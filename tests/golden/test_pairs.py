@@ -115,6 +115,8 @@ OTHERS = {
     "autotuning",
     "many-launches",
     "small-steps",
+    "short-jitted-calls",
+    "tf32-products",
     "narrow-access",
     "old-library-kernel",
 }
@@ -132,6 +134,7 @@ ALSO = {
     "cpu_work": {"pageable-copies"},
     "inverses": {"synchronization"},  # each asks whether the matrices were regular
     "jax_inputs": {"exposed-copies"},
+    "loader": {"repeated-tensor"},  # of the batch
     "jax_checkpoints": {"recompilation"},  # of what fills the tensors before the steps
     "one_hot": {"type-copies"},  # of the one-hot rows
     "own_optimizer": {"fills", "host-code"},  # zeros that are made again in each step, and thrown away
@@ -145,7 +148,7 @@ ALSO = {
     "streams": {"few-blocks"},  # of each of the kernels that could run beside others
     "window": {"type-copies"},  # of the state that is put in its place
     "window_gradients": {"unfused-elementwise"},
-    "worker_starts": {"data-loading"},  # the first batch of each epoch
+    "worker_starts": {"data-loading", "repeated-tensor"},  # the first batch of each epoch; of the batch
     "zeros": {"unfused-elementwise"},  # the products of parts
     "output": {"exposed-copies"},
     "pageable": {"exposed-copies"},  # pinned, and still on the stream that computes
@@ -203,7 +206,11 @@ def test_every_rule_that_gains_time_of_the_host_says_what_it_says_of_it() -> Non
             gains |= {rule} if evidence.asked else set()
     roles = {rule: RULES[rule].host_time for rule in RULES}
     assert {rule for rule in gains if roles[rule] is HostTime.NOTHING} == set()
-    assert {rule for rule in roles if roles[rule] is HostTime.WHOLE} == {"many-launches", "small-steps"}
+    assert {rule for rule in roles if roles[rule] is HostTime.WHOLE} == {
+        "many-launches",
+        "short-jitted-calls",
+        "small-steps",
+    }
 
 
 def test_most_gains_are_near_to_what_was_measured_and_the_docs_say_which() -> None:

@@ -26,7 +26,7 @@ RECORDINGS = Path(__file__).parent / "recordings/unseen"
         # A call that compiles each time waits for no other code.
         ("lengths_jax", ["recompilation"], 17),
         # JAX prints with an operation of its own, not with a function of the program.
-        ("printed_jax", ["host-callbacks"], 10),
+        ("printed_jax", ["host-callbacks", "short-jitted-calls"], 10),
         # One tensor a step, which takes the host less long than the copy.
         ("positions", ["cpu-work", "host-fills"], 7),
     ],

@@ -8,12 +8,14 @@ from functools import cached_property
 
 import numpy as np
 
+from bragg.analyze.causes.paths import in_files
 from bragg.model import FrameKind, Profile
 from bragg.model.table import BoolArray, Int64Array
 
 __all__ = ["Callers"]
 
 _TORCH = re.compile(r"[/\\]torch[/\\](?!_dynamo|_inductor).+\.py$")
+_MODULES = re.compile(r"[/\\]torch[/\\]nn[/\\]modules[/\\].+\.py$")
 _COMPREHENSION = re.compile(r"<(?:list|set|dict)comp>$|<genexpr>$")
 _CLOSE = 3  # lines: a result is used soon after it is computed
 
@@ -38,13 +40,26 @@ class Callers:
         )[tree.frame]
         scopes = np.array([not name.startswith("[") for name in names])[tree.frame] & (tree.kind == FrameKind.SCOPE)
         passes_on = (passes_on & (tree.kind == FrameKind.PYTHON)) | scopes
-        parent = np.maximum(tree.parent, 0).astype(np.int64)
+        found = self._nearest(~passes_on)[np.maximum(tree.parent, 0)]
+        return np.where(tree.kind[found] == FrameKind.PYTHON, found, 0)
+
+    def _nearest(self, chosen: BoolArray) -> Int64Array:
+        """The innermost chosen node of each path: that of the node itself, one above it, or the root; [n_nodes]."""
+        parent = np.maximum(self.profile.tree.parent, 0).astype(np.int64)
         # Each round skips as many frames as all before it together.
-        above = np.where(passes_on, parent, np.arange(len(tree)))
+        above = np.where(chosen, np.arange(len(parent)), parent)
         while not np.array_equal(above, above[above]):
             above = above[above]
-        found = above[parent]
-        return np.where(tree.kind[found] == FrameKind.PYTHON, found, 0)
+        return above
+
+    @cached_property
+    def is_direct(self) -> BoolArray:
+        """Nodes that a line calls, and no module of PyTorch that the line calls: [n_nodes]."""
+        tree = self.profile.tree
+        modules = in_files(self.profile, _MODULES)
+        inner = self._nearest(modules)
+        found: BoolArray = (self.line > 0) & (~modules[inner] | (tree.depth[inner] < tree.depth[self.line]))
+        return found
 
     @cached_property
     def function(self) -> Int64Array:

@@ -15,9 +15,11 @@ __all__ = [
     "IDLE_GPU",
     "JITTED",
     "LARGE_CODE",
+    "LONG_CHAIN",
     "LONG_CODE",
     "LONG_GUARDS",
     "LOW_OCCUPANCY",
+    "MANY_CALLS",
     "MANY_CONFLICTS",
     "MANY_ELEMENTWISE",
     "MANY_FILLS",
@@ -95,6 +97,7 @@ LONG_CODE = Threshold(
 LONG_GUARDS = Threshold(20_000, "ns", "time that a call checks guards; those of a few tensors take 3 to 10 us", _OWN)
 PLAN_SHARE = Threshold(0.02, "share", "of the wall time, for which a GPU waits for operators of one name", _OWN)
 CPU_CALL = Threshold(50_000, "ns", "time of one call of an operator that computes on the CPU", _OWN)
+MANY_CALLS = Threshold(100, "1", "calls of jitted functions", "our choice: fewer are over before anybody waits")
 MANY_VERSIONS = Threshold(8, "1", "versions of a kernel", "alignments and sizes of 1 of three arguments make 8")
 FEW_USES = Threshold(10, "1", "launches of each version", "compiling takes as long as thousands of launches")
 MUCH_GPU = Threshold(0.03, "share", "of the GPU time", "below it, a change gains less than it costs to make")
@@ -113,7 +116,12 @@ OF_STEP = Threshold(0.05, "share", "of the steps of a program without a GPU", "t
 MANY_KERNELS = Threshold(20, "1", "kernels that an optimizer launches a step", "fused and foreach ones launch 1 to 20")
 MANY_FILLS = Threshold(50, "1", "fills of memory a step", _OWN)
 MANY_ELEMENTWISE = Threshold(20, "1", "elementwise kernels a step", _OWN)
-MANY_NODES = Threshold(1000, "1", "operators that autograd records", "our choice: fewer are a model's few calls")
+LONG_CHAIN = Threshold(
+    5, "1", "elementwise kernels of one call of a function", "our choice: GELU by its formula has 8, a loss 3"
+)
+MANY_NODES = Threshold(
+    300, "1", "operators that autograd records for no backward pass", "our choice: fewer are a model's few calls"
+)
 MANY_ROWS = Threshold(
     8, "1", "rows that a loop takes of each tensor", "our choice: fewer are parts, such as q, k and v"
 )

@@ -13,6 +13,7 @@ from bragg.analyze.causes.paths import below, named
 from bragg.analyze.causes.thresholds import MUCH_GPU
 from bragg.analyze.causes.work_finding import Work, work_findings
 from bragg.analyze.engine import HostTime, Rule
+from bragg.analyze.rules.copies.repetitions import repetitions
 from bragg.model import Confidence, Finding
 
 __all__ = ["RULE"]
@@ -35,7 +36,8 @@ def _find(evidence: Evidence) -> Iterator[Finding]:
     copies = named(profile, _COPIES.search)
     launching = named(profile, _OPERATORS.fullmatch) & (profile.tree.sum_up(copies.astype(np.int64)) > 0)
     others = below(profile, launching) & (profile.tree.sum_up(evidence.gpu_ns) == 0)
-    yield from work_findings(evidence, copies | launching | others, _WORK)
+    # What repeats a tensor has a rule of its own.
+    yield from work_findings(evidence, (copies | launching | others) & ~repetitions(evidence), _WORK)
 
 
 RULE = Rule(

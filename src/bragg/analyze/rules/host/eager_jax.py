@@ -14,7 +14,7 @@ from bragg.analyze.engine import HostTime, Rule
 from bragg.grouping.hlo_names import CALLS
 from bragg.model import Confidence, Finding, Quantity
 
-__all__ = ["RULE"]
+__all__ = ["RULE", "called_often"]
 
 _SAVED = 0.9
 _N_NAMES = 3
@@ -23,16 +23,7 @@ _STAGED = "jit(stage)"  # of JAX itself (0.11), before another one: no function 
 
 def _find(evidence: Evidence) -> Iterator[Finding]:
     profile, idle_ns = evidence.profile, evidence.idle_ns
-    if idle_ns is None or (evidence.busy or 1.0) > IDLE_GPU.value:
-        return
-    names = profile.tree.frames.name
-    jitted = [name for name in dict.fromkeys(names) if name.startswith(CALLS)]
-    often = []
-    for name in jitted:
-        nodes = named(profile, name.__eq__)
-        if float(evidence.calls[nodes].sum()) >= 0.9 * evidence.steps:
-            often.append((float(evidence.gpu_ns[below(profile, nodes)].sum()), name))
-    if sum(name != _STAGED for _, name in often) < JITTED.value:
+    if idle_ns is None or (evidence.busy or 1.0) > IDLE_GPU.value or not (often := called_often(evidence)):
         return
     main = max(often)[1]
     small = {name for _, name in often} - {main}
@@ -49,6 +40,16 @@ def _find(evidence: Evidence) -> Iterator[Finding]:
         confidence=Confidence.LIKELY,
     )
     yield statement_finding(evidence, nodes, idle_ns, cause)
+
+
+def called_often(evidence: Evidence) -> list[tuple[float, str]]:
+    """Jitted functions that each step calls, if they are many: the GPU time and the name of each; else none."""
+    profile, often = evidence.profile, []
+    for name in dict.fromkeys(name for name in profile.tree.frames.name if name.startswith(CALLS)):
+        nodes = named(profile, name.__eq__)
+        if float(evidence.calls[nodes].sum()) >= 0.9 * evidence.steps:
+            often.append((float(evidence.gpu_ns[below(profile, nodes)].sum()), name))
+    return often if sum(name != _STAGED for _, name in often) >= JITTED.value else []
 
 
 RULE = Rule(

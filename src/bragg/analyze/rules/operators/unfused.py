@@ -5,13 +5,16 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+import numpy as np
+
 from bragg.analyze.causes.evidence import Evidence
 from bragg.analyze.causes.needs import GPU_TIME
 from bragg.analyze.causes.paths import below, named
-from bragg.analyze.causes.thresholds import MANY_ELEMENTWISE
+from bragg.analyze.causes.thresholds import LONG_CHAIN, MANY_ELEMENTWISE
 from bragg.analyze.causes.work_finding import Work, work_findings
 from bragg.analyze.engine import HostTime, Rule
-from bragg.model import Confidence, Finding
+from bragg.model import Confidence, Finding, FrameKind
+from bragg.model.table import BoolArray
 
 __all__ = ["RULE"]
 
@@ -26,6 +29,7 @@ _WORK = Work(
 )
 # Without steps a call path counts as one, though it may be taken often in each.
 _CHAIN = 4
+_SELDOM = 0.1  # of the calls of a function's other operators: what runs for a few of them
 _ELEMENTWISE = re.compile(r"at::native.*elementwise_kernel|at6native\d*.*elementwise_kernel")
 _COPIES = re.compile(r"copy_kernel|FillFunctor")
 
@@ -35,10 +39,30 @@ def _find(evidence: Evidence) -> Iterator[Finding]:
     nodes &= ~below(evidence.profile, named(evidence.profile, lambda name: name.startswith("Optimizer.")))
     count = float(evidence.gpu_count[nodes].sum())
     many = MANY_ELEMENTWISE.value * evidence.n_steps if evidence.n_steps else _CHAIN * evidence.steps
-    if count >= many:
-        yield from work_findings(evidence, nodes, _WORK)
+    if count < many:
+        nodes &= below(evidence.profile, _chains(evidence, nodes))
+    yield from work_findings(evidence, nodes, _WORK)
+
+
+def _chains(evidence: Evidence, kernels: BoolArray) -> BoolArray:
+    """Operators with elementwise kernels, of functions that call many of them one after the other: [n_nodes]."""
+    profile, callers, calls = evidence.profile, evidence.callers, evidence.calls
+    launching = profile.tree.sum_up(np.where(kernels, evidence.gpu_count, 0.0)) > 0
+    operators = callers.is_direct & launching & (profile.tree.kind == FrameKind.OPERATOR)
+    found = np.zeros(len(operators), np.bool_)
+    for function in np.unique(callers.function[operators]).tolist():
+        inside = operators & (callers.function == function)
+        recurs = calls[inside & (calls >= _SELDOM * float(calls[inside].max()))]
+        if float(recurs.sum()) >= LONG_CHAIN.value * float(recurs.min(initial=np.inf)):
+            found |= inside
+    return found
 
 
 RULE = Rule(
-    _find, "chains of elementwise kernels", (GPU_TIME,), (MANY_ELEMENTWISE,), _WORK.change, host_time=HostTime.CAUSE
+    _find,
+    "chains of elementwise kernels",
+    (GPU_TIME,),
+    (MANY_ELEMENTWISE, LONG_CHAIN),
+    _WORK.change,
+    host_time=HostTime.CAUSE,
 )

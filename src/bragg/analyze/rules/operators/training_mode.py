@@ -1,0 +1,47 @@
+"""Dropout, and batch statistics, in programs that only infer."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from bragg.analyze.causes.evidence import Evidence
+from bragg.analyze.causes.needs import GPU_TIME, OPERATORS
+from bragg.analyze.causes.paths import below, named
+from bragg.analyze.causes.work_finding import Work, work_findings
+from bragg.analyze.engine import HostTime, Rule
+from bragg.model import Confidence, Finding
+
+__all__ = ["RULE"]
+
+_WORK = Work(
+    "training-mode",
+    "dropout and batch statistics, as in training, though no backward pass runs",
+    "model.eval() before inference: its results are random, or depend on the batch, without it",
+    0.9,
+    Confidence.LIKELY,
+    with_host=True,
+    least_share=0.01,
+    is_launched=True,
+)
+_DROPS = re.compile(r"aten::(?:native_dropout|_fused_dropout|(?:feature_|alpha_)*dropout_?)")
+_GATHERS = re.compile(r"batch_norm_collect_statistics|bn_fw_tr|BNFwdTraining", re.I)
+_BACKWARD = re.compile(r"\[backward.*|.*Backward\d*")
+
+
+def _find(evidence: Evidence) -> Iterator[Finding]:
+    profile = evidence.profile
+    if named(profile, _BACKWARD.fullmatch).any() or profile.run.evaluated_nodes:
+        return
+    nodes = below(profile, named(profile, _DROPS.fullmatch)) | named(profile, _GATHERS.search)
+    yield from work_findings(evidence, nodes, _WORK)
+
+
+RULE = Rule(
+    _find,
+    "dropout and batch statistics in programs that only infer",
+    (GPU_TIME, OPERATORS),
+    (),
+    _WORK.change,
+    host_time=HostTime.CAUSE,
+)
