@@ -66,8 +66,8 @@ class RecordConfig:
             if the GPU's buffer overflows.
         sample_budget: Share of the program's time that windows may cost.
         counters: Sample hardware counters of the whole GPU: names of sets (`default`, `dram`, `tensor`, `l2`, `nvlink`,
-            `pcie`), of counters (`dram_read`), or of CUPTI's metrics, separated by commas; empty: none. They belong to
-            a timeline: with `data` = `trace`.
+            `pcie`), of counters (`dram_read`), or of CUPTI's metrics, separated by commas; empty: none. Those that do
+            not go together take turns. They belong to a timeline: with `data` = `trace`.
         exact_kernels: Count launches of the kernels whose name this regular expression finds exactly, one at a time
             (POSIX extended: `[0-9]` for a digit); empty: none. Of the sessions of a process the first one decides,
             until all have ended.
