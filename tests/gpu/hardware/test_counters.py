@@ -1,7 +1,8 @@
-"""Sampled counters on a real GPU: two sets by turns in one recording, each right."""
+"""Sampled counters on a real GPU: bytes of short kernels, and two sets by turns in one recording, each right."""
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -44,3 +45,19 @@ def test_sets_that_take_turns_are_each_right(tmp_path: Path) -> None:
     each_ns = time_ns[nodes].sum() / profile.own("gpu_count")[nodes].sum()
     assert copy.rate * each_ns / 1e9 == pytest.approx(_BYTES, rel=0.03)
     assert 20 < of(rows, "elementwise", "L2 busy").rate < 95
+
+
+def test_bytes_of_kernels_of_10_us_are_those_known(tmp_path: Path) -> None:
+    run = record(tmp_path, "short_kernels.py", "--counters", "dram")
+    profile = run.profile
+    tree, time_ns, launches = profile.tree, profile.inclusive("gpu_time"), profile.inclusive("gpu_count")
+    for name, (read, written) in json.loads(run.stdout.splitlines()[-1]).items():
+        (node,) = [node for node in range(len(tree)) if tree.label(node) == name]
+        each = {
+            metric: float(profile.inclusive(metric)[node] / launches[node])
+            for metric in ("dram_read_bytes", "dram_write_bytes", "dram_bytes", "dram_bytes_error")
+        }
+        print(name, time_ns[node] / launches[node], "ns", each, "known", read, written)
+        assert time_ns[node] / launches[node] < 20_000
+        assert each["dram_bytes"] == pytest.approx(read + written, rel=0.1)
+        assert each["dram_read_bytes"] == pytest.approx(read, rel=0.1, abs=0.1 * written)
