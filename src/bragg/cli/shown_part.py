@@ -17,6 +17,7 @@ __all__ = ["PARTS", "ShownPart", "part_without_imports", "shown_part"]
 
 PARTS = ("all", "steady")
 _WITHOUT_READINGS = "the copies that read the clocks inside kernels are left out; with them: --part all"
+_WHOLE = "the whole run; its steady state alone: --part steady"
 _OF_HOST = ("host_time", "gpu_time", "gpu_count")
 
 
@@ -63,7 +64,8 @@ def _best_part(evidence: Evidence, profile: Profile, options: ViewOptions, wante
     if wanted is None and (ran := part_without_imports(profile, options)):
         return ran
     if wanted is None and not _is_better(profile, options, steady):
-        return ShownPart(profile, options)
+        is_part_known = options.metrics and steady and len(profile.slices)
+        return ShownPart(profile, options, (_WHOLE,) if is_part_known else ())
     part = _steady_part(evidence, profile, steady) if steady else None
     if part is None and wanted is not None:
         lacking = "no timeline of its steady state" if steady else "no steady state"

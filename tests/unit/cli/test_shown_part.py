@@ -62,6 +62,13 @@ def test_the_whole_run_is_shown_if_it_is_asked_for(view: View, arguments: list[s
     assert total(told, "gpu_time") == pytest.approx(385.72e6, rel=1e-4)
 
 
+def test_a_metric_that_is_asked_for_is_said_to_be_of_the_whole_run(view: View) -> None:
+    note = "the whole run; its steady state alone: --part steady"
+    assert note in view(IDLE, "-m", "gpu_time", "--flat")["hints"]
+    assert note not in view(IDLE, "-m", "gpu_time", "--part", "all")["hints"]
+    assert note not in view(IDLE)["hints"]
+
+
 def test_any_metric_of_the_steady_state_can_be_asked_for(view: View) -> None:
     part, whole = (view(IDLE, "--part", name, "-m", "gpu_time", "--flat") for name in ("steady", "all"))
     assert sum(row["values"]["gpu_time"] for row in part["rows"]) == pytest.approx(355.51e6, rel=1e-4)

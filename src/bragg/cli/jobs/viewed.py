@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from bragg.analyze.across_ranks import MEAN, on_one_device, with_rank_values
+from bragg.analyze.imports import imports_apart
 from bragg.cli.console import stream_style, write_json, write_lines
 from bragg.cli.jobs.opened import OpenedJob
 from bragg.grouping.ranks import group_by_rank
@@ -18,6 +19,7 @@ from bragg.views.terminal.columns import choose_names
 from bragg.views.terminal.flat_view import flat_lines, flat_view
 from bragg.views.terminal.tree_text import tree_lines
 from bragg.views.terminal.tree_view import tree_view
+from bragg.views.text.units import time_text
 
 if TYPE_CHECKING:
     from bragg.model import Profile
@@ -43,6 +45,7 @@ def view_job(opened: OpenedJob, options: ViewOptions, group_by: str, *, flat: bo
         UsageError: The metric does not add up, or is not there.
     """
     style = stream_style(sys.stdout)
+    opened, note = _without_imports(opened, options)
     if group_by == "rank":
         profile = group_by_rank(opened.profiles, [rank.label for rank in opened.job.ranks])
         first = tuple(name for name in profile.metrics if name == opened.metric)
@@ -55,7 +58,19 @@ def view_job(opened: OpenedJob, options: ViewOptions, group_by: str, *, flat: bo
         write_json("job_flat" if flat else "job", {**_facts(opened), **tree.to_json()})
         return
     body = flat_lines(tree, style) if flat else tree_lines(tree, style)  # type: ignore[arg-type]
-    write_lines([*job_header_lines(opened.job, opened.profiles, style), "", *body])
+    notes = map(style.dim, style.paragraphs([note] if note else []))
+    write_lines([*job_header_lines(opened.job, opened.profiles, style), *notes, "", *body])
+
+
+def _without_imports(opened: OpenedJob, options: ViewOptions) -> tuple[OpenedJob, str]:
+    """The job without what imports took where ranks have host time alone, and what to say of it; empty: nothing."""
+    if options.metrics or options.sort or options.include or options.exclude:
+        return opened, ""
+    ran, imports_ns = zip(*map(imports_apart, opened.profiles), strict=True)
+    if not any(imports_ns):
+        return opened, ""
+    mean = time_text(sum(imports_ns) / len(imports_ns))
+    return replace(opened, profiles=list(ran)), f"imports took {mean} a rank and are left out; with them: -m host_time"
 
 
 def _compared(opened: OpenedJob, options: ViewOptions, group_by: str, width: int | None) -> tuple[Profile, ViewOptions]:

@@ -80,6 +80,15 @@ def test_rows_for_each_rank(bragg: Bragg, job: Path) -> None:
     assert [(row[0], row[row.index("rank") + 1]) for row in rows] == [("31.00", "1"), ("11.00", "0"), ("11.00", "2")]
 
 
+def test_imports_of_ranks_without_gpus_are_left_out_and_named(bragg: Bragg, tmp_path: Path) -> None:
+    text = "root\n  a.py:2@work host=30ms\n  <frozen importlib._bootstrap>:1@_find_and_load host={}ms"
+    job = job_of(tmp_path / "b.job", text.format(40), text.format(60))
+    lines = bragg("view", job).stdout.splitlines()
+    assert "imports took 50.0 ms a rank and are left out; with them: -m host_time" in lines
+    assert not any("_find_and_load" in line for line in lines)
+    assert any("_find_and_load" in line for line in bragg("view", job, "-m", "host_time").stdout.splitlines())
+
+
 @pytest.mark.parametrize(("wanted", "name"), [("2", "rank00002"), ("worst", "rank00001"), ("best", "rank00002")])
 def test_one_rank_is_shown_as_its_profile_is(bragg: Bragg, job: Path, wanted: str, name: str) -> None:
     assert bragg("view", str(job), "--rank", wanted).stdout == bragg("view", str(job / f"{name}.bragg")).stdout
