@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import shlex
+import sys
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import click
 
 import bragg
-from bragg.cli.console import error_lines, say
+from bragg.cli.console import error_lines, say, stream_style
 from bragg.cli.verbs.run import run
 from bragg.errors import BraggError, UsageError
 from bragg.record.inside.sessions import Options
@@ -18,7 +20,7 @@ if TYPE_CHECKING:
 
     from bragg.model import Profile
 
-__all__ = ["load_ipython_extension", "recording_options"]
+__all__ = ["load_ipython_extension", "recording_options", "with_cell_names"]
 
 _OUTPUT = "notebook.bragg"
 _CELL = "the-cell"
@@ -64,13 +66,37 @@ def _record(shell: InteractiveShell, line: str, cell: str) -> Profile | None:
         options = recording_options(line)
         session = bragg.start(options.pop("output"), **options)
         try:
-            shell.run_cell(cell)
+            shell.run_cell(_below_its_magic(cell))
         finally:
             profile = bragg.stop(session)
         if session.path is not None:  # what `stop` returns has no timeline
-            say([f"Wrote {session.path}"])
-            profile = bragg.load(session.path)
+            profile = with_cell_names(bragg.load(session.path), shell)
+            say([f"Wrote {session.path}", *_best(profile)])
     except BraggError as error:
         say(error_lines(error.message, error.hint))
         return None
     return profile
+
+
+def _below_its_magic(cell: str) -> str:
+    """The cell with the lines that the notebook counts, of which `%%bragg` is the first."""
+    return cell if cell.startswith("%%") else f"# %%bragg\n{cell}"
+
+
+def with_cell_names(profile: Profile, shell: InteractiveShell) -> Profile:
+    """The profile with `In [3]` in place of the files that IPython makes up for cells."""
+    numbers: dict[str, int] = getattr(shell.compile, "_filename_map", {})
+    frames = profile.tree.frames
+    if not numbers.keys() & set(frames.file):
+        return profile
+    files = [f"In [{numbers[file]}]" if file in numbers else file for file in frames.file]
+    return replace(profile, tree=replace(profile.tree, frames=frames.replace(file=files)))
+
+
+def _best(profile: Profile) -> list[str]:
+    """What to change first, for readers who do not see the page."""
+    from bragg.analyze.report import answered
+    from bragg.views.text.analysis_text import best_findings, best_lines
+
+    found = answered(profile)
+    return list(best_lines(found.bounds, best_findings(found.analysis, 1), stream_style(sys.stderr)))

@@ -1,9 +1,13 @@
 from __future__ import annotations
 
+from types import SimpleNamespace
+from typing import Any
+
 import pytest
 
 from bragg.errors import UsageError
-from bragg.notebook.magic import recording_options
+from bragg.notebook.magic import recording_options, with_cell_names
+from tests.support.profiles import profile_from_text
 
 
 def test_options_are_those_of_the_command_line() -> None:
@@ -33,3 +37,10 @@ def test_options_are_those_of_the_command_line() -> None:
 def test_what_means_nothing_in_a_cell_is_refused(line: str, error: str) -> None:
     with pytest.raises(UsageError, match=error):
         recording_options(line)
+
+
+def test_code_of_cells_is_named_as_the_notebook_numbers_them() -> None:
+    profile = profile_from_text("root\n  /tmp/ipykernel_7/33.py:5@<module> host=1ms\n    a.py:2@work host=1ms")
+    shell: Any = SimpleNamespace(compile=SimpleNamespace(_filename_map={"/tmp/ipykernel_7/33.py": 3}))
+    assert set(with_cell_names(profile, shell).tree.frames.file) == {"", "In [3]", "a.py"}
+    assert with_cell_names(profile, SimpleNamespace(compile=None)) is profile  # type: ignore[arg-type]
