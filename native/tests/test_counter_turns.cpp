@@ -39,4 +39,9 @@ TEST(counters_are_taken_together_as_far_as_they_are_right) {
   CHECK(wanted.empty());
 }
 
+TEST(a_throughput_counts_as_many_metrics_when_it_is_decoded) {
+  CHECK_EQ(bragg::decoding_weight(bragg::counters_of("dram")), 2u);
+  CHECK_EQ(bragg::decoding_weight(bragg::counters_of("l2_busy,l2_sectors,l2_hit_rate")), 6u);
+}
+
 }  // namespace

@@ -1,6 +1,7 @@
 // Which counters a chip counts together in one pass.
 #pragma once
 
+#include <cstddef>
 #include <functional>
 #include <string>
 #include <vector>
@@ -12,6 +13,9 @@ namespace bragg {
 
 // CUPTI's metrics of the first alternatives of counters.
 [[nodiscard]] std::vector<std::string> metrics_of(const std::vector<Counter>& counters);
+
+// How many plain metrics take as long to decode: a throughput is made of many.
+[[nodiscard]] size_t decoding_weight(const std::vector<Counter>& counters);
 
 // Asks CUPTI how many passes metrics need together: 0.1 to 0.3 s.
 using ChooseMetrics = std::function<CuptiFailure(const std::vector<std::string>& metrics, size_t& passes)>;

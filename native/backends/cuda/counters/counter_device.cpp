@@ -66,7 +66,7 @@ std::vector<Counter> CounterDevice::counters() const {
 void CounterDevice::open(size_t gpus, double cost_ns) {
   if (!reason_.empty()) return;
   if (settings_.interval_ns == 0)
-    for (const auto& set : sets_) set->rate = CounterRate(metrics_of(set->counters).size(), gpus, cost_ns);
+    for (const auto& set : sets_) set->rate = CounterRate(decoding_weight(set->counters), gpus, cost_ns);
   start(gpus);
 }
 
