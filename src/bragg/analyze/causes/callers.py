@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -70,13 +71,20 @@ class Callers:
         key = tree.parent[self.line].astype(np.int64) * len(rows) + np.array(names)[tree.frame[self.line]]
         return np.where(self.line > 0, key, -1)
 
+    def by_function(self, nodes: BoolArray) -> Iterator[Int64Array]:
+        """Those of some nodes, [n_nodes], that lines call: each call of a function has [its nodes]."""
+        chosen = np.flatnonzero(nodes & (self.line > 0))
+        chosen = chosen[np.argsort(self.function[chosen], kind="stable")]
+        begins = np.flatnonzero(np.diff(self.function[chosen])) + 1
+        yield from np.split(chosen, begins) if len(chosen) else ()
+
     def near(self, nodes: BoolArray, others: BoolArray) -> BoolArray:
         """Those of some nodes whose function calls one of others on a line close to theirs: all [n_nodes]."""
         result = np.zeros(len(nodes), np.bool_)
         lines = self.profile.tree.frames.line[self.profile.tree.frame[self.line]]
-        known = self.line > 0
-        for function in np.intersect1d(self.function[nodes & known], self.function[others & known]).tolist():
-            of_it = self.function == function
-            own, other = np.flatnonzero(nodes & of_it), np.unique(lines[others & of_it])
-            result[own] = (np.abs(lines[own][:, None] - other[None, :]) <= _CLOSE).any(axis=1)
+        near = {int(self.function[of_it[0]]): lines[of_it] for of_it in self.by_function(others)}
+        for own in self.by_function(nodes) if near else ():
+            other = near.get(int(self.function[own[0]]))
+            if other is not None:
+                result[own] = (np.abs(lines[own][:, None] - other[None, :]) <= _CLOSE).any(axis=1)
         return result

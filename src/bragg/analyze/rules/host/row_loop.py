@@ -77,15 +77,15 @@ def _indexing(evidence: Evidence) -> Iterator[_Loop]:
     profile, callers, calls = evidence.profile, evidence.callers, evidence.calls
     called = (callers.line > 0) & (profile.tree.kind == FrameKind.OPERATOR) & evidence.host.launching
     takes = called & named(profile, (_TAKES if evidence.n_steps else _TAKES_ROW).fullmatch)
-    works = called & evidence.has_work & ~takes
-    recurs = called & (calls >= (WAITS.value * evidence.n_steps or RECURRING.value))
-    for function in np.unique(callers.function[takes]).tolist():
-        inside = callers.function == function
-        once = float(calls[inside & recurs].min(initial=np.inf))
-        looped = inside & works & (calls >= MANY_ROWS.value * once)
-        rows = float(calls[looped].min(initial=np.inf))
-        if np.isfinite(rows) and float(calls[takes & inside].max()) >= rows:
-            yield _Loop(rows, once, below(profile, looped))
+    works = evidence.has_work & ~takes
+    least = WAITS.value * evidence.n_steps or RECURRING.value
+    for inside in callers.by_function(called):
+        taken, recurs = calls[inside[takes[inside]]], calls[inside][calls[inside] >= least]
+        once = float(recurs.min(initial=np.inf))
+        looped = inside[works[inside] & (calls[inside] >= MANY_ROWS.value * once)]
+        if not len(looped) or taken.max(initial=0) < (rows := float(calls[looped].min())):
+            continue
+        yield _Loop(rows, once, below(profile, np.isin(np.arange(len(calls)), looped)))
 
 
 def _iterations(evidence: Evidence) -> Iterator[_Loop]:

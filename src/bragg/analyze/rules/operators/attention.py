@@ -42,15 +42,12 @@ def _find(evidence: Evidence) -> Iterator[Finding]:
 
 def _by_hand(evidence: Evidence) -> BoolArray:
     """Softmax with at least two products beside it, in one call of one function."""
-    profile, function = evidence.profile, evidence.callers.function
-    softmax = named(profile, _SCORES.fullmatch) & (function >= 0)
-    products = named(profile, _PRODUCTS.fullmatch) & (function >= 0)
-    found = np.zeros(len(function), np.bool_)
-    for one in np.intersect1d(function[softmax], function[products]).tolist():
-        inside = (softmax | products) & (function == one)
-        n_products, n_softmax = (float(evidence.calls[inside & each].sum()) for each in (products, softmax))
-        if n_products >= _PRODUCTS_OF_EACH * n_softmax:
-            found |= inside
+    profile, calls = evidence.profile, evidence.calls
+    softmax, products = (named(profile, each.fullmatch) for each in (_SCORES, _PRODUCTS))
+    found = np.zeros(len(calls), np.bool_)
+    for inside in evidence.callers.by_function(softmax | products):
+        n_products, n_softmax = (float(calls[inside[each[inside]]].sum()) for each in (products, softmax))
+        found[inside] = n_products >= _PRODUCTS_OF_EACH * n_softmax > 0
     return below(profile, found)
 
 

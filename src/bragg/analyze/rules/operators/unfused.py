@@ -50,11 +50,9 @@ def _chains(evidence: Evidence, kernels: BoolArray) -> BoolArray:
     launching = profile.tree.sum_up(np.where(kernels, evidence.gpu_count, 0.0)) > 0
     operators = callers.is_direct & launching & (profile.tree.kind == FrameKind.OPERATOR)
     found = np.zeros(len(operators), np.bool_)
-    for function in np.unique(callers.function[operators]).tolist():
-        inside = operators & (callers.function == function)
-        recurs = calls[inside & (calls >= _SELDOM * float(calls[inside].max()))]
-        if float(recurs.sum()) >= LONG_CHAIN.value * float(recurs.min(initial=np.inf)):
-            found |= inside
+    for inside in callers.by_function(operators):
+        recurs = calls[inside][calls[inside] >= _SELDOM * calls[inside].max()]
+        found[inside] = recurs.sum() >= LONG_CHAIN.value * recurs.min()
     return found
 
 
