@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -82,8 +83,17 @@ def own_work(profile: Profile) -> OwnWork:
     `flops` is the sum over all widths: what exceeds the given widths counts as 16 bits. Where the program states
     neither flops nor bytes, counters tell: of DRAM, of instructions, and the time of tensor cores.
     """
-    if not _is_stated(profile):
-        return _measured_work(profile)
+    # Each derived metric asks for it, and listings of counted kernels take long to read.
+    known = _KNOWN.get(profile)
+    if known is None:
+        known = _KNOWN[profile] = _stated_work(profile) if _is_stated(profile) else _measured_work(profile)
+    return known
+
+
+_KNOWN: WeakKeyDictionary[Profile, OwnWork] = WeakKeyDictionary()
+
+
+def _stated_work(profile: Profile) -> OwnWork:
     by_width = {width: _own(profile, f"flops{width}") for width in WIDTHS}
     total = _own(profile, "flops")
     with np.errstate(invalid="ignore"):  # infinite ones

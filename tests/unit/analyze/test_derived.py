@@ -5,7 +5,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from bragg.analyze import work
 from bragg.analyze.derived import evaluate, is_derived, list_available, with_host_wait, with_roof_time
+from bragg.analyze.specs import WIDTHS
+from bragg.analyze.work import own_work
 from bragg.errors import UsageError
 from bragg.model import Combine, Metric, MetricKind, Profile
 from bragg.model.merge import merge
@@ -42,6 +45,15 @@ def test_util_of_kernels_is_that_of_proton() -> None:
     util = evaluate(profile, "util")
     found = {label: util.values[node_named(profile, label)] for label in PROTON_UTILS}
     assert found == pytest.approx(PROTON_UTILS, abs=1e-6)
+
+
+def test_metrics_of_one_profile_share_its_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    profile, read = on_h200("root\n  foo 100us x2", gpu_dram_bytes={"foo": 1e6}), []
+    monkeypatch.setattr(work, "counted_flops", lambda each: read.append(each) or dict.fromkeys(WIDTHS, np.zeros(2)))
+    first, second = own_work(profile), own_work(profile)
+    assert first is second
+    assert read == [profile]
+    assert own_work(replace(profile)) is not first
 
 
 def test_util_over_several_devices_holds_each_kernel_against_its_own_peak() -> None:
