@@ -122,6 +122,17 @@ class SliceTable(Table):
             return self.take(np.lexsort((-self.duration_ns, self.start_ns, self.track)))
         return ordered
 
+    def outermost(self) -> SliceTable:
+        """Without slices inside of another one of the same call path and track, which repeat it; by call path."""
+        ordered = self.take(np.lexsort((-self.duration_ns, self.start_ns, self.track, self.node)))
+        begins_ns = ordered.start_ns - (ordered.start_ns.min() if len(ordered) else 0)
+        ends_ns = begins_ns + ordered.duration_ns
+        is_first = np.append(True, (np.diff(ordered.node) != 0) | (np.diff(ordered.track) != 0))[: len(ordered)]
+        # Each path and track behind the one before, so that one maximum goes over all.
+        shift_ns = np.cumsum(is_first) * ends_ns.max(initial=0)
+        until_ns = np.append(0, np.maximum.accumulate(ends_ns + shift_ns))[: len(ordered)]
+        return ordered.take(is_first | (begins_ns + shift_ns >= until_ns))
+
 
 @dataclass(frozen=True, eq=False)
 class CounterTable(Table):

@@ -294,7 +294,8 @@ class Facts:
     def calls(self) -> FloatArray:
         """How often the host was in each node in `part`: [n_nodes]; without a timeline estimated from the whole run."""
         if self.has_timeline:
-            return np.bincount(self.slices.node[self.on_host], minlength=len(self.profile.tree)).astype(np.float64)
+            nodes = self.slices.take(self.on_host).outermost().node
+            return np.bincount(nodes, minlength=len(self.profile.tree)).astype(np.float64)
         counts = self.profile.metrics.get("host_count")
         if counts is None:
             return np.zeros(len(self.profile.tree))

@@ -321,6 +321,17 @@ def test_a_kernel_that_hides_behind_the_host_gains_nothing() -> None:
     assert (finding.gain.share < 0.01, finding.gain.limit) == (True, "the host")
 
 
+def test_a_jitted_call_that_two_slices_inside_of_each_other_show_is_one() -> None:
+    calls = [f"{MAIN} > jit({name})#operator" for name in "abcdef"]
+    text = "\n".join(
+        f"host {50 * i}-{50 * i + 40} {call}\nhost {50 * i + 10}-{50 * i + 39} {call}\n"
+        + launched(1, call, "fusion", 2 + i, 1, 50 * i + 30)
+        for i, call in enumerate(calls)
+    )
+    (finding,) = found(stepped(text, 320), "eager-jax")
+    assert finding.message.startswith("beside jit(f) each step calls 5 more jitted functions (jit(a), jit(b), jit(c)")
+
+
 @pytest.mark.parametrize(
     ("kind", "change"),
     [
