@@ -118,7 +118,7 @@ class Report:
         self._found.clear()
         self._judgements.clear()
         self.refused.clear()
-        self.verdicts.counts.clear()
+        self.verdicts.clear()
         self.launches = self.programs = 0
 
     def absorb(
@@ -131,7 +131,7 @@ class Report:
     ) -> None:
         """Add what another process has found."""
         self.refused.update(refused)
-        self.verdicts.counts.update(verdicts.counts)
+        self.verdicts.absorb(verdicts)
         self.launches += launches
         self.programs += programs
         for key, finding in found.items():

@@ -82,10 +82,27 @@ def _judged(launch: Launch, *, has_findings: bool, checkers: Collection[str]) ->
 
 
 class Verdicts:
-    """How many launches have which verdict."""
+    """How many launches have which verdict, and in which other ways kernels were executed again."""
 
     def __init__(self) -> None:
         self.counts: Counter[Verdict] = Counter()
+        self._varied: dict[str, list[str]] = {}
+
+    def vary(self, kernel: str, *whats: str) -> None:
+        """Note that a kernel was executed again with another order, block size or the like; or that it was to be."""
+        known = self._varied.setdefault(kernel, [])
+        known.extend(what for what in whats if what not in known)
+
+    def absorb(self, others: Verdicts) -> None:
+        """Add those of another process."""
+        self.counts.update(others.counts)
+        for kernel, whats in others._varied.items():
+            self.vary(kernel, *whats)
+
+    def clear(self) -> None:
+        """Begin anew."""
+        self.counts.clear()
+        self._varied.clear()
 
     def kernels(self) -> list[str]:
         """Those that were launched."""
@@ -98,7 +115,8 @@ class Verdicts:
         if of["clean"]:
             lines.append(f"clean for these values: {_launches(of['clean'])}")
             lines += [f"  {one}" for one in self.counts if one.verdict == "clean"]
-        return lines + self._configurations()
+        again = [f"{kernel}: {_variation(whats)}" for kernel, whats in self._varied.items()]
+        return lines + self._configurations() + again
 
     def _proven(self, count: int) -> str:
         kernels = list(dict.fromkeys(one.kernel for one in self.counts if one.verdict == "proven"))
@@ -121,6 +139,10 @@ class Verdicts:
     def to_json(self) -> list[dict[str, Any]]:
         """Each verdict with the number of launches."""
         return [{**asdict(one), "launches": count} for one, count in self.counts.items()]
+
+
+def _variation(whats: list[str]) -> str:
+    return f"executed again with another {', '.join(whats)}" if whats else "not executed in another way"
 
 
 def _launches(count: int) -> str:

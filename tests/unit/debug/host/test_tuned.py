@@ -140,4 +140,20 @@ def test_the_report_says_how_many_configurations_were_executed() -> None:
     kernel, x = triton.autotune(configs=sizes, key=["n"])(doubled), np.ones(40, "f4")
     with bragg.debug.check(add=["launch-dependence"]) as report:
         kernel[grid](x, np.zeros(40, "f4"), 40, WIDTH=64)
-    assert report.lines()[1] == "doubled: 2 of 2 configurations executed"
+    assert report.lines()[1:3] == [
+        "doubled: 2 of 2 configurations executed",
+        "doubled: executed again with another configuration",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("programs", "said"),
+    [
+        (lambda meta: (triton.cdiv(40, meta["BLOCK"]),), "executed again with another order of programs, BLOCK"),
+        ((1,), "not executed in another way"),
+    ],
+)
+def test_the_report_says_what_was_varied(programs: Any, said: str) -> None:
+    with bragg.debug.check(add=["order-dependence", "launch-dependence"]) as report:
+        doubled[programs](np.ones(40, "f4"), np.zeros(40, "f4"), 40, BLOCK=16, WIDTH=64)
+    assert report.lines()[1:] == [f"doubled: {said}", report.summary()]

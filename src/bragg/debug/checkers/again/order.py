@@ -32,6 +32,7 @@ def _watch(record: LaunchFindings) -> Listeners:
         backwards = range(launch.programs - 1, -1, -1)
         shuffled = np.random.default_rng(0).permutation(launch.programs).tolist()
         differences = replay.in_order(backwards) or replay.in_order(shuffled)
+        record.report.verdicts.vary(launch.kernel, "order of programs")
         for difference in differences:
             _tell(record, replay, difference)
 

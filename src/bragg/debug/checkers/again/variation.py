@@ -53,6 +53,7 @@ def _watch(record: LaunchFindings) -> Listeners:
     launch = record.launch
     if launch.only is not None or not launch.is_in_host_memory:
         return Listeners()
+    record.report.verdicts.vary(launch.kernel)
     replay = Replay(launch)
 
     def compare() -> None:
@@ -70,6 +71,7 @@ def _differs(record: LaunchFindings, replay: Replay, variant: _Variant) -> bool:
         differences = replay.differences(lambda listeners: variant.launch().run_again(listeners))
     except (KernelFault, Unsupported, UsageError):
         return False
+    record.report.verdicts.vary(record.launch.kernel, variant.what.removeprefix("the "))
     for difference in differences:
         writer = replay.writer(difference)
         if writer is not None:
