@@ -218,6 +218,13 @@ def test_tensor_beyond_the_memory_is_one_line(tmp_path: Path) -> None:
     assert "Traceback" not in result.stderr
 
 
+def test_the_last_line_names_the_command_that_stops_at_the_first_finding(tmp_path: Path) -> None:
+    script = write(tmp_path, extra=1)
+    assert bragg("check", script).stderr.splitlines()[-1] == f"Next: bragg debug --break-on out-of-bounds {script}"
+    assert "Next:" not in bragg("check", "--json", script).stderr
+    assert "Next:" not in bragg("check", write(tmp_path)).stderr
+
+
 def test_launches_are_varied_on_request(tmp_path: Path) -> None:
     pushed = "out[0] = 0; scale[lambda meta: (30 // meta['BLOCK'],)](np.ones(30, 'f4'), out, 30, BLOCK=16)"
     script = write(tmp_path, end=pushed)

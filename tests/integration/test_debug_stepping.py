@@ -151,6 +151,15 @@ def test_quitting_ends_the_program_without_a_traceback(tmp_path: Path) -> None:
     assert at_prompt(write(tmp_path), ["q"])[-1] == "no findings in 1 launch of 4 programs"
 
 
+def test_quitting_at_a_finding_ends_the_program(tmp_path: Path) -> None:
+    script = write(tmp_path, "pass", "kernel[(4,)](x, out, 31, BLOCK=8)")
+    done = debugged(script, ["q", "p 'still here'"], "--break-on", "out-of-bounds")
+    assert done.stdout.splitlines()[-1].replace("(Pdb) ", "") == "1 error in 1 launch of 4 programs"
+    assert done.stdout.count("(Pdb)") == 1
+    assert done.returncode == 3
+    assert done.stderr == f"Next: bragg check {script}\n"
+
+
 def test_what_never_stopped_says_how_to_stop(tmp_path: Path) -> None:
     done = debugged(write(tmp_path, "pass"), [], "--break-on", "out-of-bounds")
     assert done.returncode == 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -37,15 +38,13 @@ def parse_program(_context: click.Context, _parameter: click.Parameter, value: s
     return tuple((*ids, 0, 0)[:3])
 
 
-def run_checked(
-    session: CheckedSession, target: tuple[str, ...], output: FindingsOutput | None = None, *, module: bool
-) -> int:
+def run_checked(session: CheckedSession, target: tuple[str, ...], output: FindingsOutput, *, module: bool) -> int:
     """Run a program and write what was found, in it and in the processes that it starts.
 
     Args:
         session: Executes its launches.
         target: The program.
-        output: Where findings go; None: as text to stdout.
+        output: Where findings go, and how much of them.
         module: The program is a module.
 
     Returns:
@@ -61,12 +60,12 @@ def run_checked(
     from bragg.debug.host.target import host_without_gpu
     from bragg.debug.session import checking
 
-    own, root = os.getpid(), Path.cwd()
+    own, root, program = os.getpid(), Path.cwd(), shlex.join(["-m", *target] if module else target)
     with with_children(session) as collect:
 
         def conclude(end: _End) -> int:
             collect(True)
-            return _concluded(session.report, output or FindingsOutput(), root, end)
+            return _concluded(session.report, output, root, end, program)
 
         leaving = concluded_before_leaving(lambda code: conclude(_End(code)))
         with host_without_gpu(session.target), checking(session), leaving:
@@ -120,7 +119,7 @@ def _run_to_its_end(target: tuple[str, ...], report: Report, *, is_module: bool)
     return end
 
 
-def _concluded(report: Report, output: FindingsOutput, root: Path, end: _End) -> int:
+def _concluded(report: Report, output: FindingsOutput, root: Path, end: _End, program: str) -> int:
     """Write what was found, and give the exit code."""
     from bragg.debug.unreached import unreached
 
@@ -137,4 +136,6 @@ def _concluded(report: Report, output: FindingsOutput, root: Path, end: _End) ->
     output.write(Outcome(report, root, problem), has_text=error is None or len(report) > 0)
     if said:
         say([said])
+    elif step := output.next_step(report, program):
+        say([f"Next: {step}"])
     return _FINDINGS if len(report) else code

@@ -28,12 +28,14 @@ class FindingsOutput:
         file: Where that goes, beside text on stdout; None: to stdout, with a summary on stderr.
         as_json: As one JSON object on stdout.
         profile: The profile that gets them, too; None: none.
+        is_brief: Text says how many there are.
     """
 
     format_name: str | None = None
     file: Path | None = None
     as_json: bool = False
     profile: Path | None = None
+    is_brief: bool = False
 
     def write(self, outcome: Outcome, *, has_text: bool) -> None:
         """Write the findings of a check that is over.
@@ -58,7 +60,19 @@ class FindingsOutput:
         if self.as_json:
             write_json("check", report.to_json())
         elif has_text:
-            write_lines(report.lines())
+            write_lines(report.brief_lines() if self.is_brief else report.lines())
+
+    def next_step(self, report: Report, program: str) -> str:
+        """The command that shows more of what was found; empty: there is none.
+
+        Args:
+            report: The findings.
+            program: The program, as it stands in a command.
+        """
+        if self.is_brief:
+            return f"bragg check {program}" if len(report) else ""
+        is_text = self.format_name is None and not self.as_json
+        return f"bragg debug --break-on {report.first_stop} {program}" if is_text and report.first_stop else ""
 
     def _add_to(self, profile: Path, report: Report) -> None:
         from bragg.cli.annotations.carried import carry_findings

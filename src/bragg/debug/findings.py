@@ -70,6 +70,7 @@ class KernelFinding(Finding):
         programs: Linear numbers of the programs that show it.
         lanes: How many lanes show it, over all of them.
         positions: Where in the block these lanes are.
+        source_positions: Where in the block of this line the lanes are whose values another line uses in others.
         other: `file`, `line` and `code` of the other side of a conflict and its `program`, or of where a value is used;
             `role` says what that line is.
         example: What one element shows; empty: nothing to tell.
@@ -86,6 +87,7 @@ class KernelFinding(Finding):
     programs: set[int] = field(default_factory=set)
     lanes: int = 0
     positions: set[int] = field(default_factory=set)
+    source_positions: set[int] = field(default_factory=set)
     other: dict[str, Any] | None = None
     is_in_other_grids: bool = False
     example: str = ""
@@ -97,6 +99,7 @@ class KernelFinding(Finding):
         shown["severity"] = self.severity.name.lower()
         shown["programs"] = {"count": len(self.programs), "first": sorted(self.programs)[:100]}
         shown["positions"] = _ranges(self.positions)
+        shown["source_positions"] = _ranges(self.source_positions)
         return shown
 
     def to_finding(self) -> Finding:
@@ -130,10 +133,10 @@ class KernelFinding(Finding):
         numbers = sorted(self.programs)
         shown = ", ".join(_program_text(number, self.grid) for number in numbers[:_SHOWN_PROGRAMS])
         more = " …" if len(numbers) > _SHOWN_PROGRAMS else ""
-        ranges = _ranges(self.positions)
-        lanes = ", ".join(str(a) if a == b else f"{a}-{b}" for a, b in ranges[:_SHOWN_PROGRAMS])
-        lanes += " …" if len(ranges) > _SHOWN_PROGRAMS else ""
-        text = f"programs {shown}{more} ({len(numbers)} of {total}), lanes {lanes} ({self.lanes} in all)"
+        lanes = f"lanes {_lanes_text(self.positions)}"
+        if self.source_positions and self.source_positions != self.positions:
+            lanes = f"lanes {_lanes_text(self.source_positions)}, used in {lanes}"
+        text = f"programs {shown}{more} ({len(numbers)} of {total}), {lanes} ({self.lanes} in all)"
         if self.witness and self.witness.offset is not None:
             at = "" if self.witness.index is None else f" = index {list(self.witness.index)}"
             first = f"program {self.witness.program}, lane {self.witness.lane}, offset {self.witness.offset}{at}"
@@ -167,6 +170,12 @@ def _spill_behind(race: KernelFinding, found: Sequence[KernelFinding]) -> Kernel
 
 def _hint(spill: KernelFinding) -> str:
     return f"First mend the access past the end of a row in line {spill.line}: this race follows from it"
+
+
+def _lanes_text(numbers: set[int]) -> str:
+    ranges = _ranges(numbers)
+    more = " …" if len(ranges) > _SHOWN_PROGRAMS else ""
+    return ", ".join(str(a) if a == b else f"{a}-{b}" for a, b in ranges[:_SHOWN_PROGRAMS]) + more
 
 
 def _ranges(numbers: set[int]) -> list[tuple[int, int]]:

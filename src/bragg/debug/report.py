@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 from bragg.debug.findings import KernelFinding, causes_first
+from bragg.debug.flow.place import kernel_line
 from bragg.debug.host.compiled_lines import origins
 from bragg.debug.verdicts import Verdicts
 from bragg.model import Severity
@@ -31,6 +32,7 @@ class Report:
         self.additions = 0
         self.refused: Counter[str] = Counter()
         self.verdicts = Verdicts()
+        self._stops: set[str] = set()
         self._judgements: dict[tuple[Any, ...], Callable[[], None]] = {}
 
     @property
@@ -69,6 +71,8 @@ class Report:
         if key in self._found:
             self.extend(key, finding.grid, programs, lanes, positions)
             return
+        if kernel_line()[1]:
+            self._stops.add(finding.rule)
         code = finding.code or linecache.getline(finding.file, finding.line).strip()
         self._found[key] = replace(finding, code=code, origins=origins(finding.file, finding.line))
         self.extend(key, finding.grid, programs, lanes, positions)
@@ -117,6 +121,7 @@ class Report:
         """Begin anew."""
         self._found.clear()
         self._judgements.clear()
+        self._stops.clear()
         self.refused.clear()
         self.verdicts.clear()
         self.launches = self.programs = 0
@@ -139,13 +144,21 @@ class Report:
 
     def lines(self) -> list[str]:
         """All findings as text, verdicts, and a summary."""
-        refused = [f"not executed: {reason}" for reason in self.refused]
-        return [*self.finding_lines(), *self.verdicts.lines(), *refused, self.summary()]
+        return [*self.finding_lines(), *self.verdicts.lines(), *self.brief_lines()]
+
+    def brief_lines(self) -> list[str]:
+        """What was not executed, and a summary."""
+        return [*(f"not executed: {reason}" for reason in self.refused), self.summary()]
 
     def finding_lines(self) -> list[str]:
         """All findings as text."""
         blocks = [[*finding.lines(), ""] for finding in self.findings]
         return [line for block in blocks for line in block]
+
+    @property
+    def first_stop(self) -> str:
+        """The checker of the first finding that was made while its kernel was at a line; empty: there is none."""
+        return next((finding.rule for finding in self.findings if finding.rule in self._stops), "")
 
     def summary(self) -> str:
         """One line."""

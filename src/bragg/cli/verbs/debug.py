@@ -8,6 +8,7 @@ import click
 
 from bragg.cli.checked_run import parse_program, run_checked
 from bragg.cli.console import say, write_lines
+from bragg.cli.findings_output import FindingsOutput
 
 __all__ = ["debug"]
 
@@ -51,7 +52,7 @@ def debug(
     checkers = [*chosen_checkers(without=["tuned-twice"]), *(one.checker for one in watches)]
     session = CheckedSession(checkers, program, stop_on(break_on, at_program))
     with stepping(at_program):
-        code = run_checked(session, target, module=module)
+        code = run_checked(session, target, FindingsOutput(is_brief=True), module=module)
     if watches:
         write_lines(f"watch: {one.text}, last: {one.last}" for one in watches)
     elif session.report.launches and not KernelDebugger.n_stops and not os.environ.get("PYTHONBREAKPOINT"):

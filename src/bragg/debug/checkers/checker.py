@@ -35,12 +35,14 @@ class Source:
         line: The line.
         tensor: That is accessed there, if one is.
         text: What the source says of the access.
+        lanes: Gives bool, [programs or 1, *block]: the lanes of the access that it is about; None: they are not known.
     """
 
     file: str
     line: int
     tensor: TensorFacts | None = None
     text: AccessText = field(default_factory=AccessText)
+    lanes: Callable[[], Array] | None = None
 
     @property
     def place(self) -> tuple[str, int]:
@@ -161,6 +163,7 @@ class LaunchFindings:
             shown["witness"] = Witness(program_ids(int(programs[0]), self.launch.grid), first)
         if source.place != here:
             shown["other"] = _line(*here)
+            shown["source_positions"] = _positions(source)
         elif started_at is not None:
             shown["other"] = {**_line(*started_at), "role": role, **({"why": why} if why else {})}
         finding = self._finding(source.file, source.line, message, hint, severity, **shown)
@@ -207,6 +210,13 @@ class LaunchFindings:
     ) -> KernelFinding:
         place: dict[str, Any] = {"kernel": self.launch.kernel, "file": file, "line": line, "grid": self.launch.grid}
         return KernelFinding(self.rule, severity, message, hint, **place, **shown)
+
+
+def _positions(source: Source) -> set[int]:
+    if source.lanes is None:
+        return set()
+    lanes = source.lanes()
+    return set(np.flatnonzero(lanes.any(axis=0)).tolist())
 
 
 def _line(file: str, line: int) -> dict[str, Any]:

@@ -7,6 +7,7 @@ only told of when the launch, executed again with other values in these lanes, l
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 
@@ -21,7 +22,7 @@ from bragg.debug.memory.access import Access
 from bragg.debug.memory.emptiness import unwritten
 from bragg.debug.memory.storage import Buffer
 from bragg.debug.state import Listeners, machine
-from bragg.debug.values import CHOSEN, LOADS, UNDEFINED, UNWRITTEN
+from bragg.debug.values import CHOSEN, LOADS, UNDEFINED, UNWRITTEN, lift_array
 from bragg.model import Severity
 from bragg.model.table import Array
 
@@ -128,7 +129,7 @@ def _watch(record: LaunchFindings) -> Listeners:
         if access.mask is None or access.mask.all():
             return
         if not access_text(*access.place, access.kind, access.buffer.name).has_filler:
-            mark(access, masked, _source(access))
+            mark(access, masked, _source(access, partial(_left_out, access)))
             effects.has_undefined = True
 
     def look(access: Access) -> None:
@@ -141,7 +142,7 @@ def _watch(record: LaunchFindings) -> Listeners:
             access.unwritten = bad
             if not bad.all():
                 partly.add(access.place)
-            mark(access, never, _source(access))
+            mark(access, never, _source(access, access.unwritten_block))
             return
         name = access.buffer.name
         message = f"{access.kind} of elements of {name} that were never written"
@@ -168,10 +169,17 @@ def _is_float(source: Source) -> bool:
     return source.tensor is not None and "fp" in source.tensor.dtype
 
 
-def _source(access: Access) -> Source:
-    """The load that is executed."""
+def _left_out(access: Access) -> Array:
+    """bool, [programs or 1, *block]: lanes that the mask leaves out."""
+    assert access.mask is not None
+    mask = lift_array(access.mask, len(access.shape))
+    return np.broadcast_to(~mask, (len(mask), *access.shape[1:]))
+
+
+def _source(access: Access, lanes: Callable[[], Array]) -> Source:
+    """The load that is executed, with its lanes that hold nothing."""
     here, buffer = access.place, access.buffer
-    return Source(*here, TensorFacts.of(buffer), access_text(*here, access.kind, buffer.name))
+    return Source(*here, TensorFacts.of(buffer), access_text(*here, access.kind, buffer.name), lanes)
 
 
 UNINITIALISED = Checker("uninitialised-read", "values that nobody wrote", True, _watch)

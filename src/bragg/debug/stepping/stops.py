@@ -5,6 +5,7 @@ from __future__ import annotations
 import linecache
 import re
 import sys
+from bdb import BdbQuit
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -50,6 +51,8 @@ def stop_on(rules: Sequence[str], program: tuple[int, int, int] | None = None) -
             debugger = KernelDebugger()
             debugger.reset()
             debugger.interaction(frame, None)
+            if debugger.quitting:
+                raise BdbQuit
             if debugger.stoplineno != _CONTINUE:
                 debugger.set_trace(frame)
 

@@ -149,6 +149,21 @@ def test_one_race_is_told_once() -> None:
     assert finding.line == adds_in_place.fn.__code__.co_firstlineno + 4
 
 
+@triton.jit
+def adds_to_groups(x, n, groups, B: tl.constexpr):
+    columns = tl.arange(0, B)
+    part = x + (tl.program_id(0) % groups) * n + columns
+    value = tl.load(part, mask=columns < n, other=0.0)
+    tl.store(part, value + tl.program_id(0), mask=columns < n)
+
+
+def test_a_lost_update_over_several_batches_is_one_race_with_two_places() -> None:
+    (finding,) = findings_of(adds_to_groups, 16, matrix(4, 12), 12, 4, B=16)
+    line = adds_to_groups.fn.__code__.co_firstlineno + 4
+    assert (finding.rule, finding.line, finding.other["line"]) == ("data-race", line, line + 1)
+    assert finding.programs == set(range(16))
+
+
 def test_races_at_two_lines_are_two() -> None:
     found = findings_of(two_races, 4, np.ones(1, "i4"), np.ones(1, "i4"))
     assert [finding.tensor.name for finding in found] == ["x", "y"]

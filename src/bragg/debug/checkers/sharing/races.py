@@ -27,6 +27,9 @@ from bragg.model.table import Array
 
 __all__ = ["RACES"]
 
+Place = tuple[str, int]
+"""File and line."""
+
 _HINT = "Let each element belong to one program, or use tl.atomic_add and the like"
 _BARRIER_HINT = "Put tl.debug_barrier() between the access of the other side and the atomic that releases it"
 _SAME_VALUE = "writes too, the same value this time"
@@ -87,7 +90,7 @@ class _Detector:
         self._reads: dict[int, list[Read]] = {}
         self._shared: dict[int, SharedReads] = {}
         self._kinds = _Kinds(record.launch)
-        self._told: set[tuple[tuple[str, int], tuple[str, int]]] = set()
+        self._told: set[tuple[Place, Place]] = set()
 
     def see(self, access: Access) -> None:
         self._order.step += 1
@@ -312,12 +315,7 @@ class _Detector:
         place, rival = self._places[int(places[chosen[0]])], int(other[chosen[0]])
         own, mine = lanes[chosen], access.programs[lanes[chosen]]
         severity = Severity.WARNING if what == _SAME_VALUE else Severity.ERROR
-        # Who comes first is chance: the same two lines are one race, and so is all that one line does to a tensor.
-        is_reversed = (place, access.place) in self._told
-        blamed = place if is_reversed else access.place
-        if not is_reversed:
-            self._told.add((access.place, place))
-        group = *blamed, access.buffer.name, severity
+        group = *self._blamed(access.place, place), access.buffer.name, severity
         rivals = np.unique(other[chosen][other[chosen] >= 0])
         if self._record.repeats(group, mine, access.lane_numbers[own], rivals):
             return
@@ -341,6 +339,19 @@ class _Detector:
             rivals=rivals,
             group=group,
         )
+
+    def _blamed(self, here: Place, there: Place) -> Place:
+        """The line that a clash of two lines is told at.
+
+        Who comes first is chance: the same two lines are one race, and so is all that one line does to a tensor. A
+        store whose race with a load is known, and that meets itself in another program, is the same lost update.
+        """
+        if (there, here) in self._told:
+            return there
+        if here == there:
+            return next((one for one, other in self._told if other == here), here)
+        self._told.add((here, there))
+        return here
 
 
 def _addresses(access: Access) -> Array:
