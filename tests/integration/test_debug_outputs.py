@@ -114,6 +114,12 @@ def test_findings_go_into_the_profile_of_the_program(tmp_path: Path) -> None:
     assert carried.node is not None
     assert profile.tree.label(carried.node).startswith("scale")
     assert carried in profile.findings()
+    assert [name for name, _ in carried.details] == ["where", "tensor", "address"]
+    assert dict(carried.details)["tensor"] == "x (fp32[30], strides [1])"
+    (tmp_path / "script.py").unlink()
+    shown = bragg(tmp_path, "source", "run.bragg").stdout.splitlines()
+    below = next(number for number, line in enumerate(shown) if "^ out-of-bounds" in line)
+    assert "tl.load(x + place, mask=place <= n" in shown[below - 1]
     carry_findings(tmp_path / "run.bragg", [])
     assert load(tmp_path / "run.bragg").carried == []
 

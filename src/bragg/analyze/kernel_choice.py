@@ -15,7 +15,7 @@ from bragg.model import FrameKind, Profile
 from bragg.model.ids import NodeId
 from bragg.model.kernels.names import base_name
 
-__all__ = ["KernelChoice", "choose_kernel", "every_kernel", "why_absent"]
+__all__ = ["KernelChoice", "checked_lines", "choose_kernel", "every_kernel", "why_absent"]
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,8 @@ def choose_kernel(profile: Profile, wanted: str | None) -> KernelChoice:
         )
     codes = code_of_kernels(profile.sources)
     with_code = [name for name in kernels if _code_of(profile, name, codes)]
-    meant = (with_code or list(kernels))[:1] if wanted is None else _meant(list(kernels), wanted)
+    with_text = with_code or [name for name in kernels if checked_lines(profile, name)]
+    meant = (with_text or list(kernels))[:1] if wanted is None else _meant(list(kernels), wanted)
     if not meant:
         shown = f"Those with code: {', '.join(with_code[:5])}" if with_code else "No kernel of this profile has code"
         raise UsageError(f"no kernel is called {wanted!r}", hint=shown)
@@ -100,6 +101,12 @@ def _code_of(profile: Profile, name: str, codes: dict[str, KernelCode]) -> Kerne
     if isinstance(key, str):
         return codes.get(key)
     return next((code for code in codes.values() if code.symbol == base_name(name)), None)
+
+
+def checked_lines(profile: Profile, name: str) -> set[tuple[str, int]]:
+    """Files and lines that checks found something at in a kernel, whose text the profile has."""
+    kernel = base_name(name)
+    return {(one.file, one.line) for one in profile.carried if one.kernel == kernel and one.file in profile.sources}
 
 
 def why_absent(profile: Profile, kernel: KernelChoice) -> str:

@@ -29,7 +29,7 @@ from typing import NamedTuple
 
 from bragg.analyze.annotated_code import AnnotatedCode, Clocks, CodeSection, Samples, SourceLine, StagedCode
 from bragg.analyze.instruction_nodes import flops_by_offset, line_nodes, offset_bytes
-from bragg.analyze.kernel_choice import KernelChoice, why_absent
+from bragg.analyze.kernel_choice import KernelChoice, checked_lines, why_absent
 from bragg.code.sass_listing import Instruction
 from bragg.code.source_map import KernelCode, Stage
 from bragg.code.source_place import CallChain, SourcePlace, function_spans, is_library, user_place
@@ -193,6 +193,7 @@ class _Annotator:
 
     def __init__(self, profile: Profile, kernel: KernelChoice, samples: Sequence[_Sample]) -> None:
         self._sources = profile.sources
+        self._checked = checked_lines(profile, kernel.name)
         self._kernel = kernel
         self._code = kernel.code or KernelCode("", {})
         self._samples = samples
@@ -203,9 +204,10 @@ class _Annotator:
         self.unplaced = Samples()
 
     def source(self) -> list[CodeSection]:
-        """The functions that the kernel's instructions come from."""
+        """The functions that the kernel's instructions come from, and those that checks found something in."""
         at = self._samples_by_source_line()
         lines = {(place.file, place.line) for chain in self._chains() for place in chain if not is_library(place.file)}
+        lines |= self._checked
         return [
             CodeSection(
                 f"{function.name}  {function.file}".strip(),

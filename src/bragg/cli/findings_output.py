@@ -71,8 +71,8 @@ class FindingsOutput:
         """
         if self.is_brief:
             return f"bragg check {program}" if len(report) else ""
-        is_text = self.format_name is None and not self.as_json
-        return f"bragg debug --break-on {report.first_stop} {program}" if is_text and report.first_stop else ""
+        is_text_alone = self.format_name is None and not self.as_json and self.profile is None
+        return f"bragg debug --break-on {report.first_stop} {program}" if is_text_alone and report.first_stop else ""
 
     def _add_to(self, profile: Path, report: Report) -> None:
         from bragg.cli.annotations.carried import carry_findings

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any
 
@@ -53,7 +53,7 @@ class Witness:
 
 
 # What a finding of a profile says and one of a kernel does not.
-_OF_PROFILES = ("node", "evidence", "places", "gain", "confidence")
+_OF_PROFILES = ("node", "evidence", "places", "gain", "confidence", "details")
 
 
 @dataclass(frozen=True)
@@ -105,7 +105,7 @@ class KernelFinding(Finding):
     def to_finding(self) -> Finding:
         """What a profile keeps of it; a launch has shown it."""
         values = {each.name: getattr(self, each.name) for each in fields(Finding)}
-        return Finding(**{**values, "confidence": Confidence.PROVEN})
+        return Finding(**{**values, "confidence": Confidence.PROVEN, "details": tuple(self._details())})
 
     def lines(self) -> list[str]:
         """The finding as text."""
@@ -114,19 +114,23 @@ class KernelFinding(Finding):
             lines.append(f"    {self.code}")
         lines.extend(f"  from: {place}" for place in self.origins)
         lines.append(f"  {self.message}")
-        if self.programs:
-            lines.append(f"  where: {self._where()}")
-        if self.tensor:
-            lines.append(f"  tensor: {self.tensor}")
-        if self.address:
-            lines.append(f"  address: {self.address}; mask: {self.mask or 'none'}")
-        if self.example:
-            lines.append(f"  example: {self.example}")
-        if self.other:
-            lines.extend(_other(self.other))
+        lines.extend(f"  {name}: {text}" for name, text in self._details())
         if self.hint:
             lines.append(f"  fix: {self.hint}")
         return lines
+
+    def _details(self) -> Iterator[tuple[str, str]]:
+        """What is known beside the message, with what it is."""
+        if self.programs:
+            yield "where", self._where()
+        if self.tensor:
+            yield "tensor", str(self.tensor)
+        if self.address:
+            yield "address", f"{self.address}; mask: {self.mask or 'none'}"
+        if self.example:
+            yield "example", self.example
+        if self.other:
+            yield from _other(self.other)
 
     def _where(self) -> str:
         total = self.grid[0] * self.grid[1] * self.grid[2]
@@ -189,14 +193,14 @@ def _ranges(numbers: set[int]) -> list[tuple[int, int]]:
     return found
 
 
-def _other(other: dict[str, Any]) -> list[str]:
-    ids = other.get("program")
+def _other(other: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    ids, place = other.get("program"), f"{other['file']}:{other['line']}: {other['code']}"
     if ids is None:
-        role = f"{other.get('role', 'used at')}:"
+        yield other.get("role", "used at"), place
     else:
-        role = f"other side: {'several programs' if isinstance(ids, str) else f'program {tuple(ids)}'} at"
-    place = f"  {role} {other['file']}:{other['line']}: {other['code']}"
-    return [place, *([f"  not ordered: {other['why']}"] if other.get("why") else [])]
+        yield "other side", f"{'several programs' if isinstance(ids, str) else f'program {tuple(ids)}'} at {place}"
+    if other.get("why"):
+        yield "not ordered", other["why"]
 
 
 def program_ids(number: int, grid: tuple[int, int, int]) -> tuple[int, int, int]:

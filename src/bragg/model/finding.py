@@ -130,6 +130,7 @@ class Finding:
         places: Where else it shows.
         gain: What following the hint saves; None: not known.
         confidence: How sure it is.
+        details: What else is known, in words, with what it is: `("tensor", "x (fp32[1000], strides [1])")`.
     """
 
     rule: str
@@ -144,6 +145,7 @@ class Finding:
     places: tuple[Place, ...] = ()
     gain: Gain | None = None
     confidence: Confidence = Confidence.LIKELY
+    details: tuple[tuple[str, str], ...] = ()
 
     def is_worth(self, least_gain: float) -> bool:
         """Whether it saves at least a share of the wall time, and not nothing; one whose gain is not known is."""
@@ -183,6 +185,7 @@ class Finding:
         known["confidence"] = Confidence(known.get("confidence", Confidence.LIKELY))
         known["evidence"] = tuple(Quantity(**_known_fields(Quantity, each)) for each in known.get("evidence", ()))
         known["places"] = tuple(Place(**_known_fields(Place, each)) for each in known.get("places", ()))
+        known["details"] = tuple((str(name), str(text)) for name, text in known.get("details", ()))
         known["gain"] = Gain.from_json(known["gain"]) if known.get("gain") else None
         return cls(**known)
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import os
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,18 +17,39 @@ from bragg.model.kernels.names import base_name
 
 __all__ = ["carry_findings"]
 
+_MOST_BYTES = 1 << 20
+
 
 def carry_findings(path: Path, found: Sequence[Finding]) -> None:
     """Write findings into a profile, in place of those of an earlier check.
 
-    Each gets the call path where its kernel takes most time, if the kernel is in the profile.
+    Each gets the call path where its kernel takes most time, if the kernel is in the profile, and the text of its file,
+    so that views show the line on another machine.
 
     Raises:
         BadFile: The profile cannot be read or written.
     """
     profile = read(path)
     node = _busiest_nodes(profile)
-    write(replace(profile, carried=[replace(each, node=node.get(each.kernel)) for each in found]), path)
+    carried = [replace(each, node=node.get(each.kernel), file=_known_as(profile, each.file)) for each in found]
+    texts = _texts({each.file for each in carried} - profile.sources.keys())
+    write(replace(profile, carried=carried, sources={**profile.sources, **texts}), path)
+
+
+def _known_as(profile: Profile, file: str) -> str:
+    """The name that the profile has for a file, which may be that from the root."""
+    whole = os.path.normpath(Path.cwd() / file)
+    return whole if file not in profile.sources and whole in profile.sources else file
+
+
+def _texts(files: Iterable[str]) -> dict[str, str]:
+    """Of those files that can be read and are no larger than code is."""
+    found = {}
+    for file in map(Path, filter(None, files)):
+        with suppress(OSError, UnicodeDecodeError):
+            if file.stat().st_size <= _MOST_BYTES:
+                found[str(file)] = file.read_text(encoding="utf-8")
+    return found
 
 
 def _busiest_nodes(profile: Profile) -> dict[str, NodeId]:

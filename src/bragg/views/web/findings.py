@@ -42,7 +42,10 @@ def findings_of(profile: Profile, answered: Answered, steady: tuple[int, int] | 
                 "gainText": gain_text(finding),
                 "gainOf": _whole(answered, finding),
                 "at": place_text(finding),
-                "numbers": [(each.name, quantity_text(each.value, each.unit)) for each in finding.evidence],
+                "numbers": [
+                    *((each.name, quantity_text(each.value, each.unit)) for each in finding.evidence),
+                    *finding.details,
+                ],
                 "isWorth": finding.is_worth(LEAST_GAIN),
                 "slice": _slice(profile, finding, steady),
             }
