@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator
+from collections.abc import Container
 from dataclasses import dataclass, replace
-from itertools import chain
 
 import numpy as np
 
 from bragg.analyze.idle_folded import folded_idle
+from bragg.analyze.innermost import innermost_changes
 from bragg.analyze.pauses import Pauses, pauses_of_devices
 from bragg.analyze.wall.wall_time import Steady
 from bragg.errors import UsageError
@@ -238,25 +238,4 @@ def _innermost(profile: Profile, thread: int, start: Int64Array, end: Int64Array
     next_interval = np.searchsorted(end, slices.start_ns, side="right")
     overlaps = ends > np.append(start, _NEVER)[next_interval]
     chosen = slices.take(overlaps)
-    rows = zip(chosen.start_ns.tolist(), ends[overlaps].tolist(), chosen.node.tolist(), strict=True)
-    changes = _changes(rows)
-    return np.array(list(changes), np.int64), np.array(list(changes.values()), np.int64)
-
-
-def _changes(slices: Iterator[tuple[int, int, int]]) -> dict[int, int]:
-    """Moment of each change to the node from then on, from before all times; of several at one moment the last holds.
-
-    Args:
-        slices: Start, end and node, by start, at one start the longest first.
-    """
-    node_from = {-_NEVER: -1}
-    open_until: list[tuple[int, int]] = []
-    for start, end, node in chain(slices, [(_NEVER, _NEVER, -1)]):
-        while open_until and open_until[-1][0] <= start:
-            moment, _ = open_until.pop()
-            while open_until and open_until[-1][0] <= moment:  # hidden by one that began later
-                open_until.pop()
-            node_from[moment] = open_until[-1][1] if open_until else -1
-        open_until.append((end, node))
-        node_from[start] = node
-    return node_from
+    return innermost_changes(chosen.start_ns, ends[overlaps], chosen.node.astype(np.int64))

@@ -7,7 +7,6 @@ devices 0-6:2 on GPU 0,2 or devices 1-7:2 on GPU 1,3
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from hashlib import blake2b
 
 __all__ = ["group_on", "group_text"]
 
@@ -49,5 +48,7 @@ def _devices(ids: Sequence[int]) -> str:
         return f"devices {ids[0]}-{ids[-1]}{f':{step}' if step > 1 else ''}"
     listed = ",".join(map(str, ids))
     if len(listed) > _MAX_LIST:
+        from hashlib import blake2b  # 7 ms, for lists that are rare
+
         listed = f"{ids[0]}…{ids[-1]} #{blake2b(listed.encode(), digest_size=4).hexdigest()}"
     return f"devices {listed}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from functools import lru_cache
 
 import numpy as np
 
@@ -12,6 +13,7 @@ from bragg.model.ids import NodeId
 from bragg.model.kernels.names import operator_name
 from bragg.model.table import BoolArray, FloatArray, Int64Array
 from bragg.model.transform import with_descendants
+from bragg.model.tree import FrameTable
 
 __all__ = [
     "CALLERS",
@@ -36,6 +38,8 @@ _LIBRARY = re.compile(
 )
 
 
+_N_PROFILES = 4  # whose frames are remembered: each rule asks for them
+
 CALLERS = (FrameKind.PYTHON,)
 """Frames whose lines the host runs when it launches work."""
 OPERATIONS = (FrameKind.PYTHON, FrameKind.OPERATOR)
@@ -50,8 +54,13 @@ ZEROES = re.compile(r"Optimizer\.zero_grad#|Module\.zero_grad$")
 
 def named(profile: Profile, is_meant: Callable[[str], object]) -> BoolArray:
     """Nodes whose name, without shapes of tensors, fits: [n_nodes]."""
-    names = profile.tree.frames.name
-    return np.array([bool(is_meant(operator_name(name))) for name in names], np.bool_)[profile.tree.frame]
+    names = _operator_names(profile.tree.frames)
+    return np.array([bool(is_meant(name)) for name in names], np.bool_)[profile.tree.frame]
+
+
+@lru_cache(maxsize=_N_PROFILES)
+def _operator_names(frames: FrameTable) -> list[str]:
+    return [operator_name(name) for name in frames.name]
 
 
 def children(profile: Profile, parent: str, child: str) -> BoolArray:
@@ -112,10 +121,18 @@ def lines_above(profile: Profile, node: int) -> list[NodeId]:
 
 def _lines_above(profile: Profile, node: int, kinds: tuple[FrameKind, ...]) -> list[tuple[NodeId, bool]]:
     """The nodes of lines above a node, the innermost first, and whether they are of a library."""
-    tree = profile.tree
-    path = [step for step in reversed(tree.path(NodeId(node))) if tree.kind[step] in kinds]
-    files = [tree.frames.file[tree.frame[step]] for step in path]
-    return [(step, bool(_LIBRARY.search(file))) for step, file in zip(path, files, strict=True) if file]
+    tree, lines = profile.tree, _lines_of(profile.tree.frames, kinds)
+    path = ((step, lines[tree.frame[step]]) for step in reversed(tree.path(NodeId(node))))
+    return [(step, is_library) for step, is_library in path if is_library is not None]
+
+
+@lru_cache(maxsize=_N_PROFILES)
+def _lines_of(frames: FrameTable, kinds: tuple[FrameKind, ...]) -> list[bool | None]:
+    """Whether each frame is a line of a library; None: it is no line, or none of these kinds."""
+    numbers = {int(kind) for kind in kinds}
+    is_library = {file: bool(_LIBRARY.search(file)) for file in set(frames.file)}
+    rows = zip(frames.kind.tolist(), frames.file, strict=True)
+    return [is_library[file] if file and kind in numbers else None for kind, file in rows]
 
 
 def hottest_place(
