@@ -29,13 +29,18 @@ __all__ = [
 
 
 class _Readable(click.Path):
-    """A path, or the address of a file or job that fsspec knows, which is copied until the command ends."""
+    """A path, or the address of a file or job that fsspec knows, which is copied until the command ends.
+
+    `data` is `data.bragg` where there is only this, as for `bragg run -o data`.
+    """
 
     def convert(
         self, value: str | os.PathLike[str], param: click.Parameter | None, ctx: click.Context | None
     ) -> str | bytes | os.PathLike[str]:
         if ctx is None or not isinstance(value, str) or ADDRESS_MARK not in value:
-            return super().convert(value, param, ctx)
+            path = Path(value)
+            named = path.with_name(f"{path.name}.bragg") if path.name and not path.exists() else path
+            return super().convert(str(named) if named.is_file() else value, param, ctx)
         from bragg.cli.jobs.remote import local_files
 
         copy = ctx.with_resource(local_files([value]))[0]
