@@ -8,6 +8,8 @@ import numpy as np
 
 from bragg.analyze.causes.compiled_meanwhile import compiled_meanwhile_ns
 from bragg.analyze.causes.evidence import Evidence
+from bragg.analyze.causes.host_shares import HostShare, host_shares
+from bragg.analyze.causes.host_steps import host_steps
 from bragg.analyze.causes.kernel_class import CLASSES, PRODUCTS, UNNAMED, class_of, classes_of_nodes
 from bragg.model import FrameKind
 
@@ -34,11 +36,13 @@ class Part:
         name: What the time went to.
         share: Of the wall time, 0 to 1.
         is_gpu: Whether a GPU worked, else it waited.
+        at: Of the host's time, file and line of the program with most of it; empty: not known.
     """
 
     name: str
     share: float
     is_gpu: bool
+    at: str = ""
 
 
 @dataclass(frozen=True)
@@ -48,15 +52,16 @@ class Bounds:
     Attributes:
         by: `the GPU`, `the host`, `input`, `compilation`, `synchronisation`, `communication`, `allocation`, `copies`;
             `other work`, of streams or programs, which launched work waited for; `counting launches exactly`: the host
-            waited for it, whatever else it did; empty: not known.
+            waited for it, whatever else it did; without a GPU a part of the host's time; empty: not known.
         busy: Share in which a GPU worked; None: not known.
         parts: They add up to 1 where a timeline tells; the largest first.
-        of_ns: The wall time that they are parts of.
+        of_ns: The wall time that they are parts of; without a GPU that of the steps.
         n_steps: Steps in it; 0: not known.
         is_steady: Whether it is the steady state; else it is the whole run.
         is_estimate: Whether counts and times are estimated from sums of the run, because no timeline has them.
         gpu: Ordinal of the busiest GPU, whose time it is.
         n_gpus: GPUs that worked.
+        host_ns: Without a GPU, the host's time apart from imports, which the parts are of; 0: a GPU worked.
     """
 
     by: str
@@ -68,10 +73,13 @@ class Bounds:
     is_estimate: bool = False
     gpu: int = 0
     n_gpus: int = 1
+    host_ns: float = 0.0
 
 
 def bounds_of(evidence: Evidence) -> Bounds:
-    """The parts of the wall time, and the one that decides it."""
+    """The parts of the wall time, and the one that decides it; of a program without a GPU those of the host's time."""
+    if shares := host_shares(evidence):
+        return _host_bounds(evidence, shares)
     busy = evidence.busy if _worked_on(evidence) else None
     parts = _gpu_parts(evidence, busy) if busy else []
     if busy is not None and evidence.idle_ns is not None and evidence.wall_ns:
@@ -86,6 +94,15 @@ def bounds_of(evidence: Evidence) -> Bounds:
         gpu=evidence.bounding.busiest,
         n_gpus=evidence.n_devices,
     )
+
+
+def _host_bounds(evidence: Evidence, shares: list[HostShare]) -> Bounds:
+    host_ns = sum(each.time_ns for each in shares)
+    shares = sorted(shares, key=lambda each: -each.time_ns)
+    parts = tuple(Part(each.name, each.time_ns / host_ns, False, each.at) for each in shares)
+    steps = host_steps(evidence)
+    of_ns, n_steps = (steps.duration_ns, steps.count) if steps else (0.0, 0)
+    return Bounds(shares[0].name, None, parts, of_ns, n_steps, False, host_ns=host_ns)
 
 
 def _worked_on(evidence: Evidence) -> bool:

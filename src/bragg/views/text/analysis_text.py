@@ -10,8 +10,7 @@ from itertools import chain, product, takewhile
 from shlex import quote
 from typing import Any
 
-from bragg.analyze.causes.bounds import Bounds
-from bragg.analyze.causes.needs import GPU_TIME
+from bragg.analyze.causes.bounds import Bounds, Part
 from bragg.analyze.engine import Analysis
 from bragg.analyze.report import Answered
 from bragg.analyze.wall.parts import wall_parts
@@ -23,7 +22,7 @@ from bragg.views.text.units import count_text, time_text
 
 __all__ = [
     "LEAST_GAIN",
-    "NO_GPU",
+    "NO_CAUSE",
     "advice_text",
     "analysis_lines",
     "best_findings",
@@ -34,7 +33,6 @@ __all__ = [
     "changed_lines",
     "finding_line",
     "gain_text",
-    "is_without_gpu",
     "markdown_lines",
     "place_text",
 ]
@@ -57,11 +55,12 @@ _N_OPERATORS = 4
 _SHORT, _N_OTHERS = 0.1, 2
 # As wide as a gain.
 _GAIN_INDENT = " " * 11
-NO_GPU = "No GPU worked in this run, and most rules are for programs that use one."
+NO_CAUSE = "No rule found a cause; most rules are for programs that use a GPU."
+"""Of a program without one."""
 _LEAST_PART = 0.005
 _NUMBERS = re.compile(r"\d[\d,.]*(?: [mun]s| s\b| %| [kMGT]?B)?")
-# What takes less than this share of the time bounds not all of it.
-_ALL = 0.8
+# What takes less than this share of the time bounds not all of it, and up to half of it not most.
+_ALL, _MOST = 0.8, 0.5
 
 
 def analysis_lines(answer: Answered, style: Style, least_gain: float = LEAST_GAIN) -> list[str]:
@@ -73,8 +72,6 @@ def analysis_lines(answer: Answered, style: Style, least_gain: float = LEAST_GAI
         least_gain: Findings that gain less are counted, not shown.
     """
     bounds, analysis, shown = answer.bounds, answer.analysis, answer.worth(least_gain)
-    if not shown and is_without_gpu(analysis):
-        return [style.bold(NO_GPU), f"Where the host's time went: bragg view {quote(answer.name)}"]
     operators = _operators_of(answer, shown)
     head = [
         *map(style.bold, style.wrap(bounds_sentence(bounds), _N_WRAPPED)),
@@ -100,11 +97,6 @@ def analysis_lines(answer: Answered, style: Style, least_gain: float = LEAST_GAI
     return lines
 
 
-def is_without_gpu(analysis: Analysis) -> bool:
-    """Whether no rule found anything, since there was no GPU time to judge."""
-    return not analysis.findings and GPU_TIME in analysis.skipped.values()
-
-
 def best_findings(analysis: Analysis, n: int) -> list[Finding]:
     """The findings that gain most."""
     return [each for each in analysis.findings if each.gain is not None and each.is_worth(LEAST_GAIN)][:n]
@@ -112,7 +104,7 @@ def best_findings(analysis: Analysis, n: int) -> list[Finding]:
 
 def best_lines(bounds: Bounds, best: Sequence[Finding], style: Style, *, with_changes: bool = False) -> Iterator[str]:
     """What bounds the program, if it is known, and findings below it with what they save."""
-    if bounds.busy is not None and bounds.of_ns:
+    if bounds.host_ns or (bounds.busy is not None and bounds.of_ns):
         *lines, last = style.wrap(bounds_sentence(bounds), _N_WRAPPED)
         yield from map(style.bold, lines)
         titled = f"{last} {_TO_SAVE}" if best else last
@@ -167,6 +159,8 @@ def finding_line(finding: Finding) -> str:
 
 def bounds_sentence(bounds: Bounds) -> str:
     """One sentence on what bounds a program."""
+    if bounds.host_ns:
+        return _host_sentence(bounds)
     if bounds.busy is None or not bounds.of_ns:
         return "What bounds the program is not known: no GPU worked, or too little, or it is not known when."
     where = "the steady state" if bounds.is_steady else "the time from first to last GPU work"
@@ -198,7 +192,29 @@ def _rest_of_run(answer: Answered) -> str:
     return f"  That is {share} of the run; {named}: bragg view --part all {quote(answer.name)}"
 
 
+def _host_sentence(bounds: Bounds) -> str:
+    """The same of a program without a GPU, whose parts are of the host's time."""
+    first, *others = [part for part in bounds.parts if part.share >= _LEAST_PART]
+    name = first.name[0].upper() + first.name[1:]
+    bound, verb = ("bound", "take") if first.name == "operators" else ("bounds", "takes")
+    most_of = "" if first.share >= _ALL else "most of " if first.share > _MOST else "much of "
+    n_steps = bounds.n_steps
+    steps = f" ({count_text(n_steps, 'step')} of {time_text(bounds.of_ns / n_steps)})" if n_steps else ""
+    takes = ", ".join(f"{part.name} {percent_text(part.share)}{_most_at(part)}" for part in others)
+    return (
+        f"{name} {bound} {most_of}the program, which uses no GPU{steps}: "
+        f"of {time_text(bounds.host_ns)} on the host after imports, {first.name} {verb} {percent_text(first.share)}"
+        f"{_most_at(first)}{', ' if takes else ''}{takes}."
+    )
+
+
+def _most_at(part: Part) -> str:
+    return f" (most at {part.at.rpartition('/')[2]})" if part.at else ""
+
+
 def _parts_line(bounds: Bounds) -> Iterator[str]:
+    if bounds.host_ns:
+        return  # the sentence has them
     for title, is_gpu in (("The GPU works on", True), ("The GPU waits for", False)):
         parts = [part for part in bounds.parts if part.is_gpu is is_gpu and part.share >= _LEAST_PART]
         if not parts:
@@ -252,7 +268,9 @@ def _rest(
     """What is said beside the findings, in paragraphs."""
     if worth and bounds.is_estimate:
         yield "Counts and gains are estimates from sums: bragg run --data trace measures them"
-    if not worth:
+    if not worth and bounds.host_ns:
+        yield NO_CAUSE
+    elif not worth:
         yield "No rule found a cause." if analysis.findings or analysis.fine else "No rule could judge."
     nothing = [each.rule for each in analysis.findings if each.gain is not None and each.gain.is_nothing]
     more, small = len(worth) - n_shown, len(analysis.findings) - len(worth) - len(nothing)
@@ -264,7 +282,8 @@ def _rest(
         yield f"Found, and gains nothing: {_names(list(dict.fromkeys(nothing)), n_names)}"
     if analysis.fine:
         yield f"Fine: {_names(analysis.fine, n_names)}"
-    yield from _skipped(analysis)
+    if not bounds.host_ns:  # else no option would tell more
+        yield from _skipped(analysis)
 
 
 def _skipped(analysis: Analysis) -> Iterator[str]:

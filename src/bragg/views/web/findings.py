@@ -12,7 +12,7 @@ from bragg.analyze.report import Answered, finding_json
 from bragg.model import Finding, Profile
 from bragg.model.table import BoolArray
 from bragg.model.transform import with_descendants
-from bragg.views.text.analysis_text import LEAST_GAIN, NO_GPU, bounds_sentence, gain_text, is_without_gpu, place_text
+from bragg.views.text.analysis_text import LEAST_GAIN, NO_CAUSE, bounds_sentence, gain_text, place_text
 from bragg.views.text.units import quantity_text
 
 __all__ = ["findings_of"]
@@ -27,15 +27,16 @@ def findings_of(profile: Profile, answered: Answered, steady: tuple[int, int] | 
         steady: Begin and end of the steady state, which slices are taken from; None: not known.
     """
     found = answered.analysis.findings
-    no_gpu = not found and is_without_gpu(answered.analysis)
+    bounds = answered.bounds
+    on_host = bool(bounds.host_ns)
     return {
-        "sentence": "" if answered.bounds.busy is None else bounds_sentence(answered.bounds),
-        "nothing": NO_GPU if no_gpu else "",
-        "parts": [asdict(part) for part in answered.bounds.parts],
+        "sentence": bounds_sentence(bounds) if on_host or bounds.busy is not None else "",
+        "nothing": NO_CAUSE if on_host and not found else "",
+        "parts": [] if on_host else [asdict(part) for part in bounds.parts],  # they are not of a GPU
         "leastGain": LEAST_GAIN,
         "fine": answered.analysis.fine,
         # Without a GPU no option of a recording makes the others judge.
-        "skipped": [] if no_gpu else list(_skipped(answered)),
+        "skipped": [] if on_host else list(_skipped(answered)),
         "rows": [
             {
                 **finding_json(finding),
@@ -59,6 +60,8 @@ def _whole(answered: Answered, finding: Finding) -> str:
         return ""
     if finding.gain.is_once:
         return "of the run"
+    if answered.bounds.host_ns:
+        return "of the steps"
     return "of the steady state" if answered.bounds.is_steady else "of the time of GPU work"
 
 

@@ -7,9 +7,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from bragg.analyze.causes.bounds import bounds_of
 from bragg.analyze.causes.evidence import Evidence
 from bragg.analyze.engine import analysis
 from bragg.model import Confidence, Finding, Metric, MetricKind
+from bragg.model.host_time import WAIT_TIME
+from bragg.views.text.analysis_text import bounds_sentence
 from tests.support.stepped import stepped
 
 LOADS = "train.py:5@main > enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__"
@@ -64,6 +67,32 @@ def test_what_a_step_spends_is_gained(rule: str, line: int, lines: list[str], sh
 )
 def test_what_costs_little_or_has_no_other_way_is_fine(rule: str, lines: list[str]) -> None:
     assert found(rule, *lines) == []
+
+
+def test_parts_of_the_host_s_time_add_up_and_name_their_lines() -> None:
+    profile = stepped(
+        f"host 0-400 {LOADS}\nhost 400-500 train.py:7@main > aten::mm#operator\nhost 500-800 train.py:8@main\n"
+        f"host 800-900 {IMPORTS}",
+        1000,
+    )
+    at = next(row for row, frame in enumerate(profile.tree.frame) if profile.tree.frames.line[frame] == 8)
+    waits = np.zeros(len(profile.tree), np.int64)
+    waits[at] = 2_000_000  # of 6 ms
+    profile = replace(
+        profile, metrics={**profile.metrics, WAIT_TIME: Metric(WAIT_TIME, "ns", MetricKind.INCLUSIVE, waits)}
+    )
+    bounds = bounds_of(Evidence(profile))
+    assert [(part.name, round(part.share, 2), part.at) for part in bounds.parts] == [
+        ("input", 0.5, "train.py:5"),
+        ("Python", 0.25, "train.py:8"),
+        ("operators", 0.13, "train.py:7"),  # with the step of 1 us
+        ("waiting", 0.12, "train.py:8"),
+    ]
+    assert bounds_sentence(bounds) == (
+        "Input bounds much of the program, which uses no GPU (19 steps of 1.00 ms): of 16.0 ms on the host after "
+        "imports, input takes 50 % (most at train.py:5), Python 25 % (most at train.py:8), operators 13 % (most at "
+        "train.py:7), waiting 12 % (most at train.py:8)."
+    )
 
 
 def test_without_steps_nobody_is_judged() -> None:
