@@ -41,7 +41,7 @@ Examples:
   total         the metric of the whole program
   wall          the wall time of the run
   step          the time of a training step (bragg run --regions step)
-  region:NAME   a region of training in a step: data, forward, backward, optimizer
+  region:NAME   a region of a step: data, forward, backward, optimizer
   path:NAME     all that runs in and below a function, scope or operator
   kernel:NAME   all launches of a kernel
   rows          every row of the table
