@@ -174,6 +174,8 @@ class RunReport:
         if names := [str(other) for other, _ in self.profiles if other != path]:
             others += f": {', '.join([*names[:_N_NAMED], *['…'] * (len(names) > _N_NAMED)])}"
         what = _size_and_cost(path, RunFacts(profile.meta))
+        if self.exit_code < 0:
+            what += f", until {signal_name(-self.exit_code)}"
         return f"Wrote {path} ({what}){others}. Next: bragg {self.next_verb} {quote(str(path))}"
 
     @staticmethod

@@ -54,6 +54,12 @@ def test_last_line_names_file_size_and_next_command(tmp_path: Path) -> None:
     assert line == f"Wrote {path} (1.20 kB, complete). Next: bragg view {path}"
 
 
+def test_last_line_names_the_signal_that_ended_the_program(tmp_path: Path) -> None:
+    ended = replace(report(tmp_path, recorded("root\n  k 1ms")), exit_code=-2)
+    (line,) = ended.lines(PLAIN, summary=False, every_process=False)
+    assert "(1.20 kB, complete, until SIGINT). Next" in line
+
+
 def test_what_is_missing_is_said_without_a_summary_and_in_json_too(tmp_path: Path) -> None:
     profile = recorded("root\n  k 1ms", capture={"complete": False, "write_error": "File too large"})
     warning, last = report(tmp_path, profile).lines(PLAIN, summary=False, every_process=False)
