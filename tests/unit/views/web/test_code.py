@@ -61,7 +61,7 @@ def test_samples_stand_at_their_lines_with_their_reasons() -> None:
 
 def test_the_source_is_parted_into_functions() -> None:
     python = pane(code(sampled_profile())[0], "python")
-    assert python["sections"] == [[0, f"softmax  {FILE}"], [5, f"scale  {FILE}"]]
+    assert python["sections"] == [[0, f"softmax  {FILE}", FILE], [5, f"scale  {FILE}", FILE]]
 
 
 def test_without_samples_the_mapping_is_there() -> None:
