@@ -182,7 +182,7 @@ def test_sets_that_do_not_go_together_take_turns(counted: Record) -> None:
     profile = counted(body, counters="default,l2", counter_interval=1000).main
     device = profile.meta["counters"]["devices"]["0"]
     default, l2 = device["sets"]
-    assert "LTS.TriageCompute.lts__throughput.avg.pct_of_peak_sustained_elapsed" in l2["metrics"]
+    assert "LTS.TriageCompute.lts__average_t_sector_hit_rate_realtime.ratio" in l2["metrics"]
     assert "tpc__warps_active_shader_cs_realtime.avg.pct_of_peak_sustained_elapsed" in default["metrics"]
     assert device["metrics"] == default["metrics"] + l2["metrics"]
     assert (device["left_out"], device["not_a_number"], device["restarts"]) == ([], 0, 0)
@@ -190,13 +190,15 @@ def test_sets_that_do_not_go_together_take_turns(counted: Record) -> None:
     assert min(default["sampled_ns"], l2["sampled_ns"]) > 0.2e9
     assert device["samples"] == default["samples"] + l2["samples"]
     found = {(row.kernel, row.counter): row for row in kernel_counters(profile)}
+    assert found["copy", "L2 sectors (1/s)"].rate == pytest.approx(2e12 / 32, rel=0.05)
+    assert set(values(profile, "L2 hit rate")[1].tolist()) == {0.5}
     # The copy moves 2,000 of the 4,000 bytes that L2 has in a ns, the matmul 150, and keeps tensor cores busy.
     assert found["copy", "L2 busy (%)"].rate == pytest.approx(50, rel=0.05)
     assert found["matmul", "L2 busy (%)"].rate == pytest.approx(3.75, abs=1)
     assert found["matmul", "tensor pipe active (%)"].rate == pytest.approx(90, rel=0.05)
     assert found["copy", "DRAM read (B/s)"].rate == pytest.approx(1e12, rel=0.05)
     # Each was measured over a part of the launches, and counts for all.
-    for counter in ("L2 busy (%)", "DRAM read (B/s)"):
+    for counter in ("L2 sectors (1/s)", "DRAM read (B/s)"):
         assert 0 < found["copy", counter].sampled_share < 0.9
     copies = np.flatnonzero([name == "copy" for name in np.array(profile.tree.frames.name)[profile.tree.frame]])
     busy = profile.own("l2_busy_time")[copies].sum() / profile.own("gpu_time")[copies].sum()

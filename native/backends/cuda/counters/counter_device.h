@@ -46,6 +46,8 @@ class CounterDevice {
 
   // What decoding a sample takes; 0: not known.
   [[nodiscard]] double cost_ns() const { return sets_.empty() ? 0 : sets_.front()->rate.cost_ns(); }
+  // How long to wait before the next `drain`.
+  [[nodiscard]] int64_t nap_ns(size_t gpus) const { return sets_.empty() ? 0 : sets_[current_]->rate.nap_ns(gpus); }
   [[nodiscard]] uint32_t ordinal() const { return ordinal_; }
   [[nodiscard]] const std::string& reason() const { return reason_; }
   [[nodiscard]] std::vector<Counter> counters() const;  // of all sets

@@ -11,7 +11,7 @@ namespace bragg {
 // How a track's value comes from those of a sample.
 enum class CounterScale { AsIs, PerSecond, PercentOfSecond };  // the last: the first metric by the second, in percent
 
-// On an H200 counters of multiprocessors and of L2 are wrong beside each other, although CUPTI says that they fit one
+// Beside counters of multiprocessors the L2 hit rate is not a number on an H200, although CUPTI says that they fit one
 // pass. Metrics of CUPTI by name are sampled as CUPTI says.
 enum class CountedUnit { Any, Multiprocessors, L2 };
 

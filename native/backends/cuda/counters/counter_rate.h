@@ -17,9 +17,12 @@ inline constexpr double kCounterBudget = 0.10;
 class CounterRate {
  public:
   explicit CounterRate(uint64_t interval_ns) : interval_ns_(interval_ns) {}
-  // By the budget. `cost_ns`: what decoding a sample of another GPU took; 0: not known.
-  CounterRate(size_t metrics, size_t gpus, double cost_ns)
-      : interval_ns_((metrics <= kFewMetrics ? kFewNs : kManyNs) * gpus), cost_ns_(cost_ns) {
+  // By the budget. `weight`: of decoding, as that of so many plain metrics. `cost_ns`: what decoding a sample of
+  // another GPU took; 0: not known.
+  CounterRate(size_t weight, size_t gpus, double cost_ns)
+      : interval_ns_((weight <= kFewMetrics ? kFewNs : kMetricNs * weight) * gpus),
+        costs_by_call_(weight > kFewMetrics),
+        cost_ns_(cost_ns) {
     if (gpus > 1) interval_ns_ = interval_ns_ * kSharedPercent / 100;
     interval_ns_ = std::max(interval_ns_, affordable_ns(gpus));
   }
@@ -27,6 +30,11 @@ class CounterRate {
   [[nodiscard]] uint64_t interval_ns() const { return interval_ns_; }
   // What decoding a sample took lately; 0: not known.
   [[nodiscard]] double cost_ns() const { return cost_ns_; }
+  // How long to wait before what has come is decoded. That costs by the call, too, several ms with many metrics.
+  [[nodiscard]] int64_t nap_ns(size_t gpus) const {
+    if (gpus > 1) return std::min(2 * static_cast<int64_t>(gpus) * kNapNs, kLongestNapNs);
+    return costs_by_call_ ? kLongestNapNs / 2 : kNapNs;
+  }
   // How many samples come before they are taken. The thread that takes them is away for as long as another GPU begins;
   // what does not fit is lost. 17 KB each.
   [[nodiscard]] uint32_t awaited_samples(size_t gpus) const {
@@ -77,15 +85,17 @@ class CounterRate {
   }
 
  private:
-  // Decoding a sample takes 5 us with 2 metrics and 40 to 86 with 7 to 9 on an H200.
-  static constexpr uint64_t kFewMetrics = 3, kFewNs = 100'000, kManyNs = 1'000'000;
+  // Decoding a sample takes 5 us with 2 metrics and 40 to 86 with 7 to 9 on an H200, 140 with a throughput.
+  static constexpr uint64_t kFewMetrics = 3, kFewNs = 100'000, kMetricNs = 120'000;
+  static constexpr int64_t kNapNs = 50'000'000, kLongestNapNs = 400'000'000;
   static constexpr uint64_t kSharedPercent = 120;  // of two GPUs a sample takes 96 to 103 us, not 88
   static constexpr uint64_t kLongestNs = 10'000'000;
   static constexpr double kWindowNs = 1e9;
-  static constexpr double kMargin = 1.2;             // of one window to another
-  static constexpr uint64_t kImageNs = 150'000'000;  // three times as long as the thread naps
-  static constexpr uint64_t kSharedImageNs = 1'200'000'000;
-  [[nodiscard]] static constexpr uint64_t image_ns(size_t gpus) { return gpus > 1 ? kSharedImageNs : kImageNs; }
+  static constexpr double kMargin = 1.2;  // of one window to another
+  // Three times as long as the thread naps at most.
+  [[nodiscard]] uint64_t image_ns(size_t gpus) const {
+    return 3 * static_cast<uint64_t>(gpus > 1 ? kLongestNapNs : nap_ns(gpus));
+  }
   static constexpr uint32_t kSpareSamples = 64;
 
   void note(const Work& work, int64_t now_ns) {
@@ -100,6 +110,7 @@ class CounterRate {
   }
 
   uint64_t interval_ns_;
+  bool costs_by_call_ = false;
   double cost_ns_ = 0;
   int64_t taken_at_ns_ = 0, window_start_ns_ = 0;
   Work window_;

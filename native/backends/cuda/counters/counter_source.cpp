@@ -19,9 +19,7 @@
 namespace bragg {
 namespace {
 
-constexpr auto kNap = std::chrono::milliseconds(50);
-// Decoding costs by the call, too: GPUs that share a thread are looked at less often, for as many samples at once.
-constexpr auto kLongestNap = std::chrono::milliseconds(400);
+constexpr int64_t kNapNs = 50'000'000;  // while there is no GPU
 // SetConfig takes 0.2 s, Disable 65 ms a GPU, on an H200. What hangs longer is left behind.
 constexpr auto kEndPatience = std::chrono::seconds(5);
 constexpr size_t kMostPoints = 1 << 20;  // 24 MB: the consumer takes them every few ms
@@ -54,9 +52,13 @@ class CounterThread {
   }
 
  private:
-  [[nodiscard]] std::chrono::milliseconds nap() const {
+  [[nodiscard]] std::chrono::nanoseconds nap() const {
     if (n_opened_ < devices_.size()) return {};
-    return devices_.size() > 1 ? std::min(2 * static_cast<int>(devices_.size()) * kNap, kLongestNap) : kNap;
+    int64_t least_ns = 0;
+    for (const auto& device : devices_)
+      if (const int64_t nap_ns = device->nap_ns(devices_.size()); nap_ns != 0)
+        least_ns = least_ns == 0 ? nap_ns : std::min(least_ns, nap_ns);
+    return std::chrono::nanoseconds(least_ns != 0 ? least_ns : kNapNs);
   }
 
   // A GPU is in use once something was launched on it: CUPTI knows no other. What is prepared takes a second, in which

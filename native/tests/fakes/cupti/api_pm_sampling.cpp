@@ -81,12 +81,10 @@ struct Host {
   std::vector<std::string> names;
 };
 
-// On an H200 the counters of multiprocessors and of L2 are wrong beside each other, though they fit one pass.
+// On an H200 the hit rate is not a number beside counters of multiprocessors, though they fit one pass.
 bool is_disturbed(const std::string& name, const std::vector<std::string>& names) {
-  const auto is_of_l2 = [](const std::string& each) { return each.find("TriageCompute") != each.npos; };
   const auto is_of_sm = [](const std::string& each) { return each.starts_with("sm__") || each.starts_with("tpc__"); };
-  return (is_of_sm(name) && std::ranges::any_of(names, is_of_l2)) ||
-         (name.find("hit_rate_realtime") != name.npos && std::ranges::any_of(names, is_of_sm));
+  return name.find("hit_rate_realtime") != name.npos && std::ranges::any_of(names, is_of_sm);
 }
 
 Result chip_name(cupti::ChipNameParams* params) {
