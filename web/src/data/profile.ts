@@ -239,6 +239,7 @@ export interface Finding {
     share: number;
   };
   confidence: "heuristic" | "likely" | "proven";
+  details?: [name: string, text: string][];
   gainText: string;
   /** What the gain is a share of. */
   gainOf: string;

@@ -31,6 +31,7 @@ FULL = Finding(
     places=(Place("a.py", 1, "k", 2),),
     gain=Gain(2e6, 1e7, limit="the host"),
     confidence=Confidence.PROVEN,
+    details=(("tensor", "x"),),
 )
 
 
@@ -67,7 +68,7 @@ def test_a_finding_is_what_analyze_prints_with_its_numbers_in_words() -> None:
         "at": "home/me/train.py:3",
     }
     assert (row["gainText"], row["gainOf"], row["gain"]["limit"]) == ("20 %", "of the steady state", "the host")
-    assert row["numbers"] == [("launches a step", "573"), ("busy", "10.9 %"), ("wait", "47.0 us")]
+    assert row["numbers"] == [("launches a step", "573"), ("busy", "10.9 %"), ("wait", "47.0 us"), ("tensor", "x")]
     assert found["sentence"].startswith("The host bounds the program: in 10 steps of 1.00 ms")
     assert found["fine"] == ["casts"]
     assert found["skipped"] == [{"missing": "calls of the API", "command": "bragg run --gpu-api", "rules": ["churn"]}]
