@@ -21,7 +21,7 @@ class HostShare:
     """What a part of the host's time went to.
 
     Attributes:
-        name: `input`, `compilation`, `output`, `waiting`, `operators` or `Python`.
+        name: `input`, `compilation`, `output`, `waiting`, `operators` or `Python and native code`.
         time_ns: How long.
         at: File and line of the program with most of it; empty: not known.
     """
@@ -47,7 +47,7 @@ def host_shares(evidence: Evidence) -> list[HostShare]:
         "output": np.where(host.output, own_ns, 0.0),
         "waiting": np.where(rest, waited_ns, 0.0),
         "operators": np.where(rest & is_operator, own_ns - waited_ns, 0.0),
-        "Python": np.where(rest & ~is_operator, own_ns - waited_ns, 0.0),
+        "Python and native code": np.where(rest & ~is_operator, own_ns - waited_ns, 0.0),
     }
     return [
         HostShare(name, float(time_ns.sum()), _hottest_line(profile, time_ns))

@@ -14,7 +14,7 @@ from bragg.analyze.causes.paths import IMPORTS, below, in_files
 from bragg.analyze.causes.thresholds import OF_STEP
 from bragg.analyze.wall.step_times import step_times
 from bragg.model import Confidence, Finding, Gain, Quantity
-from bragg.model.table import BoolArray
+from bragg.model.table import BoolArray, FloatArray
 
 __all__ = ["WAITS_OR_STEPS", "HostCost", "HostSteps", "host_costs", "host_steps"]
 
@@ -72,8 +72,17 @@ WAITS_OR_STEPS = Need(
 )
 
 
-def host_costs(evidence: Evidence, nodes: BoolArray, cost: HostCost) -> Iterator[Finding]:
-    """At most one finding about the time of the host in nodes, [n_nodes], of a program without a GPU."""
+def host_costs(
+    evidence: Evidence, nodes: BoolArray, cost: HostCost, weight: FloatArray | None = None
+) -> Iterator[Finding]:
+    """At most one finding about the time of the host in nodes, [n_nodes], of a program without a GPU.
+
+    Args:
+        evidence: Of the program.
+        nodes: Whose time: [n_nodes].
+        cost: What it is.
+        weight: Of the nodes that tell the line, [n_nodes]; None: their time.
+    """
     steps = host_steps(evidence)
     if steps is None:
         return
@@ -92,4 +101,5 @@ def host_costs(evidence: Evidence, nodes: BoolArray, cost: HostCost) -> Iterator
         Confidence.HEURISTIC,
         (Quantity("time a step", each_ns, "ns"), Quantity("steps", steps.count)),
     )
-    yield host_finding(evidence, nodes, own_ns, cause)
+    weight = np.where(nodes, own_ns, 0.0) if weight is None else weight
+    yield host_finding(evidence, weight > 0, weight, cause)

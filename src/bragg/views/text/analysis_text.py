@@ -196,7 +196,7 @@ def _host_sentence(bounds: Bounds) -> str:
     """The same of a program without a GPU, whose parts are of the host's time."""
     first, *others = [part for part in bounds.parts if part.share >= _LEAST_PART]
     name = first.name[0].upper() + first.name[1:]
-    bound, verb = ("bound", "take") if first.name == "operators" else ("bounds", "takes")
+    bound, verb = ("bound", "take") if first.name in _PLURALS else ("bounds", "takes")
     most_of = "" if first.share >= _ALL else "most of " if first.share > _MOST else "much of "
     n_steps = bounds.n_steps
     steps = f" ({count_text(n_steps, 'step')} of {time_text(bounds.of_ns / n_steps)})" if n_steps else ""
@@ -206,6 +206,9 @@ def _host_sentence(bounds: Bounds) -> str:
         f"of {time_text(bounds.host_ns)} on the host after imports, {first.name} {verb} {percent_text(first.share)}"
         f"{_most_at(first)}{', ' if takes else ''}{takes}."
     )
+
+
+_PLURALS = ("operators", "Python and native code")
 
 
 def _most_at(part: Part) -> str:

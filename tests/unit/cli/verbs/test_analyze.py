@@ -93,7 +93,8 @@ def test_a_profile_without_gpu_says_what_the_host_did(tmp_path: Path) -> None:
     formats.bragg.write(profile_from_text("root\n  main host=3ms"), path)
     lines = CliRunner().invoke(analyze, [str(path)]).output.splitlines()
     assert lines[0] == (
-        "Python bounds the program, which uses no GPU: of 3.00 ms on the host after imports, Python takes 100 %."
+        "Python and native code bound the program, which uses no GPU: of 3.00 ms on the host after imports, Python and "
+        "native code take 100 %."
     )
     assert "No rule found a cause; most rules are for programs that use a GPU." in lines
     assert not any("Options of bragg run" in line for line in lines)

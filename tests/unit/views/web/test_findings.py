@@ -97,6 +97,6 @@ def test_the_slice_of_a_finding_is_the_longest_one_of_the_steady_state() -> None
 def test_without_a_gpu_no_recording_is_asked_for() -> None:
     profile = profile_from_text("root\n  main host=3ms")
     found = findings_of(profile, report.answered(profile), None)
-    assert found["sentence"].startswith("Python bounds the program, which uses no GPU")
+    assert found["sentence"].startswith("Python and native code bound the program, which uses no GPU")
     assert found["nothing"].startswith("No rule found a cause")
     assert (found["skipped"], found["parts"]) == ([], [])

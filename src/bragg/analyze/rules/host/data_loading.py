@@ -10,24 +10,29 @@ from bragg.analyze.causes.host_steps import WAITS_OR_STEPS, HostCost, host_costs
 from bragg.analyze.causes.paths import below, named
 from bragg.analyze.causes.thresholds import OF_STEP, READY_BATCH, WAITED
 from bragg.analyze.engine import HostTime, Rule
-from bragg.model import Confidence, Finding, Quantity
+from bragg.model import Confidence, Finding, Profile, Quantity
+from bragg.model.table import BoolArray
 
 __all__ = ["RULE"]
 
 _ITERATOR = "enumerate(DataLoader)#"
-_SINGLE = "_SingleProcessDataLoaderIter"
+_SINGLE, _WORKERS = "_SingleProcessDataLoaderIter", "_MultiProcessingDataLoaderIter"
 _NO_WORKERS = "the DataLoader has no workers: the step itself makes its batch"
 _SAVED = 0.9
-_WITHOUT_GPU = HostCost(
-    "data-loading", _NO_WORKERS, "DataLoader(num_workers=2, persistent_workers=True), if cores are free", _SAVED
-)
+_FEW_WORKERS = "the DataLoader's workers do not keep up"
+_WITHOUT_GPU = {
+    _SINGLE: HostCost(
+        "data-loading", _NO_WORKERS, "DataLoader(num_workers=2, persistent_workers=True), if cores are free", _SAVED
+    ),
+    _WORKERS: HostCost("data-loading", _FEW_WORKERS, "more num_workers, if cores are free, or cheaper items", _SAVED),
+}
 
 
 def _find(evidence: Evidence) -> Iterator[Finding]:
     profile, idle_ns = evidence.profile, evidence.idle_ns
     if idle_ns is None:
-        loading = below(profile, named(profile, lambda name: name.startswith(_ITERATOR + _SINGLE)))
-        yield from host_costs(evidence, loading, _WITHOUT_GPU)
+        for kind, cost in _WITHOUT_GPU.items():
+            yield from host_costs(evidence, below(profile, _iterators(profile, kind)), cost)
         return
     for kind, least_ns, message, change, confidence in (
         (
@@ -38,15 +43,14 @@ def _find(evidence: Evidence) -> Iterator[Finding]:
             Confidence.PROVEN,
         ),
         (
-            "_MultiProcessingDataLoaderIter",
+            _WORKERS,
             READY_BATCH.value,
-            "the DataLoader's workers do not keep up",
+            _FEW_WORKERS,
             "more num_workers, larger prefetch_factor, or cheaper items",
             Confidence.LIKELY,
         ),
     ):
-        start = _ITERATOR + kind
-        iterators = named(profile, lambda name, start=start: name.startswith(start))  # type: ignore[misc]
+        iterators = _iterators(profile, kind)
         loading = below(profile, iterators)
         waited_ns = float(idle_ns[loading].sum())
         if waited_ns < max(WAITED.value * evidence.wall_ns, least_ns * float(evidence.calls[iterators].sum())):
@@ -60,6 +64,10 @@ def _find(evidence: Evidence) -> Iterator[Finding]:
             confidence=confidence,
         )
         yield host_finding(evidence, loading, idle_ns, cause)
+
+
+def _iterators(profile: Profile, kind: str) -> BoolArray:
+    return named(profile, lambda name: name.startswith(_ITERATOR + kind))
 
 
 RULE = Rule(

@@ -2,44 +2,76 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
+
+import numpy as np
 
 from bragg.analyze.causes.evidence import Evidence
 from bragg.analyze.causes.host_finding import Cause
-from bragg.analyze.causes.needs import IDLE
-from bragg.analyze.causes.paths import below, named
+from bragg.analyze.causes.host_steps import WAITS_OR_STEPS, HostCost, host_costs, host_steps
+from bragg.analyze.causes.paths import below, in_files, named
 from bragg.analyze.causes.statements import statement_finding
-from bragg.analyze.causes.thresholds import IDLE_GPU, JITTED
+from bragg.analyze.causes.thresholds import IDLE_GPU, JITTED, OF_STEP
 from bragg.analyze.engine import HostTime, Rule
 from bragg.grouping.hlo_names import CALLS
+from bragg.grouping.regions import step_function
 from bragg.model import Confidence, Finding, Quantity
 
 __all__ = ["RULE", "called_often"]
 
 _SAVED = 0.9
 _N_NAMES = 3
+_CHANGE = "move what makes the inputs of the step into the jitted step, or into one jitted function"
+_JAX = re.compile(r"[/\\]jax[/\\]")
 _STAGED = "jit(stage)"  # of JAX itself (0.11), before another one: no function of the program's
 
 
 def _find(evidence: Evidence) -> Iterator[Finding]:
     profile, idle_ns = evidence.profile, evidence.idle_ns
-    if idle_ns is None or (evidence.busy or 1.0) > IDLE_GPU.value or not (often := called_often(evidence)):
+    if idle_ns is None:
+        yield from _without_gpu(evidence)
+        return
+    if (evidence.busy or 1.0) > IDLE_GPU.value or not (often := called_often(evidence)):
         return
     main = max(often)[1]
     small = {name for _, name in often} - {main}
     nodes = below(profile, named(profile, small.__contains__))
     calls = float(evidence.calls[named(profile, small.__contains__)].sum())
-    more = " ..." if len(small) > _N_NAMES else ""
     cause = Cause(
         "eager-jax",
-        f"beside {main} each step calls {calls / evidence.steps:.0f} more jitted functions "
-        f"({', '.join(sorted(small)[:_N_NAMES])}{more}), and the GPU waits for their dispatch",
-        "move what makes the inputs of the step into the jitted step, or into one jitted function",
+        f"{_beside(main, small, calls / evidence.steps)}, and the GPU waits for their dispatch",
+        _CHANGE,
         evidence=(Quantity("jitted calls a step", calls / evidence.steps),),
         gain=evidence.host_gain(nodes, _SAVED),
         confidence=Confidence.LIKELY,
     )
     yield statement_finding(evidence, nodes, idle_ns, cause)
+
+
+def _beside(main: str, small: set[str], calls: float) -> str:
+    more = " ..." if len(small) > _N_NAMES else ""
+    names = ", ".join(sorted(small)[:_N_NAMES])
+    return f"beside {main} each step calls {calls:.0f} more jitted functions ({names}{more})"
+
+
+def _without_gpu(evidence: Evidence) -> Iterator[Finding]:
+    profile, tree, steps = evidence.profile, evidence.profile.tree, host_steps(evidence)
+    main = step_function(profile.meta)
+    if steps is None:
+        return
+    n_steps = steps.count / steps.of_run
+    jitted = {name for name in tree.frames.name if name.startswith(CALLS)}
+    often = {name for name in jitted if float(evidence.calls[named(profile, name.__eq__)].sum()) >= 0.9 * n_steps}
+    small = often - {main}
+    if main not in often or len(small - {_STAGED}) + 1 < JITTED.value:
+        return
+    is_small, is_main = named(profile, small.__contains__), named(profile, main.__eq__)
+    # What is below a call traces and compiles, once.
+    dispatches = (tree.sum_up(is_small.astype(np.int64)) > 0) & ~(tree.sum_up(is_main.astype(np.int64)) > 0)
+    nodes = is_small | (dispatches & in_files(profile, _JAX) & ~below(profile, is_small))
+    calls = float(evidence.calls[is_small].sum()) / n_steps
+    yield from host_costs(evidence, nodes, HostCost("eager-jax", _beside(main, small, calls), _CHANGE, _SAVED))
 
 
 def called_often(evidence: Evidence) -> list[tuple[float, str]]:
@@ -55,8 +87,8 @@ def called_often(evidence: Evidence) -> list[tuple[float, str]]:
 RULE = Rule(
     _find,
     "steps of JAX that consist of many jitted calls",
-    (IDLE,),
-    (JITTED, IDLE_GPU),
+    (WAITS_OR_STEPS,),
+    (JITTED, IDLE_GPU, OF_STEP),
     "one jitted function a step",
     host_time=HostTime.CAUSE,
 )

@@ -9,11 +9,13 @@ import numpy as np
 from bragg.analyze.causes.compiled_meanwhile import SAME_MOST, SAME_SHARE
 from bragg.analyze.causes.evidence import Evidence
 from bragg.analyze.causes.host_finding import Cause, host_finding, three_digits
-from bragg.analyze.causes.needs import HOST_TIME, IDLE
+from bragg.analyze.causes.host_steps import WAITS_OR_STEPS, HostCost, host_costs
+from bragg.analyze.causes.needs import HOST_TIME
 from bragg.analyze.causes.paths import below
+from bragg.analyze.causes.recurring_waits import recurring_waits
 from bragg.analyze.causes.sampled_code import SampledCode, sampled_code
 from bragg.analyze.causes.staged import jitted_with_copies
-from bragg.analyze.causes.thresholds import LONG_CODE, WAITS, WRITING
+from bragg.analyze.causes.thresholds import LONG_CODE, OF_STEP, WAITS, WRITING
 from bragg.analyze.engine import HostTime, Rule
 from bragg.model import Confidence, Finding, Quantity
 from bragg.model.table import BoolArray
@@ -22,9 +24,18 @@ __all__ = ["RULE"]
 
 _SAVED = 0.9
 _CHANGE = "do it on the GPU, once before the steps, or in another thread or DataLoader workers while the GPU works"
+_WITHOUT_GPU = HostCost(
+    "host-code",
+    "a thread waits at this line: it sleeps, or waits for a file, a socket or a lock",
+    "do it once before the steps, less often, or in another thread",
+    _SAVED,
+)
 
 
 def _find(evidence: Evidence) -> Iterator[Finding]:
+    if evidence.idle_ns is None:
+        yield from host_costs(evidence, recurring_waits(evidence), _WITHOUT_GPU)
+        return
     recurs = evidence.pauses >= max(WAITS.value * evidence.steps, 1.0)
     host = evidence.host
     given, _ = jitted_with_copies(evidence)  # a rule of its own
@@ -87,8 +98,8 @@ def _starting_ns(evidence: Evidence, nodes: BoolArray) -> float:
 RULE = Rule(
     _find,
     "code of the host between launches that a GPU waits for",
-    (IDLE, HOST_TIME),
-    (LONG_CODE, WAITS, WRITING),
+    (WAITS_OR_STEPS, HOST_TIME),
+    (LONG_CODE, OF_STEP, WAITS, WRITING),
     _CHANGE,
     host_time=HostTime.CAUSE,
 )

@@ -10,11 +10,12 @@ import numpy as np
 
 from bragg.analyze.causes.evidence import Evidence
 from bragg.analyze.causes.host_finding import Cause, host_finding
-from bragg.analyze.causes.needs import GPU_TIME, IDLE, OPERATORS
+from bragg.analyze.causes.host_steps import WAITS_OR_STEPS, HostCost, host_costs, host_steps
+from bragg.analyze.causes.needs import OPERATORS
 from bragg.analyze.causes.paths import below, children, named
-from bragg.analyze.causes.thresholds import MANY_ROWS, PLAN_SHARE, RECURRING, WAITS
+from bragg.analyze.causes.thresholds import MANY_ROWS, OF_STEP, PLAN_SHARE, RECURRING, WAITS
 from bragg.analyze.engine import HostTime, Rule
-from bragg.model import Confidence, Finding, FrameKind, Quantity
+from bragg.model import CallTree, Confidence, Finding, FrameKind, Quantity
 from bragg.model.table import BoolArray
 
 __all__ = ["RULE"]
@@ -25,6 +26,9 @@ _CHANGE = (
     "compute all rows at once, or with torch.vmap; if each row needs the one before: a fused operator (nn.LSTM), "
     "or torch.compile around the loop"
 )
+# One operator for all rows costs little more than that for one, as far as calls are what costs.
+_SAVED = 0.9
+_READS = {"aten::item", "aten::_local_scalar_dense", "aten::is_nonzero"}
 
 
 class _Loop(NamedTuple):
@@ -34,15 +38,20 @@ class _Loop(NamedTuple):
         rows: How many in all.
         tensors: How many tensors.
         nodes: Operators that run for each row, with what is below them: [n_nodes].
+        code: The code between the function and these, and what takes rows: [n_nodes].
+        lines: Lines of the function: [n_nodes].
     """
 
     rows: float
     tensors: float
     nodes: BoolArray
+    code: BoolArray
+    lines: BoolArray
 
 
 def _find(evidence: Evidence) -> Iterator[Finding]:
     if evidence.idle_ns is None:
+        yield from _without_gpu(evidence)
         return
     for loop in _loops(evidence):
         nodes = loop.nodes & evidence.host.launching
@@ -67,6 +76,22 @@ def _find(evidence: Evidence) -> Iterator[Finding]:
         yield host_finding(evidence, nodes, evidence.idle_ns, cause)
 
 
+def _without_gpu(evidence: Evidence) -> Iterator[Finding]:
+    profile = evidence.profile
+    for loop in _loops(evidence):
+        reads = not (loop.nodes & ~named(profile, _READS.__contains__)).any()
+        does, what = ("reads", "elements") if reads else ("takes", "rows")
+        cost = HostCost(
+            "row-loop",
+            f"a loop {does} {loop.rows / loop.tensors:,.0f} {what} of a tensor one by one",
+            "tensor.tolist(), once; or compute with the whole tensor" if reads else _CHANGE,
+            _SAVED,
+        )
+        nodes = loop.nodes | loop.code
+        below_lines = np.where(nodes, np.nan_to_num(profile.own("host_time").astype(np.float64)), 0.0)
+        yield from host_costs(evidence, nodes, cost, np.where(loop.lines, profile.tree.sum_up(below_lines), 0.0))
+
+
 def _loops(evidence: Evidence) -> Iterator[_Loop]:
     yield from _iterations(evidence)
     yield from _indexing(evidence)
@@ -75,17 +100,19 @@ def _loops(evidence: Evidence) -> Iterator[_Loop]:
 def _indexing(evidence: Evidence) -> Iterator[_Loop]:
     """Functions that take rows by their numbers, many for each call: other operators of theirs run once a call."""
     profile, callers, calls = evidence.profile, evidence.callers, evidence.calls
+    n_steps = _n_steps(evidence)
     called = (callers.line > 0) & (profile.tree.kind == FrameKind.OPERATOR) & evidence.host.launching
-    takes = called & named(profile, (_TAKES if evidence.n_steps else _TAKES_ROW).fullmatch)
-    works = evidence.has_work & ~takes
-    least = WAITS.value * evidence.n_steps or RECURRING.value
+    takes = called & named(profile, (_TAKES if n_steps else _TAKES_ROW).fullmatch)
+    works = _works(evidence) & ~takes
+    least, every = WAITS.value * n_steps or RECURRING.value, np.arange(len(calls))
     for inside in callers.by_function(called):
         taken, recurs = calls[inside[takes[inside]]], calls[inside][calls[inside] >= least]
         once = float(recurs.min(initial=np.inf))
         looped = inside[works[inside] & (calls[inside] >= MANY_ROWS.value * once)]
         if not len(looped) or taken.max(initial=0) < (rows := float(calls[looped].min())):
             continue
-        yield _Loop(rows, once, below(profile, np.isin(np.arange(len(calls)), looped)))
+        nodes, nothing = below(profile, np.isin(every, looped)), np.zeros(len(calls), np.bool_)
+        yield _Loop(rows, once, nodes, nothing, np.isin(every, callers.line[looped]))
 
 
 def _iterations(evidence: Evidence) -> Iterator[_Loop]:
@@ -102,8 +129,27 @@ def _iterations(evidence: Evidence) -> Iterator[_Loop]:
         rows, tensors = (float(evidence.calls[inside & each].sum()) for each in (selects, taken))
         if not tensors or rows < MANY_ROWS.value * tensors:
             continue
-        often = (tree.kind == FrameKind.OPERATOR) & (evidence.calls >= rows) & evidence.has_work
-        yield _Loop(rows, tensors, below(profile, inside & often) & ~below(profile, taken))
+        takes = below(profile, taken)
+        often = inside & (tree.kind == FrameKind.OPERATOR) & (evidence.calls >= rows) & _works(evidence) & ~takes
+        above = inside & ~body & (tree.sum_up(often.astype(np.int64)) > 0)
+        code = above | (inside & takes) | _parents(tree, taken & inside)
+        yield _Loop(rows, tensors, below(profile, often), code, body)
+
+
+def _parents(tree: CallTree, nodes: BoolArray) -> BoolArray:
+    found = np.zeros(len(nodes), np.bool_)
+    found[tree.parent[nodes]] = True
+    return found
+
+
+def _works(evidence: Evidence) -> BoolArray:
+    """Nodes whose operators compute something: on a GPU where there is one."""
+    return evidence.has_work if evidence.idle_ns is not None else np.ones(len(evidence.profile.tree), np.bool_)
+
+
+def _n_steps(evidence: Evidence) -> float:
+    steps = host_steps(evidence)
+    return steps.count / steps.of_run if steps else evidence.n_steps
 
 
 def _function(evidence: Evidence, line: int) -> tuple[int, str, str]:
@@ -116,8 +162,8 @@ def _function(evidence: Evidence, line: int) -> tuple[int, str, str]:
 RULE = Rule(
     _find,
     "loops over the rows of a tensor, with launches for each row",
-    (GPU_TIME, IDLE, OPERATORS),
-    (MANY_ROWS, PLAN_SHARE, RECURRING, WAITS),
+    (WAITS_OR_STEPS, OPERATORS),
+    (MANY_ROWS, OF_STEP, PLAN_SHARE, RECURRING, WAITS),
     _CHANGE,
     host_time=HostTime.CAUSE,
 )

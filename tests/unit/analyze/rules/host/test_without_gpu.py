@@ -10,12 +10,13 @@ import pytest
 from bragg.analyze.causes.bounds import bounds_of
 from bragg.analyze.causes.evidence import Evidence
 from bragg.analyze.engine import analysis
-from bragg.model import Confidence, Finding, Metric, MetricKind
+from bragg.model import Confidence, Finding, Metric, MetricKind, Profile
 from bragg.model.host_time import WAIT_TIME
 from bragg.views.text.analysis_text import bounds_sentence
 from tests.support.stepped import stepped
 
 LOADS = "train.py:5@main > enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__"
+WORKERS = LOADS.replace("_SingleProcess", "_MultiProcessing")
 STEP = "train.py:9@main > Optimizer.step#{}.step#operator"
 IMPORTS = (
     "train.py:1@<module> > <frozen importlib._bootstrap>:1360@_find_and_load > numpy/lib/_npyio_impl.py:1@<module>"
@@ -23,12 +24,38 @@ IMPORTS = (
 SAVES = "train.py:11@main > /lib/python3.12/site-packages/torch/serialization.py:900@save"
 
 
+def rows(count: int, operator: str) -> list[str]:
+    """A comprehension over the rows of a tensor: 20 us for each."""
+    line = "train.py:7@main"
+    taken = f"{line} > /lib/python3.12/site-packages/torch/_tensor.py:1215@Tensor.__iter__ > aten::unbind#operator"
+    lines = [f"host 1-2 {taken}"]
+    for at in range(20, 20 + 20 * count, 20):
+        lines += [f"host {at}-{at + 1} {taken} > aten::select#operator"]
+        lines += [f"host {at + 1}-{at + 20} {line} > train.py:7@<listcomp> > {operator}#operator"]
+    return lines
+
+
+def jitted(*names: str) -> list[str]:
+    return [f"host {100 * at}-{100 * at + 100} train.py:7@main > jit({name})#operator" for at, name in enumerate(names)]
+
+
+def waiting(profile: Profile, line: int) -> Profile:
+    """With all time of a line spent waiting."""
+    is_line = profile.tree.frames.line[profile.tree.frame] == line
+    waited = Metric(WAIT_TIME, "ns", MetricKind.INCLUSIVE, np.where(is_line, profile.own("host_time"), 0))
+    return replace(profile, metrics={**profile.metrics, WAIT_TIME: waited})
+
+
 def found(rule: str, *lines: str) -> list[Finding]:
+    return analysis(Evidence(recorded(*lines)), [rule]).findings
+
+
+def recorded(*lines: str) -> Profile:
     profile = stepped("\n".join(lines), 1000)
     calls = np.bincount(profile.slices.node, minlength=len(profile.tree))
     counts = Metric("host_count", "1", MetricKind.EXCLUSIVE, calls)
-    profile = replace(profile, metrics={**profile.metrics, counts.name: counts})
-    return analysis(Evidence(profile), [rule]).findings
+    meta = {**profile.meta, "regions": {"step of jit(train_step)": {"called_ns": 1}}}
+    return replace(profile, meta=meta, metrics={**profile.metrics, counts.name: counts})
 
 
 def updates(optimizer: str, n_operators: int, operator: str = "aten::mul_") -> list[str]:
@@ -41,6 +68,9 @@ def updates(optimizer: str, n_operators: int, operator: str = "aten::mul_") -> l
     ("rule", "line", "lines", "share"),
     [
         ("data-loading", 5, [f"host 0-400 {LOADS}"], 0.36),
+        ("data-loading", 5, [f"host 0-400 {WORKERS}"], 0.36),
+        ("row-loop", 7, rows(16, "aten::mm"), 0.29),
+        ("eager-jax", 7, jitted("train_step", "key", "split", "normal"), 0.27),
         ("output-in-steps", 11, [f"host 0-200 {SAVES}"], 0.18),
         ("optimizer-loop", 9, updates("AdamW", 40), 0.2),
     ],
@@ -59,7 +89,9 @@ def test_what_a_step_spends_is_gained(rule: str, line: int, lines: list[str], sh
     [
         ("data-loading", [f"host 0-20 {LOADS}"]),
         ("output-in-steps", [f"host 0-200 {IMPORTS}"]),
-        ("data-loading", [f"host 0-400 {LOADS.replace('Single', 'Multi')}"]),
+        ("data-loading", [f"host 0-20 {WORKERS}"]),
+        ("row-loop", rows(4, "aten::mm")),
+        ("eager-jax", jitted("train_step", "key")),
         ("optimizer-loop", updates("RMSprop", 40)),
         ("optimizer-loop", updates("AdamW", 40, "aten::_fused_adamw_")),
         ("optimizer-loop", updates("AdamW", 4)),
@@ -75,24 +107,41 @@ def test_parts_of_the_host_s_time_add_up_and_name_their_lines() -> None:
         f"host 800-900 {IMPORTS}",
         1000,
     )
-    at = next(row for row, frame in enumerate(profile.tree.frame) if profile.tree.frames.line[frame] == 8)
-    waits = np.zeros(len(profile.tree), np.int64)
-    waits[at] = 2_000_000  # of 6 ms
-    profile = replace(
-        profile, metrics={**profile.metrics, WAIT_TIME: Metric(WAIT_TIME, "ns", MetricKind.INCLUSIVE, waits)}
-    )
-    bounds = bounds_of(Evidence(profile))
+    waits = np.where(profile.tree.frames.line[profile.tree.frame] == 8, 2_000_000, 0)  # of 6 ms
+    waited = Metric(WAIT_TIME, "ns", MetricKind.INCLUSIVE, waits)
+    bounds = bounds_of(Evidence(replace(profile, metrics={**profile.metrics, WAIT_TIME: waited})))
     assert [(part.name, round(part.share, 2), part.at) for part in bounds.parts] == [
         ("input", 0.5, "train.py:5"),
-        ("Python", 0.25, "train.py:8"),
+        ("Python and native code", 0.25, "train.py:8"),
         ("operators", 0.13, "train.py:7"),  # with the step of 1 us
         ("waiting", 0.12, "train.py:8"),
     ]
     assert bounds_sentence(bounds) == (
         "Input bounds much of the program, which uses no GPU (19 steps of 1.00 ms): of 16.0 ms on the host after "
-        "imports, input takes 50 % (most at train.py:5), Python 25 % (most at train.py:8), operators 13 % (most at "
-        "train.py:7), waiting 12 % (most at train.py:8)."
+        "imports, input takes 50 % (most at train.py:5), Python and native code 25 % (most at train.py:8), "
+        "operators 13 % (most at train.py:7), waiting 12 % (most at train.py:8)."
     )
+
+
+def test_elements_that_a_loop_reads_are_asked_for_at_once() -> None:
+    (finding,) = found("row-loop", *rows(16, "aten::item"))
+    assert finding.message.startswith("a loop reads 16 elements of a tensor one by one, 0.3")
+    assert finding.hint.startswith("tensor.tolist(), once")
+
+
+@pytest.mark.parametrize(
+    ("waits", "line", "shares"),
+    [
+        ("train.py:7@main", 7, [0.27]),
+        ("train.py:7@main > /lib/python3.12/urllib/request.py:9@urlopen", 9, [0.27]),
+        ("train.py:3@main", 3, []),  # before the steps
+        ("train.py:7@main > /lib/python3.12/site-packages/jax/array.py:2@__float__", 2, []),  # it computes
+    ],
+)
+def test_a_line_that_waits_in_each_step_is_found(waits: str, line: int, shares: list[float]) -> None:
+    profile = recorded("host 0-100 train.py:5@main > aten::mm#operator", f"host 100-400 {waits}")
+    findings = analysis(Evidence(waiting(profile, line)), ["host-code"]).findings
+    assert [each.gain.share for each in findings if each.gain] == pytest.approx(shares, abs=0.005)
 
 
 def test_without_steps_nobody_is_judged() -> None:

@@ -1,0 +1,61 @@
+"""Lines at which the steps of a program without a GPU wait."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+
+from bragg.analyze.causes.evidence import Evidence
+from bragg.analyze.causes.host_steps import host_steps
+from bragg.analyze.causes.paths import in_files
+from bragg.analyze.causes.thresholds import WAITS
+from bragg.model import FrameKind
+from bragg.model.host_time import WAIT_TIME
+from bragg.model.table import BoolArray
+
+__all__ = ["recurring_waits"]
+
+# They wait for what they compute themselves, in threads of their own.
+_COMPUTES = re.compile(r"[/\\](?:jax|jaxlib|torch)[/\\]")
+
+
+def recurring_waits(evidence: Evidence) -> BoolArray:
+    """Nodes that wait in Python code, for nothing that is computed, loaded or written, in the steps: [n_nodes].
+
+    Samples do not tell how often a line waited. It is in the steps where its function, or one that called it, does
+    earlier what each step does: what comes before the first step is not.
+    """
+    profile, tree, host = evidence.profile, evidence.profile.tree, evidence.host
+    found: BoolArray = np.zeros(len(tree), np.bool_)
+    steps = host_steps(evidence)
+    if steps is None or WAIT_TIME not in profile.metrics:
+        return found
+    is_often = (evidence.calls >= WAITS.value * steps.count / steps.of_run) & (tree.kind != FrameKind.PYTHON)
+    has_steps = tree.sum_up(is_often.astype(np.int64)) > 0
+    computes = in_files(profile, _COMPUTES)
+    waits = (profile.own(WAIT_TIME) > 0) & ~(host.input | host.compilation | host.output)
+    for node in np.flatnonzero(waits).tolist():
+        code = int(tree.parent[node]) if tree.kind[node] == FrameKind.STATE else node
+        if tree.kind[code] == FrameKind.PYTHON and not computes[code]:
+            found[node] = _is_in_steps(evidence, code, has_steps)
+    return found
+
+
+def _is_in_steps(evidence: Evidence, code: int, has_steps: BoolArray) -> bool:
+    """Whether the innermost function around this code that makes steps began with one before it."""
+    tree = evidence.profile.tree
+    frames, line = tree.frames, tree.frames.line[tree.frame]
+    while code > 0:
+        frame = int(tree.frame[code])
+        beside = np.flatnonzero(has_steps & (tree.parent == tree.parent[code]) & (tree.kind == FrameKind.PYTHON))
+        own = [
+            node
+            for node in beside.tolist()
+            if (frames.name[tree.frame[node]], frames.file[tree.frame[node]])
+            == (frames.name[frame], frames.file[frame])
+        ]
+        if own:
+            return bool(line[own].min() <= line[code])
+        code = int(tree.parent[code])
+    return False
