@@ -109,10 +109,22 @@ class _Builder:
             if self._limits.max_lines is not None and n_lines > self._limits.max_lines:
                 break
             heapq.heappop(self._candidates)
-            parent.children.append(self._add(node, parent.depth + 1))
-            parent.n_hidden -= 1
+            self._show(node, parent)
             self._n_lines = n_lines
+        self._show_last_ones()
         return root
+
+    def _show(self, node: NodeId, parent: OutlineRow) -> None:
+        parent.children.append(self._add(node, parent.depth + 1))
+        parent.n_hidden -= 1
+
+    def _show_last_ones(self) -> None:
+        """A row in place of the line that says that one more is hidden."""
+        for candidate in sorted(self._candidates):
+            _, node, parent = candidate
+            if parent.n_hidden == 1 and parent.children:
+                self._candidates.remove(candidate)
+                self._show(node, parent)
 
     @property
     def is_cut(self) -> bool:

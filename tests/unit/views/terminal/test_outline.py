@@ -24,7 +24,11 @@ def test_all_rows_are_shown_without_limits() -> None:
 
 
 def test_hottest_rows_are_chosen_first_wherever_they_are() -> None:
-    assert chosen(max_lines=5) == [(0,), (1,), (2,)]
+    assert chosen(max_lines=4) == [(0,), (1,)]
+
+
+def test_a_row_stands_in_place_of_the_line_that_counts_it_alone() -> None:
+    assert chosen(max_lines=5) == [(0,), (1,), (2,), (3,)]
 
 
 def test_line_that_counts_is_saved_when_the_last_row_is_shown() -> None:

@@ -80,8 +80,8 @@ gpu_time ms    share            gpu_count  call path
       15.00   93.7 %  ███████▌          6     ├─ forward
       15.00   93.7 %  ███████▌          6     │  └─ [torch: 2 frames] → forward model.py:7
       15.00   93.7 %  ███████▌          6     │     └─ aten::linear  … 2 more
-                                              └─ … 1 more
-5 call paths not shown; --lines 0 shows all
+       1.01    6.3 %  ▌                 4     └─ backward  … 2 more
+4 call paths not shown; --lines 0 shows all
 [library: name] stands for frames of a library; --no-fold shows them"""
     )
 
