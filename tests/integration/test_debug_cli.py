@@ -153,6 +153,8 @@ def test_cuda_as_the_default_device_is_the_cpu(tmp_path: Path) -> None:
 def test_watch_says_who_writes_an_element(tmp_path: Path) -> None:
     result = bragg("debug", "--watch", "out[29]", write(tmp_path))
     assert f"watch: out[29] = 58.0 by program (3, 0, 0) of scale at {tmp_path}/script.py:14: tl.store(" in result.stdout
+    near = bragg("debug", "--watch", "ou[29]", write(tmp_path))
+    assert near.stdout.splitlines()[-1] == "watch: ou[29], last: no launch had such a parameter; did you mean out?"
     assert bragg("debug", "--watch", "out[30]", write(tmp_path)).returncode == 2
     assert bragg("debug", "--watch", "out", write(tmp_path)).returncode == 2
 
@@ -223,6 +225,13 @@ def test_the_last_line_names_the_command_that_stops_at_the_first_finding(tmp_pat
     assert bragg("check", script).stderr.splitlines()[-1] == f"Next: bragg debug --break-on out-of-bounds {script}"
     assert "Next:" not in bragg("check", "--json", script).stderr
     assert "Next:" not in bragg("check", write(tmp_path)).stderr
+
+
+def test_options_behind_the_program_are_answered_with_the_order(tmp_path: Path) -> None:
+    script = write(tmp_path)
+    hint = "hint: The program got --only: options of bragg stand before it: bragg check --only … "
+    assert bragg("check", script, "--only", "data-race").stderr == f"{hint}{script}\n"
+    assert "hint: The program got" in bragg("debug", script, "--break-on", "data-race").stderr
 
 
 def test_launches_are_varied_on_request(tmp_path: Path) -> None:

@@ -160,6 +160,21 @@ def test_quitting_at_a_finding_ends_the_program(tmp_path: Path) -> None:
     assert done.stderr == f"Next: bragg check {script}\n"
 
 
+def test_pointers_are_arrays_of_elements_and_a_name_may_have_no_value_yet_at_the_prompt(tmp_path: Path) -> None:
+    script = write(tmp_path)
+    stops = "for _ in range(1):\n        breakpoint()\n        product = block * factor"
+    text = script.read_text().replace("product = block * factor", stops)
+    script.write_text(text.replace("return product", "return block * factor"))
+    asked = ["p int((x + offsets).min())", "p (x + offsets)[1].tolist()", "p np.max(x + offsets, axis=1).tolist()"]
+    output = at_prompt(script, [*STEP_TO_NEXT, *asked, "c", *STEP_TO_NEXT, "p product", "p product[0]", "q"])
+    start = output.index("16")
+    assert output[start + 1 : start + 3] == [str([*range(24, 32)]), "[23, 31]"]
+    assert output[-3:-1] == [
+        "<no value yet in this turn of a loop, or not on every way here>",
+        "*** bragg.debug.faults.KernelFault: a name is used that is not assigned on every way here",
+    ]
+
+
 def test_what_never_stopped_says_how_to_stop(tmp_path: Path) -> None:
     done = debugged(write(tmp_path, "pass"), [], "--break-on", "out-of-bounds")
     assert done.returncode == 0
@@ -183,7 +198,7 @@ def test_watch_says_at_the_end_who_wrote_last(tmp_path: Path) -> None:
     assert output[-3:] == [
         f"watch: out[9], last: = 9.0 {where}",
         "watch: x[1], last: nothing wrote it",
-        "watch: y[0], last: no launch had such a parameter",
+        "watch: y[0], last: no launch had such a parameter; tensors were x, out",
     ]
 
 

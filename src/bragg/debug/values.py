@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 import sys
+from abc import abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache, lru_cache
@@ -14,6 +15,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
+from bragg.debug.block_shape import Shape
 from bragg.debug.faults import KernelFault
 from bragg.debug.numbers.affine import Affine
 from bragg.debug.numbers.dtypes import DTYPES, DType, PointerType
@@ -128,7 +130,10 @@ class Unset(Operators):
     __slots__ = ()
 
     def __repr__(self) -> str:
-        return "<not assigned on every way>"
+        return "<no value yet in this turn of a loop, or not on every way here>"
+
+    def __getitem__(self, key: Any) -> NoReturn:
+        raise unset_fault()
 
     def __getattr__(self, name: str) -> NoReturn:
         if name.startswith("__"):
@@ -172,29 +177,6 @@ class TypeOfBlock:
         return getattr(self.scalar, name)
 
 
-class Shape(tuple[int, ...]):
-    """A shape as kernels see it: it also joins with lists, and equals them."""
-
-    __slots__ = ()
-    __hash__ = tuple.__hash__
-
-    def __eq__(self, other: object) -> bool:
-        return tuple.__eq__(self, tuple(other) if type(other) is list else other)
-
-    def __ne__(self, other: object) -> bool:
-        return not self == other
-
-    def __add__(self, other: Any) -> Shape:
-        return Shape((*self, *other))
-
-    def __radd__(self, other: Any) -> Shape:
-        return Shape((*other, *self))
-
-    def __getitem__(self, key: Any) -> Any:
-        part = tuple.__getitem__(self, key)
-        return Shape(part) if isinstance(key, slice) else part
-
-
 # Files of what is typed at a prompt of pdb, IPython and debugpy.
 _PROMPTS = ("<stdin>", "<string>", "<ipython-input>")
 
@@ -207,7 +189,34 @@ def _is_asked_by_hand() -> bool:
     return str(frame.f_globals.get("__name__", "")).startswith("numpy.")
 
 
-class Tensor(Operators):
+class _Shown(Operators):
+    """At a debugger's prompt, an array with a row for each active program."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def active_data(self) -> Array:
+        """The array: [active programs or 1, *block]."""
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        if hasattr(np.ndarray, name) and _is_asked_by_hand():
+            return getattr(self.active_data(), name)
+        method = _method(name)
+        return lambda *args, **kwargs: method(self, *args, **kwargs)
+
+    def __getitem__(self, key: Any) -> Any:
+        if _is_asked_by_hand():
+            return self.active_data()[key.active_data() if isinstance(key, _Shown) else key]
+        return OPERATORS["getitem"](self, key)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
+        """For NumPy's functions at a debugger's prompt: a row for each active program."""
+        return np.array(self.active_data(), dtype, copy=copy)
+
+
+class Tensor(_Shown):
     """Numbers of one type.
 
     Args:
@@ -309,23 +318,6 @@ class Tensor(Operators):
         taint = np.where(lanes, np.uint8(0), lift_array(self.taint, lanes.ndim))
         return Tensor(self._data, self.dtype, self.affine, self.bounds, taint)
 
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("__"):
-            raise AttributeError(name)
-        if hasattr(np.ndarray, name) and _is_asked_by_hand():
-            return getattr(self.active_data(), name)
-        method = _method(name)
-        return lambda *args, **kwargs: method(self, *args, **kwargs)
-
-    def __getitem__(self, key: Any) -> Any:
-        if _is_asked_by_hand():
-            return self.active_data()[key.active_data() if isinstance(key, Tensor) else key]
-        return OPERATORS["getitem"](self, key)
-
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
-        """For NumPy's functions at a debugger's prompt: a row for each active program."""
-        return np.array(self.active_data(), dtype, copy=copy)
-
     @property
     def T(self) -> Tensor:  # noqa: N802
         """The transposed block."""
@@ -352,7 +344,7 @@ class Tensor(Operators):
         return self.data if is_narrow else self.data[now.rows]
 
 
-class Pointer(Operators):
+class Pointer(_Shown):
     """Addresses of elements: a buffer and offsets in it, so an address always knows the tensor it belongs to.
 
     Args:
@@ -401,11 +393,9 @@ class Pointer(Operators):
         """The same pointers for some of the programs: intp [chosen]."""
         return self.moved(self.offset.rows(positions))
 
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("__"):
-            raise AttributeError(name)
-        method = _method(name)
-        return lambda *args, **kwargs: method(self, *args, **kwargs)
+    def active_data(self) -> Array:
+        """For a debugger, elements from the tensor's first one on: int64, as those of a tensor."""
+        return self.offset.active_data()
 
     def __repr__(self) -> str:
         buffer = self.buffer

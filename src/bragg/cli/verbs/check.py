@@ -11,6 +11,7 @@ from bragg.cli.checked_run import parse_program, run_checked
 from bragg.cli.completion import checkers, finding_formats, programs
 from bragg.cli.console import say, write_lines
 from bragg.cli.findings_output import chosen_output
+from bragg.cli.late_options import late_hint
 from bragg.cli.progress import StatusLine
 
 __all__ = ["check"]
@@ -138,5 +139,7 @@ def check(
     add = tuple(CHECKERS) if is_all else (*add, *_VARYING) if is_varied else add
     patience = Patience(limit, lambda text: say([text]), status=StatusLine(sys.stderr))
     session = CheckedSession(chosen_checkers(only, add, without), program, patience=patience, target=gpu)
+    if hint := late_hint(check, target):
+        say([hint])
     where = chosen_output(format_name, output, force, as_json=as_json, profile=into)
     return run_checked(session, target, where, module=module)

@@ -9,6 +9,7 @@ import click
 from bragg.cli.checked_run import parse_program, run_checked
 from bragg.cli.console import say, write_lines
 from bragg.cli.findings_output import FindingsOutput
+from bragg.cli.late_options import late_hint
 
 __all__ = ["debug"]
 
@@ -47,6 +48,8 @@ def debug(
     from bragg.debug.stepping.debugger import KernelDebugger, stepping
     from bragg.debug.stepping.stops import Watch, stop_on
 
+    if hint := late_hint(debug, target):
+        say([hint])
     watches = [Watch(text) for text in watch]
     # What is executed again would stop again.
     checkers = [*chosen_checkers(without=["tuned-twice"]), *(one.checker for one in watches)]

@@ -7,7 +7,6 @@ import re
 import shutil
 import sys
 import time
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
@@ -15,6 +14,7 @@ import click
 
 from bragg.cli.completion import programs
 from bragg.cli.console import error_lines, say, stream_style, write_json
+from bragg.cli.late_options import late_hint
 from bragg.cli.process_end import end_like
 from bragg.errors import BackendUnavailable, BraggError, NothingRecorded
 from bragg.record.config import Context, Data, Framework, Graphs, Interpret
@@ -79,24 +79,6 @@ class _RunCommand(click.Command):
 def _is_target(words: list[str]) -> bool:
     """Whether words that follow a bare option are options and the target, rather than its value."""
     return len(words) < 2 or words[0].startswith("-") or shutil.which(words[0]) is not None or Path(words[0]).exists()
-
-
-def _late_options(target: Sequence[str], *, is_refused: bool) -> list[str]:
-    """Options of `bragg run` behind the program, which gets them: any if it refused, else those that its text lacks."""
-    own = {name for option in run.params for name in option.opts if name.startswith("--") or name == "-o"}
-    late = [word for word in target[1:] if word.partition("=")[0] in own]
-    if is_refused or not late:
-        return late
-    text = _text_of(Path(target[0]))
-    return [] if text is None else [word for word in late if word.partition("=")[0] not in text]
-
-
-def _text_of(script: Path) -> str | None:
-    """The text of a Python program; None: it is another one, or cannot be read."""
-    try:
-        return script.read_text(encoding="utf-8") if script.suffix == ".py" else None
-    except (OSError, ValueError):
-        return None
 
 
 def _share(ctx: click.Context, param: click.Parameter, value: str | None) -> float | None:
@@ -372,9 +354,8 @@ def run(
 
         return end_like(run_repeatedly(config, target, repeat, as_json=as_json))
     result = run_target(config, target, finish)
-    if late := _late_options(target, is_refused=result.exit_code == _USAGE_ERROR):
-        options, program = " ".join(late), " ".join(target[: 2 if target[0].startswith("-") else 1])
-        say([f"hint: The program got {options}: options of bragg stand before it: bragg run {options} … {program}"])
+    if hint := late_hint(run, target, is_refused=result.exit_code == _USAGE_ERROR):
+        say([hint])
     try:
         report = RunReport.of(result)
         ending = RunTally(report) if tally else report

@@ -8,7 +8,13 @@ from dataclasses import dataclass
 
 from bragg.code.compiled.shared_layouts import conflict_ways, held, places
 
-__all__ = ["SharedAccess", "shared_accesses", "ways_of"]
+__all__ = ["CHANGE_OF_OPERANDS", "SharedAccess", "shared_accesses", "ways_of"]
+
+CHANGE_OF_OPERANDS = (
+    "keep the tensor so that the dimension that the product sums over is contiguous, or use operands of 16 bits, "
+    "which tensor cores read in both orders"
+)
+"""What avoids conflicts of the operands of a product."""
 
 
 def ways_of(access: SharedAccess) -> int | None:

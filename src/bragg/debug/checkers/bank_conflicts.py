@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from bragg.code.compiled.shared_accesses import shared_accesses, ways_of
+from bragg.code.compiled.shared_accesses import CHANGE_OF_OPERANDS, shared_accesses, ways_of
 from bragg.code.mlir_text import places_of_mlir
 from bragg.code.source_place import SourcePlace
 from bragg.debug.checkers.checker import Checker, LaunchFindings
@@ -15,6 +15,10 @@ from bragg.debug.targets import DEFAULT_TARGET, target_named
 from bragg.model import Severity
 
 __all__ = ["BANK_CONFLICTS"]
+
+
+_PRODUCT = re.compile(r"\btt\.dot|\bttng\.warp_group_dot")
+_CHANGE_OF_BLOCKS = "Change the block's shape or type, or load it in the order in which it is used"
 
 
 def _watch(record: LaunchFindings) -> Listeners:
@@ -27,6 +31,7 @@ def _watch(record: LaunchFindings) -> Listeners:
         record.at_source(*here, message, "Its bank conflicts are not known", Severity.WARNING)
         return Listeners()
     places = places_of_mlir(text)
+    hint = f"{CHANGE_OF_OPERANDS[0].upper()}{CHANGE_OF_OPERANDS[1:]}" if _PRODUCT.search(text) else _CHANGE_OF_BLOCKS
     for access in shared_accesses(text):
         ways = ways_of(access)
         if ways is not None and ways > 1:
@@ -38,7 +43,7 @@ def _watch(record: LaunchFindings) -> Listeners:
                 place.line,
                 f"bank conflict: {ways} lanes of a warp {access.kind} one bank of shared memory"
                 f" ({'x'.join(map(str, access.shape))} elements of {access.element_bits} bits)",
-                "Change the block's shape or type, or load it in the order in which it is used",
+                hint,
                 Severity.NOTE,
             )
     return Listeners()

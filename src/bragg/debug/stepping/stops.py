@@ -8,6 +8,7 @@ import sys
 from bdb import BdbQuit
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 
 import numpy as np
 
@@ -74,7 +75,7 @@ class Watch:
 
     text: str
     tell: Callable[[str], None] = print
-    last: str = "no launch had such a parameter"
+    last: str = "there was no launch"
 
     def __post_init__(self) -> None:
         match = _ELEMENT.fullmatch(self.text.strip())
@@ -83,6 +84,7 @@ class Watch:
                 f"{self.text!r} is not an element of a tensor", hint="Give the parameter and an index: 'out[3,5]'"
             )
         self._is_known = False
+        self._others: dict[str, None] = {}
         self._name, self._index = match[1], tuple(int(part) for part in match[2].split(","))
 
     @property
@@ -95,6 +97,11 @@ class Watch:
         places = {id(buffer): _offset(buffer, self._index) for buffer in buffers}
         if places and not self._is_known:
             self._is_known, self.last = True, "nothing wrote it"
+        elif not self._is_known:
+            self._others.update(dict.fromkeys(buffer.name for buffer in record.launch.buffers))
+            near = [f"did you mean {name}?" for name in get_close_matches(self._name, self._others, n=1, cutoff=0.5)]
+            named = near[0] if near else f"tensors were {', '.join(self._others)}"
+            self.last = f"no launch had such a parameter; {named}"
 
         def see(access: Access) -> None:
             offset = places.get(id(access.buffer))

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from bragg import formats
-from bragg.cli.verbs.run import _late_options, run
+from bragg.cli.late_options import late_hint
+from bragg.cli.verbs.run import run
 from bragg.record import RecordConfig
 from tests.support.runs import FLUSHED
 from tests.unit.cli.conftest import Bragg
@@ -119,9 +120,11 @@ def test_options_of_bragg_that_a_program_ignores_are_answered_too(tmp_path: Path
     ignores.write_text("train()")
     knows.write_text("parser.add_argument('--data')")
     behind = ["--data", "trace", "--epochs=2"]
-    assert _late_options([str(ignores), *behind], is_refused=False) == ["--data"]
-    assert _late_options([str(knows), *behind], is_refused=False) == []
-    assert _late_options(["-m", "knows", *behind], is_refused=False) == []
+    assert late_hint(run, [str(ignores), *behind]) == (
+        f"hint: The program got --data: options of bragg stand before it: bragg run --data … {ignores}"
+    )
+    assert late_hint(run, [str(knows), *behind]) == ""
+    assert late_hint(run, ["-m", "knows", *behind]) == ""
 
 
 def test_json_is_the_last_line_of_stdout(bragg_process: Bragg, script: Path) -> None:

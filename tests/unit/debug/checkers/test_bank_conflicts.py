@@ -82,3 +82,24 @@ def test_what_the_assembler_refuses_is_named() -> None:
     (finding,) = report
     assert finding.message.startswith("Triton does not compile this kernel for a Hopper GPU: Feature ")
     assert finding.message.endswith("requires .target sm_100 or higher")
+
+
+@triton.jit
+def product_of_rows(a, b, out, K, N: tl.constexpr):
+    rows, columns, ks = tl.arange(0, 64), tl.arange(0, 64), tl.arange(0, 32)
+    total = tl.zeros((64, 64), tl.float32)
+    for k in range(0, K, 32):
+        left = tl.load(a + rows[:, None] * K + (k + ks)[None, :])
+        right = tl.load(b + (k + ks)[:, None] * N + columns[None, :])
+        total += tl.dot(left, right)
+    tl.store(out + rows[:, None] * N + columns[None, :], total)
+
+
+@pytest.mark.filterwarnings("ignore:TRITON_")
+def test_operands_of_a_product_are_to_be_kept_along_what_it_sums_over() -> None:
+    a, b, out = np.ones((64, 64), "f4"), np.ones((64, 64), "f4"), np.zeros((64, 64), "f4")
+    with bragg.debug.check(only=["bank-conflict"]) as report:
+        product_of_rows[(1,)](a, b, out, 64, N=64)
+    (finding,) = report
+    assert finding.code.startswith("right = tl.load")
+    assert finding.hint.startswith("Keep the tensor so that the dimension that the product sums over is contiguous")

@@ -10,6 +10,7 @@ from bragg.analyze.causes.kernel_finding import Defect, finding_of_kernel
 from bragg.analyze.causes.needs import CODE, GPU_TIME
 from bragg.analyze.causes.thresholds import MANY_CONFLICTS, MANY_WAYS, MUCH_GPU
 from bragg.analyze.engine import Rule
+from bragg.code.compiled.shared_accesses import CHANGE_OF_OPERANDS
 from bragg.model import Confidence, Finding, Quantity
 from bragg.model.finding import percent_text
 from bragg.model.kernels.compiled import BankConflict, TensorCores
@@ -19,10 +20,6 @@ __all__ = ["RULE"]
 # Of what would be saved if all of the time were the access: on an H100 the twins of two products with 8 and 4 lanes in
 # a bank took 69 % and 47 % less time, which also load more at once.
 _SAVED = 0.7
-_CHANGE = (
-    "keep the tensor so that the dimension that the product sums over is contiguous, or use operands of 16 bits, "
-    "which tensor cores read in both orders"
-)
 # Of `--counters-exact`, in all accesses of shared memory: wavefronts, and those that conflicts add.
 _WAVEFRONTS = "l1tex__data_pipe_lsu_wavefronts_mem_shared.sum"
 _ADDED = "l1tex__data_bank_conflicts_pipe_lsu_mem_shared.sum"
@@ -48,7 +45,7 @@ def _judge(kernel: HotKernel) -> Defect | None:
     saved = (share if is_measured else _SAVED) * (1 - 1 / ways if ways else counted or 0.0)
     return Defect(
         _text(found, counted),
-        _CHANGE,
+        CHANGE_OF_OPERANDS,
         saved,
         Confidence.HEURISTIC if counted is None and not is_measured else Confidence.LIKELY,
         places,
@@ -92,5 +89,5 @@ RULE = Rule(
     "tiles in shared memory for which lanes of a warp wait for each other, in loops of Triton kernels",
     (GPU_TIME, CODE),
     (MUCH_GPU, MANY_WAYS, MANY_CONFLICTS),
-    _CHANGE,
+    CHANGE_OF_OPERANDS,
 )
