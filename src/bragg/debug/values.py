@@ -394,7 +394,7 @@ class Pointer(_Shown):
         return self.moved(self.offset.rows(positions))
 
     def active_data(self) -> Array:
-        """For a debugger, elements from the tensor's first one on: int64, as those of a tensor."""
+        """For a debugger, int64 elements from the tensor's first one on: [active programs or 1, *block]."""
         return self.offset.active_data()
 
     def __repr__(self) -> str:
