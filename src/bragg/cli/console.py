@@ -6,18 +6,23 @@ import json
 import os
 import shutil
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, TextIO
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TextIO
 
 from bragg.errors import BadFile
 from bragg.views.text.style import Style, without_control
+
+if TYPE_CHECKING:
+    import click
 
 __all__ = [
     "ADDRESS_MARK",
     "JSON_SCHEMA",
     "TALLY_ROWS",
     "error_lines",
+    "late_hint",
     "say",
     "stream_style",
     "write_bytes",
@@ -101,3 +106,31 @@ def error_lines(message: str, hint: str) -> list[str]:
     style = stream_style(sys.stderr)
     lines = [f"{style.bad('error:')} {' '.join(message.split())}"]
     return [*lines, f"hint: {' '.join(hint.split())}"] if hint else lines
+
+
+def late_hint(command: click.Command, target: Sequence[str], *, is_refused: bool = False) -> str:
+    """Where options behind the program belong; empty: there are none, or the program may mean them.
+
+    Args:
+        command: Of bragg.
+        target: The program and what it gets.
+        is_refused: The program did not know one of them; else those count that its text lacks.
+    """
+    own = {name for option in command.params for name in option.opts if name.startswith("--") or name == "-o"}
+    late = [word for word in target[1:] if word.partition("=")[0] in own]
+    if late and not is_refused:
+        text = _text_of(Path(target[0]))
+        late = [] if text is None else [word for word in late if word.partition("=")[0] not in text]
+    if not late:
+        return ""
+    options, program = " ".join(late), " ".join(target[: 2 if target[0].startswith("-") else 1])
+    behind = f"bragg {command.name} {options} … {program}"
+    return f"hint: The program got {options}: options of bragg stand before it: {behind}"
+
+
+def _text_of(script: Path) -> str | None:
+    """The text of a Python program; None: it is another one, or cannot be read."""
+    try:
+        return script.read_text(encoding="utf-8") if script.suffix == ".py" else None
+    except (OSError, ValueError):
+        return None

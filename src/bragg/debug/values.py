@@ -15,10 +15,9 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
-from bragg.debug.block_shape import Shape
 from bragg.debug.faults import KernelFault
 from bragg.debug.numbers.affine import Affine
-from bragg.debug.numbers.dtypes import DTYPES, DType, PointerType
+from bragg.debug.numbers.dtypes import DTYPES, DType, PointerType, Shape
 from bragg.debug.state import machine
 from bragg.model.table import Array
 from bragg.registry import load

@@ -9,9 +9,8 @@ import click
 
 from bragg.cli.checked_run import parse_program, run_checked
 from bragg.cli.completion import checkers, finding_formats, programs
-from bragg.cli.console import say, write_lines
+from bragg.cli.console import late_hint, say, write_lines
 from bragg.cli.findings_output import chosen_output
-from bragg.cli.late_options import late_hint
 from bragg.cli.progress import StatusLine
 
 __all__ = ["check"]

@@ -7,9 +7,8 @@ import os
 import click
 
 from bragg.cli.checked_run import parse_program, run_checked
-from bragg.cli.console import say, write_lines
+from bragg.cli.console import late_hint, say, write_lines
 from bragg.cli.findings_output import FindingsOutput
-from bragg.cli.late_options import late_hint
 
 __all__ = ["debug"]
 

@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any, get_args
 import click
 
 from bragg.cli.completion import programs
-from bragg.cli.console import error_lines, say, stream_style, write_json
-from bragg.cli.late_options import late_hint
+from bragg.cli.console import error_lines, late_hint, say, stream_style, write_json
 from bragg.cli.process_end import end_like
 from bragg.errors import BackendUnavailable, BraggError, NothingRecorded
 from bragg.record.config import Context, Data, Framework, Graphs, Interpret

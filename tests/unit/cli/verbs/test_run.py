@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from bragg import formats
-from bragg.cli.late_options import late_hint
+from bragg.cli.console import late_hint
 from bragg.cli.verbs.run import run
 from bragg.record import RecordConfig
 from tests.support.runs import FLUSHED
