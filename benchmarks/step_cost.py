@@ -156,7 +156,8 @@ def session(take: Callable[[Clock], None], contender: Any | None) -> Times:
 
 
 def measure(program: str, names: Sequence[str], budget_s: float) -> list[dict[str, Any]]:
-    """Rows of all contenders, in this process."""
+    """Rows of all contenders, in this process; no round begins after `budget_s`."""
+    deadline = time.monotonic() + budget_s
     from contenders import CONTENDERS, scratch_directory
     from workloads import DEVICE
 
@@ -170,7 +171,6 @@ def measure(program: str, names: Sequence[str], budget_s: float) -> list[dict[st
         for each in contenders.values():
             session(take, each)  # loads and allocates what later sessions find
         rounds: list[Sessions] = []
-        deadline = time.monotonic() + budget_s
         while len(rounds) < 3 or time.monotonic() < deadline:
             rounds.append(one_round(take, contenders, len(rounds)))
     return [*summed_up(program, rounds), {"program": program, **drift(never_attached, rounds)}]
@@ -277,7 +277,7 @@ def main() -> None:
     """Measure one program (as a child) or all."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--out", type=Path, help="JSON file to write")
-    parser.add_argument("--seconds", type=float, default=60, help="time for the rounds of one program")
+    parser.add_argument("--seconds", type=float, default=60, help="time for one program, its loading too")
     parser.add_argument("--program", choices=PROGRAMS, default="llama_generate")
     parser.add_argument("--contenders", nargs="*", choices=COMPARED, default=list(COMPARED))
     parser.add_argument("--measure", action="store_true", help=argparse.SUPPRESS)
