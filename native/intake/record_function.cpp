@@ -83,7 +83,7 @@ struct alignas(64) Wanted {
   std::atomic<bool> origins{false};
 };
 static_assert(sizeof(Wanted) == 64);
-constinit Wanted wanted{};
+[[gnu::section("bragg_hot")]] constinit Wanted wanted{};
 constexpr Functions& torch = wanted.torch;
 
 constinit bool can_tell_shapes = false;
@@ -249,8 +249,9 @@ void note_outputs(ThreadContext& thread, const RecordFunction* running) noexcept
     tensor_origins::note_outputs(running, *producer);
 }
 
-// Returns what tells `end` how many entries were opened.
-Context* open(ThreadContext& thread, const RecordFunction* running, const char* name) noexcept {
+// Returns what tells `end` how many entries were opened, and on which thread. Null: one, on the thread where it ends.
+[[gnu::hot]] Context* open(ThreadContext& thread, const RecordFunction* running, const char* name,
+                           bool is_own) noexcept {
   close_those_of(thread);
   Observed& observed = Observed::of(thread);
   const MetOperator& known = observed.operator_called(name);
@@ -259,41 +260,43 @@ Context* open(ThreadContext& thread, const RecordFunction* running, const char* 
   autograd::begin(thread, Source::RecordFunction, frame_of(known, running), kind, running);
   if (wanted.origins.load(std::memory_order_relaxed))
     tensor_origins::note_inputs(thread, running, thread.innermost_entry());
-  if (evaluated == FrameId::None) return &observed.context_of_entries[0];
+  if (evaluated == FrameId::None) return is_own && thread.is_open(running) ? nullptr : &observed.context_of_entries[0];
   thread.push_operator(Source::RecordFunction, evaluated, running);
   return &observed.context_of_entries[1];
 }
 
-// PyTorch's own operators, most of what runs, are not asynchronous.
-bool may_be_async(const char* name) noexcept {
+// PyTorch's own operators, most of what runs, are not asynchronous: they begin and end in one call.
+bool is_of_pytorch(const char* name) noexcept {
   for (const char own : std::string_view("aten::"))
-    if (*name++ != own) return true;
-  return false;
+    if (*name++ != own) return false;
+  return true;
 }
 
 // Asynchronous ones, such as collectives, end when they like and on any thread: they are not part of a thread's path.
-OwnedContext start(const RecordFunction* running) {
+[[gnu::hot]] OwnedContext start(const RecordFunction* running) {
   if (recording_state.existing.load(std::memory_order_relaxed) == 0) return {nullptr};
   const char* const name = torch.name(running);
-  if (may_be_async(name) && torch.is_async(running)) {
+  const bool is_own = is_of_pytorch(name);
+  if (!is_own && torch.is_async(running)) {
     // Those of NCCL are inside the operator that `collective_names` reads.
     if (std::string_view(name).starts_with("gloo:")) collective_progress::note("gloo", name);
     return {nullptr};
   }
   ThreadContext& thread = ThreadContext::current();
   Context* context = nullptr;
-  thread.cost.measure(CostPart::Operators, [&] { context = open(thread, running, name); });
+  thread.cost.measure(CostPart::Operators, [&] { context = open(thread, running, name, is_own); });
   return {context};
 }
 
-void end(const RecordFunction* running, const Context* context) {
-  if (context == nullptr) return;
+[[gnu::hot]] void end(const RecordFunction* running, const Context* context) {
   ThreadContext* thread = ThreadContext::current_if_any();
-  if (context->thread() != thread) return add(new EndedElsewhere{context->thread(), running, context->entries()});
+  if (context == nullptr && (thread == nullptr || !thread->is_open(running))) return;  // it is not followed
+  if (context != nullptr && context->thread() != thread)
+    return add(new EndedElsewhere{context->thread(), running, context->entries()});
   thread->cost.measure(CostPart::Operators, [&] {
     close_those_of(*thread);
     if (wanted.origins.load(std::memory_order_relaxed)) note_outputs(*thread, running);
-    close(*thread, running, context->entries());
+    close(*thread, running, context != nullptr ? context->entries() : 1);
   });
 }
 
