@@ -249,9 +249,15 @@ void note_outputs(ThreadContext& thread, const RecordFunction* running) noexcept
     tensor_origins::note_outputs(running, *producer);
 }
 
-// Returns what tells `end` how many entries were opened, and on which thread. Null: one, on the thread where it ends.
-[[gnu::hot]] Context* open(ThreadContext& thread, const RecordFunction* running, const char* name,
-                           bool is_own) noexcept {
+// Of the dispatcher: it lies in a frame that calls us, and ends when that returns. Ranges live elsewhere.
+bool is_in_caller(const RecordFunction* running) noexcept {
+  constexpr uintptr_t kFrames = 16 << 10;
+  return reinterpret_cast<uintptr_t>(running) - reinterpret_cast<uintptr_t>(__builtin_frame_address(0)) < kFrames;
+}
+
+// Returns what tells `end` where how many entries were opened. Null: one, on the thread that ends it. PyTorch then has
+// nothing to delete, whose table and function would be displaced.
+[[gnu::hot]] Context* open(ThreadContext& thread, const RecordFunction* running, const char* name) noexcept {
   close_those_of(thread);
   Observed& observed = Observed::of(thread);
   const MetOperator& known = observed.operator_called(name);
@@ -260,31 +266,31 @@ void note_outputs(ThreadContext& thread, const RecordFunction* running) noexcept
   autograd::begin(thread, Source::RecordFunction, frame_of(known, running), kind, running);
   if (wanted.origins.load(std::memory_order_relaxed))
     tensor_origins::note_inputs(thread, running, thread.innermost_entry());
-  if (evaluated == FrameId::None) return is_own && thread.is_open(running) ? nullptr : &observed.context_of_entries[0];
+  if (evaluated == FrameId::None)
+    return is_in_caller(running) && thread.is_open(running) ? nullptr : &observed.context_of_entries[0];
   thread.push_operator(Source::RecordFunction, evaluated, running);
   return &observed.context_of_entries[1];
 }
 
-// PyTorch's own operators, most of what runs, are not asynchronous: they begin and end in one call.
-bool is_of_pytorch(const char* name) noexcept {
+// PyTorch's own operators, most of what runs, are not asynchronous.
+bool may_be_async(const char* name) noexcept {
   for (const char own : std::string_view("aten::"))
-    if (*name++ != own) return false;
-  return true;
+    if (*name++ != own) return true;
+  return false;
 }
 
 // Asynchronous ones, such as collectives, end when they like and on any thread: they are not part of a thread's path.
 [[gnu::hot]] OwnedContext start(const RecordFunction* running) {
   if (recording_state.existing.load(std::memory_order_relaxed) == 0) return {nullptr};
   const char* const name = torch.name(running);
-  const bool is_own = is_of_pytorch(name);
-  if (!is_own && torch.is_async(running)) {
+  if (may_be_async(name) && torch.is_async(running)) {
     // Those of NCCL are inside the operator that `collective_names` reads.
     if (std::string_view(name).starts_with("gloo:")) collective_progress::note("gloo", name);
     return {nullptr};
   }
   ThreadContext& thread = ThreadContext::current();
   Context* context = nullptr;
-  thread.cost.measure(CostPart::Operators, [&] { context = open(thread, running, name, is_own); });
+  thread.cost.measure(CostPart::Operators, [&] { context = open(thread, running, name); });
   return {context};
 }
 
