@@ -13,7 +13,7 @@ import numpy as np
 from bragg.errors import UsageError
 from bragg.model import Profile, TrackTable
 from bragg.model.merge import merge
-from bragg.model.meta.gpu_memory import HELD, PEAKS, gpu_memory_of, united_memory
+from bragg.model.meta.gpu_memory import AT_PEAK, HELD, PEAKS, gpu_memory_of, jax_arrays_of, united_memory
 from bragg.model.meta.nccl import united_nccl
 from bragg.model.meta.telemetry import united
 from bragg.record.captures import has_ended
@@ -144,7 +144,9 @@ def _of_one_moment(phases: list[Profile]) -> list[Profile]:
 
 def _peak_bytes(phase: Profile, table: str) -> int:
     told = gpu_memory_of(phase.meta, table)
-    return sum(device.peak_bytes for device in told.devices) if told else 0
+    arrays = jax_arrays_of(phase.meta) if table == PEAKS[AT_PEAK] else None
+    of_devices = sum(device.peak_bytes for device in told.devices) if told else 0
+    return of_devices + (arrays.held_bytes if arrays else 0)
 
 
 def _distinct(tracks: TrackTable) -> tuple[TrackTable, np.ndarray[Any, np.dtype[np.int32]]]:
