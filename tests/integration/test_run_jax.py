@@ -170,3 +170,38 @@ def test_functions_that_exist_before_recording_begins_are_followed(tmp_path: Pat
     recorded = bragg.load(tmp_path / "late.bragg")
     assert entered(recorded, "jit(<lambda>)") == 3
     assert {"early", "after"}.isdisjoint(recorded.tree.frames.name)
+
+
+def test_arrays_near_the_peak_are_at_the_lines_that_made_them(tmp_path: Path) -> None:
+    program = """
+        import time
+        import jax, jax.numpy as jnp
+
+        class Gpu:  # JAX on a CPU does not say how much memory is in use
+            platform, local_hardware_id = "gpu", 0
+            def memory_stats(self):
+                in_use = sum(array.nbytes for array in list(held))
+                return {"bytes_in_use": in_use, "peak_bytes_in_use": in_use, "bytes_limit": 1 << 33, "num_allocs": 2}
+
+        held, taken, of_cpu = [], [], jax.profiler.device_memory_profile
+        jax.local_devices = lambda: [Gpu()]
+        jax.profiler.device_memory_profile = lambda platform: taken.append(len(held)) or of_cpu()
+
+        def weights():
+            return jax.block_until_ready(jnp.ones((1000, 1000)))
+
+        def batch():
+            return jax.block_until_ready(jnp.ones((500, 1000)))
+
+        held.extend([weights(), batch()])
+        end = time.monotonic() + 30
+        while 2 not in taken and time.monotonic() < end:
+            time.sleep(0.01)
+    """
+    recorded = Recorder(tmp_path).program(program, memory=True).main
+    tree, held = recorded.tree, recorded.own("gpu_memory_peak")
+    paths = {tuple(tree.label(step) for step in tree.path(node)[1:]): int(held[node]) for node in held.nonzero()[0]}
+    assert {path[0] for path in paths} == {"[arrays of JAX]"}
+    by_function = {path[-1].split("@")[-1]: held_bytes for path, held_bytes in paths.items() if held_bytes > 1000}
+    assert by_function == {"weights": 4_000_000, "batch": 2_000_000}
+    assert recorded.meta["jax_arrays"]["held_bytes"] == held.sum()
