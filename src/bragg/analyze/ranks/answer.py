@@ -13,7 +13,7 @@ from bragg.analyze.ranks.bandwidth import Transfers, transfers_of
 from bragg.analyze.ranks.causes import LateCause, Reason, cause_of, peers_of
 from bragg.analyze.ranks.clocks import Alignment, alignments, clock_notes
 from bragg.analyze.ranks.critical_path import CriticalPath, critical_path
-from bragg.analyze.ranks.imbalance import Imbalance, imbalances, path_values
+from bragg.analyze.ranks.imbalance import Imbalance, PathValues, imbalances, path_values
 from bragg.analyze.ranks.lateness import Lateness, lateness_of
 from bragg.analyze.ranks.links import SlowLink, slow_links
 from bragg.analyze.ranks.path_sums import PathSums
@@ -91,13 +91,8 @@ def compare_ranks(
         problems: What is known to be missing.
         sums: Of their call paths; None: not added up yet.
     """
-    ranks = sorted(summaries, key=lambda rank: rank.rank)
-    notes = list(problems)
+    ranks, left_out = _comparable(sorted(summaries, key=lambda rank: rank.rank))
     is_whole = all(rank.is_whole for rank in ranks)
-    if not is_whole and any(rank.is_whole for rank in ranks):
-        without = [rank.rank for rank in ranks if not rank.is_whole]
-        notes.append(f"{named_ranks(without)} recorded without a timeline, so left out: bragg run --data trace")
-        ranks, is_whole = [rank for rank in ranks if rank.is_whole], True
     is_on_cpus = is_whole and all(rank.is_on_cpus for rank in ranks)
     if is_on_cpus:
         ranks = waits_for_last(ranks)
@@ -105,37 +100,57 @@ def compare_ranks(
         sums = PathSums.joined([PathSums.of(rank.rank, rank.paths()) for rank in ranks])
     groups = groups_of(ranks)
     clocks = alignments(ranks, groups if is_whole else [])
-    notes += clock_notes(ranks, clocks)
-    notes += _cut_short(ranks, groups)
+    notes = [*problems, *left_out, *clock_notes(ranks, clocks), *_cut_short(ranks, groups)]
     if not groups:
         uneven = imbalances(path_values(ranks, usual_ones(range(len(ranks)))), sums, _N_IMBALANCES)
         return RanksAnswer(ranks, [], None, None, None, uneven, clocks, None, [], [], is_whole, 0, notes)
-    notes += _notes(ranks, groups)
     found = lateness_of(ranks, groups, is_whole=is_whole)
     host_waits_ns = np.array([sums.host_waits_ns[rank.rank] for rank in ranks], np.float64)
     late = stragglers_of(found, groups, host_waits_ns, is_whole=is_whole)
-    indices = [each.index for each in late]
-    compared = {*usual_ones(range(len(ranks))), *indices}
-    for index in indices:
-        compared |= set(usual_ones(peers_of(index, ranks, indices).tolist()))
-    values = path_values(ranks, sorted(compared))
-    uneven = imbalances(values, sums, _N_IMBALANCES)
-    work = work_of_steps(groups, sorted(compared), is_whole=is_whole)
-    causes = [(each, cause_of(each, work, ranks, values, indices)) for each in late]
-    n_collectives = sum(group.shape[1] for group in groups) if is_whole else 0
+    causes, values = _causes_of(late, groups, ranks, is_whole=is_whole)
     is_timed = is_whole and not is_on_cpus  # Of those between CPUs arrivals are known, and no transfers.
     link = slow_links(groups) if is_timed else None
     if link is not None:  # Who waits for a transfer in one group comes late to the next one.
         causes = [
             (each, why) for each, why in causes if why.reason is not Reason.HOST or each.index not in link.members
         ]
-    fast = transfers_of(groups, ranks, _N_TRANSFERS) if is_timed else []
-    exposed = _exposed(found, groups)
-    path = critical_path(len(ranks), groups) if is_timed else None
-    lanes = step_lanes(found, groups, _N_STEPS, _N_LANES, _N_BARS) if is_whole else []
     return RanksAnswer(
-        ranks, causes, link, found, exposed, uneven, clocks, path, fast, lanes, is_whole, n_collectives, notes
+        ranks,
+        causes,
+        link,
+        found,
+        _exposed(found, groups),
+        imbalances(values, sums, _N_IMBALANCES),
+        clocks,
+        critical_path(len(ranks), groups) if is_timed else None,
+        transfers_of(groups, ranks, _N_TRANSFERS) if is_timed else [],
+        step_lanes(found, groups, _N_STEPS, _N_LANES, _N_BARS) if is_whole else [],
+        is_whole,
+        sum(group.shape[1] for group in groups) if is_whole else 0,
+        [*notes, *_notes(ranks, groups)],
     )
+
+
+def _comparable(ranks: list[RankSummary]) -> tuple[list[RankSummary], list[str]]:
+    """Ranks with a timeline if one has it, else all; and which were left out."""
+    whole = [rank for rank in ranks if rank.is_whole]
+    if len(whole) in (0, len(ranks)):
+        return ranks, []
+    without = [rank.rank for rank in ranks if not rank.is_whole]
+    return whole, [f"{named_ranks(without)} recorded without a timeline, so left out: bragg run --data trace"]
+
+
+def _causes_of(
+    late: Sequence[Straggler], groups: Sequence[Group], ranks: Sequence[RankSummary], *, is_whole: bool
+) -> tuple[list[tuple[Straggler, LateCause]], PathValues]:
+    """Why ranks are late, by comparing them with their peers, whose times by call path are found too."""
+    indices = [each.index for each in late]
+    compared = {*usual_ones(range(len(ranks))), *indices}
+    for index in indices:
+        compared |= set(usual_ones(peers_of(index, ranks, indices).tolist()))
+    values = path_values(ranks, sorted(compared))
+    work = work_of_steps(groups, sorted(compared), is_whole=is_whole)
+    return [(each, cause_of(each, work, ranks, values, indices)) for each in late], values
 
 
 def _exposed(found: Lateness, groups: Sequence[Group]) -> Exposed | None:
