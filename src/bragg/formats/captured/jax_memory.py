@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from bragg.formats.captured.growth import Growth, padded
-from bragg.formats.limits import Limits
+from bragg.formats.limits import Limits, next_depth
 from bragg.formats.pprof import LabelledSample, labelled_samples
 from bragg.model import FrameKind, Metric, MetricKind, Profile
 from bragg.model.facts import Facts
@@ -49,7 +49,9 @@ def _samples(text: str, limits: Limits) -> list[LabelledSample]:
     content = reader.decompress(base64.b64decode(text, validate=True), limits.content_bytes)
     if not reader.eof:
         raise ValueError("it breaks off, or is too large")
-    return labelled_samples(content, limits)
+    found = labelled_samples(content, limits)
+    next_depth(max((len(sample.stack) for sample in found), default=0) + 1)
+    return found
 
 
 def _grown(profile: Profile, arrays: list[LabelledSample], limits: Limits) -> Profile:

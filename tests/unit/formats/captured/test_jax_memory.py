@@ -18,6 +18,17 @@ RECORDED = (Path(__file__).resolve().parents[3] / "golden/imports/jax-memory.ppr
 STATS = {"jax_memory": {"0": {"peak_bytes_in_use": 1_000, "bytes_limit": 60_000_000_000, "num_allocs": 7}}}
 
 
+def field(number: int, value: int | bytes) -> bytes:
+    """A field of a protocol buffer; numbers are small ones."""
+    if isinstance(value, int):
+        return bytes([number << 3, value])
+    n_bytes, size = len(value), b""
+    while n_bytes > 127:
+        size += bytes([n_bytes & 127 | 128])
+        n_bytes >>= 7
+    return bytes([number << 3 | 2]) + size + bytes([n_bytes]) + value
+
+
 def read(folder: Path, content: bytes, **more: Any) -> Profile:
     arrays = {"in_use_bytes": 800, "took_ns": 9, "pprof": b64encode(content).decode()}
     builder = small_capture().meta(pid=42, jax_arrays=arrays, **STATS, **more)
@@ -48,6 +59,18 @@ def test_a_snapshot_that_is_damaged_is_told(tmp_path: Path) -> None:
         assert "gpu_memory_peak" not in profile.metrics
         (warning,) = memory_warnings(profile.meta)
         assert warning.startswith("arrays of JAX have no call paths: damaged: ")
+
+
+def test_a_snapshot_with_a_path_without_end_is_told(tmp_path: Path) -> None:
+    sample_type = field(1, field(1, 1) + field(2, 2))
+    location = field(4, field(1, 1) + field(4, field(1, 1)))
+    function = field(5, field(1, 1) + field(2, 3) + field(4, 3))
+    sample = field(2, field(1, b"\x01" * 60_000) + field(2, 8))
+    texts = b"".join(field(6, text) for text in (b"", b"space", b"bytes", b"f.py"))
+    profile = read(tmp_path, gzip.compress(sample_type + sample + location + function + texts))
+    (warning,) = memory_warnings(profile.meta)
+    assert warning.startswith("arrays of JAX have no call paths: damaged: ")
+    assert "depth" in warning or "deep" in warning
 
 
 def test_a_snapshot_that_is_no_text_of_base_64_is_told(tmp_path: Path) -> None:
