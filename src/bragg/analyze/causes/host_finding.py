@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 
 from bragg.analyze.causes.evidence import Evidence
 from bragg.analyze.causes.paths import hot_places
 from bragg.model import Confidence, Finding, Gain, Place, Quantity, Severity
 from bragg.model.table import BoolArray, FloatArray
 
-__all__ = ["Cause", "counted", "host_finding", "lasting", "three_digits"]
+__all__ = ["Cause", "counted", "host_finding", "lasting", "moved", "three_digits"]
 
 
 @dataclass(frozen=True)
@@ -51,6 +52,14 @@ def host_finding(evidence: Evidence, nodes: BoolArray, weight: FloatArray, cause
         gain=cause.gain,
         confidence=cause.confidence,
     )
+
+
+def moved(finding: Finding, place: Place, others: Iterable[Place] = ()) -> Finding:
+    """The finding at another line; where it was, and others, are its other places."""
+    lines = (Place(finding.file, finding.line, node=finding.node), *finding.places, *others)
+    kept = {(each.file, each.line): each for each in reversed(lines) if each.file}
+    kept.pop((place.file, place.line), None)
+    return replace(finding, node=place.node, file=place.file, line=place.line, places=tuple(reversed(kept.values())))
 
 
 def counted(evidence: Evidence, count: float, noun: str = "", nouns: str = "") -> str:

@@ -28,6 +28,7 @@ __all__ = [
     "MANY_LAUNCHES",
     "MANY_NODES",
     "MANY_ROWS",
+    "MANY_TURNS",
     "MANY_VERSIONS",
     "MANY_WAYS",
     "MEMORY_GROWTH",
@@ -35,6 +36,7 @@ __all__ = [
     "NARROW_ACCESS",
     "NEAR_ROOF",
     "OFTEN",
+    "OF_HOST",
     "PLAN_CALL",
     "PLAN_SHARE",
     "READY_BATCH",
@@ -98,6 +100,7 @@ LONG_GUARDS = Threshold(20_000, "ns", "time that a call checks guards; those of 
 PLAN_SHARE = Threshold(0.02, "share", "of the wall time, for which a GPU waits for operators of one name", _OWN)
 CPU_CALL = Threshold(50_000, "ns", "time of one call of an operator that computes on the CPU", _OWN)
 MANY_CALLS = Threshold(100, "1", "calls of jitted functions", "our choice: fewer are over before anybody waits")
+MANY_TURNS = Threshold(32, "1", "turns of a loop of JAX in one call", "our choice: fewer are layers")
 MANY_VERSIONS = Threshold(8, "1", "versions of a kernel", "alignments and sizes of 1 of three arguments make 8")
 FEW_USES = Threshold(10, "1", "launches of each version", "compiling takes as long as thousands of launches")
 MUCH_GPU = Threshold(0.03, "share", "of the GPU time", "below it, a change gains less than it costs to make")
@@ -105,6 +108,9 @@ STAGED_COPY = Threshold(100_000, "ns", "a copy that is long enough to tell wheth
 SMALL_COPY = Threshold(65_536, "B", "a copy whose cost is that of the call", "PCIe 5: 64 kB take 2 us, a call 5 us")
 SMALL_COLLECTIVE = Threshold(
     262_144, "B", "a collective whose cost is its latency", "NVLink moves 256 kB in a few us; a collective takes 20 us"
+)
+OF_HOST = Threshold(
+    0.2, "share", "of the wall time in which the host launches a loop", "our choice: other work may hide it"
 )
 OFTEN = Threshold(10, "1", "small copies or collectives a step", _OWN)
 WAITS = Threshold(0.5, "1", "waits a step", "less are the end of an epoch, or of the program")

@@ -45,7 +45,7 @@ def evidence_of(*weights: tuple[str, int]) -> tuple[Evidence, np.ndarray, np.nda
 )
 def test_the_statement_is_the_innermost_that_holds_most(weights: list[tuple[str, int]], line: int) -> None:
     evidence, nodes, weight = evidence_of(*weights)
-    assert statement(evidence, nodes & (weight > 5000), weight).line == line
+    assert [place.line for place in statement(evidence, nodes & (weight > 5000), weight)][:1] == [line][: line > 0]
 
 
 def test_its_other_places_are_the_lines_below_it_and_its_callers() -> None:

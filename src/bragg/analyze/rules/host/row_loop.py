@@ -13,7 +13,7 @@ from bragg.analyze.causes.host_finding import Cause, host_finding
 from bragg.analyze.causes.host_steps import WAITS_OR_STEPS, HostCost, host_costs, host_steps
 from bragg.analyze.causes.needs import OPERATORS
 from bragg.analyze.causes.paths import below, children, named
-from bragg.analyze.causes.thresholds import MANY_ROWS, OF_STEP, PLAN_SHARE, RECURRING, WAITS
+from bragg.analyze.causes.thresholds import MANY_ROWS, OF_HOST, OF_STEP, PLAN_SHARE, RECURRING, WAITS
 from bragg.analyze.engine import HostTime, Rule
 from bragg.model import CallTree, Confidence, Finding, FrameKind, Quantity
 from bragg.model.table import BoolArray
@@ -57,7 +57,9 @@ def _find(evidence: Evidence) -> Iterator[Finding]:
         nodes = loop.nodes & evidence.host.launching
         waits_ns = float(evidence.idle_ns[nodes].sum())
         n_kernels = float(evidence.gpu_count[loop.nodes].sum()) / loop.rows
-        if waits_ns < PLAN_SHARE.value * evidence.wall_ns or n_kernels < 1:
+        host_ns = float(evidence.recurring_host_ns[nodes].sum())
+        is_long = waits_ns >= PLAN_SHARE.value * evidence.wall_ns or host_ns >= OF_HOST.value * evidence.wall_ns
+        if not is_long or n_kernels < 1:
             continue
         each, plural = loop.rows / loop.tensors, "" if round(n_kernels, 2) == 1 else "s"
         cause = Cause(
@@ -102,14 +104,16 @@ def _indexing(evidence: Evidence) -> Iterator[_Loop]:
     profile, callers, calls = evidence.profile, evidence.callers, evidence.calls
     n_steps = _n_steps(evidence)
     called = (callers.line > 0) & (profile.tree.kind == FrameKind.OPERATOR) & evidence.host.launching
-    takes = called & named(profile, (_TAKES if n_steps else _TAKES_ROW).fullmatch)
+    takes = called & callers.is_direct & named(profile, (_TAKES if n_steps else _TAKES_ROW).fullmatch)
     works = _works(evidence) & ~takes
     least, every = WAITS.value * n_steps or RECURRING.value, np.arange(len(calls))
     for inside in callers.by_function(called):
         taken, recurs = calls[inside[takes[inside]]], calls[inside][calls[inside] >= least]
         once = float(recurs.min(initial=np.inf))
         looped = inside[works[inside] & (calls[inside] >= MANY_ROWS.value * once)]
-        if not len(looped) or taken.max(initial=0) < (rows := float(calls[looped].min())):
+        # Some of what runs for a row may run for a few rows alone.
+        rows = float(np.median(calls[looped])) if len(looped) else np.inf
+        if taken.max(initial=0) < rows:
             continue
         nodes, nothing = below(profile, np.isin(every, looped)), np.zeros(len(calls), np.bool_)
         yield _Loop(rows, once, nodes, nothing, np.isin(every, callers.line[looped]))
@@ -163,7 +167,7 @@ RULE = Rule(
     _find,
     "loops over the rows of a tensor, with launches for each row",
     (WAITS_OR_STEPS, OPERATORS),
-    (MANY_ROWS, OF_STEP, PLAN_SHARE, RECURRING, WAITS),
+    (MANY_ROWS, OF_HOST, OF_STEP, PLAN_SHARE, RECURRING, WAITS),
     _CHANGE,
     host_time=HostTime.CAUSE,
 )

@@ -1,0 +1,43 @@
+"""Matrices that are factored in each step."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from bragg.analyze.causes.evidence import Evidence
+from bragg.analyze.causes.needs import GPU_TIME
+from bragg.analyze.causes.paths import below, named
+from bragg.analyze.causes.work_finding import Work, work_findings
+from bragg.analyze.engine import HostTime, Rule
+from bragg.model import Confidence, Finding, FrameKind
+
+__all__ = ["RULE"]
+
+_WORK = Work(
+    "repeated-factorization",
+    "matrices are factored in each step",
+    "if a matrix stays the same: factor it once (torch.linalg.lu_factor, cholesky; jax.scipy.linalg.lu_factor, "
+    "cho_factor), and solve with the factors",
+    0.7,  # what is left is solving
+    Confidence.HEURISTIC,
+    with_host=True,
+    least_share=0.15,
+    is_launched=True,
+)
+# Operators of PyTorch, and operations of JAX.
+_FACTORS = re.compile(
+    r"aten::(?:linalg_(?:solve(?:_ex)?|_?solve_ex|lu_factor(?:_ex)?|lu|cholesky(?:_ex)?|qr|eigh|_eigh|svd|_svd|eig)|"
+    r"cholesky|linalg_lstsq|lstsq)|lu|cholesky|householder_product|geqrf|eigh|svd"
+)
+
+
+def _find(evidence: Evidence) -> Iterator[Finding]:
+    profile, tree = evidence.profile, evidence.profile.tree
+    factors = named(profile, _FACTORS.fullmatch) & (tree.kind == FrameKind.OPERATOR)
+    # Other operators, as an inverse, factor too: they are not the program's own factorization.
+    own = factors & ((evidence.callers.line > 0) | (tree.frames.line[tree.frame] > 0))
+    yield from work_findings(evidence, below(profile, own), _WORK)
+
+
+RULE = Rule(_find, "matrices that are factored in each step", (GPU_TIME,), (), _WORK.change, host_time=HostTime.CAUSE)

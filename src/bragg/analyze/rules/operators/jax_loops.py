@@ -1,0 +1,87 @@
+"""Loops of JAX (scan, map, fori_loop, while_loop) whose turns are many and short, or write much that is kept."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import numpy as np
+
+from bragg.analyze.causes.evidence import Evidence
+from bragg.analyze.causes.host_finding import moved
+from bragg.analyze.causes.needs import GPU_TIME
+from bragg.analyze.causes.paths import OPERATIONS, below, hottest_place, named
+from bragg.analyze.causes.thresholds import MANY_TURNS, SHORT_LAUNCH
+from bragg.analyze.causes.work_finding import Work, work_findings
+from bragg.analyze.engine import Rule
+from bragg.grouping.hlo_names import CALLS
+from bragg.model import Confidence, Finding, FrameKind
+from bragg.model.table import BoolArray, FloatArray
+
+__all__ = ["OUTPUTS", "TURNS"]
+
+_SHORT = Work(
+    "short-turns",
+    "a loop of JAX runs many turns of short kernels one after the other",
+    "jax.vmap (or lax.map with batch_size) if turns do not need each other; else scan(unroll=...), or "
+    "lax.associative_scan",
+    0.6,
+    Confidence.HEURISTIC,
+    least_share=0.1,
+    is_launched=True,
+)
+_KEPT = Work(
+    "loop-outputs",
+    "a loop of JAX writes an output in each turn, which is kept for all turns",
+    "return None as the output of scan if nobody needs it, or a smaller one (a number, every tenth state)",
+    0.9,
+    Confidence.HEURISTIC,
+    least_share=0.1,
+    is_launched=True,
+)
+_STEPS = re.compile(r"dynamic_(?:update_)?index_in_dim")
+_LOOP, _WRITES = "while", "dynamic_update_slice"
+
+
+def _find_short(evidence: Evidence) -> Iterator[Finding]:
+    turns = _turns(evidence)
+    kernels = (turns >= MANY_TURNS.value) & (evidence.gpu_ns > 0)
+    count, time_ns = float(evidence.gpu_count[kernels].sum()), float(evidence.gpu_ns[kernels].sum())
+    if count and time_ns <= SHORT_LAUNCH.value * count:
+        for finding in work_findings(evidence, kernels, _SHORT):
+            yield _at_loop(evidence, finding, kernels)
+
+
+def _find_kept(evidence: Evidence) -> Iterator[Finding]:
+    profile = evidence.profile
+    writes = below(profile, named(profile, _WRITES.__eq__) & _in_loops(evidence))
+    yield from work_findings(evidence, writes & (_turns(evidence) >= MANY_TURNS.value), _KEPT)
+
+
+def _at_loop(evidence: Evidence, finding: Finding, kernels: BoolArray) -> Finding:
+    """At the line of the loop, which takes its inputs and keeps its outputs; its turns are other places."""
+    profile = evidence.profile
+    steps = below(profile, named(profile, _STEPS.fullmatch)) & kernels
+    loop = hottest_place(profile, steps, evidence.gpu_count, OPERATIONS)
+    return moved(finding, loop) if loop.file else finding
+
+
+def _in_loops(evidence: Evidence) -> BoolArray:
+    return below(evidence.profile, named(evidence.profile, _LOOP.__eq__))
+
+
+def _turns(evidence: Evidence) -> FloatArray:
+    """How often each kernel or copy in a loop runs in a call of its jitted function: [n_nodes]; 0: it is in no loop."""
+    profile, tree = evidence.profile, evidence.profile.tree
+    turns: FloatArray = np.zeros(len(tree))
+    is_work = _in_loops(evidence) & np.isin(tree.kind, (FrameKind.KERNEL, FrameKind.MEMORY))
+    for call in np.flatnonzero(named(profile, lambda name: name.startswith(CALLS)) & (evidence.calls > 0)).tolist():
+        inside = below(profile, np.arange(len(tree)) == call) & is_work
+        turns[inside] = evidence.gpu_count[inside] / evidence.calls[call]
+    return turns
+
+
+TURNS = Rule(
+    _find_short, "loops of JAX with many turns of short kernels", (GPU_TIME,), (MANY_TURNS, SHORT_LAUNCH), _SHORT.change
+)
+OUTPUTS = Rule(_find_kept, "loops of JAX that write an output in each turn", (GPU_TIME,), (MANY_TURNS,), _KEPT.change)
