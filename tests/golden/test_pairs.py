@@ -130,9 +130,10 @@ ALSO = {
     "few_workers": {"exposed-copies", "host-code", "layout-conversions", "pageable-copies"},
     "float_convs": {"layout-conversions"},  # without tensor cores cuDNN has NCHW alone
     "distances": {"unfused-elementwise"},  # of cdist, which gains nothing
+    "host_loop": {"rebuilt-table"},  # the rows that its twin takes
     "indexing": {"unfused-elementwise"},
     "cpu_work": {"pageable-copies"},
-    "inverses": {"synchronization"},  # each asks whether the matrices were regular
+    "inverses": {"repeated-factorization", "synchronization"},  # each asks whether the matrices were regular
     "jax_inputs": {"exposed-copies"},
     "loader": {"repeated-tensor"},  # of the batch
     "jax_checkpoints": {"recompilation"},  # of what fills the tensors before the steps

@@ -39,6 +39,24 @@ def test_the_cause_is_named_at_its_line_and_no_other(name: str, rules: list[str]
     assert found[0].gain.share > 0.45
 
 
+@pytest.mark.parametrize(
+    ("name", "rule", "line"),
+    [
+        ("alibi_scorer", "rebuilt-table", 16),
+        ("next_word_server", "part-of-product", 50),
+        ("rollout_autocast", "type-copies", 48),  # where autocast is entered, not where it casts
+        ("ocean_ensemble", "short-turns", 43),
+        ("reactor_implicit", "repeated-factorization", 31),
+        ("star_opacity", "pageable-copies", 46),
+    ],
+)
+def test_the_first_finding_is_the_cause_and_the_repaired_program_is_without_it(name: str, rule: str, line: int) -> None:
+    slow, fast = (answered(formats.load(RECORDINGS / f"h100-{name}_{kind}.bragg")) for kind in ("slow", "fast"))
+    first = slow.worth(0.05)[0]
+    assert (first.rule, Path(first.file).name, first.line) == (rule, f"{name}_slow.py", line)
+    assert rule not in {each.rule for each in fast.worth(0.0)}
+
+
 def test_a_gpu_that_other_programs_use_is_not_said_to_wait_for_the_host() -> None:
     bounds = answered(formats.load(RECORDINGS / "h200-shared_gpu.bragg")).bounds
     assert bounds.by == "other work"

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from bragg.analyze.causes.evidence import Evidence
 from bragg.analyze.causes.paths import hot_places
+from bragg.analyze.causes.recurring import callers_of
 from bragg.model import Confidence, Finding, Gain, Place, Quantity, Severity
 from bragg.model.table import BoolArray, FloatArray
 
-__all__ = ["Cause", "counted", "host_finding", "lasting", "moved", "three_digits"]
+__all__ = ["Cause", "counted", "host_finding", "lasting", "moved", "three_digits", "with_places"]
 
 
 @dataclass(frozen=True)
@@ -37,29 +38,45 @@ class Cause:
 
 
 def host_finding(evidence: Evidence, nodes: BoolArray, weight: FloatArray, cause: Cause) -> Finding:
-    """The finding, at the line of these nodes with most of the weight; both are [n_nodes]."""
-    place, *others = hot_places(evidence.profile, nodes, weight) or [Place()]
-    return Finding(
-        cause.rule,
-        cause.severity,
-        cause.what,
-        cause.change,
-        node=place.node,
-        file=place.file,
-        line=place.line,
-        evidence=cause.evidence,
-        places=tuple(each for each in others if each.file),
-        gain=cause.gain,
-        confidence=cause.confidence,
+    """The finding, at the line of these nodes with most of the weight; both are [n_nodes].
+
+    Other lines with much of it, and the callers of the first, are its other places.
+    """
+    places = hot_places(evidence.profile, nodes, weight) or [Place()]
+    place = places[0]
+    return with_places(
+        evidence,
+        Finding(
+            cause.rule,
+            cause.severity,
+            cause.what,
+            cause.change,
+            node=place.node,
+            file=place.file,
+            line=place.line,
+            evidence=cause.evidence,
+            gain=cause.gain,
+            confidence=cause.confidence,
+        ),
+        places,
     )
+
+
+def with_places(evidence: Evidence, finding: Finding, places: Sequence[Place]) -> Finding:
+    """The finding at the first of some places; the others, and the lines that call the first, are its other places."""
+    place = places[0]
+    callers = [] if place.node is None else callers_of(evidence, place.node)
+    return moved(replace(finding, places=()), place, [*places[1:], *callers])
 
 
 def moved(finding: Finding, place: Place, others: Iterable[Place] = ()) -> Finding:
     """The finding at another line; where it was, and others, are its other places."""
     lines = (Place(finding.file, finding.line, node=finding.node), *finding.places, *others)
-    kept = {(each.file, each.line): each for each in reversed(lines) if each.file}
-    kept.pop((place.file, place.line), None)
-    return replace(finding, node=place.node, file=place.file, line=place.line, places=tuple(reversed(kept.values())))
+    kept: dict[tuple[str, int], Place] = {}
+    for each in lines:
+        if each.file and (each.file, each.line) != (place.file, place.line):
+            kept.setdefault((each.file, each.line), each)
+    return replace(finding, node=place.node, file=place.file, line=place.line, places=tuple(kept.values()))
 
 
 def counted(evidence: Evidence, count: float, noun: str = "", nouns: str = "") -> str:

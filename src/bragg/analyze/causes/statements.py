@@ -9,18 +9,16 @@ import numpy as np
 
 from bragg.analyze.causes.evidence import Evidence
 from bragg.analyze.causes.host_finding import Cause, host_finding, moved
-from bragg.analyze.causes.paths import lines_above, place_of
-from bragg.model import Finding, FrameKind, Place
+from bragg.analyze.causes.paths import lines_above
+from bragg.analyze.causes.recurring import callers_of, recurs
+from bragg.model import Finding, Place
 from bragg.model.ids import NodeId
 from bragg.model.table import BoolArray, FloatArray
-from bragg.model.transform import with_descendants
 
 __all__ = ["statement", "statement_finding"]
 
-_OFTEN = 3  # calls: what begins a program calls some operators once or twice
 _MOST = 0.8  # of the weight of a call: if one line below it has so much, that line is meant
 _PART = 0.1
-_N_CALLERS = 3
 _N_NODES = 200  # the heaviest hold nearly all of the weight
 
 
@@ -41,8 +39,7 @@ def statement_finding(evidence: Evidence, nodes: BoolArray, weight: FloatArray, 
     if place.node is None:
         return found
     found = replace(found, places=(*called, Place(found.file, found.line, node=found.node), *found.places))
-    callers = [line for line in lines_above(evidence.profile, place.node)[:-1] if _recurs(evidence, {line})]
-    return moved(found, place, [place_of(evidence.profile, line) for line in reversed(callers[-_N_CALLERS:])])
+    return moved(found, place, callers_of(evidence, place.node))
 
 
 def statement(evidence: Evidence, nodes: BoolArray, weight: FloatArray) -> list[Place]:
@@ -60,7 +57,7 @@ def statement(evidence: Evidence, nodes: BoolArray, weight: FloatArray) -> list[
     while by_line := _by_line(evidence, [each for each in chains if len(each.lines) > depth], depth):
         line, of_line = by_line[0]
         is_most = _weight(of_line) >= _MOST * _weight(chains)
-        if not is_most and depth and _recurs(evidence, {each.lines[depth - 1] for each in chains}):
+        if not is_most and depth and recurs(evidence, {each.lines[depth - 1] for each in chains}):
             found += [place for place, each in by_line if _weight(each) >= _PART * _weight(chains)]
             break
         found, chains, depth = [line], of_line, depth + 1
@@ -83,14 +80,3 @@ def _by_line(evidence: Evidence, chains: list[_Chain], depth: int) -> list[tuple
 
 def _weight(chains: list[_Chain]) -> float:
     return sum(each.weight for each in chains)
-
-
-def _recurs(evidence: Evidence, lines: set[NodeId]) -> bool:
-    """Whether all operators below these lines are called again and again: what begins a program calls some once."""
-    tree, counts = evidence.profile.tree, evidence.profile.metrics.get("host_count")
-    if counts is None:
-        return True
-    below = with_descendants(tree, np.isin(np.arange(len(tree)), list(lines)))
-    calls = np.nan_to_num(counts.own.astype(np.float64))
-    operators = below & (tree.kind == FrameKind.OPERATOR) & ~evidence.compiling & (calls > 0)
-    return bool((calls[operators] >= _OFTEN).all())

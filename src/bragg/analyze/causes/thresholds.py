@@ -42,6 +42,7 @@ __all__ = [
     "READY_BATCH",
     "RECURRING_WAITS",
     "REREAD",
+    "SHORT_CALL",
     "SHORT_KERNEL",
     "SHORT_LAUNCH",
     "SLOW_LINES",
@@ -88,6 +89,9 @@ IDLE_GPU = Threshold(
 HOST_BOUND = Threshold(0.4, "share", "of the wall time, for which a GPU waits for Python, operators and launches", _OWN)
 MANY_LAUNCHES = Threshold(50, "1", "launches a step, above which a graph saves more than it costs", _OWN)
 FEW_LAUNCHES = Threshold(1000, "1", "launches in all, where no steps are known", _OWN)
+SHORT_CALL = Threshold(
+    500_000, "ns", "work of the GPU for one call of a jitted function; dispatching one takes 20 to 100 us", _OWN
+)
 SHORT_KERNEL = Threshold(20_000, "ns", "mean duration of a kernel, below which the launch costs more", "HTA: 5-20 us")
 PLAN_CALL = Threshold(500_000, "ns", "host time of one call of an operator; launching takes 5 to 50 us", _OWN)
 COMPILE_WAIT = Threshold(

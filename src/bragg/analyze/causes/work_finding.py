@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from bragg.analyze.causes.evidence import Evidence
-from bragg.analyze.causes.host_finding import counted
+from bragg.analyze.causes.host_finding import counted, with_places
 from bragg.analyze.causes.paths import OPERATIONS, hot_places
 from bragg.analyze.causes.thresholds import MUCH_GPU
 from bragg.analyze.causes.whole_gain import whole_gain
@@ -53,25 +53,29 @@ def work_findings(evidence: Evidence, nodes: BoolArray, work: Work) -> Iterator[
     if not gpu_ns or gpu_ns < work.least_share * total_ns:
         return
     heaviest = int(np.where(of_gpu, evidence.gpu_ns, 0).argmax())
-    place, *others = hot_places(evidence.profile, of_gpu, evidence.gpu_ns, OPERATIONS)
+    places = hot_places(evidence.profile, of_gpu, evidence.gpu_ns, OPERATIONS)
+    place = places[0]
     gain = whole_gain(evidence, nodes, work.saved) if work.with_host else evidence.gpu_gain(of_gpu, work.saved)
-    yield Finding(
-        work.rule,
-        Severity.WARNING,
-        f"{work.what}: {_counted(evidence, count, work)}, {percent_text(gpu_ns / total_ns)} of the GPU time",
-        work.change,
-        node=place.node,
-        kernel=tree.frames.name[tree.frame[heaviest]],
-        file=place.file,
-        line=place.line,
-        evidence=(
-            Quantity(f"launches {evidence.step_word}", evidence.per_step(count)),
-            Quantity("share of the GPU time", gpu_ns / total_ns, "share"),
-            Quantity(f"GPU time {evidence.step_word}", evidence.per_step(gpu_ns), "ns"),
+    yield with_places(
+        evidence,
+        Finding(
+            work.rule,
+            Severity.WARNING,
+            f"{work.what}: {_counted(evidence, count, work)}, {percent_text(gpu_ns / total_ns)} of the GPU time",
+            work.change,
+            node=place.node,
+            kernel=tree.frames.name[tree.frame[heaviest]],
+            file=place.file,
+            line=place.line,
+            evidence=(
+                Quantity(f"launches {evidence.step_word}", evidence.per_step(count)),
+                Quantity("share of the GPU time", gpu_ns / total_ns, "share"),
+                Quantity(f"GPU time {evidence.step_word}", evidence.per_step(gpu_ns), "ns"),
+            ),
+            gain=gain,
+            confidence=work.confidence,
         ),
-        places=tuple(each for each in others if each.file),
-        gain=gain,
-        confidence=work.confidence,
+        places,
     )
 
 

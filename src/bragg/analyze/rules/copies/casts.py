@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 
 from bragg.analyze.causes.evidence import Evidence
+from bragg.analyze.causes.host_finding import moved
 from bragg.analyze.causes.needs import GPU_TIME
-from bragg.analyze.causes.paths import below, named
+from bragg.analyze.causes.paths import below, hottest_place, in_files, named
 from bragg.analyze.causes.thresholds import MUCH_GPU
 from bragg.analyze.causes.work_finding import Work, work_findings
 from bragg.analyze.engine import HostTime, Rule
 from bragg.analyze.rules.copies.repetitions import repetitions
-from bragg.model import Confidence, Finding
+from bragg.model import Confidence, Finding, Place
 
 __all__ = ["RULE"]
 
@@ -27,6 +29,13 @@ _WORK = Work(
     with_host=True,
     least_share=0.05,
 )
+_CHANGE_OF_AUTOCAST = (
+    "enter autocast once around the loop: it casts weights anew each time it is entered; "
+    "or keep the weights in bfloat16"
+)
+_AUTOCAST = re.compile(r"[/\\]torch[/\\]amp[/\\]autocast_mode\.py$")
+# Operators whose arguments autocast casts.
+_OF_CASTS = re.compile(r"aten::(?:linear|conv\w*|matmul|mm|bmm|addmm|baddbmm|einsum|scaled_dot_product_attention)")
 _COPIES = re.compile(r"direct_copy_kernel|copy_kernel_cuda")
 _OPERATORS = re.compile(r"aten::(?:to|_to_copy|copy_|contiguous|clone|type_as)")
 
@@ -37,7 +46,15 @@ def _find(evidence: Evidence) -> Iterator[Finding]:
     launching = named(profile, _OPERATORS.fullmatch) & (profile.tree.sum_up(copies.astype(np.int64)) > 0)
     others = below(profile, launching) & (profile.tree.sum_up(evidence.gpu_ns) == 0)
     # What repeats a tensor has a rule of its own.
-    yield from work_findings(evidence, (copies | launching | others) & ~repetitions(evidence), _WORK)
+    nodes = (copies | launching | others) & ~repetitions(evidence)
+    by_autocast = nodes & below(profile, named(profile, _OF_CASTS.fullmatch)) & copies
+    is_autocast = float(evidence.gpu_ns[by_autocast].sum()) > float(evidence.gpu_ns[nodes].sum()) / 2
+    enters = below(profile, in_files(profile, _AUTOCAST))
+    for finding in work_findings(evidence, nodes, _WORK):
+        entered = hottest_place(profile, enters, evidence.sampled_ns) if is_autocast else Place()
+        if entered.file:
+            finding = replace(finding, hint=_CHANGE_OF_AUTOCAST)
+        yield moved(finding, entered) if entered.file else finding
 
 
 RULE = Rule(

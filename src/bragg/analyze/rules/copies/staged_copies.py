@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import numpy as np
+
 from bragg.analyze.causes.alone import alone_ns
 from bragg.analyze.causes.evidence import Evidence
 from bragg.analyze.causes.host_finding import Cause, counted, host_finding, three_digits
@@ -12,6 +14,7 @@ from bragg.analyze.causes.staged import jitted_with_copies, staged_copies
 from bragg.analyze.causes.thresholds import STAGED_COPY, WAITS
 from bragg.analyze.engine import Rule
 from bragg.model import Confidence, Finding, Quantity
+from bragg.model.table import BoolArray
 
 __all__ = ["RULE"]
 
@@ -21,8 +24,9 @@ _ALONE = 0.9
 
 
 def _find(evidence: Evidence) -> Iterator[Finding]:
-    yield from _of_numpy(evidence)
-    count, staged_ns = staged_copies(evidence)
+    jitted, copies = jitted_with_copies(evidence)
+    yield from _of_numpy(evidence, jitted, copies)
+    count, staged_ns = (np.where(copies, 0.0, each) for each in staged_copies(evidence))
     n, total_ns = float(count.sum()), float(staged_ns.sum())
     if not n:
         return
@@ -43,10 +47,16 @@ def _find(evidence: Evidence) -> Iterator[Finding]:
     yield host_finding(evidence, staged_ns > 0, staged_ns, cause)
 
 
-def _of_numpy(evidence: Evidence) -> Iterator[Finding]:
-    """Arrays of NumPy that JAX's functions are given: JAX copies them into pinned memory, and from there to the GPU."""
-    jitted, copies = jitted_with_copies(evidence)
-    host_ns, gpu_ns = float(evidence.code_wait_ns[jitted].sum()), float(evidence.gpu_ns[copies].sum())
+def _of_numpy(evidence: Evidence, jitted: BoolArray, copies: BoolArray) -> Iterator[Finding]:
+    """Arrays of NumPy that JAX's functions are given: JAX copies them into pinned memory, and from there to the GPU.
+
+    It does so within the call, or before it: the GPU waits for the code of the call.
+    """
+    idle_ns = evidence.idle_ns
+    if idle_ns is None or not copies.any():
+        return
+    waits_ns = np.where(jitted, np.maximum(evidence.code_wait_ns, idle_ns), 0.0)
+    host_ns, gpu_ns = float(waits_ns.sum()), float(evidence.gpu_ns[copies].sum())
     if not host_ns:
         return
     n = float(evidence.gpu_count[copies].sum())
@@ -64,7 +74,7 @@ def _of_numpy(evidence: Evidence) -> Iterator[Finding]:
         gain=evidence.gain((host_ns + gpu_ns) * _ALONE),
         confidence=Confidence.LIKELY,
     )
-    yield host_finding(evidence, jitted, evidence.code_wait_ns, cause)
+    yield host_finding(evidence, jitted, waits_ns, cause)
 
 
 def _limit(alone_share: float) -> str:

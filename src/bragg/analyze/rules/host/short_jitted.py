@@ -9,7 +9,7 @@ from bragg.analyze.causes.host_finding import Cause
 from bragg.analyze.causes.needs import GPU_TIME, IDLE
 from bragg.analyze.causes.paths import below, named
 from bragg.analyze.causes.statements import statement_finding
-from bragg.analyze.causes.thresholds import HOST_BOUND, IDLE_GPU, MANY_CALLS
+from bragg.analyze.causes.thresholds import HOST_BOUND, IDLE_GPU, MANY_CALLS, SHORT_CALL
 from bragg.analyze.engine import HostTime, Rule
 from bragg.analyze.rules.host.eager_jax import called_often
 from bragg.grouping.hlo_names import CALLS
@@ -34,10 +34,9 @@ def _find(evidence: Evidence) -> Iterator[Finding]:
         return
     inside = below(profile, jitted)
     nodes = inside & evidence.host.launching
-    waits_ns = float((idle_ns - evidence.code_wait_ns)[nodes].sum())
-    if waits_ns < HOST_BOUND.value * evidence.wall_ns:
+    waits_ns, works_ns = float((idle_ns - evidence.code_wait_ns)[nodes].sum()), float(evidence.gpu_ns[inside].sum())
+    if waits_ns < HOST_BOUND.value * evidence.wall_ns or works_ns > SHORT_CALL.value * calls:
         return
-    works_ns = float(evidence.gpu_ns[inside].sum())
     cause = Cause(
         "short-jitted-calls",
         f"{calls:,.0f} calls of jitted functions work {works_ns / calls / 1e3:.1f} us each: the GPU waits "
@@ -59,7 +58,7 @@ RULE = Rule(
     _find,
     "jitted functions of JAX that are called often and work little",
     (GPU_TIME, IDLE),
-    (HOST_BOUND, IDLE_GPU, MANY_CALLS),
+    (HOST_BOUND, IDLE_GPU, MANY_CALLS, SHORT_CALL),
     _CHANGE,
     host_time=HostTime.WHOLE,
 )

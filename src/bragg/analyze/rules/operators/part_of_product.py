@@ -34,7 +34,7 @@ def _find(evidence: Evidence) -> Iterator[Finding]:
     # Rows that a loop takes one by one are all used, and so are the parts that several calls take.
     for inside in callers.by_function(products | takes):
         taken, of_products = calls[inside[takes[inside]]], calls[inside[products[inside]]]
-        if len(of_products) and not np.isclose(taken.sum(), of_products.max(), rtol=_SAME):
+        if len(of_products) and not np.isclose(taken.sum(), of_products.sum(), rtol=_SAME):
             products[inside] = False
     yield from work_findings(evidence, below(profile, products & (callers.line > 0)), _WORK)
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from bragg.analyze.causes.evidence import Evidence
 from bragg.analyze.causes.needs import GPU_TIME, OPERATORS
 from bragg.analyze.causes.paths import below, named
-from bragg.analyze.causes.thresholds import MUCH_GPU, WAITS
+from bragg.analyze.causes.thresholds import WAITS
 from bragg.analyze.causes.work_finding import Work, work_findings
 from bragg.analyze.engine import HostTime, Rule
 from bragg.model import Confidence, Finding
@@ -22,6 +22,7 @@ _WORK = Work(
     0.9,
     Confidence.HEURISTIC,
     with_host=True,
+    least_share=0.1,  # of a library whose own lines were not recorded, operators of one line may be far apart
     is_launched=True,
 )
 _COUNTS = re.compile(r"aten::(?:arange|linspace|logspace|hann_window|hamming_window|meshgrid)")
@@ -45,7 +46,7 @@ RULE = Rule(
     _find,
     "tensors that follow from their sizes and are made again",
     (GPU_TIME, OPERATORS),
-    (MUCH_GPU, WAITS),
+    (WAITS,),
     _WORK.change,
     host_time=HostTime.CAUSE,
 )

@@ -1,0 +1,97 @@
+"""What each step computes though less would do: parts of products, tables, factorizations, loops of JAX."""
+
+from __future__ import annotations
+
+import pytest
+
+from bragg.analyze.causes.evidence import Evidence
+from bragg.analyze.engine import analysis
+from bragg.model import Finding, Profile
+from tests.support.stepped import stepped
+
+HEAD, TAKE, OTHER = "train.py:8@forward > aten::linear#operator", "aten::select#operator", "train.py:20@main"
+CALL = "train.py:20@main > jit(step)#operator"
+
+
+def ran(*calls: tuple[str, int, str], n: int = 1) -> Profile:
+    """Calls of operators of 2 us, each with a kernel that lasts so long if it has one, n times in each step."""
+    lines, at = [], 0
+    for path, lasts, kernel in calls * n:
+        lines.append(f"host {at}-{at + 2} {path} ->{at + 1}")
+        lines += [f"gpu {at + 3}-{at + 3 + lasts} {path} > {kernel}#kernel <-{at + 1}"] if kernel else []
+        at += lasts + 5
+    return stepped("\n".join(lines), at + 50)
+
+
+def found(rule: str, profile: Profile) -> list[Finding]:
+    return analysis(Evidence(profile), [rule]).findings
+
+
+@pytest.mark.parametrize(
+    ("calls", "n_found"),
+    [
+        ([(HEAD, 200, "gemm"), (f"train.py:8@forward > {TAKE}", 0, "")], 1),
+        ([(HEAD, 200, "gemm"), (f"train.py:9@forward > {TAKE}", 0, "")], 1),
+        ([(HEAD, 200, "gemm"), *[(f"train.py:9@forward > {TAKE}", 0, "")] * 3], 0),  # all parts of it
+        ([(HEAD, 200, "gemm"), ("train.py:9@other > " + TAKE, 0, "")], 0),
+        ([(HEAD, 5, "gemm"), (f"train.py:8@forward > {TAKE}", 0, "")], 0),  # of one row
+    ],
+)
+def test_a_product_of_which_one_row_is_taken_is_found_if_it_is_long(
+    calls: list[tuple[str, int, str]], n_found: int
+) -> None:
+    rest = (f"{OTHER} > aten::mm#operator", 100, "gemm")
+    assert [each.line for each in found("part-of-product", ran(*calls, rest))] == [8] * n_found
+
+
+def test_what_follows_from_arange_is_found_at_the_line_that_takes_longest() -> None:
+    counts = ("train.py:5@alibi > aten::arange#operator", 2, "arange")
+    gap = ("train.py:6@alibi > aten::sub#operator", 50, "sub")
+    scores = ("train.py:12@alibi > aten::mul#operator", 200, "mul")
+    (finding,) = found("rebuilt-table", ran(counts, gap, scores))
+    assert finding.line == 6
+    assert "2 launches a step, 21 % of the GPU time" in finding.message
+    assert found("rebuilt-table", ran(gap, scores)) == []
+
+
+@pytest.mark.parametrize(
+    ("path", "n_found"),
+    [
+        ("train.py:8@main > aten::linalg_solve#operator", 1),
+        ("train.py:8@main > aten::linalg_inv#operator > aten::linalg_lu_factor_ex#operator", 0),  # a rule of its own
+    ],
+)
+def test_a_factorization_in_each_step_is_found(path: str, n_found: int) -> None:
+    assert len(found("repeated-factorization", ran((path, 100, "getrf")))) == n_found
+
+
+def looped(turns: int, us: int, path: str) -> Profile:
+    """A jitted function whose loop runs so many kernels."""
+    kernels = "\n".join(
+        f"gpu {20 + at * us}-{20 + at * us + us} {CALL} > while#operator > {path}" for at in range(turns)
+    )
+    return stepped(f"host 0-10 {CALL}\n{kernels}", 40 + turns * us)
+
+
+@pytest.mark.parametrize(("turns", "us", "n_found"), [(64, 3, 1), (16, 3, 0), (64, 30, 0)])
+def test_a_loop_of_jax_with_many_short_turns_is_found(turns: int, us: int, n_found: int) -> None:
+    profile = looped(turns, us, "sin#operator > loop_sine_fusion#kernel")
+    assert len(found("short-turns", profile)) == n_found
+    assert found("loop-outputs", profile) == []
+
+
+def test_outputs_of_each_turn_are_found() -> None:
+    (finding,) = found("loop-outputs", looped(64, 30, "dynamic_update_slice#operator > copy DtoD#memory"))
+    assert finding.message.startswith("a loop of JAX writes an output in each turn")
+
+
+def test_products_around_a_softmax_of_xla_are_attention() -> None:
+    line = "{} > dot_general#operator > gemm_fusion#kernel"
+    softmax = f"{CALL} > div#operator > triton_softmax_1#kernel"
+    works = [line.format(CALL), softmax, line.format(f"{CALL} > v")]
+    text = "\n".join(f"gpu {20 + 30 * at}-{50 + 30 * at} {work}" for at, work in enumerate(works))
+    profile = stepped(f"host 0-10 {CALL}\n{text}", 120)
+    frames = profile.tree.frames
+    for row, name in enumerate(frames.name):
+        frames.line[row], frames.file[row] = (9, "model.py") if name in ("dot_general", "div") else (0, "")
+    assert len(found("unfused-attention", profile)) == 1
