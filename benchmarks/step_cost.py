@@ -48,6 +48,7 @@ COMPARED = {
 }
 STEPS, SETTLING_STEPS = 20, 6
 BARE_EVERY = 3
+PROFILES = 3  # of the last rounds are read
 RESAMPLES = 1_000
 
 Sessions = dict[str, list["Times"]]
@@ -62,19 +63,14 @@ class Times:
         cpu_ns: int64 [STEPS], CPU time of the thread in it.
         faults: Pages that the thread touched first, in all of them.
         switches: How often the thread was put aside, in all of them.
-        said: What the session's profile counts and says of its overhead.
+        profile: Of the session.
     """
 
     wall_ns: np.ndarray
     cpu_ns: np.ndarray
     faults: int
     switches: int
-    said: dict[str, Any]
-
-    @property
-    def launches(self) -> float:
-        """Of the GPU, per step; 0: not known."""
-        return float(self.said.get("launches", 0)) / (STEPS + SETTLING_STEPS)
+    profile: Path | None
 
 
 class Clock:
@@ -92,11 +88,11 @@ class Clock:
         self._cpu_ns.append(time.thread_time_ns())
         self._wall_ns.append(time.perf_counter_ns())
 
-    def times(self, said: dict[str, Any]) -> Times:
+    def times(self, profile: Path | None) -> Times:
         """Without the steps that are left out."""
         faults, switches = (last - first for first, last in zip(self._usage[-STEPS - 1], self._usage[-1], strict=True))
         wall_ns, cpu_ns = (np.diff(readings)[-STEPS:] for readings in (self._wall_ns, self._cpu_ns))
-        return Times(wall_ns, cpu_ns, faults, switches, said)
+        return Times(wall_ns, cpu_ns, faults, switches, profile)
 
 
 def tokens_of_llama() -> Callable[[Clock], None]:
@@ -144,7 +140,7 @@ def session(take: Callable[[Clock], None], contender: Any | None) -> Times:
     if contender is None:
         take(clock)
         synchronize()
-        return clock.times({})
+        return clock.times(None)
     contender.attach()
     try:
         with contender.scope("session"):
@@ -152,7 +148,7 @@ def session(take: Callable[[Clock], None], contender: Any | None) -> Times:
             synchronize()
     finally:
         contender.detach()
-    return clock.times(said_by(getattr(contender, "profile_path", None)))
+    return clock.times(getattr(contender, "profile_path", None))
 
 
 def measure(program: str, names: Sequence[str], budget_s: float) -> list[dict[str, Any]]:
@@ -174,7 +170,7 @@ def measure(program: str, names: Sequence[str], budget_s: float) -> list[dict[st
         longest_s = 0.0
         while not rounds or time.monotonic() + longest_s < deadline:
             longest_s = max(longest_s, harness.seconds(lambda: rounds.append(one_round(take, contenders, len(rounds)))))
-    return [*summed_up(program, rounds), {"program": program, **drift(never_attached, rounds)}]
+        return [*summed_up(program, rounds), {"program": program, **drift(never_attached, rounds)}]
 
 
 def one_round(take: Callable[[Clock], None], contenders: dict[str, Any], shift: int) -> Sessions:
@@ -222,7 +218,6 @@ def summed_up(program: str, rounds: list[Sessions]) -> list[dict[str, Any]]:
     """A row for each contender, in their order."""
     names = [name for name in COMPARED if name in rounds[0]]
     bare_ns = statistics.median(float(np.median(bare_steps(found, "wall_ns"))) for found in rounds)
-    launches = max(found[name][0].launches for found in rounds for name in names)
     rows: list[dict[str, Any]] = []
     for name in names:
         now = ratios(rounds, name)
@@ -232,9 +227,10 @@ def summed_up(program: str, rounds: list[Sessions]) -> list[dict[str, Any]]:
         row = {"program": program, "contender": name, "rounds": len(rounds), "step_us": round(bare_ns / 1000, 1)}
         row |= told(now) | {"mean": told(mean_ratios(rounds, name))["median"]}
         row |= {"cpu": told(ratios(rounds, name, "cpu_ns"))["median"], **more}
-        if launches:
+        said = said_by_last(rounds, name)
+        if launches := said.pop("launches", 0) / (STEPS + SETTLING_STEPS):
             row["points_ns_per_launch"] = round(more["points_median"] / 100 * bare_ns / launches)
-        rows.append(row | counts(rounds, name) | said(rounds, name))
+        rows.append(row | counts(rounds, name) | said)
     return rows
 
 
@@ -250,13 +246,18 @@ def counts(rounds: list[Sessions], name: str) -> dict[str, float]:
     return found
 
 
-def said(rounds: list[Sessions], name: str) -> dict[str, Any]:
-    """The overhead that the profiles state, and its parts in the last one."""
-    found = [each[name][0].said for each in rounds]
+def said_by_last(rounds: list[Sessions], name: str) -> dict[str, Any]:
+    """What the profiles of the last rounds say of their overhead; its parts, and launches, in the last one."""
+    found = [said_by(each[name][0].profile) for each in rounds[-PROFILES:]]
     slowdowns = [each["said"] for each in found if each.get("said") is not None]
     if not slowdowns:
         return {}
-    return {"said": round(statistics.median(slowdowns), 4), "parts": json.dumps(found[-1]["overhead"])}
+    last = found[-1]
+    return {
+        "said": round(statistics.median(slowdowns), 4),
+        "parts": json.dumps(last["overhead"]),
+        "launches": last["launches"],
+    }
 
 
 def drift(never_attached: list[Times], rounds: list[Sessions]) -> dict[str, float]:
