@@ -14,7 +14,19 @@ from functools import lru_cache
 
 from bragg.model.tree import FrameKind
 
-__all__ = ["AUTOTUNE", "BACKWARD", "CALLBACK", "CALLS", "COMPILE", "CONTROL", "RECOMPUTE", "path_of_name", "symbol_of"]
+__all__ = [
+    "AUTOTUNE",
+    "BACKWARD",
+    "CALLBACK",
+    "CALLS",
+    "COMPILE",
+    "COMPILED",
+    "CONTROL",
+    "MADE_AT",
+    "RECOMPUTE",
+    "path_of_name",
+    "symbol_of",
+]
 
 BACKWARD = (FrameKind.STATE, "[backward]")
 RECOMPUTE = (FrameKind.STATE, "[recompute]")
@@ -22,6 +34,10 @@ CALLS = ("jit(", "pmap(")
 """Calls of functions that JAX compiled begin like one of these."""
 COMPILE = "[compile] "
 """Compilations of a module begin like this."""
+MADE_AT = "made at "
+"""Attributes of a jitted function begin like this, one for each line of the program that makes one of its name."""
+COMPILED = "compiled program "
+"""Attributes of a compilation begin like this, one for each program of its name; the values tell inputs apart."""
 CALLBACK = "[callback] "
 """Functions of the program that a compiled one calls begin like this."""
 AUTOTUNE = "autotune"

@@ -8,7 +8,7 @@ import pytest
 
 from bragg.analyze.causes.evidence import Evidence
 from bragg.analyze.engine import Rule, analysis, findings, ranked
-from bragg.model import Finding, Gain, Profile, Severity
+from bragg.model import Confidence, Finding, Gain, Profile, Severity
 from bragg.registry import RULES, RUN_RULES, STEP_RULES
 from tests.support.profiles import profile_from_text
 
@@ -78,6 +78,43 @@ root
         "or the program makes a new function each time: keep these and the function the same; "
         "JAX_EXPLAIN_CACHE_MISSES=1 lets JAX tell what differs"
     ]
+
+
+@pytest.mark.parametrize(
+    ("programs", "says", "line", "confidence"),
+    [
+        (
+            {0: 0},
+            "jit__f was compiled 6 times, 6 s, the same program again: a new function is made and jitted each time",
+            7,
+            Confidence.PROVEN,
+        ),
+        (
+            {number: number for number in range(6)},
+            "jit__f was compiled 6 times, 6 s, for 6 shapes or types of its inputs",
+            9,
+            Confidence.HEURISTIC,
+        ),
+        (
+            {number: number // 3 for number in range(6)},
+            "jit__f was compiled 6 times, 6 s, as 6 programs for 2 shapes or types of its inputs: static arguments, or "
+            "values that it reads, differ",
+            9,
+            Confidence.LIKELY,
+        ),
+    ],
+)
+def test_why_a_function_is_compiled_again_is_what_its_programs_say(
+    programs: dict[int, int], says: str, line: int, confidence: Confidence
+) -> None:
+    profile = profile_from_text("root\n  f.py:9@main\n    jit(<f>)\n      [compile] jit__f host=6s hostx6")
+    attributes = {
+        "jit(<f>)": {"made at f.py:7": "jit"},
+        "[compile] jit__f": {f"compiled program {number}": f"inputs {kind}" for number, kind in programs.items()},
+    }
+    profile = replace(profile, meta={**profile.meta, "attributes": attributes})
+    (finding,) = findings(Evidence(profile))
+    assert (finding.message, finding.line, finding.confidence) == (says, line, confidence)
 
 
 def test_gpu_time_of_autotuning_is_told_apart() -> None:

@@ -30,7 +30,7 @@ def _lines(profile: Profile, style: Style) -> Iterator[str]:
     yield style.bold(style.cut(title, style.width))
     yield from wall_lines(parts, style)
     best = best_findings(answer.analysis, _N_CAUSES)
-    yield from best_lines(answer.bounds, best, style, with_changes=True)
+    yield from best_lines(answer.bounds, best, style, _N_CAUSES)
 
 
 def answer_lines(evidence: Evidence, style: Style) -> list[str]:

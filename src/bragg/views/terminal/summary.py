@@ -35,6 +35,7 @@ __all__ = ["N_CAUSES", "summary_lines", "warning_lines"]
 _N_KERNELS, _N_KERNELS_BELOW_CAUSES = 5, 3
 N_CAUSES = 3
 """Findings that a summary names."""
+_N_CHANGES = 1  # of them say what to change
 _KERNEL_METRICS = ("time", "count", "time_avg", "time_min", "time_max")
 _N_HOST_PATHS = 5
 _N_WARNINGS = 2
@@ -51,7 +52,7 @@ _N_HOST_PATHS_OF_IDLE_GPU = 2
 
 
 def summary_lines(profile: Profile, style: Style, answered: Answered | None = None) -> list[str]:
-    """What took the time, in at most 14 lines of 120 columns.
+    """What took the time, in at most 15 lines of 120 columns.
 
     Args:
         profile: A whole run.
@@ -64,7 +65,7 @@ def summary_lines(profile: Profile, style: Style, answered: Answered | None = No
     title = f"{facts.command or 'the program'} ran {facts.duration_text()}".rstrip()
     steps = steps_line(profile, steady)
     best = best_findings(answered.analysis, N_CAUSES) if answered else []
-    bounds = list(best_lines(answered.bounds, best, style)) if answered else []
+    bounds = list(best_lines(answered.bounds, best, style, _N_CHANGES)) if answered else []
     with_host = not best or not _explain_waits(best, steady)
     return [
         style.bold(style.cut(title, style.width)),

@@ -102,16 +102,23 @@ def best_findings(analysis: Analysis, n: int) -> list[Finding]:
     return [each for each in analysis.findings if each.gain is not None and each.is_worth(LEAST_GAIN)][:n]
 
 
-def best_lines(bounds: Bounds, best: Sequence[Finding], style: Style, *, with_changes: bool = False) -> Iterator[str]:
-    """What bounds the program, if it is known, and findings below it with what they save."""
+def best_lines(bounds: Bounds, best: Sequence[Finding], style: Style, n_changes: int = 0) -> Iterator[str]:
+    """What bounds the program, if it is known, and findings below it with what they save.
+
+    Args:
+        bounds: What bounds it.
+        best: The findings.
+        style: How to decorate, and the width to keep.
+        n_changes: So many of the findings say what to change.
+    """
     if bounds.host_ns or (bounds.busy is not None and bounds.of_ns):
         *lines, last = style.wrap(bounds_sentence(bounds), _N_WRAPPED)
         yield from map(style.bold, lines)
         titled = f"{last} {_TO_SAVE}" if best else last
-        yield from map(style.bold, [titled] if style.fits(titled) else [last, _TO_SAVE])
-    for finding in best:
+        yield from map(style.bold, [titled] if style.fits(titled) or not best else [last, _TO_SAVE])
+    for number, finding in enumerate(best):
         yield from style.wrap(f"  {gain_text(finding):>7}  {_message(finding)}{_at(finding)}", _N_WRAPPED, _GAIN_INDENT)
-        if finding.hint and with_changes:
+        if finding.hint and number < n_changes:
             yield from map(
                 style.dim, style.wrap(f"{_GAIN_INDENT}{advice_text(finding.hint)}", _N_WRAPPED, _GAIN_INDENT)
             )

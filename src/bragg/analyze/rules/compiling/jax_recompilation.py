@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from bragg.analyze.causes.evidence import Evidence
+from bragg.analyze.causes.host_steps import host_steps
 from bragg.analyze.causes.needs import HOST_TIME
 from bragg.analyze.causes.paths import below, hottest_place
+from bragg.analyze.causes.thresholds import WAITS
 from bragg.analyze.engine import Rule
-from bragg.grouping.hlo_names import COMPILE
+from bragg.grouping.hlo_names import CALLS, COMPILE, COMPILED, MADE_AT
 from bragg.model import Confidence, Finding, Gain, Place, Quantity, Severity
+from bragg.model.ids import NodeId
 
 __all__ = ["RULE"]
 
@@ -23,31 +27,80 @@ _N_FINDINGS = 2
 
 @dataclass(frozen=True)
 class _Compiled:
-    """Compilations of one module: how many, how long they took in all and at most, and who called."""
+    """Compilations of one module.
+
+    Attributes:
+        module: Its name.
+        count: How many.
+        time_ns: How long they took in all.
+        longest_ns: And at most.
+        place: Who called; where the same program was compiled each time, who made the function.
+        programs: How many programs these were; 0: not known.
+        inputs: How many shapes and types of inputs these had.
+    """
 
     module: str
     count: int
     time_ns: float
     longest_ns: float
     place: Place
+    programs: int
+    inputs: int
+
+    @property
+    def is_same(self) -> bool:
+        """Whether most compilations repeat one of the same program."""
+        return 0 < self.programs <= self.count / 2
+
+    def cause(self) -> tuple[str, str, Confidence]:
+        """Why it was compiled again, what to do about it, and how sure that is."""
+        if not self.programs:
+            return (
+                f"{_TIMES}: its calls differ in shapes, types or static arguments, or the program makes a new function "
+                "each time",
+                f"keep these and the function the same; {_EXPLAIN}",
+                Confidence.LIKELY,
+            )
+        if self.is_same:
+            return (
+                f"{_TIMES}, the same program again: a new function is made and jitted each time",
+                "call jax.jit once, before the loop, and keep what it returns",
+                Confidence.PROVEN,
+            )
+        if self.inputs == self.programs:
+            return (
+                f"{_TIMES}, for {self.inputs} shapes or types of its inputs",
+                "pad inputs whose sizes vary; calls for each parameter of a model belong into one jitted function",
+                Confidence.HEURISTIC,  # parameters of several shapes are as many programs
+            )
+        return (
+            f"{_TIMES}, as {self.programs} programs for {self.inputs} shapes or types of its inputs: static arguments, "
+            "or values that it reads, differ",
+            f"pass these as arrays; {_EXPLAIN}",
+            Confidence.LIKELY,
+        )
+
+
+_TIMES = "{0.module} was compiled {0.count} times, {1}"
+_EXPLAIN = "JAX_EXPLAIN_CACHE_MISSES=1 lets JAX tell what differs"
 
 
 def _find(evidence: Evidence) -> Iterator[Finding]:
     again = [each for each in _compilations(evidence) if each.count >= _OFTEN]
     again.sort(key=lambda each: -each.time_ns)
     for each in again[:_N_FINDINGS]:
+        message, change, confidence = each.cause()
         yield Finding(
             "recompilation",
             Severity.WARNING,
-            f"{each.module} was compiled {each.count} times, {each.time_ns / 1e9:.2g} s: its calls differ in "
-            "shapes, types or static arguments, or the program makes a new function each time",
-            hint="keep these and the function the same; JAX_EXPLAIN_CACHE_MISSES=1 lets JAX tell what differs",
+            message.format(each, f"{each.time_ns / 1e9:.2g} s"),
+            hint=change,
             node=each.place.node,
             file=each.place.file,
             line=each.place.line,
             evidence=(Quantity("compilations", each.count), Quantity("time", each.time_ns, "ns")),
             gain=_gain(evidence, each),
-            confidence=Confidence.PROVEN,
+            confidence=confidence,
         )
 
 
@@ -55,7 +108,30 @@ def _gain(evidence: Evidence, each: _Compiled) -> Gain | None:
     """All compilations but the longest, which is the first: it loads libraries, and tries kernels, for all of them."""
     wall_ns = evidence.profile.run.duration_ns
     again_ns = each.time_ns - max(each.time_ns / each.count, min(each.longest_ns, each.time_ns))
+    steps = host_steps(evidence)
+    if steps is not None and each.count >= WAITS.value * steps.count:
+        return Gain(min(again_ns, steps.duration_ns), steps.duration_ns)
     return Gain(min(again_ns, wall_ns), wall_ns, is_once=True) if wall_ns else None
+
+
+def _made_at(evidence: Evidence, module: str, node: NodeId | None) -> Place | None:
+    """The only line that makes the function of a module; None: there is none, or several do."""
+    tree, attributes = evidence.profile.tree, evidence.profile.run.attributes
+    calls = [tree.frames.name[tree.frame[step]] for step in tree.path(node)] if node is not None else []
+    lines = {
+        key.removeprefix(MADE_AT)
+        for name in calls
+        if name.startswith(CALLS) and _WORDS.sub("", name) == _WORDS.sub("", module)
+        for key in attributes.get(name, {})
+        if key.startswith(MADE_AT)
+    }
+    if len(lines) != 1:
+        return None
+    file, _, line = lines.pop().rpartition(":")
+    return Place(file, int(line), node=node) if line.isdecimal() else None
+
+
+_WORDS = re.compile(r"[\W_]")
 
 
 def _compilations(evidence: Evidence) -> list[_Compiled]:
@@ -75,9 +151,14 @@ def _compilations(evidence: Evidence) -> list[_Compiled]:
         place = hottest_place(profile, tree.frame == frame, times)
         # Threads of XLA that compile side by side are added up in the host's time, but the GPU waits once.
         waited_ns = float(evidence.waits_of_run_ns[below_them].sum())
+        module = name.removeprefix(COMPILE)
+        told = evidence.profile.run.attributes.get(name, {})
+        programs = [value for key, value in told.items() if key.startswith(COMPILED)]
         count, time_ns = int(counts[nodes].sum()), min(float(times[nodes].sum()), waited_ns or np.inf)
-        found.append(_Compiled(name.removeprefix(COMPILE), count, time_ns, longest_ns, place))
+        each = _Compiled(module, count, time_ns, longest_ns, place, len(programs), len(set(programs)))
+        made_at = _made_at(evidence, module, place.node) if each.is_same else None
+        found.append(replace(each, place=made_at) if made_at else each)
     return found
 
 
-RULE = Rule(_find, "functions that JAX compiles again and again", (HOST_TIME,))
+RULE = Rule(_find, "functions that JAX compiles again and again", (HOST_TIME,), (WAITS,))

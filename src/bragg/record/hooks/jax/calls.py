@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import functools
 import gc
+import re
 import sys
 from types import FunctionType
 
@@ -17,7 +18,7 @@ from bragg.record.inside.notes import guarded, note
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
-    from types import ModuleType
+    from types import FrameType, ModuleType
     from typing import Any, TypeVar
 
     from bragg.record.hooks.imports import Hook
@@ -38,6 +39,7 @@ __all__ = [
 ]
 
 _PUBLIC = "jax"
+_LIBRARY = re.compile(r"[/\\](?:site|dist)-packages[/\\]|[/\\]lib(?:64)?[/\\]python3\.\d+[/\\]")
 # Functions of JAX's own type, whose calls run no Python once they are compiled, and what makes them.
 _TYPES = {"PjitFunction": "jit", "PmapFunction": "pmap"}
 
@@ -52,11 +54,15 @@ def record_calls(pjit: ModuleType) -> Undo | None:
     """
     if not hasattr(pjit, "_cpp_pjit"):
         return _missing("makes jitted functions in an unknown way: their calls are not recorded")
+    from bragg.grouping.hlo_names import MADE_AT
 
     def followed(make_function: Callable[..., Any]) -> Callable[..., Any]:
         def make_followed(*arguments: Any, **options: Any) -> Any:
             function = make_function(*arguments, **options)
-            _follow(function, f"jit({_name_of(function)})")
+            name = f"jit({_name_of(function)})"
+            _follow(function, name)
+            if line := _line_of_program(sys._getframe(1)):
+                core.describe_operator(name, f"{MADE_AT}{line}", "jit")
             return function
 
         return make_followed
@@ -72,6 +78,18 @@ def record_calls(pjit: ModuleType) -> Undo | None:
         undo_making()
 
     return undo
+
+
+def _line_of_program(frame: FrameType | None) -> str:
+    """File and line outside of libraries that this frame is called from; empty: it is of an import, or unknown."""
+    while frame is not None:
+        file = frame.f_code.co_filename
+        if file.startswith("<frozen importlib"):
+            return ""
+        if not _LIBRARY.search(file):
+            return f"{file}:{frame.f_lineno}"
+        frame = frame.f_back
+    return ""
 
 
 def record_transposed_calls(pjit: ModuleType) -> Undo | None:

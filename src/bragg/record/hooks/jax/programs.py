@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import functools
 import os
+import re
 import sys
 
 from bragg.core import core
@@ -28,6 +29,10 @@ _BACKENDS = "jax._src.xla_bridge"
 
 # Hashes of their texts, alone and with devices: each is recorded once, for any number of sessions.
 _programs: set[int] = set()
+# By name of what was compiled, in order: hashes of programs, and what their inputs are.
+_compiled: dict[str, tuple[dict[int, int], dict[str, int]]] = {}
+# The line of a program that has shapes and types of its inputs; constants of more elements are not written out.
+_MAIN, _ELEMENTS = re.compile(r"func\.func public @main\(.*"), 16
 
 
 def read_ranges(_jax: ModuleType) -> Callable[[], None]:
@@ -55,7 +60,9 @@ def record_compilations(compiler: ModuleType) -> Callable[[], None] | None:
 
     @functools.wraps(compile_program)
     def compile_or_get_cached(backend: Any, computation: Any, *arguments: Any, **options: Any) -> Any:
-        with core.Scope(f"[compile] {_name_of(computation)}"):
+        name = _name_of(computation)
+        _tell_apart(name, computation)
+        with core.Scope(f"[compile] {name}"):
             core.lend_context()
             try:
                 executable = compile_program(backend, computation, *arguments, **options)
@@ -79,6 +86,19 @@ def _name_of(computation: Any) -> str:
         return str(computation.operation.attributes["sym_name"].value)
     except (AttributeError, KeyError):
         return "a program"
+
+
+@guarded
+def _tell_apart(name: str, computation: Any) -> None:
+    """Say which program of its name this is, and which inputs it has: why a function is compiled again."""
+    from bragg.grouping.hlo_names import COMPILE, COMPILED
+
+    text = computation.operation.get_asm(large_elements_limit=_ELEMENTS)
+    main = _MAIN.search(text)
+    programs, inputs = _compiled.setdefault(name, ({}, {}))
+    program = programs.setdefault(hash(text), len(programs))
+    kind = inputs.setdefault(main[0] if main else text, len(inputs))
+    core.describe_scope(f"{COMPILE}{name}", f"{COMPILED}{program}", f"inputs {kind}")
 
 
 def _has_ranges(backend: Any) -> bool:

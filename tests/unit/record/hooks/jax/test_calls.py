@@ -42,6 +42,21 @@ def undone(undo: Callable[[], None] | None) -> None:
     undo()
 
 
+def _line_of(function: Callable[..., None]) -> int:
+    return function.__code__.co_firstlineno
+
+
+def test_what_a_library_makes_is_of_the_line_that_calls_it_unless_it_is_imported(core: FakeCore) -> None:
+    pjit = module(_cpp_pjit=lambda function: function)
+    undo = jax_calls.record_calls(pjit)
+    for file in ("<frozen importlib._bootstrap>", "/lib/python3.12/site-packages/flax/nnx.py"):
+        exec(compile("make(1)", file, "exec"), {"make": pjit._cpp_pjit})
+    undone(undo)
+    line = _line_of(test_what_a_library_makes_is_of_the_line_that_calls_it_unless_it_is_imported) + 4
+    described = [call[2] for call in core.calls if call[0] == "describe_operator"]
+    assert described == [f"made at {__file__}:{line}"]
+
+
 def test_new_functions_are_followed_by_their_names(core: FakeCore) -> None:
     pjit = module(_cpp_pjit=lambda function: function)
     undo = jax_calls.record_calls(pjit)
@@ -51,10 +66,13 @@ def test_new_functions_are_followed_by_their_names(core: FakeCore) -> None:
     undone(undo)
     pjit._cpp_pjit(step)
     # Functions that exist, where another test has imported JAX, come before.
+    line = _line_of(test_new_functions_are_followed_by_their_names)
     assert core.calls[core.calls.index(("record_followed_calls", True)) :] == [
         ("record_followed_calls", True),
         ("follow_calls", step, "jit(step)", True),
+        ("describe_operator", "jit(step)", f"made at {__file__}:{line + 4}", "jit"),
         ("follow_calls", 7, "jit(function)", True),
+        ("describe_operator", "jit(function)", f"made at {__file__}:{line + 5}", "jit"),
         ("record_followed_calls", False),
     ]
 
@@ -65,7 +83,7 @@ def test_calls_of_jax_s_own_functions_are_no_steps(core: FakeCore) -> None:
     own = PjitFunction()
     own.__module__ = "jax._src.random"
     pjit._cpp_pjit(own)
-    assert core.calls.pop() == ("follow_calls", own, "jit(step)", False)
+    assert ("follow_calls", own, "jit(step)", False) in core.calls
 
 
 def test_functions_that_exist_are_followed(core: FakeCore) -> None:

@@ -52,6 +52,29 @@ def test_a_compilation_is_a_scope_and_its_threads_are_in_it(core: FakeCore) -> N
     assert core.calls == SCOPE
 
 
+def test_programs_of_one_name_and_shapes_of_their_inputs_are_told_apart(
+    core: FakeCore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(jax, "_compiled", {})
+    module = compiler(EXECUTABLE)
+    undo = jax.record_compilations(module)
+    main = "module {{\n  func.func public @main(%arg0: tensor<{0}xf32>) -> tensor<{0}xf32> {{\n{1}"
+    for shape, body in ((8, "add"), (8, "add"), (8, "mul"), (16, "add")):
+        text = main.format(shape, body)
+        operation = SimpleNamespace(
+            attributes=COMPUTATION.operation.attributes, get_asm=lambda text=text, large_elements_limit=0: text
+        )
+        module.compile_or_get_cached(CPU, SimpleNamespace(operation=operation), [])
+    assert undo is not None
+    undo()
+    assert [call[1:] for call in core.calls if call[0] == "describe_scope"] == [
+        ("[compile] jit_loss", "compiled program 0", "inputs 0"),
+        ("[compile] jit_loss", "compiled program 0", "inputs 0"),
+        ("[compile] jit_loss", "compiled program 1", "inputs 0"),
+        ("[compile] jit_loss", "compiled program 2", "inputs 1"),
+    ]
+
+
 # What XLA compiles a sum over two GPUs to; it prints `fusion-start(…)` for `async-start(…), calls=%async_computation`.
 STARTED = """\
 HloModule jit_f
