@@ -5,7 +5,8 @@ a tensor larger than what is written may have meant it: rows that are padded, sl
 diagonal. So what lies at an end counts only in a tensor that the kernel was told the extent of, and where no mask has
 left it out, unless that mask compares with the extent less a constant. A constant tells the extent where a store
 without a mask counts to a part of it, as in `tl.arange(0, BLOCK // 2)`. Gaps count between elements that are written,
-except at the ends of rows of many different lengths, as triangles have them.
+except at the ends of rows of many different lengths, as triangles have them. Equal gaps are slots of a workspace,
+unless the lanes of a block are as far apart as elements have bytes: a pointer was counted in bytes.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from bragg.debug.memory.access import Access
 from bragg.debug.memory.arrays import is_of_torch
 from bragg.debug.memory.emptiness import is_known_by_element, looks_unwritten, unwritten
 from bragg.debug.memory.storage import Buffer, window
+from bragg.debug.numbers.operands import affine_of
 from bragg.debug.state import Listeners, machine
 from bragg.debug.values import lift_array
 from bragg.model import Severity
@@ -32,6 +34,12 @@ __all__ = ["UNWRITTEN_RESULT"]
 
 # Lengths one after the other, from 0, which tiles of one element alone would leave too.
 _MOST_TILED_LENGTHS = 3
+# Bytes of elements that are no single byte.
+_ELEMENT_SIZES = (2, 4, 8)
+_TILES_HINT = (
+    "Start a program for each tile, as triton.cdiv(n, BLOCK) counts them, and let tiles meet: the distance between two"
+    " is the size of one"
+)
 
 
 class _Result:
@@ -41,12 +49,14 @@ class _Result:
         buffer: The tensor.
         place: File and line of the last store.
         has_mask: A store had one.
+        steps: Distances between neighbouring lanes of its stores, the smallest of each; 0: not known.
     """
 
     def __init__(self, buffer: Buffer, place: tuple[str, int]) -> None:
         self.buffer = buffer
         self.place = place
         self.has_mask = False
+        self.steps: set[int] = set()
         count = buffer.high - buffer.low
         self._left_out = np.zeros(count, bool)
         self._idle = np.zeros(count, np.int32)  # Numbers of programs whose mask left out a whole block, from 1.
@@ -73,6 +83,7 @@ class _Result:
         if self._rest is not None:
             self._rest[access.offsets - self.buffer.low] = False
         self.has_mask |= access.mask is not None
+        self.steps.add(_step_of(access))
         if access.mask is None or access.mask.all():
             return
         mask = np.broadcast_to(lift_array(access.mask, len(access.shape)), access.shape)
@@ -95,10 +106,22 @@ class _Result:
         result: Array = self._left_out | ((self._idle > 0) & ~np.isin(self._idle, beyond))
         return result
 
+    @property
+    def byte_step(self) -> int:
+        """The one distance between neighbouring lanes, where it is the size of an element; 0: it is none."""
+        (step, *others) = self.steps
+        return step if not others and step in _ELEMENT_SIZES else 0
+
     def conditions(self) -> Iterator[ast.Compare]:
         """Comparisons of the mask of the last store, as far as its source tells."""
         text = access_text(*self.place, "store", self.buffer.name).mask
         return (node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Compare))
+
+
+def _step_of(access: Access) -> int:
+    block = affine_of(access.offset)
+    pairs = () if block is None else zip(block.strides, block.shape, strict=True)
+    return min((abs(stride) for stride, extent in pairs if extent > 1), default=0)
 
 
 def _watch(record: LaunchFindings) -> Listeners:
@@ -140,12 +163,15 @@ def _judge(record: LaunchFindings, result: _Result) -> None:
     record.at_source(
         *result.place,
         f"{len(places)} of {holes.size} elements of {buffer.name} are written by nobody, and their neighbours are",
-        "Start a program for each tile, as triton.cdiv(n, BLOCK) counts them, and let tiles meet:"
-        " the distance between two is the size of one",
+        _byte_hint(result.byte_step) if result.byte_step else _TILES_HINT,
         Severity.WARNING,
         buffer,
         example=f"the first is {buffer.name}[{first}], the last {buffer.name}[{last}]",
     )
+
+
+def _byte_hint(step: int) -> str:
+    return f"Neighbouring lanes of the store are {step} elements apart: a pointer of Triton counts elements, not bytes"
 
 
 def _has_memory(buffer: Buffer) -> bool:
@@ -171,7 +197,7 @@ def _holes(record: LaunchFindings, result: _Result) -> Array:
             holes |= gaps | _end(empty, axis, None if _stops_short(record, result, axis) else left_out)
             if not empty.take(-1, axis).any():
                 holes |= np.flip(_end(np.flip(empty, axis), axis, np.flip(left_out, axis)), axis)
-        elif empty.ndim > 1 or not _is_regular(gaps):
+        elif empty.ndim > 1 or not _is_regular(gaps) or result.byte_step:
             holes |= gaps
     return holes
 

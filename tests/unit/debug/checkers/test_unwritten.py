@@ -111,6 +111,35 @@ def empty(*shape: int) -> Any:
     return np.empty(shape, "f4")
 
 
+@triton.jit
+def spread(x, out, n, STEP: tl.constexpr, FIRST: tl.constexpr, B: tl.constexpr):
+    i = tl.program_id(0) * B + tl.arange(0, B)
+    tl.store(out + FIRST + STEP * i, tl.load(x + i, mask=i < n, other=0.0), mask=i < n)
+
+
+def test_lanes_that_are_as_far_apart_as_elements_have_bytes() -> None:
+    with bragg.debug.check(only=["unwritten"]) as report:
+        spread[(4,)](ones(50), empty(200), 50, STEP=4, FIRST=0, B=16)
+    (finding,) = report
+    assert finding.example == "the first is out[1], the last out[195]"
+    assert finding.hint == (
+        "Neighbouring lanes of the store are 4 elements apart: a pointer of Triton counts elements, not bytes"
+    )
+
+
+def test_lanes_in_slots_of_another_size_are_meant() -> None:
+    assert not found(lambda: spread[(4,)](ones(50), empty(150), 50, STEP=3, FIRST=0, B=16))
+
+
+def test_two_stores_that_take_turns_leave_no_gaps() -> None:
+    def run() -> None:
+        out = empty(100)
+        for first in range(2):
+            spread[(4,)](ones(50), out, 50, STEP=2, FIRST=first, B=16)
+
+    assert not found(run)
+
+
 def test_tail_that_the_grid_leaves_out() -> None:
     assert found(lambda: doubled[(1000 // 128,)](ones(1000), empty(1000), 1000, B=128)) == [
         "104 of 1000 elements of out are written by nobody, and their neighbours are;"
