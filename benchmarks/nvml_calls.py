@@ -13,7 +13,7 @@ import sys
 import time
 from collections.abc import Callable
 
-_CALLS, _PAUSE_S = 30, 0.02
+_CALLS, _PAUSE_S = 12, 0.02
 _ALL_LINKS = 0xFFFFFFFF
 _SAMPLES = {"power": 0, "GPU utilization": 1, "memory utilization": 2, "SM clock": 5, "memory clock": 6}
 _MOST_SAMPLES = 1024
