@@ -113,6 +113,7 @@ def test_answers_are_short_and_say_what_to_change_in_whole(path: Path, width: in
     lines = analysis_lines(answer, Style(width=width))
     assert len(lines) <= (50 if width == 40 else 25)
     assert not any("…" in line for line in lines)
+    assert all(line.strip() for line in lines)
     assert width is None or max(map(len, lines)) <= width
     assert not any(line.lstrip().startswith("%") for line in lines)  # A number stays with its unit.
     best, *_ = answer.worth(LEAST_GAIN)

@@ -75,7 +75,7 @@ def analysis_lines(answer: Answered, style: Style, least_gain: float = LEAST_GAI
     operators = _operators_of(answer, shown)
     head = [
         *map(style.bold, style.wrap(bounds_sentence(bounds), _N_WRAPPED)),
-        *style.wrap(_rest_of_run(answer), _N_WRAPPED, "    "),
+        *(line for text in _rest_of_run(answer) for line in style.wrap(text, _N_WRAPPED, "    ")),
         *(line for text in _parts_line(bounds) for line in style.wrap(text, _N_WRAPPED, "    ")),
     ]
     n_lines = _N_LINES * max(_COLUMNS // (style.width or _COLUMNS), 1)
@@ -188,15 +188,15 @@ def bounds_sentence(bounds: Bounds) -> str:
     return f"{name} {bound} {most_of}the program: {per_step}{works}."
 
 
-def _rest_of_run(answer: Answered) -> str:
-    """What took most of a run whose steady state is short; empty: that is most of it, or not known."""
+def _rest_of_run(answer: Answered) -> Iterator[str]:
+    """What took most of a run whose steady state is short; nothing: that is most of it, or not known."""
     parts = wall_parts(answer.evidence.profile) if answer.bounds.is_steady else None
     if parts is None or parts.steady is None or parts.steady.duration_ns >= _SHORT * parts.wall_ns:
-        return ""
+        return
     others = sorted((part for part in parts.durations() if part[0] != "steady"), key=lambda part: -part[1])
     named = ", ".join(f"{name} {time_text(lasts_ns)}" for name, lasts_ns in others[:_N_OTHERS])
     share = percent_text(parts.steady.duration_ns / parts.wall_ns)
-    return f"  That is {share} of the run; {named}: bragg view --part all {quote(answer.name)}"
+    yield f"  That is {share} of the run; {named}: bragg view --part all {quote(answer.name)}"
 
 
 def _host_sentence(bounds: Bounds) -> str:

@@ -30,6 +30,7 @@ def test_the_default_is_a_sentence_and_findings_with_lines() -> None:
     assert lines[-2].startswith("Options of bragg run that would tell more: --gpu-api, --counters dram")
     assert lines[-1] == "Not judged: unused-gradients without counts of what autograd records"
     assert len(lines) <= 25
+    assert all(lines)
 
 
 def test_the_gate_is_confidence_and_gain() -> None:
