@@ -7,6 +7,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from itertools import chain, product, takewhile
+from pathlib import Path
 from shlex import quote
 from typing import Any
 
@@ -35,6 +36,7 @@ __all__ = [
     "gain_text",
     "markdown_lines",
     "place_text",
+    "short_path",
 ]
 
 _N_PARTS = 4
@@ -331,11 +333,12 @@ def place_text(finding: Finding) -> str:
 
 
 def short_path(file: str) -> str:
-    """A path from the package or, without one, its last three parts."""
+    """A path from the package or from here, as editors open it; of others the last three parts."""
     for folder in ("site-packages/", "dist-packages/"):
         if folder in file:
             return printable(file.rpartition(folder)[2])
-    return printable("/".join(file.split("/")[-3:]))
+    here = f"{Path.cwd()}/"
+    return printable(file.removeprefix(here) if file.startswith(here) else "/".join(file.split("/")[-3:]))
 
 
 def _message(finding: Finding) -> str:
