@@ -35,6 +35,7 @@ from bragg.formats.captured.values import values_of
 from bragg.formats.captured.writer import is_being_written
 from bragg.formats.format import Format, damaged
 from bragg.formats.limits import Limits, TooLargeError, check_depth
+from bragg.grouping.compilations import with_compiling_as_work
 from bragg.grouping.compiled_regions import name_compiled_regions
 from bragg.grouping.hlo_tree import place_operations
 from bragg.model import CallTree, FrameKind, Profile, SliceTable, TrackKind, TrackTable
@@ -212,7 +213,7 @@ def _with_operations(profile: Profile) -> tuple[Profile, Int32Array, BoolArray]:
     placed = place_operations(profile.tree, profile.run.attributes)
     if placed is None:
         return profile, np.arange(len(profile.tree), dtype=np.int32), np.zeros(len(profile.tree), np.bool_)
-    return placed.apply(profile), placed.target, placed.folded
+    return with_compiling_as_work(placed.apply(profile)), placed.target, placed.folded
 
 
 def _unwanted(tree: CallTree, run: Run) -> BoolArray:
