@@ -21,9 +21,9 @@ def _is_main_interpreter() -> bool:
 
 # The core's types, made once more, would no longer be those of the recording that is under way.
 if not _is_main_interpreter():
-    from bragg.errors import BackendUnavailable
+    from bragg.errors import SubInterpreter
 
-    raise BackendUnavailable(
+    raise SubInterpreter(
         "only the main interpreter of a process is recorded", hint="Run the code to record in the main interpreter"
     )
 

@@ -14,6 +14,7 @@ __all__ = [
     "GateExceeded",
     "NothingRecorded",
     "RecordingFailed",
+    "SubInterpreter",
     "TritonMissing",
     "UsageError",
 ]
@@ -60,6 +61,10 @@ class BackendUnavailable(BraggError):
     def __init__(self, message: str, *, tried: Sequence[str] = (), hint: str = "") -> None:
         super().__init__(message, hint=hint)
         self.tried = tuple(tried)
+
+
+class SubInterpreter(BackendUnavailable):
+    """The main interpreter of a process is recorded, and this one is another."""
 
 
 class TritonMissing(BackendUnavailable):

@@ -184,6 +184,7 @@ def test_subinterpreters_leave_the_recording_of_the_main_one_alone(
     talk = capfd.readouterr()
     assert talk.out == "only the main interpreter of a process is recorded\n"
     assert talk.err.count(talk.out) == talk.err.count("\n") == 1
+    assert talk.err.startswith("bragg: a sub-interpreter of process ")
     assert [int(profile.own("host_count").sum()) for profile in run.profiles.values()] == [2]
     assert run.main.meta["capture"]["complete"]
 

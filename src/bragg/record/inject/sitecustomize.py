@@ -30,9 +30,10 @@ def _start_recording() -> None:
             return
         os.environ[_UNRECORDED] = str(os.getpid())
         version = ".".join(map(str, sys.version_info[:2]))
+        within = "a sub-interpreter of " if type(error).__name__ == "SubInterpreter" else ""
         reason = " ".join(f"{error}".split()) or type(error).__name__
         if sys.stderr is not None:
-            sys.stderr.write(f"bragg: process {os.getpid()} (Python {version}) is not recorded: {reason}\n")
+            sys.stderr.write(f"bragg: {within}process {os.getpid()} (Python {version}) is not recorded: {reason}\n")
 
 
 def _import_recorder() -> Any:
