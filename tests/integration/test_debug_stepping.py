@@ -175,6 +175,30 @@ def test_pointers_are_arrays_of_elements_and_a_name_may_have_no_value_yet_at_the
     ]
 
 
+@pytest.mark.parametrize("place", ["15", "script.py:15"])
+def test_a_line_is_a_breakpoint_without_a_change_of_the_text(tmp_path: Path, place: str) -> None:
+    script = write(tmp_path, "pass")
+    file = "" if place == "15" else f"{tmp_path}/"
+    output = at_prompt(script, ["p mask.sum(axis=1).tolist()", "n", "c"], "--break", f"{file}{place}")
+    assert output == [
+        f"> {tmp_path}/script.py(15)kernel()",
+        "-> values = tl.load(x + offsets, mask=mask, other=0.0)",
+        "programs: (0, 0, 0), (1, 0, 0), (2, 0, 0), (3, 0, 0), of a grid of (4, 1, 1)",
+        "[8, 8, 8, 6]",
+        f"> {tmp_path}/script.py(16)kernel()",
+        "-> if pid >= 2:",
+        "programs: (0, 0, 0), (1, 0, 0), (2, 0, 0), (3, 0, 0), of a grid of (4, 1, 1)",
+        "result 87.0",
+        "no findings in 1 launch of 4 programs",
+    ]
+
+
+def test_a_line_is_stopped_at_by_those_that_get_there(tmp_path: Path) -> None:
+    script = write(tmp_path, "pass")
+    assert "programs: (2, 0, 0), (3, 0, 0), of a grid of (4, 1, 1)" in at_prompt(script, ["c"], "--break", "18")
+    assert "nor line 23" in debugged(script, [], "--break", "23").stderr
+
+
 def test_what_never_stopped_says_how_to_stop(tmp_path: Path) -> None:
     done = debugged(write(tmp_path, "pass"), [], "--break-on", "out-of-bounds")
     assert done.returncode == 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from typing import Any
 
 import click
 
@@ -15,14 +16,31 @@ __all__ = ["debug"]
 _EPILOG = """\b
 Examples:
   bragg debug train.py                      stops at breakpoint() in a kernel
+  bragg debug --break 55 train.py           stops at line 55, if it is in a kernel
   bragg debug --at-program 6,5 train.py     only where (6, 5, 0) gets to
   bragg debug --watch 'out[3,5]' train.py   who writes this element
 """
 
 
+def _parse_lines(_context: click.Context, _parameter: click.Parameter, values: tuple[str, ...]) -> Any:
+    """`norm.py:55` and `55` as files and lines; no file: the script."""
+    parts = [value.rpartition(":") for value in values]
+    if not all(line.isdecimal() for _, _, line in parts):
+        raise click.BadParameter("a line, or a file and a line: 55, norm.py:55")
+    return tuple((file, int(line)) for file, _, line in parts)
+
+
 @click.command(epilog=_EPILOG, context_settings={"allow_interspersed_args": False}, options_metavar="[OPTIONS] [--]")
 @click.option("--program", callback=parse_program, metavar="X,Y,Z", help="Execute only this program of each grid.")
 @click.option("--at-program", callback=parse_program, metavar="X,Y,Z", help="Stop only where this program arrives.")
+@click.option(
+    "--break",
+    "break_at",
+    multiple=True,
+    callback=_parse_lines,
+    metavar="FILE:LINE",
+    help="Stop at this line of a kernel, of the script without FILE:; may be repeated.",
+)
 @click.option(
     "--break-on", multiple=True, metavar="CHECKER", help="Stop where this checker finds a bug; may be repeated."
 )
@@ -35,6 +53,7 @@ def debug(
     target: tuple[str, ...],
     program: tuple[int, int, int] | None,
     at_program: tuple[int, int, int] | None,
+    break_at: tuple[tuple[str, int], ...],
     break_on: tuple[str, ...],
     watch: tuple[str, ...],
     module: bool,
@@ -45,10 +64,13 @@ def debug(
     """
     from bragg.debug.session import CheckedSession, chosen_checkers
     from bragg.debug.stepping.debugger import KernelDebugger, stepping
+    from bragg.debug.stepping.lines import STOPS
     from bragg.debug.stepping.stops import Watch, stop_on
 
     if hint := late_hint(debug, target):
         say([hint])
+    for file, line in break_at if target else ():
+        STOPS.add(file or target[0], line)
     watches = [Watch(text) for text in watch]
     # What is executed again would stop again.
     checkers = [*chosen_checkers(without=["tuned-twice"]), *(one.checker for one in watches)]
@@ -58,14 +80,17 @@ def debug(
     if watches:
         write_lines(f"watch: {one.text}, last: {one.last}" for one in watches)
     elif session.report.launches and not KernelDebugger.n_stops and not os.environ.get("PYTHONBREAKPOINT"):
-        say(_nothing_stopped(break_on, at_program))
+        say(_nothing_stopped(break_at, break_on, at_program))
     return code
 
 
-def _nothing_stopped(break_on: tuple[str, ...], at_program: tuple[int, int, int] | None) -> list[str]:
+def _nothing_stopped(
+    break_at: tuple[tuple[str, int], ...], break_on: tuple[str, ...], at_program: tuple[int, int, int] | None
+) -> list[str]:
     where = f" with program {at_program} among those that got there" if at_program else ""
     found = f", and {' and '.join(break_on)} found nothing to stop at" if break_on else ""
+    lines = f", nor line {' or '.join(str(line) for _, line in break_at)}" if break_at else ""
     return [
-        f"nothing stopped: no breakpoint() in a kernel was reached{where}{found}",
+        f"nothing stopped: no breakpoint() in a kernel was reached{lines}{where}{found}",
         "hint: Write breakpoint() into a kernel, or stop at a finding: bragg debug --break-on out-of-bounds …",
     ]

@@ -9,6 +9,7 @@ from bragg.debug.flow.forks import Branch, Frame, assigned, chosen, is_anyone_le
 from bragg.debug.flow.logic import combined, constant_once, decides, minded, negated, refused
 from bragg.debug.flow.loops import Loop, While
 from bragg.debug.statements import asserted
+from bragg.debug.stepping.lines import STOPS
 from bragg.debug.values import UNSET
 
 __all__ = [
@@ -29,7 +30,14 @@ __all__ = [
     "minded",
     "negated",
     "refused",
+    "stopped",
 ]
+
+
+def stopped() -> None:
+    """A line that a debugger stops at."""
+    if STOPS.stop is not None:
+        STOPS.stop()
 
 
 def listed(values: list[Any]) -> tuple[Any, ...]:

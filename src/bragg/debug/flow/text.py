@@ -16,6 +16,7 @@ from bragg.debug.flow.global_names import Reasons, free_names, reasons_to_refuse
 from bragg.debug.flow.nodes import deciding_names, walk
 from bragg.debug.flow.rewriting.transform import rewrite
 from bragg.debug.lazy import lazy
+from bragg.debug.stepping.lines import STOPS
 
 __all__ = ["Text"]
 
@@ -85,7 +86,9 @@ class Text:
         reasons = None if names is None else reasons_to_refuse(self.free_names, names)
         if reasons not in self._codes:
             refused_names = names if any(reasons or ()) else None
-            module = ast.Module([rewrite(self.nodes, self._filename, refused_names)], [])
+            function = rewrite(self.nodes, self._filename, refused_names)
+            STOPS.put_into(function, self._filename)
+            module = ast.Module([function], [])
             compiled = compile(module, self._filename, "exec", dont_inherit=True)
             self._codes[reasons] = next(const for const in compiled.co_consts if isinstance(const, CodeType))
         return self._codes[reasons]

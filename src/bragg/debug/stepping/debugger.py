@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import pdb
 import sys
+from bdb import BdbQuit
 from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import islice
@@ -16,8 +17,9 @@ import numpy as np
 from bragg.debug.findings import program_ids
 from bragg.debug.flow.place import is_kernel
 from bragg.debug.state import machine
+from bragg.debug.stepping.lines import STOPS
 
-__all__ = ["KernelDebugger", "kernel_frame", "stepping"]
+__all__ = ["KernelDebugger", "kernel_frame", "open_at", "stepping"]
 
 Program = tuple[int, int, int]
 
@@ -74,9 +76,30 @@ def kernel_frame(frame: FrameType | None) -> FrameType | None:
     return frame
 
 
+# What bdb sets as the line to stop at when the user says to continue.
+_CONTINUE = -1
+
+
+def open_at(frame: FrameType) -> None:
+    """Open a debugger at the line that a frame executes, and step on from there if the user says so.
+
+    Raises:
+        BdbQuit: The user says to quit.
+    """
+    debugger = KernelDebugger()
+    debugger.reset()
+    debugger.interaction(frame, None)
+    if debugger.quitting:
+        raise BdbQuit
+    if debugger.stoplineno != _CONTINUE:
+        debugger.set_trace(frame)
+
+
 @contextmanager
 def stepping(program: Program | None = None) -> Iterator[None]:
-    """Let `breakpoint()` and `pdb.set_trace()` in kernels open this debugger, unless PYTHONBREAKPOINT names another.
+    """Let `breakpoint()`, `pdb.set_trace()` and lines to stop at open this debugger.
+
+    `PYTHONBREAKPOINT` may name another one.
 
     Args:
         program: Stop only where this program is among those that get there; None: wherever any does.
@@ -91,11 +114,18 @@ def stepping(program: Program | None = None) -> Iterator[None]:
         if program is None or not is_kernel(frame) or _is_active(program):
             KernelDebugger().set_trace(frame)
 
+    def stop_at_line() -> None:
+        frame = kernel_frame(sys._getframe())
+        if frame is not None and (program is None or _is_active(program)):
+            open_at(frame)
+
     sys.breakpointhook = pdb.set_trace = stop
+    STOPS.stop = stop_at_line
     try:
         yield
     finally:
         sys.breakpointhook, pdb.set_trace = hook, set_trace
+        STOPS.stop = None
         if isinstance(getattr(sys.gettrace(), "__self__", None), KernelDebugger):
             sys.settrace(None)  # The program has ended while it was stepped through.
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import linecache
 import re
 import sys
-from bdb import BdbQuit
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -18,17 +17,13 @@ from bragg.debug.flow.place import kernel_line
 from bragg.debug.memory.access import Access
 from bragg.debug.memory.storage import Buffer
 from bragg.debug.state import Listeners
-from bragg.debug.stepping.debugger import KernelDebugger, kernel_frame
+from bragg.debug.stepping.debugger import kernel_frame, open_at
 from bragg.errors import UsageError
 from bragg.registry import CHECKERS
 
 __all__ = ["Watch", "stop_on"]
 
 _ELEMENT = re.compile(r"(\w+)\[\s*(-?\d+(?:\s*,\s*-?\d+)*)\s*\]")
-
-
-# What bdb sets as the line to stop at when the user says to continue.
-_CONTINUE = -1
 
 
 def stop_on(rules: Sequence[str], program: tuple[int, int, int] | None = None) -> Callable[[KernelFinding], None]:
@@ -49,13 +44,7 @@ def stop_on(rules: Sequence[str], program: tuple[int, int, int] | None = None) -
         shows_it = program is None or program in (program_ids(number, finding.grid) for number in finding.programs)
         if finding.rule in rules and shows_it and frame is not None:
             print("\n".join(finding.lines()))
-            debugger = KernelDebugger()
-            debugger.reset()
-            debugger.interaction(frame, None)
-            if debugger.quitting:
-                raise BdbQuit
-            if debugger.stoplineno != _CONTINUE:
-                debugger.set_trace(frame)
+            open_at(frame)
 
     return stop
 
