@@ -191,6 +191,8 @@ RULES = Registry(
         "training-mode": "bragg.analyze.rules.operators.training_mode:RULE",
         "partial-sort": "bragg.analyze.rules.operators.sorts:RULE",
         "part-of-product": "bragg.analyze.rules.operators.part_of_product:RULE",
+        "broadcast-product": "bragg.analyze.rules.operators.broadcast_products:RULE",
+        "repeated-backward": "bragg.analyze.rules.operators.repeated_backward:RULE",
         "rebuilt-table": "bragg.analyze.rules.operators.tables:RULE",
         "repeated-factorization": "bragg.analyze.rules.operators.factorizations:RULE",
         "view-gradients": "bragg.analyze.rules.operators.view_gradients:RULE",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from bragg.analyze.causes.evidence import Evidence
@@ -32,6 +34,7 @@ def found(rule: str, profile: Profile) -> list[Finding]:
     [
         ([(HEAD, 200, "gemm"), (f"train.py:8@forward > {TAKE}", 0, "")], 1),
         ([(HEAD, 200, "gemm"), (f"train.py:9@forward > {TAKE}", 0, "")], 1),
+        ([(HEAD, 100, "gemm"), (HEAD, 100, "gemm"), ("train.py:8@forward > aten::diag#operator", 0, "")], 1),
         ([(HEAD, 200, "gemm"), *[(f"train.py:9@forward > {TAKE}", 0, "")] * 3], 0),  # all parts of it
         ([(HEAD, 200, "gemm"), ("train.py:9@other > " + TAKE, 0, "")], 0),
         ([(HEAD, 5, "gemm"), (f"train.py:8@forward > {TAKE}", 0, "")], 0),  # of one row
@@ -63,6 +66,27 @@ def test_what_follows_from_arange_is_found_at_the_line_that_takes_longest() -> N
 )
 def test_a_factorization_in_each_step_is_found(path: str, n_found: int) -> None:
     assert len(found("repeated-factorization", ran((path, 100, "getrf")))) == n_found
+
+
+UNSQUEEZE = "train.py:8@gram > aten::unsqueeze#operator"
+
+
+@pytest.mark.parametrize(("n_new", "n_found"), [(2, 1), (1, 0)], ids=["pairs", "a mask"])
+def test_a_sum_of_products_of_all_pairs_is_found(n_new: int, n_found: int) -> None:
+    calls = [(UNSQUEEZE, 0, "")] * n_new
+    calls += [("train.py:8@gram > aten::mul#operator", 100, "mul"), ("train.py:9@gram > aten::sum#operator", 50, "sum")]
+    assert [each.line for each in found("broadcast-product", ran(*calls))] == [8] * n_found
+
+
+@pytest.mark.parametrize(("went_back", "n_found"), [(2000, 1), (1100, 0)])
+def test_a_second_backward_pass_over_the_same_forward_pass_is_found(went_back: int, n_found: int) -> None:
+    back = ("train.py:5@step > aten::mm#operator > [backward]#state > MmBackward0#operator", 100, "gemm")
+    profile = ran(back)
+    meta = {**profile.meta, "statistics": {"autograd_nodes": 1000, "evaluated_nodes": went_back}}
+    passes = found("repeated-backward", replace(profile, meta=meta))
+    assert len(passes) == n_found
+    if passes:
+        assert passes[0].message.startswith("the backward pass runs 2 times over each forward pass")
 
 
 def looped(turns: int, us: int, path: str) -> Profile:

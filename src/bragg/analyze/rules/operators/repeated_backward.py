@@ -1,0 +1,57 @@
+"""Backward passes that go over the same forward pass several times."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import numpy as np
+
+from bragg.analyze.causes.evidence import Evidence
+from bragg.analyze.causes.host_finding import Cause, host_finding
+from bragg.analyze.causes.needs import AUTOGRAD, GPU_TIME, OPERATORS
+from bragg.analyze.causes.paths import below, in_files, named
+from bragg.analyze.causes.thresholds import MANY_PASSES, MUCH_GPU
+from bragg.analyze.causes.whole_gain import whole_gain
+from bragg.analyze.engine import HostTime, Rule
+from bragg.model import Confidence, Finding, Quantity
+
+__all__ = ["RULE"]
+
+_CHANGE = (
+    "add the losses up and call backward() once; for a Jacobian torch.func.jacrev, or grad(..., is_grads_batched=True)"
+)
+_ENGINE = re.compile(r"[/\\]torch[/\\]autograd[/\\]__init__\.py$")
+
+
+def _find(evidence: Evidence) -> Iterator[Finding]:
+    profile = evidence.profile
+    made, ran = profile.run.autograd_nodes or 0, profile.run.evaluated_nodes or 0
+    if not made or ran < MANY_PASSES.value * made:
+        return
+    backward = below(profile, named(profile, "[backward]".__eq__))
+    gpu_ns, total_ns = float(evidence.gpu_ns[backward].sum()), float(evidence.gpu_ns.sum())
+    if gpu_ns < MUCH_GPU.value * total_ns:
+        return
+    cause = Cause(
+        "repeated-backward",
+        f"the backward pass runs {ran / made:.2g} times over each forward pass: autograd recorded {made:,} operators "
+        f"and went back over {ran:,}",
+        _CHANGE,
+        whole_gain(evidence, backward, 1 - made / ran),
+        Confidence.LIKELY,
+        (Quantity("recorded operators", made), Quantity("steps of backward passes", ran)),
+    )
+    calls = below(profile, in_files(profile, _ENGINE))
+    seen = np.where(calls, evidence.sampled_ns, 0.0)
+    yield host_finding(evidence, calls if seen.any() else backward, seen if seen.any() else evidence.gpu_ns, cause)
+
+
+RULE = Rule(
+    _find,
+    "backward passes over the same forward pass",
+    (GPU_TIME, OPERATORS, AUTOGRAD),
+    (MANY_PASSES, MUCH_GPU),
+    _CHANGE,
+    host_time=HostTime.CAUSE,
+)
