@@ -22,9 +22,13 @@ from bragg.views.text.folding import FoldedProfile, fold_libraries
 from bragg.views.text.labels import Labels
 from bragg.views.text.repeats import with_repeats_folded
 from bragg.views.text.style import printable
+from bragg.views.text.units import share_text
 from bragg.views.text.variants import with_one_variant
 
 __all__ = ["TreeView", "tree_view"]
+
+# Of the whole: less outside of all paths is not missed.
+_MUCH_OUTSIDE = 0.05
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,7 +130,8 @@ def tree_view(profile: Profile, options: ViewOptions, before: Profile | None = N
         max_lines=options.max_lines,
         order=_by_name(tree, labels) if options.sort == "name" else None,
     )
-    return TreeView(folded, columns, rows, labels, [*notes, *_guess_notes(profile.run, choice.names)])
+    notes = [*notes, *_outside_note(tree, sort), *_guess_notes(profile.run, choice.names)]
+    return TreeView(folded, columns, rows, labels, notes)
 
 
 def _folded(profile: Profile, options: ViewOptions, metric: str) -> tuple[FoldedProfile, list[str]]:
@@ -147,6 +152,14 @@ def _weight(tree: CallTree, column: Column) -> FloatArray:
     """Values that never grow downwards: of metrics that do not add up, the largest at or below each node."""
     weight = np.abs(np.nan_to_num(column.values))
     return weight if column.kind is MetricKind.INCLUSIVE else tree.largest_below(weight)
+
+
+def _outside_note(tree: CallTree, column: Column) -> Iterator[str]:
+    """Host time in no path below the root, which has no row of its own."""
+    values = np.nan_to_num(column.values)
+    outside = float(values[0] - values[tree.parent == 0].sum())
+    if column.name == "host_time" and len(tree) > 1 and outside >= _MUCH_OUTSIDE * values[0] > 0:
+        yield f"{share_text(outside / float(values[0]))} of host_time is code between these paths, outside of any scope"
 
 
 def _foldable(folded: FoldedProfile, options: ViewOptions) -> BoolArray:

@@ -359,3 +359,10 @@ def test_lines_of_kernels_take_no_time_from_them() -> None:
     assert [line.split("  ")[-1].strip(" └─├│") for line in lines[1:]] == [
         *("total", "forward", "softmax<BLOCK=1024 w4 s3>", "other<BLOCK=1 w4 s3>", "softmax<BLOCK=64 w4 s3>")
     ]
+
+
+def test_code_outside_of_all_paths_is_said_to_be_there() -> None:
+    assert "60.0 % of host_time is code between these paths, outside of any scope" in text(
+        profile_from_text("root host=3ms\n  main host=2ms")
+    )
+    assert "outside of any scope" not in text(profile_from_text("root host=40us\n  main host=2ms"))
