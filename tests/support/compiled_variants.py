@@ -49,7 +49,8 @@ class Variant:
         constants: Values of constants by name.
         unaligned: Arguments that nothing is promised of.
         options: Of the compiler.
-        grid: Blocks of a launch.
+        grid: Blocks of a launch along x.
+        grid_y: The same along y.
     """
 
     kernel: Any
@@ -58,6 +59,7 @@ class Variant:
     unaligned: tuple[str, ...] = ()
     options: Mapping[str, Any] = field(default_factory=dict)
     grid: int = MANY_BLOCKS
+    grid_y: int = 1
 
     @property
     def name(self) -> str:
@@ -137,6 +139,7 @@ def _launches(profile: Profile, variants: tuple[Variant, ...], compiled: Mapping
             "dynamic_shared_bytes": compiled[each.name].metadata.shared,
             "local_bytes_per_thread": taken.count("stack_bytes"),
             "grid_x": each.grid,
+            "grid_y": each.grid_y,
             "block_x": compiled[each.name].metadata.num_warps * _THREADS,
             "count": 100,
             "cluster_x": 0,

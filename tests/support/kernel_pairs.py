@@ -104,7 +104,12 @@ _CAUSAL = Variant(
 _CAUSAL_BFLOATS = replace(_CAUSAL, types=dict.fromkeys(("q", "k", "v", "out"), "*bf16") | {"n": _INT})
 _COLUMN_SUMS = Variant(loops.sum_columns, _LOOP, {"BM": 256, "BN": 4})
 _PRINTED = replace(_SCALE, kernel=loops.scale_and_print)
-_NORMED = Variant(loops.divide_by_norm, {**_LOOP, "weight": _FLOAT}, {"BLOCK": 1024})
+_BLOCKS_OF_ROWS = Variant(loops.norm_blocks_of_rows, _LOOP, {"BLOCK": 1024}, grid=1024, grid_y=8)
+_ROW_SUMS = Variant(loops.sum_of_rows, _LOOP, {"ROWS": 1, "BLOCK": 1024}, options={"num_warps": 8}, grid=1 << 17)
+_SOFTMAX = Variant(loops.softmax, {**_LOOP, "x": _HALF, "out": _HALF}, {"BLOCK": 512}, options={"num_warps": 16})
+_OF_BYTES = replace(
+    _BFLOATS, kernel=loops.product_of_bytes, types={**_BFLOATS.types, "b": "*i8"}, options={"num_warps": 4}
+)
 
 PAIRS = (
     Pair("narrow-access", replace(_SCALE, unaligned=("n",)), _SCALE),
@@ -203,5 +208,8 @@ PAIRS = (
     Pair("uncoalesced-access", _COLUMN_SUMS, replace(_COLUMN_SUMS, constants={"BM": 32, "BN": 32})),
     Pair("kernel-prints", _PRINTED, _SCALE),
     Pair("kernel-prints", replace(_PRINTED, types=_SCALE_FLOAT.types), _SCALE_FLOAT),
-    Pair("same-work", _NORMED, replace(_NORMED, kernel=loops.divide_by_one)),
+    Pair("same-work", _BLOCKS_OF_ROWS, replace(_BLOCKS_OF_ROWS, kernel=loops.norm_rows, grid_y=1)),
+    Pair("atomics-on-one-address", _ROW_SUMS, replace(_ROW_SUMS, constants={"ROWS": 16, "BLOCK": 1024}, grid=1 << 13)),
+    Pair("idle-threads", _SOFTMAX, replace(_SOFTMAX, options={"num_warps": 4}), ""),
+    Pair("widened-product", _OF_BYTES, replace(_OF_BYTES, kernel=loops.product_of_converted_bytes)),
 )

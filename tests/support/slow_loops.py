@@ -275,14 +275,68 @@ def scale_and_print(x, out, n, factor, BLOCK: tl.constexpr):
 
 
 @triton.jit
-def divide_by_norm(x, weight, out, n, BLOCK: tl.constexpr):
-    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
-    weights = tl.load(weight + tl.arange(0, 8192))
-    norm = tl.sqrt(tl.sum(weights * weights, 0))  # slow
-    tl.store(out + at, tl.load(x + at) / norm)
+def norm_blocks_of_rows(x, out, n, BLOCK: tl.constexpr):
+    row = x + tl.program_id(0) * n
+    total = tl.zeros((BLOCK,), dtype=tl.float32)
+    for start in range(0, n, BLOCK):  # slow
+        values = tl.load(row + start + tl.arange(0, BLOCK))
+        total += values * values
+    own = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(out + tl.program_id(0) * n + own, tl.load(row + own) / tl.sqrt(tl.sum(total, 0)))
 
 
 @triton.jit
-def divide_by_one(x, weight, out, n, BLOCK: tl.constexpr):
-    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
-    tl.store(out + at, tl.load(x + at) / tl.load(weight))
+def norm_rows(x, out, n, BLOCK: tl.constexpr):
+    row = x + tl.program_id(0) * n
+    total = tl.zeros((BLOCK,), dtype=tl.float32)
+    for start in range(0, n, BLOCK):
+        values = tl.load(row + start + tl.arange(0, BLOCK))
+        total += values * values
+    norm = 1 / tl.sqrt(tl.sum(total, 0))
+    for start in range(0, n, BLOCK):
+        own = start + tl.arange(0, BLOCK)
+        tl.store(out + tl.program_id(0) * n + own, tl.load(row + own) * norm)
+
+
+@triton.jit
+def sum_of_rows(x, out, n, ROWS: tl.constexpr, BLOCK: tl.constexpr):
+    rows = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
+    columns = tl.arange(0, BLOCK)
+    values = tl.load(x + rows[:, None] * BLOCK + columns[None, :])
+    tl.atomic_add(out + columns, tl.sum(values, 0), sem="relaxed")  # slow
+
+
+@triton.jit
+def softmax(x, out, n, BLOCK: tl.constexpr):
+    row = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    values = tl.load(x + row).to(tl.float32)
+    weights = tl.exp(values - tl.max(values, 0))
+    tl.store(out + row, weights / tl.sum(weights, 0))
+
+
+@triton.jit
+def product_of_bytes(a, b, c, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr, PRECISION: tl.constexpr):
+    rows = tl.program_id(0) * BM + tl.arange(0, BM)
+    columns = tl.program_id(1) * BN + tl.arange(0, BN)
+    ks = tl.arange(0, BK)
+    total = tl.zeros((BM, BN), dtype=tl.float32)
+    for k in range(0, K, BK):
+        left = tl.load(a + rows[:, None] * K + (k + ks)[None, :])
+        right = tl.load(b + (k + ks)[:, None] * 4096 + columns[None, :])
+        total = tl.dot(left.to(tl.float32), right.to(tl.float32), total, input_precision=PRECISION)  # slow
+    tl.store(c + rows[:, None] * 4096 + columns[None, :], total.to(c.dtype.element_ty))
+
+
+@triton.jit
+def product_of_converted_bytes(
+    a, b, c, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr, PRECISION: tl.constexpr
+):
+    rows = tl.program_id(0) * BM + tl.arange(0, BM)
+    columns = tl.program_id(1) * BN + tl.arange(0, BN)
+    ks = tl.arange(0, BK)
+    total = tl.zeros((BM, BN), dtype=tl.float32)
+    for k in range(0, K, BK):
+        left = tl.load(a + rows[:, None] * K + (k + ks)[None, :])
+        right = tl.load(b + (k + ks)[:, None] * 4096 + columns[None, :])
+        total = tl.dot(left, right.to(left.dtype), total, input_precision=PRECISION)
+    tl.store(c + rows[:, None] * 4096 + columns[None, :], total.to(c.dtype.element_ty))

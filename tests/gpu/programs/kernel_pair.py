@@ -25,6 +25,7 @@ TYPES = {
     "*fp32": torch.float32,
     "*fp64": torch.float64,
     "*fp8e5": torch.float8_e5m2,
+    "*i8": torch.int8,
 }
 
 
@@ -57,7 +58,7 @@ def integer(variant: Variant, name: str) -> int:
         "product_of_columns": 4096,
         "product_while": 4096,
     }
-    if kernel in ("scale_and_print", "sum_columns"):
+    if kernel in ("scale_and_print", "sum_columns", "norm_blocks_of_rows", "norm_rows"):
         return ELEMENTS if kernel == "scale_and_print" else 8192
     of_rows = 32 if kernel.startswith("add_rows") else sizes.get(kernel, LENGTH)
     value = strides[kernel] if name == "stride" else of_rows
@@ -76,6 +77,10 @@ def grid(variant: Variant) -> tuple[int, ...]:
         return side // constants["BM"], side // constants["BN"]
     if kernel.startswith("attend"):
         return (LENGTH // constants["BM"],)
+    if kernel in ("norm_blocks_of_rows", "norm_rows"):
+        return (8192, 8) if kernel == "norm_blocks_of_rows" else (8192,)
+    if kernel in ("sum_of_rows", "softmax"):
+        return (ELEMENTS // constants["BLOCK"] // constants.get("ROWS", 1),)
     if kernel == "sum_columns":
         return (8192 // constants["BN"],)
     if kernel == "transpose_by_tiles":
@@ -88,8 +93,7 @@ def grid(variant: Variant) -> tuple[int, ...]:
         return (1024,)
     if kernel in ("sum_of_transposed", "sum_of_tiles"):
         return (256,)
-    without_loop = ("scale", "scale_and_print", "divide_by_norm", "divide_by_one")
-    has_loop = "n" in variant.kernel.arg_names and kernel not in without_loop
+    has_loop = "n" in variant.kernel.arg_names and kernel not in ("scale", "scale_and_print")
     return (PROGRAMS,) if has_loop else (ELEMENTS // constants["BLOCK"],)
 
 

@@ -9,7 +9,7 @@ import pytest
 from bragg.analyze.compiled_kernels import CompiledKernels
 from bragg.code.compiled.resources import Resources, resources_of
 from bragg.model.kernels.compiled import TensorCores
-from tests.support import slow_kernels
+from tests.support import slow_kernels, slow_loops
 from tests.support.profiles import profile_from_text
 
 triton = pytest.importorskip("triton")
@@ -94,30 +94,31 @@ def test_lanes_that_meet_in_a_bank_are_counted_by_the_turn_of_the_loop() -> None
     ("kernel", "repeated"),
     [
         (slow_kernels.scale_columns, [False, True, False]),
-        (slow_kernels.add_to_columns, [False, False, False]),
+        (slow_kernels.add_to_columns, [False, False, True]),  # it stores the sum of each turn to one place
         (slow_kernels.sum_with_atomics, [False, False]),
     ],
 )
-def test_a_load_is_repeated_only_where_nothing_may_have_changed_it(kernel: Any, repeated: list[bool]) -> None:
+def test_an_access_is_repeated_only_where_nothing_may_have_changed_it(kernel: Any, repeated: list[bool]) -> None:
     types = {"x": "*fp32", "weight": "*fp32", "out": "*fp32", "n": "i32"}
     row = compiled_row(Variant(kernel, types, {"BLOCK": 1024}))
     assert [each.is_repeated for each in row.accesses or () if each.in_loop] == repeated
 
 
 @pytest.mark.parametrize(
-    ("kernel", "types", "per_program"),
+    ("kernel", "types", "axes"),
     [
-        (slow_kernels.subtract_mean, {"mean": "*fp32"}, [False]),
-        (slow_kernels.sum_in_loop, {}, [True]),
-        (slow_kernels.add_from_row, {}, [True]),  # its loads are the same, what it adds them to is not
+        (slow_kernels.subtract_mean, {"mean": "*fp32"}, [()]),
+        (slow_kernels.sum_in_loop, {}, [("x",)]),
+        (slow_loops.norm_blocks_of_rows, {}, [("x",)]),  # its programs along y do the same
+        (slow_kernels.add_from_row, {}, [("x",)]),  # its loads are the same, what it adds them to is not
         (slow_kernels.first_sums_all, {}, [None]),  # in a branch, which one program takes
     ],
 )
 def test_a_loop_does_the_same_in_every_program_only_where_nothing_in_it_depends_on_one(
-    kernel: Any, types: dict[str, str], per_program: list[bool | None]
+    kernel: Any, types: dict[str, str], axes: list[tuple[str, ...] | None]
 ) -> None:
     row = compiled_row(Variant(kernel, {"x": "*fp32", "out": "*fp32", "n": "i32", **types}, {"BLOCK": 1024}))
-    assert [each.is_per_program for each in row.loops or ()] == per_program
+    assert [each.axes for each in row.loops or ()] == axes
 
 
 def test_what_was_widened_and_what_is_a_sum_of_products_is_known() -> None:

@@ -33,6 +33,7 @@ __all__ = [
     "MANY_VERSIONS",
     "MANY_WAYS",
     "MEMORY_GROWTH",
+    "MUCH_ATOMIC",
     "MUCH_GPU",
     "NARROW_ACCESS",
     "NEAR_ROOF",
@@ -161,6 +162,9 @@ LOW_OCCUPANCY = Threshold(
     0.25, "share", "resident warps below which a kernel cannot hide its loads", "NCU asks for 0.8"
 )
 NEAR_ROOF = Threshold(0.6, "share", "of the roof, above which more resident warps do not help", "NCU: 0.6-0.8")
+MUCH_ATOMIC = Threshold(
+    0.3, "share", "of a kernel's time, which its atomic operations take at least", "our choice: less hides behind loads"
+)
 WASTED_WAVE = Threshold(0.2, "share", "of the last wave of blocks that stays empty", "NCU, catalogue of waves: 0.2")
 SHORT_LAUNCH = Threshold(10_000, "ns", "a kernel that is bound by its launch, whatever its grid", "HTA: 5-20 us")
 BLOCK_LAUNCH = Threshold(

@@ -66,7 +66,6 @@ class _Reader:
             "loops": tuple(loop for _, loop in program.loops()),
             "slow": tuple(program.slow()),
             "atomics": tuple(program.atomics()),
-            "shared_reductions": tuple(program.shared_reductions()),
             "masked_loops": tuple(program.masked_loops()),
             "single_loads": tuple(program.single_loads()),
             "idle_barriers": tuple(program.idle_barriers()),

@@ -9,11 +9,13 @@ from bragg.code.compiled.operations import Module, Operation, tile_of
 
 __all__ = ["TileDataflow"]
 
-_NARROW = ("f16", "bf16")
+_NARROW = re.compile(r"b?f16|f8\w*|i8")
+_WIDENS = ("arith.extf", "arith.sitofp", "arith.uitofp", "tt.fp_to_fp")
 # Their results differ from call to call, or in ways that are not followed.
 _OPAQUE = re.compile(
     r"tt\.(?:get_program_id|atomic|call|extern|elementwise_inline|descriptor|experimental)|scf\.(?:if|while)"
 )
+_HIDDEN = re.compile(_OPAQUE.pattern.replace("get_program_id|", ""))
 # What a loop may do whose work is compared between programs: it writes nothing and waits for nobody.
 _PURE = re.compile(
     r"arith\.|math\.|scf\.(?:yield|for)$|tt\.(?!store|atomic|call|extern|elementwise_inline|descriptor|experimental)"
@@ -32,20 +34,22 @@ class TileDataflow:
     def __init__(self, module: Module) -> None:
         self._module = module
         self._made_by = {name: operation for operation in module.operations for name in operation.results}
-        self._of_program = self._depends_on_program()
+        self._of_axis = {axis: self._depends_on_program(axis) for axis in "xyz"}
+        self._of_program = set().union(*self._of_axis.values())
 
     def widened_from(self, name: str) -> str:
-        """The 16-bit type that a 32-bit value had when it was loaded or computed; empty: it had none."""
+        """The type of 16 or 8 bits that a 32-bit value had when it was loaded or computed; empty: it had none."""
         operation = self._made_by.get(name)
         while operation is not None and operation.name in _SHAPES:
             operation = self._made_by.get(operation.operands[0])
-        if operation is None or operation.name != "arith.extf":
+        if operation is None or operation.name not in _WIDENS:
             return ""
-        tile = tile_of(operation.text.rpartition(" : ")[2])
-        return tile.element if tile and tile.element in _NARROW else ""
+        before, after = (tile_of(operation.text.rpartition(" : ")[2], number) for number in (0, 1))
+        is_widened = before and after and _NARROW.fullmatch(before.element) and after.element == "f32"
+        return before.element if before and is_widened else ""
 
-    def is_per_program(self, row: int) -> bool | None:
-        """Whether a loop does different work in different programs; None: not known.
+    def axes(self, row: int) -> tuple[str, ...] | None:
+        """Axes of the grid along which programs do different work in a loop; None: not known.
 
         Args:
             row: Of a loop in the module's operations.
@@ -56,19 +60,8 @@ class TileDataflow:
             return None
         if any(not _PURE.match(each.name) for each in inside):
             return None
-        return any(self._uses_program(each) for each in (operations[row], *inside))
-
-    def shared_reductions(self) -> Iterator[int]:
-        """Rows of reductions outside of loops whose operands each program loads alike."""
-        loaded: set[str] = set()
-        for row, operation in enumerate(self._module.operations):
-            if _BRANCHES.match(operation.name) or not _PURE.match(operation.name):
-                return
-            is_shared = not operation.depth and not self._uses_program(operation)
-            if is_shared and operation.name == "tt.reduce" and not loaded.isdisjoint(operation.operands):
-                yield row
-            elif is_shared and (operation.name == "tt.load" or not loaded.isdisjoint(operation.operands)):
-                loaded.update(operation.results)
+        used = (operations[row], *inside)
+        return tuple(axis for axis, names in self._of_axis.items() if any(_uses(each, names) for each in used))
 
     def factors_of_sum(self, row: int) -> tuple[int, int, int] | None:
         """Rows, columns and what is summed over, of a sum that is a product of two tiles; None: it is not.
@@ -138,8 +131,9 @@ class TileDataflow:
         ]
         return spread[0] if len(spread) == 1 else None
 
-    def _depends_on_program(self) -> set[str]:
-        """Values that depend on the number of the program, or of which that is not known."""
+    def _depends_on_program(self, axis: str) -> set[str]:
+        """Values that depend on the number of the program along an axis, or of which that is not known."""
+        another = tuple(f"tt.get_program_id {each} " for each in "xyz" if each != axis)
         found: set[str] = set()
         before = -1
         while len(found) > before:
@@ -147,6 +141,8 @@ class TileDataflow:
             for row, operation in enumerate(self._module.operations):
                 found.update(inside for inside, outside in operation.block.items() if outside in found)
                 is_loop = operation.name == "scf.for"
+                if any(each in operation.text for each in another):
+                    continue
                 if (
                     _OPAQUE.match(operation.name)
                     or not found.isdisjoint(operation.operands)
@@ -156,11 +152,6 @@ class TileDataflow:
                     found.update(operation.block)
         return found
 
-    def _uses_program(self, operation: Operation) -> bool:
-        return bool(_OPAQUE.match(operation.name)) or not self._of_program.isdisjoint(
-            (*operation.operands, *operation.results)
-        )
-
     def _inside(self, row: int) -> Iterator[Operation]:
         """Operations in a loop, those of loops in it among them."""
         loops = {row}
@@ -168,3 +159,8 @@ class TileDataflow:
             if operation.loop in loops:
                 loops.add(at)
                 yield operation
+
+
+def _uses(operation: Operation, names: set[str]) -> bool:
+    """Whether an operation uses or makes one of some values, or hides what it uses."""
+    return bool(_HIDDEN.match(operation.name)) or not names.isdisjoint((*operation.operands, *operation.results))

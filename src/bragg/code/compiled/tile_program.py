@@ -10,7 +10,7 @@ from bragg.code.compiled.tile_dataflow import TileDataflow
 from bragg.code.compiled.values import QUOTIENTS, REMAINDERS, UNKNOWN, Value, values_of
 from bragg.code.source_place import CallChain, user_place
 from bragg.model import Place
-from bragg.model.kernels.compiled import Access, Atomic, Dot, Loop, Reduction, SlowOperation
+from bragg.model.kernels.compiled import Access, Atomic, Dot, Loop, SlowOperation
 
 __all__ = ["TileProgram", "place_of_chain"]
 
@@ -104,7 +104,7 @@ class TileProgram:
             if left is None or right is None or len(left.shape) < 2:
                 continue
             precision = _PRECISION.search(operation.text)
-            narrow = {self._flow.widened_from(name) for name in operation.operands[:2]}
+            narrow = [self._flow.widened_from(name) for name in operation.operands[:2]]
             yield Dot(
                 place_of_chain(operation.chain),
                 operation.depth > 0,
@@ -113,7 +113,7 @@ class TileProgram:
                 left.shape[-1],
                 left.element,
                 precision[1] if precision else "ieee",
-                min(narrow),
+                next((each for each in narrow if each.endswith("f16")), narrow[0]) if all(narrow) else "",
             )
 
     def products_by_sums(self) -> Iterator[Dot]:
@@ -137,9 +137,7 @@ class TileProgram:
             loads = [each for each in inside if each.name in _LOADS and "tensor<" in each.text]
             if loads:
                 n_dots = sum(each.name in ("tt.dot", "tt.dot_scaled") for each in inside)
-                loop = Loop(
-                    place_of_chain(operation.chain), len(loads), n_dots, is_per_program=self._flow.is_per_program(row)
-                )
+                loop = Loop(place_of_chain(operation.chain), len(loads), n_dots, axes=self._flow.axes(row))
                 yield operation.chain, loop
 
     def slow(self) -> Iterator[SlowOperation]:
@@ -181,14 +179,6 @@ class TileProgram:
                 True if address.is_per_program else None if _is_loaded(address) else False,
                 self._is_repeated_sum(operation, address),
             )
-
-    def shared_reductions(self) -> Iterator[Reduction]:
-        """Reductions outside of loops of what is the same in each program, if no branch parts programs before."""
-        for row in self._flow.shared_reductions():
-            operation = self._module.operations[row]
-            tile = tile_of(operation.text.rpartition(" : ")[2])
-            if tile:
-                yield Reduction(place_of_chain(operation.chain), False, tile.elements)
 
     def masked_loops(self) -> Iterator[Place]:
         """Loops of which each program takes all turns, although a mask drops products of tiles by both."""

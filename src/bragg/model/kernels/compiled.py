@@ -120,7 +120,7 @@ class Dot:
         m: Rows of the result; `n` its columns, `k` what is summed over: 1, where a loop adds up outer products.
         operand: Type of the elements that are multiplied: `f16`, `f32`.
         precision: `ieee`, `tf32` and others, for 32-bit operands.
-        widened_from: The 16-bit type that both operands had before they were made 32 bits wide; empty: none.
+        widened_from: The type of the wider operand before both were made 32 bits wide, of 16 or 8 bits; empty: none.
     """
 
     place: Place
@@ -143,7 +143,7 @@ class Loop:
         n_dots: Products of tiles in it.
         is_pipelined: Whether loads of later turns run while one turn computes; None: not known.
         buffers: Turns whose tiles are held in shared memory; None: not known.
-        is_per_program: Whether programs do different work in it; None: not known.
+        axes: Of the grid, `x`, `y` and `z`: those along which programs do different work in it; None: not known.
     """
 
     place: Place
@@ -151,7 +151,7 @@ class Loop:
     n_dots: int
     is_pipelined: bool | None = None
     buffers: int | None = None
-    is_per_program: bool | None = None
+    axes: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True)
@@ -288,7 +288,6 @@ class CompiledKernel:
         reductions: Reductions of tiles.
         slow: Slow operations.
         atomics: Atomic operations on global memory.
-        shared_reductions: Reductions outside of loops of the same elements in each program.
         masked_loops: Loops over products of tiles whose mask compares the number of the program with the turn, while
             each program takes all turns.
         single_loads: Loads of one floating-point number, of another one in each turn or program, where no tile is.
@@ -325,7 +324,6 @@ class CompiledKernel:
     reductions: tuple[Reduction, ...] | None = None
     slow: tuple[SlowOperation, ...] | None = None
     atomics: tuple[Atomic, ...] | None = None
-    shared_reductions: tuple[Reduction, ...] | None = None
     masked_loops: tuple[Place, ...] | None = None
     single_loads: tuple[Place, ...] | None = None
     idle_barriers: tuple[Place, ...] | None = None

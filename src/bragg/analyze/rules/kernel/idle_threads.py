@@ -10,7 +10,7 @@ from bragg.analyze.causes.needs import CODE, GPU_TIME
 from bragg.analyze.causes.thresholds import MUCH_GPU
 from bragg.analyze.engine import Rule
 from bragg.model import Confidence, Quantity
-from bragg.model.kernels.compiled import CompiledKernel
+from bragg.model.kernels.compiled import Access, CompiledKernel
 
 __all__ = ["RULE"]
 
@@ -19,14 +19,19 @@ _WARP = 32
 # where three of four repeat the work of others, twins with full tiles took 87 % and 96 % less on an H100.
 _SAVED = 1.0
 _CHANGE = "a larger tile for each program, or fewer warps"
+# More warps than Triton launches unless told, of which each thread loads so little: as narrow accesses cost.
+_USUAL_WARPS = 4
+_SAVED_NARROW = {1: 0.7, 2: 0.5, 4: 0.15}
 
 
 def _judge(kernel: HotKernel, compiled: CompiledKernel) -> Defect | None:
     threads = (compiled.num_warps or 0) * _WARP
     sizes = [each.elements for each in compiled.accesses or ()]
-    if not sizes or compiled.dots or max(sizes) * 2 > threads:
+    if not sizes or compiled.dots:
         return None
     largest = max(compiled.accesses or (), key=lambda each: each.elements)
+    if largest.elements * 2 > threads:
+        return _of_many_warps(compiled, largest)
     return Defect(
         f"has {threads} threads for tiles of {largest.elements} elements: "
         f"{threads - largest.elements} of them repeat the work of others",
@@ -39,9 +44,25 @@ def _judge(kernel: HotKernel, compiled: CompiledKernel) -> Defect | None:
     )
 
 
+def _of_many_warps(compiled: CompiledKernel, largest: Access) -> Defect | None:
+    warps = compiled.num_warps or 0
+    width = largest.elements * largest.element_bytes // (warps * _WARP)
+    if warps <= _USUAL_WARPS or width not in _SAVED_NARROW or not largest.is_contiguous:
+        return None
+    return Defect(
+        f"has {warps} warps for tiles of {largest.elements} elements: each thread accesses {width} B at once instead of 16",
+        _CHANGE,
+        _SAVED_NARROW[width],
+        Confidence.HEURISTIC,
+        [largest.place],
+        (Quantity("warps", warps), Quantity("memory of a thread", width, "B")),
+        is_of_launch=True,
+    )
+
+
 RULE = Rule(
     partial(kernel_findings, rule="idle-threads", judge=_judge),
-    "Triton kernels whose tiles have fewer elements than half their threads",
+    "Triton kernels whose tiles have fewer elements than half their threads, or hardly more than many warps",
     (GPU_TIME, CODE),
     (MUCH_GPU,),
     _CHANGE,

@@ -14,8 +14,8 @@ from bragg.model.kernels.compiled import CompiledKernel
 
 __all__ = ["RULE"]
 
-# Of a square, half of the tiles are above the diagonal; the longest program still takes all turns.
-_SAVED = 0.4
+# Of a square, half of the tiles are above the diagonal; the longest program still takes all turns: 28 % on an H100.
+_SAVED = 0.35
 _CHANGE = "end the loop at the last turn that the mask leaves: range(0, (tl.program_id(0) + 1) * BLOCK_M, BLOCK_N)"
 
 

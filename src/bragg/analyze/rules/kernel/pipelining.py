@@ -16,7 +16,7 @@ from bragg.model.kernels.compiled import CompiledKernel, TensorCores
 __all__ = ["RULE"]
 
 # Loads that are also narrow cost more than their latency.
-_SAVED, _SAVED_NARROW = 0.3, 0.5
+_SAVED, _SAVED_NARROW = 0.2, 0.5
 _ALIGN = "pass multiples of 16 as strides (pad the tensor, align the slice), or promise it: tl.multiple_of"
 _STAGES = "num_stages=3"
 _OTHER = "write the loop as `for` over a range, without early exit, and let loads depend on its counter alone"

@@ -1,7 +1,8 @@
-"""Loops and reductions that compute the same in every program of a launch."""
+"""Loops that compute the same in every program of a launch."""
 
 from __future__ import annotations
 
+import math
 from functools import partial
 
 from bragg.analyze.causes.hot_kernels import HotKernel
@@ -10,30 +11,27 @@ from bragg.analyze.causes.needs import CODE, GPU_TIME
 from bragg.analyze.causes.thresholds import MUCH_GPU
 from bragg.analyze.engine import Rule
 from bragg.model import Confidence, Quantity
-from bragg.model.kernels.compiled import CompiledKernel
+from bragg.model.kernels.compiled import CompiledKernel, Loop
 
 __all__ = ["RULE"]
 
 # A loop over a whole tensor takes nearly all of a kernel that does little else; another kernel that does it once costs
 # a launch. Not yet compared with recorded programs.
 _SAVED_ALONE = 0.75
-# Of the elements that a block loads for itself: fewer are hidden by these loads.
-_MUCH = 2
 _CHANGE = "compute it once, in a kernel before this one, and load the result; or split the loop between the programs"
 
 
 def _judge(kernel: HotKernel, compiled: CompiledKernel) -> Defect | None:
     loops = compiled.loops or ()
-    found = [each for each in loops if each.is_per_program is False]
-    blocks = max((launch.blocks for launch in kernel.launches), default=0)
-    if blocks < 2:
-        return None
+    grid = max((launch.grid for launch in kernel.launches), key=math.prod, default=(1, 1, 1))
+    repeats = [_repeats(each, grid) for each in loops]
+    found, blocks = [loop for loop, times in zip(loops, repeats, strict=True) if times > 1], max(repeats, default=1)
     if not found:
-        return _of_reductions(kernel, compiled, blocks)
+        return None
     share, is_measured = kernel.share_of_lines([each.place for each in found])
     saved = share if is_measured else _SAVED_ALONE if len(found) == len(loops) else share
     return Defect(
-        f"runs the same loop with the same loads in each of its {counted_text(blocks, 'block')}",
+        f"runs the same loop with the same loads in each of {counted_text(blocks, 'block')}",
         _CHANGE,
         saved * (1 - 1 / blocks),
         Confidence.PROVEN,
@@ -47,27 +45,16 @@ def _judge(kernel: HotKernel, compiled: CompiledKernel) -> Defect | None:
     )
 
 
-def _of_reductions(kernel: HotKernel, compiled: CompiledKernel, blocks: int) -> Defect | None:
-    reductions = compiled.shared_reductions or ()
-    shared = sum({each.place: each.elements for each in reductions}.values())
-    own = sum(each.elements for each in compiled.accesses or ()) - shared
-    if not reductions or compiled.loops or shared < _MUCH * own:
-        return None
-    share, is_measured = kernel.share_of_lines([each.place for each in reductions])
-    return Defect(
-        f"reduces the same {shared:,} elements in each of its {counted_text(blocks, 'block')}",
-        _CHANGE,
-        (share if is_measured else shared / (shared + own)) * (1 - 1 / blocks),
-        Confidence.LIKELY,
-        [each.place for each in reductions],
-        (Quantity("blocks that repeat it", blocks), Quantity("elements", shared)),
-        is_measured,
-    )
+def _repeats(loop: Loop, grid: tuple[int, int, int]) -> int:
+    """Blocks that do the same work in a loop."""
+    if loop.axes is None:
+        return 1
+    return math.prod(size for axis, size in zip("xyz", grid, strict=True) if axis not in loop.axes)
 
 
 RULE = Rule(
     partial(kernel_findings, rule="same-work", judge=_judge),
-    "loops and reductions of Triton kernels that load and compute the same in every program",
+    "loops of Triton kernels that load and compute the same in every program",
     (GPU_TIME, CODE),
     (MUCH_GPU,),
     _CHANGE,

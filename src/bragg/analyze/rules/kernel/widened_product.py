@@ -1,4 +1,4 @@
-"""Products of 16-bit tiles that are made 32 bits wide before."""
+"""Products of tiles of 16 and 8 bits that are made 32 bits wide before."""
 
 from __future__ import annotations
 
@@ -16,8 +16,11 @@ __all__ = ["RULE"]
 
 # Tensor cores multiply 16-bit tiles twice as fast as TF32, from which they hold half as much.
 _SAVED = 0.5
-_NAMES = {"f16": "float16", "bf16": "bfloat16"}
-_CHANGE = "give tl.dot the tiles as they are loaded: it adds up in float32 all the same, and loses nothing"
+_NAMES = {"f16": "float16", "bf16": "bfloat16", "i8": "int8"}
+_CHANGE = (
+    "give tl.dot the tiles as they are loaded, one of 8 bits converted to the type of the other: it adds up in float32 "
+    "all the same, and loses nothing"
+)
 
 
 def _judge(kernel: HotKernel, compiled: CompiledKernel) -> Defect | None:
@@ -27,7 +30,7 @@ def _judge(kernel: HotKernel, compiled: CompiledKernel) -> Defect | None:
         return None
     worst = max(found, key=lambda each: (each.in_loop, each.m * each.n * each.k))
     return Defect(
-        f"makes tiles of {_NAMES[worst.widened_from]} 32 bits wide before it multiplies them "
+        f"makes tiles of {_NAMES.get(worst.widened_from, 'float8')} 32 bits wide before it multiplies them "
         f"({worst.m}x{worst.k} by {worst.k}x{worst.n})",
         _CHANGE,
         _SAVED,
@@ -39,7 +42,7 @@ def _judge(kernel: HotKernel, compiled: CompiledKernel) -> Defect | None:
 
 RULE = Rule(
     partial(kernel_findings, rule="widened-product", judge=_judge),
-    "products of 16-bit tiles in Triton kernels that are computed in 32 bits",
+    "products of tiles of 16 and 8 bits in Triton kernels that are computed in 32 bits",
     (GPU_TIME, CODE),
     (MUCH_GPU,),
     _CHANGE,

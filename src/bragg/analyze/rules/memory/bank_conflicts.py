@@ -62,8 +62,11 @@ def _judge(kernel: HotKernel) -> Defect | None:
 def _of_code(kernel: HotKernel) -> list[BankConflict]:
     """Conflicts in loops, that of most waiting first; without tensor cores the arithmetic takes longer."""
     compiled = kernel.compiled
-    if compiled is None or (compiled.dots and compiled.tensor_cores is TensorCores.NONE):
+    dots = compiled.dots if compiled else None
+    if compiled is None or (dots and compiled.tensor_cores is TensorCores.NONE):
         return []
+    if any(each.widened_from for each in dots or ()):
+        return []  # of 32 bits without need, which is their cause
     found = [each for each in compiled.conflicts or () if each.in_loop and each.ways >= MANY_WAYS.value]
     return sorted(found, key=lambda each: -each.ways * each.elements * each.element_bytes)
 

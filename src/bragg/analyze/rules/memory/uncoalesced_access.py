@@ -64,7 +64,8 @@ def _bytes_of_element(access: Access, strided: Sequence[Access]) -> float:
     if access not in strided:
         return access.element_bytes
     if not access.is_strided:
-        return _SECTOR_BYTES / access.run
+        # The rest of a sector is of a block beside it, which runs at the same time: half of it comes from L2.
+        return (_SECTOR_BYTES / access.run + access.element_bytes) / 2
     nearest = min((abs(int(stride)) for stride in access.spread if _NUMBER.fullmatch(stride)), default=_SECTOR_BYTES)
     beside = sum(each.strides == access.strides and each.is_store == access.is_store for each in strided)
     moved = nearest * access.element_bytes
