@@ -40,12 +40,13 @@ METRICS = {
 LIMITS = ("registers", "shared memory", "threads", "blocks")
 WASTE = 0.2  # of a wave, as ncu's rule about tails has it
 EXCESSIVE = 0.1  # of all sectors, above which ncu's rule about uncoalesced accesses fires
-HIGH = 60.0  # % of peak, above which ncu names a bound
+HIGH = 60.0  # % of peak, above which ncu names a bound; below, latency
+BALANCED = 10.0  # points, within which it calls compute and memory balanced
 
 Row = dict[str, Any]
 
 
-def by_bragg(output: Path) -> list[Row]:
+def by_bragg(output: Path, counters: str) -> list[Row]:
     """Of each kernel the verdicts, from one recording with counters."""
     from bragg import formats
     from bragg.analyze.causes.evidence import Evidence
@@ -55,7 +56,7 @@ def by_bragg(output: Path) -> list[Row]:
     from bragg.analyze.occupancy import occupancy
     from bragg.analyze.roofline import roofline
 
-    run = [sys.executable, "-m", "bragg", "run", "-o", str(output), "--force", "--counters", str(PROGRAM)]
+    run = [sys.executable, "-m", "bragg", "run", "-o", str(output), "--force", f"--counters={counters}", str(PROGRAM)]
     done = subprocess.run([*run, str(SECONDS), "1"], capture_output=True, text=True, check=True)
     names: list[str] = json.loads(done.stdout.strip().splitlines()[-1])
     profile = formats.load(output)
@@ -81,7 +82,8 @@ def by_bragg(output: Path) -> list[Row]:
                 arch, math.prod(launch.block), launch.registers, launch.shared_bytes
             )
         if kernel in bounds:
-            row["bound"] = bounds[kernel].bound
+            point = bounds[kernel]
+            row["bound"] = point.bound or ("latency" if point.is_bound_by_latency else None)
         rows.append(row)
     return rows
 
@@ -96,6 +98,11 @@ def verdicts(ours: Row, theirs: dict[str, float]) -> dict[str, tuple[object, obj
         same = ours["limit"] in limits or (not ours["limit"] and theirs["occupancy"] > 99.9)
         told["limit of occupancy"] = (ours["limit"], ours["limit"] if same else "/".join(sorted(limits)))
         told["occupancy"] = (round(100 * ours["occupancy"]), round(theirs["occupancy"]))
+    if ours.get("bound"):
+        memory, compute = theirs["memory_sol"], theirs["compute_sol"]
+        bound = "latency" if max(memory, compute) < HIGH else "memory" if memory > compute else "compute"
+        is_either = bound != "latency" and abs(memory - compute) < BALANCED and ours["bound"] != "latency"
+        told["bound"] = (ours["bound"], ours["bound"] if is_either else bound)
     if "<" not in ours["kernel"] or "::" in ours["kernel"]:
         return told  # not of Triton: rules about code do not judge
     waves = theirs.get("waves", 0.0)
@@ -106,11 +113,6 @@ def verdicts(ours: Row, theirs: dict[str, float]) -> dict[str, tuple[object, obj
     )
     told["uncoalesced"] = (bool(rules & {"uncoalesced-access", "narrow-access"}), _excessive(theirs) > EXCESSIVE)
     told["spills"] = ("register-spills" in rules, theirs.get("local_loads", 0) > 0)
-    if ours.get("bound"):
-        memory, compute = theirs["memory_sol"], theirs["compute_sol"]
-        told["bound"] = (ours["bound"], "memory" if memory > compute else "compute")
-        if max(memory, compute) < HIGH:
-            del told["bound"]  # ncu names latency
     return told
 
 
@@ -125,11 +127,19 @@ def _excessive(theirs: dict[str, float]) -> float:
 def main() -> None:
     """Compare."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--counters", default="default,units")
+    parser.add_argument(
+        "--ncu", type=Path, help="results of an earlier run on the same kind of GPU: its figures of ncu"
+    )
     parser.add_argument("--out", type=Path)
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as scratch:
-        of_bragg = by_bragg(Path(scratch) / "kernels.bragg")
-    of_ncu = by_ncu(shutil.which("ncu") or "/usr/local/cuda/bin/ncu", METRICS)
+        of_bragg = by_bragg(Path(scratch) / "kernels.bragg", arguments.counters)
+    if arguments.ncu:
+        kept = json.loads(arguments.ncu.read_text())["kernels"]
+        of_ncu = {number: row["ncu"] for number, row in enumerate(kept)}
+    else:
+        of_ncu = by_ncu(shutil.which("ncu") or "/usr/local/cuda/bin/ncu", METRICS)
     asked: dict[str, list[bool]] = {}
     rows = []
     for number, ours in enumerate(of_bragg):

@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from bragg.analyze.roofline import roofline
 from bragg.model import Profile, TrackKind
 from bragg.model.kernels.counters import kernel_counters
 from bragg.model.table import FloatArray
@@ -203,6 +204,25 @@ def test_sets_that_do_not_go_together_take_turns(counted: Record) -> None:
     copies = np.flatnonzero([name == "copy" for name in np.array(profile.tree.frames.name)[profile.tree.frame]])
     busy = profile.own("l2_busy_time")[copies].sum() / profile.own("gpu_time")[copies].sum()
     assert busy == pytest.approx(0.5, rel=0.05)
+
+
+def test_units_tell_what_bounds_each_kernel(counted: Record) -> None:
+    body = """
+    for name in ("copy", "matmul"): gpu.set_kernel_ns(name, 10_000_000)
+    for _ in range(30):
+        for name in ("copy", "matmul"): gpu.launch(name)
+        gpu.synchronize(); time.sleep(0.002)
+    """
+    profile = counted(body, counters="units", counter_interval=1000).main
+    assert "sets" not in profile.meta["counters"]["devices"]["0"]
+    found = {(row.kernel, row.counter): row.rate for row in kernel_counters(profile)}
+    # The copy moves 2,000 of the 8,000 bytes that L1 has in a ns and of the 4,000 of L2.
+    assert found["copy", "L1 busy (%)"] == pytest.approx(25, rel=0.05)
+    assert found["copy", "L2 busy (%)"] == pytest.approx(50, rel=0.05)
+    assert found["matmul", "pipe busy (%)"] == pytest.approx(90, rel=0.05)
+    points = {point.name: point for point in roofline(profile).points}
+    assert points["matmul"].bound == "compute"
+    assert (points["copy"].is_bound_by_latency, points["copy"].util) == (True, pytest.approx(0.5, rel=0.05))
 
 
 def test_a_library_of_another_release_that_came_first_is_told(

@@ -41,7 +41,7 @@ _SIZE_OF_PREFIX = {"": 1.0, "g": 1e9, "t": 1e12}
 _OTHER_NAMES = {"time": "gpu_time", "count": "gpu_count", "cpu_time": "host_time"}
 _STALL_GROUPS = {f"stall_{group.value.replace(' ', '_')}": group for group in StallGroup if group.is_stall}
 # What sampled counters say is of the kernels that they tell apart (formats/captured/counted.py).
-_OF_COUNTED_TIME = ("tensor_active", "sm_active", "occupancy", "l2_busy")
+_OF_COUNTED_TIME = ("tensor_active", "sm_active", "occupancy", "l2_busy", "l1_busy", "pipe_busy")
 # What samples of telemetry say of the time that they cover (formats/captured/metered.py): metric, unit, and how many of
 # it are one of the metric's unit by nanosecond.
 _OF_METERED_TIME = {
@@ -92,9 +92,9 @@ def evaluate(profile: Profile, name: str) -> Derived:
 
     `util` (share of the roof), `intensity` (flop/byte), `{,g,t}flop{,4,8,16,32,64}/s`, `{,g,t}byte/s`,
     `{,avg_}{,cpu_}time/{s,ms,us,ns}`, `gpu_wait` (host time beyond GPU time), `stall_<group>` (of sampled
-    instructions), `dram_gbs` and `share_of_peak` (of bandwidth), `tensor_active`, `sm_active`, `l2_busy` and
-    `occupancy` (shares of the time that counters tell), `power`, `sm_clock` and `throttled` (of the GPU while it ran
-    this), `<metric>/%` and `<metric>/own`.
+    instructions), `dram_gbs` and `share_of_peak` (of bandwidth), `tensor_active`, `sm_active`, `l1_busy`, `l2_busy`,
+    `pipe_busy` and `occupancy` (shares of the time that counters tell), `power`, `sm_clock` and `throttled` (of the
+    GPU while it ran this), `<metric>/%` and `<metric>/own`.
     Names are read in any case.
 
     Raises:

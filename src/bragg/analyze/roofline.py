@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import numpy as np
@@ -54,10 +54,12 @@ class RooflinePoint:
         bytes: To and from memory.
         compute_ns: Time that its flops take at least, or that tensor cores worked; None when no peak is known, or
             bytes alone were counted.
-        memory_ns: Time that its bytes take at least, or L2 needs where that is longer; None when no bandwidth is known.
+        memory_ns: Time that its bytes take at least, or a cache needs where that is longer; None when no bandwidth is
+            known.
         absent: Why it has no place in the chart; empty when it has one.
-        l2_ns: Time that L2 needs at least; None when it was not counted.
+        caches_ns: By cache that was counted, time that it needs at least.
         is_counted: Whether counters tell these times, and flops do not.
+        is_complete: Whether counters tell of DRAM, caches and pipelines.
     """
 
     name: str
@@ -68,8 +70,9 @@ class RooflinePoint:
     compute_ns: float | None
     memory_ns: float | None
     absent: str
-    l2_ns: float | None = None
+    caches_ns: Mapping[str, float] = field(default_factory=dict)
     is_counted: bool = False
+    is_complete: bool = False
 
     @property
     def intensity(self) -> float | None:
@@ -99,11 +102,16 @@ class RooflinePoint:
         return bound_of(self.compute_ns, self.memory_ns, self.time_ns, is_counted=self.is_counted)
 
     @property
-    def is_bound_by_l2(self) -> bool:
-        """Whether L2 is the memory that bounds it."""
-        if self.bound != "memory" or self.l2_ns is None or self.memory_ns is None:
-            return False
-        return math.isclose(self.l2_ns, self.memory_ns, rel_tol=1e-6)
+    def is_bound_by_latency(self) -> bool:
+        """Whether counters tell of all units, and none is as busy as what bounds a kernel."""
+        return self.is_counted and self.is_complete and self.bound is None
+
+    @property
+    def bounding_cache(self) -> str:
+        """The cache that is the memory that bounds it; empty: none."""
+        needed_ns = self.memory_ns if self.bound == "memory" else None
+        same = (name for name, ns in self.caches_ns.items() if needed_ns and math.isclose(ns, needed_ns, rel_tol=1e-6))
+        return next(same, "")
 
     def to_json(self) -> dict[str, Any]:
         """The facts of a point and its computed values, as JSON values."""
@@ -114,7 +122,8 @@ class RooflinePoint:
             "bytes_per_s": self.bytes_per_s,
             "util": self.util,
             "bound": self.bound,
-            "is_bound_by_l2": self.is_bound_by_l2,
+            "bounding_cache": self.bounding_cache,
+            "is_bound_by_latency": self.is_bound_by_latency,
         }
 
 
@@ -129,7 +138,8 @@ class Roofline:
         widths: Widths in bits of the flops that were counted, ascending.
         is_measured: Whether counters tell bytes, flops and tensor cores, else the program states flops and bytes.
         counts_bytes_alone: Whether counters tell bytes and tensor cores were not counted.
-        counts_l2: Whether counters tell how busy L2 was.
+        caches: Those of which counters tell how busy they were.
+        counts_pipes: Whether counters tell how busy pipelines were.
     """
 
     roofs: tuple[Roof, ...]
@@ -138,7 +148,8 @@ class Roofline:
     widths: tuple[int, ...]
     is_measured: bool = False
     counts_bytes_alone: bool = False
-    counts_l2: bool = False
+    caches: tuple[str, ...] = ()
+    counts_pipes: bool = False
 
 
 def roofline(profile: Profile) -> Roofline:
@@ -167,7 +178,8 @@ def roofline(profile: Profile) -> Roofline:
         widths=tuple(sorted(width for width, flops in work.flops.items() if flops.any())),
         is_measured=work.is_measured,
         counts_bytes_alone=work.is_of_bytes_alone,
-        counts_l2=work.l2_ns is not None,
+        caches=tuple(work.caches_ns),
+        counts_pipes="pipe_busy_time" in profile.metrics,
     )
 
 
@@ -193,8 +205,9 @@ def _points(profile: Profile, work: OwnWork, devices: Devices, nodes: Int64Array
             bytes=size,
             compute_ns=compute_ns,
             memory_ns=memory_ns,
-            l2_ns=None if work.l2_ns is None else float(work.l2_ns[members].sum()),
+            caches_ns={cache: float(busy_ns[members].sum()) for cache, busy_ns in work.caches_ns.items()},
             is_counted=is_counted,
+            is_complete=work.is_complete is not None and bool(work.is_complete[members].all()),
             absent=_COUNTED if is_counted else _absent(time, flops, size, devices, row),
         )
 

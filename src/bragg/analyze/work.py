@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -39,7 +39,8 @@ MEASURED_BYTES = "dram_bytes"
 STATED_BYTES = "bytes"
 BOUND_SHARE = 0.6
 """Of a kernel's time, from which a part that counters tell is what bounds it, as in Nsight Compute."""
-_TENSOR_TIME, _L2_TIME = "tensor_active_time", "l2_busy_time"
+_TENSOR, _PIPE = "tensor_active", "pipe_busy"
+_CACHES = {"L1": "l1_busy", "L2": "l2_busy"}
 
 # Flops of which only the sum is known are held against the roof of the numbers that most kernels multiply.
 _USUAL_WIDTH = 16
@@ -56,8 +57,10 @@ class OwnWork:
     Attributes:
         flops: By width in bits, float64 [n_nodes].
         bytes: float64 [n_nodes].
-        tensor_ns: Time in which tensor cores were at work, float64 [n_nodes]; 0 where flops tell what they did.
-        l2_ns: Time that L2 would have needed at its peak, float64 [n_nodes]; None: it was not counted.
+        tensor_ns: Time in which tensor cores were at work, or the busiest pipeline would have needed at its peak, if
+            that is longer: float64 [n_nodes]; 0 where flops tell what they did.
+        caches_ns: By cache, time that it would have needed at its peak: float64 [n_nodes]; those that were counted.
+        is_complete: Whether DRAM, caches and pipelines were all counted: bool [n_nodes].
         is_measured: Whether counters tell bytes, flops and tensor cores, else the program does.
         is_of_bytes_alone: Whether they tell the bytes, and nothing tells the arithmetic.
         has_bytes: Whether anything tells the bytes.
@@ -67,7 +70,8 @@ class OwnWork:
     bytes: FloatArray
     tensor_ns: FloatArray
     is_measured: bool
-    l2_ns: FloatArray | None = None
+    caches_ns: Mapping[str, FloatArray] = field(default_factory=dict)
+    is_complete: BoolArray | None = None
     is_of_bytes_alone: bool = False
     has_bytes: bool = True
 
@@ -105,16 +109,24 @@ def _stated_work(profile: Profile) -> OwnWork:
 def _measured_work(profile: Profile) -> OwnWork:
     flops = counted_flops(profile)
     all_flops = np.sum(list(flops.values()), axis=0)
-    tensor_ns = np.where(all_flops > 0, 0, of_all_launches(profile, _TENSOR_TIME, "tensor_active"))
+    worked_ns = np.maximum(_busy_ns(profile, _TENSOR), _busy_ns(profile, _PIPE))
+    counted = [_own(profile, f"{group}_counted_time") > 0 for group in ("dram", _PIPE, *_CACHES.values())]
     return OwnWork(
         flops,
         of_all_launches(profile, MEASURED_BYTES, "dram"),
-        tensor_ns,
+        np.where(all_flops > 0, 0, worked_ns),
         is_measured=True,
-        l2_ns=of_all_launches(profile, _L2_TIME, "l2_busy") if _L2_TIME in profile.metrics else None,
-        is_of_bytes_alone=_TENSOR_TIME not in profile.metrics and not all_flops.any(),
+        caches_ns={
+            name: _busy_ns(profile, group) for name, group in _CACHES.items() if f"{group}_time" in profile.metrics
+        },
+        is_complete=np.logical_and.reduce(counted),
+        is_of_bytes_alone=not {f"{_TENSOR}_time", f"{_PIPE}_time"} & profile.metrics.keys() and not all_flops.any(),
         has_bytes=MEASURED_BYTES in profile.metrics,
     )
+
+
+def _busy_ns(profile: Profile, unit: str) -> FloatArray:
+    return of_all_launches(profile, f"{unit}_time", unit)
 
 
 def has_flops(profile: Profile) -> bool:
@@ -202,8 +214,8 @@ def _recorded_peak(run: Run, ordinal: int) -> Peak:
 def roof_parts_s(work: OwnWork, devices: Devices) -> tuple[FloatArray, FloatArray]:
     """Time that arithmetic and memory need at least, each alone: float64 [n_nodes], s; NaN where no peak is known.
 
-    Measured arithmetic is that of tensor cores alone, where instructions were not counted. Memory is DRAM, or L2 where
-    that was counted and needs longer.
+    Measured arithmetic is that of tensor cores or of all pipelines, where instructions were not counted. Memory is
+    DRAM, or a cache where that was counted and needs longer.
     """
     compute = np.where(work.all_flops > 0, np.nan, work.tensor_ns / 1e9)
     memory = np.where(work.bytes > 0, np.nan, 0.0) if work.has_bytes else np.where(compute != 0, np.nan, 0.0)
@@ -214,8 +226,8 @@ def roof_parts_s(work: OwnWork, devices: Devices) -> tuple[FloatArray, FloatArra
             compute[here] = seconds + work.tensor_ns[here] / 1e9
         if peak.bytes_per_s and work.has_bytes:
             memory[here] = work.bytes[here] / peak.bytes_per_s
-    if work.l2_ns is not None:
-        memory = np.maximum(memory, work.l2_ns / 1e9)
+    for busy_ns in work.caches_ns.values():
+        memory = np.maximum(memory, busy_ns / 1e9)
     unusable = _is_unusable(work)
     compute[unusable] = memory[unusable] = np.nan
     return compute, memory

@@ -147,11 +147,33 @@ def test_a_busy_l2_is_what_bounds_a_kernel() -> None:
         )
     )
     product, copy = chart.points
-    assert (product.bound, product.is_bound_by_l2, product.util) == ("memory", True, pytest.approx(0.92))
-    assert (copy.bound, copy.is_bound_by_l2) == ("memory", False)
+    assert (product.bound, product.bounding_cache, product.util) == ("memory", "L2", pytest.approx(0.92))
+    assert (copy.bound, copy.bounding_cache) == ("memory", "")
     lines = roofline_lines(chart, Style())
     assert "Hardware counters measured bytes of DRAM alone and of L2." in lines
     assert [line.split()[-2:] for line in lines[-2:]] == [["L2", "product"], ["memory", "copy"]]
+
+
+def test_where_all_units_were_counted_a_kernel_that_keeps_none_busy_waits_for_latency() -> None:
+    busy = ("dram", "l1_busy", "l2_busy", "pipe_busy")
+    profile = working_profile(
+        "root\n  product 2ms @0\n  wait 1ms @0\n  short 1ms @0",
+        [H200],
+        dram_bytes={"product": 1.2e9, "wait": 1e9, "short": 1e9},
+        l1_busy_time={"product": 1.84e6, "wait": 0.2e6},
+        l2_busy_time={"product": 1e6, "wait": 0.5e6},
+        pipe_busy_time={"product": 1.5e6, "wait": 0.1e6},
+        **{f"{unit}_counted_time": {"product": 2e6, "wait": 1e6} for unit in busy},
+    )
+    chart = roofline(profile)
+    assert {each.name: (each.bound, each.bounding_cache, each.is_bound_by_latency) for each in chart.points} == {
+        "product": ("memory", "L1", False),
+        "wait": (None, "", True),
+        "short": (None, "", False),
+    }
+    lines = roofline_lines(chart, Style())
+    assert "bytes of DRAM and the time of pipelines and of L1 and of L2" in "\n".join(lines)
+    assert [line.split()[-2:] for line in lines[-3:-1]] == [["L1", "product"], ["latency", "wait"]]
 
 
 def counted_profile(**counters: dict[str, float]) -> Profile:

@@ -36,7 +36,7 @@ std::string list_json(PmSampler& sampler) {
     row.raw("metrics", json_array(known_metrics(sampler, named.counter), json_string));
     counters.raw(named.name, row.text());
   }
-  for (const char* set : {"default", "dram", "tensor", "l2", "nvlink", "pcie"}) {
+  for (const char* set : {"default", "dram", "tensor", "l2", "units", "nvlink", "pcie"}) {
     std::vector<std::string> together;
     for (const Counter& counter : counters_of(set))
       for (const std::string& metric : known_metrics(sampler, counter)) together.push_back(metric);

@@ -11,8 +11,8 @@ namespace bragg {
 // How a track's value comes from those of a sample.
 enum class CounterScale { AsIs, PerSecond, PercentOfSecond };  // the last: the first metric by the second, in percent
 
-// Beside counters of multiprocessors the L2 hit rate is not a number on an H200, although CUPTI says that they fit one
-// pass. Metrics of CUPTI by name are sampled as CUPTI says.
+// Beside counters of multiprocessors the L2 hit rate is not a number on an H200, and beside that of L1 they are wrong,
+// although CUPTI says that they fit one pass. Metrics of CUPTI by name are sampled as CUPTI says.
 enum class CountedUnit { Any, Multiprocessors, L2 };
 
 struct Counter {
@@ -37,8 +37,8 @@ struct NamedCounter {
 
 // Whether both are counted rightly at a time.
 [[nodiscard]] bool are_right_together(const Counter& one, const Counter& other);
-// Counters by the names of sets (`default`, `dram`, `tensor`, `l2`, `nvlink`, `pcie`), of counters (`dram_read`), or of
-// CUPTI's metrics, separated by commas. Every counter once.
+// Counters by the names of sets (`default`, `dram`, `tensor`, `l2`, `units`, `nvlink`, `pcie`), of counters
+// (`dram_read`), or of CUPTI's metrics, separated by commas. Every counter once.
 [[nodiscard]] std::vector<Counter> counters_of(std::string_view wanted);
 // The value of a track, from the metrics of its alternative.
 [[nodiscard]] double counter_value(CounterScale scale, std::span<const double> metrics, double seconds);

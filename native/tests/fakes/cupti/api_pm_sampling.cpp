@@ -27,6 +27,7 @@ constexpr uint32_t kSince = 24;           // 12.6
 constexpr uint32_t kDramBytesSince = 28;  // 12.9: before, GH100 has shares of the peak alone
 constexpr size_t kConfigBytes = 512;
 constexpr double kSmCyclesPerNs = 1.8;
+constexpr double kL1BytesPerNs = 8000;
 constexpr double kL2BytesPerNs = 4000;
 
 struct Metric {
@@ -57,6 +58,11 @@ constexpr Metric kMetrics[] = {
     {"LTS.TriageCompute.lts__throughput.avg.pct_of_peak_sustained_elapsed", 1,
      [](const PmQuantities& q, double length) { return 100 * (q[kRead] + q[kWrite]) / (kL2BytesPerNs * length); }, true,
      false},
+    {"SM_A.TriageCompute.l1tex__throughput.avg.pct_of_peak_sustained_elapsed", 1,
+     [](const PmQuantities& q, double length) { return 100 * (q[kRead] + q[kWrite]) / (kL1BytesPerNs * length); }, true,
+     false},
+    {"TriageCompute.sm__throughput.avg.pct_of_peak_sustained_elapsed", 1,
+     [](const PmQuantities& q, double length) { return 100 * q[kTensorNs] / length; }, true, false},
     {"pcie__read_bytes.sum", 1, [](const PmQuantities&, double) { return 0.0; }},
     {"LTS.TriageCompute.lts__average_t_sector_hit_rate_realtime.ratio", 1,
      [](const PmQuantities&, double) { return 0.5; }, true, false},
@@ -81,10 +87,13 @@ struct Host {
   std::vector<std::string> names;
 };
 
-// On an H200 the hit rate is not a number beside counters of multiprocessors, though they fit one pass.
+// On an H200 the hit rate is not a number beside counters of multiprocessors, and they are wrong beside those of L1,
+// though they fit one pass.
 bool is_disturbed(const std::string& name, const std::vector<std::string>& names) {
   const auto is_of_sm = [](const std::string& each) { return each.starts_with("sm__") || each.starts_with("tpc__"); };
-  return name.find("hit_rate_realtime") != name.npos && std::ranges::any_of(names, is_of_sm);
+  const auto is_of_l1 = [](const std::string& each) { return each.starts_with("SM_A."); };
+  return (name.find("hit_rate_realtime") != name.npos && std::ranges::any_of(names, is_of_sm)) ||
+         (is_of_sm(name) && std::ranges::any_of(names, is_of_l1));
 }
 
 Result chip_name(cupti::ChipNameParams* params) {

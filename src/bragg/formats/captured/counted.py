@@ -24,6 +24,8 @@ _OF_COUNTER = {
     "warps active (%)": ("occupancy_time", "occupancy"),
     "instructions (1/s)": ("gpu_instructions", "gpu_instructions"),
     "L2 busy (%)": ("l2_busy_time", "l2_busy"),
+    "L1 busy (%)": ("l1_busy_time", "l1_busy"),
+    "pipe busy (%)": ("pipe_busy_time", "pipe_busy"),
     "L2 sectors (1/s)": ("l2_sectors", "l2"),
     "NVLink receive (B/s)": ("nvlink_receive_bytes", "nvlink"),
     "NVLink send (B/s)": ("nvlink_send_bytes", "nvlink"),

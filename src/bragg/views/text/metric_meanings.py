@@ -81,6 +81,10 @@ MEANINGS = {
     "occupancy_time": Meaning("ns", _INCLUSIVE, "GPU time, times the share of warps that were resident, estimated."),
     "gpu_instructions": Meaning("1", _INCLUSIVE, "Instructions that warps executed, estimated."),
     "l2_busy_time": Meaning("ns", _INCLUSIVE, "Time that L2 needs at its peak, estimated (`--counters l2`)."),
+    "l1_busy_time": Meaning("ns", _INCLUSIVE, "Time that L1 needs at its peak, estimated (`--counters units`)."),
+    "pipe_busy_time": Meaning(
+        "ns", _INCLUSIVE, "Time that the busiest pipeline needs at its peak, estimated (`--counters units`)."
+    ),
     "l2_sectors": Meaning("1", _INCLUSIVE, "Sectors that L2 was asked for, estimated (`--counters l2`)."),
     "nvlink_receive_bytes": Meaning(
         "B", _INCLUSIVE, "Bytes over NVLink, estimated; also `nvlink_send_bytes` (`--counters nvlink`)."

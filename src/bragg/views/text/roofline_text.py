@@ -48,13 +48,13 @@ def _measured_text(chart: Roofline) -> str:
     if chart.widths:
         memory = "hardware counters their bytes of DRAM" if any(point.bytes for point in chart.points) else _NO_BYTES
         return f"Instructions that were counted give flops of kernels, {memory}."
-    told = "bytes of DRAM alone" if chart.counts_bytes_alone else "bytes of DRAM and the time of tensor cores"
-    l2 = " and of L2" if chart.counts_l2 else ""
-    text = f"Hardware counters measured {told}{l2}"
-    if all(point.bound for point in chart.points):
+    worked = "pipelines" if chart.counts_pipes else "tensor cores"
+    told = "bytes of DRAM alone" if chart.counts_bytes_alone else f"bytes of DRAM and the time of {worked}"
+    text = " and of ".join([f"Hardware counters measured {told}", *chart.caches])
+    if all(point.bound or point.is_bound_by_latency for point in chart.points):
         return f"{text}."
     missing = [
-        *(["L2 (bragg run --counters l2)"] if not chart.counts_l2 else []),
+        *(["L2 (bragg run --counters l2)"] if "L2" not in chart.caches else []),
         *(["tensor cores (bragg run --counters)"] if chart.counts_bytes_alone else []),
     ]
     others = f" Not measured: {', '.join(missing)}." if missing else ""
@@ -82,7 +82,7 @@ def _point_line(point: RooflinePoint, chart: Roofline) -> str:
 
 
 def _bound(point: RooflinePoint) -> str:
-    return "L2" if point.is_bound_by_l2 else point.bound or "n/a"
+    return point.bounding_cache or point.bound or ("latency" if point.is_bound_by_latency else "n/a")
 
 
 def _reached(point: RooflinePoint) -> str:

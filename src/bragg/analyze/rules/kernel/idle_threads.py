@@ -50,7 +50,7 @@ def _of_many_warps(compiled: CompiledKernel, largest: Access) -> Defect | None:
     if warps <= _USUAL_WARPS or width not in _SAVED_NARROW or not largest.is_contiguous:
         return None
     return Defect(
-        f"has {warps} warps for tiles of {largest.elements} elements: each thread accesses {width} B at once instead of 16",
+        f"has {warps} warps for tiles of {largest.elements} elements: a thread accesses {width} B at once, not 16",
         _CHANGE,
         _SAVED_NARROW[width],
         Confidence.HEURISTIC,
