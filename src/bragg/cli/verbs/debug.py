@@ -17,7 +17,6 @@ _EPILOG = """\b
 Examples:
   bragg debug train.py                      stops at breakpoint() in a kernel
   bragg debug --break 55 train.py           stops at line 55, if it is in a kernel
-  bragg debug --at-program 6,5 train.py     only where (6, 5, 0) gets to
   bragg debug --watch 'out[3,5]' train.py   who writes this element
 """
 
