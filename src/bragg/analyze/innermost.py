@@ -1,4 +1,4 @@
-"""Which slice of a thread is the innermost one, from moment to moment."""
+"""Which slice of a thread is around others, and which is the innermost one from moment to moment."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 
 from bragg.model.table import Int64Array
 
-__all__ = ["innermost_changes"]
+__all__ = ["innermost_changes", "parents_of"]
 
 _NEVER = np.iinfo(np.int64).max
 # Threads have 20 to 60; files that are made to be slow may have any depth, and each level costs a look at all slices.
@@ -29,7 +29,7 @@ def innermost_changes(start_ns: Int64Array, end_ns: Int64Array, node: Int64Array
     """
     lasts = end_ns > start_ns
     start_ns, end_ns, node = start_ns[lasts], end_ns[lasts], node[lasts]
-    parent = _parents(start_ns, end_ns)
+    parent = _nested_parents(start_ns, end_ns)
     if parent is None:
         changes = _walked(zip(start_ns.tolist(), end_ns.tolist(), node.tolist(), strict=True))
         return np.array(list(changes), np.int64), np.array(list(changes.values()), np.int64)
@@ -43,20 +43,41 @@ def innermost_changes(start_ns: Int64Array, end_ns: Int64Array, node: Int64Array
     return moments[is_last], nodes[is_last]
 
 
-def _parents(start_ns: Int64Array, end_ns: Int64Array) -> Int64Array | None:
-    """Row of the slice around each one, -1: none; None: they overlap without nesting, or are nested very deep."""
-    depth = np.arange(len(start_ns)) - np.searchsorted(np.sort(end_ns), start_ns, side="right")
+def _nested_parents(start_ns: Int64Array, end_ns: Int64Array) -> Int64Array | None:
+    """As `parents_of`; None: slices overlap without nesting, or are nested very deep."""
+    is_inside = (depth := _depths(start_ns, end_ns)) > 0
     if depth.max(initial=0) > _MAX_DEPTH:
         return None
+    parent = parents_of(start_ns, end_ns)
+    around = parent[is_inside]
+    return parent if ((around >= 0) & (end_ns[around] >= end_ns[is_inside])).all() else None
+
+
+def parents_of(start_ns: Int64Array, end_ns: Int64Array) -> Int64Array:
+    """Row of the innermost slice around each one of a thread; -1: none.
+
+    Args:
+        start_ns: int64 [n_slices], ascending; at one start the longest first.
+        end_ns: int64 [n_slices].
+
+    Returns:
+        int64 [n_slices].
+    """
+    depth = _depths(start_ns, end_ns)
     parent = np.full(len(start_ns), -1, np.int64)
     above = np.flatnonzero(depth == 0)
     for level in range(1, int(depth.max(initial=0)) + 1):
         rows = np.flatnonzero(depth == level)
-        parent[rows] = above[np.searchsorted(above, rows) - 1] if len(above) else -1
+        if len(above):
+            found = above[np.maximum(np.searchsorted(above, rows) - 1, 0)]
+            parent[rows] = np.where(found < rows, found, -1)
         above = rows
-    is_inside = depth > 0
-    is_nested = (parent[is_inside] >= 0) & (end_ns[parent[is_inside]] >= end_ns[is_inside])
-    return parent if is_nested.all() and (parent[is_inside] < np.flatnonzero(is_inside)).all() else None
+    return parent
+
+
+def _depths(start_ns: Int64Array, end_ns: Int64Array) -> Int64Array:
+    """How many slices are around each one: those that began before it and have not ended."""
+    return np.arange(len(start_ns)) - np.searchsorted(np.sort(end_ns), start_ns, side="right")
 
 
 def _walked(slices: Iterator[tuple[int, int, int]]) -> dict[int, int]:

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from bragg.analyze.innermost import parents_of
 from bragg.analyze.wall.parts import wall_parts
 from bragg.analyze.wall.wall_time import Steady
 from bragg.model import Combine, FrameKind, Metric, MetricKind, Profile, TrackKind
@@ -114,25 +115,11 @@ def own_times(slices: SliceTable) -> Int64Array:
     for track in np.unique(slices.track).tolist():
         rows = np.flatnonzero(slices.track == track)
         rows = rows[np.lexsort((-slices.duration_ns[rows], slices.start_ns[rows]))]
-        parent = _parents(slices.start_ns[rows], slices.duration_ns[rows])
+        parent = parents_of(slices.start_ns[rows], slices.start_ns[rows] + slices.duration_ns[rows])
         inside = parent >= 0
         np.subtract.at(own_ns, rows[parent[inside]], slices.duration_ns[rows[inside]])
     own_ns[own_ns < 0] = 0
     return own_ns
-
-
-def _parents(start_ns: Int64Array, duration_ns: Int64Array) -> Int64Array:
-    """The innermost slice around each one of a track, whose slices are ordered, outer ones first: -1: none."""
-    end_ns = start_ns + duration_ns
-    # How many have ended when each begins: those before it that have not are around it.
-    depth = np.arange(len(start_ns)) - np.searchsorted(np.sort(end_ns), start_ns, side="right")
-    parent = np.full(len(start_ns), -1, np.int64)
-    for level in range(1, int(depth.max(initial=0)) + 1):
-        above, rows = np.flatnonzero(depth == level - 1), np.flatnonzero(depth == level)
-        if len(above):
-            found = above[np.maximum(np.searchsorted(above, rows) - 1, 0)]
-            parent[rows] = np.where(found < rows, found, -1)
-    return parent
 
 
 def steady_part(profile: Profile) -> Profile:
