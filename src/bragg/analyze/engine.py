@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum, auto
 
 from bragg.analyze.causes.evidence import Evidence
-from bragg.analyze.causes.needs import OWN_HOST_TIME, Need
+from bragg.analyze.causes.needs import OWN_HOST_TIME, TRACE, Need
 from bragg.analyze.causes.thresholds import Threshold
 from bragg.model import Finding
 from bragg.registry import RULES, RUN_RULES, STEP_RULES
@@ -85,7 +85,7 @@ def analysis(evidence: Evidence, names: Sequence[str] = ()) -> Analysis:
     for name, rule in rules.items():
         missing = _missing(rule, evidence)
         if missing is not None:
-            result.skipped[name] = missing
+            result.skipped[name] = _without_options_given(missing, evidence)
         elif found := list(rule.find(evidence)):
             told += found
         else:
@@ -103,6 +103,11 @@ def _missing(rule: Rule, evidence: Evidence) -> Need | None:
     """What a rule needs and the profile lacks; None: it can judge."""
     needs = rule.needs if rule.host_time is HostTime.NOTHING else (*rule.needs, OWN_HOST_TIME)
     return next((need for need in needs if not need.is_met(evidence)), None)
+
+
+def _without_options_given(need: Need, evidence: Evidence) -> Need:
+    """What a recording with a timeline lacks, another one with a timeline lacks too."""
+    return replace(need, option="") if need.option == TRACE and len(evidence.profile.slices) else need
 
 
 def ranked(found: Iterable[Finding]) -> list[Finding]:

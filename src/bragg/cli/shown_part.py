@@ -69,13 +69,21 @@ def _best_part(evidence: Evidence, profile: Profile, options: ViewOptions, wante
     part = _steady_part(evidence, profile, steady) if steady else None
     if part is None and wanted is not None:
         lacking = "no timeline of its steady state" if steady else "no steady state"
-        raise UsageError(f"this profile has {lacking}", hint="Record its timeline: bragg run --data trace")
+        raise UsageError(f"this profile has {lacking}", hint=_how_to_get_one(profile))
     if part is None:
         return _of_sums(profile, options, steady)
     if wanted is not None:
         return ShownPart(part, options, ("the steady state alone; the whole run: --part all",))
     note = "the GPU waited for the host: this is the steady state, by host time; the whole run: --part all"
     return ShownPart(part, replace(options, metrics=_OF_HOST), (note,))
+
+
+def _how_to_get_one(profile: Profile) -> str:
+    if not profile.measured("gpu_time"):
+        return "It is that of a GPU, and none worked here; what imports took is left out by default"
+    if len(profile.slices):
+        return "Its timeline shows no work that is repeated often enough; the whole run: --part all"
+    return "Record its timeline: bragg run --data trace"
 
 
 def _steady_part(evidence: Evidence, profile: Profile, steady: Steady) -> Profile | None:

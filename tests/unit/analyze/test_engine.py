@@ -11,6 +11,7 @@ from bragg.analyze.engine import Rule, analysis, findings, ranked
 from bragg.model import Confidence, Finding, Gain, Profile, Severity
 from bragg.registry import RULES, RUN_RULES, STEP_RULES
 from tests.support.profiles import profile_from_text
+from tests.support.traces import trace_from_text
 
 
 def texts(profile: Profile) -> list[str]:
@@ -62,6 +63,13 @@ def test_rules_about_triton_kernels_need_the_code_of_those_that_ran(kernel: str,
     judged = analysis(Evidence(profile_from_text(f"root\n  {kernel} 5us @0")), ["narrow-access"])
     assert (judged.fine == ["narrow-access"]) is is_judged
     assert ("narrow-access" in judged.skipped) is not is_judged
+
+
+@pytest.mark.parametrize(("has_slices", "option"), [(False, "--data trace"), (True, "")])
+def test_a_timeline_that_was_recorded_is_not_asked_for(has_slices: bool, option: str) -> None:
+    profile = trace_from_text("thread 1\n  0-50 step") if has_slices else profile_from_text("root\n  main host=3ms")
+    (need,) = analysis(Evidence(profile), ["data-loading"]).skipped.values()
+    assert need.option == option
 
 
 def test_a_function_that_is_compiled_again_and_again_is_named() -> None:

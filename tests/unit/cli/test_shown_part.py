@@ -130,3 +130,12 @@ def test_the_copies_that_read_clocks_in_kernels_are_shown_only_if_all_is_asked_f
     assert total(told, "gpu_time") == 9e6
     assert told["hints"][0].startswith("the copies that read the clocks inside kernels are left out")
     assert total(view(path, "--part", "all"), "gpu_time") == 99e6
+
+
+def test_a_timeline_is_not_asked_for_where_it_would_not_help(bragg: Bragg, tmp_path: Path) -> None:
+    path = tmp_path / "cpu.bragg"
+    formats.bragg.write(profile_from_text("root\n  main host=3ms"), path)
+    outcome = bragg("view", path, "--part", "steady")
+    assert "this profile has no steady state" in outcome.stderr
+    assert "none worked here" in outcome.stderr
+    assert "--data trace" not in outcome.stderr

@@ -9,7 +9,7 @@ import numpy as np
 
 from bragg.analyze.causes.evidence import Evidence
 from bragg.analyze.causes.host_finding import Cause, host_finding, lasting
-from bragg.analyze.causes.needs import Need
+from bragg.analyze.causes.needs import TRACE, Need
 from bragg.analyze.causes.paths import IMPORTS, below, in_files
 from bragg.analyze.causes.thresholds import OF_STEP
 from bragg.analyze.wall.step_times import step_times
@@ -67,7 +67,7 @@ def host_steps(evidence: Evidence) -> HostSteps | None:
 
 WAITS_OR_STEPS = Need(
     "what GPUs waited for, or steps without a GPU",
-    "--data trace",
+    TRACE,
     lambda evidence: evidence.idle_ns is not None or host_steps(evidence) is not None,
 )
 

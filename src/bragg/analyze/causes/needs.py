@@ -28,8 +28,12 @@ __all__ = [
     "STEADY",
     "TELEMETRY",
     "TIMELINE",
+    "TRACE",
     "Need",
 ]
+
+TRACE = "--data trace"
+"""The option of `bragg run` that records a timeline."""
 
 
 @dataclass(frozen=True)
@@ -80,8 +84,8 @@ OWN_HOST_TIME = Need(
     "host time without exact counting of launches", "", lambda evidence: not evidence.profile.run.exact_launches
 )
 HOST_TIME = Need("host time", "", _has("host_time"))
-IDLE = Need("what GPUs waited for", "--data trace", lambda evidence: evidence.idle_ns is not None)
-TIMELINE = Need("a timeline", "--data trace", lambda evidence: evidence.has_timeline)
+IDLE = Need("what GPUs waited for", TRACE, lambda evidence: evidence.idle_ns is not None)
+TIMELINE = Need("a timeline", TRACE, lambda evidence: evidence.has_timeline)
 SAMPLES = Need("samples of instructions", "--sample", _has("num_samples"))
 STEADY = Need("a steady state", "", lambda evidence: evidence.steady is not None)
 OPERATORS = Need("operators", "", _kind(FrameKind.OPERATOR))
@@ -90,7 +94,7 @@ AUTOGRAD = Need("counts of what autograd records", "", lambda evidence: evidence
 LAUNCHES = Need("launch configurations", "", lambda evidence: bool(len(evidence.profile.kernels)))
 LAUNCH_COUNT = Need(
     "how often it launches, and what GPUs waited for",
-    "--data trace",
+    TRACE,
     lambda evidence: evidence.idle_ns is not None and evidence.n_launches is not None,
 )
 TELEMETRY = Need(
