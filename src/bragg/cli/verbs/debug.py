@@ -16,7 +16,7 @@ __all__ = ["debug"]
 _EPILOG = """\b
 Examples:
   bragg debug train.py                      stops at breakpoint() in a kernel
-  bragg debug --break 55 train.py           stops at line 55, if it is in a kernel
+  bragg debug --break 55 train.py           stops at line 55, in a kernel
   bragg debug --watch 'out[3,5]' train.py   who writes this element
 """
 
