@@ -85,6 +85,7 @@ PAIRS = {
     "precision": ("full-precision-matmul", 8),
     "printed_tensors": ("output-in-steps", 11),
     "recompiled": ("torch-recompilation", 6),
+    "rereads": ("reread-memory", 36),
     "resized": ("cpu-work", 8),
     "results_down": ("exposed-copies", 13),
     "row_gradients": ("view-gradients", 10),
@@ -133,6 +134,7 @@ ALSO = {
     "host_loop": {"rebuilt-table"},  # the rows that its twin takes
     "indexing": {"unfused-elementwise"},
     "cpu_work": {"pageable-copies"},
+    "rereads": {"slow-arithmetic"},  # it divides by the sum, which gains nothing beside its loads
     "inverses": {"repeated-factorization", "synchronization"},  # each asks whether the matrices were regular
     "jax_inputs": {"exposed-copies"},
     "loader": {"repeated-tensor"},  # of the batch

@@ -48,6 +48,9 @@ def test_the_cause_is_named_at_its_line_and_no_other(name: str, rules: list[str]
         ("ocean_ensemble", "short-turns", 43),
         ("reactor_implicit", "repeated-factorization", 31),
         ("star_opacity", "pageable-copies", 46),
+        ("bias_gelu_ffn", "uncoalesced-access", 16),
+        ("causal_flash", "masked-products", 18),
+        ("int8_linear", "widened-product", 28),
     ],
 )
 def test_the_first_finding_is_the_cause_and_the_repaired_program_is_without_it(name: str, rule: str, line: int) -> None:
