@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from enum import Enum, auto
 
 from bragg.analyze.causes.evidence import Evidence
+from bragg.analyze.causes.frameworks import in_its_words
 from bragg.analyze.causes.needs import OWN_HOST_TIME, TRACE, Need
 from bragg.analyze.causes.thresholds import Threshold
 from bragg.model import Finding
@@ -87,7 +88,7 @@ def analysis(evidence: Evidence, names: Sequence[str] = ()) -> Analysis:
         if missing is not None:
             result.skipped[name] = _without_options_given(missing, evidence)
         elif found := list(rule.find(evidence)):
-            told += found
+            told += [in_its_words(finding, evidence.profile) for finding in found]
         else:
             result.fine.append(name)
     result.findings.extend(ranked(told))

@@ -16,7 +16,10 @@ from bragg.model import Confidence, Finding, FrameKind, Quantity, Severity
 from bragg.model.finding import percent_text
 from bragg.model.table import BoolArray
 
-__all__ = ["Work", "work_findings"]
+__all__ = ["SHARE_OF_GPU", "Work", "work_findings"]
+
+SHARE_OF_GPU = "share of the GPU time"
+"""A quantity of these findings."""
 
 
 @dataclass(frozen=True)
@@ -69,7 +72,7 @@ def work_findings(evidence: Evidence, nodes: BoolArray, work: Work) -> Iterator[
             line=place.line,
             evidence=(
                 Quantity(f"launches {evidence.step_word}", evidence.per_step(count)),
-                Quantity("share of the GPU time", gpu_ns / total_ns, "share"),
+                Quantity(SHARE_OF_GPU, gpu_ns / total_ns, "share"),
                 Quantity(f"GPU time {evidence.step_word}", evidence.per_step(gpu_ns), "ns"),
             ),
             gain=gain,

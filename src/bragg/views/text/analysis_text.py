@@ -12,6 +12,7 @@ from shlex import quote
 from typing import Any
 
 from bragg.analyze.causes.bounds import Bounds, Part
+from bragg.analyze.causes.work_finding import SHARE_OF_GPU
 from bragg.analyze.engine import Analysis
 from bragg.analyze.report import Answered
 from bragg.analyze.wall.parts import wall_parts
@@ -60,6 +61,8 @@ _GAIN_INDENT = " " * 11
 NO_CAUSE = "No rule found a cause; most rules are for programs that use a GPU."
 """Of a program without one."""
 _LEAST_PART = 0.005
+# Of the GPU's time: less is not worth a line before the host keeps up.
+_MUCH_BEHIND = 0.05
 _NUMBERS = re.compile(r"\d[\d,.]*(?: [mun]s| s\b| %| [kMGT]?B)?")
 # What takes less than this share of the time bounds not all of it, and up to half of it not most.
 _ALL, _MOST = 0.8, 0.5
@@ -290,12 +293,26 @@ def _rest(
         yield f"{count_text(more, 'more finding')}: bragg analyze --json shows all"
     if small:
         yield f"{count_text(small, 'finding')} below {percent_text(least_gain)}: --least-gain 0 shows them"
+    yield from _behind_the_host([each for each in analysis.findings if each not in worth])
     if nothing:
         yield f"Found, and gains nothing: {_names(list(dict.fromkeys(nothing)), n_names)}"
     if analysis.fine:
         yield f"Fine: {_names(analysis.fine, n_names)}"
     if not bounds.host_ns:  # else no option would tell more
         yield from _skipped(analysis)
+
+
+def _behind_the_host(hidden: list[Finding]) -> Iterator[str]:
+    """What takes most of the GPU's time among what gains little, because the host bounds the program."""
+    shares = {
+        quantity.value: each
+        for each in hidden
+        for quantity in each.evidence
+        if quantity.name == SHARE_OF_GPU and each.gain and each.gain.limit == "the host"
+    }
+    if shares and max(shares) >= _MUCH_BEHIND:
+        each = shares[max(shares)]
+        yield f"Then, once the host keeps up: {each.rule}, {percent_text(max(shares))} of the GPU time{_at(each)}"
 
 
 def _skipped(analysis: Analysis) -> Iterator[str]:

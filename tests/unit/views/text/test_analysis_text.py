@@ -6,7 +6,15 @@ from pathlib import Path
 
 import pytest
 
-from bragg.views.text.analysis_text import short_path
+from bragg.analyze.causes.bounds import Bounds
+from bragg.analyze.causes.evidence import Evidence
+from bragg.analyze.causes.work_finding import SHARE_OF_GPU
+from bragg.analyze.engine import Analysis
+from bragg.analyze.report import Answered
+from bragg.model import Finding, Gain, Quantity, Severity
+from bragg.views.text.analysis_text import analysis_lines, short_path
+from bragg.views.text.style import PLAIN
+from tests.support.profiles import profile_from_text
 
 
 def test_files_below_the_working_directory_are_named_from_there(
@@ -16,3 +24,25 @@ def test_files_below_the_working_directory_are_named_from_there(
     assert short_path(f"{tmp_path}/a/b/c/train.py") == "a/b/c/train.py"
     assert short_path("/home/me/a/b/train.py") == "a/b/train.py"
     assert short_path("/usr/lib/site-packages/torch/nn/linear.py") == "torch/nn/linear.py"
+
+
+def behind_the_host(rule: str, of_gpu: float, limit: str = "the host") -> Finding:
+    share = Quantity(SHARE_OF_GPU, of_gpu, "share")
+    return Finding(rule, Severity.WARNING, rule, file="a.py", line=3, evidence=(share,), gain=Gain(1, 1000, limit))
+
+
+@pytest.mark.parametrize(
+    ("findings", "says"),
+    [
+        (
+            [behind_the_host("type-copies", 0.06), behind_the_host("layout-conversions", 0.1)],
+            ["Then, once the host keeps up: layout-conversions, 10 % of the GPU time (a.py:3)"],
+        ),
+        ([behind_the_host("type-copies", 0.02)], []),
+        ([behind_the_host("type-copies", 0.3, "the busiest GPU")], []),
+    ],
+)
+def test_what_comes_next_is_said_in_a_line(findings: list[Finding], says: list[str]) -> None:
+    bounds = Bounds("the host", 0.1, (), 1000.0, 1, True)
+    answer = Answered("a.bragg", bounds, Analysis(findings), Evidence(profile_from_text("root\n  k 1ms")))
+    assert [line for line in analysis_lines(answer, PLAIN) if line.startswith("Then")] == says

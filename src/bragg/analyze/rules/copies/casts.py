@@ -9,6 +9,7 @@ from dataclasses import replace
 import numpy as np
 
 from bragg.analyze.causes.evidence import Evidence
+from bragg.analyze.causes.frameworks import is_training
 from bragg.analyze.causes.host_finding import moved
 from bragg.analyze.causes.needs import GPU_TIME
 from bragg.analyze.causes.paths import below, hottest_place, in_files, named
@@ -22,17 +23,17 @@ __all__ = ["RULE"]
 
 _WORK = Work(
     "type-copies",
-    "copies that only change type or layout (to, contiguous, autocast)",
-    "keep tensors in one type and layout: bfloat16 weights instead of autocast, no .contiguous() in the step",
+    "copies that only change type or layout",
+    "keep tensors in one type and layout: cast weights once, no .to() and no .contiguous() each time",
     0.7,
     Confidence.HEURISTIC,
     with_host=True,
     least_share=0.05,
 )
-_CHANGE_OF_AUTOCAST = (
-    "enter autocast once around the loop: it casts weights anew each time it is entered; "
-    "or keep the weights in bfloat16"
-)
+_CHANGE_OF_AUTOCAST = "enter autocast once around the loop: it casts weights anew each time it is entered"
+_CHANGE_OF_TYPE = "or keep the weights in bfloat16"
+# An optimizer adds updates that are smaller than the distance between two numbers of 8 bits.
+_LOSS_OF_TRAINING = ", if the training stands it: small updates are lost"
 _AUTOCAST = re.compile(r"[/\\]torch[/\\]amp[/\\]autocast_mode\.py$")
 # Operators whose arguments autocast casts.
 _OF_CASTS = re.compile(r"aten::(?:linear|conv\w*|matmul|mm|bmm|addmm|baddbmm|einsum|scaled_dot_product_attention)")
@@ -53,7 +54,8 @@ def _find(evidence: Evidence) -> Iterator[Finding]:
     for finding in work_findings(evidence, nodes, _WORK):
         entered = hottest_place(profile, enters, evidence.sampled_ns) if is_autocast else Place()
         if entered.file:
-            finding = replace(finding, hint=_CHANGE_OF_AUTOCAST)
+            loss = _LOSS_OF_TRAINING if is_training(profile) else ""
+            finding = replace(finding, hint=f"{_CHANGE_OF_AUTOCAST}; {_CHANGE_OF_TYPE}{loss}")
         yield moved(finding, entered) if entered.file else finding
 
 

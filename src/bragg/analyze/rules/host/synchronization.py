@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from bragg.analyze.causes.evidence import Evidence
+from bragg.analyze.causes.frameworks import is_training
 from bragg.analyze.causes.host_finding import Cause, counted, host_finding, lasting
 from bragg.analyze.causes.needs import GPU_TIME, IDLE
 from bragg.analyze.causes.paths import below, named
@@ -21,7 +22,10 @@ from bragg.model.table import BoolArray, FloatArray, Int32Array, Int64Array
 __all__ = ["RULE"]
 
 _FEW = 10
-_CHANGE = "read results less often: keep losses on the GPU and read them every 100 steps; copy with non_blocking=True"
+_CHANGE = "read results less often: keep them on the GPU and read them together; copy with non_blocking=True"
+_CHANGE_OF_LOSSES = (
+    "read results less often: keep losses on the GPU and read them every 100 steps; copy with non_blocking=True"
+)
 _CHANGE_OF_JAX = "no block_until_ready() in the step: the host dispatches ahead; wait once, after the last step"
 _CHANGE_OF_TIMING = "no torch.cuda.synchronize() in the step; time it with events, and read them later"
 # What a call that reads a number takes where a GPU has nothing left to do: 15 to 30 us for a copy of 4 B on an H100.
@@ -31,6 +35,10 @@ _READ_LEAST_NS = 12_000
 _WRITE_NS = 60_000
 _JAX_WAITS = ("ArrayImpl.block_until_ready", "block_until_ready")
 _JAX_READS = ("ArrayImpl._value", "ArrayImpl.__array__", *_JAX_WAITS)
+
+
+def _change(evidence: Evidence) -> str:
+    return _CHANGE_OF_LOSSES if is_training(evidence.profile) else _CHANGE
 
 
 def _find(evidence: Evidence) -> Iterator[Finding]:
@@ -53,7 +61,7 @@ def _find(evidence: Evidence) -> Iterator[Finding]:
         "synchronization",
         f"waits for the GPU ({', '.join(names[:3])}), {counted(evidence, n_waits)}, hold up "
         f"the host {lasting(evidence.per_step(held_ns))}, in which it could launch",
-        _CHANGE if has_results else _CHANGE_OF_TIMING,
+        _change(evidence) if has_results else _CHANGE_OF_TIMING,
         evidence=(
             Quantity(f"waits {evidence.step_word}", evidence.per_step(n_waits)),
             Quantity(f"held up {evidence.step_word}", evidence.per_step(held_ns), "ns"),

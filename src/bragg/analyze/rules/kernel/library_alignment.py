@@ -21,10 +21,11 @@ _BYTES = {"bf16": 2, "f16": 2, "tf32": 4, "f8": 1}
 _SAVED = 0.4
 # Odd sizes in 16 bits leave kernels for GPUs before Ampere: the product of our pair took 4.38 ms and 0.56 on an H200.
 _SAVED_ODD = 0.85
+_OF_VOCABULARY = " (a vocabulary of 50,257 to 50,304)"
 _WORK = Work(
     "unaligned-matmul",
     "matrix products on tensor cores whose operands are not aligned to 16 bytes",
-    "pad dimensions to multiples of 8 in 16 bits, of 4 in 32 bits (a vocabulary of 50,257 to 50,304)",
+    "pad dimensions to multiples of 8 in 16 bits, of 4 in 32 bits",
     _SAVED,
     Confidence.LIKELY,
 )
@@ -51,7 +52,9 @@ def _find(evidence: Evidence) -> Iterator[Finding]:
     odd = float(gpu_ns[named(evidence.profile, _is_odd)].sum())
     share = odd / float(gpu_ns[unaligned].sum()) if odd else 0.0
     saved = _SAVED + (_SAVED_ODD - _SAVED) * share
-    yield from work_findings(evidence, unaligned, replace(_WORK, saved=saved))
+    has_vocabulary = bool(named(evidence.profile, "aten::embedding".__eq__).any())
+    change = f"{_WORK.change}{_OF_VOCABULARY if has_vocabulary else ''}"
+    yield from work_findings(evidence, unaligned, replace(_WORK, saved=saved, change=change))
 
 
 RULE = Rule(
