@@ -132,8 +132,8 @@ def _pauses_of(profile: Profile, owner: int, device: int) -> Pauses | None:
 def _are_of_one_queue(profile: Profile, work: SliceTable, before: Int64Array, after: Int64Array) -> BoolArray:
     """Whether pairs of work ran one behind the other by themselves: a kernel waits for a copy, also on its stream."""
     frames = profile.tree.frames
-    names = np.char.lower(np.array(frames.name, np.str_))
-    is_set = np.char.startswith(names, "set") | (np.char.find(names, "memset") >= 0)
+    names = map(str.lower, frames.name)
+    is_set = np.array([name.startswith("set") or "memset" in name for name in names], np.bool_)
     is_copy = ((frames.kind == FrameKind.MEMORY) & ~is_set)[profile.tree.frame[work.node]]
     found: BoolArray = (work.track[before] == work.track[after]) & (is_copy[before] == is_copy[after])
     return found
