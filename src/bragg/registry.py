@@ -212,6 +212,7 @@ RULES = Registry(
         "exposed-copies": "bragg.analyze.rules.copies.exposed_copies:RULE",
         "worker-starts": "bragg.analyze.rules.host.worker_starts:RULE",
         "output-in-steps": "bragg.analyze.rules.host.output:RULE",
+        "unrolled-loop": "bragg.analyze.rules.compiling.unrolled:RULE",
         "kernel-recompilation": "bragg.analyze.rules.compiling.kernel_recompilation:RULE",
         "kernel-autotuning": "bragg.analyze.rules.compiling.kernel_autotuning:RULE",
         "graph-breaks": "bragg.analyze.rules.compiling.graph_breaks:RULE",

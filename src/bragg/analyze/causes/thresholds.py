@@ -30,10 +30,12 @@ __all__ = [
     "MANY_PASSES",
     "MANY_ROWS",
     "MANY_TURNS",
+    "MANY_UNROLLED",
     "MANY_VERSIONS",
     "MANY_WAYS",
     "MEMORY_GROWTH",
     "MUCH_ATOMIC",
+    "MUCH_COMPILING",
     "MUCH_GPU",
     "NARROW_ACCESS",
     "NEAR_ROOF",
@@ -108,6 +110,10 @@ CPU_CALL = Threshold(50_000, "ns", "time of one call of an operator that compute
 MANY_CALLS = Threshold(100, "1", "calls of jitted functions", "our choice: fewer are over before anybody waits")
 MANY_PASSES = Threshold(1.2, "1", "steps of backward passes for each operator that autograd recorded", _OWN)
 MANY_TURNS = Threshold(32, "1", "turns of a loop of JAX in one call", "our choice: fewer are layers")
+MANY_UNROLLED = Threshold(
+    100, "1", "kernels of one line in a call of a jitted function", "our choice: fewer are layers"
+)
+MUCH_COMPILING = Threshold(0.2, "share", "of the run, for which a GPU waits for compilers", "our choice")
 MANY_VERSIONS = Threshold(8, "1", "versions of a kernel", "alignments and sizes of 1 of three arguments make 8")
 FEW_USES = Threshold(10, "1", "launches of each version", "compiling takes as long as thousands of launches")
 MUCH_GPU = Threshold(0.03, "share", "of the GPU time", "below it, a change gains less than it costs to make")

@@ -9,13 +9,13 @@ import numpy as np
 
 from bragg.analyze.causes.evidence import Evidence
 from bragg.analyze.causes.host_finding import moved
+from bragg.analyze.causes.jitted_calls import in_loops, launches_of_call
 from bragg.analyze.causes.needs import GPU_TIME
 from bragg.analyze.causes.paths import OPERATIONS, below, hottest_place, named
 from bragg.analyze.causes.thresholds import MANY_TURNS, SHORT_LAUNCH
 from bragg.analyze.causes.work_finding import Work, work_findings
 from bragg.analyze.engine import Rule
-from bragg.grouping.hlo_names import CALLS
-from bragg.model import Confidence, Finding, FrameKind
+from bragg.model import Confidence, Finding
 from bragg.model.table import BoolArray, FloatArray
 
 __all__ = ["OUTPUTS", "TURNS"]
@@ -40,7 +40,7 @@ _KEPT = Work(
     is_launched=True,
 )
 _STEPS = re.compile(r"dynamic_(?:update_)?index_in_dim")
-_LOOP, _WRITES = "while", "dynamic_update_slice"
+_WRITES = "dynamic_update_slice"
 
 
 def _find_short(evidence: Evidence) -> Iterator[Finding]:
@@ -54,7 +54,7 @@ def _find_short(evidence: Evidence) -> Iterator[Finding]:
 
 def _find_kept(evidence: Evidence) -> Iterator[Finding]:
     profile = evidence.profile
-    writes = below(profile, named(profile, _WRITES.__eq__) & _in_loops(evidence))
+    writes = below(profile, named(profile, _WRITES.__eq__) & in_loops(evidence))
     yield from work_findings(evidence, writes & (_turns(evidence) >= MANY_TURNS.value), _KEPT)
 
 
@@ -66,19 +66,9 @@ def _at_loop(evidence: Evidence, finding: Finding, kernels: BoolArray) -> Findin
     return moved(finding, loop) if loop.file else finding
 
 
-def _in_loops(evidence: Evidence) -> BoolArray:
-    return below(evidence.profile, named(evidence.profile, _LOOP.__eq__))
-
-
 def _turns(evidence: Evidence) -> FloatArray:
     """How often each kernel or copy in a loop runs in a call of its jitted function: [n_nodes]; 0: it is in no loop."""
-    profile, tree = evidence.profile, evidence.profile.tree
-    turns: FloatArray = np.zeros(len(tree))
-    is_work = _in_loops(evidence) & np.isin(tree.kind, (FrameKind.KERNEL, FrameKind.MEMORY))
-    for call in np.flatnonzero(named(profile, lambda name: name.startswith(CALLS)) & (evidence.calls > 0)).tolist():
-        inside = below(profile, np.arange(len(tree)) == call) & is_work
-        turns[inside] = evidence.gpu_count[inside] / evidence.calls[call]
-    return turns
+    return np.where(in_loops(evidence), launches_of_call(evidence), 0.0)
 
 
 TURNS = Rule(

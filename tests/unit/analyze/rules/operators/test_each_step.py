@@ -104,6 +104,20 @@ def test_a_loop_of_jax_with_many_short_turns_is_found(turns: int, us: int, n_fou
     assert found("loop-outputs", profile) == []
 
 
+@pytest.mark.parametrize(("turns", "compiles_us", "n_found"), [(120, 900, 1), (20, 900, 0), (120, 10, 0)])
+def test_a_loop_of_python_in_a_jitted_function_is_found_where_compiling_takes_long(
+    turns: int, compiles_us: int, n_found: int
+) -> None:
+    product = f"{CALL} > dot_general#operator > gemm_fusion#kernel"
+    compiles = f"host 0-{compiles_us} {CALL} > [compile] jit_step"
+    starts = range(compiles_us + 2, compiles_us + 2 + 2 * turns, 2)
+    kernels = "\n".join(f"gpu {at}-{at + 1} {product} <-{at}" for at in starts)
+    call = "\n".join(f"host {at - 1}-{at} {CALL} > launch#gpu_api ->{at}" for at in starts)
+    call += f"\nhost {compiles_us}-{compiles_us + 2 * turns + 9} {CALL}"
+    profile = stepped(f"{call}\n{compiles}\n{kernels}", compiles_us + 2 * turns + 20)
+    assert len(found("unrolled-loop", profile)) == n_found
+
+
 def test_outputs_of_each_turn_are_found() -> None:
     (finding,) = found("loop-outputs", looped(64, 30, "dynamic_update_slice#operator > copy DtoD#memory"))
     assert finding.message.startswith("a loop of JAX writes an output in each turn")

@@ -1,0 +1,64 @@
+"""Loops of Python in jitted functions, whose turns JAX compiles one by one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from bragg.analyze.causes.evidence import Evidence
+from bragg.analyze.causes.jitted_calls import in_loops, launches_of_call
+from bragg.analyze.causes.needs import GPU_COUNT, IDLE
+from bragg.analyze.causes.paths import OPERATIONS, hottest_place, place_of
+from bragg.analyze.causes.thresholds import MANY_UNROLLED, MUCH_COMPILING
+from bragg.analyze.engine import Rule
+from bragg.model import Confidence, Finding, Gain, Quantity, Severity
+from bragg.model.ids import NodeId
+
+__all__ = ["RULE"]
+
+_SAVED = 0.8  # what is left compiles one turn
+_CHANGE = (
+    "jax.lax.scan over stacked weights, or fori_loop: XLA compiles one turn; or fewer turns in one jitted function"
+)
+
+
+def _find(evidence: Evidence) -> Iterator[Finding]:
+    profile, wall_ns = evidence.profile, evidence.profile.run.duration_ns
+    compiled_ns = float(evidence.waits_of_run_ns[evidence.compiling].sum())
+    if not wall_ns or compiled_ns < MUCH_COMPILING.value * wall_ns:
+        return
+    launches = np.where(in_loops(evidence), 0.0, launches_of_call(evidence))
+    place = hottest_place(profile, launches > 0, launches, OPERATIONS)
+    key = (place.file, place.line)
+    at_line = [n for n in np.flatnonzero(launches).tolist() if _key(evidence, n) == key]
+    turns = float(launches[at_line].sum())
+    if turns < MANY_UNROLLED.value:
+        return
+    yield Finding(
+        "unrolled-loop",
+        Severity.WARNING,
+        f"one line of a jitted function launches {turns:,.0f} kernels a call, each compiled by itself: compiling takes "
+        f"{compiled_ns / 1e9:.2g} s",
+        _CHANGE,
+        node=place.node,
+        file=place.file,
+        line=place.line,
+        evidence=(Quantity("launches of the line a call", turns), Quantity("compiling", compiled_ns, "ns")),
+        gain=Gain(min(compiled_ns, wall_ns) * _SAVED, wall_ns, is_once=True),
+        confidence=Confidence.HEURISTIC,
+    )
+
+
+def _key(evidence: Evidence, node: int) -> tuple[str, int]:
+    place = place_of(evidence.profile, NodeId(node), OPERATIONS)
+    return place.file, place.line
+
+
+RULE = Rule(
+    _find,
+    "loops of Python in jitted functions, compiled turn by turn",
+    (GPU_COUNT, IDLE),
+    (MANY_UNROLLED, MUCH_COMPILING),
+    _CHANGE,
+)
