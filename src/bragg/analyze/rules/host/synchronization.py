@@ -15,13 +15,16 @@ from bragg.analyze.causes.staged import staged_copies
 from bragg.analyze.causes.thresholds import PLAN_SHARE, RECURRING_WAITS, WAITS
 from bragg.analyze.engine import HostTime, Rule
 from bragg.analyze.wall.activity import activity_of
+from bragg.grouping.hlo_names import CALLS
 from bragg.model import Confidence, Finding, FrameKind, Quantity
 from bragg.model.kernels.names import operator_name
 from bragg.model.table import BoolArray, FloatArray, Int32Array, Int64Array
 
 __all__ = ["RULE"]
 
-_FEW = 10
+_FEW, _FEW_OF_JAX = 10, 4
+# A call of a jitted function, and the graph that it launches.
+_DISPATCHED = (*CALLS, "command_buffer")
 _CHANGE = "read results less often: keep them on the GPU and read them together; copy with non_blocking=True"
 _CHANGE_OF_LOSSES = (
     "read results less often: keep losses on the GPU and read them every 100 steps; copy with non_blocking=True"
@@ -82,7 +85,9 @@ def _sampled(evidence: Evidence) -> Iterator[Finding]:
     nodes = below(profile, nodes)
     samples = np.where(nodes, np.nan_to_num(profile.own("samples").astype(np.float64)), 0.0)
     held_ns, late_ns = float(evidence.host_ns[nodes].sum()), float(evidence.idle_ns.sum())
-    if samples.sum() < _FEW or held_ns < PLAN_SHARE.value * evidence.wall_ns:
+    if of_jax.any():  # within a function of XLA, nothing waits for its dispatch
+        late_ns = float(evidence.idle_ns[named(profile, lambda name: name.startswith(_DISPATCHED))].sum())
+    if samples.sum() < (_FEW_OF_JAX if of_jax.any() else _FEW) or held_ns < PLAN_SHARE.value * evidence.wall_ns:
         return
     cause = Cause(
         "synchronization",

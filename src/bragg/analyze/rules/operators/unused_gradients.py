@@ -11,7 +11,7 @@ from bragg.analyze.causes.evidence import Evidence
 from bragg.analyze.causes.host_finding import Cause, host_finding
 from bragg.analyze.causes.needs import AUTOGRAD, OPERATORS
 from bragg.analyze.causes.paths import below, named
-from bragg.analyze.causes.thresholds import MANY_NODES
+from bragg.analyze.causes.thresholds import MANY_NODES, WAITS
 from bragg.analyze.engine import HostTime, Rule
 from bragg.model import Confidence, Finding, FrameKind, Quantity
 from bragg.model.table import BoolArray
@@ -35,6 +35,7 @@ def _find(evidence: Evidence) -> Iterator[Finding]:
     if goes_back.any() and not ran:
         return
     operators = (profile.tree.kind == FrameKind.OPERATOR) & ~_of_passes(evidence, goes_back)
+    operators &= (evidence.calls == 0) | (evidence.calls >= WAITS.value * evidence.steps)  # not what makes the model
     weight = np.where(operators, profile.tree.sum_up(evidence.host_ns), 0.0)
     cause = Cause(
         "unused-gradients",
@@ -62,7 +63,7 @@ RULE = Rule(
     _find,
     "operators recorded for a backward pass that never runs",
     (OPERATORS, AUTOGRAD),
-    (MANY_NODES,),
+    (MANY_NODES, WAITS),
     _CHANGE,
     host_time=HostTime.CAUSE,
 )

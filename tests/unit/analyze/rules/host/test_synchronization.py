@@ -76,7 +76,8 @@ def test_a_small_copy_to_the_gpu_that_returns_when_its_queue_is_empty_is_a_wait(
 
 def test_blocking_on_arrays_of_jax_is_found_by_its_samples() -> None:
     wait = "train.py:9@main > /site-packages/jax/_src/api.py:2512@block_until_ready"
-    profile = without_timeline(stepped(f"{LAUNCHES}\nhost 187-255 {wait}", 260))
+    launches = LAUNCHES.replace("aten::mm#operator", "jit(step)#operator")
+    profile = without_timeline(stepped(f"{launches}\nhost 187-255 {wait}", 260))
     tree = profile.tree
     seen = np.array([tree.label(node).endswith("@block_until_ready") for node in range(len(tree))])
     samples = Metric("samples", "1", MetricKind.EXCLUSIVE, np.where(seen, N_STEPS, 0))
