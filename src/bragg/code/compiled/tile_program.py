@@ -33,6 +33,9 @@ _SYMBOL = re.compile(r'symbol = "(?:__nv_)?(\w+)"')
 _PRECISION = re.compile(r"inputPrecision = (\w+)")
 _SINGLE = re.compile(r" : !tt\.ptr<b?f\d")
 _GATHERS = re.compile(r"tt\.atomic_rmw (?:f?add|f?max|f?min|umax|umin|and|or|xor),")
+_ORDER = re.compile(r"arith\.cmpi [su][lg][te],")
+# In place of what a mask drops: 0, -inf of 32 and 16 bits, or -1e3 and less.
+_MASKED = re.compile(r"arith\.constant (?:dense<)?(?:0\.0+e\+00|0xF[CF]\w*|-\d\.\d+e\+(?:0[3-9]|[1-9]\d))>? :")
 _POWERS = ("powf", "pow", "powif", "fpowi")
 _NUMBER = re.compile(r"arith\.constant (?:dense<)?(-?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?)>? :")
 _WHOLE_POWER = "whole power"
@@ -187,13 +190,17 @@ class TileProgram:
                 continue
             inside = [each for each in self._module.operations if each.loop == row and not each.branches]
             if any(each.name == "tt.dot" for each in inside) and any(
-                self._compares_program_with_turn(each, loop.depth + 1) for each in inside if each.name == "arith.select"
+                self._masks_by_program_and_turn(each, loop.depth + 1) for each in inside if each.name == "arith.select"
             ):
                 yield place_of_chain(loop.chain)
 
-    def _compares_program_with_turn(self, select: Operation, turn: int) -> bool:
+    def _masks_by_program_and_turn(self, select: Operation, turn: int) -> bool:
+        """Whether a selection puts 0 or a very negative number where an order of program and turn says so."""
+        others = [part for name in select.operands[1:3] for part in self._flow.parts_of(name, ("tt.splat",))]
+        if not any(_MASKED.search(each.text) for each in others):
+            return False
         for part in self._flow.parts_of(select.operands[0], ("arith.andi",)):
-            if part.name == "arith.cmpi":
+            if _ORDER.match(part.text.partition(" = ")[2]):
                 sides = [self._values.get(name, UNKNOWN) for name in part.operands[:2]]
                 told = {(side.is_per_program, side.turns == turn) for side in sides}
                 if told == {(True, False), (False, True)} and all(None not in side.strides for side in sides):

@@ -62,10 +62,13 @@ WELL_WRITTEN = [
     Variant(slow_loops.count_each_row, {"x": FLOAT, "out": FLOAT, "n": INT}, {"BLOCK": 1024}),
     Variant(slow_loops.root_of_power, {"x": FLOAT, "out": FLOAT}, {"BLOCK": 1024}),
     Variant(slow_loops.store_the_last_row, {"x": FLOAT, "out": FLOAT, "n": INT}, {"BLOCK": 1024}),
-    Variant(
-        slow_loops.attend_up_to_length,
-        {"q": HALF, "k": HALF, "v": HALF, "out": HALF, "n": INT},
-        {"BM": 64, "BN": 64, "D": 64},
+    *(
+        Variant(
+            kernel,
+            {"q": HALF, "k": HALF, "v": HALF, "out": HALF, "n": INT},
+            {"BM": 64, "BN": 64, "D": 64},
+        )
+        for kernel in (slow_loops.attend_up_to_length, slow_loops.attend_with_signs, slow_loops.attend_to_others)
     ),
     Variant(slow_loops.flip, {"x": FLOAT, "out": FLOAT, "n": INT}, {"BLOCK": 1024}),
     Variant(slow_loops.double_rows_of_four, {"x": FLOAT, "out": FLOAT}, {"BLOCK": 256}),
