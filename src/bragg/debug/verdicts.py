@@ -10,12 +10,10 @@ from typing import Any
 from bragg.debug.flow.dependence import dependence_of
 from bragg.debug.host.launch import Launch
 
-__all__ = ["MOST_CONFIGURATIONS", "Verdict", "Verdicts", "judged"]
+__all__ = ["Verdict", "Verdicts", "judged"]
 
 # The checkers that see every access outside of a tensor, and every race.
 _NEEDED = {"out-of-bounds", "data-race"}
-MOST_CONFIGURATIONS = 8
-"""Of an autotuner, executed to compare results."""
 _SHOWN = 3
 
 
@@ -49,9 +47,8 @@ class Verdict:
 def judged(launch: Launch, *, has_findings: bool, checkers: Collection[str]) -> Verdict:
     """The verdict of a launch that has been executed, with the first configuration of its autotuner or with several."""
     configurations = len(launch.call.tuner.configs) if launch.call.tuner is not None else 1
-    executed = min(configurations, MOST_CONFIGURATIONS if "launch-dependence" in checkers else 1)
     found = _judged(launch, has_findings=has_findings, checkers=checkers)
-    return replace(found, configurations=configurations, executed=executed)
+    return replace(found, configurations=configurations, executed=launch.configurations)
 
 
 def _judged(launch: Launch, *, has_findings: bool, checkers: Collection[str]) -> Verdict:

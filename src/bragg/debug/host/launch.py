@@ -77,6 +77,7 @@ class Launch:
         values: What the kernel gets, by parameter.
         call: What the host has written.
         mixes_atomics: Atomics and other accesses went to one tensor, as a checker has seen.
+        configurations: With how many of its autotuner it was executed.
     """
 
     jitted: Any
@@ -90,6 +91,7 @@ class Launch:
     call: Call
     values: dict[str, Any] = field(init=False)
     mixes_atomics: bool = field(init=False, default=False)
+    configurations: int = field(init=False, default=1)
 
     def __post_init__(self) -> None:
         self._converter = Arguments()

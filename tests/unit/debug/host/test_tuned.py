@@ -146,6 +146,15 @@ def test_the_report_says_how_many_configurations_were_executed() -> None:
     ]
 
 
+def test_configurations_that_were_left_out_after_a_difference_are_not_counted() -> None:
+    sizes = [triton.Config({"BLOCK": size}) for size in (16, 32, 64)]
+    kernel, x = triton.autotune(configs=sizes, key=["n"])(doubled), np.ones(160, "f4")
+    with bragg.debug.check(only=["launch-dependence"]) as report:
+        kernel[lambda _: (3,)](x, np.zeros(160, "f4"), 160, WIDTH=64)
+    assert len(report)
+    assert "doubled: 2 of 3 configurations executed" in report.lines()
+
+
 @pytest.mark.parametrize(
     ("programs", "said"),
     [

@@ -11,12 +11,12 @@ from bragg.debug.checkers.checker import Checker, LaunchFindings
 from bragg.debug.faults import KernelFault, Unsupported
 from bragg.debug.host.launch import Call, Launch, prepare
 from bragg.debug.state import Listeners
-from bragg.debug.verdicts import MOST_CONFIGURATIONS
 from bragg.errors import UsageError
 from bragg.model import Severity
 
 __all__ = ["VARIATION"]
 
+_MOST_CONFIGURATIONS = 8
 _FEWEST_LANES = 16
 _WARPS = (1, 2, 8)
 
@@ -71,6 +71,8 @@ def _differs(record: LaunchFindings, replay: Replay, variant: _Variant) -> bool:
         differences = replay.differences(lambda listeners: variant.launch().run_again(listeners))
     except (KernelFault, Unsupported, UsageError):
         return False
+    if variant.configuration is not None:
+        record.launch.configurations += 1
     record.report.verdicts.vary(record.launch.kernel, variant.what.removeprefix("the "))
     for difference in differences:
         writer = replay.writer(difference)
@@ -106,7 +108,7 @@ def _variants(launch: Launch) -> Iterator[_Variant]:
 
 def _configurations(call: Call) -> Iterator[_Variant]:
     chosen = call.tuner.best_config
-    for one in call.tuner.configs[:MOST_CONFIGURATIONS]:
+    for one in call.tuner.configs[:_MOST_CONFIGURATIONS]:
         if one is not chosen:
             yield _Variant("the configuration", f"{one} instead of {chosen}", call, one)
 
