@@ -26,6 +26,7 @@ _WORK = Work(
     is_launched=True,
 )
 _MEASURES = re.compile(r"aten::(?:pow|square|abs|sum|linalg_vector_norm|norm)")
+_ADDS_UP = re.compile(r"aten::(?:sum|mean|linalg_vector_norm|norm)")
 _SCALES = re.compile(r"aten::(?:div|mul)_?")
 
 
@@ -36,7 +37,8 @@ def _find(evidence: Evidence) -> Iterator[Finding]:
     # Rows of one operand beside those of the other: two new dimensions for each difference. Scaled by a third, it is
     # a norm of each row.
     added = np.bincount(parent[broadcasts], evidence.calls[broadcasts], len(parent))
-    pairs = evidence.callers.near(subtracts, measures) & ~beside(profile, subtracts, scales)
+    added_up = evidence.callers.near(subtracts, named(profile, _ADDS_UP.fullmatch))
+    pairs = added_up & ~beside(profile, subtracts, scales)
     pairs &= added[np.maximum(parent, 0)] >= 2 * np.maximum(evidence.calls, 1)
     yield from work_findings(evidence, below(profile, pairs | evidence.callers.near(measures, pairs)), _WORK)
 

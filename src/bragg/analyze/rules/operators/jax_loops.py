@@ -44,24 +44,28 @@ _WRITES = "dynamic_update_slice"
 
 
 def _find_short(evidence: Evidence) -> Iterator[Finding]:
-    turns = _turns(evidence)
-    kernels = (turns >= MANY_TURNS.value) & (evidence.gpu_ns > 0)
+    many = _turns(evidence) >= MANY_TURNS.value
+    kernels = many & (evidence.gpu_ns > 0) & ~_writes(evidence)
     count, time_ns = float(evidence.gpu_count[kernels].sum()), float(evidence.gpu_ns[kernels].sum())
     if count and time_ns <= SHORT_LAUNCH.value * count:
         for finding in work_findings(evidence, kernels, _SHORT):
-            yield _at_loop(evidence, finding, kernels)
+            yield _at_loop(evidence, finding, many)
 
 
 def _find_kept(evidence: Evidence) -> Iterator[Finding]:
+    yield from work_findings(evidence, _writes(evidence) & (_turns(evidence) >= MANY_TURNS.value), _KEPT)
+
+
+def _writes(evidence: Evidence) -> BoolArray:
+    """What keeps an output of each turn, with what runs below it: [n_nodes]."""
     profile = evidence.profile
-    writes = below(profile, named(profile, _WRITES.__eq__) & in_loops(evidence))
-    yield from work_findings(evidence, writes & (_turns(evidence) >= MANY_TURNS.value), _KEPT)
+    return below(profile, named(profile, _WRITES.__eq__) & in_loops(evidence))
 
 
-def _at_loop(evidence: Evidence, finding: Finding, kernels: BoolArray) -> Finding:
+def _at_loop(evidence: Evidence, finding: Finding, many: BoolArray) -> Finding:
     """At the line of the loop, which takes its inputs and keeps its outputs; its turns are other places."""
     profile = evidence.profile
-    steps = below(profile, named(profile, _STEPS.fullmatch)) & kernels
+    steps = below(profile, named(profile, _STEPS.fullmatch)) & many
     loop = hottest_place(profile, steps, evidence.gpu_count, OPERATIONS)
     return moved(finding, loop) if loop.file else finding
 
