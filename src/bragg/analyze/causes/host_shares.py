@@ -21,7 +21,8 @@ class HostShare:
     """What a part of the host's time went to.
 
     Attributes:
-        name: `input`, `compilation`, `output`, `waiting`, `operators` or `Python and native code`.
+        name: `input`, `compilation`, `output`, `waiting`, `operators`, `interpreted kernels` or
+            `Python and native code`.
         time_ns: How long.
         at: File and line of the program with most of it; empty: not known.
     """
@@ -40,14 +41,15 @@ def host_shares(evidence: Evidence) -> list[HostShare]:
     waited_ns = profile.own(WAIT_TIME).astype(np.float64) if WAIT_TIME in profile.metrics else np.zeros(len(own_ns))
     host = evidence.host
     rest = ~(host.input | host.compilation | host.output)
-    is_operator = profile.tree.kind == FrameKind.OPERATOR
+    is_operator, is_kernel = (profile.tree.kind == kind for kind in (FrameKind.OPERATOR, FrameKind.KERNEL))
     parts = {
         "input": np.where(host.input, own_ns, 0.0),
         "compilation": np.where(host.compilation, own_ns, 0.0),
         "output": np.where(host.output, own_ns, 0.0),
         "waiting": np.where(rest, waited_ns, 0.0),
         "operators": np.where(rest & is_operator, own_ns - waited_ns, 0.0),
-        "Python and native code": np.where(rest & ~is_operator, own_ns - waited_ns, 0.0),
+        "interpreted kernels": np.where(rest & is_kernel, own_ns - waited_ns, 0.0),
+        "Python and native code": np.where(rest & ~(is_operator | is_kernel), own_ns - waited_ns, 0.0),
     }
     return [
         HostShare(name, float(time_ns.sum()), _hottest_line(profile, time_ns))

@@ -220,7 +220,7 @@ def _host_sentence(bounds: Bounds) -> str:
     )
 
 
-_PLURALS = ("operators", "Python and native code")
+_PLURALS = ("operators", "interpreted kernels", "Python and native code")
 
 
 def _most_at(part: Part) -> str:

@@ -13,6 +13,7 @@ from bragg.analyze.engine import analysis
 from bragg.model import Confidence, Finding, Metric, MetricKind, Profile
 from bragg.model.host_time import WAIT_TIME
 from bragg.views.text.analysis_text import bounds_sentence
+from tests.support.profiles import profile_from_text
 from tests.support.stepped import stepped
 
 LOADS = "train.py:5@main > enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__"
@@ -121,6 +122,14 @@ def test_parts_of_the_host_s_time_add_up_and_name_their_lines() -> None:
         "imports, input takes 50 % (most at train.py:5), Python and native code 25 % (most at train.py:8), "
         "operators 13 % (most at train.py:7), waiting 12 % (most at train.py:8)."
     )
+
+
+def test_kernels_that_the_host_executes_are_a_part_of_its_time() -> None:
+    profile = profile_from_text("root\n  main host=1ms\n    scale #kernel host=3ms")
+    assert [(part.name, part.share) for part in bounds_of(Evidence(profile)).parts] == [
+        ("interpreted kernels", 0.75),
+        ("Python and native code", 0.25),
+    ]
 
 
 def test_elements_that_a_loop_reads_are_asked_for_at_once() -> None:
