@@ -22,6 +22,9 @@ from bragg.model.table import Array
 
 __all__ = ["fix_of"]
 
+# Shares of lanes that are outside. Where a mask is missing or lets one lane too many through, it is less.
+_MANY, _MANY_OF_MASK = 1 / 2, 1 / 3
+
 
 def fix_of(access: Access, outside: Array) -> str:
     """What to change about an access.
@@ -147,13 +150,14 @@ def _of_block(seen: _Seen) -> str:
 
 
 def _of_lanes(seen: _Seen) -> str:
-    """Every lane would be inside if neighbours were as far apart as the elements of the tensor."""
+    """Every lane would be inside if neighbours were as far apart as elements, and many are outside."""
     buffer = seen.buffer
     stride = min((stride for stride in buffer.strides if stride > 0), default=0)
     if len(seen.steps) != 1 or not stride or seen.steps[0] <= stride or len(buffer.shape) != 1:
         return ""
     nearer = seen.offsets // seen.steps[0] * stride
-    if buffer.outside(nearer[seen.active]).any():
+    least = _MANY if seen.access.mask is None else _MANY_OF_MASK
+    if seen.outside.sum() < least * seen.active.sum() or buffer.outside(nearer[seen.active]).any():
         return ""
     return (
         f"Neighbouring lanes are {seen.steps[0]} elements apart, and those of {buffer.name} {stride}: a pointer of"
@@ -168,18 +172,13 @@ def _of_programs(seen: _Seen) -> str:
     pitches = {stride for stride, extent in zip(buffer.strides, buffer.shape, strict=True) if extent > 1 < stride}
     if not width or not pitches:
         return ""
-    extents = {len(part) for part in seen.parts}
+    rows, tiles = _rows(buffer, min(pitches)), {len(part) for part in seen.parts}
     for step in sorted(program_steps(seen.bases)):
-        if all(step % pitch for pitch in pitches):
-            if buffer.gaps is not None and step < width:
-                continue
-            if buffer.gaps is None and not (step not in extents and width < step < 2 * width):
-                continue
-            pitch = min(pitches)
-            return f"The address moves by {step} elements from one program to the next: {_rows(buffer, pitch)}"
-    if buffer.gaps is not None and seen.is_flat:
-        return f"The address takes {buffer.name} as contiguous: {_rows(buffer, min(pitches))}"
-    return ""
+        # Flat memory is contiguous, and its tiles lie one after the other.
+        is_of_rows = step >= width if buffer.gaps is not None else width < step < 2 * width and step not in tiles
+        if is_of_rows and all(step % pitch for pitch in pitches):
+            return f"The address moves by {step} elements from one program to the next: {rows}"
+    return f"The address takes {buffer.name} as contiguous: {rows}" if buffer.gaps is not None and seen.is_flat else ""
 
 
 def _row_width(buffer: Buffer) -> int:

@@ -166,6 +166,12 @@ def test_lanes_further_apart_than_elements() -> None:
     )
 
 
+@pytest.mark.parametrize("n", [51, 52])
+def test_a_mask_that_lets_few_lanes_of_every_second_element_too_many_through(n: int) -> None:
+    found = finding_of(stores_every_second, (4,), np.ones(52, "f4"), np.zeros(100, "f4"), n, B=16)
+    assert found.hint.startswith("The mask i < n lets these lanes through")
+
+
 def test_before_the_first_element_the_mask_lacks_0() -> None:
     found = finding_of(shifts, (1,), np.ones(16, "f4"), np.zeros(16, "f4"), -2, 16, B=16)
     assert found.hint == "The mask i < n lets these lanes through: compare the index with 0, too"
