@@ -99,9 +99,11 @@ def test_windows_stay_within_their_budget(sampled: Callable[[str], Recorded]) ->
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_a_training_step_is_sampled(run: Callable[..., Recorded], mode: str) -> None:
+def test_a_training_step_is_sampled(tmp_path: Path, mode: str) -> None:
     for steps in ("100", "400", "1600"):  # beside other programs the first window comes late
-        profile = run("training.py", f"--sample={mode}", "--sample-period=12", arguments=[steps]).profile
+        (directory := tmp_path / steps).mkdir()
+        options = [f"--sample={mode}", "--sample-period=12"]
+        profile = record(directory, "training.py", *options, arguments=[steps]).profile
         if mode != "windows" or profile.meta["sampling"]["cycle"]["windows"]:
             break
     assert profile.total("num_samples") > 0

@@ -1,4 +1,7 @@
-"""A copy of 1 GiB by a kernel, and a product of matrices, in turn for some seconds: copy_and_product.py SECONDS."""
+"""Copies of 1 GiB by a kernel, and products of matrices, in turn for some seconds: copy_and_product.py SECONDS.
+
+Several of each at a time, so that samples of 2 ms tell them apart.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,9 @@ matrix = torch.randn(8192, 8192, device="cuda", dtype=torch.bfloat16)
 out = torch.empty_like(matrix)
 end = time.monotonic() + float(sys.argv[1])
 while time.monotonic() < end:
-    for _ in range(20):
-        torch.add(source, 1, out=target)
-        torch.matmul(matrix, matrix, out=out)
+    for _ in range(5):
+        for _ in range(7):
+            torch.add(source, 1, out=target)
+        for _ in range(5):
+            torch.matmul(matrix, matrix, out=out)
     torch.cuda.synchronize()
