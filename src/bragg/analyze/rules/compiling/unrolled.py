@@ -33,7 +33,7 @@ def _find(evidence: Evidence) -> Iterator[Finding]:
     key = (place.file, place.line)
     at_line = [n for n in np.flatnonzero(launches).tolist() if _key(evidence, n) == key]
     turns = float(launches[at_line].sum())
-    if turns < MANY_UNROLLED.value:
+    if not place.file or turns < MANY_UNROLLED.value:
         return
     yield Finding(
         "unrolled-loop",

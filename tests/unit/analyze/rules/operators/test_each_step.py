@@ -114,8 +114,10 @@ def test_a_loop_of_python_in_a_jitted_function_is_found_where_compiling_takes_lo
     kernels = "\n".join(f"gpu {at}-{at + 1} {product} <-{at}" for at in starts)
     call = "\n".join(f"host {at - 1}-{at} {CALL} > launch#gpu_api ->{at}" for at in starts)
     call += f"\nhost {compiles_us}-{compiles_us + 2 * turns + 9} {CALL}"
-    profile = stepped(f"{call}\n{compiles}\n{kernels}", compiles_us + 2 * turns + 20)
-    assert len(found("unrolled-loop", profile)) == n_found
+    text = f"{call}\n{compiles}\n{kernels}"
+    assert len(found("unrolled-loop", stepped(text, compiles_us + 2 * turns + 20))) == n_found
+    nowhere = text.replace("train.py:20@main > ", "")
+    assert found("unrolled-loop", stepped(nowhere, compiles_us + 2 * turns + 20)) == []
 
 
 def test_outputs_of_each_turn_are_found() -> None:
