@@ -142,6 +142,11 @@ class Recorder final : private EventSink {
   template <class Visit>
   void for_open_phases(Visit&& visit);
   void take_event(ThreadContext& thread, const Event& event);
+  void take_launch(ThreadContext& thread, const Event& event);
+  void take_no_launch(const Event& event);
+  void take_launch_end(ThreadContext& thread, const Event& event);
+  void take_sample(ThreadContext& thread, const Event& event);
+  void take_marker(ThreadContext& thread, const Event& event);
   void take_api_call(ThreadContext& thread, const Event& event);
   void take_wait(const Event& call);
   void take_arrived_value(const ArrivedValue& value);

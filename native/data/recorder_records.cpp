@@ -75,101 +75,109 @@ bool has_interval(const DeviceEvent& event) { return event.start_ns > 0 && event
 
 }  // namespace
 
+void Recorder::take_launch(ThreadContext& thread, const Event& event) {
+  launch_count_.fetch_add(1, std::memory_order_relaxed);
+  Launch launch{.shadow = event.shadow,
+                .python = event.python,
+                .name = event.work.kernel,
+                .keeps = event.has_more_records,
+                .round = round_,
+                .thread = host_track(thread)};
+  for_phases(event.mask, [&](Phase& phase) {
+    phase.counters.launches += event.kind == EventKind::Launch;
+    phase.work.cover(std::max(looked_before_ns_, phase.started_ns()), looks_at_ns_);
+    phase.note_launch(event.correlation, launch);
+    launch.mask |= phase.mask();
+  });
+  launch.code = event.work.code;
+  launch.graph = event.work.graph;
+  if (event.correlation != CorrelationId::None) launches_.insert(event.correlation, launch);
+  if (launch.graph == GraphVersionId::None) return;
+  if (event.mask == 0) return captured_paths_.note_unrecorded_launch(launch);
+  captured_paths_.note_launch(launch);
+}
+
+void Recorder::take_no_launch(const Event& event) {
+  const Launch* found = launches_.find(event.correlation);
+  const Launch launch = found != nullptr ? *found : Launch{.round = round_};
+  if (launch.graph != GraphVersionId::None) captured_paths_.take_back(launch);
+  for_phases(event.mask, [&](Phase& phase) {
+    phase.counters.launches -= !event.is_own;
+    phase.counters.failed_launches += !event.is_own && event.kind == EventKind::Failed;
+    phase.note_no_launch(launch);
+  });
+}
+
+void Recorder::take_launch_end(ThreadContext& thread, const Event& event) {
+  if (Launch* launch = launches_.find(event.correlation)) launch->end_at(event.interval.end_ns);
+  for_phases(event.mask, [&](Phase& phase) {
+    phase.activity.note_host(number_of(host_track(thread)), event.interval.start_ns, event.interval.end_ns,
+                             phase.node_of(event), true);
+    if (!phase.options().trace) return;
+    const FrameId api = CallNames::instance().frame(event.call);
+    phase.keep({event.interval.start_ns, duration_of(event.interval),
+                CallingContextTree::instance().child(phase.node_of(event), api), host_track(thread),
+                event.correlation});
+  });
+}
+
+void Recorder::take_sample(ThreadContext& thread, const Event& event) {
+  SampledThread& sampled = sampled_thread(thread);
+  // Two clocks are read for a sample, one after the other: by what lies between them samples would overlap.
+  Event rest = event;
+  rest.interval.start_ns = std::max(rest.interval.start_ns, std::exchange(sampled.until_ns, event.interval.end_ns));
+  for_phases(event.mask, [&](Phase& phase) {
+    if (!phase.options().python_context) return;
+    phase.counters.samples += !event.is_smaller_part;
+    phase.count(event.python, MetricGroup::Sample, duration_of(event.interval), 0, event.is_smaller_part ? 0 : 1);
+    const Span span = within(phase, rest);
+    if (phase.options().trace && span.duration_ns > 0)
+      phase.keep({span.start_ns, span.duration_ns, event.python, sampled.track, CorrelationId::None});
+  });
+}
+
+void Recorder::take_marker(ThreadContext& thread, const Event& event) {
+  for_phases(event.mask, [&](Phase& phase) {
+    ++phase.counters.markers;
+    const NodeId node = phase.node_of(event);
+    const Span span = within(phase, event);
+    phase.count(node, MetricGroup::Marker, span.duration_ns);
+    if (!phase.options().trace) return;
+    const TrackId track = event.kind == EventKind::Mark ? host_track(thread) : range_track();
+    phase.keep({span.start_ns, span.duration_ns, node, track, CorrelationId::None});
+  });
+}
+
 void Recorder::take_event(ThreadContext& thread, const Event& event) {
   switch (event.kind) {
     case EventKind::Launch:
-    case EventKind::OwnLaunch: {
-      launch_count_.fetch_add(1, std::memory_order_relaxed);
-      Launch launch{.shadow = event.shadow,
-                    .python = event.python,
-                    .name = event.work.kernel,
-                    .keeps = event.has_more_records,
-                    .round = round_,
-                    .thread = host_track(thread)};
-      for_phases(event.mask, [&](Phase& phase) {
-        phase.counters.launches += event.kind == EventKind::Launch;
-        phase.work.cover(std::max(looked_before_ns_, phase.started_ns()), looks_at_ns_);
-        phase.note_launch(event.correlation, launch);
-        launch.mask |= phase.mask();
-      });
-      launch.code = event.work.code;
-      launch.graph = event.work.graph;
-      if (event.correlation != CorrelationId::None) launches_.insert(event.correlation, launch);
-      if (launch.graph == GraphVersionId::None) return;
-      if (event.mask == 0) return captured_paths_.note_unrecorded_launch(launch);
-      captured_paths_.note_launch(launch);
-      return;
-    }
+    case EventKind::OwnLaunch:
+      return take_launch(thread, event);
     case EventKind::Captured:
-    case EventKind::Failed: {
-      const Launch* found = launches_.find(event.correlation);
-      const Launch launch = found != nullptr ? *found : Launch{.round = round_};
-      if (launch.graph != GraphVersionId::None) captured_paths_.take_back(launch);
-      for_phases(event.mask, [&](Phase& phase) {
-        phase.counters.launches -= !event.is_own;
-        phase.counters.failed_launches += !event.is_own && event.kind == EventKind::Failed;
-        phase.note_no_launch(launch);
-      });
-      return;
-    }
-    case EventKind::LaunchEnd: {
-      if (Launch* launch = launches_.find(event.correlation)) launch->end_at(event.interval.end_ns);
-      for_phases(event.mask, [&](Phase& phase) {
-        phase.activity.note_host(number_of(host_track(thread)), event.interval.start_ns, event.interval.end_ns,
-                                 phase.node_of(event), true);
-        if (!phase.options().trace) return;
-        const FrameId api = CallNames::instance().frame(event.call);
-        phase.keep({event.interval.start_ns, duration_of(event.interval),
-                    CallingContextTree::instance().child(phase.node_of(event), api), host_track(thread),
-                    event.correlation});
-      });
-      return;
-    }
+    case EventKind::Failed:
+      return take_no_launch(event);
+    case EventKind::LaunchEnd:
+      return take_launch_end(thread, event);
     case EventKind::Scope:
-      for_phases(event.mask, [&](Phase& phase) {
+      return for_phases(event.mask, [&](Phase& phase) {
         ++phase.counters.scopes;
         take_host_span(phase, event, host_track(thread), CorrelationId::None);
       });
-      return;
     case EventKind::ApiCall:
       return take_api_call(thread, event);
-    case EventKind::Sample: {
-      SampledThread& sampled = sampled_thread(thread);
-      // Two clocks are read for a sample, one after the other: by what lies between them samples would overlap.
-      Event rest = event;
-      rest.interval.start_ns = std::max(rest.interval.start_ns, std::exchange(sampled.until_ns, event.interval.end_ns));
-      for_phases(event.mask, [&](Phase& phase) {
-        if (!phase.options().python_context) return;
-        phase.counters.samples += !event.is_smaller_part;
-        phase.count(event.python, MetricGroup::Sample, duration_of(event.interval), 0, event.is_smaller_part ? 0 : 1);
-        const Span span = within(phase, rest);
-        if (phase.options().trace && span.duration_ns > 0)
-          phase.keep({span.start_ns, span.duration_ns, event.python, sampled.track, CorrelationId::None});
-      });
-      return;
-    }
+    case EventKind::Sample:
+      return take_sample(thread, event);
     case EventKind::Value:
-      for_phases(event.mask, [&](Phase& phase) {
+      return for_phases(event.mask, [&](Phase& phase) {
         phase.add_value({phase.node_of(event), event.metric, event.value.index, event.value.length}, event.value.bits);
       });
-      return;
     case EventKind::Input:
-      for_phases(event.mask, [&](Phase& phase) {
+      return for_phases(event.mask, [&](Phase& phase) {
         phase.add_input({phase.node_of(event), event.input, phase.node_of(event.origin), event.origin.output});
       });
-      return;
     case EventKind::Mark:
     case EventKind::Range:
-      for_phases(event.mask, [&](Phase& phase) {
-        ++phase.counters.markers;
-        const NodeId node = phase.node_of(event);
-        const Span span = within(phase, event);
-        phase.count(node, MetricGroup::Marker, span.duration_ns);
-        if (!phase.options().trace) return;
-        const TrackId track = event.kind == EventKind::Mark ? host_track(thread) : range_track();
-        phase.keep({span.start_ns, span.duration_ns, node, track, CorrelationId::None});
-      });
-      return;
+      return take_marker(thread, event);
   }
 }
 
