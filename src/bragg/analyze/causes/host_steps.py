@@ -9,14 +9,14 @@ import numpy as np
 
 from bragg.analyze.causes.evidence import Evidence
 from bragg.analyze.causes.host_finding import Cause, host_finding, lasting
-from bragg.analyze.causes.needs import TRACE, Need
+from bragg.analyze.causes.needs import GPU_TIME, TRACE, Need
 from bragg.analyze.causes.paths import IMPORTS, below, in_files
 from bragg.analyze.causes.thresholds import OF_STEP
 from bragg.analyze.wall.step_times import step_times
 from bragg.model import Confidence, Finding, Gain, Quantity
 from bragg.model.table import BoolArray, FloatArray
 
-__all__ = ["WAITS_OR_STEPS", "HostCost", "HostSteps", "host_costs", "host_steps"]
+__all__ = ["GPU_TIME_OR_STEPS", "WAITS_OR_STEPS", "HostCost", "HostSteps", "host_costs", "host_steps"]
 
 
 @dataclass(frozen=True)
@@ -32,6 +32,11 @@ class HostSteps:
     count: int
     duration_ns: float
     of_run: float
+
+    @property
+    def made(self) -> float:
+        """How many the program made."""
+        return self.count / self.of_run
 
 
 @dataclass(frozen=True)
@@ -69,6 +74,13 @@ WAITS_OR_STEPS = Need(
     "what GPUs waited for, or steps without a GPU",
     TRACE,
     lambda evidence: evidence.idle_ns is not None or host_steps(evidence) is not None,
+)
+
+
+GPU_TIME_OR_STEPS = Need(
+    "GPU time, or steps without a GPU",
+    "",
+    lambda evidence: GPU_TIME.is_met(evidence) or host_steps(evidence) is not None,
 )
 
 

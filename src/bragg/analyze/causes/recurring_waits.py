@@ -31,7 +31,7 @@ def recurring_waits(evidence: Evidence) -> BoolArray:
     steps = host_steps(evidence)
     if steps is None or WAIT_TIME not in profile.metrics:
         return found
-    is_often = (evidence.calls >= WAITS.value * steps.count / steps.of_run) & (tree.kind != FrameKind.PYTHON)
+    is_often = (evidence.calls >= WAITS.value * steps.made) & (tree.kind != FrameKind.PYTHON)
     has_steps = tree.sum_up(is_often.astype(np.int64)) > 0
     computes = in_files(profile, _COMPUTES)
     waits = (profile.own(WAIT_TIME) > 0) & ~(host.input | host.compilation | host.output)

@@ -60,7 +60,7 @@ def _without_gpu(evidence: Evidence) -> Iterator[Finding]:
     main = step_function(profile.meta)
     if steps is None:
         return
-    n_steps = steps.count / steps.of_run
+    n_steps = steps.made
     jitted = {name for name in tree.frames.name if name.startswith(CALLS)}
     often = {name for name in jitted if float(evidence.calls[named(profile, name.__eq__)].sum()) >= 0.9 * n_steps}
     small = often - {main}

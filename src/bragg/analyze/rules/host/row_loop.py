@@ -153,7 +153,7 @@ def _works(evidence: Evidence) -> BoolArray:
 
 def _n_steps(evidence: Evidence) -> float:
     steps = host_steps(evidence)
-    return steps.count / steps.of_run if steps else evidence.n_steps
+    return steps.made if steps else evidence.n_steps
 
 
 def _function(evidence: Evidence, line: int) -> tuple[int, str, str]:

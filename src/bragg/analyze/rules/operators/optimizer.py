@@ -7,8 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from bragg.analyze.causes.evidence import Evidence
-from bragg.analyze.causes.host_steps import HostCost, host_costs, host_steps
-from bragg.analyze.causes.needs import GPU_TIME, Need
+from bragg.analyze.causes.host_steps import GPU_TIME_OR_STEPS, HostCost, host_costs, host_steps
 from bragg.analyze.causes.paths import below, named
 from bragg.analyze.causes.thresholds import MANY_KERNELS, OF_STEP
 from bragg.analyze.causes.work_finding import Work, work_findings
@@ -37,11 +36,6 @@ _OWN = "torch._foreach_mul_, torch._foreach_add_ and the like over the list of a
 # PyTorch's functions for one parameter after the other; with one launch there is but one parameter.
 _SINGLE, _SEVERAL = re.compile(r"_single_tensor_\w+$"), 2
 _IS_ONE, _FUSED = re.compile(r"aten::\w+_$"), re.compile(r"aten::_(?:fused|foreach)_")
-GPU_TIME_OR_STEPS = Need(
-    "GPU time, or steps without a GPU",
-    "",
-    lambda evidence: GPU_TIME.is_met(evidence) or host_steps(evidence) is not None,
-)
 _TOGETHER = re.compile(r"multi_tensor_apply|fused|foreach|triton_", re.I)
 
 
@@ -51,7 +45,7 @@ def _find(evidence: Evidence) -> Iterator[Finding]:
     if (steps := host_steps(evidence)) is not None:
         step = below(profile, named(profile, _HAS_FUSED.match))
         operators = step & named(profile, _IS_ONE.match) & ~below(profile, named(profile, _FUSED.match))
-        if float(evidence.calls[operators].sum()) * steps.of_run >= MANY_KERNELS.value * steps.count:
+        if float(evidence.calls[operators].sum()) >= MANY_KERNELS.value * steps.made:
             yield from host_costs(evidence, step, _WITHOUT_GPU)
         return
     kernels = step & (profile.tree.kind == FrameKind.KERNEL)

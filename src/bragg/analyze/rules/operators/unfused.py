@@ -8,9 +8,9 @@ from collections.abc import Iterator
 import numpy as np
 
 from bragg.analyze.causes.evidence import Evidence
-from bragg.analyze.causes.needs import GPU_TIME
+from bragg.analyze.causes.host_steps import GPU_TIME_OR_STEPS, HostCost, HostSteps, host_costs, host_steps
 from bragg.analyze.causes.paths import below, named
-from bragg.analyze.causes.thresholds import LONG_CHAIN, MANY_ELEMENTWISE
+from bragg.analyze.causes.thresholds import LONG_CHAIN, MANY_ELEMENTWISE, OF_STEP
 from bragg.analyze.causes.work_finding import Work, work_findings
 from bragg.analyze.engine import HostTime, Rule
 from bragg.model import Confidence, Finding, FrameKind
@@ -31,10 +31,17 @@ _WORK = Work(
 _CHAIN = 4
 _SELDOM = 0.1  # of the calls of a function's other operators: what runs for a few of them
 _ELEMENTWISE = re.compile(r"at::native.*elementwise_kernel|at6native\d*.*elementwise_kernel")
+_OPERATORS = re.compile(
+    r"aten::(?:r?sub|add|mul|div|neg|abs|pow|square|r?sqrt|reciprocal|exp|log|erf|sin|cos|tanh|sigmoid|relu|gelu|silu|"
+    r"leaky_relu|threshold_backward|where|clamp(?:_min|_max)?|maximum|minimum)_?"
+)
 _COPIES = re.compile(r"copy_kernel|FillFunctor")
 
 
 def _find(evidence: Evidence) -> Iterator[Finding]:
+    if (steps := host_steps(evidence)) is not None:
+        yield from _without_gpu(evidence, steps)
+        return
     nodes = named(evidence.profile, lambda name: _ELEMENTWISE.search(name) and not _COPIES.search(name))
     nodes &= ~below(evidence.profile, named(evidence.profile, lambda name: name.startswith("Optimizer.")))
     count = float(evidence.gpu_count[nodes].sum())
@@ -42,6 +49,18 @@ def _find(evidence: Evidence) -> Iterator[Finding]:
     if count < many:
         nodes &= below(evidence.profile, _chains(evidence, nodes))
     yield from work_findings(evidence, nodes, _WORK)
+
+
+def _without_gpu(evidence: Evidence, steps: HostSteps) -> Iterator[Finding]:
+    profile, tree = evidence.profile, evidence.profile.tree
+    nodes = named(profile, _OPERATORS.fullmatch) & (tree.kind == FrameKind.OPERATOR)
+    nodes &= ~below(profile, named(profile, lambda name: name.startswith("Optimizer.")))
+    n_calls = float(evidence.calls[nodes].sum()) / steps.made
+    if n_calls < MANY_ELEMENTWISE.value:
+        return
+    what = f"{n_calls:,.0f} elementwise operators a step, each of which reads and writes whole tensors"
+    cost = HostCost(_WORK.rule, what, _WORK.change, _WORK.saved)
+    yield from host_costs(evidence, below(profile, nodes), cost)
 
 
 def _chains(evidence: Evidence, kernels: BoolArray) -> BoolArray:
@@ -59,8 +78,8 @@ def _chains(evidence: Evidence, kernels: BoolArray) -> BoolArray:
 RULE = Rule(
     _find,
     "chains of elementwise kernels",
-    (GPU_TIME,),
-    (MANY_ELEMENTWISE, LONG_CHAIN),
+    (GPU_TIME_OR_STEPS,),
+    (MANY_ELEMENTWISE, LONG_CHAIN, OF_STEP),
     _WORK.change,
     host_time=HostTime.CAUSE,
 )

@@ -36,6 +36,10 @@ def rows(count: int, operator: str) -> list[str]:
     return lines
 
 
+def elementwise(count: int) -> list[str]:
+    return [f"host {10 * at}-{10 * at + 10} train.py:7@main > aten::mul#operator" for at in range(count)]
+
+
 def jitted(*names: str) -> list[str]:
     return [f"host {100 * at}-{100 * at + 100} train.py:7@main > jit({name})#operator" for at, name in enumerate(names)]
 
@@ -71,6 +75,7 @@ def updates(optimizer: str, n_operators: int, operator: str = "aten::mul_") -> l
         ("data-loading", 5, [f"host 0-400 {LOADS}"], 0.36),
         ("data-loading", 5, [f"host 0-400 {WORKERS}"], 0.36),
         ("row-loop", 7, rows(16, "aten::mm"), 0.29),
+        ("unfused-elementwise", 7, elementwise(40), 0.2),
         ("eager-jax", 7, jitted("train_step", "key", "split", "normal"), 0.27),
         ("output-in-steps", 11, [f"host 0-200 {SAVES}"], 0.18),
         ("optimizer-loop", 9, updates("AdamW", 40), 0.2),
@@ -92,6 +97,7 @@ def test_what_a_step_spends_is_gained(rule: str, line: int, lines: list[str], sh
         ("output-in-steps", [f"host 0-200 {IMPORTS}"]),
         ("data-loading", [f"host 0-20 {WORKERS}"]),
         ("row-loop", rows(4, "aten::mm")),
+        ("unfused-elementwise", elementwise(16)),
         ("eager-jax", jitted("train_step", "key")),
         ("optimizer-loop", updates("RMSprop", 40)),
         ("optimizer-loop", updates("AdamW", 40, "aten::_fused_adamw_")),
