@@ -245,7 +245,7 @@ class ThreadContext {
   // What each launch needs, in two cache lines.
   OpenCall open_call;
   ExpectedLaunch expected_launch;
-  uint32_t ended_contexts = 0;       // how many had ended when it launched in `device_contexts`
+  uint32_t context_changes = 0;      // of the process, when it launched in `device_contexts`
   uint32_t gated_calls = 0;          // of LaunchGate, nested
   bool is_sampled_alone = false;     // the launch that this thread is in; no other thread launches meanwhile
   bool launches_own_kernel = false;  // that launch is not the program's

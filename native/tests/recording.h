@@ -67,6 +67,18 @@ inline const Device& device() {
   return instance;
 }
 
+// The second GPU is this thread's, until the end of a scope: a process with contexts of two GPUs is recorded otherwise.
+class SecondGpu {
+ public:
+  SecondGpu() { device().use(1); }
+  SecondGpu(const SecondGpu&) = delete;
+  SecondGpu& operator=(const SecondGpu&) = delete;
+  ~SecondGpu() {
+    device().use(0);
+    device().must("cuDevicePrimaryCtxRelease_v2", 1);
+  }
+};
+
 // A function of a fake library.
 template <class Function>
 Function* in_fake(const char* symbol, const char* library = "/libcuda.so.1") {

@@ -22,6 +22,7 @@ using bragg::MetricId;
 using bragg::MetricKind;
 using bragg::test::device;
 using bragg::test::Recording;
+using bragg::test::SecondGpu;
 using bragg::value_kernel::Dtype;
 using bragg::value_kernel::Log;
 namespace cuda = bragg::cuda;
@@ -173,7 +174,7 @@ TEST(each_replay_of_a_graph_reads_the_value_again_where_it_was_captured) {
 
 TEST(a_first_value_may_be_captured) {
   const NoConsumer no_consumer;
-  device().use(1);  // nothing was read on this device before
+  const SecondGpu gpu;  // nothing was read on this device before
   const Numbers<float> number{1.0f};
   const cuda::Stream stream = device().stream();
   cuda::Graph graph = nullptr;
@@ -185,7 +186,7 @@ TEST(a_first_value_may_be_captured) {
 
 TEST(a_value_on_another_device_than_the_current_is_read_there) {
   const NoConsumer no_consumer;
-  device().use(1);
+  const SecondGpu gpu;
   const Numbers<float> number{8.0f};
   const cuda::Stream stream = device().stream();
   device().use(0);
@@ -196,7 +197,6 @@ TEST(a_value_on_another_device_than_the_current_is_read_there) {
   const Numbers<float> here{8.0f};
   CHECK_EQ(device_values::add(there, {here.address(), Dtype::F32, 0, 1}, stream),
            "the metric value is on another GPU than the stream");
-  device().use(1);
 }
 
 TEST(what_cannot_be_read_is_refused_with_a_reason) {

@@ -22,6 +22,7 @@ using bragg::test::comes_true;
 using bragg::test::device;
 using bragg::test::in_fake;
 using bragg::test::Recording;
+using bragg::test::SecondGpu;
 using bragg::test::set_kernel_ns;
 using bragg::test::set_knob;
 namespace cuda = bragg::cuda;
@@ -239,6 +240,25 @@ TEST(nothing_is_flushed_in_the_background_while_the_hardware_event_system_is_on)
   CHECK_EQ(recording.count("kernels"), 10);
   set_knob("hardware_trace", 0);
   CHECK(bragg::cuda_backend::may_flush_in_background());
+}
+
+TEST(where_copies_between_gpus_are_recorded_nothing_is_flushed_in_the_background) {
+  const Program program;
+  const Recording recording("one GPU");
+  program.launch();
+  CHECK(bragg::cuda_backend::may_flush_in_background());
+  uint64_t before = 0;
+  {
+    const SecondGpu gpu;
+    program.launch();
+    CHECK(!bragg::cuda_backend::may_flush_in_background());
+    before = flushes();
+    std::this_thread::sleep_for(std::chrono::milliseconds(700));
+    CHECK_EQ(flushes(), before);
+  }
+  recording.flush();  // on this thread
+  CHECK(flushes() > before);
+  CHECK_EQ(recording.count("kernels"), 2);
 }
 
 TEST(many_launching_threads_lose_nothing) {

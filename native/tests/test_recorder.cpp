@@ -200,11 +200,13 @@ TEST(a_thread_that_launches_in_several_contexts_in_turn_asks_the_driver_for_none
     device().launch(kernel, nullptr);
     return bragg::ThreadContext::current().device_contexts[0].device;
   };
-  for (int32_t ordinal = 0; ordinal < 2; ++ordinal) CHECK_EQ(launch_on(ordinal), ordinal);
+  for (int turn = 0; turn < 2; ++turn)  // what is known is looked at again after a context has begun
+    for (int32_t ordinal = 0; ordinal < 2; ++ordinal) CHECK_EQ(launch_on(ordinal), ordinal);
   bragg::test::fail_calls("cuCtxGetDevice", 999);
   for (int turn = 0; turn < 10; ++turn)
     for (int32_t ordinal = 0; ordinal < 2; ++ordinal) CHECK_EQ(launch_on(ordinal), ordinal);
   bragg::test::fail_calls("cuCtxGetDevice", 0);
+  for (int turn = 0; turn < 12; ++turn) device().must("cuDevicePrimaryCtxRelease_v2", 1);
   device().use();
 }
 

@@ -38,6 +38,13 @@ def test_cudagraph_trees_give_the_same_result(tmp_path: Path) -> None:
     assert ended([*RUN, *program], tmp_path) == ended(program, tmp_path)
 
 
+def test_graphs_of_xla_with_large_copies_run_while_records_are_flushed(tmp_path: Path) -> None:
+    program = [sys.executable, str(PROGRAMS / "ring_of_states.py")]
+    plain = ended(program, tmp_path)
+    assert plain[0] == 0
+    assert ended([*RUN, "--flush-interval", "20", *program], tmp_path) == plain
+
+
 @pytest.mark.skipif("BRAGG_CUPTI_DIR" not in os.environ, reason="set BRAGG_CUPTI_DIR to a CUPTI of 13.3 or newer")
 @pytest.mark.parametrize("shared", ["1", "0"])
 def test_three_tools_have_a_shared_cupti(shared: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -37,11 +37,12 @@ void on_cuda_initialized() {
 
 void poll() {
   Backend& self = backend();
+  record_peer_copies_if_any(self);
   if (self.state.load() != State::Waiting) return;
   const std::lock_guard lock(self.mutex);
   if (self.state.load() != State::Waiting) return;
   const auto now = std::chrono::steady_clock::now();
-  const bool has_worked = CudaDriver::mapped().has_primary_context();
+  const bool has_worked = CudaDriver::mapped().n_primary_contexts() > 0;
   if (!attach_if_up(self)) {
     self.seen_down = now;
     return;
@@ -97,6 +98,7 @@ NoKernelRecords::~NoKernelRecords() {
 bool may_flush_in_background() {
   const Backend& self = backend();
   if (self.state.load() != State::Attached) return true;
+  if (self.records_peer_copies.load()) return false;
   return self.activity().get(cupti::Attribute::HardwareTrace).value_or(0) == 0;
 }
 
@@ -120,7 +122,7 @@ void detach() {
   {
     const std::lock_guard contexts_lock(self.contexts_mutex);
     self.contexts.clear();  // nobody tells any more when they end
-    launch_watch.ended_contexts.fetch_add(1, std::memory_order_relaxed);
+    launch_watch.context_changes.fetch_add(1, std::memory_order_relaxed);
   }
   self.state.store(State::Off);
   self.missed_start_ns.store(0);

@@ -18,8 +18,7 @@
 namespace bragg::cuda_backend {
 namespace {
 
-constexpr cupti::Kind kKinds[] = {cupti::Kind::ConcurrentKernel, cupti::Kind::Memcpy, cupti::Kind::PeerMemcpy,
-                                  cupti::Kind::Memset};
+constexpr cupti::Kind kKinds[] = {cupti::Kind::ConcurrentKernel, cupti::Kind::Memcpy, cupti::Kind::Memset};
 
 constexpr BufferCallbacks kBufferCallbacks{on_buffer_requested, on_buffer_completed, on_buffer_requested_v2,
                                            on_buffer_completed_v2};
@@ -110,8 +109,8 @@ cupti::Result follow_always(Backend& self) {
   if (const auto result = self.activity().register_buffers(kBufferCallbacks); result != cupti::Result::Success)
     return result;
   follow_graphs(self);
-  (void)self.cupti.enable_callback(1, self.subscriber, cupti::Domain::Resource,
-                                   cupti::resource::kContextDestroyStarting);
+  for (const uint32_t cbid : {cupti::resource::kContextCreated, cupti::resource::kContextDestroyStarting})
+    (void)self.cupti.enable_callback(1, self.subscriber, cupti::Domain::Resource, cbid);
   if (uses_gate()) follow_calls_for_sampling(self);
   if (cuda_memory::is_wanted()) follow_calls_for_memory(self);
   return cupti::Result::Success;
@@ -216,10 +215,26 @@ void apply_collecting(Backend& self, bool on) {
       return;
     }
   }
+  if (!on && self.records_peer_copies.exchange(false)) (void)self.activity().disable(cupti::Kind::PeerMemcpy);
   if (!stops_to_follow_first) follow_calls();
   self.collecting = on;
 }
 
-bool attach_if_up(Backend& self) { return CudaDriver::mapped().is_initialized() && attach(self); }
+// CUPTI 13.0 makes programs fail whose copies between GPUs are recorded too: after a flush, graphs that are built later
+// end with "unspecified launch failure" (H100: XLA's, in nine of ten runs; in none without this kind or a flush). So
+// they are recorded only where there may be any, and then nothing is flushed in the background.
+void record_peer_copies_if_any(Backend& self) noexcept {
+  if (self.n_contexts.load() < 2 || self.records_peer_copies.load()) return;
+  const std::unique_lock lock(self.records_mutex, std::try_to_lock);  // its holder may be within CUPTI
+  if (!lock.owns_lock() || !self.collecting || self.records_peer_copies.exchange(true)) return;
+  (void)self.activity().enable(cupti::Kind::PeerMemcpy);
+}
+
+bool attach_if_up(Backend& self) {
+  const CudaDriver driver = CudaDriver::mapped();
+  if (!driver.is_initialized()) return false;
+  self.n_contexts.store(driver.n_primary_contexts());
+  return attach(self);
+}
 
 }  // namespace bragg::cuda_backend

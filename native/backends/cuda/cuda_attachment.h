@@ -17,6 +17,8 @@ void apply_graph_level(Backend& self);
 void follow_calls_for_sampling(Backend& self);
 void follow_calls_for_memory(Backend& self);
 
+// Where there is more than one context. Also in a callback, without the mutex.
+void record_peer_copies_if_any(Backend& self) noexcept;
 // Also in a callback, without the mutex: `reason` is for the user.
 void record_nodes_from_now_on(Backend& self, const char* reason) noexcept;
 

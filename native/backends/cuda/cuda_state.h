@@ -28,8 +28,10 @@ struct Backend {
   std::mutex records_mutex;  // of which records are produced, while that changes
   bool has_launch_without_record = false;
   std::atomic<bool> collecting{false};
-  ApiLevel api_level = ApiLevel::Off;  // wanted while collecting
-  bool unusable = false;               // forked from a process that had CUDA up
+  std::atomic<bool> records_peer_copies{false};
+  std::atomic<uint32_t> n_contexts{0};  // that exist
+  ApiLevel api_level = ApiLevel::Off;   // wanted while collecting
+  bool unusable = false;                // forked from a process that had CUDA up
   BufferPool buffers;
   std::chrono::steady_clock::time_point seen_down;  // when CUDA was last seen not to be up; while it is polled
   std::atomic<uint64_t> missed_start_ns{0};         // the GPU worked before attachment, at most so long

@@ -31,18 +31,19 @@ int32_t CudaDriver::version() const {
   return version;
 }
 
-bool CudaDriver::has_primary_context() const {
-  if (!library_) return false;
+uint32_t CudaDriver::n_primary_contexts() const {
+  if (!library_) return 0;
   auto* get_count = library_.function<cuda::CuDeviceGetCount>("cuDeviceGetCount");
   auto* get_state = library_.function<cuda::CuDevicePrimaryCtxGetState>("cuDevicePrimaryCtxGetState");
   int32_t count = 0;
-  if (get_count == nullptr || get_state == nullptr || get_count(&count) != cuda::Result::Success) return false;
+  if (get_count == nullptr || get_state == nullptr || get_count(&count) != cuda::Result::Success) return 0;
+  uint32_t active_contexts = 0;
   for (cuda::Device device = 0; device < count; ++device) {
     uint32_t flags = 0;
     int32_t active = 0;
-    if (get_state(device, &flags, &active) == cuda::Result::Success && active != 0) return true;
+    if (get_state(device, &flags, &active) == cuda::Result::Success && active != 0) ++active_contexts;
   }
-  return false;
+  return active_contexts;
 }
 
 std::vector<CudaDevice> CudaDriver::devices() const {

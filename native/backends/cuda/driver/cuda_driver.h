@@ -29,8 +29,8 @@ class CudaDriver {
 
   [[nodiscard]] bool is_initialized() const;
   [[nodiscard]] int32_t version() const;  // 1000 * major + 10 * minor; 0: not known
-  // Whether any device has a primary context: before, no program but one that makes others has launched anything.
-  [[nodiscard]] bool has_primary_context() const;
+  // Devices that have a primary context: before, no program but one that makes others has launched anything.
+  [[nodiscard]] uint32_t n_primary_contexts() const;
   [[nodiscard]] std::vector<CudaDevice> devices() const;
   [[nodiscard]] std::string uuid(uint32_t ordinal) const;  // 32 hexadecimal digits; "": not known
   [[nodiscard]] uint32_t current_device() const;           // of this thread's context; 0xFFFFFFFF: it has none

@@ -15,11 +15,17 @@
 namespace bragg::cuda_backend {
 namespace {
 
+void note_new_context() noexcept {
+  backend().n_contexts.fetch_add(1);
+  launch_watch.context_changes.fetch_add(1, std::memory_order_relaxed);
+}
+
 void forget_context(cuda::Context context) noexcept {
+  if (backend().n_contexts.load() > 0) backend().n_contexts.fetch_sub(1);
   {
     const std::lock_guard lock(backend().contexts_mutex);
     std::erase_if(backend().contexts, [&](const KnownContext& known) { return known.handle == context; });
-    launch_watch.ended_contexts.fetch_add(1, std::memory_order_relaxed);
+    launch_watch.context_changes.fetch_add(1, std::memory_order_relaxed);
   }
   pc_sampling::note_context_end(context);
   exact_counters::note_context_end(context);
@@ -65,6 +71,7 @@ void on_callback(void*, cupti::Domain domain, uint32_t cbid, const void* argumen
   }
   if (domain == cupti::Domain::Resource) {
     const auto& data = *static_cast<const cupti::ResourceData*>(argument);
+    if (cbid == cupti::resource::kContextCreated) return note_new_context();
     if (cbid == cupti::resource::kContextDestroyStarting) return forget_context(data.context);
     if (cbid == cupti::resource::kModuleLoaded)
       return pc_sampling::note_module(*static_cast<const cupti::ModuleData*>(data.descriptor));

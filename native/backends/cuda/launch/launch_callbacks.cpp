@@ -32,14 +32,15 @@ uint32_t current_device() noexcept {
 }
 
 void note_context(ThreadContext& thread, cuda::Context context) noexcept {
-  const uint32_t ended = launch_watch.ended_contexts.load(std::memory_order_relaxed);
+  const uint32_t changes = launch_watch.context_changes.load(std::memory_order_relaxed);
   auto& known = thread.device_contexts;
-  if (thread.ended_contexts != ended) known = {};
-  thread.ended_contexts = ended;
+  if (thread.context_changes != changes) known = {};
+  thread.context_changes = changes;
   const auto found = std::ranges::find(known, context, &ThreadContext::DeviceContext::handle);
   if (found != known.end()) return void(std::rotate(known.begin(), found, found + 1));
   std::ranges::rotate(known, known.end() - 1);
   known[0] = {context, current_device()};
+  record_peer_copies_if_any(backend());
   const std::lock_guard lock(backend().contexts_mutex);
   auto& contexts = backend().contexts;
   if (std::ranges::find(contexts, context, &KnownContext::handle) == contexts.end())

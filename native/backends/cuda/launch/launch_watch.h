@@ -18,7 +18,7 @@ struct alignas(64) LaunchWatch {
   std::atomic<bool> counts_launches{false};
   std::atomic<bool> traces_graphs{false};          // whole graphs are recorded at this moment
   std::atomic<ApiLevel> api_level{ApiLevel::Off};  // calls that are followed
-  std::atomic<uint32_t> ended_contexts{0};         // the driver reuses handles: what threads remember is then stale
+  std::atomic<uint32_t> context_changes{0};        // the driver reuses handles: what threads remember is then stale
   std::atomic<const ThreadContext*> counting{nullptr};  // counts a launch, or ends counting
 };
 

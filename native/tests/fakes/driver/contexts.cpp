@@ -39,7 +39,11 @@ constinit thread_local ContextStack context_stack{};
 struct Contexts {
   std::mutex mutex;
   std::deque<cuda::ContextHandle> all;  // never removed: a tool may still ask for one that was destroyed
-  std::map<uint32_t, cuda::Context> primary;
+  struct Primary {
+    cuda::Context context = nullptr;
+    uint64_t retained = 0;
+  };
+  std::map<uint32_t, Primary> primary;  // that exist
 };
 
 Contexts& contexts() {
@@ -159,10 +163,10 @@ FAKE_CUDA(cuDevicePrimaryCtxRetain)(cuda::Context* context, cuda::Device device)
   return driver_call(call_site("cuDevicePrimaryCtxRetain"), [&](ApiCall&) {
     if (!is_device(device)) return cuda::Result::InvalidDevice;
     std::unique_lock lock(contexts().mutex);
-    cuda::Context& primary = contexts().primary[static_cast<uint32_t>(device)];
-    const bool created = primary == nullptr;
-    if (created) primary = add_context(contexts(), static_cast<uint32_t>(device));
-    *context = primary;
+    auto& primary = contexts().primary[static_cast<uint32_t>(device)];
+    const bool created = primary.retained++ == 0;
+    if (created) primary.context = add_context(contexts(), static_cast<uint32_t>(device));
+    *context = primary.context;
     lock.unlock();
     if (created) notify_resource(cupti::resource::kContextCreated, *context, nullptr, nullptr);
     return cuda::Result::Success;
@@ -183,8 +187,17 @@ FAKE_CUDA(cuDevicePrimaryCtxGetState)(cuda::Device device, uint32_t* flags, int3
 FAKE_CUDA_IS(cuDevicePrimaryCtxGetState, CuDevicePrimaryCtxGetState);
 
 FAKE_CUDA(cuDevicePrimaryCtxRelease_v2)(cuda::Device device) {
-  return driver_call(call_site("cuDevicePrimaryCtxRelease_v2"),
-                     [&](ApiCall&) { return is_device(device) ? cuda::Result::Success : cuda::Result::InvalidDevice; });
+  return driver_call(call_site("cuDevicePrimaryCtxRelease_v2"), [&](ApiCall&) {
+    std::unique_lock lock(contexts().mutex);
+    const auto found = contexts().primary.find(static_cast<uint32_t>(device));
+    if (found == contexts().primary.end()) return cuda::Result::InvalidContext;
+    if (--found->second.retained > 0) return cuda::Result::Success;
+    const cuda::Context context = found->second.context;
+    contexts().primary.erase(found);
+    lock.unlock();
+    notify_resource(cupti::resource::kContextDestroyStarting, context, nullptr, nullptr);
+    return cuda::Result::Success;
+  });
 }
 FAKE_CUDA_IS(cuDevicePrimaryCtxRelease_v2, CuDevicePrimaryCtxRelease);
 
