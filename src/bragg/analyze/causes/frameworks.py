@@ -11,8 +11,7 @@ __all__ = ["in_its_words", "is_training"]
 _TRAINER = "transformers/trainer.py"
 # Options of the Trainer of Transformers for what programs with a loop of their own change there.
 _OPTIONS_OF_TRAINER = {
-    "many-launches": 'TrainingArguments(torch_compile=True, torch_compile_mode="reduce-overhead"), or a larger '
-    "per_device_train_batch_size",
+    "many-launches": 'TrainingArguments(torch_compile=True, torch_compile_mode="reduce-overhead"); larger batches',
     "data-loading": "TrainingArguments(dataloader_num_workers=4, dataloader_persistent_workers=True), or more workers",
     "optimizer-loop": 'TrainingArguments(optim="adamw_torch_fused")',
 }

@@ -293,7 +293,8 @@ def _rest(
         yield f"{count_text(more, 'more finding')}: bragg analyze --json shows all"
     if small:
         yield f"{count_text(small, 'finding')} below {percent_text(least_gain)}: --least-gain 0 shows them"
-    yield from _behind_the_host([each for each in analysis.findings if each not in worth])
+    if n_names > _N_FEW_NAMES:
+        yield from _behind_the_host([each for each in analysis.findings if each not in worth])
     if nothing:
         yield f"Found, and gains nothing: {_names(list(dict.fromkeys(nothing)), n_names)}"
     if analysis.fine:
