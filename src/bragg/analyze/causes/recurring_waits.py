@@ -18,6 +18,8 @@ __all__ = ["recurring_waits"]
 
 # They wait for what they compute themselves, in threads of their own.
 _COMPUTES = re.compile(r"[/\\](?:jax|jaxlib|torch)[/\\]")
+# Of all that is waited: less is not looked at.
+_LITTLE = 0.01
 
 
 def recurring_waits(evidence: Evidence) -> BoolArray:
@@ -34,7 +36,8 @@ def recurring_waits(evidence: Evidence) -> BoolArray:
     is_often = (evidence.calls >= WAITS.value * steps.made) & (tree.kind != FrameKind.PYTHON)
     has_steps = tree.sum_up(is_often.astype(np.int64)) > 0
     computes = in_files(profile, _COMPUTES)
-    waits = (profile.own(WAIT_TIME) > 0) & ~(host.input | host.compilation | host.output)
+    waited_ns = np.where(host.input | host.compilation | host.output, 0, profile.own(WAIT_TIME))
+    waits = (waited_ns > 0) & (waited_ns >= _LITTLE * waited_ns.sum())
     for node in np.flatnonzero(waits).tolist():
         code = int(tree.parent[node]) if tree.kind[node] == FrameKind.STATE else node
         if tree.kind[code] == FrameKind.PYTHON and not computes[code]:
