@@ -2,7 +2,8 @@
 
 Small nested operators are called below modules, and a kernel is launched on the fake GPU beside them. In a real program
 PyTorch and the driver run so much between two operators that most of ours has left the caches: here an observer of
-operators writes 1.5 MB at the begin and end of each. A figure is the median over the recordings of the ns of one call
+operators writes 1.5 MB at the begin and end of each; `displaced` are translations of addresses and instructions, too
+(x86-64), by 4,096 pages of data and 1,024 of code. A figure is the median over the recordings of the ns of one call
 of the core: the begin or end of an operator, the entry or return of a launch. Compare two cores by turns.
 No GPU needed.
 """
@@ -25,7 +26,7 @@ import harness
 
 HERE = Path(__file__).parent
 RECORDINGS = 5
-CALLS = {"warm": 20_000, "cold": 1_500}
+CALLS = {"warm": 20_000, "cold": 1_500, "displaced": 1_000}
 SETTLING_S = 0.15  # until the recorder reads the processor's counter
 DEPTH = 12  # modules around the layer, of three Python functions each
 
@@ -49,7 +50,7 @@ def program() -> Callable[[], object]:
     return lambda: model(x)
 
 
-def evict_at_operators(directory: str) -> None:
+def evict_at_operators(directory: str, *, pages_too: bool) -> None:
     """From now on, at each begin and end."""
     import torch
 
@@ -58,8 +59,8 @@ def evict_at_operators(directory: str) -> None:
     library = f"{directory}/cold_caches.so"
     flags = ["-O2", "-std=c++20", "-shared", "-fPIC"]
     subprocess.run(["c++", *flags, str(HERE / "cold_caches.cpp"), "-o", library], check=True)
-    if ctypes.CDLL(library).evict_at_operators(library_of(torch).encode()) != 0:
-        raise RuntimeError("this PyTorch takes no observers")
+    if ctypes.CDLL(library).evict_at_operators(library_of(torch).encode(), pages_too) != 0:
+        raise RuntimeError("this PyTorch takes no observers, or this system no code")
 
 
 def ns_per_call(call: Callable[[], object], calls: int, directory: str) -> dict[str, float]:
@@ -81,8 +82,8 @@ def measure(caches: str) -> dict[str, float]:
     operator_cost._is_told = True  # so PyTorch's own part is none
     call = program()
     with tempfile.TemporaryDirectory() as directory:
-        if caches == "cold":
-            evict_at_operators(directory)
+        if caches != "warm":
+            evict_at_operators(directory, pages_too=caches == "displaced")
         found = [ns_per_call(call, CALLS[caches], directory) for _ in range(RECORDINGS)]
     return {part: statistics.median(each[part] for each in found) for part in found[0]}
 
