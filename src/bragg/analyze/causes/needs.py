@@ -90,7 +90,7 @@ SAMPLES = Need("samples of instructions", "--sample", _has("num_samples"))
 STEADY = Need("a steady state", "", lambda evidence: evidence.steady is not None)
 OPERATORS = Need("operators", "", _kind(FrameKind.OPERATOR))
 API_CALLS = Need("calls of the GPU's API", "--gpu-api", _calls_api)
-AUTOGRAD = Need("counts of what autograd records", "", lambda evidence: evidence.profile.run.autograd_nodes is not None)
+AUTOGRAD = Need("counts of autograd", "", lambda evidence: evidence.profile.run.autograd_nodes is not None)
 LAUNCHES = Need("launch configurations", "", lambda evidence: bool(len(evidence.profile.kernels)))
 LAUNCH_COUNT = Need(
     "how often it launches, and what GPUs waited for",

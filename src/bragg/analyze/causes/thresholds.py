@@ -108,7 +108,7 @@ LONG_GUARDS = Threshold(20_000, "ns", "time that a call checks guards; those of 
 PLAN_SHARE = Threshold(0.02, "share", "of the wall time, for which a GPU waits for operators of one name", _OWN)
 CPU_CALL = Threshold(50_000, "ns", "time of one call of an operator that computes on the CPU", _OWN)
 MANY_CALLS = Threshold(100, "1", "calls of jitted functions", "our choice: fewer are over before anybody waits")
-MANY_PASSES = Threshold(1.2, "1", "steps of backward passes for each operator that autograd recorded", _OWN)
+MANY_PASSES = Threshold(1.2, "1", "calls of gradients for each call of their operators", _OWN)
 MANY_TURNS = Threshold(32, "1", "turns of a loop of JAX in one call", "our choice: fewer are layers")
 MANY_UNROLLED = Threshold(
     100, "1", "kernels of one line in a call of a jitted function", "our choice: fewer are layers"

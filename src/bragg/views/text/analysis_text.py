@@ -300,7 +300,7 @@ def _rest(
     if analysis.fine:
         yield f"Fine: {_names(analysis.fine, n_names)}"
     if not bounds.host_ns:  # else no option would tell more
-        yield from _skipped(analysis)
+        yield from _skipped(analysis, n_names)
 
 
 def _behind_the_host(hidden: list[Finding]) -> Iterator[str]:
@@ -316,7 +316,7 @@ def _behind_the_host(hidden: list[Finding]) -> Iterator[str]:
         yield f"Then, once the host keeps up: {each.rule}, {percent_text(max(shares))} of the GPU time{_at(each)}"
 
 
-def _skipped(analysis: Analysis) -> Iterator[str]:
+def _skipped(analysis: Analysis, n_options: int) -> Iterator[str]:
     """The rules that could not judge, by the option of `bragg run` that they need, and those that none helps."""
     options = list(dict.fromkeys(need.option for need in analysis.skipped.values() if need.option))
     by_need: dict[str, list[str]] = {}
@@ -324,7 +324,7 @@ def _skipped(analysis: Analysis) -> Iterator[str]:
         if not need.option:
             by_need.setdefault(need.what, []).append(rule)
     if options:
-        yield f"Options of bragg run that would tell more: {', '.join(options)}"
+        yield f"Options of bragg run that would tell more: {_names(options, n_options)}"
     if by_need:
         yield f"Not judged: {', '.join(f'{_first(rules)} without {what}' for what, rules in by_need.items())}"
 
@@ -333,8 +333,8 @@ def _first(rules: list[str]) -> str:
     return rules[0] if len(rules) == 1 else f"{rules[0]} and {len(rules) - 1} more"
 
 
-def _names(rules: list[str], most: int) -> str:
-    return ", ".join(rules) if len(rules) <= most else f"{', '.join(rules[:most])} and others"
+def _names(names: list[str], most: int) -> str:
+    return ", ".join(names) if len(names) <= most else f"{', '.join(names[:most])} and others"
 
 
 def gain_text(finding: Finding) -> str:

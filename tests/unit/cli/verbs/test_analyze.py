@@ -28,7 +28,7 @@ def test_the_default_is_a_sentence_and_findings_with_lines() -> None:
     assert any("saves 34 % (5.71 ms a step)  full-precision-matmul, likely" in line for line in lines)
     assert any("train_gpt2.py:71" in line for line in lines)
     assert lines[-2].startswith("Options of bragg run that would tell more: --gpu-api, --counters dram")
-    assert lines[-1] == "Not judged: repeated-backward and 1 more without counts of what autograd records"
+    assert lines[-1] == "Not judged: unused-gradients without counts of autograd"
     assert len(lines) <= 25
     assert all(lines)
 

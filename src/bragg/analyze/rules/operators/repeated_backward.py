@@ -9,7 +9,7 @@ import numpy as np
 
 from bragg.analyze.causes.evidence import Evidence
 from bragg.analyze.causes.host_finding import Cause, host_finding
-from bragg.analyze.causes.needs import AUTOGRAD, GPU_TIME, OPERATORS
+from bragg.analyze.causes.needs import GPU_TIME, OPERATORS
 from bragg.analyze.causes.paths import below, in_files, named
 from bragg.analyze.causes.thresholds import MANY_PASSES, MUCH_GPU
 from bragg.analyze.causes.whole_gain import whole_gain
@@ -26,21 +26,21 @@ _ENGINE = re.compile(r"[/\\]torch[/\\]autograd[/\\]__init__\.py$")
 
 def _find(evidence: Evidence) -> Iterator[Finding]:
     profile = evidence.profile
-    made, ran = profile.run.autograd_nodes or 0, profile.run.evaluated_nodes or 0
+    again = named(profile, "[backward]".__eq__)
+    made, ran = float(evidence.calls[profile.tree.parent[again]].sum()), float(evidence.calls[again].sum())
     if not made or ran < MANY_PASSES.value * made:
         return
-    backward = below(profile, named(profile, "[backward]".__eq__))
-    gpu_ns, total_ns = float(evidence.gpu_ns[backward].sum()), float(evidence.gpu_ns.sum())
-    if gpu_ns < MUCH_GPU.value * total_ns:
+    backward = below(profile, again)
+    if float(evidence.gpu_ns[backward].sum()) < MUCH_GPU.value * float(evidence.gpu_ns.sum()):
         return
     cause = Cause(
         "repeated-backward",
-        f"the backward pass runs {ran / made:.2g} times over each forward pass: autograd recorded {made:,} operators "
-        f"and went back over {ran:,}",
+        f"the backward pass runs {ran / made:.2g} times over each forward pass: {made:,.0f} calls of operators, and "
+        f"{ran:,.0f} of their gradients",
         _CHANGE,
         whole_gain(evidence, backward, 1 - made / ran),
         Confidence.LIKELY,
-        (Quantity("recorded operators", made), Quantity("steps of backward passes", ran)),
+        (Quantity("calls of operators", made), Quantity("calls of their gradients", ran)),
     )
     calls = below(profile, in_files(profile, _ENGINE))
     seen = np.where(calls, evidence.sampled_ns, 0.0)
@@ -50,7 +50,7 @@ def _find(evidence: Evidence) -> Iterator[Finding]:
 RULE = Rule(
     _find,
     "backward passes over the same forward pass",
-    (GPU_TIME, OPERATORS, AUTOGRAD),
+    (GPU_TIME, OPERATORS),
     (MANY_PASSES, MUCH_GPU),
     _CHANGE,
     host_time=HostTime.CAUSE,
