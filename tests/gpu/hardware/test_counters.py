@@ -49,7 +49,8 @@ def test_sets_that_take_turns_are_each_right(tmp_path: Path) -> None:
     assert copy.rate * each_ns / 1e9 == pytest.approx(_BYTES, rel=0.03)
     assert 20 < of(rows, "elementwise", "L2 busy").rate < 95
     sectors = of(rows, "elementwise", "L2 sectors")
-    assert sectors.rate * each_ns / 1e9 * 32 == pytest.approx(2 * _BYTES, rel=0.15)
+    # An H100 counts 1.54 times as many: some pass both halves of its L2.
+    assert 0.85 * 2 * _BYTES < sectors.rate * each_ns / 1e9 * 32 < 2 * 2 * _BYTES
 
 
 def test_bytes_of_kernels_of_10_us_are_those_known(tmp_path: Path) -> None:
