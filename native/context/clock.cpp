@@ -94,8 +94,6 @@ void TickClock::follow(uint64_t ticks, int64_t time_ns) noexcept {
   }
 }
 
-[[gnu::section("bragg_hot")]] constinit TickClock detail::tick_clock;
-
 int64_t detail::slow_now_ns() noexcept { return monotonic_ns() + epoch_ns(); }
 
 // The two are read at one moment: of some tries the one in which the least time passed.

@@ -96,7 +96,7 @@ class TickClock {
 };
 
 namespace detail {
-[[gnu::visibility("hidden")]] extern TickClock tick_clock;
+inline constinit TickClock tick_clock;
 [[nodiscard]] int64_t slow_now_ns() noexcept;
 }  // namespace detail
 

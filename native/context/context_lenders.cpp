@@ -5,8 +5,6 @@
 
 namespace bragg {
 
-[[gnu::section("bragg_hot")]] constinit ContextLenders context_lenders;
-
 void ContextLenders::publish_last() noexcept {
   lender_.store(lenders_.empty() ? nullptr : lenders_.back(), std::memory_order_release);
 }

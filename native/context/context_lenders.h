@@ -39,6 +39,6 @@ class ContextLenders {
   std::vector<ThreadContext*> lenders_;  // in the order they lent
 };
 
-[[gnu::visibility("hidden")]] extern ContextLenders context_lenders;
+inline constinit ContextLenders context_lenders;
 
 }  // namespace bragg

@@ -30,7 +30,7 @@ class KernelNames {
   void forget(const void* function);
 
   // None: the kernel goes by its symbol.
-  [[nodiscard, gnu::hot]] StringId find(const void* function) const noexcept;
+  [[nodiscard]] StringId find(const void* function) const noexcept;
   [[nodiscard]] bool fits(StringId name, std::string_view symbol);
   // Gives a kernel's frame what is known of its name.
   void describe(FrameId frame, StringId name);

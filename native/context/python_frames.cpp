@@ -1,22 +1,16 @@
 #include "context/python_frames.h"
 
-#include <cstddef>
 #include <deque>
 
 #include "context/code_location.h"
 
 namespace bragg {
 
-[[gnu::section("bragg_hot")]] constinit std::atomic<const PythonLayout*> detail::python_layout{nullptr};
+constinit std::atomic<const PythonLayout*> detail::python_layout{nullptr};
 
 void set_python_layout(const PythonLayout& layout) {
-  struct alignas(64) Kept {
-    PythonLayout layout;
-  };
-  static_assert(offsetof(PythonLayout, version_hex) == alignof(Kept));
-  static auto& kept = *new std::deque<Kept>;
-  detail::python_layout.store(layout.is_valid != 0 ? &kept.emplace_back(layout).layout : nullptr,
-                              std::memory_order_release);
+  static auto& kept = *new std::deque<PythonLayout>;
+  detail::python_layout.store(layout.is_valid != 0 ? &kept.emplace_back(layout) : nullptr, std::memory_order_release);
 }
 
 PythonFrameIterator::PythonFrameIterator(const RawFrame& place, const RawFrame& caller) noexcept

@@ -10,34 +10,16 @@ namespace bragg {
 
 // All offsets are bytes from the start of the object that owns the field.
 struct PythonLayout {
-  // What a walk reads comes first: a cache line.
+  uint32_t version_hex;  // PY_VERSION_HEX of the headers
+  uint32_t is_valid;     // 0: this interpreter cannot be read (free-threaded)
 
   // The thread state of the calling thread, without the GIL; null on a thread without Python.
   void* (*thread_state)(void);
 
   // Thread state -> innermost frame. 3.11 and 3.12 go through a record on the C stack ("cframe").
+  uint32_t has_cframe;
   uint32_t thread_state_frame;  // of the frame pointer, or of the cframe pointer
   uint32_t cframe_frame;
-  uint16_t has_cframe;
-
-  // One frame.
-  uint16_t instruction_is_index;  // 3.10: int32 index in code units, -1 before the first; later: pointer into the code
-  uint32_t frame_instruction;
-  uint32_t frame_previous;
-  uint32_t frame_code;
-  uint64_t reference_mask;  // clears the tag bits of a reference (3.14+); all ones before
-
-  // The interpreter's own frames: by owner (at the C entry of the evaluation loop), or by function (None in the frame
-  // around an inlined __init__, 3.13+). Values that no frame has where a version has no such frames.
-  uint64_t internal_function;
-  uint32_t frame_function;
-  uint32_t frame_owner;  // int8
-  int32_t first_internal_owner;
-
-  uint32_t code_instructions;  // of a code object: its first instruction, inside it (3.11+)
-
-  uint32_t version_hex;  // PY_VERSION_HEX of the headers
-  uint32_t is_valid;     // 0: this interpreter cannot be read (free-threaded)
 
   // The record that each C call of the evaluation loop keeps on its stack, innermost first: a cframe (3.10 and 3.11) or
   // a frame of the interpreter's own (later).
@@ -58,8 +40,23 @@ struct PythonLayout {
   void (*keep)(const void* object);  // one more reference, and one less: with the GIL
   void (*let_go)(const void* object);
 
+  // One frame.
+  uint32_t frame_previous;
+  uint32_t frame_code;
+  uint32_t frame_instruction;
+  uint32_t instruction_is_index;  // 3.10: int32 index in code units, -1 before the first; later: pointer into the code
+  uint64_t reference_mask;        // clears the tag bits of a reference (3.14+); all ones before
+
+  // The interpreter's own frames: by owner (at the C entry of the evaluation loop), or by function (None in the frame
+  // around an inlined __init__, 3.13+). Values that no frame has where a version has no such frames.
+  uint32_t frame_owner;  // int8
+  int32_t first_internal_owner;
+  uint32_t frame_function;
+  uint64_t internal_function;
+
   // Code object.
-  uint32_t code_name;  // qualified where there is one (3.11+)
+  uint32_t code_instructions;  // first instruction, inside the object (3.11+)
+  uint32_t code_name;          // qualified where there is one (3.11+)
   uint32_t code_file;
   uint32_t code_first_line;  // int32
   uint32_t code_line_table;  // bytes object

@@ -32,10 +32,7 @@ struct alignas(64) RecordingState {
   }
 };
 
-// In the section `bragg_hot` lies what launches and operators read of the process, so that its lines share a page:
-// between two of them PyTorch and the driver run so much that translations of addresses are displaced, too. For the
-// same reason functions on their way are `gnu::hot`, which puts these together.
-[[gnu::visibility("hidden")]] extern RecordingState recording_state;
+inline RecordingState recording_state;
 
 inline constexpr uint32_t kSessionShift = kMaxSessions;
 inline constexpr SessionMask kSlots = (1u << kSessionShift) - 1;

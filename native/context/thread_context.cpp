@@ -34,7 +34,7 @@ const pthread_key_t ThreadContext::exit_key_ = [] {
   return created;
 }();
 
-ThreadContext::ThreadContext() : entries_(new Entry[64]), capacity_(64), openings_(new Opening[64]) {}
+ThreadContext::ThreadContext() : entries_(new Entry[64]), openings_(new Opening[64]), capacity_(64) {}
 
 ThreadContext& ThreadContext::begin() noexcept {
   this_thread_ = ThreadRegistry::instance().acquire();
@@ -199,12 +199,6 @@ std::optional<ContextNodes> ThreadContext::innermost_operator() const noexcept {
 bool ThreadContext::is_innermost(Source source, FrameId frame) const noexcept {
   if (depth_ == 0 || entries_[depth_ - 1].source != source) return false;
   return CallingContextTree::instance().frame(entries_[depth_ - 1].nodes.shadow) == frame;
-}
-
-bool ThreadContext::is_open(EntryOwner owner) const noexcept {
-  for (uint32_t i = depth_; i-- > 0;)
-    if (entries_[i].owner == owner) return true;
-  return false;
 }
 
 std::optional<ContextNodes> ThreadContext::nodes_of(Source source, EntryOwner owner) const noexcept {

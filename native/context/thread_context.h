@@ -126,14 +126,6 @@ class ThreadContext {
     OpeningFrames frames;
     OpeningCalls calls;
   };
-  struct alignas(32) ChildCache {
-    ContextNodes outer;
-    FrameId frame = FrameId::Root;  // the root's, which is nobody's child
-    ContextNodes nodes;
-  };
-  // A path that another one has displaced is found anew in 2 us. Programs come by some hundred places again and again:
-  // of 300 in 1,024 entries every fourth has lost its own, of 8,192 every thirtieth.
-  static constexpr uint32_t kCacheBits = 13;
   struct Task {
     const void* context = nullptr;                  // kept alive by us; nullptr: the slot is free
     uint32_t n_scopes = 0;                          // that are open in it
@@ -143,7 +135,7 @@ class ThreadContext {
 
   // What each begin and end of an entry needs, in one cache line too.
   alignas(64) std::unique_ptr<Entry[]> entries_;
-  ZeroedTable<ChildCache, kCacheBits> child_cache_;
+  std::unique_ptr<Opening[]> openings_;
   uint32_t capacity_ = 0;
   uint32_t depth_ = 0;
   uint32_t unopened_ = 0;   // entries beyond the most that may be open; they end before those that are
@@ -175,17 +167,16 @@ class ThreadContext {
   void push_elsewhere(ContextNodes outer, Source source, FrameId frame, EntryOwner owner = nullptr) noexcept {
     open(outer, InnermostPython(), source, frame, EntryKind::Elsewhere, owner);
   }
-  [[gnu::hot]] void pop(Source source, EntryOwner owner = nullptr) noexcept;
+  void pop(Source source, EntryOwner owner = nullptr) noexcept;
 
   [[nodiscard]] std::optional<ContextNodes> innermost_operator() const noexcept;                       // that is open
   [[nodiscard]] bool is_innermost(Source source, FrameId frame) const noexcept;                        // entry
-  [[nodiscard, gnu::hot]] bool is_open(EntryOwner owner) const noexcept;                               // an entry
   [[nodiscard]] std::optional<ContextNodes> nodes_of(Source source, EntryOwner owner) const noexcept;  // an open entry
 
   // The nodes of an event that happens now. A thread with no scope and no Python frame is in the lender's context.
-  [[nodiscard, gnu::hot]] ContextNodes here() noexcept;
+  [[nodiscard]] ContextNodes here() noexcept;
   // The nodes of a launch: where it is wanted, with the native functions that it comes from.
-  [[nodiscard, gnu::hot]] ContextNodes here_in_native_code() noexcept;
+  [[nodiscard]] ContextNodes here_in_native_code() noexcept;
 
   [[nodiscard]] bool is_in_api_call() const noexcept { return follows_api_calls() && api_call.is_open(); }
   void begin_api_call(const ApiCallId& id, FrameId frame, SessionMask mask, uint32_t epoch) noexcept;
@@ -234,6 +225,7 @@ class ThreadContext {
 
   void reset(uint32_t system_id) noexcept;  // a recycled context starts over for a new thread
 
+  Ring ring;
   std::atomic<uint64_t> dropped{0};
   std::atomic<uint64_t> too_deep{0};
   std::atomic<bool> exited{false};
@@ -269,9 +261,17 @@ class ThreadContext {
     NodeId node = NodeId::None;
     NodeId python = NodeId::None;  // without the native frames inside the innermost Python frame
   };
+  struct alignas(32) ChildCache {
+    ContextNodes outer;
+    FrameId frame = FrameId::Root;  // the root's, which is nobody's child
+    ContextNodes nodes;
+  };
   // A program that begins ranges and never ends them has more of them the longer it runs.
   static constexpr uint32_t kMaxOpenEntries = 4096;
   static constexpr uint32_t kMaxPathFrames = 1000;  // Python's own recursion limit; deeper paths lose their outer end
+  // A path that another one has displaced is found anew in 2 us. Programs come by some hundred places again and again:
+  // of 300 in 1,024 entries every fourth has lost its own, of 8,192 every thirtieth.
+  static constexpr uint32_t kCacheBits = 13;
 
   // Switches to the stack of the task that the thread runs. Only a look where the program has no tasks.
   void follow_task() noexcept {
@@ -290,7 +290,7 @@ class ThreadContext {
   void append(const Entry& entry, const Opening* opening) noexcept;
   [[nodiscard]] std::optional<Entry> take(Source source, EntryOwner owner) noexcept;  // out of the stack
   void remove(uint32_t index) noexcept;
-  [[gnu::hot]] void finish(const Entry& ended) noexcept;
+  void finish(const Entry& ended) noexcept;
 
   [[nodiscard]] static ThreadContext& begin() noexcept;
   static void on_thread_exit(void* context);
@@ -311,20 +311,20 @@ class ThreadContext {
     PythonFrameIterator frames;
     RawFrame frame{};  // without code: there is none
   };
-  [[gnu::hot]] void push(Source source, FrameId frame, EntryKind kind, EntryOwner owner) noexcept;
-  [[gnu::hot]] void open(ContextNodes outer, const InnermostPython& python, Source source, FrameId frame,
-                         EntryKind kind, EntryOwner owner) noexcept;
+  void push(Source source, FrameId frame, EntryKind kind, EntryOwner owner) noexcept;
+  void open(ContextNodes outer, const InnermostPython& python, Source source, FrameId frame, EntryKind kind,
+            EntryOwner owner) noexcept;
   void note_opening(Entry& entry, const InnermostPython& python) noexcept;
   void read_opening(const Entry& entry, PythonFrameIterator frames) noexcept;
   void note_time_elsewhere(const Entry& ended) noexcept;
   [[nodiscard]] const Entry* innermost() const noexcept { return depth_ > 0 ? &entries_[depth_ - 1] : nullptr; }
-  [[nodiscard, gnu::hot]] const OpeningFrames& opening_frames() const noexcept;
+  [[nodiscard]] const OpeningFrames& opening_frames() const noexcept;
   [[nodiscard]] bool has_own_context() const noexcept;
   [[nodiscard]] const ThreadContext* lender() const noexcept;  // whose context this thread is in; nullptr: nobody's
   [[nodiscard]] ContextNodes inherited() const noexcept;
-  [[nodiscard, gnu::hot]] ContextNodes here(const InnermostPython& python) noexcept;
-  [[nodiscard, gnu::hot]] ContextNodes children(ContextNodes outer, FrameId frame) noexcept;
-  [[nodiscard, gnu::hot]] NodeId python_node(NodeId outer, PythonFrameIterator frames) noexcept;
+  [[nodiscard]] ContextNodes here(const InnermostPython& python) noexcept;
+  [[nodiscard]] ContextNodes children(ContextNodes outer, FrameId frame) noexcept;
+  [[nodiscard]] NodeId python_node(NodeId outer, PythonFrameIterator frames) noexcept;
   [[nodiscard]] NodeId native_node(NodeId outer) noexcept;
   [[nodiscard]] NodeId append_frames(NodeId node, PythonFrameIterator frames, uint32_t count, bool is_whole) noexcept;
   [[nodiscard]] PathCache append_frames(NodeId node, std::span<const PathFrame> frames) noexcept;
@@ -353,11 +353,8 @@ class ThreadContext {
   int64_t sampled_ns_ = 0;    // when the last sample was taken
   int64_t elsewhere_ns_ = 0;  // measured elsewhere since
   ZeroedTable<PathCache, kCacheBits> path_cache_;
-  std::unique_ptr<Opening[]> openings_;
+  ZeroedTable<ChildCache, kCacheBits> child_cache_;
   std::unique_ptr<NativeCallPath> native_path_;
-
- public:
-  Ring ring;  // the last one: what lies before it is in one page or two
 };
 
 // Around calls of the driver that are not the program's.

@@ -27,7 +27,7 @@ struct alignas(64) Followed {
   std::atomic<const Engine*> engine{nullptr};
   Engine first;
 };
-[[gnu::section("bragg_hot")]] constinit Followed followed{};
+constinit Followed followed{};
 
 // A node of autograd, as a key: never 0, as threads count from 1.
 class NodeKey {

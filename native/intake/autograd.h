@@ -30,8 +30,8 @@ enum class TaskKind : uint8_t {
 [[nodiscard]] std::string_view evaluated_by(std::string_view operator_name) noexcept;
 
 // Threads: the program's, each for itself.
-[[gnu::hot]] void begin(ThreadContext& thread, Source source, FrameId frame, TaskKind kind, EntryOwner owner) noexcept;
-[[gnu::hot]] void end(ThreadContext& thread, Source source, EntryOwner owner) noexcept;
+void begin(ThreadContext& thread, Source source, FrameId frame, TaskKind kind, EntryOwner owner) noexcept;
+void end(ThreadContext& thread, Source source, EntryOwner owner) noexcept;
 // The same for ranges that nest, whose cost counts as that of operators.
 void begin_range(Source source, FrameId frame, TaskKind kind) noexcept;
 void end_range(Source source) noexcept;

@@ -83,7 +83,7 @@ struct alignas(64) Wanted {
   std::atomic<bool> origins{false};
 };
 static_assert(sizeof(Wanted) == 64);
-[[gnu::section("bragg_hot")]] constinit Wanted wanted{};
+constinit Wanted wanted{};
 constexpr Functions& torch = wanted.torch;
 
 constinit bool can_tell_shapes = false;
@@ -249,15 +249,8 @@ void note_outputs(ThreadContext& thread, const RecordFunction* running) noexcept
     tensor_origins::note_outputs(running, *producer);
 }
 
-// Of the dispatcher: it lies in a frame that calls us, and ends when that returns. Ranges live elsewhere.
-bool is_in_caller(const RecordFunction* running) noexcept {
-  constexpr uintptr_t kFrames = 16 << 10;
-  return reinterpret_cast<uintptr_t>(running) - reinterpret_cast<uintptr_t>(__builtin_frame_address(0)) < kFrames;
-}
-
-// Returns what tells `end` where how many entries were opened. Null: one, on the thread that ends it. PyTorch then has
-// nothing to delete, whose table and function would be displaced.
-[[gnu::hot]] Context* open(ThreadContext& thread, const RecordFunction* running, const char* name) noexcept {
+// Returns what tells `end` how many entries were opened.
+Context* open(ThreadContext& thread, const RecordFunction* running, const char* name) noexcept {
   close_those_of(thread);
   Observed& observed = Observed::of(thread);
   const MetOperator& known = observed.operator_called(name);
@@ -266,8 +259,7 @@ bool is_in_caller(const RecordFunction* running) noexcept {
   autograd::begin(thread, Source::RecordFunction, frame_of(known, running), kind, running);
   if (wanted.origins.load(std::memory_order_relaxed))
     tensor_origins::note_inputs(thread, running, thread.innermost_entry());
-  if (evaluated == FrameId::None)
-    return is_in_caller(running) && thread.is_open(running) ? nullptr : &observed.context_of_entries[0];
+  if (evaluated == FrameId::None) return &observed.context_of_entries[0];
   thread.push_operator(Source::RecordFunction, evaluated, running);
   return &observed.context_of_entries[1];
 }
@@ -280,7 +272,7 @@ bool may_be_async(const char* name) noexcept {
 }
 
 // Asynchronous ones, such as collectives, end when they like and on any thread: they are not part of a thread's path.
-[[gnu::hot]] OwnedContext start(const RecordFunction* running) {
+OwnedContext start(const RecordFunction* running) {
   if (recording_state.existing.load(std::memory_order_relaxed) == 0) return {nullptr};
   const char* const name = torch.name(running);
   if (may_be_async(name) && torch.is_async(running)) {
@@ -294,15 +286,14 @@ bool may_be_async(const char* name) noexcept {
   return {context};
 }
 
-[[gnu::hot]] void end(const RecordFunction* running, const Context* context) {
+void end(const RecordFunction* running, const Context* context) {
+  if (context == nullptr) return;
   ThreadContext* thread = ThreadContext::current_if_any();
-  if (context == nullptr && (thread == nullptr || !thread->is_open(running))) return;  // it is not followed
-  if (context != nullptr && context->thread() != thread)
-    return add(new EndedElsewhere{context->thread(), running, context->entries()});
+  if (context->thread() != thread) return add(new EndedElsewhere{context->thread(), running, context->entries()});
   thread->cost.measure(CostPart::Operators, [&] {
     close_those_of(*thread);
     if (wanted.origins.load(std::memory_order_relaxed)) note_outputs(*thread, running);
-    close(*thread, running, context != nullptr ? context->entries() : 1);
+    close(*thread, running, context->entries());
   });
 }
 

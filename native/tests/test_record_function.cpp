@@ -24,7 +24,6 @@ struct Library {
   void* handle = dlopen(kLibrary, RTLD_NOW);
   void* (*begin)(const char*, uint32_t, int) = reinterpret_cast<decltype(begin)>(dlsym(handle, "fake_begin"));
   void (*end)(void*) = reinterpret_cast<decltype(end)>(dlsym(handle, "fake_end"));
-  int (*call)(const char*, void (*)(void*), void*) = reinterpret_cast<decltype(call)>(dlsym(handle, "fake_call"));
   void (*collective)(const char*, int, const char*, int64_t,
                      int) = reinterpret_cast<decltype(collective)>(dlsym(handle, "fake_collective"));
 };
@@ -133,30 +132,6 @@ TEST(operators_may_end_in_any_order) {
   const Operator next("next");
   CHECK_EQ(here(), "outer > inner > next");
   inner.end();
-}
-
-#if defined(__SANITIZE_ADDRESS__)
-constexpr bool kFramesLieApart = true;  // variables are not in the frame of the function that has them
-#else
-constexpr bool kFramesLieApart = false;
-#endif
-
-TEST(an_operator_of_the_dispatcher_ends_with_its_call_though_nothing_was_returned_for_it) {
-  const Observing observing;
-  std::string within;
-  Operator* range = nullptr;
-  const auto call = [&](const char* name, auto&& kernel) {
-    return library().call(name, [](void* argument) { (*static_cast<decltype(&kernel)>(argument))(); }, &kernel);
-  };
-  const int returned = call("aten::linear", [&] {
-    range = new Operator("left open");
-    (void)call("aten::addmm", [&] { within = here(); });
-  });
-  CHECK_EQ(within, "aten::linear > left open > aten::addmm");
-  CHECK_EQ(here(), "aten::linear > left open");
-  delete range;
-  CHECK_EQ(here(), "");
-  CHECK_EQ(returned != 0, kFramesLieApart);
 }
 
 TEST(an_operator_that_ends_on_another_thread_is_closed_by_its_own) {

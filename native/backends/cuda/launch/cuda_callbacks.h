@@ -9,7 +9,7 @@
 namespace bragg::cuda_backend {
 
 // Threads: the program's, inside calls of the driver.
-[[gnu::hot]] void on_callback(void*, cupti::Domain domain, uint32_t cbid, const void* argument);
+void on_callback(void*, cupti::Domain domain, uint32_t cbid, const void* argument);
 // Threads: any, CUPTI's own too.
 void on_buffer_requested(uint8_t** buffer, size_t* size_bytes, size_t* max_records);
 void on_buffer_completed(cuda::Context context, uint32_t stream, uint8_t* buffer, size_t size_bytes,

@@ -17,9 +17,6 @@
 #include "context/kernel_names.h"
 
 namespace bragg::cuda_backend {
-
-[[gnu::section("bragg_hot")]] constinit LaunchWatch launch_watch;
-
 namespace {
 
 // Of this thread's context.

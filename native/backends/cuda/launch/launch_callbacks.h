@@ -10,7 +10,7 @@
 
 namespace bragg::cuda_backend {
 
-[[gnu::hot]] void on_launch_call(uint32_t cbid, const cupti::CallbackData& data);
+void on_launch_call(uint32_t cbid, const cupti::CallbackData& data);
 // Whether calls of CUPTI are made that launches, and other calls, must not meet.
 [[nodiscard]] bool uses_gate() noexcept;
 // A call that must not meet them.

@@ -22,7 +22,7 @@ struct alignas(64) LaunchWatch {
   std::atomic<const ThreadContext*> counting{nullptr};  // counts a launch, or ends counting
 };
 
-[[gnu::visibility("hidden")]] extern LaunchWatch launch_watch;
+inline constinit LaunchWatch launch_watch;
 
 }  // namespace cuda_backend
 }  // namespace bragg

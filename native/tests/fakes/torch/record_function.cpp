@@ -1,7 +1,6 @@
 // A stand-in for the part of libtorch_cpu.so that calls observers, with PyTorch's own names and types: a list of global
 // callbacks, one of each thread's, and operators that run them all. `fake_begin` and `fake_end` run one on the thread
-// that calls; `fake_call` is one as the dispatcher has it.
-#include <algorithm>
+// that calls.
 #include <array>
 #include <atomic>
 #include <cstdint>
@@ -76,9 +75,6 @@ class RecordFunction {
 
   EXPORTED const char* name() const;
   EXPORTED bool isAsync() const;
-  bool has_contexts() const {
-    return std::any_of(running_.begin(), running_.end(), [](const Running& each) { return each.context != nullptr; });
-  }
 
  private:
   struct Running {
@@ -177,10 +173,4 @@ EXPORTED void* fake_begin(const char* name, uint32_t scope, int is_async) {
   return new at::RecordFunction(name, scope, is_async != 0);
 }
 EXPORTED void fake_end(void* running) { delete static_cast<at::RecordFunction*>(running); }
-// Returns whether an observer has returned something.
-EXPORTED int fake_call(const char* name, void (*kernel)(void*), void* argument) {
-  const at::RecordFunction running(name, 0, false);
-  kernel(argument);
-  return running.has_contexts() ? 1 : 0;
-}
 }
