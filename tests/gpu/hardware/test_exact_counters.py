@@ -133,5 +133,5 @@ def test_flops_of_products_are_those_known(tmp_path: Path) -> None:
     for point in points:
         timed = profile.own("gpu_count")[names == point.name].sum()
         assert point.flops / timed == 2 * 8192**3
-        assert point.bytes > 0
-        assert point.bound == "compute"
+        # Each operand is read once at least, and the result written; an H100's roofs meet at 295, an H200's at 206.
+        assert 50 < point.intensity <= 2 * 8192**3 / (3 * 8192**2 * 2)
