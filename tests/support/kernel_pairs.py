@@ -200,6 +200,11 @@ PAIRS = (
     Pair("single-loads", Variant(loops.sum_by_elements, _LOOP, {}), _SUM_AFTER),
     Pair(
         "single-loads",
+        Variant(loops.counts_before, {"x": "*i32", "out": "*i32"}, {}),
+        Variant(loops.counts_before_by_tiles, {"x": "*i32", "out": "*i32"}, {"BLOCK": 1024}),
+    ),
+    Pair(
+        "single-loads",
         Variant(loops.scale_by_elements, _COPY, {}),
         Variant(loops.scale_by_tiles, _COPY, {"BLOCK": 1024}),
     ),

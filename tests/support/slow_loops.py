@@ -252,6 +252,23 @@ def sum_by_elements(x, out, n):
 
 
 @triton.jit
+def counts_before(x, out):
+    program = tl.program_id(0)
+    before = 0
+    for at in range(program):
+        before += tl.load(x + at)  # slow
+    tl.store(out + program, before + tl.load(x + program))
+
+
+@triton.jit
+def counts_before_by_tiles(x, out, BLOCK: tl.constexpr):
+    program = tl.program_id(0)
+    at = tl.arange(0, BLOCK)
+    before = tl.sum(tl.load(x + at, mask=at < program, other=0))
+    tl.store(out + program, before + tl.load(x + program))
+
+
+@triton.jit
 def scale_by_elements(x, out):
     value = tl.load(x + tl.program_id(0))  # slow
     tl.store(out + tl.program_id(0), value * 2.0)

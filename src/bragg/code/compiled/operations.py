@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 from bragg.code.mlir_text import split_location
 from bragg.code.source_place import CallChain
@@ -23,6 +25,7 @@ _LIST = re.compile(r"(\w+) = \[([\d, ]*)\]")
 _MODULE = re.compile(r'"?([\w.-]+)"? = (?:(\d+) : i32|"([^"]*)")')
 _ITER_ARG = re.compile(r"(%[\w$.-]+) = (%[\w$.-]+(?:#\d+)?)")
 _TILE = re.compile(r"tensor<((?:\d+x)+)(!tt\.ptr<)?(\w+)[^,<>]*>*(?:, (#\w+(?:\.\w+)?))?")
+_GATHERS = re.compile(r"arith\.(?:add|mul|max|min|and|or|xor)\w*$")
 LOOPS = ("scf.for", "scf.while")
 
 
@@ -89,6 +92,28 @@ class Module:
     arguments: tuple[Argument, ...]
     layouts: dict[str, Layout]
     attributes: dict[str, str]
+
+    def is_only_carried(self, operation: Operation) -> bool:
+        """Whether each use of its results leads, through additions and their like, to the next turn of the loop."""
+        pending = list(operation.results)
+        seen: set[str] = set()
+        while pending:
+            name = pending.pop()
+            for use in self._uses.get((operation.loop, name), ()):
+                if use.name != "scf.yield" and not _GATHERS.match(use.name):
+                    return False
+                pending += [result for result in use.results if result not in seen]
+                seen.update(use.results)
+        return operation.depth > 0
+
+    @cached_property
+    def _uses(self) -> dict[tuple[int, str], list[Operation]]:
+        """Operations by their loop and what they use."""
+        found: dict[tuple[int, str], list[Operation]] = defaultdict(list)
+        for operation in self.operations:
+            for name in operation.operands:
+                found[operation.loop, name].append(operation)
+        return found
 
 
 def read_module(text: str, places: Sequence[CallChain]) -> Module:

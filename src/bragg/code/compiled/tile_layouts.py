@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections import defaultdict
 from collections.abc import Iterator
-from functools import cached_property
 
 from bragg.code.compiled.operations import LOOPS, Layout, Module, Operation, tile_of
 from bragg.code.compiled.tile_program import place_of_chain
@@ -19,7 +17,6 @@ _BUFFERS = re.compile(r"memdesc<(\d+)x\d+x\d+")
 _AXIS = re.compile(r"axis = (\d+)")
 _ASYNC = re.compile(r"async_copy_global_to_local|async_tma_(?:copy_global_to_local|gather)")
 _ACCESSES = re.compile(r"tt\.(?:load|store)$|\w+\.async_copy_global_to_local$")
-_GATHERS = re.compile(r"arith\.(?:add|mul|max|min|and|or|xor)\w*$")
 # Widest access of one thread, since sm_30.
 _WIDEST_BYTES = 16
 
@@ -88,30 +85,8 @@ class TileLayouts:
                     operation.depth > 0,
                     tile.elements,
                     self._crosses_warps(tile.layout, tile.shape, int(axis[1])),
-                    self._is_only_carried(operation),
+                    self._module.is_only_carried(operation),
                 )
-
-    def _is_only_carried(self, operation: Operation) -> bool:
-        """Whether each use of a result leads, through additions and their like, to the next turn of the loop."""
-        pending = list(operation.results)
-        seen: set[str] = set()
-        while pending:
-            name = pending.pop()
-            for use in self._uses.get((operation.loop, name), ()):
-                if use.name != "scf.yield" and not _GATHERS.match(use.name):
-                    return False
-                pending += [result for result in use.results if result not in seen]
-                seen.update(use.results)
-        return operation.depth > 0
-
-    @cached_property
-    def _uses(self) -> dict[tuple[int, str], list[Operation]]:
-        """Operations by their loop and what they use."""
-        found: dict[tuple[int, str], list[Operation]] = defaultdict(list)
-        for operation in self._module.operations:
-            for name in operation.operands:
-                found[operation.loop, name].append(operation)
-        return found
 
     def _crosses_warps(self, name: str, shape: tuple[int, ...], axis: int) -> bool | None:
         layout = self._layout(name)

@@ -31,7 +31,7 @@ _LEAVES_MEMORY = re.compile(
 _BARRIERS = ("gpu.barrier", "ttg.barrier")
 _SYMBOL = re.compile(r'symbol = "(?:__nv_)?(\w+)"')
 _PRECISION = re.compile(r"inputPrecision = (\w+)")
-_SINGLE = re.compile(r" : !tt\.ptr<b?f\d")
+_SINGLE = re.compile(r" : !tt\.ptr<(?P<is_float>b?f)?i?\d")
 _GATHERS = re.compile(r"tt\.atomic_rmw (?:f?add|f?max|f?min|umax|umin|and|or|xor),")
 _ORDER = re.compile(r"arith\.cmpi [su][lg][te],")
 # In place of what a mask drops: 0, -inf of 32 and 16 bits, or -1e3 and less.
@@ -208,10 +208,14 @@ class TileProgram:
         return False
 
     def single_loads(self) -> Iterator[Place]:
-        """Loads of one floating-point number, of another one in each turn or program, where no tile is."""
+        """Loads of one number, of another one in each turn or program, where no tile is.
+
+        Whole numbers are often sizes and places of what comes next: those count that are only added up.
+        """
         operations = self._module.operations
         for load in self._named("tt.load"):
-            if not _SINGLE.search(load.text):
+            single = _SINGLE.search(load.text)
+            if single is None or not (single["is_float"] or self._module.is_only_carried(load)):
                 continue
             address = self._value(load, 0)
             around = [each for each in operations if each.loop == load.loop] if load.depth else operations
