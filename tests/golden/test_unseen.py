@@ -51,6 +51,10 @@ def test_the_cause_is_named_at_its_line_and_no_other(name: str, rules: list[str]
         ("bias_gelu_ffn", "uncoalesced-access", 16),
         ("causal_flash", "masked-products", 18),
         ("int8_linear", "widened-product", 28),
+        ("tone_histogram", "atomics-on-one-address", 16),
+        ("cell_offsets", "single-loads", 23),
+        ("heat_plate", "idle-threads", 38),
+        ("lesion_seg", "emptied-cache", 39),
     ],
 )
 def test_the_first_finding_is_the_cause_and_the_repaired_program_is_without_it(name: str, rule: str, line: int) -> None:

@@ -7,7 +7,7 @@ from functools import partial
 from bragg.analyze.causes.hot_kernels import HotKernel
 from bragg.analyze.causes.kernel_finding import Defect, kernel_findings
 from bragg.analyze.causes.needs import CODE, GPU_TIME
-from bragg.analyze.causes.thresholds import MANY_LANES, MUCH_ATOMIC, MUCH_GPU
+from bragg.analyze.causes.thresholds import COLLIDING, MANY_LANES, MUCH_ATOMIC, MUCH_GPU
 from bragg.analyze.engine import Rule
 from bragg.model import Confidence, Quantity
 from bragg.model.finding import percent_text
@@ -21,13 +21,17 @@ _CHANGE = "reduce the tile first (tl.sum), over all turns of the loop, and let e
 # An H100 added 67 million elements to 1,024 addresses in 0.7 ms.
 _ATOMICS_PER_S, _SAVED_OF_PROGRAMS = 96e9, 0.75
 _CHANGE_OF_PROGRAMS = "let each program add up more rows before its atomic operation: fewer programs, or a loop"
+_CHANGE_OF_COLLISIONS = (
+    "count within the program first (tl.histogram, tl.sum with masks), and add each sum atomically once"
+)
+_BYTES_PER_S = 1e12  # that any GPU with tensor cores moves, and half of it at random
 _CHANGE_OF_TILES = "add up tiles in the loop, and do one atomic operation of the sum after it"
 
 
 def _judge(kernel: HotKernel, compiled: CompiledKernel) -> Defect | None:
     contended = [each for each in compiled.atomics or () if _is_contended(each)]
     if not contended:
-        return _of_programs(kernel, compiled)
+        return _of_programs(kernel, compiled) or _of_collisions(kernel, compiled)
     worst = max(contended, key=lambda each: (_is_of_lanes(each), each.elements, each.in_loop))
     of_lanes = _is_of_lanes(worst)
     how = f"all {worst.elements:,} elements of a tile" if of_lanes else "each turn of a loop"
@@ -65,6 +69,31 @@ def _of_programs(kernel: HotKernel, compiled: CompiledKernel) -> Defect | None:
     )
 
 
+def _of_collisions(kernel: HotKernel, compiled: CompiledKernel) -> Defect | None:
+    """Elements that data spread over addresses, where the kernel takes so long that only few addresses explain it."""
+    spread = [
+        each
+        for each in compiled.atomics or ()
+        if not each.in_loop and each.is_one_address is None and each.elements >= MANY_LANES.value
+    ]
+    does_more = compiled.dots or compiled.slow or any(each.in_loop for each in compiled.accesses or ())
+    blocks = max((launch.blocks for launch in kernel.launches), default=0)
+    added = blocks * sum(each.elements for each in spread)
+    moved = blocks * sum(each.elements * each.element_bytes for each in compiled.accesses or ())
+    expected_ns = (added / _ATOMICS_PER_S + moved / _BYTES_PER_S) * 1e9
+    if not added or does_more or kernel.mean_ns < COLLIDING.value * expected_ns:
+        return None
+    return Defect(
+        f"adds {added:,} elements to addresses that depend on data, {kernel.mean_ns / added:.2g} ns for each: "
+        f"{kernel.mean_ns / expected_ns:.0f} times as long as if they were many",
+        _CHANGE_OF_COLLISIONS,
+        1 - expected_ns / kernel.mean_ns,
+        Confidence.LIKELY,
+        [each.place for each in spread],
+        (Quantity("atomic operations of a launch", added), Quantity("blocks", blocks)),
+    )
+
+
 def _is_contended(atomic: Atomic) -> bool:
     return _is_of_lanes(atomic) or atomic.is_repeated
 
@@ -77,6 +106,6 @@ RULE = Rule(
     partial(kernel_findings, rule="atomics-on-one-address", judge=_judge),
     "atomic operations of many threads, of each turn or of very many programs on the same addresses",
     (GPU_TIME, CODE),
-    (MUCH_GPU, MANY_LANES, MUCH_ATOMIC),
+    (MUCH_GPU, MANY_LANES, MUCH_ATOMIC, COLLIDING),
     _CHANGE,
 )
