@@ -17,6 +17,7 @@ from bragg.cli.output_file import refuse_existing, write_text
 from bragg.cli.profile_file import READABLE, as_named, loaded
 from bragg.cli.progress import working
 from bragg.cli.run_sets import set_name, short_names, two_sets
+from bragg.errors import UsageError
 
 if TYPE_CHECKING:
     from bragg.analyze.comparing.comparison import Comparison
@@ -123,6 +124,8 @@ def diff(
     # Gates and programs that read the answer count on paths.
     finds_kernels = by is None and not gates and not as_json
     found = _compared(sides, by or _PATH, metric, folds=not no_fold, finds_kernels=finds_kernels)
+    if gates and metric is None:
+        _refuse_other_devices(found)
     verdicts = judged.verdicts(found.comparison, found.before, found.after)
     if as_json:
         write_json("diff", found.to_json(lines) | judged.to_json(verdicts))
@@ -131,6 +134,8 @@ def diff(
         write_lines(found.lines(style, _DEFAULT_ROWS if lines is None else lines or None))
     if html is not None:
         _write_page(html, found)
+    if gates and (unrelated := found.unrelated_note()):
+        say([f"note: {unrelated}: are these runs of one program?"])
     judged.judge(verdicts, found.comparison)
 
 
@@ -181,6 +186,12 @@ class _Difference:
         yield from compiled_lines(self.compiled, style)
         yield from changed_lines(*self.changed, style)
 
+    def unrelated_note(self) -> str:
+        """That hardly a call path is in both, where call paths were compared; else empty."""
+        from bragg.views.web.diff import unrelated_note
+
+        return unrelated_note(self.paths) if self.by == _PATH else ""
+
     def to_json(self, max_rows: int | None) -> dict[str, Any]:
         """JSON values; without a number of rows all of them."""
         from bragg.analyze.report import finding_json
@@ -230,7 +241,8 @@ def _compared(
     from bragg.views.web.diff import unrelated_note
 
     first, second = (as_named(set_name(side)) for side in sides)
-    before, after = ([loaded(file, trace=False) for file in side] for side in sides)
+    # The timeline of a run tells its steps, where the recorder did not keep them.
+    before, after = ([loaded(file, trace=_is_small(file)) for file in side] for side in sides)
     name = choose_names(after[-1], [metric], ())[0] if metric else None
     step = step_verdict(before, after)
     (before, before_ns), (after, after_ns) = (_without_imports(runs, name) for runs in (before, after))
@@ -278,10 +290,28 @@ def _changed(sides: Sequence[Sequence[Path]]) -> tuple[list[Finding], list[Findi
     from bragg.views.text.analysis_text import changed_findings
 
     files = [file for side in sides for file in side]
-    if len(files) != len(sides) or not all(file.is_file() and file.stat().st_size < _SMALL_BYTES for file in files):
+    if len(files) != len(sides) or not all(map(_is_small, files)):
         return [], []
     before, after = (answered(loaded(file)) for file in files)
     return changed_findings(before, after)
+
+
+def _is_small(file: Path) -> bool:
+    return file.is_file() and file.stat().st_size < _SMALL_BYTES
+
+
+def _refuse_other_devices(found: _Difference) -> None:
+    """A gate on the time of GPUs beside that of the host would judge nothing.
+
+    Raises:
+        UsageError: A GPU worked in the runs of one side alone.
+    """
+    before, after = (any(run.measured("gpu_time") for run in runs) for runs in (found.before, found.after))
+    if before != after:
+        raise UsageError(
+            f"a GPU worked in the runs {'before' if before else 'after'} alone, so their times are not comparable",
+            hint="Record both on one kind of machine, or say what to compare: --metric host_time",
+        )
 
 
 def _write_page(html: Path, found: _Difference) -> None:

@@ -14,6 +14,7 @@ from bragg.model import Finding, Metric, MetricKind, Severity
 from bragg.model.finding import Gain
 from bragg.views.text.analysis_text import changed_findings
 from tests.support.profiles import profile_from_text
+from tests.support.recordings import RECORDINGS
 from tests.support.stepped import stepped
 from tests.unit.cli.conftest import Bragg
 
@@ -257,3 +258,30 @@ def test_a_finding_has_gone_although_another_one_of_its_rule_is_left() -> None:
         [],
         [],
     )
+
+
+def test_gates_refuse_runs_with_a_gpu_beside_runs_without(bragg: Bragg, tmp_path: Path) -> None:
+    before, after = tmp_path / "a.bragg", tmp_path / "b.bragg"
+    formats.export(profile_from_text("root\n  f host=9ms\n    matmul 1000us"), "bragg", before)
+    formats.export(profile_from_text("root\n  f host=3ms"), "bragg", after)
+    outcome = bragg("diff", before, after, "--gate", "total")
+    assert (outcome.exit_code, outcome.stderr.splitlines()[0]) == (
+        2,
+        "error: a GPU worked in the runs before alone, so their times are not comparable",
+    )
+    assert bragg("diff", before, after, "--gate", "total", "-m", "host_time").exit_code == 0
+
+
+def test_gates_ask_about_runs_that_have_no_path_in_common(bragg: Bragg, tmp_path: Path) -> None:
+    before, after = tmp_path / "a.bragg", tmp_path / "b.bragg"
+    formats.export(profile_from_text("root\n  f\n    matmul 1000us"), "bragg", before)
+    formats.export(profile_from_text("root\n  g\n    relu 900us"), "bragg", after)
+    outcome = bragg("diff", before, after, "--gate", "total")
+    assert outcome.exit_code == 0
+    assert outcome.stderr.splitlines()[0].endswith("are these runs of one program?")
+
+
+def test_steps_of_a_timeline_are_those_of_its_steady_state(bragg: Bragg) -> None:
+    recording = RECORDINGS[0].parent / "h100-timm_resnet50.bragg"
+    line = bragg("diff", recording, recording).stdout.splitlines()[0]
+    assert line.startswith("a step: 96.3 ms before, 96.3 ms after: 0 ns (0.0 %), mean of 19 steps each")

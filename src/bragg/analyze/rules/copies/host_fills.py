@@ -35,7 +35,9 @@ def _find(evidence: Evidence) -> Iterator[Finding]:
     count = min(float(evidence.calls[fills].sum()), float(evidence.calls[copies].sum()))
     if not WAITS.value <= count / evidence.steps < OFTEN.value:
         return
-    nodes = below(profile, fills | copies)
+    # Of copies that are more than what is filled, some are of other tensors: which of them take how long is not known.
+    are_all = float(evidence.calls[copies].sum()) <= float(evidence.calls[fills].sum())
+    nodes = below(profile, fills | copies if are_all else fills)
     cause = Cause(
         "host-fills",
         f"tensors are filled on the host and copied to the GPU: {counted(evidence, count)}",

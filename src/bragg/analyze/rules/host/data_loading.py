@@ -22,9 +22,18 @@ _SAVED = 0.9
 _FEW_WORKERS = "the DataLoader's workers do not keep up"
 _WITHOUT_GPU = {
     _SINGLE: HostCost(
-        "data-loading", _NO_WORKERS, "DataLoader(num_workers=2, persistent_workers=True), if cores are free", _SAVED
+        "data-loading",
+        _NO_WORKERS,
+        "make items cheaper first (arrays of a whole batch instead of Python for each item); for long runs "
+        "DataLoader(num_workers=2, persistent_workers=True), if cores are free: workers take a while to start",
+        _SAVED,
     ),
-    _WORKERS: HostCost("data-loading", _FEW_WORKERS, "more num_workers, if cores are free, or cheaper items", _SAVED),
+    _WORKERS: HostCost(
+        "data-loading",
+        _FEW_WORKERS,
+        "cheaper items, or more num_workers, if cores are free; persistent_workers=True keeps them over epochs",
+        _SAVED,
+    ),
 }
 
 

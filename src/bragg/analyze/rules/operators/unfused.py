@@ -54,7 +54,7 @@ def _find(evidence: Evidence) -> Iterator[Finding]:
 def _without_gpu(evidence: Evidence, steps: HostSteps) -> Iterator[Finding]:
     profile, tree = evidence.profile, evidence.profile.tree
     nodes = named(profile, _OPERATORS.fullmatch) & (tree.kind == FrameKind.OPERATOR)
-    nodes &= ~below(profile, named(profile, lambda name: name.startswith("Optimizer.")))
+    nodes &= ~below(profile, named(profile, lambda name: name.startswith("Optimizer."))) & ~evidence.host.input
     n_calls = float(evidence.calls[nodes].sum()) / steps.made
     if n_calls < MANY_ELEMENTWISE.value:
         return
