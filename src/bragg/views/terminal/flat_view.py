@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from bragg.errors import NothingRecorded
 from bragg.model import CallTree, FrameKind, Profile
@@ -39,7 +40,7 @@ class FlatView:
     """Rows of a table, to be written as text or as JSON.
 
     Attributes:
-        frames: int64 [n_rows], frame that each row is named after.
+        frames: int64 [n_rows], frame that each row is named after: of code that of its hottest line.
         columns: Own values, [n_rows]; the first has shares.
         shown: int64, rows to show, hottest first.
         n_hidden: Rows with a value that are not shown.
@@ -94,7 +95,9 @@ def flat_view(profile: Profile, options: ViewOptions, defaults: Sequence[str] = 
     formulas = with_launch_times(options.formulas)
     choice = ColumnChoice.of(profile, options.metrics, defaults, options.sort, formulas)
     filtered = filter_paths(profile, options.include, options.exclude, choice.sort)
-    table, times = _table(_without_instructions(filtered.profile, choice.sort, options), options.full_names)
+    table, times = _table(
+        _without_instructions(filtered.profile, choice.sort, options), options.full_names, choice.sort
+    )
     choice = replace(choice, formulas=with_launch_times(options.formulas, times))
     column = choice.sort_column(table)
     weight = np.nan_to_num(column.values)
@@ -157,9 +160,11 @@ def _notes(view: FlatView) -> list[str]:
     return [*notes, f"{count_text(view.n_hidden, 'row')} not shown{of_total}{way_out}"]
 
 
-def _table(profile: Profile, full_names: bool) -> tuple[Profile, LaunchTimes]:
+def _table(profile: Profile, full_names: bool, sort: str) -> tuple[Profile, LaunchTimes]:
     """The rows as nodes below a root without values of its own, and how long launches took by row."""
     frames, row_of_node = _rows(profile, full_names)
+    if sort in profile.metrics:
+        frames = _hottest_lines(profile, frames, row_of_node, profile.own(sort))
     row_of_node = row_of_node + 1
     n_rows = len(frames) + 1
     tree = CallTree(
@@ -181,6 +186,21 @@ def _without_instructions(profile: Profile, sort: str, options: ViewOptions) -> 
     if is_of_nodes and np.nan_to_num(columns_of(profile, [sort], options.formulas)[0].values)[is_line].any():
         is_line &= np.array([not file for file in tree.frames.file])[tree.frame]
     return regroup(tree, folded=is_line).apply(profile)
+
+
+def _hottest_lines(profile: Profile, frames: Int64Array, row_of_node: Int64Array, own: NDArray[Any]) -> Int64Array:
+    """The frames of rows, of functions with several lines that of the line with the largest own value."""
+    weight = np.zeros(len(profile.tree.frames))
+    np.add.at(weight, profile.tree.frame, np.nan_to_num(own))
+    row_of_frame = np.full(len(weight), -1, np.int64)
+    row_of_frame[profile.tree.frame] = row_of_node
+    order = np.lexsort((weight, row_of_frame))
+    last = order[np.append(row_of_frame[order][1:] != row_of_frame[order][:-1], True)]
+    last = last[row_of_frame[last] >= 0]
+    hottest = frames.copy()
+    hottest[row_of_frame[last]] = last
+    is_code = (profile.tree.frames.kind[frames] == FrameKind.PYTHON) & (weight[hottest] > 0)
+    return np.where(is_code, hottest, frames)
 
 
 def _rows(profile: Profile, full_names: bool) -> tuple[Int64Array, Int64Array]:

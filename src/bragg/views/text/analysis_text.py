@@ -16,7 +16,7 @@ from bragg.analyze.causes.work_finding import SHARE_OF_GPU
 from bragg.analyze.engine import Analysis
 from bragg.analyze.report import Answered
 from bragg.analyze.wall.parts import wall_parts
-from bragg.model import Finding, FrameKind
+from bragg.model import Confidence, Finding, FrameKind
 from bragg.model.finding import percent_text
 from bragg.views.text.labels import Labels
 from bragg.views.text.style import Style, printable
@@ -122,7 +122,9 @@ def best_lines(bounds: Bounds, best: Sequence[Finding], style: Style, n_changes:
         titled = f"{last} {_TO_SAVE}" if best else last
         yield from map(style.bold, [titled] if style.fits(titled) or not best else [last, _TO_SAVE])
     for number, finding in enumerate(best):
-        yield from style.wrap(f"  {gain_text(finding):>7}  {_message(finding)}{_at(finding)}", _N_WRAPPED, _GAIN_INDENT)
+        sure = "heuristic: " if finding.confidence is Confidence.HEURISTIC else ""
+        text = f"  {gain_text(finding):>7}  {sure}{_message(finding)}{_at(finding)}"
+        yield from style.wrap(text, _N_WRAPPED, _GAIN_INDENT)
         if finding.hint and number < n_changes:
             yield from map(
                 style.dim, style.wrap(f"{_GAIN_INDENT}{advice_text(finding.hint)}", _N_WRAPPED, _GAIN_INDENT)

@@ -71,11 +71,12 @@ def _by_name(part: Profile, metric: str, title: str, where: str) -> dict[str, An
     except NothingRecorded:
         return _table(title, part, metric, where, [], 0)
     labels, column = view.labels, view.columns[0]
-    node = _hottest_nodes(part, own_work(part, metric), rows_of_frames(part.tree.frames)[part.tree.frame])
+    same = rows_of_frames(part.tree.frames)
+    node = _hottest_nodes(part, own_work(part, metric), same[part.tree.frame])
     rows = []
     for row in view.shown.tolist():
         frame = FrameId(int(view.frames[row]))
-        values = (float(column.values[row]), column.share(row), node.get(frame))
+        values = (float(column.values[row]), column.share(row), node.get(int(same[frame])))
         rows.append(_row(labels.own_text(frame), labels.full_name(frame), *values))
     return _table(title, part, metric, where, rows, view.n_hidden)
 

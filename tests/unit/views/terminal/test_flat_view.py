@@ -174,3 +174,12 @@ def test_what_is_waited_is_no_row_but_a_note() -> None:
 def test_waiting_is_a_row_where_there_is_nothing_else() -> None:
     view = flat_view(profile_from_text("root\n  a.py:1@f\n    [waiting] #state host=3ms wait=3ms"), ViewOptions())
     assert [row["name"] for row in view.to_json()["rows"]] == ["[waiting]"]
+
+
+def test_a_function_stands_at_its_hottest_line() -> None:
+    profile = profile_from_text(
+        "root\n  a.py:21@f host=2ms\n  main\n    a.py:24@f host=7ms\n  b.py:5@g host=1ms\n  c host=1ms"
+    )
+    lines = flat_lines(flat_view(profile, ViewOptions(metrics=("host_time",))), PLAIN)
+    assert [line.split("  ")[-1].strip() for line in lines[1:3]] == ["f a.py:24", "g b.py:5"]
+    assert lines[1].split()[0] == "9.00"
