@@ -87,16 +87,13 @@ def whole_of(profile: Profile, name: str) -> float:
 
 def with_waiting(runs: Sequence[Profile]) -> list[Profile]:
     """The runs, those whose threads were sampled and never waited with no time of waiting on every call path."""
-    return [
-        run
-        if WAIT_TIME in run.metrics or "host_time" not in run.metrics
-        else replace(run, metrics={**run.metrics, WAIT_TIME: _nothing(run, WAIT_TIME)})
-        for run in runs
-    ]
-
-
-def _nothing(run: Profile, name: str) -> Metric:
-    return Metric(name, "ns", MetricKind.INCLUSIVE, np.zeros(len(run.tree), np.int64))
+    found = []
+    for run in runs:
+        if WAIT_TIME not in run.metrics and "host_time" in run.metrics:
+            none = Metric(WAIT_TIME, "ns", MetricKind.INCLUSIVE, np.zeros(len(run.tree), np.int64))
+            run = replace(run, metrics={**run.metrics, WAIT_TIME: none})
+        found.append(run)
+    return found
 
 
 def in_turn(before: Sequence[Profile], after: Sequence[Profile]) -> list[Profile]:
