@@ -52,6 +52,8 @@ class Extent:
 _TAKEN: deque[Extent] = deque(maxlen=_MOST)
 # By where they begin.
 _LAUNCHED: dict[int, Extent] = {}
+# An entry for each block in which addresses are remembered.
+_OPEN: list[None] = []
 
 
 def freed(address: int) -> Extent | None:
@@ -109,8 +111,13 @@ def _watch(owner: Any) -> Callable[[], bool] | None:
 
 @contextmanager
 def remembered_addresses() -> Iterator[None]:
-    """Remember the tensors of PyTorch that the program asks for their addresses, inside of a block."""
+    """Remember the tensors of PyTorch that the program asks for their addresses, inside of a block.
+
+    Nothing is remembered when the outermost block has ended: addresses that are taken later would not be seen.
+    """
     with ExitStack() as stack:
+        _OPEN.append(None)
+        stack.callback(_forget)
 
         def watch_torch(torch: Any) -> None:
             for owner in (torch.Tensor, torch.UntypedStorage):
@@ -118,6 +125,13 @@ def remembered_addresses() -> Iterator[None]:
 
         with on_import("torch", watch_torch):
             yield
+
+
+def _forget() -> None:
+    _OPEN.pop()
+    if not _OPEN:
+        _TAKEN.clear()
+        _LAUNCHED.clear()
 
 
 @contextmanager

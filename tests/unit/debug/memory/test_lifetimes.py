@@ -73,6 +73,18 @@ def test_an_address_that_was_taken_anew_is_clean() -> None:
     assert rules(report) == []
 
 
+def test_addresses_of_an_earlier_check_are_forgotten() -> None:
+    memory = np.zeros(SIZE, "f4")
+    with bragg.debug.check():
+        old = moved_into(memory, 1)
+        assert old.data_ptr()
+        del old
+    rows = memory.reshape(2, -1)
+    with bragg.debug.check() as report:  # NumPy says nothing of whom it gives addresses to
+        sums[(2,)](np.array([row.ctypes.data for row in rows]), np.zeros(2, "f4"), B=64)
+    assert rules(report) == []
+
+
 def test_freed_memory_is_out_of_bounds_where_nobody_looks_for_it() -> None:
     from tests.kernels.planted.lifetimes import sums_rows_of_a_table, table_with_a_freed_row
 
