@@ -18,7 +18,6 @@ from bragg.model.kernels.names import base_name, specialization
 
 __all__ = ["CompiledKernels"]
 
-_WARP = 32
 _STAGES = re.compile(r"\bs(\d+)\b")
 
 
@@ -107,5 +106,5 @@ class CompiledKernels:
         if None in (kernel.num_warps, kernel.registers, kernel.dynamic_shared_bytes):
             return kernel
         shared_bytes = (kernel.dynamic_shared_bytes or 0) + (kernel.static_shared_bytes or 0)
-        share, limit = occupancy(kernel.arch, (kernel.num_warps or 0) * _WARP, kernel.registers or 0, shared_bytes)
+        share, limit = occupancy(kernel.arch, kernel.threads, kernel.registers or 0, shared_bytes)
         return replace(kernel, occupancy=share, occupancy_limit=limit)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from bragg.model.kernels.compiled import WARP
+
 __all__ = ["occupancy", "resident_blocks"]
 
-_WARP = 32
 _REGISTERS = 65_536
 # Registers are given to warps in blocks of 256, and to warps four at a time.
 _REGISTER_BLOCK, _WARP_BLOCK = 256, 4
@@ -62,7 +63,7 @@ def occupancy(arch: str, threads: int, registers: int, shared_bytes: int) -> tup
     if device is None or not blocks:
         return None, ""
     limit = min(blocks, key=lambda name: blocks[name])
-    share = blocks[limit] * _warps(threads) * _WARP / device.threads
+    share = blocks[limit] * _warps(threads) * WARP / device.threads
     return (share, "" if share == 1 else limit) if share else (None, "")
 
 
@@ -78,7 +79,7 @@ def _blocks_by_limit(arch: str, threads: int, registers: int, shared_bytes: int)
         return {}
     warps = _warps(threads)
     return {
-        "threads": device.threads // (warps * _WARP),
+        "threads": device.threads // (warps * WARP),
         "blocks": device.blocks,
         "registers": _warps_by_registers(registers) // warps if registers else device.blocks,
         "shared memory": device.shared_bytes // _shared_of_block(device, shared_bytes),
@@ -86,11 +87,11 @@ def _blocks_by_limit(arch: str, threads: int, registers: int, shared_bytes: int)
 
 
 def _warps(threads: int) -> int:
-    return -(-threads // _WARP)
+    return -(-threads // WARP)
 
 
 def _warps_by_registers(registers: int) -> int:
-    of_warp = _rounded_up(registers * _WARP, _REGISTER_BLOCK)
+    of_warp = _rounded_up(registers * WARP, _REGISTER_BLOCK)
     return _REGISTERS // of_warp // _WARP_BLOCK * _WARP_BLOCK
 
 

@@ -9,6 +9,7 @@ import numpy as np
 from bragg.grouping.hlo_names import COMPILE
 from bragg.model import Profile
 from bragg.model.host_time import WAIT_TIME, waiting_nodes
+from bragg.model.transform import innermost
 
 __all__ = ["with_compiling_as_work"]
 
@@ -19,9 +20,7 @@ def with_compiling_as_work(profile: Profile) -> Profile:
     if waits is None or "host_time" not in profile.metrics:
         return profile
     is_compilation = np.array([name.startswith(COMPILE) for name in tree.frames.name], np.bool_)[tree.frame]
-    around = np.where(is_compilation, np.arange(len(tree)), 0)  # the compilation at or above each node
-    for level in tree.levels[1:]:
-        around[level] = np.where(is_compilation[level], level, around[tree.parent[level]])
+    around = innermost(tree, np.where(is_compilation, np.arange(len(tree)), -1))
     waiting = np.flatnonzero(waiting_nodes(tree) & (around > 0))
     if not len(waiting):
         return profile

@@ -25,9 +25,7 @@ def share_in_flight(kernel: HotKernel) -> float | None:
     fitting = resident_blocks(str(kernel.device.get("arch", "")), x * y * z, launch.registers, launch.shared_bytes)
     resident = min(fitting, -(-launch.blocks // kernel.num_sms))
     loads = [each for each in compiled.accesses if not each.is_store]
-    tiles = sum(
-        each.elements * each.element_bytes for each in loads if each.in_loop == any(one.in_loop for one in loads)
-    )
+    tiles = sum(each.size_bytes for each in loads if each.in_loop == any(one.in_loop for one in loads))
     ahead = max((loop.buffers or 1 for loop in compiled.loops or ()), default=1)
     needed = bytes_per_s * _LATENCY_S / kernel.num_sms
     return min(resident * tiles * max(ahead - 1, 1) / needed, 1.0) if resident else None

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import Enum
+from typing import NamedTuple
 
 import numpy as np
 
@@ -152,9 +153,9 @@ def verdict_of(
     runs = in_turn(before, after)
     name, unit = _measured(gate, runs[-1], metric)
     found = [_value(gate, run, name, find) for run in runs]
-    if gate.what in (Gated.PATH, Gated.KERNEL) and not any(is_there for _, is_there in found):
+    if not any(each.is_there for each in found):
         raise UsageError(f"no {gate.what.value} of these runs is named {gate.name!r}", hint=_NAMES)
-    values = np.array([[value] for value, _ in found], np.float64)
+    values = np.array([[each.value] for each in found], np.float64)
     spread = spread_of(
         values[: len(before)], values[len(before) :], noise_of(name, unit), paired=are_alternating(before, after)
     )
@@ -163,7 +164,6 @@ def verdict_of(
     exceeded = bool(limit.is_exceeded(spread.before, spread.after, margin, 0.0)[0])
     value, changed, width = (float(column[0]) for column in (spread.before, spread.after, margin))
     is_over = bool(limit.is_over(spread.before, spread.after, 0.0)[0]) and changed - value > _TELLING * value
-    calls = [_step(run, name)[1] if gate.what is Gated.REGION else 0 for run in runs]
     return Verdict(
         gate,
         name,
@@ -174,15 +174,15 @@ def verdict_of(
         1 - 2 * false_alarms,
         int(exceeded),
         is_undecided=is_over and not exceeded,
-        calls_before=sum(calls[: len(before)]),
-        calls_after=sum(calls[len(before) :]),
+        calls_before=sum(each.n_steps for each in found[: len(before)]),
+        calls_after=sum(each.n_steps for each in found[len(before) :]),
     )
 
 
 def step_verdict(before: Sequence[Profile], after: Sequence[Profile]) -> Verdict | None:
     """How the time of a step changed; None where a run has no steps of its own that were timed."""
     try:
-        timed = all(_step(run, "region_time")[1] for run in (*before, *after))
+        timed = all(_step(run, "region_time").n_steps for run in (*before, *after))
     except UsageError:
         return None
     gate = Gate(Gated.REGION, _STEP)
@@ -207,22 +207,35 @@ def _measured(gate: Gate, run: Profile, metric: str) -> tuple[str, str]:
     raise UsageError("the ends of steps were recorded, but no region", hint="Record with: bragg run --regions all")
 
 
-def _value(gate: Gate, run: Profile, metric: str, find: Finder) -> tuple[float, bool]:
-    """The value of one run, and whether it has what is judged."""
+class _Value(NamedTuple):
+    """What a gate is about in one run.
+
+    Attributes:
+        value: Its value.
+        is_there: Whether the run has it.
+        n_steps: Steps that the value is the mean of; 0: it is no mean.
+    """
+
+    value: float
+    is_there: bool = True
+    n_steps: int = 0
+
+
+def _value(gate: Gate, run: Profile, metric: str, find: Finder) -> _Value:
     if gate.what is Gated.WALL:
-        return _wall_ns(run), True
+        return _Value(_wall_ns(run))
     if gate.what is Gated.TOTAL:
-        return whole_of(imports_apart(run)[0], metric), True
+        return _Value(whole_of(imports_apart(run)[0], metric))
     if gate.what is Gated.REGION:
-        return _region_ns(run, metric, gate.name), True
+        return _step(run, metric) if gate.name == _STEP else _region(run, metric, gate.name)
     is_kernel = gate.what is Gated.KERNEL
     tree = (run := fold_specializations(run) if is_kernel else run).tree
     is_found = find(tree.frames, gate.name)[tree.frame]
     if is_kernel:
         is_found &= tree.kind == FrameKind.KERNEL
     if run.metric(metric).kind is MetricKind.EXCLUSIVE:
-        return float(np.nansum(run.own(metric)[with_descendants(tree, is_found)])), bool(is_found.any())
-    return float(run.inclusive(metric)[outermost(tree, is_found)].sum()), bool(is_found.any())
+        return _Value(float(np.nansum(run.own(metric)[with_descendants(tree, is_found)])), bool(is_found.any()))
+    return _Value(float(run.inclusive(metric)[outermost(tree, is_found)].sum()), bool(is_found.any()))
 
 
 def _wall_ns(run: Profile) -> float:
@@ -231,29 +244,28 @@ def _wall_ns(run: Profile) -> float:
     return run.run.duration_ns
 
 
-def _step(run: Profile, metric: str) -> tuple[float, int]:
-    """What a step took, and of how many that is the mean; where steps were not counted, all and 0."""
+def _step(run: Profile, metric: str) -> _Value:
+    """What a step took in the steady state, or on average where that is not known; of all where none was counted."""
     times = step_times(run) if metric == "region_time" else None
     if times is not None and (steady := times.steady()):
-        return steady
+        return _Value(steady[0], n_steps=steady[1])
     regions = group_by_region(run)
     n_steps = _steps(regions)
-    return regions.total(metric) / (n_steps or 1), n_steps
+    return _Value(regions.total(metric) / (n_steps or 1), n_steps=n_steps)
 
 
 def _steps(regions: Profile) -> int:
     return int(regions.own("region_calls")[ROOT]) if "region_calls" in regions.metrics else 0
 
 
-def _region_ns(run: Profile, metric: str, name: str) -> float:
-    """Of a step, where the run counted them: two runs may make more steps or fewer."""
-    if name == _STEP:
-        return _step(run, metric)[0]
+def _region(run: Profile, metric: str, name: str) -> _Value:
+    """What a region took of a step, where the run counted them: two runs may make more steps or fewer."""
     regions = group_by_region(run)
+    n_steps = _steps(regions)
     names = [regions.tree.frames.name[frame] for frame in regions.tree.frame]
     if name not in names[1:]:
         raise UsageError(f"unknown region {name!r}", hint=f"Choose one of: {', '.join([_STEP, *names[1:]])}")
-    return float(regions.inclusive(metric)[names.index(name)]) / (_steps(regions) or 1)
+    return _Value(float(regions.inclusive(metric)[names.index(name)]) / (n_steps or 1), n_steps=n_steps)
 
 
 def rows_verdict(comparison: Comparison, limit: Limit, n_gates: int) -> Verdict:

@@ -245,6 +245,8 @@ def _compared(
     before, after = ([loaded(file, trace=_is_small(file)) for file in side] for side in sides)
     name = choose_names(after[-1], [metric], ())[0] if metric else None
     step = step_verdict(before, after)
+    are_small = all(_is_small(file) for side in sides for file in side)
+    changed = _changed(before, after) if are_small else ([], [])
     (before, before_ns), (after, after_ns) = (_without_imports(runs, name) for runs in (before, after))
     with working("Comparing"):
         one, other = _folded(before, after) if by == _PATH and folds else (before, after)
@@ -262,7 +264,7 @@ def _compared(
             unrelated,
             step,
             (before_ns, after_ns),
-            _changed(sides),
+            changed,
             compiled,
         )
 
@@ -284,16 +286,14 @@ def _folded(*sides: Sequence[Profile]) -> list[list[Profile]]:
     return [[with_library_names(run) for run in side] for side in sides]
 
 
-def _changed(sides: Sequence[Sequence[Path]]) -> tuple[list[Finding], list[Finding]]:
-    """The findings that have gone and those that are new; of sets and of long timelines none."""
+def _changed(before: Sequence[Profile], after: Sequence[Profile]) -> tuple[list[Finding], list[Finding]]:
+    """The findings that have gone and those that are new; of sets none."""
     from bragg.analyze.report import answered
     from bragg.views.text.analysis_text import changed_findings
 
-    files = [file for side in sides for file in side]
-    if len(files) != len(sides) or not all(map(_is_small, files)):
+    if not len(before) == len(after) == 1:
         return [], []
-    before, after = (answered(loaded(file)) for file in files)
-    return changed_findings(before, after)
+    return changed_findings(answered(before[0]), answered(after[0]))
 
 
 def _is_small(file: Path) -> bool:

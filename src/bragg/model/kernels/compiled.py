@@ -12,6 +12,7 @@ from enum import Enum
 from bragg.model.finding import Place
 
 __all__ = [
+    "WARP",
     "Access",
     "Argument",
     "Atomic",
@@ -25,6 +26,9 @@ __all__ = [
     "SlowOperation",
     "TensorCores",
 ]
+
+WARP = 32
+"""Threads of a warp."""
 
 
 class TensorCores(str, Enum):
@@ -87,6 +91,11 @@ class Access:
     is_repeated: bool = False
     usual_strides: tuple[str | None, ...] = ()
     run: int = 0
+
+    @property
+    def size_bytes(self) -> int:
+        """Of the tile."""
+        return self.elements * self.element_bytes
 
     @property
     def is_contiguous(self) -> bool:
@@ -334,6 +343,11 @@ class CompiledKernel:
     instructions: tuple[Counted, ...] | None = None
     code_bytes: int | None = None
     unread: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def threads(self) -> int:
+        """Threads of a block; 0: not known."""
+        return (self.num_warps or 0) * WARP
 
     @property
     def symbol(self) -> str:

@@ -14,7 +14,6 @@ from bragg.model.kernels.compiled import Access, CompiledKernel
 
 __all__ = ["RULE"]
 
-_WARP = 32
 # Threads without elements of their own take issue slots and places on a multiprocessor, and their blocks are small:
 # where three of four repeat the work of others, twins with full tiles took 87 % and 96 % less on an H100.
 _SAVED = 1.0
@@ -25,7 +24,7 @@ _SAVED_NARROW = {1: 0.7, 2: 0.5, 4: 0.15}
 
 
 def _judge(kernel: HotKernel, compiled: CompiledKernel) -> Defect | None:
-    threads = (compiled.num_warps or 0) * _WARP
+    threads = compiled.threads
     sizes = [each.elements for each in compiled.accesses or ()]
     if not sizes or compiled.dots:
         return None
@@ -46,8 +45,10 @@ def _judge(kernel: HotKernel, compiled: CompiledKernel) -> Defect | None:
 
 def _of_many_warps(compiled: CompiledKernel, largest: Access) -> Defect | None:
     warps = compiled.num_warps or 0
-    width = largest.elements * largest.element_bytes // (warps * _WARP)
-    if warps <= _USUAL_WARPS or width not in _SAVED_NARROW or not largest.is_contiguous:
+    if warps <= _USUAL_WARPS or not largest.is_contiguous:
+        return None
+    width = largest.size_bytes // compiled.threads
+    if width not in _SAVED_NARROW:
         return None
     return Defect(
         f"has {warps} warps for tiles of {largest.elements} elements: a thread accesses {width} B at once, not 16",

@@ -10,11 +10,10 @@ from bragg.analyze.causes.needs import CODE, GPU_TIME
 from bragg.analyze.causes.thresholds import MUCH_GPU, SHORT_LAUNCH
 from bragg.analyze.engine import Rule
 from bragg.model import Confidence, Quantity
-from bragg.model.kernels.compiled import CompiledKernel
+from bragg.model.kernels.compiled import WARP, CompiledKernel
 
 __all__ = ["RULE"]
 
-_WARP = 32
 # Where a block does one thing with one number, all of its threads but one repeat it.
 _SAVED = 0.75
 _CHANGE = "load a tile at once, tl.load(x + tl.arange(0, BLOCK)), and reduce it with tl.sum where one number is wanted"
@@ -22,7 +21,7 @@ _CHANGE = "load a tile at once, tl.load(x + tl.arange(0, BLOCK)), and reduce it 
 
 def _judge(kernel: HotKernel, compiled: CompiledKernel) -> Defect | None:
     places = compiled.single_loads or ()
-    threads = (compiled.num_warps or 1) * _WARP
+    threads = compiled.threads or WARP
     if not places or kernel.mean_ns < SHORT_LAUNCH.value:
         return None
     return Defect(

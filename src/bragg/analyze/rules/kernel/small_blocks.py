@@ -27,7 +27,7 @@ def _judge(kernel: HotKernel, compiled: CompiledKernel) -> Defect | None:
     accesses = compiled.accesses
     if not 0 < block_ns < BLOCK_LAUNCH.value or not bytes_per_s or not accesses:
         return None
-    block_bytes = sum(each.elements * each.element_bytes for each in accesses)
+    block_bytes = sum(each.size_bytes for each in accesses)
     of_roof = blocks * block_bytes / (kernel.mean_ns * 1e-9) / bytes_per_s
     # What loops read is not known, and what computes is not bound by memory.
     if compiled.dots or any(each.in_loop for each in accesses) or of_roof >= NEAR_ROOF.value:

@@ -17,7 +17,6 @@ __all__ = ["RULE"]
 # An access to local memory takes longer than the arithmetic around it.
 _COST, _MOST = 2.0, 0.5
 _CHANGE = "use more warps or a smaller tile"
-_LANES = 32
 
 
 def _judge(kernel: HotKernel, compiled: CompiledKernel) -> Defect | None:
@@ -38,7 +37,7 @@ def _judge(kernel: HotKernel, compiled: CompiledKernel) -> Defect | None:
 
     asked = [f"{compiled.num_warps} warps"] if compiled.num_warps else []
     asked += [f"maxnreg={compiled.max_registers}"] if compiled.max_registers else []
-    of_sum = _registers_of_sum(largest, compiled.num_warps) if largest else 0
+    of_sum = _registers_of_sum(largest, compiled.threads) if largest else 0
     return Defect(
         f"spills registers{' with ' if asked else ''}{' and '.join(asked)}: "
         f"{spilled:,} instructions move them to local memory and back",
@@ -63,9 +62,9 @@ def _change(max_registers: int | None, of_sum: int) -> str:
     return f"leave out maxnreg={max_registers}{why}"
 
 
-def _registers_of_sum(dot: Dot, warps: int | None) -> int:
+def _registers_of_sum(dot: Dot, threads: int) -> int:
     """That a thread holds its part of a sum of 32-bit elements in; 0: not known."""
-    return dot.m * dot.n // (_LANES * warps) if warps else 0
+    return dot.m * dot.n // threads if threads else 0
 
 
 def _lines_in_loops(compiled: CompiledKernel) -> set[tuple[str, int]]:

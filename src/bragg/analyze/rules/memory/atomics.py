@@ -79,7 +79,7 @@ def _of_collisions(kernel: HotKernel, compiled: CompiledKernel) -> Defect | None
     does_more = compiled.dots or compiled.slow or any(each.in_loop for each in compiled.accesses or ())
     blocks = max((launch.blocks for launch in kernel.launches), default=0)
     added = blocks * sum(each.elements for each in spread)
-    moved = blocks * sum(each.elements * each.element_bytes for each in compiled.accesses or ())
+    moved = blocks * sum(each.size_bytes for each in compiled.accesses or ())
     expected_ns = (added / _ATOMICS_PER_S + moved / _BYTES_PER_S) * 1e9
     if not added or does_more or kernel.mean_ns < COLLIDING.value * expected_ns:
         return None

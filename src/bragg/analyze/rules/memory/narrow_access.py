@@ -15,7 +15,6 @@ from bragg.model.kernels.compiled import Access, CompiledKernel
 
 __all__ = ["RULE", "culprits", "is_narrow"]
 
-_WARP = 32
 # Of the time of a kernel that only copies: more instructions for the same bytes.
 _SAVED = {1: 0.7, 2: 0.5, 4: 0.15}
 _CHANGE = (
@@ -26,7 +25,7 @@ _CHANGE = (
 
 def is_narrow(access: Access, kernel: CompiledKernel) -> bool:
     """Whether a thread accesses less at once than it could of its contiguous part of a tile."""
-    threads = (kernel.num_warps or 0) * _WARP
+    threads = kernel.threads
     if not access.is_contiguous or not access.compiled_bytes or not threads:
         return False
     possible = min(access.elements // threads * access.element_bytes, int(WIDE_ACCESS.value))

@@ -10,7 +10,7 @@ from bragg.analyze.causes.needs import CODE, GPU_TIME
 from bragg.analyze.causes.thresholds import MUCH_GPU
 from bragg.analyze.engine import Rule
 from bragg.model import Confidence, Quantity
-from bragg.model.kernels.compiled import Access, CompiledKernel
+from bragg.model.kernels.compiled import CompiledKernel
 
 __all__ = ["RULE"]
 
@@ -24,28 +24,24 @@ def _judge(kernel: HotKernel, compiled: CompiledKernel) -> Defect | None:
     found = [each for each in in_loop if each.is_repeated]
     if not found:
         return None
-    worst = max(found, key=_bytes)
-    repeated = _OF_CACHE * sum(map(_bytes, found))
-    others = sum(_bytes(each) for each in in_loop if not each.is_repeated)
+    worst = max(found, key=lambda each: each.size_bytes)
+    repeated = _OF_CACHE * sum(each.size_bytes for each in found)
+    others = sum(each.size_bytes for each in in_loop if not each.is_repeated)
     places = [each.place for each in (worst, *found)]
     share, is_measured = kernel.share_of_lines(places)
     return Defect(
-        f"loads the same {counted_text(_bytes(worst), 'byte')} in each turn of a loop",
+        f"loads the same {counted_text(worst.size_bytes, 'byte')} in each turn of a loop",
         _CHANGE,
         share if is_measured else repeated / (repeated + others),
         Confidence.LIKELY if is_measured else Confidence.HEURISTIC,
         places,
         (
-            Quantity("size of the tile", _bytes(worst), "B"),
+            Quantity("size of the tile", worst.size_bytes, "B"),
             Quantity("such loads", len(found)),
             *([Quantity("share of its samples", share, "share")] if is_measured else []),
         ),
         is_measured,
     )
-
-
-def _bytes(access: Access) -> int:
-    return access.elements * access.element_bytes
 
 
 RULE = Rule(

@@ -10,7 +10,7 @@ from bragg.analyze.causes.needs import CODE, GPU_TIME
 from bragg.analyze.causes.thresholds import MUCH_GPU
 from bragg.analyze.engine import Rule
 from bragg.model import Confidence, Quantity
-from bragg.model.kernels.compiled import Access, CompiledKernel
+from bragg.model.kernels.compiled import CompiledKernel
 
 __all__ = ["RULE"]
 
@@ -22,27 +22,23 @@ def _judge(kernel: HotKernel, compiled: CompiledKernel) -> Defect | None:
     found = [each for each in in_loop if each.is_store and each.is_repeated]
     if not found:
         return None
-    worst = max(found, key=_bytes)
+    worst = max(found, key=lambda each: each.size_bytes)
     # Each store of a sum comes with a load of it.
-    stored = sum(map(_bytes, found))
+    stored = sum(each.size_bytes for each in found)
     share, is_measured = kernel.share_of_lines([each.place for each in found])
     return Defect(
-        f"stores {counted_text(_bytes(worst), 'byte')} to the same place in each turn of a loop",
+        f"stores {counted_text(worst.size_bytes, 'byte')} to the same place in each turn of a loop",
         _CHANGE,
-        share if is_measured else stored / sum(map(_bytes, in_loop)),
+        share if is_measured else stored / sum(each.size_bytes for each in in_loop),
         Confidence.LIKELY,
         [each.place for each in (worst, *found)],
         (
-            Quantity("size of the tile", _bytes(worst), "B"),
+            Quantity("size of the tile", worst.size_bytes, "B"),
             Quantity("such stores", len(found)),
             *([Quantity("share of its samples", share, "share")] if is_measured else []),
         ),
         is_measured,
     )
-
-
-def _bytes(access: Access) -> int:
-    return access.elements * access.element_bytes
 
 
 RULE = Rule(

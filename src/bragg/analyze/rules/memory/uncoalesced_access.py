@@ -31,7 +31,7 @@ def _judge(kernel: HotKernel, compiled: CompiledKernel) -> Defect | None:
     strided = [
         each for each in accesses if (each.is_strided or _is_of_short_runs(each)) and each.elements >= MANY_LANES.value
     ]
-    asked = sum(each.elements * each.element_bytes for each in accesses)
+    asked = sum(each.size_bytes for each in accesses)
     moved = sum(each.elements * _bytes_of_element(each, strided) for each in accesses)
     if not strided or not moved or 1 - asked / moved < WASTED_TRAFFIC.value:
         return None
