@@ -21,7 +21,7 @@ _NUMBER = re.compile(r"(?P<number>\d+(?:\.\d+)?|\.\d+) ?(?P<unit>\D*)")
 _TIMES_NS = {"ns": 1, "us": 1_000, "ms": 1_000_000, "s": 1_000_000_000}
 _NAMED = (Gated.PATH, Gated.KERNEL, Gated.REGION)
 _STEP = "step"
-_KNOWN = "Known: total, wall, step, rows, region:NAME, path:NAME, kernel:NAME"
+_KNOWN = "Known: total, wall, step, rows, region:NAME, path:NAME, kernel:NAME; of all but rows at most: step=30ms"
 _ONE_RUN = "note: one run each shows no noise, so that of other programs is assumed; measure it: bragg run --repeat 10"
 _UNDECIDED = "note: not decided: it grew by more than the limit, but runs that differ so much show no such growth"
 
@@ -66,7 +66,9 @@ class Gates:
         """What is found at each gate."""
         n_gates, found = len(self.gates), []
         for gate in self.gates:
-            limit = self._limit("ns" if gate.what in (Gated.WALL, Gated.REGION) else comparison.unit, comparison.metric)
+            limit = self._limit(
+                gate, "ns" if gate.what in (Gated.WALL, Gated.REGION) else comparison.unit, comparison.metric
+            )
             if gate.what is Gated.ROWS:
                 found.append(rows_verdict(comparison, limit, n_gates))
             else:
@@ -80,6 +82,7 @@ class Gates:
             GateExceeded: A limit was exceeded; names the first one.
         """
         exceeded = [verdict for verdict in verdicts if verdict.n_exceeded]
+        compared = [verdict for verdict in verdicts if verdict.at_most is None]
         undecided = [verdict for verdict in verdicts if verdict.is_undecided]
         said = [("passed", verdict) for verdict in verdicts if not verdict.n_exceeded and not verdict.is_undecided]
         said += [("not decided", verdict) for verdict in undecided]
@@ -87,13 +90,14 @@ class Gates:
         lines = [f"{word}: {_subject(verdict, comparison)}: {judged_text(verdict)}" for word, verdict in said]
         if undecided:
             lines.append(_UNDECIDED)
-        if verdicts and comparison.n_before == comparison.n_after == 1:
+        if compared and comparison.n_before == comparison.n_after == 1:
             lines.append(_ONE_RUN)
         if lines:
             say(lines)
         if exceeded:
             subject, text = _subject(exceeded[0], comparison), judged_text(exceeded[0])
-            raise GateExceeded(f"{subject} is over the limit of {self.limit_text}: {text}")
+            limit = "exceeded" if exceeded[0].gate.at_most else f"over the limit of {self.limit_text}"
+            raise GateExceeded(f"{subject} is {limit}: {text}")
         if undecided and self.fails_undecided:
             raise GateExceeded(
                 f"{undecided[0].gate} may be over the limit of {self.limit_text}",
@@ -108,17 +112,31 @@ class Gates:
             "gates": [verdict_json(verdict) for verdict in verdicts],
         }
 
-    def _limit(self, unit: str, metric: str) -> Limit:
-        if self.floor is None:
-            return Limit(self.percent)
-        floor, floor_unit = self.floor
-        if not floor_unit:
-            return Limit(self.percent, floor)
-        if unit not in _TIMES_NS:
-            raise UsageError(
-                f"{metric} is not a time, so --floor takes no unit", hint=f"For example: --floor {floor:g}"
-            )
-        return Limit(self.percent, floor * _TIMES_NS[floor_unit] / _TIMES_NS[unit])
+    @property
+    def need_no_baseline(self) -> bool:
+        """Whether each says what a value may be at most, whatever it was before."""
+        return bool(self.gates) and all(gate.at_most for gate in self.gates)
+
+    def _limit(self, gate: Gate, unit: str, metric: str) -> Limit:
+        if gate.at_most:
+            option = "--gate"
+            return Limit(0.0, at_most=_in_unit(option, _number(option, gate.at_most, tuple(_TIMES_NS)), unit, metric))
+        floor = None if self.floor is None else _in_unit("--floor", self.floor, unit, metric)
+        return Limit(self.percent, floor)
+
+
+def _in_unit(option: str, number: tuple[float, str], unit: str, metric: str) -> float:
+    """What the user wrote, in the unit of the metric, which is that of a number without one.
+
+    Raises:
+        UsageError: The user wrote a time, and the metric is none.
+    """
+    value, of = number
+    if not of:
+        return value
+    if unit not in _TIMES_NS:
+        raise UsageError(f"{metric} is not a time, so {option} takes no unit", hint=f"For example: {option} {value:g}")
+    return value * _TIMES_NS[of] / _TIMES_NS[unit]
 
 
 def _subject(verdict: Verdict, comparison: Comparison) -> str:
@@ -129,13 +147,16 @@ def _subject(verdict: Verdict, comparison: Comparison) -> str:
 
 
 def _gate(word: str) -> Gate:
-    kind, colon, name = word.partition(":")
-    if word == _STEP:
-        return Gate(Gated.REGION, _STEP)
+    what, _, at_most = word.rpartition("=")
+    if not what or not _NUMBER.fullmatch(at_most):  # names may have a =
+        what, at_most = word, ""
+    kind, colon, name = what.partition(":")
+    if what == _STEP:
+        return Gate(Gated.REGION, _STEP, at_most)
     known = {gated.value: gated for gated in Gated}
-    if kind not in known or bool(name) != (known[kind] in _NAMED) or bool(colon) != bool(name):
+    if kind not in known or bool(name) != (known[kind] in _NAMED) or bool(colon) != bool(name) or (at_most and known[kind] is Gated.ROWS):
         raise UsageError(f"--gate: {word!r} is nothing that can be judged", hint=_KNOWN)
-    return Gate(known[kind], name)
+    return Gate(known[kind], name, at_most)
 
 
 def _number(option: str, text: str, units: tuple[str, ...]) -> tuple[float, str]:

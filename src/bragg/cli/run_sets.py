@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from glob import has_magic
+from glob import escape, has_magic
 from pathlib import Path
 
 from bragg.cli.profile_file import newest_profile
@@ -24,7 +24,8 @@ def two_sets(words: Sequence[Path]) -> tuple[list[Path], list[Path]]:
     """The files before and after.
 
     Args:
-        words: Two files, directories or patterns; or more files, whose names without their numbers are two.
+        words: Two files, directories, patterns, or names without the numbers of `bragg run --repeat`; or more files,
+            whose names without their numbers are two.
 
     Raises:
         UsageError: These are not two sets.
@@ -64,8 +65,11 @@ def _files_of(word: Path) -> list[Path]:
         files, where = sorted(word.glob("*.bragg")), f"in {word}"
     elif has_magic(str(word)) and not word.exists():
         files, where = sorted(Path(word.anchor).glob(str(word.relative_to(word.anchor)))), f"named {word}"
-    else:
+    elif word.exists():
         return [word]
+    else:  # as for `bragg run --repeat 10 -o main`
+        stem = word.name.removesuffix(".bragg")
+        return sorted(word.parent.glob(f"{escape(stem)}-[0-9]*.bragg")) or [word]
     if not files:
         raise UsageError(f"there is no .bragg file {where}", hint=_HINT)
     return files

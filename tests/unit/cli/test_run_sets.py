@@ -38,6 +38,11 @@ def test_two_words_are_a_file_a_directory_or_a_pattern_each(tmp_path: Path, monk
         paths("b-1.bragg", "b-2.bragg"),
     )
     assert two_sets(paths("b-1.bragg", "b-2.bragg")) == (paths("b-1.bragg"), paths("b-2.bragg"))
+    assert two_sets(paths("old/a", "b.bragg")) == (
+        paths("old/a-1.bragg", "old/a-2.bragg"),
+        paths("b-1.bragg", "b-2.bragg"),
+    )
+    assert two_sets(paths("b", "c"))[1] == paths("c")
     assert two_sets([tmp_path / "b-?.bragg", Path("old")])[0] == [tmp_path / "b-1.bragg", tmp_path / "b-2.bragg"]
 
 

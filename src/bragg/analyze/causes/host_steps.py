@@ -24,19 +24,16 @@ class HostSteps:
     """Steps without a GPU.
 
     Attributes:
-        count: Of those that are known from their begin to their end.
+        count: Of those in the steady state.
         duration_ns: Of all of these.
-        of_run: Which part they are of those that the program made, 0 to 1.
+        of_run: Which part of the time in steps it is, without the first one, which is taken to be as long as others.
+        made: How many the program made.
     """
 
     count: int
     duration_ns: float
     of_run: float
-
-    @property
-    def made(self) -> float:
-        """How many the program made."""
-        return self.count / self.of_run
+    made: int
 
 
 @dataclass(frozen=True)
@@ -64,10 +61,12 @@ def host_steps(evidence: Evidence) -> HostSteps | None:
     times = step_times(profile)
     if times is None:
         return None
-    # When the first step began is not known: it is left out.
-    begins_ns, count = int(times.ends_ns[0]), times.count - 1
-    duration_ns = float(times.last_ns - begins_ns)
-    return HostSteps(count, duration_ns, count / times.count) if duration_ns > 0 else None
+    after_first_ns = times.last_ns - int(times.ends_ns[0])
+    step_ns, count = times.usual()
+    if after_first_ns <= 0:
+        return None
+    of_run = (times.count - 1) / times.count * step_ns * count / after_first_ns
+    return HostSteps(count, step_ns * count, of_run, times.count)
 
 
 WAITS_OR_STEPS = Need(

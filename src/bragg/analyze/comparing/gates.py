@@ -52,13 +52,22 @@ class Gated(Enum):
 
 @dataclass(frozen=True)
 class Gate:
-    """What is judged, and its name if its kind has one: `kernel:matmul`."""
+    """What is judged, its name if its kind has one, and what it may be at most: `kernel:matmul`, `step=30ms`.
+
+    Attributes:
+        what: What is judged.
+        name: Its name; empty where its kind has none.
+        at_most: What it may be after the change, as the user wrote it; empty: growth is judged.
+    """
 
     what: Gated
     name: str = ""
+    at_most: str = ""
 
     def __str__(self) -> str:
-        return f"{self.what.value}:{self.name}" if self.name else self.what.value
+        is_step = self.what is Gated.REGION and self.name == _STEP
+        what = _STEP if is_step else f"{self.what.value}:{self.name}" if self.name else self.what.value
+        return f"{what}={self.at_most}" if self.at_most else what
 
 
 @dataclass(frozen=True)
@@ -68,10 +77,12 @@ class Limit:
     Attributes:
         percent: Of the value before; growth by just that is allowed.
         floor: Growth up to this never fails, in the unit of the metric; None: a share of the whole for rows, else 0.
+        at_most: What the value may be after the change, whatever it was before; None: growth is judged.
     """
 
     percent: float
     floor: float | None = None
+    at_most: float | None = None
 
     def is_over(self, before: FloatArray, after: FloatArray, floor: float) -> BoolArray:
         """Whether values grew by more than the limit: [n]."""
@@ -105,6 +116,8 @@ class Verdict:
         is_undecided: It grew by more than the limit, and as much may be noise.
         calls_before: Calls that `before` is the mean of; 0: it is no mean.
         calls_after: The same after the change.
+        is_one_run_each: Whether the margin is the noise that other programs have, as these runs show none.
+        at_most: What `after` may be; None: growth was judged.
     """
 
     gate: Gate
@@ -119,6 +132,8 @@ class Verdict:
     is_undecided: bool = False
     calls_before: int = 0
     calls_after: int = 0
+    is_one_run_each: bool = False
+    at_most: float | None = None
 
 
 # Which frames have a name, as the user writes it: [n_frames].
@@ -164,6 +179,8 @@ def verdict_of(
     exceeded = bool(limit.is_exceeded(spread.before, spread.after, margin, 0.0)[0])
     value, changed, width = (float(column[0]) for column in (spread.before, spread.after, margin))
     is_over = bool(limit.is_over(spread.before, spread.after, 0.0)[0]) and changed - value > _TELLING * value
+    if limit.at_most is not None:
+        exceeded, is_over = changed > limit.at_most, False
     return Verdict(
         gate,
         name,
@@ -176,6 +193,8 @@ def verdict_of(
         is_undecided=is_over and not exceeded,
         calls_before=sum(each.n_steps for each in found[: len(before)]),
         calls_after=sum(each.n_steps for each in found[len(before) :]),
+        is_one_run_each=len(before) == len(after) == 1,
+        at_most=limit.at_most,
     )
 
 
@@ -245,10 +264,11 @@ def _wall_ns(run: Profile) -> float:
 
 
 def _step(run: Profile, metric: str) -> _Value:
-    """What a step took in the steady state, or on average where that is not known; of all where none was counted."""
+    """What a step took, as it is said everywhere; where only sums are known the mean, of all where none was counted."""
     times = step_times(run) if metric == "region_time" else None
-    if times is not None and (steady := times.steady()):
-        return _Value(steady[0], n_steps=steady[1])
+    if times is not None:
+        step_ns, n_steps = times.usual()
+        return _Value(step_ns, n_steps=n_steps)
     regions = group_by_region(run)
     n_steps = _steps(regions)
     return _Value(regions.total(metric) / (n_steps or 1), n_steps=n_steps)
@@ -290,4 +310,16 @@ def rows_verdict(comparison: Comparison, limit: Limit, n_gates: int) -> Verdict:
     value, changed, width = (float(column[worst]) for column in (comparison.before, comparison.after, margin))
     confidence = 1 - 2 * false_alarms
     metric, unit = comparison.metric, comparison.unit
-    return Verdict(Gate(Gated.ROWS), metric, unit, value, changed, width, confidence, len(beyond), worst)
+    is_one_run_each = comparison.n_before == comparison.n_after == 1
+    return Verdict(
+        Gate(Gated.ROWS),
+        metric,
+        unit,
+        value,
+        changed,
+        width,
+        confidence,
+        len(beyond),
+        worst,
+        is_one_run_each=is_one_run_each,
+    )

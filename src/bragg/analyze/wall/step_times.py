@@ -62,6 +62,10 @@ class StepTimes:
         begins_ns = int(self.ends_ns[n_slow - 1]) if n_slow else self.began_ns or 0
         return (self.last_ns - begins_ns) / (self.count - n_slow), self.count - n_slow
 
+    def usual(self) -> tuple[float, int]:
+        """The same, or where no steady state is seen, of all steps but the first: what is said of a step everywhere."""
+        return self.steady() or ((self.last_ns - int(self.ends_ns[0])) / (self.count - 1), self.count - 1)
+
 
 def step_times(profile: Profile) -> StepTimes | None:
     """The steps of a program; None: it made fewer than two, or they are not known."""

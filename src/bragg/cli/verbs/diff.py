@@ -46,6 +46,8 @@ Examples:
   path:NAME     all that runs in and below a function, scope or operator
   kernel:NAME   all launches of a kernel
   rows          every row of the table
+All but rows take what it may be at most, however it was before: step=30ms.
+Where each does, one file or set is enough.
 """
 
 
@@ -120,7 +122,8 @@ def diff(
     judged = Gates.parse(gates, fail_over, floor, fails_undecided=fail_undecided)
     if html is not None:
         refuse_existing(html, force)
-    sides = two_sets(files)
+    is_alone = judged.need_no_baseline and len(files) == 1
+    sides = two_sets((*files, *files) if is_alone else files)
     # Gates and programs that read the answer count on paths.
     finds_kernels = by is None and not gates and not as_json
     found = _compared(sides, by or _PATH, metric, folds=not no_fold, finds_kernels=finds_kernels)
@@ -129,7 +132,7 @@ def diff(
     verdicts = judged.verdicts(found.comparison, found.before, found.after)
     if as_json:
         write_json("diff", found.to_json(lines) | judged.to_json(verdicts))
-    else:
+    elif not is_alone:
         style = stream_style(sys.stdout)
         write_lines(found.lines(style, _DEFAULT_ROWS if lines is None else lines or None))
     if html is not None:

@@ -33,6 +33,7 @@ __all__ = [
 _LEAST_PATH_WIDTH = 20
 _REST_OF_CALLER = 0.05
 """Of a caller's change: where less of it is not that of one row below, it tells nothing of its own."""
+_VANISHED = 0.005  # of the value before: -99.5 %, of which percents tell little
 # A narrow terminal has no room for averages.
 _N_NARROW = 6
 _HEADERS = ("change", "relative", "noise", "before", "after", "count", "avg before", "avg after")
@@ -97,15 +98,21 @@ def change_text(comparison: Comparison, node: NodeId) -> str:
 
 def judged_text(verdict: Verdict) -> str:
     """The metric, its values and the interval of the change at a gate, and how many more rows are over the limit."""
+    if verdict.at_most is not None:
+        after, most = (value_text(value, verdict.unit) for value in (verdict.after, verdict.at_most))
+        steps = f", mean of {count_text(verdict.calls_after, 'step')}" if verdict.calls_after else ""
+        return f"{verdict.metric} {after}{steps}, at most {most}"
     more = f"; {verdict.n_exceeded - 1} more" if verdict.n_exceeded > 1 else ""
     return f"{verdict.metric} {step_text(verdict)}{more}"
 
 
 def step_text(verdict: Verdict) -> str:
     """The values and the interval of the change, and how many steps they are of."""
-    values = _values_text(verdict.before, verdict.after, verdict.unit)
-    interval = _interval_text(verdict.before, verdict.after, verdict.margin, verdict.confidence)
-    return f"{values}{_calls_text(verdict)}{interval}"
+    values = f"{_values_text(verdict.before, verdict.after, verdict.unit)}{_calls_text(verdict)}"
+    if verdict.is_one_run_each:
+        noise = f" to vary by up to {share_text(verdict.margin / verdict.before)}" if verdict.before else ""
+        return f"{values}; one run each, assumed{noise}" if noise and verdict.margin else values
+    return values + _interval_text(verdict.before, verdict.after, verdict.margin, verdict.confidence)
 
 
 def _calls_text(verdict: Verdict) -> str:
@@ -129,6 +136,7 @@ def verdict_json(verdict: Verdict) -> dict[str, Any]:
         "n_exceeded": verdict.n_exceeded,
         "is_undecided": verdict.is_undecided,
         "n_calls": [verdict.calls_before, verdict.calls_after],
+        "at_most": verdict.at_most,
     }
 
 
@@ -229,6 +237,8 @@ def _relative_text(comparison: Comparison, node: NodeId) -> str:
 def _share_text(before: float, after: float) -> str:
     if not before:
         return "new" if after else _signed_share(0.0)
+    if 0 < after < _VANISHED * before:
+        return f"{before / after:,.0f} times less"
     return "gone" if not after else _signed_share((after - before) / before)
 
 

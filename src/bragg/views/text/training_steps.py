@@ -7,6 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from bragg.analyze.wall.region_shares import median_shares, region_shares
+from bragg.analyze.wall.step_times import step_times
 from bragg.analyze.wall.wall_time import Steady
 from bragg.errors import UsageError
 from bragg.grouping.regions import are_recorded, group_by_region, step_function
@@ -17,6 +18,7 @@ __all__ = ["steps_line"]
 
 # Steps of which some took so much longer than the median that their average says nothing of any of them.
 _SKEWED = 1.5
+_STEP = "step"
 
 
 def steps_line(profile: Profile, steady: Steady | None = None) -> str:
@@ -39,11 +41,14 @@ def steps_line(profile: Profile, steady: Steady | None = None) -> str:
         return ""
     own, total_ns = regions.own("region_time"), regions.total("region_time")
     shares = {regions.tree.label(node): float(own[node] / total_ns) for node in np.flatnonzero(own).tolist()}
-    steps = f"{count_text(count, 'step')} of {time_text(total_ns / count)}"
+    times, function = step_times(profile), step_function(profile.meta)
+    step_ns, n_steps = times.usual() if times and times.name in (_STEP, function) else (total_ns / count, count)
+    steps = f"{count_text(n_steps, 'step')} of {time_text(step_ns)}"
     median = median_shares(profile)
     if median is not None and total_ns > _SKEWED * median[0] * count:
-        steps, shares = f"{count_text(count, 'step')}, the median {time_text(median[0])}", median[1]
-    function = step_function(profile.meta)
+        shares = median[1]
+        if times is None:
+            steps = f"{count_text(count, 'step')}, the median {time_text(median[0])}"
     if function:
         return f"{steps}, calls of {function}"
     return _with_shares(steps, shares) if are_recorded(regions) else steps

@@ -58,8 +58,8 @@ def test_growth_beyond_the_limit_is_one_line_and_exit_code_5(bragg: Bragg, sides
     outcome = bragg("diff", *sides, "--by", "kernel", "--gate", "rows", "--fail-over", "5%", "--floor", "20us")
     assert outcome.exit_code == 5
     assert outcome.stderr.splitlines()[-1] == (
-        "error: matmul is over the limit of 5 % and 20us: gpu_time 300 us before, 350 us after: +50.0 us (+16.7 %), "
-        "99.5 % interval +7.4 % to +25.9 %; 1 more"
+        "error: matmul is over the limit of 5 % and 20us: gpu_time 300 us before, 350 us after: +50.0 us (+16.7 %); "
+        "one run each, assumed to vary by up to 9.2 %; 1 more"
     )
     assert outcome.stdout.splitlines()[3].endswith("  matmul")
 
@@ -77,6 +77,24 @@ def test_growth_beyond_the_limit_is_one_line_and_exit_code_5(bragg: Bragg, sides
 )
 def test_limits_have_units(bragg: Bragg, sides: tuple[Path, Path], limits: list[str], exit_code: int) -> None:
     assert bragg("diff", *sides, "--by", "kernel", "--gate", "rows", "--fail-over", *limits).exit_code == exit_code
+
+
+@pytest.mark.parametrize(
+    ("files", "gate", "exit_code", "said"),
+    [
+        (1, "total=0.3ms", 5, "error: total=0.3ms is exceeded: gpu_time 360 us, at most 300 us"),
+        (1, "total=360us", 0, "passed: total=360us: gpu_time 360 us, at most 360 us"),
+        (2, "kernel:matmul=1ms", 0, "passed: kernel:matmul=1ms: gpu_time 350 us, at most 1.00 ms"),
+        (1, "rows=1ms", 2, "error: --gate: 'rows=1ms' is nothing that can be judged"),
+        (1, "total", 2, "error: a comparison needs two sets of files, and after.hatchet is one"),
+    ],
+)
+def test_a_value_may_be_limited_whatever_it_was_before(
+    bragg: Bragg, sides: tuple[Path, Path], files: int, gate: str, exit_code: int, said: str
+) -> None:
+    outcome = bragg("diff", *sides[-files:], "--gate", gate)
+    assert (outcome.exit_code, outcome.stderr.splitlines()[0].replace(f"{sides[1].parent}/", "")) == (exit_code, said)
+    assert bool(outcome.stdout) == (files == 2)
 
 
 def test_counts_can_be_limited_too(bragg: Bragg, sides: tuple[Path, Path]) -> None:

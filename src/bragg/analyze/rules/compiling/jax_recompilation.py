@@ -109,7 +109,7 @@ def _gain(evidence: Evidence, each: _Compiled) -> Gain | None:
     wall_ns = evidence.profile.run.duration_ns
     again_ns = each.time_ns - max(each.time_ns / each.count, min(each.longest_ns, each.time_ns))
     steps = host_steps(evidence)
-    if steps is not None and each.count >= WAITS.value * steps.count:
+    if steps is not None and each.count >= WAITS.value * steps.made:
         return Gain(min(again_ns, steps.duration_ns), steps.duration_ns)
     return Gain(min(again_ns, wall_ns), wall_ns, is_once=True) if wall_ns else None
 

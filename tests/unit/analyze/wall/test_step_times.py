@@ -1,0 +1,47 @@
+"""One time of a step, wherever it is said."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from bragg.analyze.causes.evidence import Evidence
+from bragg.analyze.causes.host_steps import host_steps
+from bragg.analyze.comparing.gates import step_verdict
+from bragg.model import Profile
+from bragg.views.text.training_steps import steps_line
+from tests.support.profiles import profile_from_text
+
+
+def stepped(*durations_ms: int) -> Profile:
+    """A program without a GPU whose first step began at an unknown time."""
+    ends = [sum(durations_ms[: n + 1]) * 1_000_000 for n in range(len(durations_ms))]
+    total_ns, count = ends[-1] - ends[0], len(ends) - 1
+    kept = {"began_ns": ends[0], "ends_after_ns": [end - ends[0] for end in ends[1:]], "last_ns": ends[-1]}
+    step: dict[str, Any] = {
+        **{"count": count, "total_ns": total_ns, "in_steps_ns": total_ns, "buckets": {}},
+        "first_calls": kept,
+    }
+    profile = profile_from_text("root\n  a.py:1@main host=1s")
+    return replace(profile, meta={"backend": "cpu", "regions": {"step": step}})
+
+
+def test_run_diff_and_analysis_say_the_same_time_of_a_step() -> None:
+    profile = stepped(900, 300, 20, 20, 20, 20)
+    steps = host_steps(Evidence(profile))
+    assert steps is not None
+    assert (steps.count, steps.duration_ns, steps.made) == (4, 80e6, 6)
+    assert steps_line(profile) == "4 steps of 20.0 ms"
+    verdict = step_verdict([profile], [profile])
+    assert verdict is not None
+    assert (verdict.before, verdict.calls_before) == (20e6, 4)
+
+
+def test_costs_keep_their_share_of_the_steps_after_the_first_one() -> None:
+    steps = host_steps(Evidence(stepped(900, 300, 20, 20, 20, 20)))
+    assert steps is not None
+    assert steps.of_run == 5 / 6 * 80 / 380
+
+
+def test_without_a_steady_state_all_steps_but_the_first_count() -> None:
+    assert steps_line(stepped(900, 20, 300)) == "2 steps of 160 ms"
