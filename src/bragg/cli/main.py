@@ -23,7 +23,32 @@ _INTERNAL_ERROR = 1
 _USAGE_ERROR = 2
 _INTERRUPTED = 130
 # Options that other profilers have, and ours.
-_OPTIONS_ELSEWHERE = {"--by": "--group-by", "--limit": "--lines", "--top": "--lines"}
+_OPTIONS_ELSEWHERE = {
+    "--by": "--group-by",
+    "--capture-memory": "--memory",
+    "--cuda-graph-trace": "--graphs",
+    "--force-overwrite": "--force",
+    "--gpu-metrics-devices": "--counters",
+    "--kernel-name": "--counters-exact",
+    "--limit": "--lines",
+    "--max-step": "--gate step=30ms",
+    "--metrics": "--counters",
+    "--name": "--output",
+    "--native": "--context native",
+    "--out": "--output",
+    "--profile-memory": "--memory",
+    "--rate": "--sample-interval",
+    "--record-shapes": "--shapes",
+    "--section": "--counters-exact",
+    "--set": "--counters",
+    "--timeline": "--data trace",
+    "--top": "--lines",
+    "--trace": "--data trace",
+    "--with-modules": "--modules",
+    "--with-stack": "--context python",
+}
+# What is a command of its own here.
+_COMMANDS_ELSEWHERE = {"--flame": "bragg report", "--html": "bragg report", "--stats": "bragg view --flat"}
 _EPILOG = """\b
 Examples:
   bragg run train.py
@@ -96,17 +121,23 @@ def _report(message: str, hint: str, exit_code: int) -> int:
 
 
 def _usage_message(error: click.ClickException) -> str:
-    if isinstance(error, click.NoSuchOption) and error.ctx:
-        meant = _OPTIONS_ELSEWHERE.get(error.option_name)
-        if any(meant in option.opts for option in error.ctx.command.params):
-            return f"{error.message} Did you mean {meant!r}?"
+    if isinstance(error, click.NoSuchOption) and (meant := _meant(error)):
+        return f"{error.message} Did you mean {meant!r}?"
     return error.format_message()
+
+
+def _meant(error: click.NoSuchOption) -> str:
+    """What an option of another profiler is called here; empty: not known."""
+    name = error.option_name.replace("_", "-")
+    option = _OPTIONS_ELSEWHERE.get(name, "")
+    ours = (each for each in error.ctx.command.params if option.partition(" ")[0] in each.opts) if error.ctx else ()
+    return option if any(ours) else _COMMANDS_ELSEWHERE.get(name, "")
 
 
 def _usage_hint(error: click.ClickException) -> str:
     context = error.ctx if isinstance(error, click.UsageError) else None
     if context and error.message.startswith("Got unexpected extra argument"):
         return f"Quote a name with spaces; bragg diff compares two files; all options: {context.command_path} --help"
-    if context and isinstance(error, click.NoSuchOption) and context.command.name == "run":
+    if context and isinstance(error, click.NoSuchOption) and context.command.name == "run" and not _meant(error):
         return f"Options of your program stand after it: bragg run train.py {error.option_name}; of bragg run: --help"
     return f"Try: {context.command_path} --help" if context else ""

@@ -10,9 +10,11 @@ from pathlib import Path
 import click
 import pytest
 
+from bragg import formats
 from bragg.cli import main as main_module
 from bragg.cli.main import command_line, main
 from bragg.cli.verbs import VERBS
+from tests.support.profiles import profile_from_text
 from tests.unit.cli.conftest import Bragg
 
 # 80 ms on a quiet machine, of the 120 ms that are allowed; the rest is for machines that are slow or busy.
@@ -86,6 +88,12 @@ def test_a_file_instead_of_a_command_is_answered_with_the_command_for_it(bragg: 
     assert bragg(file, "--epochs", "3").stderr.splitlines()[1] == f"hint: Did you mean: bragg {meant}"
 
 
+def test_a_profile_without_a_command_is_viewed(bragg: Bragg, tmp_path: Path) -> None:
+    file = tmp_path / "a.bragg"
+    formats.export(profile_from_text("root\n  k 100us"), "bragg", file)
+    assert bragg(str(file), "--flat").stdout == bragg("view", str(file), "--flat").stdout != ""
+
+
 def test_help_is_a_command_too(bragg: Bragg) -> None:
     assert bragg("help", "view").stdout == bragg("view", "--help").stdout
     assert bragg("help").stdout == bragg("--help").stdout
@@ -93,6 +101,10 @@ def test_help_is_a_command_too(bragg: Bragg) -> None:
 
 def test_an_option_of_other_profilers_is_answered_with_ours(bragg: Bragg) -> None:
     assert bragg("view", "--top", "3").stderr.startswith("error: No such option '--top'. Did you mean '--lines'?\n")
+    trace = bragg("run", "--trace", "train.py").stderr.splitlines()
+    assert trace == ["error: No such option '--trace'. Did you mean '--data trace'?", "hint: Try: bragg run --help"]
+    assert "Did you mean '--shapes'?" in bragg("run", "--record_shapes", "train.py").stderr
+    assert "Did you mean 'bragg view --flat'?" in bragg("run", "--stats", "train.py").stderr
     assert bragg("view", "--by", "kernel").stderr.startswith("error: No such option '--by'. Did you mean '--group-by'?")
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 from dataclasses import dataclass
-from pathlib import PurePath
+from pathlib import Path, PurePath
 from shlex import quote
 
 import click
@@ -53,13 +53,21 @@ VERBS = {
 # What other profilers call it.
 _ELSEWHERE = {
     "compare": "diff",
+    "exec": "run",
+    "flame": "report",
     "flamegraph": "report",
+    "gate": "diff --gate step",
     "html": "report",
+    "launch": "run",
     "open": "view",
     "profile": "run",
     "record": "run",
+    "serve": "web",
     "show": "view",
+    "start": "run",
+    "stat": "view --flat",
     "stats": "view --flat",
+    "summary": "view",
     "timeline": "report",
     "top": "view --flat",
     "trace": "run --data trace",
@@ -98,11 +106,13 @@ class VerbGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Find the verb of a command line.
+        """Find the verb of a command line; a profile without one is viewed.
 
         Raises:
             UsageError: There is no such verb; the hint names the nearest.
         """
+        if args[0] not in VERBS and _OF_FILES.get(PurePath(args[0]).suffix) == "view" and Path(args[0]).is_file():
+            args = ["view", *args]
         if args[0] not in VERBS and not ctx.resilient_parsing:
             meant = _meant(args[0])
             hint = f"Did you mean: bragg {meant}" if meant else f"Commands: {', '.join(VERBS)}"
