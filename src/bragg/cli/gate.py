@@ -154,12 +154,8 @@ def _gate(word: str) -> Gate:
     if what == _STEP:
         return Gate(Gated.REGION, _STEP, at_most)
     known = {gated.value: gated for gated in Gated}
-    if (
-        kind not in known
-        or bool(name) != (known[kind] in _NAMED)
-        or bool(colon) != bool(name)
-        or (at_most and known[kind] is Gated.ROWS)
-    ):
+    fits = kind in known and bool(colon) == bool(name) == (known[kind] in _NAMED)
+    if not fits or (at_most and known[kind] is Gated.ROWS):
         raise UsageError(f"--gate: {word!r} is nothing that can be judged", hint=_KNOWN)
     return Gate(known[kind], name, at_most)
 

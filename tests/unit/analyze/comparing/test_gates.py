@@ -86,7 +86,8 @@ def test_steps_are_compared_by_the_time_of_one() -> None:
     shown = step_verdict([BEFORE], [longer])
     assert shown is not None
     assert step_text(shown) == (
-        "90 ns before, 72 ns after: -18 ns (-20.0 %), mean of 10 and 100 steps; one run each, assumed to vary by up to 24.8 %"
+        "90 ns before, 72 ns after: -18 ns (-20.0 %), mean of 10 and 100 steps; "
+        "one run each, assumed to vary by up to 24.8 %"
     )
     assert step_verdict([BEFORE], [replace(FASTER, meta={})]) is None
 
