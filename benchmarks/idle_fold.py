@@ -16,6 +16,7 @@ import subprocess
 import tempfile
 import time
 from pathlib import Path
+from typing import Any
 
 import harness
 
@@ -50,17 +51,23 @@ def cost_of_records(directory: Path, rounds: int) -> dict[str, float]:
 
 
 def cost_of_launches(directory: Path) -> dict[str, float]:
-    """The median ns for a launch on the fake driver, without recording and with it."""
+    """The median ns for a launch on the fake driver: not recorded, recorded with idle time, and without it."""
     import bragg
     from memory_growth import FakeGpu
 
     gpu = FakeGpu()
-    found: dict[str, list[float]] = {"not recorded": [], "recorded": []}
+    options: dict[str, dict[str, Any] | None] = {
+        "not recorded": None,
+        "with idle time": {},
+        "without idle time": {"no_idle": True},
+    }
+    found: dict[str, list[float]] = {name: [] for name in options}
     for number in range(6):
-        for name in found:
+        for name, told in options.items():
             session = None
-            if name == "recorded":
-                session = bragg.start(str(directory / f"{number}.bragg"), backend="cuda", context="shadow", force=True)
+            if told is not None:
+                path = str(directory / f"{number}.bragg")
+                session = bragg.start(path, backend="cuda", context="shadow", force=True, **told)
                 time.sleep(0.1)
             for _ in range(ROUNDS // 6):
                 start = time.perf_counter_ns()
