@@ -64,7 +64,7 @@ def _best_part(evidence: Evidence, profile: Profile, options: ViewOptions, wante
     if wanted is None and (ran := part_without_imports(profile, options)):
         return ran
     if wanted is None and not _is_better(profile, options, steady):
-        is_part_known = options.metrics and steady and len(profile.slices)
+        is_part_known = steady and len(profile.slices)
         return ShownPart(profile, options, (_WHOLE,) if is_part_known else ())
     part = _steady_part(evidence, profile, steady) if steady else None
     if part is None and wanted is not None:

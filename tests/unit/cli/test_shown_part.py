@@ -52,7 +52,9 @@ def test_without_a_timeline_it_is_what_the_gpu_waited_for(view: View) -> None:
 def test_a_busy_gpu_is_shown_by_its_own_time(view: View) -> None:
     told = view(SAMPLE)
     assert told["metrics"][0]["name"] == "gpu_time"
-    assert not any("steady state" in hint for hint in told["hints"])
+    assert [hint for hint in told["hints"] if "steady state" in hint] == [
+        "the whole run; its steady state alone: --part steady"
+    ]
 
 
 @pytest.mark.parametrize("arguments", [["--part", "all"], ["-m", "gpu_time"]])

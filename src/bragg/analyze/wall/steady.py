@@ -14,7 +14,15 @@ from bragg.model.durations import DurationTable, buckets_of
 from bragg.model.table import BoolArray, Int32Array, Int64Array
 from bragg.model.trace import SliceTable
 
-__all__ = ["MOSTLY_IDLE", "during", "is_host_first", "own_times", "steady_part", "steady_profile"]
+__all__ = [
+    "MOSTLY_IDLE",
+    "covered_ns",
+    "during",
+    "is_host_first",
+    "own_times",
+    "steady_part",
+    "steady_profile",
+]
 
 MOSTLY_IDLE = 0.5
 """If a device is busy for a smaller share of the steady state than this, the host's time matters."""
@@ -64,7 +72,7 @@ def steady_profile(profile: Profile, steady: Steady) -> Profile | None:
     if len(on_host):
         caller = np.where(_is_launched(profile), profile.tree.parent, np.arange(n_nodes))
         own_ns = _by_node(caller[on_host.node], own_times(on_host), n_nodes)
-        own_ns[0] += max(steady.duration_ns - _covered_ns(on_host), 0)
+        own_ns[0] += max(steady.duration_ns - covered_ns(on_host), 0)
         metrics.append(Metric("host_time", "ns", MetricKind.INCLUSIVE, own_ns))
     durations = _durations(profile, began)
     return replace(profile, metrics={metric.name: metric for metric in metrics}, slices=slices, durations=durations)
@@ -77,8 +85,10 @@ def _began(profile: Profile, steady: Steady) -> SliceTable:
     return slices.take(on_gpu & (slices.start_ns >= steady.begins_ns) & (slices.start_ns < steady.ends_ns))
 
 
-def _covered_ns(slices: SliceTable) -> int:
-    """How long any thread was in something that was measured: else they ran, or waited in, other code."""
+def covered_ns(slices: SliceTable) -> int:
+    """How long any of the slices lasted: else threads ran, or waited in, what was not measured."""
+    if not len(slices):
+        return 0
     ordered = slices.take(np.argsort(slices.start_ns, kind="stable"))
     until_ns = np.maximum.accumulate(ordered.start_ns + ordered.duration_ns)
     before_ns = np.append(ordered.start_ns[:1], until_ns[:-1])

@@ -30,7 +30,7 @@ def _lines(profile: Profile, style: Style) -> Iterator[str]:
     yield style.bold(style.cut(title, style.width))
     yield from wall_lines(parts, style)
     best = best_findings(answer.analysis, _N_CAUSES)
-    yield from best_lines(answer.bounds, best, style, _N_CAUSES)
+    yield from best_lines(answer, best, style, _N_CAUSES)
 
 
 def answer_lines(evidence: Evidence, style: Style) -> list[str]:
@@ -43,7 +43,7 @@ def answer_lines(evidence: Evidence, style: Style) -> list[str]:
     answer = answered_by(evidence)
     best = best_findings(answer.analysis, _N_CAUSES)
     shown = [each for each in best if each is best[0] or _gain(each) > _gain(best[0])]
-    return list(best_lines(answer.bounds, shown, style))
+    return list(best_lines(answer, shown, style))
 
 
 def _gain(finding: Finding) -> float:

@@ -65,7 +65,7 @@ def summary_lines(profile: Profile, style: Style, answered: Answered | None = No
     title = f"{facts.command or 'the program'} ran {facts.duration_text()}".rstrip()
     steps = steps_line(profile, steady)
     best = best_findings(answered.analysis, N_CAUSES) if answered else []
-    bounds = list(best_lines(answered.bounds, best, style, _N_CHANGES)) if answered else []
+    bounds = list(best_lines(answered, best, style, _N_CHANGES)) if answered else []
     with_host = not best or not _explain_waits(best, steady)
     return [
         style.bold(style.cut(title, style.width)),

@@ -12,10 +12,10 @@ from shlex import quote
 from typing import Any
 
 from bragg.analyze.causes.bounds import Bounds, Part
+from bragg.analyze.causes.rest_of_run import Took, rest_of_run
 from bragg.analyze.causes.work_finding import SHARE_OF_GPU
 from bragg.analyze.engine import Analysis
 from bragg.analyze.report import Answered
-from bragg.analyze.wall.parts import wall_parts
 from bragg.model import Confidence, Finding, FrameKind
 from bragg.model.finding import percent_text
 from bragg.views.text.labels import Labels
@@ -37,6 +37,7 @@ __all__ = [
     "gain_text",
     "markdown_lines",
     "place_text",
+    "rest_sentence",
     "short_path",
 ]
 
@@ -50,12 +51,9 @@ _N_FINDINGS = 6
 _N_WRAPPED = 12
 # Findings that gain less are counted, not shown.
 LEAST_GAIN = 0.01
-_TO_SAVE = "To save:"
 # What a message says of the launch at its call path.
 _THIS_LAUNCH = "this launch"
 _N_OPERATORS = 4
-# A steady state of less of the wall time is no answer to why a run takes long.
-_SHORT, _N_OTHERS = 0.1, 2
 # As wide as a gain.
 _GAIN_INDENT = " " * 11
 NO_CAUSE = "No rule found a cause; most rules are for programs that use a GPU."
@@ -77,10 +75,11 @@ def analysis_lines(answer: Answered, style: Style, least_gain: float = LEAST_GAI
         least_gain: Findings that gain less are counted, not shown.
     """
     bounds, analysis, shown = answer.bounds, answer.analysis, answer.worth(least_gain)
-    operators = _operators_of(answer, shown)
+    operators, rest = _operators_of(answer, shown), rest_sentence(answer)
+    command = f"bragg view --part all -m host_time {quote(answer.name)}"
     head = [
         *map(style.bold, style.wrap(bounds_sentence(bounds), _N_WRAPPED)),
-        *(line for text in _rest_of_run(answer) for line in style.wrap(text, _N_WRAPPED, "    ")),
+        *(style.wrap(f"  {rest} More: {command}", _N_WRAPPED, "    ") if rest else []),
         *(line for text in _parts_line(bounds) for line in style.wrap(text, _N_WRAPPED, "    ")),
     ]
     n_lines = _N_LINES * max(_COLUMNS // (style.width or _COLUMNS), 1)
@@ -91,12 +90,12 @@ def analysis_lines(answer: Answered, style: Style, least_gain: float = LEAST_GAI
             for number, finding in enumerate(shown[:n_shown], 1)
             for line in _finding_lines(number, finding, operators[number - 1], bounds, style)
         ]
-        rest = [
+        beside = [
             line
             for text in _rest(bounds, analysis, shown, n_shown, least_gain, n_names)
             for line in style.wrap(text, _N_WRAPPED, "  ")
         ]
-        lines = [*head, *findings, *rest]
+        lines = [*head, *findings, *beside]
         if len(lines) <= n_lines:
             break
     return lines
@@ -107,20 +106,25 @@ def best_findings(analysis: Analysis, n: int) -> list[Finding]:
     return [each for each in analysis.findings if each.gain is not None and each.is_worth(LEAST_GAIN)][:n]
 
 
-def best_lines(bounds: Bounds, best: Sequence[Finding], style: Style, n_changes: int = 0) -> Iterator[str]:
+def best_lines(answer: Answered, best: Sequence[Finding], style: Style, n_changes: int = 0) -> Iterator[str]:
     """What bounds the program, if it is known, and findings below it with what they save.
 
     Args:
-        bounds: What bounds it.
+        answer: What bounds it.
         best: The findings.
         style: How to decorate, and the width to keep.
         n_changes: So many of the findings say what to change.
     """
+    bounds = answer.bounds
     if bounds.host_ns or (bounds.busy is not None and bounds.of_ns):
-        *lines, last = style.wrap(bounds_sentence(bounds), _N_WRAPPED)
-        yield from map(style.bold, lines)
-        titled = f"{last} {_TO_SAVE}" if best else last
-        yield from map(style.bold, [titled] if style.fits(titled) or not best else [last, _TO_SAVE])
+        said = [*map(style.bold, style.wrap(bounds_sentence(bounds), _N_WRAPPED))]
+        said += [line for text in filter(None, [rest_sentence(answer)]) for line in style.wrap(text, _N_WRAPPED)]
+        title = "To save of these steps:" if bounds.n_steps else "To save of this time:" if bounds.of_ns else "To save:"
+        if best and style.fits(f"{said[-1]} {title}"):
+            said[-1] = f"{said[-1]} {style.bold(title)}"
+        elif best:
+            said.append(style.bold(title))
+        yield from said
     for number, finding in enumerate(best):
         sure = "heuristic: " if finding.confidence is Confidence.HEURISTIC else ""
         text = f"  {gain_text(finding):>7}  {sure}{_message(finding)}{_at(finding)}"
@@ -195,15 +199,20 @@ def bounds_sentence(bounds: Bounds) -> str:
     return f"{name} {bound} {most_of}the program: {per_step}{works}."
 
 
-def _rest_of_run(answer: Answered) -> Iterator[str]:
-    """What took most of a run whose steady state is short; nothing: that is most of it, or not known."""
-    parts = wall_parts(answer.evidence.profile) if answer.bounds.is_steady else None
-    if parts is None or parts.steady is None or parts.steady.duration_ns >= _SHORT * parts.wall_ns:
-        return
-    others = sorted((part for part in parts.durations() if part[0] != "steady"), key=lambda part: -part[1])
-    named = ", ".join(f"{name} {time_text(lasts_ns)}" for name, lasts_ns in others[:_N_OTHERS])
-    share = percent_text(parts.steady.duration_ns / parts.wall_ns)
-    yield f"  That is {share} of the run; {named}: bragg view --part all {quote(answer.name)}"
+def rest_sentence(answer: Answered, subject: str = "That") -> str:
+    """What took most of a run whose steady state is short, and how later runs take less; empty: that is most of it."""
+    found = rest_of_run(answer.evidence) if answer.bounds.is_steady else None
+    if found is None:
+        return ""
+    texts = [f"{each.name} {time_text(each.time_ns)} ({_where(each)})" for each in found.took]
+    rest = f"; of the rest {', '.join(texts).replace(' ', ' took ', 1)}" if texts else ""
+    change = "".join(f" {text}." for text in found.changes)
+    return f"{subject} is {percent_text(found.share)} of the run{rest}.{change}"
+
+
+def _where(took: Took) -> str:
+    place = f"{short_path(took.place.file)}:{took.place.line}"
+    return f"{printable(took.what)} {place}" if took.what else place
 
 
 def _host_sentence(bounds: Bounds) -> str:
@@ -259,11 +268,15 @@ def _operators_of(answer: Answered, shown: Sequence[Finding]) -> list[str]:
 
 
 def _finding_lines(number: int, finding: Finding, operators: str, bounds: Bounds, style: Style) -> Iterator[str]:
-    step = ""
-    if finding.gain and finding.gain.wall_ns and bounds.n_steps and not finding.gain.is_once:
-        step = f" ({time_text(finding.gain.wall_ns / bounds.n_steps)} a step)"
-    saves = "saves " if finding.gain and finding.gain.wall_ns else ""
-    head = f"{number}. {saves}{gain_text(finding)}{step}  {finding.rule}, {finding.confidence.name.lower()}"
+    gain, of_what = finding.gain, ""
+    if gain and gain.wall_ns and gain.is_once:
+        of_what = f" ({time_text(gain.wall_ns)})"
+    elif gain and gain.wall_ns and bounds.n_steps:
+        of_what = f" of a step ({time_text(gain.wall_ns / bounds.n_steps)})"
+    elif gain and gain.wall_ns:
+        of_what = f"{' of the steady state' * bounds.is_steady} ({time_text(gain.wall_ns)})"
+    saves = "saves " if gain and gain.wall_ns else ""
+    head = f"{number}. {saves}{gain_text(finding)}{of_what}  {finding.rule}, {finding.confidence.name.lower()}"
     limit = f"; the gain is limited by {finding.gain.limit}" if finding.gain and finding.gain.limit else ""
     indent = "   "
     yield from map(style.bold, style.wrap(f"{head}{limit}", _N_WRAPPED, indent))
@@ -340,11 +353,11 @@ def _names(names: list[str], most: int) -> str:
 
 
 def gain_text(finding: Finding) -> str:
-    """What following a finding gains, as a share of the wall time."""
+    """What following a finding gains: a share of the steady state or of steps, or where it says so of the run."""
     if finding.gain is None:
         return "gain n/a"
-    once = " once" if finding.gain.is_once else ""
-    return f"{percent_text(finding.gain.share)}{once}" if finding.gain.wall_ns else "no gain"
+    of_run = " of the run" if finding.gain.is_once else ""
+    return f"{percent_text(finding.gain.share)}{of_run}" if finding.gain.wall_ns else "no gain"
 
 
 def place_text(finding: Finding) -> str:

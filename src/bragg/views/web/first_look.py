@@ -7,8 +7,9 @@ from typing import Any
 
 from bragg.analyze.answer import Answer
 from bragg.analyze.report import Answered
-from bragg.analyze.wall.wall_time import Steady
-from bragg.model import Profile
+from bragg.analyze.wall.wall_time import Steady, WallParts
+from bragg.model import Confidence, Finding, Profile
+from bragg.model.finding import percent_text
 from bragg.views.text.analysis_text import LEAST_GAIN, gain_text
 from bragg.views.text.run_facts import RunFacts
 from bragg.views.text.units import count_text, share_text, time_text, value_text
@@ -46,7 +47,17 @@ def _numbers(profile: Profile, answer: Answer, answered: Answered) -> Iterator[t
         yield value_text(answer.total, unit), _UNITS[answer.metric], where
     best = next((each for each in answered.worth(LEAST_GAIN) if each.gain is not None), None)
     if best is not None:
-        yield gain_text(best), "can be saved", f"{best.rule}: the first finding"
+        sure = "heuristic: " if best.confidence is Confidence.HEURISTIC else ""
+        yield gain_text(best), "can be saved", f"{sure}{best.rule}{_of_what(best, parts)}"
+
+
+def _of_what(finding: Finding, parts: WallParts | None) -> str:
+    """What the share of a gain is of, where it is not said with it."""
+    if finding.gain is None or finding.gain.is_once:
+        return ""
+    if parts is None or parts.steady is None:
+        return ", of the steps"
+    return f", of the steady state ({percent_text(parts.steady.duration_ns / parts.wall_ns)} of the run)"
 
 
 def _busy(steady: Steady) -> str:

@@ -18,6 +18,7 @@ from bragg.analyze.wall.steady import is_host_first, steady_profile
 from bragg.errors import UsageError
 from bragg.model import Profile
 from bragg.model.sample_stacks import with_sample_stacks
+from bragg.views.text.analysis_text import rest_sentence
 from bragg.views.text.answer_text import fact_rows, lack_lines, sentences
 from bragg.views.text.folding import OWN_ROW, fold_marks
 from bragg.views.text.variants import rows_of_frames
@@ -58,7 +59,11 @@ def report_payload(
         title=title,
         summary=Summary(
             # The bar of the wall time says its line.
-            [*sentences(profile, found)[found.wall is not None :], *(f"{finding.text}." for finding in hints)],
+            [
+                *filter(None, [rest_sentence(reason, "The steady state")]),
+                *sentences(profile, found)[found.wall is not None :],
+                *(f"{finding.text}." for finding in hints),
+            ],
             fact_rows(profile),
             lack_lines(profile, found),
             big_numbers(profile, found, reason),
