@@ -135,12 +135,10 @@ def test_the_end_of_a_run_names_what_bounds_it_and_the_best_findings(tmp_path: P
     profile = formats.load(SAMPLE)
     lines = report(tmp_path, profile).lines(PLAIN, summary=True, every_process=False)
     at = next(row for row, line in enumerate(lines) if line.startswith("The GPU bounds most of the program"))
-    assert lines[at].endswith("waits 36 %.")
-    assert lines[at + 1] == (
-        "That is 0.7 % of the run; of the rest imports took 12.6 s (train_gpt2.py:16). To save of these steps:"
-    )
-    assert lines[at + 2].startswith("     34 %  matrix products in 32-bit floating point without tensor cores")
-    assert "train_gpt2.py:71" in lines[at + 2]
+    assert lines[at].endswith("waits 36 %. To save of these steps:")
+    assert lines[at + 1].startswith("     34 %  matrix products in 32-bit floating point without tensor cores")
+    assert "train_gpt2.py:71" in lines[at + 1]
+    assert "The steady state is 0.7 % of the run; of the rest imports took 12.6 s (train_gpt2.py:16)." in lines
     assert len(lines) <= 15
 
 
@@ -171,7 +169,7 @@ def test_nothing_is_cut_in_a_terminal_of_40_columns_except_names(tmp_path: Path)
     assert lines[-1].startswith("Next: bragg view ")
     said = " ".join(" ".join(lines).split())
     assert "| steady 101 ms (6 steps of 16.8 ms, GPU busy 64 %) | teardown 16.9 ms" in said
-    assert "(train_gpt2.py:16). To save of these steps: 34 % matrix products in 32-bit" in said
+    assert "waits 36 %. To save of these steps: 34 % matrix products in 32-bit" in said
     header = next(at for at, line in enumerate(lines) if line.startswith("gpu_time ms    share  name"))
     assert lines[header + 1] == "      15.19   23.7 %  sm80_xmma_g…x128x8"
 

@@ -117,14 +117,11 @@ def best_lines(answer: Answered, best: Sequence[Finding], style: Style, n_change
     """
     bounds = answer.bounds
     if bounds.host_ns or (bounds.busy is not None and bounds.of_ns):
-        said = [*map(style.bold, style.wrap(bounds_sentence(bounds), _N_WRAPPED))]
-        said += [line for text in filter(None, [rest_sentence(answer)]) for line in style.wrap(text, _N_WRAPPED)]
+        *lines, last = style.wrap(bounds_sentence(bounds), _N_WRAPPED)
+        yield from map(style.bold, lines)
         title = "To save of these steps:" if bounds.n_steps else "To save of this time:" if bounds.of_ns else "To save:"
-        if best and style.fits(f"{said[-1]} {title}"):
-            said[-1] = f"{said[-1]} {style.bold(title)}"
-        elif best:
-            said.append(style.bold(title))
-        yield from said
+        titled = f"{last} {title}" if best else last
+        yield from map(style.bold, [titled] if style.fits(titled) or not best else [last, title])
     for number, finding in enumerate(best):
         sure = "heuristic: " if finding.confidence is Confidence.HEURISTIC else ""
         text = f"  {gain_text(finding):>7}  {sure}{_message(finding)}{_at(finding)}"
@@ -133,6 +130,8 @@ def best_lines(answer: Answered, best: Sequence[Finding], style: Style, n_change
             yield from map(
                 style.dim, style.wrap(f"{_GAIN_INDENT}{advice_text(finding.hint)}", _N_WRAPPED, _GAIN_INDENT)
             )
+    if rest := rest_sentence(answer):
+        yield from style.wrap(rest, _N_WRAPPED, "  ")
 
 
 def changed_findings(before: Answered, after: Answered) -> tuple[list[Finding], list[Finding]]:
@@ -199,15 +198,15 @@ def bounds_sentence(bounds: Bounds) -> str:
     return f"{name} {bound} {most_of}the program: {per_step}{works}."
 
 
-def rest_sentence(answer: Answered, subject: str = "That") -> str:
+def rest_sentence(answer: Answered) -> str:
     """What took most of a run whose steady state is short, and how later runs take less; empty: that is most of it."""
-    found = rest_of_run(answer.evidence) if answer.bounds.is_steady else None
-    if found is None:
+    rest = rest_of_run(answer.evidence) if answer.bounds.is_steady else None
+    if rest is None:
         return ""
-    texts = [f"{each.name} {time_text(each.time_ns)} ({_where(each)})" for each in found.took]
-    rest = f"; of the rest {', '.join(texts).replace(' ', ' took ', 1)}" if texts else ""
-    change = "".join(f" {text}." for text in found.changes)
-    return f"{subject} is {percent_text(found.share)} of the run{rest}.{change}"
+    texts = [f"{each.name} {time_text(each.time_ns)} ({_where(each)})" for each in rest.took]
+    took = f"; of the rest {', '.join(texts).replace(' ', ' took ', 1)}" if texts else ""
+    changes = "".join(f" {text}." for text in rest.changes)
+    return f"The steady state is {percent_text(rest.share)} of the run{took}.{changes}"
 
 
 def _where(took: Took) -> str:

@@ -60,7 +60,7 @@ def report_payload(
         summary=Summary(
             # The bar of the wall time says its line.
             [
-                *filter(None, [rest_sentence(reason, "The steady state")]),
+                *filter(None, [rest_sentence(reason)]),
                 *sentences(profile, found)[found.wall is not None :],
                 *(f"{finding.text}." for finding in hints),
             ],
