@@ -234,7 +234,7 @@ RULES = Registry(
         "product-by-sum": "bragg.analyze.rules.kernel.product_by_sum:RULE",
         "widened-product": "bragg.analyze.rules.kernel.widened_product:RULE",
         "small-tiles": "bragg.analyze.rules.kernel.small_tiles:RULE",
-        "masked-products": "bragg.analyze.rules.kernel.masked_products:RULE",
+        "masked-turns": "bragg.analyze.rules.kernel.masked_turns:RULE",
         "kernel-prints": "bragg.analyze.rules.kernel.prints:RULE",
         "single-loads": "bragg.analyze.rules.kernel.single_loads:RULE",
         "same-work": "bragg.analyze.rules.kernel.same_work:RULE",

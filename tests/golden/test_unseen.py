@@ -49,7 +49,7 @@ def test_the_cause_is_named_at_its_line_and_no_other(name: str, rules: list[str]
         ("reactor_implicit", "repeated-factorization", 31),
         ("star_opacity", "pageable-copies", 46),
         ("bias_gelu_ffn", "uncoalesced-access", 16),
-        ("causal_flash", "masked-products", 18),
+        ("causal_flash", "masked-turns", 18),
         ("int8_linear", "widened-product", 28),
         ("tone_histogram", "atomics-on-one-address", 16),
         ("cell_offsets", "single-loads", 23),

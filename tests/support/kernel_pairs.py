@@ -195,8 +195,8 @@ PAIRS = (
     Pair("slow-arithmetic", _POWER, replace(_POWER, kernel=loops.gelu_by_products)),
     Pair("repeated-stores", _STORED, replace(_STORED, kernel=loops.add_rows_in_registers)),
     Pair("repeated-stores", _STORED_FROM_HALVES, replace(_STORED_FROM_HALVES, kernel=loops.add_rows_in_registers)),
-    Pair("masked-products", _CAUSAL, replace(_CAUSAL, kernel=loops.attend_to_earlier)),
-    Pair("masked-products", _CAUSAL_BFLOATS, replace(_CAUSAL_BFLOATS, kernel=loops.attend_to_earlier)),
+    Pair("masked-turns", _CAUSAL, replace(_CAUSAL, kernel=loops.attend_to_earlier)),
+    Pair("masked-turns", _CAUSAL_BFLOATS, replace(_CAUSAL_BFLOATS, kernel=loops.attend_to_earlier)),
     Pair("single-loads", Variant(loops.sum_by_elements, _LOOP, {}), _SUM_AFTER),
     Pair(
         "single-loads",

@@ -5,9 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from bragg.code.compiled.operations import Module
+from bragg.code.compiled.operations import Module, place_of_chain
 from bragg.code.compiled.shared_accesses import shared_accesses, ways_of
-from bragg.code.compiled.tile_program import place_of_chain
 from bragg.model.kernels.compiled import BankConflict
 
 __all__ = ["bank_conflicts"]

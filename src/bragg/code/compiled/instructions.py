@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable
 
-from bragg.code.compiled.tile_program import place_of_chain
+from bragg.code.compiled.operations import place_of_chain
 from bragg.code.source_map import KernelCode, Stage
 from bragg.code.source_place import CallChain
 from bragg.model import Place

@@ -9,10 +9,11 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from bragg.code.mlir_text import split_location
-from bragg.code.source_place import CallChain
+from bragg.code.source_place import CallChain, user_place
+from bragg.model import Place
 from bragg.model.kernels.compiled import Argument
 
-__all__ = ["LOOPS", "Layout", "Module", "Operation", "read_module", "tile_of"]
+__all__ = ["LOOPS", "Layout", "Module", "Operation", "place_of_chain", "read_module", "tile_of"]
 
 _OPERATION = re.compile(r'\s*(?:(?P<results>%[^=]*?) = )?"?(?P<name>[a-z_]\w*\.[\w.]+)"?')
 _VALUE = re.compile(r"%[\w$.-]+(?:#\d+)?")
@@ -116,6 +117,12 @@ class Module:
         return found
 
 
+def place_of_chain(chain: CallChain) -> Place:
+    """The line of the user's that a chain leads to."""
+    found = user_place(chain)
+    return Place(found.file, found.line) if found else Place()
+
+
 def read_module(text: str, places: Sequence[CallChain]) -> Module:
     """Read a module.
 
@@ -177,7 +184,7 @@ class _Reader:
             return -1
         around = [row for row in self._open if row >= 0]
         loops = [at for at, row in enumerate(around) if self.operations[row].name in LOOPS]
-        results = tuple(_VALUE.findall(match["results"] or ""))
+        results = _results(match["results"] or "")
         block = dict(_ITER_ARG.findall(code)) if name == "scf.for" else {}
         operands = tuple(_VALUE.findall(code, match.end()))
         loop = around[loops[-1]] if loops else -1
@@ -193,6 +200,12 @@ class _Reader:
                 for name, items in _LIST.findall(match["inside"])
             }
             self.layouts[match["name"]] = Layout(match["kind"], lists)
+
+
+def _results(text: str) -> tuple[str, ...]:
+    """Names of what an operation defines; `%a:2` is %a#0 and %a#1."""
+    name, _, count = text.partition(":")
+    return tuple(f"{name}#{at}" for at in range(int(count))) if count.isdecimal() else tuple(_VALUE.findall(text))
 
 
 def _argument(match: re.Match[str]) -> Argument:

@@ -105,6 +105,38 @@ class TileDataflow:
         """Whether some of these values depend on the number of the program, or may do so."""
         return not self._of_program.isdisjoint(names)
 
+    def made_by(self, name: str) -> Operation | None:
+        """The operation that defines a value; None: it is an argument, or the value of a loop."""
+        return self._made_by.get(name)
+
+    def is_loaded(self, name: str) -> bool:
+        """Whether a value depends on what was loaded."""
+        seen, pending = {name}, [name]
+        while pending:
+            made = self._made_by.get(pending.pop())
+            if made is not None and made.name == "tt.load":
+                return True
+            pending += [each for each in (made.operands if made else ()) if each not in seen]
+            seen.update(pending)
+        return False
+
+    def reached(self, row: int, names: Iterable[str]) -> set[str]:
+        """Values of one turn of a loop that depend on some of its values, and these.
+
+        Args:
+            row: Of the loop in the module's operations.
+            names: The values.
+        """
+        found, inside = set(names), list(self._inside(row))
+        before = -1
+        while len(found) > before:
+            before = len(found)
+            for each in inside:
+                found.update(own for own, outside in each.block.items() if outside in found)
+                if not found.isdisjoint(each.operands):
+                    found.update(each.results)
+        return found
+
     def parts_of(self, name: str, joins: tuple[str, ...]) -> Iterator[Operation]:
         """What a value is made of, through operations that join others and those that leave them as they are."""
         operation = self._made_by.get(name)

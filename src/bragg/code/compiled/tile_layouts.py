@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from bragg.code.compiled.operations import LOOPS, Layout, Module, Operation, tile_of
-from bragg.code.compiled.tile_program import place_of_chain
+from bragg.code.compiled.operations import LOOPS, Layout, Module, Operation, place_of_chain, tile_of
 from bragg.code.source_place import CallChain
 from bragg.model.kernels.compiled import Conversion, Reduction
 

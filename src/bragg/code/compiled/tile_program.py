@@ -5,14 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 
-from bragg.code.compiled.operations import LOOPS, Module, Operation, tile_of
+from bragg.code.compiled.masked_loops import masked_loops
+from bragg.code.compiled.operations import LOOPS, Module, Operation, place_of_chain, tile_of
 from bragg.code.compiled.tile_dataflow import TileDataflow
 from bragg.code.compiled.values import QUOTIENTS, REMAINDERS, UNKNOWN, Value, values_of
-from bragg.code.source_place import CallChain, user_place
+from bragg.code.source_place import CallChain
 from bragg.model import Place
-from bragg.model.kernels.compiled import Access, Atomic, Dot, Loop, SlowOperation
+from bragg.model.kernels.compiled import Access, Atomic, Dot, Loop, MaskedLoop, SlowOperation
 
-__all__ = ["TileProgram", "place_of_chain"]
+__all__ = ["TileProgram"]
 
 _LOADS = ("tt.load", "tt.descriptor_load", "tt.experimental_descriptor_load", "tt.descriptor_gather")
 _DIVISIONS = {
@@ -44,12 +45,6 @@ _WHOLE_POWER = "whole power"
 def _leaves_memory(operation: Operation) -> bool:
     name = operation.name
     return name in _BARRIERS or (_LEAVES_MEMORY.match(name) is not None and name != "tt.store")
-
-
-def place_of_chain(chain: CallChain) -> Place:
-    """The line of the user's that a chain leads to."""
-    found = user_place(chain)
-    return Place(found.file, found.line) if found else Place()
 
 
 class TileProgram:
@@ -183,29 +178,9 @@ class TileProgram:
                 self._is_repeated_sum(operation, address),
             )
 
-    def masked_loops(self) -> Iterator[Place]:
-        """Loops of which each program takes all turns, although a mask drops products of tiles by both."""
-        for row, loop in enumerate(self._module.operations):
-            if loop.name != "scf.for" or self._flow.uses_program(loop.operands[1:3]):
-                continue
-            inside = [each for each in self._module.operations if each.loop == row and not each.branches]
-            if any(each.name == "tt.dot" for each in inside) and any(
-                self._masks_by_program_and_turn(each, loop.depth + 1) for each in inside if each.name == "arith.select"
-            ):
-                yield place_of_chain(loop.chain)
-
-    def _masks_by_program_and_turn(self, select: Operation, turn: int) -> bool:
-        """Whether a selection puts 0 or a very negative number where an order of program and turn says so."""
-        others = [part for name in select.operands[1:3] for part in self._flow.parts_of(name, ("tt.splat",))]
-        if not any(_MASKED.search(each.text) for each in others):
-            return False
-        for part in self._flow.parts_of(select.operands[0], ("arith.andi",)):
-            if _ORDER.match(part.text.partition(" = ")[2]):
-                sides = [self._values.get(name, UNKNOWN) for name in part.operands[:2]]
-                told = {(side.is_per_program, side.turns == turn) for side in sides}
-                if told == {(True, False), (False, True)} and all(None not in side.strides for side in sides):
-                    return True
-        return False
+    def masked_loops(self) -> Iterator[MaskedLoop]:
+        """Loops of which a mask drops whole turns, although each program takes all of them."""
+        return masked_loops(self._module, self._values, self._flow)
 
     def single_loads(self) -> Iterator[Place]:
         """Loads of one number, of another one in each turn or program, where no tile is.

@@ -22,6 +22,7 @@ __all__ = [
     "Counted",
     "Dot",
     "Loop",
+    "MaskedLoop",
     "Reduction",
     "SlowOperation",
     "TensorCores",
@@ -164,6 +165,25 @@ class Loop:
 
 
 @dataclass(frozen=True)
+class MaskedLoop:
+    """A loop of which a mask drops whole turns, although each program takes all of them.
+
+    Attributes:
+        place: Its line.
+        multiplies: Whether it multiplies tiles.
+        limit: What the mask could set instead: `start` or `end` of the loop; `turn`: single turns are kept.
+        is_by_data: Whether what each program has loaded says so, as a length.
+        turns: Of the loop; None: arguments say how many.
+    """
+
+    place: Place
+    multiplies: bool
+    limit: str
+    is_by_data: bool
+    turns: int | None
+
+
+@dataclass(frozen=True)
 class Conversion:
     """A tile that changes its layout through shared memory in a loop.
 
@@ -297,8 +317,7 @@ class CompiledKernel:
         reductions: Reductions of tiles.
         slow: Slow operations.
         atomics: Atomic operations on global memory.
-        masked_loops: Loops over products of tiles whose mask compares the number of the program with the turn, while
-            each program takes all turns.
+        masked_loops: Loops whose mask drops whole turns, which each program takes all the same.
         single_loads: Loads of one floating-point number, of another one in each turn or program, where no tile is.
         idle_barriers: Barriers in loops, where nothing is written before or in them that another thread could read.
         prints: Calls of `tl.device_print` and `tl.device_assert`.
@@ -333,7 +352,7 @@ class CompiledKernel:
     reductions: tuple[Reduction, ...] | None = None
     slow: tuple[SlowOperation, ...] | None = None
     atomics: tuple[Atomic, ...] | None = None
-    masked_loops: tuple[Place, ...] | None = None
+    masked_loops: tuple[MaskedLoop, ...] | None = None
     single_loads: tuple[Place, ...] | None = None
     idle_barriers: tuple[Place, ...] | None = None
     prints: tuple[Place, ...] | None = None

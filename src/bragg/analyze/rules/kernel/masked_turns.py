@@ -1,0 +1,60 @@
+"""Loops of which a mask drops whole turns, as those above the diagonal of causal attention, or behind a length."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from bragg.analyze.causes.hot_kernels import HotKernel
+from bragg.analyze.causes.kernel_finding import Defect, kernel_findings
+from bragg.analyze.causes.needs import CODE, GPU_TIME
+from bragg.analyze.causes.thresholds import MUCH_GPU
+from bragg.analyze.engine import Rule
+from bragg.model import Confidence, Quantity
+from bragg.model.kernels.compiled import CompiledKernel, MaskedLoop
+
+__all__ = ["RULE"]
+
+# Of a square, half of the tiles are above the diagonal; the longest program still takes all turns: 28 % on an H100.
+_SAVED_OF_SQUARE = 0.35
+# Of lengths and windows, data and arguments decide: as if half of the turns were dropped.
+_SAVED_BY_DATA = 0.5
+_MOST = 0.75
+_CHANGES = {
+    "end": "end the loop at the last turn that the mask leaves: range(0, (tl.program_id(0) + 1) * BLOCK_M, BLOCK_N)",
+    "start": "begin the loop at the first turn that the mask leaves: tl.maximum(0, first - window) // BLOCK * BLOCK",
+    "turn": "let each program take only what is its own: sort by what is compared, and pass where parts begin",
+}
+_BY_LENGTH = "end the loop at what the mask compares with, which the program has loaded: range(0, length, BLOCK)"
+
+
+def _judge(_: HotKernel, compiled: CompiledKernel) -> Defect | None:
+    loops = compiled.masked_loops or ()
+    if not loops:
+        return None
+    worst = max(loops, key=lambda each: (each.multiplies, each.turns or 0))
+    is_by_length = worst.is_by_data and worst.limit == "end"
+    by = "a length that it has loaded" if is_by_length else "its number" if worst.limit != "turn" else "equality"
+    turns = f"all {worst.turns:,} turns" if worst.turns else "all turns"
+    return Defect(
+        f"takes {turns} of a loop in each program, and a mask by {by} drops what some of them compute",
+        _BY_LENGTH if is_by_length else _CHANGES[worst.limit],
+        _saved(worst),
+        Confidence.HEURISTIC if worst.is_by_data else Confidence.LIKELY,
+        [each.place for each in (worst, *loops)],
+        (Quantity("such loops", len(loops)), *([Quantity("turns", worst.turns)] if worst.turns else [])),
+    )
+
+
+def _saved(loop: MaskedLoop) -> float:
+    if loop.limit == "turn":
+        return min(1 - 1 / loop.turns, _MOST) if loop.turns else _MOST
+    return _SAVED_BY_DATA if loop.is_by_data or loop.limit == "start" else _SAVED_OF_SQUARE
+
+
+RULE = Rule(
+    partial(kernel_findings, rule="masked-turns", judge=_judge),
+    "loops of Triton kernels of which a mask drops whole turns",
+    (GPU_TIME, CODE),
+    (MUCH_GPU,),
+    "; ".join((_CHANGES["end"], _BY_LENGTH)),
+)
