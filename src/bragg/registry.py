@@ -247,6 +247,7 @@ RULES = Registry(
         "bank-conflicts": "bragg.analyze.rules.memory.bank_conflicts:RULE",
         "reread-memory": "bragg.analyze.rules.memory.rereads:RULE",
         "repeated-loads": "bragg.analyze.rules.memory.repeated_loads:RULE",
+        "repeated-passes": "bragg.analyze.rules.memory.repeated_passes:RULE",
         "repeated-stores": "bragg.analyze.rules.memory.repeated_stores:RULE",
         "waiting-line": "bragg.analyze.rules.kernel.waiting_line:RULE",
         "layout-conversion-in-loop": "bragg.analyze.rules.kernel.conversions:RULE",

@@ -134,7 +134,6 @@ ALSO = {
     "host_loop": {"rebuilt-table"},  # the rows that its twin takes
     "indexing": {"unfused-elementwise"},
     "cpu_work": {"pageable-copies"},
-    "rereads": {"slow-arithmetic"},  # it divides by the sum, which gains nothing beside its loads
     "inverses": {"repeated-factorization", "synchronization"},  # each asks whether the matrices were regular
     "jax_inputs": {"exposed-copies"},
     "loader": {"repeated-tensor"},  # of the batch
@@ -143,6 +142,7 @@ ALSO = {
     "own_optimizer": {"fills", "host-code"},  # zeros that are made again in each step, and thrown away
     "met_warps": {"reduction-in-loop"},  # the reason of the wait
     "odd_sizes": {"type-copies"},  # of a gradient that is expanded
+    "rereads": {"repeated-passes"},  # the reason
     "resized": {"layout-conversions", "pageable-copies"},  # of images in NCHW, that are copied once they are resized
     "results_down": {"synchronization"},
     "row_gradients": {"row-loop", "unfused-elementwise"},

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 from tests.support import slow_kernels as kernels
 from tests.support import slow_loops as loops
+from tests.support import slow_passes as passes
 from tests.support.compiled_variants import MANY_BLOCKS, Variant
 
 __all__ = ["PAIRS", "Pair"]
@@ -63,8 +64,7 @@ _STRIP = Variant(
 )
 _SOFTPLUS = Variant(kernels.softplus, {**_COPY, "beta": "*fp64"}, {"BLOCK": 1024})
 _WEIGHTED = Variant(kernels.weighted_square, {**_LOOP, "weight": _FLOAT}, {"BLOCK": 1024})
-_SQUARES = Variant(kernels.mean_square, {**_LOOP, "eps": "fp32"}, {"BLOCK": 1024})
-_PERIODIC = Variant(kernels.add_periodic, {**_LOOP, "bias": _FLOAT, "period": _INT}, {"BLOCK": 1024})
+_FOURIER = Variant(passes.fourier_sums, _LOOP, {"BLOCK": 256})
 _ATOMICS = Variant(kernels.sum_by_atomics, _COPY, {"BLOCK": 1024})
 _COUNT = Variant(kernels.count_in_loop, _LOOP, {"BLOCK": 1024})
 _SUM = Variant(kernels.sum_in_loop, _LOOP, {"BLOCK": 1024})
@@ -94,7 +94,7 @@ _OUTER = Variant(loops.product_by_columns, {"a": _HALF, "b": _HALF, "c": _HALF, 
 _ADDED = Variant(loops.add_rows_atomically, _LOOP, {"BLOCK": 1024})
 _STORED = replace(_ADDED, kernel=loops.add_rows_in_memory)
 _STORED_FROM_HALVES = replace(_STORED, types={**_LOOP, "x": _HALF})
-_POWER = Variant(loops.gelu_by_power, _COPY, {"BLOCK": 1024})
+_POWER = Variant(loops.gelu_by_power, _COPY, {"BLOCK": 1024}, grid=1 << 17)
 _CAUSAL = Variant(
     loops.attend_to_all,
     {"q": _HALF, "k": _HALF, "v": _HALF, "out": _HALF, "n": _INT},
@@ -110,6 +110,22 @@ _SOFTMAX = Variant(loops.softmax, {**_LOOP, "x": _HALF, "out": _HALF}, {"BLOCK":
 _OF_BYTES = replace(
     _BFLOATS, kernel=loops.product_of_bytes, types={**_BFLOATS.types, "b": "*i8"}, options={"num_warps": 4}
 )
+
+_PADDED = Variant(passes.mean_of_padded, {"x": _FLOAT, "lengths": "*i32", "out": _FLOAT}, {"MOST": 8192, "BLOCK": 1024})
+_SLOTS = Variant(
+    passes.sum_of_slots,
+    {"items": "*i32", "counts": "*i32", "table": _FLOAT, "out": _FLOAT},
+    {"SLOTS": 96, "WIDTH": 512},
+)
+_WINDOW = replace(_CAUSAL, kernel=passes.attend_near, constants={**_CAUSAL.constants, "WINDOW": 256})
+_EXPERTS = Variant(
+    passes.all_experts,
+    {"x": _HALF, "weights": _HALF, "experts": "*i32", "out": _HALF},
+    {"EXPERTS": 8, "BM": 64, "D": 64},
+)
+_SEGMENT = Variant(passes.sum_of_segment, {**_LOOP, "segments": "*i32"}, {"BLOCK": 1024}, grid=1024)
+_THREE_PASSES = Variant(passes.softmax_in_three, _LOOP, {"BLOCK": 1024})
+_THREE_OF_HALVES = replace(_THREE_PASSES, types={"x": _HALF, "out": _HALF, "n": _INT}, constants={"BLOCK": 2048})
 
 PAIRS = (
     Pair("narrow-access", replace(_SCALE, unaligned=("n",)), _SCALE),
@@ -144,8 +160,8 @@ PAIRS = (
     Pair("loop-not-pipelined", _product(_HALF, num_stages=1), _product(_HALF, num_stages=3), "loop"),
     Pair("double-arithmetic", _SOFTPLUS, replace(_SOFTPLUS, types={**_COPY, "beta": _FLOAT})),
     Pair("double-arithmetic", replace(_WEIGHTED, types={**_LOOP, "weight": "*fp64"}), _WEIGHTED),
-    Pair("slow-arithmetic", _SQUARES, replace(_SQUARES, kernel=kernels.mean_square_after)),
-    Pair("slow-arithmetic", _PERIODIC, replace(_PERIODIC, kernel=kernels.add_in_rows)),
+    Pair("slow-arithmetic", _POWER, replace(_POWER, kernel=loops.gelu_by_products)),
+    Pair("slow-arithmetic", _FOURIER, replace(_FOURIER, kernel=passes.fourier_sums_by_turning)),
     Pair("atomics-on-one-address", _ATOMICS, replace(_ATOMICS, kernel=kernels.sum_then_atomic)),
     Pair("atomics-on-one-address", _COUNT, replace(_COUNT, kernel=kernels.count_after_loop)),
     Pair("reduction-in-loop", _SUM, replace(_SUM, kernel=kernels.sum_after_loop)),
@@ -192,7 +208,6 @@ PAIRS = (
     Pair("product-by-sum", _OUTER, replace(_OUTER, kernel=loops.product_of_columns)),
     Pair("loop-not-pipelined", replace(_HALVES, kernel=loops.product_while), _HALVES),
     Pair("atomics-on-one-address", _ADDED, replace(_ADDED, kernel=loops.add_rows_then_atomically)),
-    Pair("slow-arithmetic", _POWER, replace(_POWER, kernel=loops.gelu_by_products)),
     Pair("repeated-stores", _STORED, replace(_STORED, kernel=loops.add_rows_in_registers)),
     Pair("repeated-stores", _STORED_FROM_HALVES, replace(_STORED_FROM_HALVES, kernel=loops.add_rows_in_registers)),
     Pair("masked-turns", _CAUSAL, replace(_CAUSAL, kernel=loops.attend_to_earlier)),
@@ -217,4 +232,11 @@ PAIRS = (
     Pair("atomics-on-one-address", _ROW_SUMS, replace(_ROW_SUMS, constants={"ROWS": 16, "BLOCK": 1024}, grid=1 << 13)),
     Pair("idle-threads", _SOFTMAX, replace(_SOFTMAX, options={"num_warps": 4}), ""),
     Pair("widened-product", _OF_BYTES, replace(_OF_BYTES, kernel=loops.product_of_converted_bytes)),
+    Pair("masked-turns", _PADDED, replace(_PADDED, kernel=passes.mean_up_to_length)),
+    Pair("masked-turns", _SLOTS, replace(_SLOTS, kernel=passes.sum_of_filled_slots)),
+    Pair("masked-turns", _WINDOW, replace(_WINDOW, kernel=passes.attend_within_window)),
+    Pair("masked-turns", _EXPERTS, replace(_EXPERTS, kernel=passes.own_expert)),
+    Pair("masked-turns", _SEGMENT, replace(_SEGMENT, kernel=passes.sum_of_sorted_segment)),
+    Pair("repeated-passes", _THREE_PASSES, replace(_THREE_PASSES, kernel=passes.softmax_online)),
+    Pair("repeated-passes", _THREE_OF_HALVES, replace(_THREE_OF_HALVES, kernel=passes.softmax_online)),
 )

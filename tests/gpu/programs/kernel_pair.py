@@ -19,6 +19,7 @@ from tests.support.kernel_pairs import PAIRS
 LAUNCHES = 30
 ELEMENTS = 1 << 26
 LENGTH, PROGRAMS = 1 << 15, 2048
+ROW = 8192
 TYPES = {
     "*fp16": torch.float16,
     "*bf16": torch.bfloat16,
@@ -41,10 +42,6 @@ def integer(variant: Variant, name: str) -> int:
     }
     sizes = {
         "scale": ELEMENTS,
-        "product": 4096,
-        "product_of_rows": 4096,
-        "product_by_sum": 4096,
-        "product_of_widened": 4096,
         "sum_of_transposed": 4096,
         "sum_of_tiles": 4096,
         "scale_columns": 32,
@@ -54,12 +51,13 @@ def integer(variant: Variant, name: str) -> int:
         "transpose_by_index": 1 << 14,
         "transpose_by_size": 1 << 13,
         "transpose_by_tiles": 1 << 13,
-        "product_by_columns": 4096,
-        "product_of_columns": 4096,
-        "product_while": 4096,
     }
-    if kernel in ("scale_and_print", "sum_columns", "norm_blocks_of_rows", "norm_rows"):
-        return ELEMENTS if kernel == "scale_and_print" else 8192
+    if kernel == "scale_and_print":
+        return ELEMENTS
+    if kernel in ("sum_columns", "norm_blocks_of_rows", "norm_rows", "softmax_in_three", "softmax_online"):
+        return ROW
+    if kernel.startswith(("product", "fourier")):
+        return 4096
     of_rows = 32 if kernel.startswith("add_rows") else sizes.get(kernel, LENGTH)
     value = strides[kernel] if name == "stride" else of_rows
     return value - 11 if name in variant.unaligned else value
@@ -78,11 +76,19 @@ def grid(variant: Variant) -> tuple[int, ...]:
     if kernel.startswith("attend"):
         return (LENGTH // constants["BM"],)
     if kernel in ("norm_blocks_of_rows", "norm_rows"):
-        return (8192, 8) if kernel == "norm_blocks_of_rows" else (8192,)
+        return (ROW, 8) if kernel == "norm_blocks_of_rows" else (ROW,)
+    if kernel.startswith(("mean_", "sum_of_slots", "sum_of_filled_slots", "softmax_")):
+        return (ROW,)
+    if kernel.startswith("fourier"):
+        return (ELEMENTS // 64 // constants["BLOCK"],)
+    if kernel in ("all_experts", "own_expert"):
+        return (ELEMENTS // constants["D"] // constants["BM"],)
+    if kernel.startswith(("sum_of_segment", "sum_of_sorted")):
+        return (variant.grid,)
     if kernel in ("sum_of_rows", "softmax"):
         return (ELEMENTS // constants["BLOCK"] // constants.get("ROWS", 1),)
     if kernel == "sum_columns":
-        return (8192 // constants["BN"],)
+        return (ROW // constants["BN"],)
     if kernel == "transpose_by_tiles":
         return (1 << 13) // constants["BLOCK"], (1 << 13) // constants["BLOCK"]
     if kernel in ("sum_by_elements", "scale_by_elements"):
@@ -108,7 +114,24 @@ def argument(variant: Variant, name: str) -> Any:
         # PyTorch fills no tensor of 8-bit floats.
         dtype = torch.uint8 if kind == "*fp8e5" else TYPES[kind]
         return torch.ones(count, dtype=dtype, device="cuda").view(TYPES[kind])
+    if kind == "*i32":
+        return indices(variant, name)
     return integer(variant, name) if kind == "i32" else 1.5
+
+
+def indices(variant: Variant, name: str) -> torch.Tensor:
+    """Lengths from 1 to the most, rows of a table, experts of groups of rows, segments of one size."""
+    most = {"lengths": variant.constants.get("MOST", 2), "counts": variant.constants.get("SLOTS", 2)}
+    if name in most:
+        return torch.randint(1, most[name], (ROW,), dtype=torch.int32, device="cuda")
+    if name == "items":
+        return torch.randint(0, 1 << 16, (1 << 20,), dtype=torch.int32, device="cuda")
+    if name == "experts":
+        return torch.arange(1 << 20, dtype=torch.int32, device="cuda") // 64 % 8
+    size = LENGTH // variant.grid
+    if "sorted" in variant.name:
+        return torch.arange(variant.grid + 1, dtype=torch.int32, device="cuda") * size
+    return torch.arange(LENGTH, dtype=torch.int32, device="cuda") // size
 
 
 def main() -> None:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 __all__ = [
     "BLOCK_LAUNCH",
+    "BUSY_ISSUING",
     "COLLIDING",
     "CPU_CALL",
     "EXPOSED",
@@ -14,6 +15,7 @@ __all__ = [
     "HELD_CLOCKS",
     "HOST_BOUND",
     "IDLE_GPU",
+    "ISSUED",
     "JITTED",
     "LARGE_CODE",
     "LONG_CHAIN",
@@ -191,6 +193,18 @@ SMALL_TILE = Threshold(
 )
 LARGE_CODE = Threshold(
     131_072, "B", "machine code of a kernel", "Volta's cache of instructions holds 128 kB (Jia et al., 2018)"
+)
+ISSUED = Threshold(
+    0.8,
+    "times",
+    "as long as its bytes take to move, for the instructions of a kernel that is not bound by memory",
+    "our pairs of kernels on an H100: with 0.7 and less, cheaper arithmetic saved nothing",
+)
+BUSY_ISSUING = Threshold(
+    0.25,
+    "share",
+    "of a kernel's time, in which schedulers could issue its instructions without a pause",
+    "our choice: 0.42 for a power on an H100, which took four times as long as products",
 )
 SLOW_LINES = Threshold(0.1, "share", "of a kernel's instructions at lines that divide", _OWN_CODE)
 MANY_LANES = Threshold(32, "1", "elements of a tile, a warp of them", "CUDA: a warp has 32 threads")

@@ -14,12 +14,14 @@ from bragg.code.compiled.tile_program import TileProgram
 from bragg.code.sass_listing import INSTRUCTION_BYTES
 from bragg.code.source_map import KernelCode, PlaceKey, Stage, place_keys
 from bragg.code.source_place import CallChain
-from bragg.model.kernels.compiled import Access, CompiledKernel, Conversion, Loop
+from bragg.model.kernels.compiled import Access, CompiledKernel, Conversion, Counted, Loop
 
 __all__ = ["facts_of"]
 
 # What damaged or unknown texts make of readers of text.
 _UNREADABLE = (ValueError, IndexError, KeyError, RecursionError)
+
+_TRIGONOMETRIC = ("sin", "cos", "tan")
 
 
 def facts_of(code: KernelCode) -> CompiledKernel:
@@ -67,6 +69,7 @@ class _Reader:
             "slow": tuple(program.slow()),
             "atomics": tuple(program.atomics()),
             "masked_loops": tuple(program.masked_loops()),
+            "repeated_passes": tuple(program.repeated_passes()),
             "single_loads": tuple(program.single_loads()),
             "idle_barriers": tuple(program.idle_barriers()),
             "prints": tuple(program.prints()),
@@ -121,11 +124,12 @@ class _Reader:
         found = layouts.conversions()
         return tuple(each for chain, each in found if instructions.is_through_shared(self._code, chain))
 
-    def _ptx(self, _: Mapping[str, Any]) -> dict[str, Any]:
+    def _ptx(self, found: Mapping[str, Any]) -> dict[str, Any]:
         text = self._code.texts[Stage.PTX]
-        return {"tensor_cores": instructions.tensor_cores(text), "doubles": instructions.doubles(self._code)}
+        doubles = _without(found, instructions.doubles(self._code))
+        return {"tensor_cores": instructions.tensor_cores(text), "doubles": doubles}
 
-    def _machine_code(self, _: Mapping[str, Any]) -> dict[str, Any]:
+    def _machine_code(self, found: Mapping[str, Any]) -> dict[str, Any]:
         code = self._code.instructions
         if not code:
             raise ValueError("it has no instructions")
@@ -134,4 +138,10 @@ class _Reader:
             "instructions": instructions.counted(each.chain for each in code),
         }
         has_text = any(each.text for each in code)
-        return {**size, "spills": instructions.spills(self._code)} if has_text else size
+        return {**size, "spills": _without(found, instructions.spills(self._code))} if has_text else size
+
+
+def _without(found: Mapping[str, Any], counted: tuple[Counted, ...]) -> tuple[Counted, ...]:
+    """Without lines of trigonometric functions, which reduce large arguments in doubles and local memory."""
+    places = {each.place for each in found.get("slow", ()) if each.name in _TRIGONOMETRIC}
+    return tuple(each for each in counted if each.place not in places)

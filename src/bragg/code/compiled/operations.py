@@ -151,6 +151,9 @@ class _Reader:
         self.attributes: dict[str, str] = {}
         # Of each open brace the row of its operation, or -1.
         self._open: list[int] = []
+        # Regions use the names of regions before them again: what each name means where the text is read.
+        self._names: dict[str, str] = {}
+        self._n_renamed = 0
 
     @property
     def is_whole(self) -> bool:
@@ -171,6 +174,8 @@ class _Reader:
                 self.operations[row] = replace(last, text=f"{last.text} {stripped}")
         elif match := _OPERATION.match(code):
             row = self._add(match, number, code, chain)
+        elif stripped.startswith("^"):
+            self._define(*_VALUE.findall(code))
         elif stripped.startswith("module"):
             self.attributes = {name: number or text for name, number, text in _MODULE.findall(code)}
         if code.endswith("{"):
@@ -184,14 +189,23 @@ class _Reader:
             return -1
         around = [row for row in self._open if row >= 0]
         loops = [at for at, row in enumerate(around) if self.operations[row].name in LOOPS]
-        results = _results(match["results"] or "")
-        block = dict(_ITER_ARG.findall(code)) if name == "scf.for" else {}
-        operands = tuple(_VALUE.findall(code, match.end()))
+        entered = dict(_ITER_ARG.findall(code)) if name == "scf.for" else {}
+        outside = [self._names.get(str(each), str(each)) for each in entered.values()]
+        block = dict(zip(self._define(*entered), outside, strict=True))
+        operands = tuple(self._names.get(each, each) for each in _VALUE.findall(code, match.end()))
+        results = self._define(*_results(match["results"] or ""))
         loop = around[loops[-1]] if loops else -1
         branches = sum(self.operations[row].name == "scf.if" for row in around[loops[-1] + 1 if loops else 0 :])
         made = Operation(name, results, operands, code, chain, loop, len(loops), block, number, branches)
         self.operations.append(made)
         return len(self.operations) - 1
+
+    def _define(self, *names: str) -> tuple[str, ...]:
+        """What names that are defined here mean from now on."""
+        for name in names:
+            self._n_renamed += name in self._names
+            self._names[name] = f"{name}~{self._n_renamed}" if name in self._names else name
+        return tuple(self._names[name] for name in names)
 
     def _read_alias(self, line: str) -> None:
         if match := _ALIAS.match(line):

@@ -7,11 +7,12 @@ from collections.abc import Iterator, Mapping
 
 from bragg.code.compiled.masked_loops import masked_loops
 from bragg.code.compiled.operations import LOOPS, Module, Operation, place_of_chain, tile_of
+from bragg.code.compiled.passes import repeated_passes
 from bragg.code.compiled.tile_dataflow import TileDataflow
 from bragg.code.compiled.values import QUOTIENTS, REMAINDERS, UNKNOWN, Value, values_of
 from bragg.code.source_place import CallChain
 from bragg.model import Place
-from bragg.model.kernels.compiled import Access, Atomic, Dot, Loop, MaskedLoop, SlowOperation
+from bragg.model.kernels.compiled import Access, Atomic, Dot, Loop, MaskedLoop, RepeatedPass, SlowOperation
 
 __all__ = ["TileProgram"]
 
@@ -29,6 +30,8 @@ _FUNCTIONS = re.compile(r"math\.(?:sin|cos|tan|tanh|powf|fpowi|atan|atan2|acos|a
 _LEAVES_MEMORY = re.compile(
     r"arith\.|math\.|scf\.(?:yield|if|for)$|cf\.|tt\.(?!atomic|call|extern|elementwise_inline|descriptor|experimental)"
 )
+# What a model asks for once for each element: nothing cheaper is the same.
+_ACTIVATIONS = ("tanh", "erf", "erfc")
 _BARRIERS = ("gpu.barrier", "ttg.barrier")
 _SYMBOL = re.compile(r'symbol = "(?:__nv_)?(\w+)"')
 _PRECISION = re.compile(r"inputPrecision = (\w+)")
@@ -139,29 +142,24 @@ class TileProgram:
                 yield operation.chain, loop
 
     def slow(self) -> Iterator[SlowOperation]:
-        """Slow operations on tiles in loops, and whole powers anywhere."""
+        """Costly functions and integer divisions of tiles, and divisions in loops."""
         for operation in self._module.operations:
             tile = tile_of(operation.text)
             if tile is None or not operation.operands:
                 continue
+            place, in_loop = place_of_chain(operation.chain), operation.depth > 0
             if self._is_whole_power(operation):
-                yield SlowOperation(
-                    place_of_chain(operation.chain), _WHOLE_POWER, False, tile.elements, operation.depth > 0
-                )
-                continue
-            if not operation.depth:
-                continue
-            divisor = self._value(operation, -1)
-            if operation.name in _DIVISIONS:
-                is_float = operation.name == "arith.divf"
-                is_constant = divisor.is_constant
+                yield SlowOperation(place, _WHOLE_POWER, False, tile.elements, in_loop)
+            elif operation.name in _DIVISIONS:
+                divisor, is_float = self._value(operation, -1), operation.name == "arith.divf"
                 # Of one value for all elements, the compiler divides once.
-                if is_constant or self._is_same_for_all(operation) or (is_float and divisor.turns):
+                if divisor.is_constant or self._is_same_for_all(operation):
                     continue
-                place, name = place_of_chain(operation.chain), _DIVISIONS[operation.name]
-                yield SlowOperation(place, name, divisor.turns == 0, tile.elements)
-            elif name := self._function(operation):
-                yield SlowOperation(place_of_chain(operation.chain), name, False, tile.elements)
+                if not is_float or (in_loop and not divisor.turns):
+                    is_by_invariant = in_loop and not divisor.turns
+                    yield SlowOperation(place, _DIVISIONS[operation.name], is_by_invariant, tile.elements, in_loop)
+            elif (name := self._function(operation)) and (in_loop or name not in _ACTIVATIONS):
+                yield SlowOperation(place, name, False, tile.elements, in_loop)
 
     def atomics(self) -> Iterator[Atomic]:
         """Atomic operations."""
@@ -181,6 +179,10 @@ class TileProgram:
     def masked_loops(self) -> Iterator[MaskedLoop]:
         """Loops of which a mask drops whole turns, although each program takes all of them."""
         return masked_loops(self._module, self._values, self._flow)
+
+    def repeated_passes(self) -> Iterator[RepeatedPass]:
+        """Tiles that several loops load, one after the other."""
+        return repeated_passes(self._module, self._flow)
 
     def single_loads(self) -> Iterator[Place]:
         """Loads of one number, of another one in each turn or program, where no tile is.

@@ -24,6 +24,7 @@ __all__ = [
     "Loop",
     "MaskedLoop",
     "Reduction",
+    "RepeatedPass",
     "SlowOperation",
     "TensorCores",
 ]
@@ -237,8 +238,23 @@ class Reduction:
 
 
 @dataclass(frozen=True)
+class RepeatedPass:
+    """A tile that several loops load, one after the other.
+
+    Attributes:
+        loops: Their lines, in order.
+        loads: The lines of its loads in them.
+        size_bytes: Of the tile.
+    """
+
+    loops: tuple[Place, ...]
+    loads: tuple[Place, ...]
+    size_bytes: int
+
+
+@dataclass(frozen=True)
 class SlowOperation:
-    """A division, a remainder or a function of elements of a tile in a loop; a whole power anywhere.
+    """A function or a division of elements of a tile; of floating-point numbers, a division in a loop.
 
     Attributes:
         place: Its line.
@@ -252,7 +268,7 @@ class SlowOperation:
     name: str
     is_by_invariant: bool
     elements: int
-    in_loop: bool = True
+    in_loop: bool
 
 
 @dataclass(frozen=True)
@@ -318,6 +334,7 @@ class CompiledKernel:
         slow: Slow operations.
         atomics: Atomic operations on global memory.
         masked_loops: Loops whose mask drops whole turns, which each program takes all the same.
+        repeated_passes: Tiles that several loops load, one after the other.
         single_loads: Loads of one floating-point number, of another one in each turn or program, where no tile is.
         idle_barriers: Barriers in loops, where nothing is written before or in them that another thread could read.
         prints: Calls of `tl.device_print` and `tl.device_assert`.
@@ -353,6 +370,7 @@ class CompiledKernel:
     slow: tuple[SlowOperation, ...] | None = None
     atomics: tuple[Atomic, ...] | None = None
     masked_loops: tuple[MaskedLoop, ...] | None = None
+    repeated_passes: tuple[RepeatedPass, ...] | None = None
     single_loads: tuple[Place, ...] | None = None
     idle_barriers: tuple[Place, ...] | None = None
     prints: tuple[Place, ...] | None = None

@@ -18,7 +18,7 @@ from bragg.registry import RULES
 
 triton = pytest.importorskip("triton")
 
-from tests.support import slow_kernels, slow_loops  # noqa: E402
+from tests.support import slow_kernels, slow_loops, slow_passes  # noqa: E402
 from tests.support import triton_kernels as kernels  # noqa: E402
 from tests.support.compiled_variants import Variant, line_of, profile_of  # noqa: E402
 from tests.support.kernel_pairs import PAIRS, Pair  # noqa: E402
@@ -70,6 +70,19 @@ WELL_WRITTEN = [
         )
         for kernel in (slow_loops.attend_up_to_length, slow_loops.attend_with_signs, slow_loops.attend_to_others)
     ),
+    # What is slow in them hides behind their loads: twins were no faster on an H100.
+    Variant(slow_kernels.mean_square, {"x": FLOAT, "out": FLOAT, "n": INT, "eps": "fp32"}, {"BLOCK": 1024}),
+    Variant(
+        slow_kernels.add_periodic, {"x": FLOAT, "out": FLOAT, "n": INT, "bias": FLOAT, "period": INT}, {"BLOCK": 1024}
+    ),
+    Variant(
+        slow_passes.product_of_parts,
+        {"a": HALF, "b": HALF, "c": FLOAT, "K": INT},
+        {"PARTS": 4, "BM": 64, "BN": 64, "BK": 32},
+    ),
+    Variant(slow_passes.convolve, {"x": FLOAT, "weights": FLOAT, "out": FLOAT, "n": INT}, {"TAPS": 7, "BLOCK": 1024}),
+    Variant(slow_passes.sum_above_mean, {"x": FLOAT, "means": FLOAT, "out": FLOAT, "n": INT}, {"BLOCK": 1024}),
+    Variant(slow_passes.waves, {"x": FLOAT, "out": FLOAT}, {"BLOCK": 1024}),
     Variant(slow_loops.flip, {"x": FLOAT, "out": FLOAT, "n": INT}, {"BLOCK": 1024}),
     Variant(slow_loops.double_rows_of_four, {"x": FLOAT, "out": FLOAT}, {"BLOCK": 256}),
     Variant(slow_loops.weigh_groups, {"x": FLOAT, "weights": FLOAT, "out": FLOAT, "n": INT}, {"BLOCK": 1024}),
@@ -107,7 +120,7 @@ def test_outer_products_whose_sum_each_turn_needs_are_no_product_of_matrices() -
 def test_the_defect_is_named_at_its_line(pair: Pair) -> None:
     (finding,) = [each for each in found(pair.broken) if each.rule == pair.rule]
     assert finding.kernel == pair.broken.name
-    if pair.rule in ("slow-arithmetic", "reduction-in-loop", "kernel-prints"):  # what hides it is not known
+    if pair.rule in ("reduction-in-loop", "kernel-prints"):  # what hides it is not known
         assert finding.gain is None
     else:
         assert finding.gain is not None
