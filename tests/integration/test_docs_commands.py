@@ -33,6 +33,7 @@ SAMPLE = Path(bragg.__file__).parent / "data" / "sample-h100.bragg"
 IN_OWN_PROCESS = {"run", "check", "debug"}
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 COMMAND = re.compile(r"^\$ (.+)\n((?:(?!\$ ).*\n)*)", re.MULTILINE)
+IS_BUSY = "warning: the main thread ran "
 FIGURE = re.compile(r"<?\d[\d,.]*(?: (?:ns|us|ms|s|min|kB|MB|B)\b)?|[█-▏]+")
 INTERPRETER = re.compile(r"\bpython[\d.]* ")
 UNIT_OF_COLUMN = re.compile(r"(?<=_time) (?:ns|us|ms|s)\b")
@@ -66,7 +67,7 @@ def output_of(arguments: list[str]) -> str:
 
 def comparable(text: str, is_measured: bool) -> str:
     """Text without what differs from machine to machine."""
-    lines = text.splitlines()
+    lines = [line for line in text.splitlines() if not (is_measured and line.startswith(IS_BUSY))]
     return "".join(f"{masked(line) if is_measured or line.startswith('Wrote ') else line.rstrip()}\n" for line in lines)
 
 

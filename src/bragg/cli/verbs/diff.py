@@ -176,6 +176,7 @@ class _Difference:
         from bragg.views.text.analysis_text import changed_lines
         from bragg.views.text.compiled_text import compiled_lines
         from bragg.views.text.diff_text import diff_lines, step_text
+        from bragg.views.text.run_facts import RunFacts
         from bragg.views.text.units import value_text
 
         if self.step is not None:
@@ -183,6 +184,9 @@ class _Difference:
         if any(self.imports_ns):
             before, after = (value_text(value, "ns") for value in self.imports_ns)
             yield style.dim(f"imports are left out: {before} before, {after} after")
+        for name, runs in zip(self.names, (self.before, self.after), strict=True):
+            if starved := next(filter(None, (RunFacts(run.meta).starved for run in runs)), ""):
+                yield style.warning(f"warning: {name}: {starved}")
         if self.unrelated:
             yield style.dim(f"{self.unrelated}, so this compares what ran; call paths: --by path")
         yield from diff_lines(self.comparison, style, max_rows)

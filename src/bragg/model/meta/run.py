@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeGuard
 
 from bragg.model.facts import Facts
 from bragg.model.kernels.inside import InsideKernel
@@ -152,6 +152,15 @@ class Run:
         """From the start of the recording to its end."""
         start, end = self.started_ns, self.ended_ns
         return None if start is None or end is None else max(end - start, 0)
+
+    @property
+    def main_thread_ns(self) -> tuple[int, int] | None:
+        """How long the main thread ran, and how long it was ready to but had no core; None: not known."""
+        before, after = (self._facts.values().get(name) for name in ("scheduled_before", "scheduled"))
+        if not (_are_times(before) and _are_times(after)):
+            return None
+        ran_ns, ready_ns = after[0] - before[0], after[1] - before[1]
+        return (ran_ns, ready_ns) if ran_ns >= 0 and ready_ns >= 0 else None
 
     @property
     def clock(self) -> RankClock:
@@ -363,3 +372,7 @@ class Run:
     def has_regions(self) -> bool:
         """Whether regions were asked for."""
         return "regions" in self._facts
+
+
+def _are_times(value: Any) -> TypeGuard[list[int]]:
+    return isinstance(value, list) and [type(each) for each in value] == [int, int]

@@ -114,8 +114,18 @@ def at_start(backend: str, options: Mapping[str, Any]) -> dict[str, Any]:
         "rank": rank,
         "ranks": ranks,
         **({"job": place} if (place := find_place(os.environ)) else {}),
+        **({"scheduled_before": scheduled} if (scheduled := guarded(_scheduled)()) else {}),
         "started_ns": core.now_ns(),
     }
+
+
+def _scheduled() -> list[int]:
+    """How long the main thread has run, and how long it was ready but had no core, ns; empty: not known."""
+    try:
+        with open("/proc/self/schedstat", "rb") as file:  # noqa: PTH123 (as above)
+            return [int(word) for word in file.read().split()[:2]]
+    except OSError:
+        return []
 
 
 def at_stop(*, is_end: bool = True) -> dict[str, Any]:
@@ -128,6 +138,7 @@ def at_stop(*, is_end: bool = True) -> dict[str, Any]:
     return {
         "stopped_ns": core.now_ns(),
         "versions": {name: str(version) for name, version in versions.items() if version is not None},
+        **({"scheduled": scheduled} if (scheduled := guarded(_scheduled)()) else {}),
         **({"compiled_regions": regions} if (regions := guarded(_compiled_regions)()) else {}),
         **({"interpreted_launches": _interpreted_launches} if _interpreted_launches else {}),
         **({"kernel_error": said} if is_end and (said := guarded(_kernel_error)()) else {}),

@@ -21,6 +21,7 @@ from bragg.record.output import claim, phase_path
 
 __all__ = ["Phases", "unite"]
 
+_OF_BEGIN = ("started_ns", "gpu_first_ns", "scheduled_before")
 _SUMS = ("statistics", "gpu_busy_ns", "overhead")  # Tables of numbers in `meta` that add up over phases.
 
 
@@ -163,7 +164,7 @@ def _one_recording(one: dict[str, Any], other: dict[str, Any]) -> dict[str, Any]
     sums: dict[str, Any] = {
         name: _sum(one.get(name, {}), other.get(name, {})) for name in _SUMS if name in one or name in other
     }
-    begin: dict[str, Any] = {name: one[name] for name in ("started_ns", "gpu_first_ns") if name in one}
+    begin: dict[str, Any] = {name: one[name] for name in _OF_BEGIN if name in one}
     known = {key: value for key, value in {**one, **other}.items() if key not in ("phase", "gpu_activity")}
     if "capture" in one and "capture" in other:
         known["capture"] = {**_sum(one["capture"], other["capture"]), "complete": _are_complete(one, other)}

@@ -43,5 +43,5 @@ def header_lines(
             for text in filter(None, [facts.versions, *told])
             for line in style.wrap(text, _N_LINES, "  ")
         ),
-        *map(style.warning, style.paragraphs(f"warning: {text}" for text in facts.warnings())),
+        *map(style.warning, style.paragraphs(f"warning: {text}" for text in facts.cautions())),
     ]

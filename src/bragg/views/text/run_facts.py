@@ -24,6 +24,8 @@ from bragg.views.text.units import count_text, share_text, time_text
 __all__ = ["RunFacts"]
 
 _MAX_NAMES = 3
+# Of the time in which the main thread ran or was ready to, how much others may have, and for how long.
+_STARVED, _LONG_NS = 0.2, 1_000_000_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,8 +130,23 @@ class RunFacts:
         program = printable(shlex.join(words)) if is_python else "PROGRAM"
         return f"{said}; if it is one of Triton, this finds where and why: bragg check {program}"
 
+    @property
+    def starved(self) -> str:
+        """That the main thread was ready to run, and had no core; empty: not for long."""
+        ran_ns, ready_ns = self.run.main_thread_ns or (0, 0)
+        if ready_ns < max(_LONG_NS, _STARVED * (ran_ns + ready_ns)):
+            return ""
+        ran, ready = time_text(ran_ns), time_text(ready_ns)
+        what = f"the main thread ran {ran}, and was ready to run for another {ready} in which it had no core"
+        return f"{what}: other threads or programs make these times longer"
+
+    def cautions(self) -> Iterator[str]:
+        """That the machine was busy with other work, and the warnings."""
+        yield from filter(None, [self.starved])
+        yield from self.warnings()
+
     def warnings(self) -> Iterator[str]:
-        """What the reader must know before trusting the numbers; one line each."""
+        """What of the recording the reader must know before trusting the numbers; one line each."""
         return map(printable, self._warnings())
 
     def _warnings(self) -> Iterator[str]:

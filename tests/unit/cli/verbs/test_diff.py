@@ -303,3 +303,12 @@ def test_steps_of_a_timeline_are_those_of_its_steady_state(bragg: Bragg) -> None
     recording = RECORDINGS[0].parent / "h100-timm_resnet50.bragg"
     line = bragg("diff", recording, recording).stdout.splitlines()[0]
     assert line.startswith("a step: 96.3 ms before, 96.3 ms after: 0 ns (0.0 %), mean of 19 steps each")
+
+
+def test_a_run_whose_main_thread_had_no_core_is_named(bragg: Bragg, sides: tuple[Path, Path]) -> None:
+    starved = {"scheduled_before": [0, 0], "scheduled": [1_000_000_000, 3_000_000_000]}
+    busy = sides[0].with_name("busy.bragg")
+    formats.export(replace(formats.load(sides[1]), meta=starved), "bragg", busy)
+    told = [line for line in bragg("diff", sides[0], busy).stdout.splitlines() if line.startswith("warning")]
+    assert len(told) == 1
+    assert told[0].startswith(f"warning: {busy}: the main thread ran 1.00 s, and was ready to run for another 3.00 s")

@@ -50,3 +50,9 @@ def test_stop_tells_what_was_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
     assert at_stop()["compiled_regions"] == {"0/0": [("loss", "train.py", 4), ("step", "train.py", 9)]}
     compiler.get_compilation_metrics = lambda: 1 / 0
     assert "compiled_regions" not in at_stop()
+
+
+def test_start_and_stop_tell_how_long_the_main_thread_ran_and_had_no_core() -> None:
+    before, after = at_start("cpu", OPTIONS)["scheduled_before"], at_stop()["scheduled"]
+    assert 0 < before[0] <= after[0]
+    assert 0 <= before[1] <= after[1]

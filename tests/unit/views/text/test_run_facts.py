@@ -46,7 +46,7 @@ def test_nothing_is_known_of_an_empty_meta() -> None:
     facts = RunFacts({})
     assert (facts.command, facts.run.duration_ns, facts.overhead, facts.gpu_busy) == ("", None, None, {})
     assert facts.cost == ""
-    assert list(facts.warnings()) == []
+    assert list(facts.cautions()) == []
 
 
 def test_the_duration_of_a_run_that_continues_is_that_so_far() -> None:
@@ -89,6 +89,23 @@ def test_the_duration_of_a_run_that_continues_is_that_so_far() -> None:
 )
 def test_everything_that_is_missing_is_a_warning(meta: dict[str, object], warning: str) -> None:
     assert list(RunFacts(meta).warnings()) == [warning]
+
+
+@pytest.mark.parametrize(
+    ("scheduled", "said"),
+    [
+        ([5_000_000_000, 4_000_000_000], "the main thread ran 4.00 s, and was ready to run for another 3.00 s"),
+        ([5_000_000_000, 1_900_000_000], ""),  # less than a second
+        ([9_000_000_000, 2_100_000_000], ""),  # less than a fifth
+        ([5_000_000_000], ""),
+        ([0, 4_000_000_000], ""),
+        ("4", ""),
+    ],
+)
+def test_a_thread_that_had_no_core_is_a_warning(scheduled: object, said: str) -> None:
+    facts = RunFacts({"scheduled_before": [1_000_000_000, 1_000_000_000], "scheduled": scheduled})
+    assert facts.starved.startswith(said)
+    assert list(facts.warnings()) == [facts.starved] * bool(said)
 
 
 def test_kernels_whose_code_is_not_complete_are_named() -> None:
