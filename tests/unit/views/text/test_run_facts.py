@@ -105,7 +105,7 @@ def test_everything_that_is_missing_is_a_warning(meta: dict[str, object], warnin
 def test_a_thread_that_had_no_core_is_a_warning(scheduled: object, said: str) -> None:
     facts = RunFacts({"scheduled_before": [1_000_000_000, 1_000_000_000], "scheduled": scheduled})
     assert facts.starved.startswith(said)
-    assert list(facts.warnings()) == [facts.starved] * bool(said)
+    assert list(facts.cautions()) == [facts.starved] * bool(said)
 
 
 def test_kernels_whose_code_is_not_complete_are_named() -> None:
