@@ -12,6 +12,7 @@ from bragg import formats
 from bragg.analyze.idle import idle_times
 from bragg.analyze.wall.parts import wall_parts
 from bragg.model import FrameKind
+from bragg.views.web.payload import timeline_zero_ns
 from tests.support.recordings import RECORDINGS, SAMPLE
 from tests.support.waiting import expect, expect_address
 
@@ -22,8 +23,8 @@ def test_idle_time_of_a_range_is_that_of_the_analysis(pages: Any, path: Path) ->
     parts = wall_parts(profile)
     assert parts is not None
     assert parts.steady is not None
-    first_ns = int(profile.slices.start_ns.min())
-    begins, ends = parts.steady.begins_ns - first_ns, parts.steady.ends_ns - first_ns
+    zero_ns = timeline_zero_ns(profile)
+    begins, ends = parts.steady.begins_ns - zero_ns, parts.steady.ends_ns - zero_ns
     (idle,) = idle_times(profile, parts.steady)
     page = pages.open(profile, f"view=timeline&range={begins}~{ends}")
     totals = page.locator(".timeline-totals")
@@ -45,7 +46,7 @@ def test_the_page_opens_with_what_the_view_opens_with(pages: Any) -> None:
     page = pages.open(profile, "view=timeline")
     expect(page.locator(".timeline-totals")).to_contain_text("In view: 1.67 s")
     page.get_by_role("button", name="All", exact=True).click()
-    expect(page.locator(".timeline-totals")).to_contain_text("In view: 6.12 s")
+    expect(page.locator(".timeline-totals")).to_contain_text("In view: 21.9 s")
 
 
 def test_a_kernel_of_a_host_bound_run_is_shown_by_gpu_time(pages: Any) -> None:

@@ -51,7 +51,7 @@ export interface Wall {
   wall_ns: number;
   text: string;
   parts: { name: string; duration_ns: number }[];
-  /** Begin and end of the steady state, ns since the first slice; null: not known, or no timeline. */
+  /** Begin and end of the steady state, ns since the run began; null: not known, or no timeline. */
   steady: [number, number] | null;
 }
 
@@ -173,7 +173,7 @@ export interface Tracks {
 
 /** Ordered by track, then start. */
 export interface Slices {
-  /** ns since the first slice. */
+  /** ns since the run began. */
   start: Float64Array;
   duration: Float64Array;
   node: Int32Array;
@@ -202,7 +202,7 @@ export interface Pauses {
 export interface PausesOfDevice {
   process: number;
   device: number;
-  /** When its first work began, ns since the first slice. */
+  /** When its first work began, ns since the run began. */
   begins: number;
   /** From the first to the last work. */
   span: number;

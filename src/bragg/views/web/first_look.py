@@ -14,6 +14,7 @@ from bragg.views.text.analysis_text import LEAST_GAIN, gain_text
 from bragg.views.text.run_facts import RunFacts
 from bragg.views.text.units import count_text, share_text, time_text, value_text
 from bragg.views.text.wall_line import busy_text, wall_line
+from bragg.views.web.payload import timeline_zero_ns
 
 __all__ = ["big_numbers", "wall_of"]
 
@@ -75,13 +76,10 @@ def wall_of(profile: Profile, answer: Answer) -> dict[str, Any] | None:
     if parts is None:
         return None
     steady = parts.steady
-    first_ns = int(profile.slices.start_ns.min()) if len(profile.slices) else None
+    zero_ns = timeline_zero_ns(profile)
     return {
         "wall_ns": parts.wall_ns,
         "text": wall_line(parts),
         "parts": [{"name": name, "duration_ns": lasts_ns} for name, lasts_ns in parts.durations()],
-        # As the timeline counts: from the first slice.
-        "steady": None
-        if steady is None or first_ns is None
-        else [steady.begins_ns - first_ns, steady.ends_ns - first_ns],
+        "steady": [steady.begins_ns - zero_ns, steady.ends_ns - zero_ns] if steady and len(profile.slices) else None,
     }

@@ -31,7 +31,7 @@ from bragg.views.text.style import printable
 from bragg.views.web.column_codes import ColumnWriter
 from bragg.views.web.launch_times import family_of, percentiles
 
-__all__ = ["NO_ANALYSES", "Analyses", "Summary", "pack"]
+__all__ = ["NO_ANALYSES", "Analyses", "Summary", "pack", "timeline_zero_ns"]
 
 # The default: 9 would take four times as long for 2 % less.
 _GZIP_LEVEL = 6
@@ -201,9 +201,18 @@ def _kernels(profile: Profile, kernels: Sequence[KernelFacts]) -> dict[str, Any]
     }
 
 
+def timeline_zero_ns(profile: Profile) -> int:
+    """Where the timeline counts from: the start of the run, as its parts do, or the first slice where it is not known."""
+    if not len(profile.slices):
+        return 0
+    first_ns, began_ns = int(profile.slices.start_ns.min()), profile.run.started_ns
+    is_known = began_ns is not None and 0 <= first_ns - began_ns <= (profile.run.duration_ns or 0)
+    return began_ns if is_known and began_ns is not None else first_ns
+
+
 def _trace(profile: Profile, columns: ColumnWriter) -> dict[str, Any]:
     tracks, slices, flows = profile.tracks, profile.slices, profile.flows
-    first_ns = int(slices.start_ns.min()) if len(slices) else 0
+    first_ns = timeline_zero_ns(profile)
     return {
         "tracks": {
             "kind": columns.raw(tracks.kind, "u8"),

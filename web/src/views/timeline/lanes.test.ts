@@ -25,6 +25,14 @@ describe("lanes", () => {
     expect(names(STEP, 1)).toEqual([["step"], ["forward", "backward"], ["matmul"]]);
   });
 
+  it("put what rests in the steady state last", () => {
+    const data = traceFromText("thread 1\n  0-100 step\nthread 2\n  0-20 compile\nstream 7\n  5-9 warm\n");
+    expect(groupsOf(data)[0].lanes.map((lane) => lane.label)).toEqual(["stream 7", "thread 1", "thread 2"]);
+    const wall = { wall_ns: 100, text: "", parts: [], steady: [30, 90] as [number, number] };
+    const known = { ...data, summary: { ...data.summary, wall } };
+    expect(groupsOf(known)[0].lanes.map((lane) => lane.label)).toEqual(["thread 1", "stream 7", "thread 2"]);
+  });
+
   it("put what overlaps below each other", () => {
     expect(names(STEP, 0)).toEqual([["gemm"], ["copy"]]);
   });

@@ -39,7 +39,7 @@ const MAX_DEPTH = 64;
 const MAX_DOMAINS = 8;
 const DOMAIN = /^([\w./-]{1,40}): ./;
 
-/** All lanes that have slices; of a process the streams of its GPUs first. */
+/** All lanes that have slices; of a process the streams of its GPUs first, and what rests in the steady state last. */
 export function groupsOf(data: ProfileData): Group[] {
   const groups = new Map<number, Group>();
   for (const lane of lanesOf(data)) {
@@ -51,13 +51,23 @@ export function groupsOf(data: ProfileData): Group[] {
     }
     group.lanes.push(lane);
   }
-  for (const group of groups.values()) group.lanes.sort((a, b) => place(data, a) - place(data, b));
+  const steady = data.summary.wall?.steady;
+  for (const group of groups.values()) {
+    const places = new Map(group.lanes.map((lane) => [lane, place(data, lane, steady)]));
+    group.lanes.sort((a, b) => (places.get(a) ?? 0) - (places.get(b) ?? 0));
+  }
   return [...groups.values()];
 }
 
-function place(data: ProfileData, lane: Lane): number {
+function place(data: ProfileData, lane: Lane, steady: [number, number] | null | undefined): number {
   const rank = RANKS[data.tracks.kind[lane.track]] ?? 1;
-  return rank * 1e6 + Math.max(data.tracks.device[lane.track], 0) * 1e4;
+  const rests = steady ? !lane.rows.some((row) => hasSlices(row, steady)) : false;
+  return (rests ? 1e8 : 0) + rank * 1e6 + Math.max(data.tracks.device[lane.track], 0) * 1e4;
+}
+
+function hasSlices({ start, end }: Row, span: [number, number]): boolean {
+  const next = firstFrom(end, span[0]);
+  return next < end.length && start[next] < span[1];
 }
 
 /** `rank 3, process 4711 on node-a`, as far as it is known. */

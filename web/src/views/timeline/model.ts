@@ -12,7 +12,7 @@ export interface Model {
   /** Idle times of each device as a row of a lane. */
   gaps: Row[];
   flows: FlowIndex;
-  /** From the first slice to the end of the last. */
+  /** From the start of the run to the end of the last slice. */
   length_ns: number;
 }
 

@@ -1,4 +1,4 @@
-// A stretch of time that is shown or chosen, ns since the first slice.
+// A stretch of time that is shown or chosen, ns since the run began.
 
 export interface Span {
   start: number;

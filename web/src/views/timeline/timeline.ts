@@ -199,7 +199,7 @@ export class TimelineView implements View {
     this.host.changed();
   }
 
-  /** Before the first and after the last slice nothing was recorded, so nothing was idle. */
+  /** Before the run and after the last slice nothing was recorded, so nothing was idle. */
   private withinRun(span: Span): Span {
     return (
       this.scene.range ?? { start: Math.max(span.start, 0), end: Math.min(span.end, Math.max(this.model.length_ns, 1)) }
