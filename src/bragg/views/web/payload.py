@@ -202,7 +202,7 @@ def _kernels(profile: Profile, kernels: Sequence[KernelFacts]) -> dict[str, Any]
 
 
 def timeline_zero_ns(profile: Profile) -> int:
-    """Where the timeline counts from: the start of the run, as its parts do, or the first slice where it is not known."""
+    """Where the timeline counts from: the start of the run, as its parts do; the first slice where it is not known."""
     if not len(profile.slices):
         return 0
     first_ns, began_ns = int(profile.slices.start_ns.min()), profile.run.started_ns
