@@ -25,6 +25,7 @@ from bragg.views.text.units import count_text, time_text
 __all__ = [
     "LEAST_GAIN",
     "NO_CAUSE",
+    "OF_RUN",
     "advice_text",
     "analysis_lines",
     "best_findings",
@@ -56,6 +57,8 @@ _THIS_LAUNCH = "this launch"
 _N_OPERATORS = 4
 # As wide as a gain.
 _GAIN_INDENT = " " * 11
+OF_RUN = " of the run"
+"""What a gain is a share of that is made once, not in each step."""
 NO_CAUSE = "No rule found a cause; most rules are for programs that use a GPU."
 """Of a program without one."""
 _LEAST_PART = 0.005
@@ -355,8 +358,7 @@ def gain_text(finding: Finding) -> str:
     """What following a finding gains: a share of the steady state or of steps, or where it says so of the run."""
     if finding.gain is None:
         return "gain n/a"
-    of_run = " of the run" if finding.gain.is_once else ""
-    return f"{percent_text(finding.gain.share)}{of_run}" if finding.gain.wall_ns else "no gain"
+    return f"{percent_text(finding.gain.share)}{OF_RUN * finding.gain.is_once}" if finding.gain.wall_ns else "no gain"
 
 
 def place_text(finding: Finding) -> str:

@@ -12,7 +12,7 @@ from bragg.analyze.report import Answered, finding_json
 from bragg.model import Finding, Profile
 from bragg.model.table import BoolArray
 from bragg.model.transform import with_descendants
-from bragg.views.text.analysis_text import LEAST_GAIN, NO_CAUSE, bounds_sentence, gain_text, place_text
+from bragg.views.text.analysis_text import LEAST_GAIN, NO_CAUSE, OF_RUN, bounds_sentence, gain_text, place_text
 from bragg.views.text.units import quantity_text
 
 __all__ = ["findings_of"]
@@ -40,7 +40,7 @@ def findings_of(profile: Profile, answered: Answered, steady: tuple[int, int] | 
         "rows": [
             {
                 **finding_json(finding),
-                "gainText": gain_text(finding),
+                "gainText": gain_text(finding).removesuffix(OF_RUN),
                 "gainOf": _whole(answered, finding),
                 "at": place_text(finding),
                 "numbers": [
@@ -59,7 +59,7 @@ def _whole(answered: Answered, finding: Finding) -> str:
     if finding.gain is None:
         return ""
     if finding.gain.is_once:
-        return "of the run"
+        return OF_RUN.strip()
     if answered.bounds.host_ns:
         return "of the steps"
     return "of the steady state" if answered.bounds.is_steady else "of the time of GPU work"
