@@ -15,7 +15,7 @@ from bragg.analyze.kernel_facts import KernelFacts
 from bragg.analyze.wall.steady import steady_profile
 from bragg.analyze.wall.wall_time import Steady, WallParts
 from bragg.errors import UsageError
-from bragg.model import IdleKind, Profile
+from bragg.model import FrameKind, IdleKind, Profile
 from bragg.model.host_time import own_work
 from bragg.model.ids import FrameId
 from bragg.model.table import BoolArray, Int64Array
@@ -161,13 +161,18 @@ def _begins_late(evidence: Evidence, rows: Int64Array) -> BoolArray:
 
 
 def _hottest(profile: Profile, metric: str, rows: Int64Array) -> list[HotSpot]:
-    """Everything with own values, added up by row; the largest first."""
-    own = own_work(profile, metric)
-    by_frame = np.bincount(rows[profile.tree.frame], weights=own, minlength=len(rows))
+    """Everything with own values, added up by row, a function as its hottest line; the largest first."""
+    of_frame = np.bincount(profile.tree.frame, weights=own_work(profile, metric), minlength=len(rows))
+    by_row = np.bincount(rows, weights=of_frame, minlength=len(rows))
+    coolest_first = np.argsort(of_frame, kind="stable")
+    hottest = np.arange(len(rows))
+    hottest[rows[coolest_first]] = coolest_first
+    line = np.where(profile.tree.frames.kind == FrameKind.PYTHON, hottest, np.arange(len(rows)))
     total = float(profile.total(metric))
-    order = np.argsort(-by_frame, kind="stable")
+    order = np.argsort(-by_row, kind="stable")
     return [
-        HotSpot(row, float(by_frame[row]), float(by_frame[row]) / total) for row in order[by_frame[order] > 0].tolist()
+        HotSpot(FrameId(int(line[row])), float(by_row[row]), float(by_row[row]) / total)
+        for row in order[by_row[order] > 0].tolist()
     ]
 
 

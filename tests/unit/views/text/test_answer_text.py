@@ -32,6 +32,11 @@ def test_three_kernels_are_named_and_the_others_counted() -> None:
     assert said(profile)[0] == "a took 50.0 % of 100 us of GPU time, b 25.0 % and c 15.0 %; 2 other kernels the rest."
 
 
+def test_a_function_is_named_by_its_hottest_line() -> None:
+    profile = profile_from_text("root\n  a.py:3@work host=1us\n  a.py:7@work host=3us")
+    assert said(profile)[0] == "work a.py:7 took 100.0 % of 4.00 us of host time."
+
+
 def test_a_host_that_waits_for_the_gpu_is_said_to() -> None:
     profile = profile_from_text("root\n  step host=2us\n    k 4us\n    cudaFree #gpu_api host=2us sync=2us")
     assert said(profile)[1] == "The host waited 2.00 us for the GPU, 50.0 % of its time, 100.0 % of that in 'step'."

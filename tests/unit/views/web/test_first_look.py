@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 from bragg import formats
 from bragg.analyze.answer import answer
 from bragg.analyze.causes.evidence import Evidence
@@ -39,3 +41,10 @@ def test_what_is_not_known_has_no_number() -> None:
     profile = profile_from_text("root\n  matmul 12us")
     assert numbers(profile) == [("12.0 us", "GPU time")]
     assert wall_of(profile, answer(Evidence(profile), rows_of_frames(profile.tree.frames))) is None
+
+
+def test_without_a_gpu_a_step_is_that_of_the_analysis() -> None:
+    kept = {"began_ns": 0, "ends_after_ns": [9_000_000, 10_000_000, 11_000_000, 12_000_000], "last_ns": 12_000_000}
+    step = {"count": 4, "total_ns": 12_000_000, "in_steps_ns": 12_000_000, "buckets": {}, "first_calls": kept}
+    profile = replace(profile_from_text("root\n  a.py:1@main host=12ms"), meta={"regions": {"step": step}})
+    assert ("1.00 ms", "a step") in numbers(profile)
