@@ -126,6 +126,15 @@ _EXPERTS = Variant(
 _SEGMENT = Variant(passes.sum_of_segment, {**_LOOP, "segments": "*i32"}, {"BLOCK": 1024}, grid=1024)
 _THREE_PASSES = Variant(passes.softmax_in_three, _LOOP, {"BLOCK": 1024})
 _THREE_OF_HALVES = replace(_THREE_PASSES, types={"x": _HALF, "out": _HALF, "n": _INT}, constants={"BLOCK": 2048})
+_BY_OUTPUT = replace(_THREE_PASSES, kernel=passes.softmax_by_output)
+_IN_FLOATS = replace(_CAUSAL, kernel=passes.attend_in_floats)
+_DISTANCES = Variant(
+    passes.distances,
+    {"a": _HALF, "b": _HALF, "out": _FLOAT, "K": _INT},
+    {"BM": 32, "BN": 32, "BK": 32},
+    grid=_FEW_BLOCKS,
+)
+_CUMULATED = Variant(passes.cumulate, _COPY, {"BLOCK": 1024})
 
 PAIRS = (
     Pair("narrow-access", replace(_SCALE, unaligned=("n",)), _SCALE),
@@ -239,4 +248,12 @@ PAIRS = (
     Pair("masked-turns", _SEGMENT, replace(_SEGMENT, kernel=passes.sum_of_sorted_segment)),
     Pair("repeated-passes", _THREE_PASSES, replace(_THREE_PASSES, kernel=passes.softmax_online)),
     Pair("repeated-passes", _THREE_OF_HALVES, replace(_THREE_OF_HALVES, kernel=passes.softmax_online)),
+    Pair("repeated-stores", _BY_OUTPUT, replace(_BY_OUTPUT, kernel=passes.softmax_again)),
+    Pair("widened-product", _IN_FLOATS, replace(_IN_FLOATS, kernel=passes.attend)),
+    Pair("product-by-sum", _DISTANCES, replace(_DISTANCES, kernel=passes.distances_by_product)),
+    Pair(
+        "same-work",
+        _CUMULATED,
+        replace(_CUMULATED, kernel=passes.cumulate_from, types={**_COPY, "sums": _FLOAT}),
+    ),
 )

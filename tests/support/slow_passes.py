@@ -223,3 +223,125 @@ def fourier_sums_by_turning(x, out, n, BLOCK: tl.constexpr):
 def waves(x, out, BLOCK: tl.constexpr):
     at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     tl.store(out + at, tl.sin(tl.load(x + at)))
+
+
+@triton.jit
+def softmax_by_output(x, out, n, BLOCK: tl.constexpr):
+    row = tl.program_id(0).to(tl.int64) * n
+    sums = tl.zeros((BLOCK,), tl.float32)
+    for start in range(0, n, BLOCK):
+        at = start + tl.arange(0, BLOCK)
+        weights = tl.exp(tl.load(x + row + at))
+        sums += weights
+        tl.store(out + row + at, weights)  # slow
+    norm = 1 / tl.sum(sums, 0)
+    for start in range(0, n, BLOCK):
+        at = start + tl.arange(0, BLOCK)
+        tl.store(out + row + at, tl.load(out + row + at) * norm)
+
+
+@triton.jit
+def softmax_again(x, out, n, BLOCK: tl.constexpr):
+    row = tl.program_id(0).to(tl.int64) * n
+    sums = tl.zeros((BLOCK,), tl.float32)
+    for start in range(0, n, BLOCK):
+        at = start + tl.arange(0, BLOCK)
+        sums += tl.exp(tl.load(x + row + at))
+    norm = 1 / tl.sum(sums, 0)
+    for start in range(0, n, BLOCK):
+        at = start + tl.arange(0, BLOCK)
+        tl.store(out + row + at, tl.exp(tl.load(x + row + at)) * norm)
+
+
+@triton.jit
+def add_and_norm(x, y, sums, out, n, BLOCK: tl.constexpr):
+    row = tl.program_id(0).to(tl.int64) * n
+    squares = tl.zeros((BLOCK,), tl.float32)
+    for start in range(0, n, BLOCK):
+        at = row + start + tl.arange(0, BLOCK)
+        added = tl.load(x + at) + tl.load(y + at)
+        tl.store(sums + at, added)
+        squares += added * added
+    norm = tl.rsqrt(tl.sum(squares, 0) / n)
+    for start in range(0, n, BLOCK):
+        at = row + start + tl.arange(0, BLOCK)
+        tl.store(out + at, tl.load(sums + at) * norm)
+
+
+@triton.jit
+def attend_in_floats(q, k, v, out, n, BM: tl.constexpr, BN: tl.constexpr, D: tl.constexpr):
+    rows, inner = tl.program_id(0) * BM + tl.arange(0, BM), tl.arange(0, D)
+    query = tl.load(q + rows[:, None] * D + inner[None, :])
+    total = tl.zeros((BM, D), tl.float32)
+    norm = tl.zeros((BM,), tl.float32)
+    for start in range(0, n, BN):
+        keys = start + tl.arange(0, BN)
+        weights = tl.exp(tl.dot(query, tl.load(k + keys[None, :] * D + inner[:, None])))
+        norm += tl.sum(weights, 1)
+        values = tl.load(v + keys[:, None] * D + inner[None, :]).to(tl.float32)
+        total = tl.dot(weights, values, total)  # slow
+    tl.store(out + rows[:, None] * D + inner[None, :], (total / norm[:, None]).to(out.dtype.element_ty))
+
+
+@triton.jit
+def attend(q, k, v, out, n, BM: tl.constexpr, BN: tl.constexpr, D: tl.constexpr):
+    rows, inner = tl.program_id(0) * BM + tl.arange(0, BM), tl.arange(0, D)
+    query = tl.load(q + rows[:, None] * D + inner[None, :])
+    total = tl.zeros((BM, D), tl.float32)
+    norm = tl.zeros((BM,), tl.float32)
+    for start in range(0, n, BN):
+        keys = start + tl.arange(0, BN)
+        weights = tl.exp(tl.dot(query, tl.load(k + keys[None, :] * D + inner[:, None])))
+        norm += tl.sum(weights, 1)
+        values = tl.load(v + keys[:, None] * D + inner[None, :])
+        total = tl.dot(weights.to(v.dtype.element_ty), values, total)
+    tl.store(out + rows[:, None] * D + inner[None, :], (total / norm[:, None]).to(out.dtype.element_ty))
+
+
+@triton.jit
+def distances(a, b, out, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
+    rows = tl.program_id(0) * BM + tl.arange(0, BM)
+    columns = tl.program_id(1) * BN + tl.arange(0, BN)
+    total = tl.zeros((BM, BN), tl.float32)
+    for k in range(0, K, BK):
+        ks = k + tl.arange(0, BK)
+        left = tl.load(a + rows[:, None] * K + ks[None, :])
+        right = tl.load(b + columns[:, None] * K + ks[None, :])
+        apart = left[:, None, :] - right[None, :, :]
+        total += tl.sum(apart * apart, 2)  # slow
+    tl.store(out + rows[:, None] * 4096 + columns[None, :], total)
+
+
+@triton.jit
+def distances_by_product(a, b, out, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
+    rows = tl.program_id(0) * BM + tl.arange(0, BM)
+    columns = tl.program_id(1) * BN + tl.arange(0, BN)
+    total = tl.zeros((BM, BN), tl.float32)
+    of_rows = tl.zeros((BM, BK), tl.float32)
+    of_columns = tl.zeros((BK, BN), tl.float32)
+    for k in range(0, K, BK):
+        ks = k + tl.arange(0, BK)
+        left = tl.load(a + rows[:, None] * K + ks[None, :])
+        right = tl.load(b + columns[None, :] * K + ks[:, None])
+        of_rows += left * left
+        of_columns += right * right
+        total = tl.dot(left, right, total)
+    squares = tl.sum(of_rows, 1)[:, None] + tl.sum(of_columns, 0)[None, :]
+    tl.store(out + rows[:, None] * 4096 + columns[None, :], squares - 2 * total)
+
+
+@triton.jit
+def cumulate(x, out, BLOCK: tl.constexpr):
+    program, at = tl.program_id(0), tl.arange(0, BLOCK)
+    before = tl.zeros((BLOCK,), tl.float32)
+    for tile in range(program):  # slow
+        before += tl.load(x + tile * BLOCK + at)
+    own = tl.cumsum(tl.load(x + program * BLOCK + at), 0)
+    tl.store(out + program * BLOCK + at, own + tl.sum(before, 0))
+
+
+@triton.jit
+def cumulate_from(x, sums, out, BLOCK: tl.constexpr):
+    program, at = tl.program_id(0), tl.arange(0, BLOCK)
+    own = tl.cumsum(tl.load(x + program * BLOCK + at), 0)
+    tl.store(out + program * BLOCK + at, own + tl.load(sums + program))

@@ -70,6 +70,7 @@ class _Reader:
             "atomics": tuple(program.atomics()),
             "masked_loops": tuple(program.masked_loops()),
             "repeated_passes": tuple(program.repeated_passes()),
+            "rewritten": tuple(program.rewritten()),
             "single_loads": tuple(program.single_loads()),
             "idle_barriers": tuple(program.idle_barriers()),
             "prints": tuple(program.prints()),

@@ -67,7 +67,8 @@ class TileDataflow:
         """Rows, columns and what is summed over, of a sum that is a product of two tiles; None: it is not.
 
         Args:
-            row: Of a reduction: sum(a[:, :, None] * b[None, :, :], 1).
+            row: Of a reduction: sum(a[:, :, None] * b[None, :, :], 1); or of their squared differences, which products
+                give as well.
         """
         operations = self._module.operations
         reduction = operations[row]
@@ -77,7 +78,10 @@ class TileDataflow:
         tile = tile_of(product.text) if product else None
         if not is_sum or product is None or product.name != "arith.mulf" or tile is None or len(tile.shape) != 3:
             return None
-        spread = [self._spread_along(name) for name in product.operands[:2]]
+        factors, difference = product.operands[:2], self._made_by.get(product.operands[0])
+        if len({*factors}) == 1 and difference is not None and difference.name == "arith.subf":
+            factors = difference.operands
+        spread = [self._spread_along(name) for name in factors]
         at = int(axis[1]) if axis else -1
         if len(spread) != 2 or {*spread, at} != {0, 1, 2}:
             return None
@@ -111,10 +115,17 @@ class TileDataflow:
 
     def is_loaded(self, name: str) -> bool:
         """Whether a value depends on what was loaded."""
+        return self._depends_on(name, "tt.load")
+
+    def is_of_product(self, name: str) -> bool:
+        """Whether a value depends on a product of tiles."""
+        return self._depends_on(name, "tt.dot")
+
+    def _depends_on(self, name: str, operation: str) -> bool:
         seen, pending = {name}, [name]
         while pending:
             made = self._made_by.get(pending.pop())
-            if made is not None and made.name == "tt.load":
+            if made is not None and made.name == operation:
                 return True
             pending += [each for each in (made.operands if made else ()) if each not in seen]
             seen.update(pending)

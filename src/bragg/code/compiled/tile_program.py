@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 
 from bragg.code.compiled.masked_loops import masked_loops
 from bragg.code.compiled.operations import LOOPS, Module, Operation, place_of_chain, tile_of
-from bragg.code.compiled.passes import repeated_passes
+from bragg.code.compiled.passes import repeated_passes, rewritten
 from bragg.code.compiled.tile_dataflow import TileDataflow
 from bragg.code.compiled.values import QUOTIENTS, REMAINDERS, UNKNOWN, Value, values_of
 from bragg.code.source_place import CallChain
@@ -105,7 +105,9 @@ class TileProgram:
             if left is None or right is None or len(left.shape) < 2:
                 continue
             precision = _PRECISION.search(operation.text)
-            narrow = [self._flow.widened_from(name) for name in operation.operands[:2]]
+            operands = operation.operands[:2]
+            narrow = [found for name in operands if (found := self._flow.widened_from(name))]
+            is_widened = all(self._flow.widened_from(each) or self._flow.is_of_product(each) for each in operands)
             yield Dot(
                 place_of_chain(operation.chain),
                 operation.depth > 0,
@@ -114,7 +116,7 @@ class TileProgram:
                 left.shape[-1],
                 left.element,
                 precision[1] if precision else "ieee",
-                next((each for each in narrow if each.endswith("f16")), narrow[0]) if all(narrow) else "",
+                max(narrow, key=lambda each: each.endswith("f16")) if narrow and is_widened else "",
             )
 
     def products_by_sums(self) -> Iterator[Dot]:
@@ -138,8 +140,30 @@ class TileProgram:
             loads = [each for each in inside if each.name in _LOADS and "tensor<" in each.text]
             if loads:
                 n_dots = sum(each.name in ("tt.dot", "tt.dot_scaled") for each in inside)
-                loop = Loop(place_of_chain(operation.chain), len(loads), n_dots, axes=self._flow.axes(row))
-                yield operation.chain, loop
+                yield (
+                    operation.chain,
+                    Loop(
+                        place_of_chain(operation.chain),
+                        len(loads),
+                        n_dots,
+                        axes=self._flow.axes(row),
+                        is_of_earlier=not n_dots and self._adds_up_earlier(operation, inside),
+                    ),
+                )
+
+    def _adds_up_earlier(self, loop: Operation, inside: list[Operation]) -> bool:
+        """Whether the number of the program ends a loop, and says nothing else in it but which sum it is."""
+        loads = [each for each in inside if each.name == "tt.load"]
+        return (
+            loop.name == "scf.for"
+            and self._flow.uses_program(loop.operands[2:3])
+            and not self._flow.uses_program(loop.operands[1:2])
+            and not self._flow.is_loaded(loop.operands[2])
+            and all(each.name == "scf.yield" or _LEAVES_MEMORY.match(each.name) for each in inside)
+            and not any(each.name == "tt.store" for each in inside)
+            and all(self._module.is_only_carried(each) for each in loads)
+            and not any(self._value(each, at).is_per_program for each in loads for at in range(len(each.operands)))
+        )
 
     def slow(self) -> Iterator[SlowOperation]:
         """Costly functions and integer divisions of tiles, and divisions in loops."""
@@ -183,6 +207,10 @@ class TileProgram:
     def repeated_passes(self) -> Iterator[RepeatedPass]:
         """Tiles that several loops load, one after the other."""
         return repeated_passes(self._module, self._flow)
+
+    def rewritten(self) -> Iterator[Place]:
+        """Stores of tiles that a later loop loads, changes and stores again."""
+        return rewritten(self._module, self._flow)
 
     def single_loads(self) -> Iterator[Place]:
         """Loads of one number, of another one in each turn or program, where no tile is.

@@ -131,7 +131,8 @@ class Dot:
         m: Rows of the result; `n` its columns, `k` what is summed over: 1, where a loop adds up outer products.
         operand: Type of the elements that are multiplied: `f16`, `f32`.
         precision: `ieee`, `tf32` and others, for 32-bit operands.
-        widened_from: The type of the wider operand before both were made 32 bits wide, of 16 or 8 bits; empty: none.
+        widened_from: The type of 16 or 8 bits, the wider one, that operands had before they were made 32 bits wide; one
+            of them may be computed from another product instead. Empty: none.
     """
 
     place: Place
@@ -155,6 +156,7 @@ class Loop:
         is_pipelined: Whether loads of later turns run while one turn computes; None: not known.
         buffers: Turns whose tiles are held in shared memory; None: not known.
         axes: Of the grid, `x`, `y` and `z`: those along which programs do different work in it; None: not known.
+        is_of_earlier: Whether each program adds up the same tiles as those before it, and some more.
     """
 
     place: Place
@@ -163,6 +165,7 @@ class Loop:
     is_pipelined: bool | None = None
     buffers: int | None = None
     axes: tuple[str, ...] | None = None
+    is_of_earlier: bool = False
 
 
 @dataclass(frozen=True)
@@ -335,6 +338,7 @@ class CompiledKernel:
         atomics: Atomic operations on global memory.
         masked_loops: Loops whose mask drops whole turns, which each program takes all the same.
         repeated_passes: Tiles that several loops load, one after the other.
+        rewritten: Stores of tiles that a later loop loads, changes and stores again.
         single_loads: Loads of one floating-point number, of another one in each turn or program, where no tile is.
         idle_barriers: Barriers in loops, where nothing is written before or in them that another thread could read.
         prints: Calls of `tl.device_print` and `tl.device_assert`.
@@ -371,6 +375,7 @@ class CompiledKernel:
     atomics: tuple[Atomic, ...] | None = None
     masked_loops: tuple[MaskedLoop, ...] | None = None
     repeated_passes: tuple[RepeatedPass, ...] | None = None
+    rewritten: tuple[Place, ...] | None = None
     single_loads: tuple[Place, ...] | None = None
     idle_barriers: tuple[Place, ...] | None = None
     prints: tuple[Place, ...] | None = None

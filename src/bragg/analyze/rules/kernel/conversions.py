@@ -23,7 +23,7 @@ _CHANGE = (
 
 
 def _judge(kernel: HotKernel, compiled: CompiledKernel) -> Defect | None:
-    conversions = compiled.conversions or ()
+    conversions = [each for each in compiled.conversions or () if each.elements > compiled.threads]
     if not conversions or compiled.dots:
         return None  # what dots need is theirs
     worst = max(conversions, key=lambda each: each.elements)

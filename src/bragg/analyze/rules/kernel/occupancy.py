@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 from bragg.analyze.causes.hot_kernels import HotKernel
+from bragg.analyze.causes.issuing import block_times
 from bragg.analyze.causes.kernel_finding import Defect, kernel_findings
 from bragg.analyze.causes.needs import CODE, GPU_TIME, LAUNCHES
 from bragg.analyze.causes.thresholds import LOW_OCCUPANCY, MUCH_GPU, NEAR_ROOF
@@ -15,6 +16,8 @@ from bragg.model.kernels.compiled import CompiledKernel
 __all__ = ["RULE"]
 
 _SAVED = 0.3
+# As long issuing instructions as moving bytes: few warps hide the loads of so much arithmetic.
+_COMPUTES = 4.0
 _CHANGES = {
     "registers": "a smaller tile, or more warps for it, so that a thread needs fewer registers",
     "shared memory": "a smaller tile, or fewer stages, so that a block needs less shared memory",
@@ -26,8 +29,10 @@ def _judge(kernel: HotKernel, compiled: CompiledKernel) -> Defect | None:
     if share is None or share >= LOW_OCCUPANCY.value or limit not in _CHANGES or compiled.dots:
         return None  # products of tiles hide their loads by stages, not by warps
     blocks = max((launch.blocks for launch in kernel.launches), default=0)
+    times = block_times(kernel, compiled)
+    computes = times is not None and times.issuing_s > _COMPUTES * times.moving_s
     is_near_roof = kernel.roof_share is not None and kernel.roof_share >= NEAR_ROOF.value
-    if is_near_roof or blocks <= kernel.num_sms:
+    if computes or is_near_roof or blocks <= kernel.num_sms:
         return None
     taken = compiled.registers if limit == "registers" else compiled.dynamic_shared_bytes
     unit = "registers a thread" if limit == "registers" else "B of shared memory a block"

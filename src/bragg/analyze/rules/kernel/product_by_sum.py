@@ -19,7 +19,10 @@ _SAVED = 0.75
 # What tl.dot takes at least along each dimension.
 _LEAST_TILE = 16
 _OUTER = 1  # summed over by a loop
-_CHANGE = "tl.dot(a, b) in place of tl.sum(a[:, :, None] * b[None, :, :], 1): tensor cores multiply tiles"
+_CHANGE = (
+    "tl.dot(a, b) in place of tl.sum(a[:, :, None] * b[None, :, :], 1): tensor cores multiply tiles; of squared "
+    "differences, a * a + b * b - 2 * a * b"
+)
 _CHANGE_OUTER = "load tiles of several columns and rows at once, and multiply them by tl.dot: tensor cores do"
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from functools import partial
 
 from bragg.analyze.causes.hot_kernels import HotKernel
@@ -18,6 +19,11 @@ __all__ = ["RULE"]
 # A loop over a whole tensor takes nearly all of a kernel that does little else; another kernel that does it once costs
 # a launch. Not yet compared with recorded programs.
 _SAVED_ALONE = 0.75
+# Of n programs, the last takes n turns, the mean half as many.
+_SAVED_OF_SUMS = 0.5
+_CHANGE_OF_SUMS = (
+    "store the sum of each tile, add up these few sums in a kernel between (tl.cumsum), and load the result"
+)
 _CHANGE = "compute it once, in a kernel before this one, and load the result; or split the loop between the programs"
 
 
@@ -27,7 +33,7 @@ def _judge(kernel: HotKernel, compiled: CompiledKernel) -> Defect | None:
     repeats = [_repeats(each, grid) for each in loops]
     found, blocks = [loop for loop, times in zip(loops, repeats, strict=True) if times > 1], max(repeats, default=1)
     if not found:
-        return None
+        return _of_earlier(loops)
     share, is_measured = kernel.share_of_lines([each.place for each in found])
     saved = share if is_measured else _SAVED_ALONE if len(found) == len(loops) else share
     return Defect(
@@ -42,6 +48,21 @@ def _judge(kernel: HotKernel, compiled: CompiledKernel) -> Defect | None:
             *([Quantity("share of its samples", share, "share")] if is_measured else []),
         ),
         is_measured,
+    )
+
+
+def _of_earlier(loops: Sequence[Loop]) -> Defect | None:
+    """Sums over what earlier programs add up, too."""
+    places = [each.place for each in loops if each.is_of_earlier]
+    if not places:
+        return None
+    return Defect(
+        "adds up in each program all tiles that programs before it have added up",
+        _CHANGE_OF_SUMS,
+        _SAVED_OF_SUMS if len(places) == len(loops) else None,
+        Confidence.HEURISTIC,
+        places,
+        (Quantity("such loops", len(places)),),
     )
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from functools import partial
 
 from bragg.analyze.causes.hot_kernels import HotKernel
+from bragg.analyze.causes.issuing import block_times
 from bragg.analyze.causes.kernel_finding import Defect, kernel_findings
 from bragg.analyze.causes.needs import CODE, GPU_TIME
 from bragg.analyze.causes.thresholds import BUSY_ISSUING, ISSUED, MUCH_GPU, NEAR_ROOF, SLOW_LINES
 from bragg.analyze.engine import Rule
-from bragg.analyze.specs import find
 from bragg.model import Confidence, Quantity
 from bragg.model.kernels.compiled import CompiledKernel, SlowOperation
 
@@ -17,7 +17,6 @@ __all__ = ["RULE"]
 
 # Of the time at these lines: a multiplication instead of a division.
 _SAVED = 0.7
-_SCHEDULERS = 4  # of a multiprocessor, since sm_70; each issues one instruction of a warp in a cycle
 _BY_FLOAT = "multiply by the reciprocal, computed before the loop, or divide the sum after it"
 _BY_INTEGER = "carry the index on from turn to turn, tile along the period, or make the divisor a constexpr"
 _BY_ITSELF = "multiply: x * x * x instead of pow(x, 3)"
@@ -54,27 +53,19 @@ def _judge(kernel: HotKernel, compiled: CompiledKernel) -> Defect | None:
 def _saved(kernel: HotKernel, compiled: CompiledKernel, share: float) -> float | None:
     """Share of its time that goes away with a share of its instructions; None: memory hides them, or it is not known.
 
-    In a turn of a loop, or in a block without loops, instructions that take longer to issue than bytes to move are not
-    hidden. What remains is memory.
+    Instructions that take longer to issue than bytes to move are not hidden; what remains is memory.
     """
-    accesses = compiled.accesses or ()
-    moved = [each for each in accesses if each.in_loop]
-    if not moved and any(each.in_loop for each in compiled.slow or ()):
+    times = block_times(kernel, compiled)
+    if any(each.in_loop for each in compiled.slow or ()) and not (times and times.is_of_turn):
         return share * _SAVED
-    is_straight = not moved
-    bytes_per_s = find(kernel.device).bytes_per_s
-    issued_per_s = _SCHEDULERS * kernel.num_sms * float(kernel.device.get("clock_khz") or 0) * 1e3
-    if not bytes_per_s or not issued_per_s or not compiled.instructions or not compiled.num_warps:
+    if times is None or times.issuing_s < ISSUED.value * times.moving_s:
         return None
-    moving_s = sum(each.size_bytes for each in moved or accesses) / bytes_per_s
-    issuing_s = sum(each.count for each in compiled.instructions) * compiled.num_warps / issued_per_s
-    if issuing_s < ISSUED.value * moving_s:
-        return None
-    if not is_straight:
-        return min(share, 1 - moving_s / issuing_s) if issuing_s > moving_s else None
-    blocks_s = kernel.mean_ns / 1e9 / max((launch.blocks for launch in kernel.launches), default=1)
-    is_hidden = moving_s > NEAR_ROOF.value * blocks_s or issuing_s < BUSY_ISSUING.value * blocks_s
-    return None if is_hidden else min(share, 1 - moving_s / blocks_s)
+    if times.is_of_turn:
+        saved = min(share, 1 - times.moving_s / times.issuing_s)
+        return saved if saved > 0 else None
+    block_s = kernel.mean_ns / 1e9 / max((launch.blocks for launch in kernel.launches), default=1)
+    is_hidden = times.moving_s > NEAR_ROOF.value * block_s or times.issuing_s < BUSY_ISSUING.value * block_s
+    return None if is_hidden else min(share, 1 - times.moving_s / block_s)
 
 
 def _article(name: str) -> str:

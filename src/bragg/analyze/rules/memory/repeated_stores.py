@@ -15,13 +15,16 @@ from bragg.model.kernels.compiled import CompiledKernel
 __all__ = ["RULE"]
 
 _CHANGE = "keep the tile in a variable of the loop, and store it once after the loop"
+_CHANGE_OF_LOOPS = (
+    "do not store it in the first loop: compute it in the second one again, from what it was computed from"
+)
 
 
 def _judge(kernel: HotKernel, compiled: CompiledKernel) -> Defect | None:
     in_loop = [each for each in compiled.accesses or () if each.in_loop]
     found = [each for each in in_loop if each.is_store and each.is_repeated]
     if not found:
-        return None
+        return _of_later_loop(compiled)
     worst = max(found, key=lambda each: each.size_bytes)
     # Each store of a sum comes with a load of it.
     stored = sum(each.size_bytes for each in found)
@@ -41,9 +44,26 @@ def _judge(kernel: HotKernel, compiled: CompiledKernel) -> Defect | None:
     )
 
 
+def _of_later_loop(compiled: CompiledKernel) -> Defect | None:
+    """Tiles that are kept in memory between two loops, although the second one stores them again."""
+    places = compiled.rewritten or ()
+    sizes = [each.size_bytes for each in compiled.accesses or () if each.in_loop]
+    stored = sum(each.size_bytes for each in compiled.accesses or () if each.place in places)
+    if not stored:
+        return None
+    return Defect(
+        "stores tiles in one loop that the next one loads, changes and stores again",
+        _CHANGE_OF_LOOPS,
+        stored / sum(sizes),
+        Confidence.LIKELY,
+        places,
+        (Quantity("such stores", len(places)),),
+    )
+
+
 RULE = Rule(
     partial(kernel_findings, rule="repeated-stores", judge=_judge),
-    "tiles that loops of Triton kernels store to the same place in each turn",
+    "tiles that Triton kernels store to the same place in each turn of a loop, or in two loops",
     (GPU_TIME, CODE),
     (MUCH_GPU,),
     _CHANGE,

@@ -82,6 +82,7 @@ WELL_WRITTEN = [
     ),
     Variant(slow_passes.convolve, {"x": FLOAT, "weights": FLOAT, "out": FLOAT, "n": INT}, {"TAPS": 7, "BLOCK": 1024}),
     Variant(slow_passes.sum_above_mean, {"x": FLOAT, "means": FLOAT, "out": FLOAT, "n": INT}, {"BLOCK": 1024}),
+    Variant(slow_passes.add_and_norm, {"x": FLOAT, "y": FLOAT, "sums": FLOAT, "out": FLOAT, "n": INT}, {"BLOCK": 1024}),
     Variant(slow_passes.waves, {"x": FLOAT, "out": FLOAT}, {"BLOCK": 1024}),
     Variant(slow_loops.flip, {"x": FLOAT, "out": FLOAT, "n": INT}, {"BLOCK": 1024}),
     Variant(slow_loops.double_rows_of_four, {"x": FLOAT, "out": FLOAT}, {"BLOCK": 256}),

@@ -1,0 +1,43 @@
+"""How long the instructions of a kernel take to issue, beside its bytes to move."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from bragg.analyze.causes.hot_kernels import HotKernel
+from bragg.analyze.specs import find
+from bragg.model.kernels.compiled import CompiledKernel
+
+__all__ = ["BlockTimes", "block_times"]
+
+_SCHEDULERS = 4  # of a multiprocessor, since sm_70; each issues one instruction of a warp in a cycle
+
+
+@dataclass(frozen=True)
+class BlockTimes:
+    """What a block adds to the time of its kernel where one thing alone bounds it; with loops, in a turn of them.
+
+    Attributes:
+        issuing_s: Of all its instructions, once each.
+        moving_s: Of the tiles that it loads and stores.
+        is_of_turn: Whether they are those of a turn.
+    """
+
+    issuing_s: float
+    moving_s: float
+    is_of_turn: bool
+
+
+def block_times(kernel: HotKernel, compiled: CompiledKernel) -> BlockTimes | None:
+    """The times of a block; None: the machine code or the GPU is not known."""
+    accesses = compiled.accesses or ()
+    of_turn = [each for each in accesses if each.in_loop]
+    bytes_per_s = find(kernel.device).bytes_per_s
+    issued_per_s = _SCHEDULERS * kernel.num_sms * float(kernel.device.get("clock_khz") or 0) * 1e3
+    if not bytes_per_s or not issued_per_s or not compiled.instructions or not compiled.num_warps:
+        return None
+    return BlockTimes(
+        sum(each.count for each in compiled.instructions) * compiled.num_warps / issued_per_s,
+        sum(each.size_bytes for each in of_turn or accesses) / bytes_per_s,
+        bool(of_turn),
+    )
