@@ -64,6 +64,7 @@ void ThreadContext::reset(uint32_t new_system_id) noexcept {
   api_call = {};
   makes_own_calls = false;
   next_node_number = 0;
+  latest_forward.reset();
   sampled_ns_ = 0;
   elsewhere_ns_ = 0;
   if (native_path_ != nullptr) native_path_->reset();

@@ -147,6 +147,7 @@ class ThreadContext {
   void* observed = nullptr;       // of intake/record_function. PyTorch holds parts of it, so it stays
   uint64_t next_node_number = 0;  // of autograd's nodes, those below belong to operators that are known
   OwnCost cost;                   // its first words are in that line, too
+  std::optional<ContextNodes> latest_forward;  // of the node that autograd's engine evaluated last here
 
   ThreadContext();
 

@@ -2,7 +2,6 @@
 
 #include <dlfcn.h>
 
-#include <algorithm>
 #include <array>
 #include <atomic>
 #include <bit>
@@ -20,7 +19,7 @@ namespace bragg::autograd {
 namespace {
 
 constexpr std::string_view kEvaluation = "autograd::engine::evaluate_function: ";
-constexpr std::string_view kWithoutForward[] = {"torch::autograd::AccumulateGrad", "torch::autograd::GraphRoot"};
+constexpr std::string_view kGradient = "torch::autograd::AccumulateGrad", kRoot = "torch::autograd::GraphRoot";
 
 // The engine that is followed, and whether one is: a cache line.
 struct alignas(64) Followed {
@@ -129,12 +128,16 @@ FrameId unknown_operator() noexcept {
   return unknown_frame.get([] { return intern_frame(FrameKind::Operator, "[backward of an unknown operator]"); });
 }
 
+void push_backward(ThreadContext& thread, ContextNodes forward, Source source, EntryOwner owner) noexcept {
+  const FrameId backward = backward_frame.get([] { return intern_frame(FrameKind::State, "[backward]"); });
+  thread.push_elsewhere(forward, source, backward, owner);
+}
+
 void push_node(ThreadContext& thread, const Engine& from, Source source, EntryOwner owner) noexcept {
   const std::optional<NodeKey> key = current_node(from);
-  const std::optional<ContextNodes> forward = key && key->is_valid() ? places.find(*key) : std::nullopt;
-  if (!forward) return thread.push_operator(source, unknown_operator(), owner);
-  const FrameId backward = backward_frame.get([] { return intern_frame(FrameKind::State, "[backward]"); });
-  thread.push_elsewhere(*forward, source, backward, owner);
+  thread.latest_forward = key && key->is_valid() ? places.find(*key) : std::nullopt;
+  if (!thread.latest_forward) return thread.push_operator(source, unknown_operator(), owner);
+  push_backward(thread, *thread.latest_forward, source, owner);
 }
 
 }  // namespace
@@ -146,8 +149,8 @@ std::string_view evaluated_by(std::string_view name) noexcept {
 TaskKind kind_of(std::string_view name) noexcept {
   const std::string_view node = evaluated_by(name);
   if (node.empty()) return TaskKind::Operator;
-  const bool has_forward = std::ranges::find(kWithoutForward, node) == std::end(kWithoutForward);
-  return has_forward ? TaskKind::Node : TaskKind::NodeWithoutForward;
+  if (node == kGradient) return TaskKind::Gradient;
+  return node == kRoot ? TaskKind::NodeWithoutForward : TaskKind::Node;
 }
 
 void begin(ThreadContext& thread, Source source, FrameId frame, TaskKind kind, EntryOwner owner) noexcept {
@@ -158,6 +161,9 @@ void begin(ThreadContext& thread, Source source, FrameId frame, TaskKind kind, E
     add(thread.evaluated_nodes, 1);
     return push_node(thread, *from, source, owner);
   }
+  if (kind == TaskKind::Gradient && thread.latest_forward)
+    return push_backward(thread, *thread.latest_forward, source, owner);
+  if (kind == TaskKind::NodeWithoutForward) thread.latest_forward.reset();
   thread.push_operator(source, frame, owner);
 }
 

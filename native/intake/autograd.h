@@ -23,7 +23,8 @@ enum class TaskKind : uint8_t {
   Other,
   Operator,
   Node,                // the engine evaluates a node
-  NodeWithoutForward,  // one that no operator creates: the root of the graph, the gradient of a parameter
+  Gradient,            // it adds up the gradient of a parameter, right after the node that computed it
+  NodeWithoutForward,  // one that no operator creates: the root of the graph
 };
 [[nodiscard]] TaskKind kind_of(std::string_view operator_name) noexcept;
 // What the engine evaluates: the name of a node. Empty: the operator is not a range of the engine.

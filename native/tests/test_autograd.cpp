@@ -98,8 +98,10 @@ std::string path_in(Node& node) {
 TEST(the_engine_is_told_from_operators_by_the_names_of_its_ranges) {
   CHECK_EQ(bragg::autograd::kind_of("aten::mm"), TaskKind::Operator);
   CHECK_EQ(bragg::autograd::kind_of("autograd::engine::evaluate_function: MmBackward0"), TaskKind::Node);
-  for (const std::string name : {"torch::autograd::AccumulateGrad", "torch::autograd::GraphRoot"})
-    CHECK_EQ(bragg::autograd::kind_of("autograd::engine::evaluate_function: " + name), TaskKind::NodeWithoutForward);
+  CHECK_EQ(bragg::autograd::kind_of("autograd::engine::evaluate_function: torch::autograd::AccumulateGrad"),
+           TaskKind::Gradient);
+  CHECK_EQ(bragg::autograd::kind_of("autograd::engine::evaluate_function: torch::autograd::GraphRoot"),
+           TaskKind::NodeWithoutForward);
 }
 
 TEST(a_node_is_evaluated_below_the_operator_that_made_it) {
@@ -160,12 +162,25 @@ TEST(a_node_that_no_operator_made_says_so) {
   CHECK_EQ(path_in(of_no_thread), "run_backward > [backward of an unknown operator]");
 }
 
-TEST(gradients_of_parameters_stay_where_the_pass_was_started) {
+TEST(the_gradient_of_a_parameter_belongs_to_the_operator_whose_node_ran_before) {
   const ExistingSession session;
   Node parameter{.number = ~uint64_t{0}, .thread = 0};
+  const auto path_of = [&](const std::string& name) {
+    const Evaluation evaluation(parameter, "torch::autograd::" + name);
+    return here();
+  };
+  Node node = node_of("aten::mm");
   const Operator backward("run_backward");
-  const Evaluation evaluation(parameter, "torch::autograd::AccumulateGrad");
-  CHECK_EQ(here(), "run_backward > autograd::engine::evaluate_function: torch::autograd::AccumulateGrad");
+  const std::string engine = "run_backward > autograd::engine::evaluate_function: torch::autograd::";
+  CHECK_EQ(path_of("AccumulateGrad"), engine + "AccumulateGrad");  // no node has run
+  path_in(node);
+  CHECK_EQ(path_of("AccumulateGrad"), "aten::mm > [backward]");
+  CHECK_EQ(path_of("GraphRoot"), engine + "GraphRoot");  // another pass begins
+  CHECK_EQ(path_of("AccumulateGrad"), engine + "AccumulateGrad");
+  Node unknown{.number = ~uint64_t{0}, .thread = 0};
+  path_in(node);
+  path_in(unknown);
+  CHECK_EQ(path_of("AccumulateGrad"), engine + "AccumulateGrad");
 }
 
 TEST(the_backward_of_a_backward_stands_below_it) {

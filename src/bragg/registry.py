@@ -265,6 +265,7 @@ RULES = Registry(
         "uneven-multiprocessors": "bragg.analyze.rules.clocks.balance:RULE",
         "memory-grows": "bragg.analyze.rules.memory_growth:RULE",
         "held-clocks": "bragg.analyze.rules.held_clocks:RULE",
+        "unread-gradients": "bragg.analyze.rules.operators.unread_gradients:RULE",
         "unused-gradients": "bragg.analyze.rules.operators.unused_gradients:RULE",
     },
     group="bragg.rules",

@@ -10,7 +10,7 @@ import numpy as np
 from bragg.analyze.causes.evidence import Evidence
 from bragg.analyze.causes.host_finding import Cause, host_finding
 from bragg.analyze.causes.needs import GPU_TIME, OPERATORS
-from bragg.analyze.causes.paths import below, in_files, named
+from bragg.analyze.causes.paths import below, children, in_files, named
 from bragg.analyze.causes.thresholds import MANY_PASSES, MUCH_GPU
 from bragg.analyze.causes.whole_gain import whole_gain
 from bragg.analyze.engine import HostTime, Rule
@@ -27,7 +27,9 @@ _ENGINE = re.compile(r"[/\\]torch[/\\]autograd[/\\]__init__\.py$")
 def _find(evidence: Evidence) -> Iterator[Finding]:
     profile = evidence.profile
     again = named(profile, "[backward]".__eq__)
-    made, ran = float(evidence.calls[profile.tree.parent[again]].sum()), float(evidence.calls[again].sum())
+    gradients = children(profile, "[backward]", "torch::autograd::AccumulateGrad")  # of parameters: no operator's own
+    made = float(evidence.calls[profile.tree.parent[again]].sum())
+    ran = float(evidence.calls[again].sum() - evidence.calls[gradients].sum())
     if not made or ran < MANY_PASSES.value * made:
         return
     backward = below(profile, again)

@@ -135,3 +135,36 @@ def test_products_around_a_softmax_of_xla_are_attention() -> None:
     for row, name in enumerate(frames.name):
         frames.line[row], frames.file[row] = (9, "model.py") if name in ("dot_general", "div") else (0, "")
     assert len(found("unfused-attention", profile)) == 1
+
+
+def gradient(path: str, emptied: str) -> list[tuple[str, int, str]]:
+    """A product in a module, with its backward and what becomes of the gradient of its parameter."""
+    product = f"{path} > /x/site-packages/torch/nn/modules/module.py:3@_call_impl > net.py:7@forward > aten::mm#operator"
+    goes_back = f"{product} > [backward]#state"
+    adds = f"{goes_back} > torch::autograd::AccumulateGrad#operator"
+    return [
+        (product, 50, "gemm"),
+        (f"{goes_back} > MmBackward0#operator", 100, "gemm"),
+        (adds, 0, ""),
+        (f"{adds} > {emptied}#operator", 1, "add"),
+    ]
+
+
+TARGET, ONLINE = "train.py:20@main > train.py:12@goal", "train.py:20@main > train.py:15@learn"
+
+
+@pytest.mark.parametrize(
+    ("of_target", "optimizers", "n_found"),
+    [("aten::add_", 1, 1), ("aten::detach", 1, 0), ("aten::add_", 2, 0)],
+)
+def test_gradients_that_no_optimizer_empties_are_found_where_their_network_is_called(
+    of_target: str, optimizers: int, n_found: int
+) -> None:
+    steps = [(f"train.py:{30 + at}@main > Optimizer.step#Adam.step#operator", 1, "adam") for at in range(optimizers)]
+    calls = [*gradient(TARGET, of_target), *gradient(ONLINE, "aten::detach"), *steps[optimizers % 2 :]]
+    unread = found("unread-gradients", ran(*calls))
+    assert [each.line for each in unread] == [12] * n_found
+    if unread:
+        assert unread[0].message.startswith("50 % of the gradients are of parameters that no optimizer updates")
+        assert unread[0].gain is not None
+        assert unread[0].gain.share == pytest.approx(0.28, abs=0.01)  # 101 us and the waits beside them, of 392 us

@@ -1,0 +1,89 @@
+"""Gradients of parameters that no optimizer updates: each step adds to what earlier ones left."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import numpy as np
+
+from bragg.analyze.causes.evidence import Evidence
+from bragg.analyze.causes.host_finding import Cause, host_finding
+from bragg.analyze.causes.host_steps import GPU_TIME_OR_STEPS, HostCost, host_costs, host_steps
+from bragg.analyze.causes.needs import OPERATORS
+from bragg.analyze.causes.paths import below, children, in_files, lines_above, named
+from bragg.analyze.causes.whole_gain import whole_gain
+from bragg.analyze.engine import HostTime, Rule
+from bragg.model import Confidence, Finding, Quantity
+from bragg.model.finding import percent_text
+from bragg.model.ids import NodeId
+from bragg.model.table import BoolArray
+
+__all__ = ["RULE"]
+
+_CHANGE = (
+    "torch.no_grad() around the forward pass of a network that is not trained (a teacher, a target network), or "
+    "requires_grad_(False) for its parameters"
+)
+_GRADIENT = "torch::autograd::AccumulateGrad"
+_MODULES = re.compile(r"[/\\]torch[/\\]nn[/\\]modules[/\\]module\.py$")
+# Of the calls for one parameter, those that add: all but the first one where nobody empties it.
+_UNREAD, _EMPTIED, _LEAST_PASSES = 0.9, 0.5, 10
+
+
+def _find(evidence: Evidence) -> Iterator[Finding]:
+    profile, calls = evidence.profile, evidence.calls
+    gradients = named(profile, _GRADIENT.__eq__) & (calls >= _LEAST_PASSES)
+    adds = children(profile, _GRADIENT, "aten::add_")
+    added = np.bincount(profile.tree.parent[adds], calls[adds], len(calls)) / np.maximum(calls, 1)
+    unread, emptied = gradients & (added >= _UNREAD), gradients & (added <= _EMPTIED)
+    # With two optimizers the gradients of one are what the other one's loss leaves.
+    if not unread.any() or not emptied.any() or _n_optimizers(evidence) != 1:
+        return
+    lines = _lines(evidence, unread, emptied)
+    backward = below(profile, lines) & below(profile, named(profile, "[backward]".__eq__))
+    share = float(calls[unread].sum() / calls[gradients].sum())
+    what = f"{percent_text(share)} of the gradients are of parameters that no optimizer updates"
+    if host_steps(evidence) is not None:
+        yield from host_costs(evidence, backward, HostCost("unread-gradients", what, _CHANGE, 1.0))
+        return
+    cause = Cause(
+        "unread-gradients",
+        f"{what}: each step adds to what earlier ones left",
+        _CHANGE,
+        whole_gain(evidence, backward),
+        Confidence.LIKELY,
+        (Quantity("gradients that nobody empties", share, "share"),),
+    )
+    of_line = np.where(lines, profile.tree.sum_up(np.where(backward, evidence.gpu_ns, 0.0)) + 1, 0.0)
+    yield host_finding(evidence, lines, of_line, cause)
+
+
+def _n_optimizers(evidence: Evidence) -> int:
+    steps = named(evidence.profile, lambda name: name.startswith("Optimizer.step#")) & (evidence.calls > 0)
+    frames = evidence.profile.tree.frame[evidence.callers.line[steps]]
+    return len(set(frames.tolist()))
+
+
+def _lines(evidence: Evidence, unread: BoolArray, emptied: BoolArray) -> BoolArray:
+    """The lines that call modules of which all gradients are unread: [n_nodes]."""
+    profile, frame = evidence.profile, evidence.profile.tree.frame
+    trained = {int(frame[line]) for node in np.flatnonzero(emptied).tolist() for line in lines_above(profile, node)}
+    modules, found = in_files(profile, _MODULES), np.zeros(len(frame), np.bool_)
+    for node in np.flatnonzero(unread).tolist():
+        own = [line for line in lines_above(profile, node) if int(frame[line]) not in trained]
+        if own:
+            path = profile.tree.path(NodeId(node))
+            called = next((step for step in path[path.index(own[0]) :] if modules[step]), own[0])
+            found[[line for line in own if line in path[: path.index(called) + 1]][-1]] = True
+    return found
+
+
+RULE = Rule(
+    _find,
+    "gradients of parameters that no optimizer updates",
+    (GPU_TIME_OR_STEPS, OPERATORS),
+    (),
+    _CHANGE,
+    host_time=HostTime.CAUSE,
+)
