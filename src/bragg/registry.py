@@ -224,6 +224,7 @@ RULES = Registry(
         "loop-outputs": "bragg.analyze.rules.operators.jax_loops:OUTPUTS",
         "host-code": "bragg.analyze.rules.host.host_code:RULE",
         "row-loop": "bragg.analyze.rules.host.row_loop:RULE",
+        "operator-loop": "bragg.analyze.rules.host.operator_loop:RULE",
         "small-steps": "bragg.analyze.rules.host.small_steps:RULE",
         "unaligned-matmul": "bragg.analyze.rules.kernel.library_alignment:RULE",
         "old-library-kernel": "bragg.analyze.rules.kernel.library_generation:RULE",

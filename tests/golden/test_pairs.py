@@ -31,7 +31,7 @@ PAIRS = {
     "anomalies": ("anomaly-mode", 11),
     "attention": ("unfused-attention", 10),
     "attention_weights": ("unfused-attention", 8),
-    "averages": ("many-launches", 10),
+    "averages": ("operator-loop", 10),
     "bags": ("dense-embedding-gradient", 9),
     "batch_loop": ("row-loop", 10),
     "callbacks": ("host-callbacks", 23),
@@ -145,14 +145,17 @@ ALSO = {
     "rereads": {"repeated-passes"},  # the reason
     "resized": {"layout-conversions", "pageable-copies"},  # of images in NCHW, that are copied once they are resized
     "results_down": {"synchronization"},
-    "row_gradients": {"row-loop", "unfused-elementwise"},
+    "row_gradients": {"operator-loop", "row-loop", "unfused-elementwise"},
+    "clipping": {"operator-loop"},  # which clips, and which waits
+    "scalar_tensors": {"operator-loop"},
+    "sync": {"operator-loop"},
     "small_collectives": {"exposed-communication"},  # one rank waits for the other, which is slower
-    "small_copies": {"host-fills"},  # of the batch of its twin
+    "small_copies": {"host-fills", "operator-loop"},  # of the batch of its twin
     "streams": {"few-blocks"},  # of each of the kernels that could run beside others
     "window": {"type-copies"},  # of the state that is put in its place
     "window_gradients": {"unfused-elementwise"},
     "worker_starts": {"data-loading", "repeated-tensor"},  # the first batch of each epoch; of the batch
-    "zeros": {"unfused-elementwise"},  # the products of parts
+    "zeros": {"operator-loop", "unfused-elementwise"},  # the products of parts
     "output": {"exposed-copies"},
     "pageable": {"exposed-copies"},  # pinned, and still on the stream that computes
 }

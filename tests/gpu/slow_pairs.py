@@ -19,7 +19,7 @@ RULES = {
     "anomalies": "anomaly-mode",
     "attention": "unfused-attention",
     "attention_weights": "unfused-attention",
-    "averages": "many-launches",
+    "averages": "operator-loop",
     "bags": "dense-embedding-gradient",
     "batch_loop": "row-loop",
     "callbacks": "host-callbacks",

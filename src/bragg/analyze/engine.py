@@ -21,6 +21,7 @@ class HostTime(Enum):
 
     NOTHING = auto()
     CAUSE = auto()  # what keeps the host from launching
+    LOOP = auto()  # which loop launches, whatever it does
     WHOLE = auto()  # that launches come late, whatever keeps the host
 
 
@@ -114,7 +115,8 @@ def _without_options_given(need: Need, evidence: Evidence) -> Need:
 def ranked(found: Iterable[Finding]) -> list[Finding]:
     """What saves most of each step first, then what is saved once, what has no known gain, and what gains nothing.
 
-    What is said of a program as a whole stands behind the causes that explain at least three tenths of it.
+    What is said of a program as a whole stands behind the causes that explain at least three tenths of it, and so does
+    what is said of a loop.
     """
     told = sorted(found, key=_rank)
     for whole in tuple(told):
@@ -126,7 +128,7 @@ def ranked(found: Iterable[Finding]) -> list[Finding]:
 
 
 def _explains(cause: Finding, whole: Finding) -> bool:
-    if _host_time(cause) is not HostTime.CAUSE or _host_time(whole) is not HostTime.WHOLE:
+    if HostTime.NOTHING in (_host_time(cause), _host_time(whole)) or _host_time(cause).value >= _host_time(whole).value:
         return False
     if cause.gain is None or whole.gain is None:
         return False

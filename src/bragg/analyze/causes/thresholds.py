@@ -22,6 +22,7 @@ __all__ = [
     "LONG_CODE",
     "LONG_GUARDS",
     "LOW_OCCUPANCY",
+    "MANY_CALLED",
     "MANY_CALLS",
     "MANY_CONFLICTS",
     "MANY_ELEMENTWISE",
@@ -44,6 +45,7 @@ __all__ = [
     "NEAR_ROOF",
     "OFTEN",
     "OF_HOST",
+    "OF_WALL",
     "PLAN_CALL",
     "PLAN_SHARE",
     "READY_BATCH",
@@ -111,6 +113,10 @@ LONG_GUARDS = Threshold(20_000, "ns", "time that a call checks guards; those of 
 PLAN_SHARE = Threshold(0.02, "share", "of the wall time, for which a GPU waits for operators of one name", _OWN)
 CPU_CALL = Threshold(50_000, "ns", "time of one call of an operator that computes on the CPU", _OWN)
 MANY_CALLS = Threshold(100, "1", "calls of jitted functions", "our choice: fewer are over before anybody waits")
+MANY_CALLED = Threshold(16, "1", "calls of an operator by a loop", "our choice: fewer are heads or layers")
+OF_WALL = Threshold(
+    0.05, "share", "of the wall time, for which a GPU waits for a loop", "our choice: a change gains little"
+)
 MANY_PASSES = Threshold(1.2, "1", "calls of gradients for each call of their operators", _OWN)
 MANY_TURNS = Threshold(32, "1", "turns of a loop of JAX in one call", "our choice: fewer are layers")
 MANY_UNROLLED = Threshold(

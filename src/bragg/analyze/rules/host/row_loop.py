@@ -18,7 +18,7 @@ from bragg.analyze.engine import HostTime, Rule
 from bragg.model import CallTree, Confidence, Finding, FrameKind, Quantity
 from bragg.model.table import BoolArray
 
-__all__ = ["RULE"]
+__all__ = ["RULE", "loops_over_rows"]
 
 # Slices of a program whose steps are not known may be batches.
 _TAKES_ROW, _TAKES = re.compile("aten::select"), re.compile(r"aten::(?:select|slice|narrow)")
@@ -92,6 +92,14 @@ def _without_gpu(evidence: Evidence) -> Iterator[Finding]:
         nodes = loop.nodes | loop.code
         below_lines = np.where(nodes, np.nan_to_num(profile.own("host_time").astype(np.float64)), 0.0)
         yield from host_costs(evidence, nodes, cost, np.where(loop.lines, profile.tree.sum_up(below_lines), 0.0))
+
+
+def loops_over_rows(evidence: Evidence) -> BoolArray:
+    """What runs for each row of a tensor: [n_nodes]."""
+    found = np.zeros(len(evidence.profile.tree), np.bool_)
+    for loop in _loops(evidence):
+        found |= loop.nodes
+    return found
 
 
 def _loops(evidence: Evidence) -> Iterator[_Loop]:
