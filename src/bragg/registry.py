@@ -225,6 +225,7 @@ RULES = Registry(
         "host-code": "bragg.analyze.rules.host.host_code:RULE",
         "row-loop": "bragg.analyze.rules.host.row_loop:RULE",
         "operator-loop": "bragg.analyze.rules.host.operator_loop:RULE",
+        "twin-calls": "bragg.analyze.rules.host.twin_calls:RULE",
         "small-steps": "bragg.analyze.rules.host.small_steps:RULE",
         "unaligned-matmul": "bragg.analyze.rules.kernel.library_alignment:RULE",
         "old-library-kernel": "bragg.analyze.rules.kernel.library_generation:RULE",

@@ -65,11 +65,16 @@ class Callers:
     @cached_property
     def function(self) -> Int64Array:
         """A number of the call of the function that calls each node, [n_nodes]: its lines are nodes of their own."""
+        return np.where(self.line > 0, self.function_of_line[self.line], -1)
+
+    @cached_property
+    def function_of_line(self) -> Int64Array:
+        """The same number of the function that has each line, [n_nodes]."""
         tree = self.profile.tree
         rows: dict[tuple[str, str], int] = {}
         names = [rows.setdefault(each, len(rows)) for each in zip(tree.frames.name, tree.frames.file, strict=True)]
-        key = tree.parent[self.line].astype(np.int64) * len(rows) + np.array(names)[tree.frame[self.line]]
-        return np.where(self.line > 0, key, -1)
+        numbers: Int64Array = tree.parent.astype(np.int64) * len(rows) + np.array(names)[tree.frame]
+        return numbers
 
     def by_function(self, nodes: BoolArray) -> Iterator[Int64Array]:
         """Those of some nodes, [n_nodes], that lines call: each call of a function has [its nodes]."""

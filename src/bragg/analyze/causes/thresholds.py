@@ -11,6 +11,7 @@ __all__ = [
     "CPU_CALL",
     "EXPOSED",
     "FEW_LAUNCHES",
+    "FEW_TWINS",
     "FEW_USES",
     "HELD_CLOCKS",
     "HOST_BOUND",
@@ -124,6 +125,7 @@ MANY_UNROLLED = Threshold(
 )
 MUCH_COMPILING = Threshold(0.2, "share", "of the run, for which a GPU waits for compilers", "our choice")
 MANY_VERSIONS = Threshold(8, "1", "versions of a kernel", "alignments and sizes of 1 of three arguments make 8")
+FEW_TWINS = Threshold(4, "1", "calls of the same modules a step", "our choice: more are layers or a loop")
 FEW_USES = Threshold(10, "1", "launches of each version", "compiling takes as long as thousands of launches")
 MUCH_GPU = Threshold(0.03, "share", "of the GPU time", "below it, a change gains less than it costs to make")
 STAGED_COPY = Threshold(100_000, "ns", "a copy that is long enough to tell whether the call waits for it", _OWN)

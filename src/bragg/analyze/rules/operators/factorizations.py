@@ -18,7 +18,7 @@ _WORK = Work(
     "repeated-factorization",
     "matrices are factored in each step",
     "if a matrix stays the same: factor it once (torch.linalg.lu_factor, cholesky; jax.scipy.linalg.lu_factor, "
-    "cho_factor), and solve with the factors",
+    "cho_factor), and solve with the factors; a few of its values or a norm: torch.lobpcg, svd_lowrank, power iteration",
     0.7,  # what is left is solving
     Confidence.HEURISTIC,
     with_host=True,
@@ -27,8 +27,9 @@ _WORK = Work(
 )
 # Operators of PyTorch, and operations of JAX.
 _FACTORS = re.compile(
-    r"aten::(?:linalg_(?:solve(?:_ex)?|_?solve_ex|lu_factor(?:_ex)?|lu|cholesky(?:_ex)?|qr|eigh|_eigh|svd|_svd|eig)|"
-    r"cholesky|linalg_lstsq|lstsq)|lu|cholesky|householder_product|geqrf|eigh|svd"
+    r"aten::(?:linalg_(?:solve(?:_ex)?|_?solve_ex|lu_factor(?:_ex)?|lu|cholesky(?:_ex)?|qr|_?eigh|_?svd|eig|eigvalsh?|"
+    r"svdvals|pinv|slogdet|det|matrix_exp|matrix_rank|cond|lstsq)|cholesky|lstsq|svd|logdet|slogdet|det|pinverse)|"
+    r"lu|cholesky|householder_product|geqrf|eigh|svd"
 )
 
 

@@ -139,7 +139,9 @@ def test_products_around_a_softmax_of_xla_are_attention() -> None:
 
 def gradient(path: str, emptied: str) -> list[tuple[str, int, str]]:
     """A product in a module, with its backward and what becomes of the gradient of its parameter."""
-    product = f"{path} > /x/site-packages/torch/nn/modules/module.py:3@_call_impl > net.py:7@forward > aten::mm#operator"
+    product = (
+        f"{path} > /x/site-packages/torch/nn/modules/module.py:3@_call_impl > net.py:7@forward > aten::mm#operator"
+    )
     goes_back = f"{product} > [backward]#state"
     adds = f"{goes_back} > torch::autograd::AccumulateGrad#operator"
     return [
