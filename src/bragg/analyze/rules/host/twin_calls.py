@@ -51,7 +51,7 @@ def _find(evidence: Evidence) -> Iterator[Finding]:
 def _twins(evidence: Evidence) -> Iterator[tuple[BoolArray, int, float]]:
     """Lines of one function that call modules of the same code, [n_nodes], how many calls, and how often these."""
     tree, callers = evidence.profile.tree, evidence.callers
-    alike: dict[tuple[int, frozenset[int]], list[NodeId]] = {}
+    alike: dict[tuple[int, frozenset[tuple[str, int]]], list[NodeId]] = {}
     for line in _sites(evidence):
         alike.setdefault((int(callers.function_of_line[line]), _code(evidence, line)), []).append(line)
     function = np.where(callers.is_direct & (evidence.calls >= RECURRING.value), callers.function, -1)
@@ -75,15 +75,17 @@ def _sites(evidence: Evidence) -> list[NodeId]:
 def _operators(evidence: Evidence, line: NodeId) -> BoolArray:
     inside = np.zeros(len(evidence.profile.tree), np.bool_)
     inside[line] = True
-    found: BoolArray = below(evidence.profile, inside) & (evidence.callers.line > 0) & evidence.has_work
-    return found & (evidence.profile.tree.kind == FrameKind.OPERATOR)
+    is_called = (evidence.callers.line > 0) & evidence.has_work
+    found: BoolArray = below(evidence.profile, inside) & is_called & (evidence.profile.tree.kind == FrameKind.OPERATOR)
+    return found
 
 
-def _code(evidence: Evidence, line: NodeId) -> frozenset[int]:
-    """The operators below a line, and the lines that call them: frames."""
-    nodes = _operators(evidence, line) & (evidence.callers.line != line)
-    frame = evidence.profile.tree.frame
-    return frozenset(frame[nodes].tolist()) | frozenset(frame[evidence.callers.line[nodes]].tolist())
+def _code(evidence: Evidence, line: NodeId) -> frozenset[tuple[str, int]]:
+    """The operators below a line, and the lines that call them: names or files, and numbers of lines."""
+    nodes = np.flatnonzero(_operators(evidence, line) & (evidence.callers.line != line))
+    frames, frame = evidence.profile.tree.frames, evidence.profile.tree.frame
+    rows = {*frame[nodes].tolist(), *frame[evidence.callers.line[nodes]].tolist()}
+    return frozenset((frames.file[row] or frames.name[row], int(frames.line[row])) for row in rows)
 
 
 def _calls(evidence: Evidence, line: NodeId) -> float:

@@ -18,7 +18,7 @@ _WORK = Work(
     "repeated-factorization",
     "matrices are factored in each step",
     "if a matrix stays the same: factor it once (torch.linalg.lu_factor, cholesky; jax.scipy.linalg.lu_factor, "
-    "cho_factor), and solve with the factors; a few of its values or a norm: torch.lobpcg, svd_lowrank, power iteration",
+    "cho_factor), and solve with the factors; for a norm or a few values: torch.lobpcg, svd_lowrank",
     0.7,  # what is left is solving
     Confidence.HEURISTIC,
     with_host=True,

@@ -59,6 +59,7 @@ def test_what_follows_from_arange_is_found_at_the_line_that_takes_longest() -> N
     ("path", "n_found"),
     [
         ("train.py:8@main > aten::linalg_solve#operator", 1),
+        ("train.py:8@main > aten::linalg_svdvals#operator > aten::_linalg_svd#operator", 1),
         ("train.py:8@main > aten::linalg_inv#operator > aten::linalg_lu_factor_ex#operator", 0),  # a rule of its own
     ],
 )
@@ -139,9 +140,7 @@ def test_products_around_a_softmax_of_xla_are_attention() -> None:
 
 def gradient(path: str, emptied: str) -> list[tuple[str, int, str]]:
     """A product in a module, with its backward and what becomes of the gradient of its parameter."""
-    product = (
-        f"{path} > /x/site-packages/torch/nn/modules/module.py:3@_call_impl > net.py:7@forward > aten::mm#operator"
-    )
+    product = f"{path} > /x/site-packages/torch/nn/modules/module.py:3@_call > net.py:7@forward > aten::mm#operator"
     goes_back = f"{product} > [backward]#state"
     adds = f"{goes_back} > torch::autograd::AccumulateGrad#operator"
     return [
