@@ -147,7 +147,9 @@ class ThreadContext {
   void* observed = nullptr;       // of intake/record_function. PyTorch holds parts of it, so it stays
   uint64_t next_node_number = 0;  // of autograd's nodes, those below belong to operators that are known
   OwnCost cost;                   // its first words are in that line, too
-  std::optional<ContextNodes> latest_forward;  // of the node that autograd's engine evaluated last here
+
+  // Where the operator stands that made the node which autograd's engine evaluated last on this thread.
+  std::optional<ContextNodes> latest_forward;
 
   ThreadContext();
 
