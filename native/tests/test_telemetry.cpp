@@ -148,7 +148,6 @@ TEST(values_without_a_sample_are_not_described) {
   sums.describe(none);
   CHECK_EQ(none.text(), std::string("{}"));
   bragg::GpuReading reading;
-  reading.values.fill(bragg::kNoReading);
   reading.values[bragg::gpu_quantity::kPower] = 100;
   reading.clock_reasons = bragg::nvml::reason::kPowerCap;
   sums.add(reading);
@@ -196,7 +195,6 @@ TEST(one_process_samples_a_gpu_and_others_take_its_readings) {
   CHECK_EQ(other.sampler(), getpid());
   CHECK_EQ(sampling->sampler(), 0);
   bragg::GpuReading reading;
-  reading.values.fill(bragg::kNoReading);
   reading.values[bragg::gpu_quantity::kPower] = 321;
   sampling->publish({3, reading});
   reading.clock_reasons = 4;
@@ -274,50 +272,154 @@ struct FakeNvml {
   void set(const char* name, int64_t value) const {
     reinterpret_cast<bool (*)(const char*, int64_t)>(dlsym(library, "bragg_fake_nvml_set"))(name, value);
   }
+  // How often a function was called so far.
+  [[nodiscard]] int64_t calls(const char* name) const {
+    return reinterpret_cast<int64_t (*)(const char*)>(dlsym(library, "bragg_fake_nvml_calls"))(name);
+  }
 
   void* library;
   bragg::NvmlLibrary nvml;
   bool is_loaded = false;
 };
 
+constexpr size_t kPower = bragg::gpu_quantity::kPower;
+
+bragg::GpuTelemetry gpu_of(const FakeNvml& fake, uint32_t ordinal) {
+  return {fake.nvml, ordinal, bragg::CudaDriver::mapped().uuid(ordinal)};
+}
+
+// As it is until the end of a scope.
+class Environment {
+ public:
+  Environment(const char* name, const char* value) : name_(name) { setenv(name, value, 1); }
+  ~Environment() { unsetenv(name_); }
+  Environment(const Environment&) = delete;
+  Environment& operator=(const Environment&) = delete;
+
+ private:
+  const char* name_;
+};
+
 TEST(a_gpu_is_found_by_its_uuid) {
   const FakeNvml fake;
   REQUIRE(fake.is_loaded);
-  const std::string uuid = bragg::CudaDriver::mapped().uuid(1);
-  bragg::GpuTelemetry gpu(fake.nvml, 1, uuid);
-  fake.set("nvml_power_mw", 250'000);
-  const bragg::GpuReading reading = gpu.read(kSecondNs, kBudgetNs);
-  CHECK(is_near(reading.values[bragg::gpu_quantity::kPower], 250));
+  bragg::GpuTelemetry gpu = gpu_of(fake, 1);
+  const bragg::GpuReading reading = gpu.read(bragg::monotonic_ns(), kBudgetNs).back().reading;
   CHECK(std::isnan(reading.values[bragg::gpu_quantity::kPcieSent]));  // the first
   CHECK(is_near(reading.values[bragg::gpu_quantity::kMemoryUsed], 20.0 * (1 << 30)));
-  const auto before = gpu.energy_mj();
-  std::this_thread::sleep_for(std::chrono::milliseconds(20));
-  const auto after = gpu.energy_mj();
-  REQUIRE(before && after);
-  CHECK(*after - *before >= 4'900);
   bragg::JsonObject json;
   gpu.describe(json);
   CHECK(json.text().find(
             "\"power_is\":\"instant\",\"missing\":{\"nvlink_received_bytes_per_s\":\"Invalid Argument (2)\"") !=
         std::string::npos);  // the second GPU has none
+}
+
+TEST(power_that_the_driver_keeps_comes_once_and_is_the_energy_of_the_counter) {
+  constexpr int64_t kStepNs = 20'000'000;
+  constexpr double kStepS = 0.02, kHighW = 400, kLowW = 250;
+  const FakeNvml fake;
+  REQUIRE(fake.is_loaded);
+  const int64_t begin_ns = bragg::monotonic_ns();
+  bragg::GpuTelemetry gpu = gpu_of(fake, 0);
+  const auto before = gpu.energy_mj();
+  std::vector<bragg::TimedReading> readings;
+  for (const double watts : {kLowW, kHighW, kLowW}) {
+    fake.set("nvml_power_mw", std::lround(watts * 1e3));
+    std::this_thread::sleep_for(std::chrono::milliseconds(70));
+    for (const auto& each : gpu.take_kept(bragg::monotonic_ns())) readings.push_back(each);
+  }
+  const auto after = gpu.energy_mj();
   fake.set("nvml_power_mw", 400'000);
+  REQUIRE(before && after && readings.size() >= 9);
+  CHECK(readings.front().monotonic_ns >= begin_ns && readings.front().monotonic_ns <= begin_ns + 2 * kStepNs);
+  double joules = 0;
+  for (size_t i = 0; i < readings.size(); ++i) {
+    const double watts = readings[i].reading.values[kPower];
+    CHECK(is_near(watts, kLowW) || is_near(watts, kHighW));
+    joules += watts * kStepS;
+    const int64_t apart_ns = i == 0 ? kStepNs : readings[i].monotonic_ns - readings[i - 1].monotonic_ns;
+    CHECK(std::abs(apart_ns - kStepNs) < kStepNs / 2);
+  }
+  // A step at the begin, and one at the end; two in which power changed; and the reading of the counter.
+  CHECK(std::abs(joules - static_cast<double>(*after - *before) / 1e3) <= 6 * kStepS * kHighW);
+}
+
+TEST(power_that_is_known_or_not_wanted_is_not_taken_again) {
+  const FakeNvml fake;
+  REQUIRE(fake.is_loaded);
+  bragg::GpuTelemetry gpu = gpu_of(fake, 0);
+  std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  const auto readings = gpu.take_kept(bragg::monotonic_ns());
+  REQUIRE(readings.size() >= 2);
+  bragg::GpuTelemetry other = gpu_of(fake, 0);  // of a process that gets readings of this one
+  std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  const auto more = gpu.take_kept(bragg::monotonic_ns());
+  REQUIRE(!more.empty());
+  other.skip_kept(more.back().monotonic_ns);
+  for (const auto& each : other.take_kept(bragg::monotonic_ns()))
+    CHECK(each.monotonic_ns > more.back().monotonic_ns + 10'000'000);
+}
+
+TEST(where_few_samples_are_kept_they_are_asked_for_more_often) {
+  const Environment few("BRAGG_FAKE_NVML_KEPT", "3");
+  const FakeNvml fake;
+  REQUIRE(fake.is_loaded);
+  bragg::KeptPower power(fake.nvml, [&] {
+    bragg::nvml::Device device = nullptr;
+    CHECK(fake.nvml.handle_by_uuid(gpu_of(fake, 0).uuid().c_str(), &device) == bragg::nvml::Result::Success);
+    return device;
+  }());
+  int64_t now_ns = 2 * kSecondNs;
+  for (int i = 0; i < 12 && !power.is_due(now_ns + kSecondNs / 8); ++i) {
+    std::vector<bragg::TimedReading> readings;
+    std::this_thread::sleep_for(std::chrono::milliseconds(65));
+    CHECK(power.is_due(now_ns));
+    power.take(now_ns, readings);
+    CHECK_EQ(readings.size(), 3);
+    for (int64_t step = 0; !power.is_due(now_ns); ++step) now_ns += kSecondNs / 100;
+  }
+  CHECK(power.is_due(now_ns + kSecondNs / 8));
+}
+
+TEST(without_kept_samples_power_is_asked_for_each_time) {
+  const Environment lacks("BRAGG_FAKE_NVML_LACKS", "samples");
+  const FakeNvml fake;
+  REQUIRE(fake.is_loaded);
+  bragg::GpuTelemetry gpu = gpu_of(fake, 0);
+  for (int i = 0; i < 3; ++i) {
+    const auto readings = gpu.read(kSecondNs + i, kBudgetNs);
+    REQUIRE(readings.size() == 1);
+    CHECK(is_near(readings[0].reading.values[kPower], 400));
+    CHECK_EQ(readings[0].monotonic_ns, kSecondNs + i);
+  }
 }
 
 TEST(a_gpu_whose_calls_take_long_is_read_within_its_budget) {
   const FakeNvml fake;
   REQUIRE(fake.is_loaded);
-  bragg::GpuTelemetry gpu(fake.nvml, 0, bragg::CudaDriver::mapped().uuid(0));
-  fake.set("nvml_busy_us", 70);  // as in a virtual machine
-  constexpr int kReadings = 400;
-  int powers = 0, temperatures = 0;
-  for (int i = 0; i < kReadings; ++i) {
-    const bragg::GpuReading reading = gpu.read(kSecondNs + i, kBudgetNs);
-    powers += std::isfinite(reading.values[bragg::gpu_quantity::kPower]) && reading.clock_reasons.has_value();
-    temperatures += std::isfinite(reading.values[bragg::gpu_quantity::kTemperature]);
+  constexpr int64_t kCallUs = 70, kReadings = 400;  // as in a virtual machine, 10 times a second
+  fake.set("nvml_busy_us", kCallUs);
+  bragg::GpuTelemetry gpu = gpu_of(fake, 0);
+  const auto all_calls = [&] {
+    int64_t calls = 0;
+    for (const char* name :
+         {"nvmlDeviceGetSamples", "nvmlDeviceGetFieldValues", "nvmlDeviceGetPowerUsage", "nvmlDeviceGetClockInfo",
+          "nvmlDeviceGetUtilizationRates", "nvmlDeviceGetMemoryInfo", "nvmlDeviceGetTemperature",
+          "nvmlDeviceGetCurrentClocksEventReasons"})
+      calls += fake.calls(name);
+    return calls;
+  };
+  const int64_t before = all_calls(), kept_before = fake.calls("nvmlDeviceGetSamples");
+  int64_t clocks = 0;
+  for (int64_t i = 0; i < kReadings; ++i) {
+    const bragg::GpuReading reading = gpu.read(kSecondNs * (20 + i) / 10, kBudgetNs).back().reading;
+    clocks += std::isfinite(reading.values[bragg::gpu_quantity::kSmClock]) && reading.clock_reasons.has_value();
   }
   fake.set("nvml_busy_us", 0);
-  CHECK_EQ(powers, kReadings);
-  CHECK(temperatures >= 2 && temperatures <= kReadings / 10);  // power, clock and reasons leave the rest a quarter
+  constexpr int64_t kFirst = 8;  // all of them at once
+  CHECK_EQ(fake.calls("nvmlDeviceGetSamples") - kept_before, kReadings / 20);
+  CHECK((all_calls() - before - kFirst) * kCallUs * 1000 <= kReadings * kBudgetNs);
+  CHECK(clocks >= kReadings / 40);
 }
 
 TEST(a_gpu_that_nvml_does_not_know_has_no_readings) {
@@ -325,7 +427,7 @@ TEST(a_gpu_that_nvml_does_not_know_has_no_readings) {
   REQUIRE(fake.is_loaded);
   for (const std::string uuid : {"", "00112233445566778899aabbccddeeff", "short"}) {
     bragg::GpuTelemetry gpu(fake.nvml, 0, uuid);
-    for (const double value : gpu.read(kSecondNs, kBudgetNs).values) CHECK(std::isnan(value));
+    CHECK(gpu.read(kSecondNs, kBudgetNs).empty() && gpu.take_kept(kSecondNs).empty());
     CHECK(!gpu.energy_mj().has_value());
     bragg::JsonObject json;
     gpu.describe(json);
@@ -391,7 +493,7 @@ Thrifty telemetry_of_run(const char* after_s, std::chrono::milliseconds lasts, c
   program();
   std::this_thread::sleep_for(lasts);
   unsetenv("BRAGG_TELEMETRY_AFTER_S");
-  const std::vector<uint64_t> found = recording.stop_and_find({R"(power_w":{"samples)", "span_ns"});
+  const std::vector<uint64_t> found = recording.stop_and_find({R"(driver":"580.82.07","samples)", "span_ns"});
   return {.samples = found[0], .span_ns = found[1]};
 }
 

@@ -26,6 +26,7 @@ NUMBERS = {
     "NVML_CLOCK_SM": "Sm",
     "NVML_CLOCK_MEM": "Memory",
     "NVML_TEMPERATURE_GPU": "Gpu",
+    "NVML_TOTAL_POWER_SAMPLES": "TotalPower",
     "NVML_FI_DEV_NVLINK_THROUGHPUT_DATA_TX": "NvlinkSentKib",
     "NVML_FI_DEV_NVLINK_THROUGHPUT_DATA_RX": "NvlinkReceivedKib",
     "NVML_FI_DEV_POWER_INSTANT": "PowerNowMw",
@@ -107,10 +108,15 @@ def test_a_field_value_is_laid_out_as_the_vendors(vendor: ModuleType) -> None:
     assert ctypes.sizeof(field) == 40
 
 
+def test_a_sample_is_laid_out_as_the_vendors(vendor: ModuleType) -> None:
+    sample = vendor.c_nvmlSample_t
+    assert (sample.timeStamp.offset, sample.sampleValue.offset, ctypes.sizeof(sample)) == (0, 8, 16)
+
+
 def test_functions_have_the_names_that_the_core_asks_for(vendor: ModuleType) -> None:
     source = (NATIVE / "backends" / "telemetry" / "nvml_library.cpp").read_text()
     asked = set(re.findall(r'"(nvml\w+)"', source))
     text = Path(str(vendor.__file__)).read_text()
     not_wrapped = {"nvmlInit_v2", "nvmlDeviceGetCurrentClocksEventReasons"}  # the second in the oldest release
     assert {name for name in asked if f'"{name}"' not in text} <= not_wrapped
-    assert len(asked) == 13
+    assert len(asked) == 14

@@ -128,7 +128,7 @@ def test_reasons_for_lower_clocks_are_counted(sampled: Record) -> None:
 
 
 def test_an_old_driver_tells_the_average_of_power(sampled: Record) -> None:
-    omitted = "nvmlDeviceGetFieldValues,nvmlDeviceGetCurrentClocksEventReasons"
+    omitted = "nvmlDeviceGetSamples,nvmlDeviceGetFieldValues,nvmlDeviceGetCurrentClocksEventReasons"
     profile = sampled("work(0.4)", OMIT=omitted, NVML_REASONS=0x20).main
     (gpu,) = told_of(profile).gpus
     assert not gpu.has_instant_power
@@ -138,7 +138,7 @@ def test_an_old_driver_tells_the_average_of_power(sampled: Record) -> None:
 
 
 def test_what_a_gpu_does_not_tell_is_said_once(sampled: Record) -> None:
-    lacks = "instant_power,power,energy,pcie,nvlink"
+    lacks = "samples,instant_power,power,energy,pcie,nvlink"
     run = sampled("work(0.4)", NVML_LACKS=lacks)
     (gpu,) = told_of(run.main).gpus
     assert gpu.mean("power_w") is None

@@ -10,8 +10,13 @@
 namespace bragg {
 
 struct GpuReading {
-  std::array<double, gpu_quantity::kCount> values;  // those that were not read are not finite
+  std::array<double, gpu_quantity::kCount> values = no_readings<gpu_quantity::kCount>();
   std::optional<uint64_t> clock_reasons;
+};
+
+struct TimedReading {
+  int64_t monotonic_ns;
+  GpuReading reading;
 };
 
 }  // namespace bragg

@@ -13,8 +13,9 @@ using namespace gpu_quantity;
 
 constexpr double kKib = 1024;
 constexpr int64_t kLeastShare = 4;  // of the budget, for what is not in each reading
-// Utilization and memory change faster than the others.
-constexpr std::array<double, 6> kTurnWeights{1, 2, 2, 1, 1, 1};
+constexpr int64_t kPaidIn = 16;     // readings: what power took, which may be that of 20 readings
+// Times of a clock that is held are worth most; utilization and memory change faster than the others.
+constexpr std::array<double, 7> kTurnWeights{12, 1, 2, 2, 1, 1, 1};
 
 // 32 hexadecimal digits as NVML writes them: GPU-01234567-89ab-...
 std::string nvml_uuid(std::string_view kind, std::string digits) {
@@ -55,6 +56,7 @@ GpuTelemetry::GpuTelemetry(const NvmlLibrary& library, uint32_t ordinal, std::st
   has_reasons_ = library.clock_reasons != nullptr;
   if (!has_energy_) refuse("energy_j", "this driver does not tell it");
   if (!has_reasons_) refuse("clock_reasons", "this driver does not tell them");
+  kept_power_.emplace(library, device_);
   if (library.field_values == nullptr) {
     for (const size_t quantity : {kPcieReceived, kPcieSent, kNvlinkReceived, kNvlinkSent})
       refuse(kGpuQuantities[quantity].name, "this driver does not tell it");
@@ -111,7 +113,9 @@ void GpuTelemetry::read_fields(std::vector<WantedField>& fields, GpuReading& rea
   std::erase_if(fields, [](const WantedField& wanted) { return wanted.is_missing; });
 }
 
-void GpuTelemetry::read_power(GpuReading& reading, int64_t time_ns) {
+void GpuTelemetry::read_power(std::vector<TimedReading>& readings, GpuReading& reading, int64_t time_ns) {
+  if (keeps_power() && kept_power_->is_due(time_ns)) kept_power_->take(time_ns, readings);
+  if (keeps_power()) return;
   read_fields(power_, reading, time_ns);
   uint32_t milliwatts = 0;
   if (averages_power_ && library_.power_usage != nullptr &&
@@ -159,6 +163,9 @@ void GpuTelemetry::read_temperature(GpuReading& reading) {
 
 void GpuTelemetry::read_seldom(Seldom turn, GpuReading& reading, int64_t time_ns) {
   switch (turn) {
+    case kSmClockTurn:
+      read_clock(kSmClock, nvml::Clock::Sm, reading);
+      return read_reasons(reading);
     case kMemoryClockTurn:
       return read_clock(kMemoryClock, nvml::Clock::Memory, reading);
     case kUtilizationTurn:
@@ -176,25 +183,37 @@ void GpuTelemetry::read_seldom(Seldom turn, GpuReading& reading, int64_t time_ns
   }
 }
 
-GpuReading GpuTelemetry::read(int64_t time_ns, int64_t budget_ns) {
+std::vector<TimedReading> GpuTelemetry::read(int64_t monotonic_ns, int64_t budget_ns) {
+  std::vector<TimedReading> readings;
+  if (device_ == nullptr) return readings;
   GpuReading reading;
-  reading.values.fill(kNoReading);
-  if (device_ == nullptr) return reading;
   int64_t before_ns = system_ns(CLOCK_THREAD_CPUTIME_ID);
   const auto spent_ns = [&] {
     const int64_t now_ns = system_ns(CLOCK_THREAD_CPUTIME_ID);
     return now_ns - std::exchange(before_ns, now_ns);
   };
-  read_power(reading, time_ns);
-  read_clock(kSmClock, nvml::Clock::Sm, reading);
-  read_reasons(reading);
-  turns_.begin_sample(std::max(budget_ns - spent_ns(), budget_ns / kLeastShare));
+  read_power(readings, reading, monotonic_ns);
+  owed_ns_ += spent_ns();
+  const int64_t paid_ns = std::min(owed_ns_ / kPaidIn, budget_ns - budget_ns / kLeastShare);
+  owed_ns_ -= paid_ns;
+  turns_.begin_sample(budget_ns - paid_ns);
   for (size_t turn = 0; turn < kTurns; ++turn) {
     if (!turns_.is_due(turn)) continue;
-    read_seldom(static_cast<Seldom>(turn), reading, time_ns);
+    read_seldom(static_cast<Seldom>(turn), reading, monotonic_ns);
     turns_.note(turn, spent_ns());
   }
-  return reading;
+  readings.push_back({monotonic_ns, reading});
+  return readings;
+}
+
+std::vector<TimedReading> GpuTelemetry::take_kept(int64_t monotonic_ns) {
+  std::vector<TimedReading> readings;
+  if (keeps_power()) kept_power_->take(monotonic_ns, readings);
+  return readings;
+}
+
+void GpuTelemetry::skip_kept(int64_t monotonic_ns) {
+  if (keeps_power()) kept_power_->skip_until(monotonic_ns);
 }
 
 std::optional<uint64_t> GpuTelemetry::energy_mj() {

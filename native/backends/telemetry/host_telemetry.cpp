@@ -77,14 +77,8 @@ std::string group_of(const std::string& proc, const std::string& cgroups) {
 HostTelemetry::HostTelemetry(std::string proc, std::string cgroups)
     : proc_(std::move(proc)), group_(group_of(proc_, cgroups)) {}
 
-HostReading HostTelemetry::nothing() {
-  HostReading reading;
-  reading.values.fill(kNoReading);
-  return reading;
-}
-
 HostReading HostTelemetry::read(int64_t time_ns) {
-  HostReading reading = nothing();
+  HostReading reading;
   read_process(reading, time_ns);
   if (seldom_read_ns_ != 0 && time_ns - seldom_read_ns_ < kSeldomNs) return reading;
   seldom_read_ns_ = time_ns;

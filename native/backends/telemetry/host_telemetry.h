@@ -11,7 +11,7 @@
 namespace bragg {
 
 struct HostReading {
-  std::array<double, host_quantity::kCount> values;
+  std::array<double, host_quantity::kCount> values = no_readings<host_quantity::kCount>();
 };
 
 // Threads: that of telemetry.
@@ -22,7 +22,6 @@ class HostTelemetry {
 
   // Disk, network and cgroup are read once a second, however often this is called.
   [[nodiscard]] HostReading read(int64_t time_ns);
-  [[nodiscard]] static HostReading nothing();
 
  private:
   void read_process(HostReading& reading, int64_t time_ns);

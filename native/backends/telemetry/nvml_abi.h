@@ -21,6 +21,7 @@ using Device = DeviceHandle*;
 
 enum class Clock : uint32_t { Sm = 1, Memory = 2 };
 enum class Sensor : uint32_t { Gpu = 0 };
+enum class Kept : uint32_t { TotalPower = 0 };
 
 enum class Field : uint32_t {
   NvlinkSentKib = 138,      // scope: link, kAllLinks for the sum
@@ -61,6 +62,12 @@ struct FieldValue {
 };
 static_assert(sizeof(FieldValue) == 40 && offsetof(FieldValue, type) == 24 && offsetof(FieldValue, value) == 32);
 
+struct Sample {
+  uint64_t time_us;  // since the epoch
+  Value value;
+};
+static_assert(sizeof(Sample) == 16 && offsetof(Sample, value) == 8);
+
 struct Utilization {
   uint32_t gpu_percent;     // of the last 1/6 to 1 s: a kernel ran
   uint32_t memory_percent;  // memory was read or written
@@ -90,6 +97,10 @@ using ErrorString = const char*(Result);
 using DriverVersion = Result(char* text, uint32_t size);
 using HandleByUuid = Result(const char* uuid, Device* device);
 using FieldValues = Result(Device device, int32_t count, FieldValue* values);
+// Those after `last_seen_us` that the driver has kept; 0: all. NotFound: none has come. As many as `count` are written, and
+// it becomes their number; without `samples` it becomes how many there can be.
+using Samples = Result(Device device, Kept kind, uint64_t last_seen_us, ValueType* type, uint32_t* count,
+                       Sample* samples);
 using PowerUsage = Result(Device device, uint32_t* milliwatts);
 using ClockInfo = Result(Device device, Clock clock, uint32_t* mhz);
 using UtilizationRates = Result(Device device, Utilization* utilization);

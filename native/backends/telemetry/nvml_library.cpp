@@ -12,6 +12,7 @@ bool NvmlLibrary::load(std::string& reason) {
   error_string = library.function<nvml::ErrorString>("nvmlErrorString");
   handle_by_uuid = library.function<nvml::HandleByUuid>("nvmlDeviceGetHandleByUUID");
   field_values = library.function<nvml::FieldValues>("nvmlDeviceGetFieldValues");
+  samples = library.function<nvml::Samples>("nvmlDeviceGetSamples");
   power_usage = library.function<nvml::PowerUsage>("nvmlDeviceGetPowerUsage");
   clock_info = library.function<nvml::ClockInfo>("nvmlDeviceGetClockInfo");
   utilization = library.function<nvml::UtilizationRates>("nvmlDeviceGetUtilizationRates");

@@ -15,6 +15,7 @@ struct NvmlLibrary {
   nvml::ErrorString* error_string = nullptr;
   nvml::HandleByUuid* handle_by_uuid = nullptr;
   nvml::FieldValues* field_values = nullptr;
+  nvml::Samples* samples = nullptr;
   nvml::PowerUsage* power_usage = nullptr;
   nvml::ClockInfo* clock_info = nullptr;
   nvml::UtilizationRates* utilization = nullptr;

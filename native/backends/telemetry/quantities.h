@@ -97,4 +97,11 @@ inline constexpr std::array<ClockReason, 9> kClockReasons{{
 
 inline constexpr double kNoReading = std::numeric_limits<double>::quiet_NaN();
 
+template <size_t count>
+constexpr std::array<double, count> no_readings() {
+  std::array<double, count> values{};
+  values.fill(kNoReading);
+  return values;
+}
+
 }  // namespace bragg

@@ -131,7 +131,7 @@ bool SharedGpu::give_up_sharing() {
   return true;
 }
 
-void SharedGpu::publish(const Reading& reading) {
+void SharedGpu::publish(const TimedReading& reading) {
   const int accepting = listener_.number();
   if (accepting < 0) return;
   // Without a connection accept4 takes 20 us, and poll 1 us.
@@ -150,8 +150,8 @@ void SharedGpu::publish(const Reading& reading) {
   });
 }
 
-std::vector<SharedGpu::Reading> SharedGpu::receive(int64_t monotonic_ns) {
-  std::vector<Reading> readings;
+std::vector<TimedReading> SharedGpu::receive(int64_t monotonic_ns) {
+  std::vector<TimedReading> readings;
   for (int connection = connection_.number(); connection >= 0; connection = connection_.number()) {
     Packet packet;
     const ssize_t bytes = recv(connection, &packet, sizeof packet, MSG_DONTWAIT);

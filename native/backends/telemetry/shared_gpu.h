@@ -19,11 +19,6 @@ namespace bragg {
 // Threads: that of telemetry.
 class SharedGpu {
  public:
-  struct Reading {
-    int64_t monotonic_ns;
-    GpuReading reading;
-  };
-
   explicit SharedGpu(std::string_view uuid);
   ~SharedGpu() { release(); }
   SharedGpu(const SharedGpu&) = delete;
@@ -31,9 +26,9 @@ class SharedGpu {
 
   // Whether this process samples from now on: nobody else does, or whoever does is silent, or is not to be trusted.
   [[nodiscard]] bool claim(int64_t monotonic_ns);
-  void publish(const Reading& reading);
+  void publish(const TimedReading& reading);
   // What the sampling process has published since. When that process has ended, the next `claim` may be this one's.
-  [[nodiscard]] std::vector<Reading> receive(int64_t monotonic_ns);
+  [[nodiscard]] std::vector<TimedReading> receive(int64_t monotonic_ns);
   // Another process may sample.
   void release();
   // The process that samples; 0: this one.

@@ -74,7 +74,8 @@ class TelemetrySource final : public ThreadedSource<Telemetry, TelemetryPoint> {
   void begin_phase(const SourceOptions& options) override {
     if (interval_of(options) == 0) return;
     change([&](Telemetry& telemetry) {
-      telemetry.phases[options.phase] = {.has_ended = false,
+      telemetry.phases[options.phase] = {.begins_ns = now_ns(),
+                                         .ends_ns = PhaseSums::kNever,
                                          .is_thrifty = is_thrifty(options),
                                          .interval_ns = interval_of(options),
                                          .host = {},
@@ -87,13 +88,15 @@ class TelemetrySource final : public ThreadedSource<Telemetry, TelemetryPoint> {
   void end_phase(const SourceOptions& options) override {
     if (interval_of(options) == 0) return;
     change([&](Telemetry& telemetry) {
-      const bool had_ended = std::exchange(telemetry.phases[options.phase].has_ended, true);
+      PhaseSums& phase = telemetry.phases[options.phase];
+      if (phase.has_ended()) return false;
+      phase.ends_ns = now_ns();
       telemetry.choose_interval();
-      return !had_ended;
+      return true;
     });
   }
 
-  // What `describe` tells has the energy up to the last border.
+  // What `describe` tells has power and energy up to the last border.
   void drain_samples() override {
     const std::shared_ptr<Telemetry> telemetry = current();
     if (telemetry == nullptr || hangs()) return;
@@ -159,15 +162,16 @@ class TelemetrySource final : public ThreadedSource<Telemetry, TelemetryPoint> {
     awaits_work_.store(true);
   }
 
-  // `apply` returns whether this is a border, where energy is read.
+  // `apply` returns whether this is a border, up to which power is taken in, and energy read where it was asked for.
   template <class Apply>
   void change(Apply&& apply) {
     const std::shared_ptr<Telemetry> telemetry = current();
     if (telemetry == nullptr) return;
     const std::lock_guard lock(telemetry->mutex);
     const bool was_thrifty = telemetry->is_thrifty;
-    if (!apply(*telemetry) || (was_thrifty && telemetry->is_thrifty)) return;
+    if (!apply(*telemetry)) return;
     ++telemetry->wanted_borders;
+    telemetry->wants_energy |= !was_thrifty || !telemetry->is_thrifty;
     telemetry->changed.notify_all();
   }
 

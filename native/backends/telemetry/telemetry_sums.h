@@ -70,11 +70,17 @@ struct HostSums {
 void describe_values(JsonObject& json, std::span<const Quantity> quantities, std::span<const ValueSum> values);
 
 struct PhaseSums {
-  bool has_ended = true;
+  int64_t begins_ns = 0;
+  int64_t ends_ns = 0;  // kNever: it continues
   bool is_thrifty = false;
   int64_t interval_ns = 0;
   HostSums host;
   std::map<uint32_t, GpuSums> gpus;  // by ordinal
+
+  static constexpr int64_t kNever = std::numeric_limits<int64_t>::max();
+  [[nodiscard]] bool has_ended() const { return ends_ns != kNever; }
+  // Readings come late.
+  [[nodiscard]] bool covers(int64_t time_ns) const { return begins_ns <= time_ns && time_ns <= ends_ns; }
 };
 
 }  // namespace bragg

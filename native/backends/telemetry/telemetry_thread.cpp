@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <optional>
 #include <utility>
 
@@ -16,8 +17,8 @@
 namespace bragg {
 namespace {
 
-// CPU time of a sample: 0.1 % of a core at 10 samples a second.
-constexpr int64_t kBudgetNs = 80'000, kHostBudgetNs = 20'000;
+// CPU time of a sample: with what the thread takes besides, 0.1 % of a core at 10 samples a second.
+constexpr int64_t kBudgetNs = 60'000, kHostBudgetNs = 15'000;
 constexpr int64_t kTellNs = 1'000'000'000;  // it takes as long as a call of NVML; each border tells, too
 constexpr size_t kMostPoints = 1 << 18;     // 6 MB: the consumer takes them every few ms
 
@@ -39,9 +40,9 @@ class TelemetryThread {
         cost_.limit_since(work.works_since_ns != 0 ? work.works_since_ns : due_ns, cost_.taken_ns());
       }
       if (goes_on) take_in_new_gpus();
-      if (work.is_due && work.is_collecting) sample();
-      if (work.is_due && !work.is_collecting) let_others_sample();
-      if (work.borders != 0) read_energy(work.borders);
+      if (work.borders != 0) border(work);
+      if (work.is_due && work.is_wanted) sample();
+      if (work.is_due && !work.is_wanted) let_others_sample();
       if (work.is_due) due_ns = next_due(due_ns, work.interval_ns);
       if (work.is_due && is_thrifty_) due_ns = std::max(due_ns, cost_.affordable_ns());
     }
@@ -51,9 +52,10 @@ class TelemetryThread {
   struct Work {
     bool must_end;
     bool is_due;
-    bool is_collecting;
+    bool is_wanted;
     bool is_thrifty;
-    uint64_t borders;  // 0: energy need not be read
+    uint64_t borders;  // 0: there is none
+    bool wants_energy;
     int64_t interval_ns;
     int64_t works_since_ns;
   };
@@ -66,9 +68,10 @@ class TelemetryThread {
     const uint64_t borders = shared.wanted_borders > shared.done_borders ? shared.wanted_borders : 0;
     return {.must_end = shared.must_end,
             .is_due = monotonic_ns() >= due_ns,
-            .is_collecting = shared.is_wanted(),
+            .is_wanted = shared.is_wanted(),
             .is_thrifty = shared.is_thrifty,
             .borders = borders,
+            .wants_energy = std::exchange(shared.wants_energy, false),
             .interval_ns = shared.interval_ns,
             .works_since_ns = std::exchange(shared.works_since_ns, 0)};
   }
@@ -129,59 +132,96 @@ class TelemetryThread {
     const std::lock_guard lock(telemetry_->mutex);
     for (auto& [slot, phase] : telemetry_->phases)
       if (!phase.is_thrifty)
-        phase.gpus[gpu.ordinal()].energy.border(reading, !phase.has_ended && telemetry_->is_collecting);
+        phase.gpus[gpu.ordinal()].energy.border(reading, !phase.has_ended() && telemetry_->is_collecting);
   }
 
-  void read_energy(uint64_t borders) {
+  void border(const Work& work) {
+    if (was_wanted_)
+      keep(read_kept());
+    else
+      for (const auto& gpu : gpus_) gpu->telemetry.skip_kept(monotonic_ns());
+    was_wanted_ = work.is_wanted;
+    if (work.wants_energy) read_energy();
+    tell();
+    const std::lock_guard lock(telemetry_->mutex);
+    telemetry_->done_borders = work.borders;
+    telemetry_->changed.notify_all();
+  }
+
+  void read_energy() {
     std::map<uint32_t, std::optional<EnergySum::Reading>> readings;
     for (const auto& gpu : gpus_) readings[gpu->ordinal()] = energy_of(gpu->telemetry);
-    tell();
     const std::lock_guard lock(telemetry_->mutex);
     for (auto& [slot, phase] : telemetry_->phases)
       for (const auto& [ordinal, reading] : readings)
         if (!phase.is_thrifty)
-          phase.gpus[ordinal].energy.border(reading, !phase.has_ended && telemetry_->is_collecting);
-    telemetry_->done_borders = borders;
-    telemetry_->changed.notify_all();
+          phase.gpus[ordinal].energy.border(reading, !phase.has_ended() && telemetry_->is_collecting);
   }
 
   void sample() {
     const int64_t begin_ns = now_ns();
     const HostReading host = read_host(begin_ns);
-    std::vector<TelemetryPoint> points;
-    add_points(points, kNone, begin_ns, host.values);
-    const std::vector<Reading> readings = read_gpus();
-    for (const Reading& each : readings) {
-      add_points(points, each.gpu->ordinal(), each.time_ns, each.reading.values);
-      add_reasons(points, each);
-    }
+    keep(read_gpus(), begin_ns, host);
     ++samples_;
     longest_ns_ = std::max(longest_ns_, now_ns() - begin_ns);
     if (begin_ns - told_ns_ > kTellNs) tell();
+  }
+
+  // Readings of a time that no phase covers are left out.
+  void keep(const std::vector<Reading>& readings, int64_t host_ns = 0, const HostReading& host = {}) {
+    std::vector<TelemetryPoint> points;
+    add_points(points, kNone, host_ns, host.values);
     const std::lock_guard lock(telemetry_->mutex);
-    for (auto& [slot, phase] : telemetry_->phases) {
-      if (phase.has_ended) continue;
-      for (size_t i = 0; i < host.values.size(); ++i) phase.host.values[i].add(host.values[i]);
-      for (const Reading& each : readings) phase.gpus[each.gpu->ordinal()].add(each.reading);
+    for (auto& [slot, phase] : telemetry_->phases)
+      for (size_t i = 0; i < host.values.size() && phase.covers(host_ns); ++i) phase.host.values[i].add(host.values[i]);
+    for (const Reading& each : readings) {
+      bool is_covered = false;
+      for (auto& [slot, phase] : telemetry_->phases) {
+        if (!phase.covers(each.time_ns)) continue;
+        is_covered = true;
+        phase.gpus[each.gpu->ordinal()].add(each.reading);
+      }
+      if (!is_covered) continue;
+      add_points(points, each.gpu->ordinal(), each.time_ns, each.reading.values);
+      add_reasons(points, each);
     }
     telemetry_->add(points, kMostPoints);
   }
 
-  // Of GPUs that another process samples what that one has published.
-  std::vector<Reading> read_gpus() {
+  // `read` asks NVML, where this process samples the GPU; of GPUs that another one samples what that has published.
+  template <class Read>
+  std::vector<Reading> readings_of_gpus(Read&& read) {
     std::vector<Reading> readings;
     for (const auto& gpu : gpus_) {
       if (!gpu->telemetry.has_device()) continue;
       const int64_t time_ns = now_ns(), monotonic_time_ns = monotonic_ns();
-      for (const SharedGpu::Reading& each : gpu->shared.receive(monotonic_time_ns))
+      const auto take = [&](const TimedReading& each) {
         readings.push_back({gpu.get(), time_ns - (monotonic_time_ns - each.monotonic_ns), each.reading});
-      if (!gpu->shared.claim(monotonic_time_ns)) continue;
-      readings.push_back({gpu.get(), time_ns, cost_.within_nvml([&] {
-                            return gpu->telemetry.read(time_ns, kBudgetNs / std::ssize(gpus_));
-                          })});
-      gpu->shared.publish({monotonic_time_ns, readings.back().reading});
+      };
+      for (const TimedReading& each : gpu->shared.receive(monotonic_time_ns)) {
+        take(each);
+        if (std::isfinite(each.reading.values[gpu_quantity::kPower])) gpu->telemetry.skip_kept(each.monotonic_ns);
+      }
+      for (const TimedReading& each : read(*gpu, monotonic_time_ns)) {
+        take(each);
+        gpu->shared.publish(each);
+      }
     }
     return readings;
+  }
+
+  std::vector<Reading> read_gpus() {
+    return readings_of_gpus([&](UsedGpu& gpu, int64_t monotonic_ns) -> std::vector<TimedReading> {
+      if (!gpu.shared.claim(monotonic_ns)) return {};
+      return cost_.within_nvml([&] { return gpu.telemetry.read(monotonic_ns, kBudgetNs / std::ssize(gpus_)); });
+    });
+  }
+
+  // What others have not published by now.
+  std::vector<Reading> read_kept() {
+    return readings_of_gpus([&](UsedGpu& gpu, int64_t monotonic_ns) {
+      return cost_.within_nvml([&] { return gpu.telemetry.take_kept(monotonic_ns); });
+    });
   }
 
   void let_others_sample() {
@@ -191,7 +231,7 @@ class TelemetryThread {
   // The file of a process with many threads takes 100 us and more.
   HostReading read_host(int64_t time_ns) {
     host_turns_.begin_sample(kHostBudgetNs);
-    if (!host_turns_.is_due(0)) return HostTelemetry::nothing();
+    if (!host_turns_.is_due(0)) return {};
     const int64_t before_ns = system_ns(CLOCK_THREAD_CPUTIME_ID);
     const HostReading reading = host_.read(time_ns);
     host_turns_.note(0, system_ns(CLOCK_THREAD_CPUTIME_ID) - before_ns);
@@ -245,7 +285,7 @@ class TelemetryThread {
   std::vector<std::unique_ptr<UsedGpu>> gpus_;
   TelemetryCost cost_;
   int64_t began_ns_ = monotonic_ns();  // the work on GPUs that its cost is limited by, or itself
-  bool is_thrifty_ = false;
+  bool is_thrifty_ = false, was_wanted_ = false;
   uint64_t samples_ = 0, missed_ = 0;
   int64_t longest_ns_ = 0, load_cpu_ns_ = 0, told_ns_ = 0;
 };
@@ -255,7 +295,7 @@ class TelemetryThread {
 void Telemetry::choose_interval() {
   const PhaseSums* chosen = nullptr;
   for (const auto& [slot, phase] : phases) {
-    if (phase.has_ended) continue;
+    if (phase.has_ended()) continue;
     const auto rank = [](const PhaseSums& of) { return std::pair(of.is_thrifty, of.interval_ns); };
     if (chosen == nullptr || rank(phase) < rank(*chosen)) chosen = &phase;
   }
@@ -265,7 +305,7 @@ void Telemetry::choose_interval() {
 }
 
 bool Telemetry::is_wanted() const {
-  return is_collecting && std::ranges::any_of(phases, [](const auto& phase) { return !phase.second.has_ended; });
+  return is_collecting && std::ranges::any_of(phases, [](const auto& phase) { return !phase.second.has_ended(); });
 }
 
 void sample_telemetry(const std::shared_ptr<Telemetry>& telemetry) { TelemetryThread(telemetry).run(); }

@@ -23,8 +23,9 @@ struct Telemetry : SharedPoints<TelemetryPoint> {
   bool is_thrifty = true;      // nobody has asked for it: what it takes is limited, and energy is not read
   int64_t works_since_ns = 0;  // of the monotonic clock: what counts for the limit; 0: from the first sample on
   bool is_collecting = true;
-  uint64_t wanted_borders = 0;  // energy is read when they are more than `done_borders`
+  uint64_t wanted_borders = 0;  // the thread has work there when they are more than `done_borders`
   uint64_t done_borders = 0;
+  bool wants_energy = false;  // at one of them
   std::map<uint32_t, PhaseSums> phases;  // by slot
   // Of the source, JSON.
   std::string facts = "{}";

@@ -196,7 +196,8 @@ def _metered(profile: Profile, name: str) -> Derived:
             f"{name} needs telemetry in a timeline, and this profile has none",
             hint="bragg run --telemetry --data trace",
         )
-    time_ns = profile.inclusive("metered_time")
+    has_own_time = metric != "energy" and "clocked_time" in profile.metrics  # before, all were sampled at once
+    time_ns = profile.inclusive("clocked_time" if has_own_time else "metered_time")
     return _ratio(
         name, unit, MetricKind.PROPERTY, profile.inclusive(metric) * scale, time_ns, [(time_ns == 0, _NO_SAMPLE)]
     )

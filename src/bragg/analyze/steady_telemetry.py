@@ -24,7 +24,7 @@ class SteadyTelemetry:
         power_w: Mean power; None: it is not known.
         step_j: Energy of one step: mean power by its duration; None: without power or steps.
         sm_clock_mhz: Mean clock; None: it is not known.
-        busy_samples: Samples in which the GPU had work.
+        busy_samples: Samples of the clock in which the GPU had work.
         held: Share of these in which a limit held the clocks, by the names of `LIMITS`.
     """
 
@@ -54,13 +54,13 @@ def steady_telemetry(profile: Profile, steady: Steady | None) -> list[SteadyTele
 def _of_device(device: int, values: dict[str, FloatArray], steady: Steady) -> SteadyTelemetry:
     nothing: FloatArray = np.zeros(0)
     power, clock = values.get(POWER_TRACK, nothing), values.get(CLOCK_TRACK, nothing)
-    samples = max(len(power), len(clock))
-    busy = samples - int(np.count_nonzero(values.get(IDLE_TRACK, nothing)))
+    # What holds the clock is read together with it, and power by itself.
+    busy = len(clock if len(clock) else power) - int(np.count_nonzero(values.get(IDLE_TRACK, nothing)))
     counts = {name: int(np.count_nonzero(values.get(track_of_reason(name), nothing))) for name in LIMITS}
     mean_w = float(power.mean()) if len(power) else None
     return SteadyTelemetry(
         device=device,
-        samples=samples,
+        samples=max(len(power), len(clock)),
         power_w=mean_w,
         step_j=mean_w * steady.step_ns / 1e9 if mean_w is not None and steady.n_steps else None,
         sm_clock_mhz=float(clock.mean()) if len(clock) else None,

@@ -1,15 +1,20 @@
-// libnvidia-ml.so.1 of the virtual GPUs: the same UUIDs as in the fake driver. Power is what the knob says, and the
-// counter of energy is its integral over CLOCK_MONOTONIC. Settings beside the knobs nvml_*:
+// libnvidia-ml.so.1 of the virtual GPUs: the same UUIDs as in the fake driver. Power is what the knob says, the counter
+// of energy is its integral, and what is kept of it are samples of every 20 ms of the system's clock. No clocks are kept,
+// and a call that asks for samples after one brings that one, too. Settings beside the knobs nvml_*:
 //   BRAGG_FAKE_NVML_LACKS="power,temperature": what the GPUs do not support, by the names below
 //   BRAGG_FAKE_OMIT="nvmlDeviceGetFieldValues": symbols that are not there
 //   BRAGG_FAKE_FAIL="nvmlInit_v2=9": calls that fail
 //   BRAGG_FAKE_NVML_MIG=1: the UUIDs are those of instances
+//   BRAGG_FAKE_NVML_KEPT="119": how many samples are kept
 #include <time.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstring>
+#include <map>
 #include <mutex>
 #include <string>
+#include <vector>
 
 #include "backends/telemetry/nvml_abi.h"
 #include "link.h"
@@ -33,6 +38,12 @@ constexpr uint32_t kMostDevices = 8;
 std::atomic<bool> is_initialized{false};
 nvml::DeviceHandle devices[kMostDevices];
 
+uint64_t system_us() {
+  timespec now{};
+  clock_gettime(CLOCK_REALTIME, &now);
+  return static_cast<uint64_t>(now.tv_sec) * 1'000'000 + static_cast<uint64_t>(now.tv_nsec) / 1000;
+}
+
 uint64_t monotonic_us() {
   timespec now{};
   clock_gettime(CLOCK_MONOTONIC, &now);
@@ -43,8 +54,18 @@ bool is_listed(const char* list, const std::string& name) {
   return std::string(",").append(setting(list, "")).append(",").find("," + name + ",") != std::string::npos;
 }
 
+std::mutex calls_mutex;
+std::map<std::string, int64_t>& calls() {
+  static auto& self = *new std::map<std::string, int64_t>;
+  return self;
+}
+
 // Whether a call works; NVML takes its time.
 Result begin(const char* call, const char* quantity, nvml::Device device) {
+  {
+    const std::lock_guard lock(calls_mutex);
+    ++calls()[call];
+  }
   if (const int64_t slow_ms = knob(Knob::NvmlSlowMs)) usleep(static_cast<useconds_t>(slow_ms * 1000));
   take_cpu_time(knob(Knob::NvmlBusyUs) * 1000);
   if (const uint32_t failed = failure(call)) return static_cast<Result>(failed);
@@ -54,17 +75,44 @@ Result begin(const char* call, const char* quantity, nvml::Device device) {
   return Result::Success;
 }
 
-// Integral of power, mJ.
-uint64_t energy_mj() {
-  static std::mutex mutex;
-  static uint64_t last_us = monotonic_us(), nanojoules = 0;
-  static int64_t last_mw = knob(Knob::NvmlPowerMw);
-  const std::lock_guard lock(mutex);
-  const uint64_t now_us = monotonic_us();
-  nanojoules += (now_us - last_us) * static_cast<uint64_t>(last_mw);
-  last_us = now_us;
-  last_mw = knob(Knob::NvmlPowerMw);
-  return 5'000'000 + nanojoules / 1'000'000;
+// Power since the library was loaded, as the knob was set.
+class Power {
+ public:
+  void set(int64_t milliwatts) {
+    const std::lock_guard lock(mutex_);
+    changes_.push_back({system_us(), milliwatts});
+  }
+  int64_t at(uint64_t us) {
+    const std::lock_guard lock(mutex_);
+    return changed_before(us)->milliwatts;
+  }
+  uint64_t energy_mj() {
+    const std::lock_guard lock(mutex_);
+    uint64_t nanojoules = 0;
+    for (size_t i = 0; i < changes_.size(); ++i) {
+      const uint64_t until_us = i + 1 < changes_.size() ? changes_[i + 1].us : system_us();
+      nanojoules += (until_us - changes_[i].us) * static_cast<uint64_t>(changes_[i].milliwatts);
+    }
+    return 5'000'000 + nanojoules / 1'000'000;
+  }
+
+ private:
+  struct Change {
+    uint64_t us;
+    int64_t milliwatts;
+  };
+  std::vector<Change>::const_iterator changed_before(uint64_t us) const {
+    const auto later = std::ranges::upper_bound(changes_, us, {}, &Change::us);
+    return later == changes_.begin() ? later : later - 1;
+  }
+
+  std::mutex mutex_;
+  std::vector<Change> changes_{{system_us(), knob(Knob::NvmlPowerMw)}};
+};
+
+Power& power() {
+  static Power& self = *new Power;
+  return self;
 }
 
 std::string uuid_of(uint32_t ordinal, const char* kind) {
@@ -175,6 +223,29 @@ Result nvmlDeviceGetFieldValues_works(nvml::Device device, int32_t count, nvml::
   return Result::Success;
 }
 
+Result nvmlDeviceGetSamples_works(nvml::Device device, nvml::Kept kind, uint64_t last_seen_us, nvml::ValueType* type,
+                                  uint32_t* count, nvml::Sample* samples) {
+  constexpr uint64_t kStepUs = 20'000;
+  if (const Result result = begin("nvmlDeviceGetSamples", "samples", device); result != Result::Success) return result;
+  if (kind != nvml::Kept::TotalPower) return Result::NotFound;
+  const auto kept = static_cast<uint32_t>(std::stoul(setting("NVML_KEPT", "119")));
+  *type = nvml::ValueType::UnsignedInt;
+  if (samples == nullptr) {
+    *count = kept + 1;
+    return Result::Success;
+  }
+  const uint64_t last = system_us() / kStepUs;
+  uint32_t written = 0;
+  for (uint64_t step = std::max<uint64_t>(last - kept + 1, last_seen_us / kStepUs); step <= last && written < *count; ++step) {
+    samples[written].time_us = step * kStepUs;
+    samples[written].value.u64 = ~uint64_t{0};  // only half of it is the value
+    samples[written++].value.u32 = static_cast<uint32_t>(power().at(step * kStepUs));
+  }
+  const bool is_new = written > 1 || (written == 1 && samples[0].time_us > last_seen_us);
+  *count = is_new ? written : *count;
+  return is_new ? Result::Success : Result::NotFound;
+}
+
 Result nvmlDeviceGetPowerUsage_works(nvml::Device device, uint32_t* milliwatts) {
   *milliwatts = static_cast<uint32_t>(knob(Knob::NvmlPowerMw));
   return begin("nvmlDeviceGetPowerUsage", "power", device);
@@ -212,7 +283,7 @@ Result nvmlDeviceGetCurrentClocksThrottleReasons_works(nvml::Device device, uint
 
 Result nvmlDeviceGetTotalEnergyConsumption_works(nvml::Device device, uint64_t* millijoules) {
   const Result result = begin("nvmlDeviceGetTotalEnergyConsumption", "energy", device);
-  *millijoules = energy_mj();
+  *millijoules = power().energy_mj();
   return result;
 }
 
@@ -228,6 +299,7 @@ extern "C" __attribute__((visibility("default"))) bragg::nvml::Result nvmlDevice
   return bragg::fake::nvmlDeviceGetHandleByIndex_v2_works(index, device);
 }
 FAKE_NVML(nvmlDeviceGetFieldValues, FieldValues)
+FAKE_NVML(nvmlDeviceGetSamples, Samples)
 FAKE_NVML(nvmlDeviceGetPowerUsage, PowerUsage)
 FAKE_NVML(nvmlDeviceGetClockInfo, ClockInfo)
 FAKE_NVML(nvmlDeviceGetUtilizationRates, UtilizationRates)
@@ -238,5 +310,13 @@ FAKE_NVML(nvmlDeviceGetCurrentClocksThrottleReasons, ClockReasons)
 FAKE_NVML(nvmlDeviceGetTotalEnergyConsumption, TotalEnergy)
 
 BRAGG_FAKE_EXPORT bool bragg_fake_nvml_set(const char* name, int64_t value) {
-  return bragg::fake::set_knob(name, value);
+  const bool is_set = bragg::fake::set_knob(name, value);
+  if (std::string_view(name) == "nvml_power_mw") bragg::fake::power().set(value);
+  return is_set;
+}
+
+// How often a function was called so far.
+BRAGG_FAKE_EXPORT int64_t bragg_fake_nvml_calls(const char* name) {
+  const std::lock_guard lock(bragg::fake::calls_mutex);
+  return bragg::fake::calls()[name];
 }

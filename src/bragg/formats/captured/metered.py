@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import reduce
 
 import numpy as np
 
@@ -27,9 +26,18 @@ class _Samples:
     end_ns: Int64Array
     values: Mapping[str, FloatArray]
 
+    @classmethod
+    def of(cls, time_ns: Int64Array, time_name: str, values: Mapping[str, FloatArray]) -> _Samples | None:
+        """Each since the one before; None: there are too few."""
+        if len(time_ns) < _LEAST_SAMPLES:
+            return None
+        since = np.diff(time_ns, prepend=2 * time_ns[0] - time_ns[1])
+        begin_ns = time_ns - np.minimum(since, round(_GAP * float(np.median(since))))
+        return cls(begin_ns, time_ns, {**values, time_name: np.ones(len(time_ns))})
+
 
 def metered(profile: Profile) -> dict[str, FloatArray]:
-    """Energy, clock cycles, throttled time and sampled time of what ran on GPUs: own values by the names of `METERED`.
+    """Energy, clock cycles, throttled time and sampled times of what ran on GPUs: own values by the names of `METERED`.
 
     Each is float64 [n_nodes]. A sample stands for the time since the one before, so what runs within one sample has the
     same mean power. What runs at the same time shares it equally: energies add up to that of the GPU while it was busy.
@@ -40,7 +48,7 @@ def metered(profile: Profile) -> dict[str, FloatArray]:
     """
     telemetry = telemetry_of(profile.meta)
     found = [
-        _of_device(profile, gpu.ordinal, samples)
+        {name: value for each in samples for name, value in _of_device(profile, gpu.ordinal, each).items()}
         for gpu in (telemetry.gpus if telemetry else ())
         if (samples := _samples(profile, gpu.ordinal, has_reasons=gpu.reason_samples > 0))
     ]
@@ -48,26 +56,21 @@ def metered(profile: Profile) -> dict[str, FloatArray]:
     return {name: np.sum([each[name] for each in found], axis=0) for name in names}
 
 
-def _samples(profile: Profile, device: int, *, has_reasons: bool) -> _Samples | None:
+def _samples(profile: Profile, device: int, *, has_reasons: bool) -> list[_Samples]:
+    """Those of power, and those of the clock with what holds it, which are taken together."""
     tracks = profile.tracks
     rows = np.flatnonzero((tracks.kind == TrackKind.COUNTER) & (tracks.device == device)).tolist()
     by_label = {tracks.label(row): profile.counters.take(profile.counters.track == row) for row in rows}
-    scales = {"energy": (POWER_TRACK, _J_OF_W_NS), "sm_cycles": (CLOCK_TRACK, _CYCLES_OF_MHZ_NS)}
-    told = {name: (by_label[label], scale) for name, (label, scale) in scales.items() if label in by_label}
-    if not told:
-        return None
-    time_ns = reduce(np.intersect1d, (points.time_ns for points, _ in told.values()))
-    if len(time_ns) < _LEAST_SAMPLES:
-        return None
-    values = {
-        name: points.value[np.searchsorted(points.time_ns, time_ns)] * scale for name, (points, scale) in told.items()
-    }
-    if has_reasons:
-        limits = [by_label[label] for label in map(track_of_reason, LIMITS) if label in by_label]
-        values["throttled_time"] = _is_held(limits, time_ns).astype(np.float64)
-    since = np.diff(time_ns, prepend=2 * time_ns[0] - time_ns[1])
-    begin_ns = time_ns - np.minimum(since, round(_GAP * float(np.median(since))))
-    return _Samples(begin_ns, time_ns, {**values, "metered_time": np.ones(len(time_ns))})
+    found = []
+    if (power := by_label.get(POWER_TRACK)) is not None:
+        found.append(_Samples.of(power.time_ns, "metered_time", {"energy": power.value * _J_OF_W_NS}))
+    if (clock := by_label.get(CLOCK_TRACK)) is not None:
+        values = {"sm_cycles": clock.value * _CYCLES_OF_MHZ_NS}
+        if has_reasons:
+            limits = [by_label[label] for label in map(track_of_reason, LIMITS) if label in by_label]
+            values["throttled_time"] = _is_held(limits, clock.time_ns).astype(np.float64)
+        found.append(_Samples.of(clock.time_ns, "clocked_time", values))
+    return [each for each in found if each is not None]
 
 
 def _is_held(limits: list[CounterTable], time_ns: Int64Array) -> BoolArray:

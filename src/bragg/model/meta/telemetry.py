@@ -29,7 +29,7 @@ __all__ = [
 ]
 
 POWER_TRACK, CLOCK_TRACK = "power (W)", "SM clock (MHz)"
-# Tracks of whole GPUs that are sampled 10 times a second: too seldom to say anything of one kernel.
+# Tracks of whole GPUs that are sampled 50 times a second at most: too seldom to say anything of one kernel.
 GPU_TRACKS = frozenset(
     {
         POWER_TRACK,
@@ -65,7 +65,13 @@ LIMITS: Mapping[str, str] = {
     "hardware": "the hardware's protection",
 }
 # Metrics of what ran on a GPU while it was sampled, with their units.
-METERED: Mapping[str, str] = {"energy": "J", "sm_cycles": "cycles", "throttled_time": "ns", "metered_time": "ns"}
+METERED: Mapping[str, str] = {
+    "energy": "J",
+    "metered_time": "ns",
+    "sm_cycles": "cycles",
+    "throttled_time": "ns",
+    "clocked_time": "ns",
+}
 _IDLE = "idle"
 IDLE_TRACK = "clocks: GPU idle"
 

@@ -107,11 +107,12 @@ MEANINGS = {
         "Mean power of the GPU by the time that this ran on it (`--telemetry --data trace`): what runs within one "
         "sample has the same power. `gpu_energy` tells kernels apart.",
     ),
-    "sm_cycles": Meaning("cycles", _INCLUSIVE, "SM clock by the same time; `sm_clock` is its mean (`--telemetry`)."),
+    "sm_cycles": Meaning("cycles", _INCLUSIVE, "SM clock by `clocked_time`; `sm_clock` is its mean (`--telemetry`)."),
     "throttled_time": Meaning(
         "ns", _INCLUSIVE, "GPU time in samples in which power or temperature held the clocks (`--telemetry`)."
     ),
-    "metered_time": Meaning("ns", _INCLUSIVE, "GPU time in samples of telemetry; `power` is `energy` by it."),
+    "metered_time": Meaning("ns", _INCLUSIVE, "GPU time in samples of power; `power` is `energy` by it."),
+    "clocked_time": Meaning("ns", _INCLUSIVE, "GPU time in samples of the SM clock."),
     "gpu_memory_peak": Meaning(
         "B",
         _INCLUSIVE,

@@ -109,6 +109,12 @@ def test_the_steady_state_alone_counts_where_a_timeline_has_samples(monkeypatch:
     assert finding.evidence[-1].value == 1500.0
 
 
+def test_a_gpu_is_as_busy_as_samples_of_its_clock_say_however_many_there_are_of_power() -> None:
+    samples = {**SAMPLES, POWER_TRACK: np.full(500, 300.0)}
+    (gpu,) = steady_telemetry(sampled(profile_with(), samples), Steady(0, 500))
+    assert (gpu.samples, gpu.busy_samples, gpu.held) == (500, 90, {"power": pytest.approx(40 / 90)})
+
+
 def test_clocks_of_a_gpu_that_decides_nothing_are_fine() -> None:
     profile = profile_with(power=40)
     of_recording = {"gpu_first_ns": 0, "gpu_last_ns": 100, "gpu_busy_ns": {"0": 40, "1": 90}}

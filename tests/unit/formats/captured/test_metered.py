@@ -25,7 +25,7 @@ TREE = "root\n  torch: forward\n    matmul 200ms @0\n  torch: backward\n    copy
 
 
 def profile_of(
-    samples: Mapping[tuple[int, str], Mapping[int, float]],
+    samples: Mapping[tuple[int, str], Mapping[float, float]],
     runs: Sequence[tuple[str, int, int]],
     reasons: Sequence[int] = (0,),
     gpus: Sequence[int] = (0,),
@@ -42,7 +42,9 @@ def profile_of(
         stream=np.zeros(n_tracks, np.int64),
         name=["", *(label for _, label in labels)],
     )
-    points = [(at * SAMPLE, row + 1, value) for row, key in enumerate(labels) for at, value in samples[key].items()]
+    points = [
+        (round(at * SAMPLE), row + 1, value) for row, key in enumerate(labels) for at, value in samples[key].items()
+    ]
     times, rows, values = zip(*points, strict=True)
     node = [node_named(profile, name) for name, *_ in runs]
     start, stop = (np.array([run[at] for run in runs], np.int64) * MS for at in (1, 2))
@@ -96,7 +98,7 @@ def test_what_runs_at_once_shares_the_energy_and_what_is_not_sampled_has_none() 
 
 
 def test_a_pause_of_sampling_is_not_filled_with_the_sample_after_it() -> None:
-    pause = {POWER: {1: 400, 2: 400, 3: 400, 9: 400}}
+    pause: dict[tuple[int, str], dict[float, float]] = {POWER: {1: 400, 2: 400, 3: 400, 9: 400}}
     profile = counted(profile_of(pause, [("matmul", 0, 900)]))
     assert profile.total("metered_time") == pytest.approx((300 + 150) * MS)
 
@@ -106,6 +108,22 @@ def test_what_one_of_two_gpus_does_not_report_is_left_out() -> None:
     profile = counted(profile_of({**STEADY, **other}, [("matmul", 0, 100)], gpus=(0, 1)))
     assert profile.total("energy") == pytest.approx(40)
     assert not {"sm_cycles", "throttled_time"} & profile.metrics.keys()
+
+
+def test_clocks_are_sampled_at_other_times_than_power() -> None:
+    samples = {
+        POWER: {1: 400, 1.2: 500, 1.4: 500, 1.6: 500},
+        CLOCK: {1.3: 1800, 2.3: 1200, 3.3: 1500},
+        HELD: {2.3: 1, 3.3: 0},
+    }
+    profile = counted(profile_of(samples, [("matmul", 100, 130), ("copy", 200, 400)]))
+    assert at(profile, "power")["matmul"] == pytest.approx(500)
+    assert profile.total("energy") == pytest.approx(0.5 * 30)
+    assert at(profile, "sm_clock") == pytest.approx(
+        {"matmul": 1800, "copy": (1200 * 30 + 1500 * 100) / 130, "torch: forward": 1800}
+    )
+    assert at(profile, "throttled") == pytest.approx({"matmul": 0, "copy": 3000 / 130, "torch: forward": 0})
+    assert profile.total("clocked_time") == pytest.approx((30 + 130) * MS)
 
 
 def test_limits_that_the_driver_does_not_report_are_not_taken_for_none() -> None:
