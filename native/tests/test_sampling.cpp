@@ -195,7 +195,7 @@ double reached(double budget, double slower, int64_t call_ns) {
     constexpr int64_t kStepNs = 5'000'000;
     now_ns += kStepNs;
     launches += kStepNs / 1000.0 / (cycle.is_open() ? 1 + slower : 1);
-    if (!cycle.is_due(now_ns)) continue;
+    if (!cycle.is_due(now_ns, static_cast<uint64_t>(launches))) continue;
     now_ns += call_ns;
     if (cycle.is_open()) {
       cycle.closed(now_ns, call_ns, static_cast<uint64_t>(launches));
@@ -216,6 +216,20 @@ TEST(windows_stay_within_their_budget_and_use_it) {
       CHECK(share <= budget);
       CHECK(share > 0.02);
     }
+}
+
+TEST(a_window_begins_with_its_first_launch) {
+  constexpr int64_t kMs = 1'000'000;
+  DutyCycle cycle(0.1);
+  CHECK(cycle.is_due(1, 100));
+  cycle.opened(400 * kMs, 399 * kMs, 100);
+  CHECK(!cycle.is_due(450 * kMs, 100));  // what the first window kept waiting has not come back yet
+  CHECK(!cycle.is_due(460 * kMs, 101));
+  CHECK(cycle.is_due(470 * kMs, 102));
+  cycle.closed(470 * kMs, 0, 102);
+  cycle.opened(2'000 * kMs, 0, 102);
+  CHECK(!cycle.is_due(2'900 * kMs, 102));
+  CHECK(cycle.is_due(3'020 * kMs, 102));  // of a program that launches nothing any more
 }
 
 // On the fake GPU, where a kernel that runs for 2^20 ns on one multiprocessor has 2^(20 - period) samples.

@@ -106,6 +106,7 @@ def test_a_training_step_is_sampled(tmp_path: Path, mode: str) -> None:
         profile = record(directory, "training.py", *options, arguments=[steps]).profile
         if mode != "windows" or profile.meta["sampling"]["cycle"]["windows"]:
             break
+    assert "num_samples" in profile.metrics, json.dumps(profile.meta["sampling"])
     assert profile.total("num_samples") > 0
 
 

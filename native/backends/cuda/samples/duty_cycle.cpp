@@ -7,6 +7,7 @@ namespace {
 
 // Closing a window takes 1.9 ms on an H200: a tenth of it.
 constexpr int64_t kWindowNs = 20'000'000;
+constexpr int64_t kPatienceNs = 1'000'000'000;
 constexpr int64_t kMinGapNs = 20'000'000;
 constexpr double kKept = 0.9;  // of a rate, with each window: the last 10 count
 // Until the rates tell: short kernels of one stream, which suffer most, take half as long again.
@@ -19,6 +20,12 @@ constexpr double kMaxSlowdown = 2;
 void DutyCycle::Rate::add(uint64_t more, int64_t more_ns) {
   launches = launches * kKept + static_cast<double>(more);
   ns = ns * kKept + static_cast<double>(more_ns);
+}
+
+bool DutyCycle::is_due(int64_t now_ns, uint64_t launches) {
+  const bool has_no_launch = is_open_ && launches == launches_;
+  if (has_no_launch && now_ns < since_ns_ + kPatienceNs) due_ns_ = now_ns + kWindowNs;
+  return now_ns >= due_ns_;
 }
 
 void DutyCycle::leave(Rate& rate, int64_t now_ns, int64_t call_ns, uint64_t launches) {

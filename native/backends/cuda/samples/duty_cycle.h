@@ -13,10 +13,11 @@ class DutyCycle {
   explicit DutyCycle(double budget) : budget_(budget) {}
 
   [[nodiscard]] bool is_open() const { return is_open_; }
-  // Whether the window, or the gap before the next one, is over. 0: it has not begun.
-  [[nodiscard]] bool is_due(int64_t now_ns) const { return now_ns >= due_ns_; }
+  // Whether the window, or the gap before the next one, is over. `launches`: of the program so far. Without one the
+  // window goes on for a while: beside other programs, a thread that waited for its begin may come back late.
+  [[nodiscard]] bool is_due(int64_t now_ns, uint64_t launches);
 
-  // At the end of the calls that took `call_ns`. `launches`: of the program so far.
+  // At the end of the calls that took `call_ns`.
   void opened(int64_t now_ns, int64_t call_ns, uint64_t launches);
   void closed(int64_t now_ns, int64_t call_ns, uint64_t launches);
 

@@ -91,7 +91,7 @@ bool any_runs(const Sampling& self) {
 
 void turn(Sampling& self, uint64_t launches) {
   DutyCycle& cycle = *self.cycle;
-  if (self.devices.empty() || !cycle.is_due(now_ns())) return;
+  if (self.devices.empty() || !cycle.is_due(now_ns(), launches)) return;
   const int64_t began_ns = now_ns();
   cycle.is_open() ? stop_all(self) : start_all(self);
   const int64_t done_ns = now_ns();
