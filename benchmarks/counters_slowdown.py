@@ -1,13 +1,17 @@
 """How much slower programs become while counters or telemetry sample: `python benchmarks/counters_slowdown.py`.
 
-Rounds of bursts in one recorded process, in alternating order: each in a session that samples counters, telemetry, or
-nothing. Counters begin a second after their session, so the program runs for that long before a burst is timed.
+Rounds of sessions in one recorded process, in alternating order: each samples counters, telemetry, or nothing. Counters
+begin a second after their session, so the program runs for that long before some bursts are timed. A program that the
+host bounds is timed step by step, and each burst has the same steps: a round's figure is the median over the steps of
+their time by that of the same steps without sampling. `low` to `high` are where the median over rounds lies with 90 %
+confidence.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import random
 import time
 from collections.abc import Callable
 from contextlib import nullcontext
@@ -18,11 +22,13 @@ import numpy as np
 import torch
 
 import harness
+from step_cost import told
 
 PROGRAMS = ("gpt2_small", "dynamic_net", "copy", "matmul")
 _SAMPLING_BEGINS_S = 1.5
 _COPIED_BYTES, _SIDE = 1 << 30, 8192
 _BURST_S, _LEAST_ROUNDS = 0.5, 2
+_BURSTS = 3  # are timed in each session; of each step the median counts
 _SAMPLING: dict[str, dict[str, Any]] = {
     "none": {"telemetry_hz": 0},
     "counters": {"telemetry_hz": 0, "counters": "default"},
@@ -46,30 +52,52 @@ def matmul() -> Callable[[], object]:
     return lambda: torch.matmul(matrix, matrix, out=out)
 
 
-def burst_of(name: str) -> Callable[[], None]:
-    """Half a second of a program."""
-    from workloads import WORKLOADS
+Burst = Callable[[], list[float]]  # the times at which its steps begin, and its end, in s
+
+
+def steps_of(name: str) -> tuple[int, Callable[[], object]]:
+    """How many steps half a second of a program has, and one of them; of a program that the GPU bounds it is one."""
+    from workloads import WORKLOADS, DynamicNet, synchronize
 
     if name in WORKLOADS:
-        workload = WORKLOADS[name]()
+        workload: Any = WORKLOADS[name]()
         workload.prepare()
-        return lambda: workload.run(nullcontext)
+        if isinstance(workload, DynamicNet):
+            return workload.steps, lambda: workload.step(nullcontext)
+        return 1, lambda: workload.run(nullcontext)
     launch = {"copy": copy, "matmul": matmul}[name]()
     launch()  # loads the kernel
-    torch.cuda.synchronize()
-    once_s = harness.seconds(lambda: (launch(), torch.cuda.synchronize()))
-    count = max(int(_BURST_S / once_s), 1)
+    synchronize()
 
-    def burst() -> None:
+    def launches(count: int) -> None:
         for _ in range(count):
             launch()
-        torch.cuda.synchronize()
+        synchronize()
+
+    count = max(int(_BURST_S / harness.seconds(lambda: launches(1))), 1)
+    return 1, lambda: launches(count)
+
+
+def burst_of(name: str) -> Burst:
+    """Half a second of a program."""
+    from workloads import synchronize
+
+    n_steps, step = steps_of(name)
+
+    def burst() -> list[float]:
+        random.seed(0)
+        times = []
+        for _ in range(n_steps):
+            times.append(time.perf_counter())
+            step()
+        synchronize()
+        return [*times, time.perf_counter()]
 
     return burst
 
 
-def timed(burst: Callable[[], None], path: Path, options: dict[str, Any]) -> tuple[float, float, int]:
-    """Of a burst its seconds and its GPU time in ns, and how many samples of counters were taken."""
+def timed(burst: Burst, path: Path, options: dict[str, Any]) -> tuple[np.ndarray, float, int]:
+    """Seconds of each step, GPU time in ns, and how many samples of counters were taken, in a session."""
     import bragg
 
     with bragg.profile(str(path), **_RECORDED, **options) as session:
@@ -78,30 +106,33 @@ def timed(burst: Callable[[], None], path: Path, options: dict[str, Any]) -> tup
         while time.monotonic() < begins_s:
             burst()
         with bragg.scope("burst"):
-            lasts_s = harness.seconds(burst)
+            steps_s = np.diff([burst() for _ in range(_BURSTS)])
     profile = session.profile()
     tree = profile.tree
     is_burst = np.array([tree.frames.name[frame] == "burst" for frame in tree.frame])
     counters = profile.meta.get("counters", {})
     n_samples = sum(device.get("samples", 0) for device in counters.get("devices", {}).values())
-    return lasts_s, float(profile.inclusive("gpu_time")[is_burst].sum()), n_samples
+    return np.median(steps_s, axis=0), float(profile.inclusive("gpu_time")[is_burst].sum()), n_samples
 
 
-def slowdown(burst: Callable[[], None], path: Path, budget_s: float) -> list[dict[str, Any]]:
+def slowdown(burst: Burst, path: Path, budget_s: float) -> list[dict[str, Any]]:
     """A row of each kind of sampling, from as many rounds as the time allows."""
-    rounds: list[dict[str, tuple[float, float, int]]] = []
+    rounds: list[dict[str, tuple[np.ndarray, float, int]]] = []
     deadline = time.monotonic() + budget_s
     while len(rounds) < _LEAST_ROUNDS or time.monotonic() < deadline:
         order = list(_SAMPLING) if len(rounds) % 2 else list(reversed(_SAMPLING))
         rounds.append({name: timed(burst, path, _SAMPLING[name]) for name in order})
     rows = []
     for name in _SAMPLING:
-        wall, gpu_time = ([(each["none"][part], each[name][part]) for each in rounds] for part in (0, 1))
+        ratios = np.array([np.median(each[name][0] / each["none"][0]) for each in rounds])
         rows.append(
             {
                 "sampled": name,
-                **harness.ratio_row(harness.Ratio.of(wall)),
-                "gpu_time_median": round(harness.Ratio.of(gpu_time).median, 5),
+                "rounds": len(rounds),
+                "steps": len(rounds[0][name][0]),
+                "step_us": round(1e6 * float(np.median([np.median(each["none"][0]) for each in rounds])), 1),
+                **told(ratios),
+                "gpu_time_median": round(float(np.median([each[name][1] / each["none"][1] for each in rounds])), 5),
                 "least_samples": min(each[name][2] for each in rounds),
             }
         )
@@ -115,25 +146,25 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=30, help="time for the rounds of one program")
     parser.add_argument("--programs", default=",".join(PROGRAMS))
     parser.add_argument("--program", help=argparse.SUPPRESS)
-    told = parser.parse_args()
-    if told.program:
+    arguments = parser.parse_args()
+    if arguments.program:
         import bragg
         from contenders import scratch_directory
 
         with scratch_directory() as directory:
             # With a session around them those within attach nothing.
             outer = bragg.start(f"{directory}/outer.bragg", **_RECORDED, telemetry_hz=0)
-            rows = slowdown(burst_of(told.program), Path(directory, "inner.bragg"), told.seconds)
+            rows = slowdown(burst_of(arguments.program), Path(directory, "inner.bragg"), arguments.seconds)
             outer.stop(save=False)
         print(json.dumps({"rows": rows}))
         return
     found: list[dict[str, Any]] = []
-    for program in told.programs.split(","):
-        arguments = [__file__, "--program", program, "--seconds", str(told.seconds)]
-        result = harness.in_child(arguments, 20 * told.seconds)
+    for program in arguments.programs.split(","):
+        command = [__file__, "--program", program, "--seconds", str(arguments.seconds)]
+        result = harness.in_child(command, 20 * arguments.seconds)
         found += [{"program": program, **row} for row in result.get("rows", [result])]
         print(json.dumps(found[-len(_SAMPLING) + 1 :]), flush=True)
-    harness.report("counters_slowdown", found, told.out)
+    harness.report("counters_slowdown", found, arguments.out)
 
 
 if __name__ == "__main__":
