@@ -97,8 +97,8 @@ using ErrorString = const char*(Result);
 using DriverVersion = Result(char* text, uint32_t size);
 using HandleByUuid = Result(const char* uuid, Device* device);
 using FieldValues = Result(Device device, int32_t count, FieldValue* values);
-// Those after `last_seen_us` that the driver has kept; 0: all. NotFound: none has come. As many as `count` are written, and
-// it becomes their number; without `samples` it becomes how many there can be.
+// Those after `last_seen_us` that the driver has kept; 0: all. NotFound: none has come. As many as `count` are written,
+// and it becomes their number; without `samples` it becomes how many there can be.
 using Samples = Result(Device device, Kept kind, uint64_t last_seen_us, ValueType* type, uint32_t* count,
                        Sample* samples);
 using PowerUsage = Result(Device device, uint32_t* milliwatts);

@@ -25,7 +25,7 @@ struct Telemetry : SharedPoints<TelemetryPoint> {
   bool is_collecting = true;
   uint64_t wanted_borders = 0;  // the thread has work there when they are more than `done_borders`
   uint64_t done_borders = 0;
-  bool wants_energy = false;  // at one of them
+  bool wants_energy = false;             // at one of them
   std::map<uint32_t, PhaseSums> phases;  // by slot
   // Of the source, JSON.
   std::string facts = "{}";

@@ -1,6 +1,6 @@
 // libnvidia-ml.so.1 of the virtual GPUs: the same UUIDs as in the fake driver. Power is what the knob says, the counter
-// of energy is its integral, and what is kept of it are samples of every 20 ms of the system's clock. No clocks are kept,
-// and a call that asks for samples after one brings that one, too. Settings beside the knobs nvml_*:
+// of energy is its integral, and what is kept of it are samples of every 20 ms of the system's clock. No clocks are
+// kept, and a call that asks for samples after one brings that one, too. Settings beside the knobs nvml_*:
 //   BRAGG_FAKE_NVML_LACKS="power,temperature": what the GPUs do not support, by the names below
 //   BRAGG_FAKE_OMIT="nvmlDeviceGetFieldValues": symbols that are not there
 //   BRAGG_FAKE_FAIL="nvmlInit_v2=9": calls that fail
@@ -236,7 +236,8 @@ Result nvmlDeviceGetSamples_works(nvml::Device device, nvml::Kept kind, uint64_t
   }
   const uint64_t last = system_us() / kStepUs;
   uint32_t written = 0;
-  for (uint64_t step = std::max<uint64_t>(last - kept + 1, last_seen_us / kStepUs); step <= last && written < *count; ++step) {
+  for (uint64_t step = std::max<uint64_t>(last - kept + 1, last_seen_us / kStepUs); step <= last && written < *count;
+       ++step) {
     samples[written].time_us = step * kStepUs;
     samples[written].value.u64 = ~uint64_t{0};  // only half of it is the value
     samples[written++].value.u32 = static_cast<uint32_t>(power().at(step * kStepUs));
