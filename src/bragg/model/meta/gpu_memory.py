@@ -23,10 +23,12 @@ __all__ = [
     "JAX_ARRAYS",
     "PEAKS",
     "DeviceMemory",
+    "FreeMemory",
     "GpuMemory",
     "JaxArrays",
     "JaxMemory",
     "MemoryCurve",
+    "free_memory_of",
     "gpu_memory_of",
     "jax_arrays_of",
     "jax_memory_of",
@@ -147,6 +149,47 @@ class JaxArrays:
     in_use_bytes: int
     peak_bytes: int
     reason: str
+
+
+@dataclass(frozen=True)
+class FreeMemory:
+    """What no block was in of the memory that PyTorch's allocator had taken, when the recording ended.
+
+    Attributes:
+        ordinal: As the program counts its GPUs.
+        segments: How many pieces of memory the allocator had taken from CUDA.
+        reserved_bytes: All of them.
+        largest_bytes: Largest piece that is free: a larger block needs more memory from CUDA.
+        by_size: Pieces that are free, of each size its lower end in bytes, a power of two; how many; and their bytes.
+    """
+
+    ordinal: int
+    segments: int
+    reserved_bytes: int
+    largest_bytes: int
+    by_size: tuple[tuple[int, int, int], ...]
+
+    @property
+    def free_bytes(self) -> int:
+        """In all pieces that are free."""
+        return sum(size for _, _, size in self.by_size)
+
+    @property
+    def pieces(self) -> int:
+        """How many there are."""
+        return sum(count for _, count, _ in self.by_size)
+
+
+def free_memory_of(meta: Mapping[str, Any]) -> list[FreeMemory]:
+    """By ascending ordinal; none: PyTorch used no GPU, or memory was not followed."""
+    return [
+        FreeMemory(
+            ordinal,
+            *(table.count(name) for name in ("segments", "reserved_bytes", "largest_free_bytes")),
+            tuple((size, each.count("count"), each.count("bytes")) for size, each in table.table("free").numbered()),
+        )
+        for ordinal, table in Facts(meta).table("torch_segments").numbered()
+    ]
 
 
 def jax_arrays_of(meta: Mapping[str, Any]) -> JaxArrays | None:

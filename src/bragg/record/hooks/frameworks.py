@@ -14,6 +14,7 @@ from bragg.record.hooks.torch import (
     modules,
     operators,
     regions,
+    segments,
     updates,
     waits,
 )
@@ -60,5 +61,5 @@ def operator_hooks(options: Mapping[str, Any]) -> list[Hook]:
             (programs.COMPILER, programs.record_compilations),
         ]
     if options["memory"]:
-        hooks.append(jax_memory.HOOK)
+        hooks += [jax_memory.HOOK, segments.HOOK]
     return [*hooks, *distributed.HOOKS, jax_distributed.HOOK, (compiler.MODULE, compiler.begin_at_the_program)]

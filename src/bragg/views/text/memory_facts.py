@@ -10,7 +10,9 @@ from bragg.model.meta.gpu_memory import (
     CUDA_AT_PEAK,
     PEAKS,
     DeviceMemory,
+    FreeMemory,
     JaxArrays,
+    free_memory_of,
     gpu_memory_of,
     jax_arrays_of,
     jax_memory_of,
@@ -29,6 +31,8 @@ def memory_lines(meta: Mapping[str, Any]) -> list[str]:
     lines = [f"GPU {device.ordinal} memory: {_device_text(device)}" for device in devices[:_N_GPUS]]
     if len(devices) > _N_GPUS:
         lines.append(f"memory of {count_text(len(devices) - _N_GPUS, 'more GPU')}: bragg info --json")
+    kept = [free for each in Run(meta).recording_metas for free in free_memory_of(each) if free.pieces]
+    lines += [f"GPU {free.ordinal} memory of the allocator at the end: {_free_text(free)}" for free in kept[:_N_GPUS]]
     beside = ", beside PyTorch's allocator" if devices else ""
     lines += [
         f"GPU {device.ordinal} memory from CUDA{beside}: "
@@ -65,9 +69,12 @@ def memory_json(meta: Mapping[str, Any]) -> list[dict[str, Any]]:
             "reservations": device.reservations,
             "unknown_bytes": device.unknown_bytes,
             "table": table,
+            **({"free": _free_json(free[device.ordinal])} if device.ordinal in free and metric == AT_PEAK else {}),
         }
         for metric, table in PEAKS.items()
-        for rank, device in _devices(meta, metric)
+        for each in Run(meta).recording_metas
+        for free in [{told.ordinal: told for told in free_memory_of(each)}]
+        for rank, device in _devices_of(each, table)
     ]
 
 
@@ -86,13 +93,31 @@ def _jax_arrays(meta: Mapping[str, Any]) -> list[JaxArrays]:
 
 
 def _devices(meta: Mapping[str, Any], metric: str) -> list[tuple[int | None, DeviceMemory]]:
-    return [
-        (Run(each).rank, device)
-        for each in Run(meta).recording_metas
-        for told in [gpu_memory_of(each, PEAKS[metric])]
-        if told is not None
-        for device in told.devices
-    ]
+    return [device for each in Run(meta).recording_metas for device in _devices_of(each, PEAKS[metric])]
+
+
+def _devices_of(meta: Mapping[str, Any], table: str) -> list[tuple[int | None, DeviceMemory]]:
+    told = gpu_memory_of(meta, table)
+    return [(Run(meta).rank, device) for device in told.devices] if told else []
+
+
+def _free_json(free: FreeMemory) -> dict[str, Any]:
+    return {
+        "segments": free.segments,
+        "reserved_bytes": free.reserved_bytes,
+        "free_bytes": free.free_bytes,
+        "largest_bytes": free.largest_bytes,
+        "by_size": [{"from_bytes": size, "count": count, "bytes": in_all} for size, count, in_all in free.by_size],
+    }
+
+
+def _free_text(free: FreeMemory) -> str:
+    """`1.20 GB in 34 segments, 310 MB of it free in 120 pieces: the largest 64.0 MB, most in 12 of 33.6 to 67.1 MB`."""
+    size, count, _ = max(free.by_size, key=lambda row: row[2])
+    kept = f"{bytes_text(free.reserved_bytes)} in {count_text(free.segments, 'segment')}"
+    pieces = f"{bytes_text(free.free_bytes)} of it free in {count_text(free.pieces, 'piece')}"
+    most = f", most in {count:,} of {bytes_text(size)} to {bytes_text(2 * size)}" if len(free.by_size) > 1 else ""
+    return f"{kept}, {pieces}: the largest {bytes_text(free.largest_bytes)}{most}"
 
 
 def _device_text(device: DeviceMemory) -> str:
