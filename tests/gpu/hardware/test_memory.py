@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from bragg.model import FrameKind, Profile
-from bragg.model.meta.gpu_memory import AT_PEAK, gpu_memory_of
+from bragg.model.meta.gpu_memory import AT_PEAK, free_memory_of, gpu_memory_of
 from tests.gpu.conftest import record
 
 pytestmark = pytest.mark.cuda
@@ -39,3 +39,7 @@ def test_the_peak_by_call_path_is_that_of_the_snapshot(tmp_path: Path) -> None:
     assert memory.peak_bytes == snapshot["peak"] == sum(snapshot["held"].values())
     assert memory.most_reserved_bytes == snapshot["reserved"]
     assert by_function(recorded.profile) == snapshot["held"]
+    (free,) = free_memory_of(recorded.profile.meta)  # at the end all of it is
+    print(free)
+    assert free.free_bytes == free.reserved_bytes == snapshot["reserved"]
+    assert free.largest_bytes >= 100 << 20
