@@ -185,8 +185,12 @@ def free_memory_of(meta: Mapping[str, Any]) -> list[FreeMemory]:
     return [
         FreeMemory(
             ordinal,
-            *(table.count(name) for name in ("segments", "reserved_bytes", "largest_free_bytes")),
-            tuple((size, each.count("count"), each.count("bytes")) for size, each in table.table("free").numbered()),
+            segments=table.count("segments"),
+            reserved_bytes=table.count("reserved_bytes"),
+            largest_bytes=table.count("largest_free_bytes"),
+            by_size=tuple(
+                (size, each.count("count"), each.count("bytes")) for size, each in table.table("free").numbered()
+            ),
         )
         for ordinal, table in Facts(meta).table("torch_segments").numbered()
     ]
