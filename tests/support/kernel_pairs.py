@@ -135,6 +135,7 @@ _DISTANCES = Variant(
     grid=_FEW_BLOCKS,
 )
 _CUMULATED = Variant(passes.cumulate, _COPY, {"BLOCK": 1024})
+_COLUMNS_OF_MANY = Variant(passes.softmax_of_columns, _COPY, {"COLUMNS": 500, "BLOCK": 4096}, grid=1 << 17)
 
 PAIRS = (
     Pair("narrow-access", replace(_SCALE, unaligned=("n",)), _SCALE),
@@ -256,4 +257,5 @@ PAIRS = (
         _CUMULATED,
         replace(_CUMULATED, kernel=passes.cumulate_from, types={**_COPY, "sums": _FLOAT}),
     ),
+    Pair("idle-threads", _COLUMNS_OF_MANY, replace(_COLUMNS_OF_MANY, constants={"COLUMNS": 500, "BLOCK": 512}), ""),
 )

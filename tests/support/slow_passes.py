@@ -345,3 +345,13 @@ def cumulate_from(x, sums, out, BLOCK: tl.constexpr):
     program, at = tl.program_id(0), tl.arange(0, BLOCK)
     own = tl.cumsum(tl.load(x + program * BLOCK + at), 0)
     tl.store(out + program * BLOCK + at, own + tl.load(sums + program))
+
+
+@triton.jit
+def softmax_of_columns(x, out, COLUMNS: tl.constexpr, BLOCK: tl.constexpr):
+    column = tl.arange(0, BLOCK)
+    mask = column < COLUMNS
+    at = tl.program_id(0) * COLUMNS + column
+    values = tl.load(x + at, mask=mask, other=float("-inf"))
+    weights = tl.exp(values - tl.max(values, 0))
+    tl.store(out + at, weights / tl.sum(weights, 0), mask=mask)

@@ -21,6 +21,10 @@ _PURE = re.compile(
     r"arith\.|math\.|scf\.(?:yield|for)$|tt\.(?!store|atomic|call|extern|elementwise_inline|descriptor|experimental)"
 )
 _BRANCHES = re.compile(r"scf\.(?:if|while)$|cf\.")
+_BELOW = re.compile(r"arith\.cmpi [su]l([te]),")
+_RANGE = re.compile(r"tt\.make_range \{end = (\d+) : i32, start = 0 : i32\}")
+_LIMIT = re.compile(r"arith\.constant (?:dense<)?(\d+)>? :")
+_LEAST_OF_PRODUCT = 16  # of each side of a tile that tl.dot multiplies
 _SHAPES = ("tt.trans", "tt.reshape", "ttg.convert_layout")
 
 
@@ -34,6 +38,7 @@ class TileDataflow:
     def __init__(self, module: Module) -> None:
         self._module = module
         self._made_by = {name: operation for operation in module.operations for name in operation.results}
+        self._least_side = _LEAST_OF_PRODUCT if any(each.name == "tt.dot" for each in module.operations) else 1
         self._of_axis = {axis: self._depends_on_program(axis) for axis in "xyz"}
         self._of_program = set().union(*self._of_axis.values())
 
@@ -147,6 +152,20 @@ class TileDataflow:
                 if not found.isdisjoint(each.operands):
                     found.update(each.results)
         return found
+
+    def excess(self, mask: str) -> int:
+        """How many times as large as needed a tile is of which a mask drops all from a constant on, along its sides."""
+        times = 1
+        for part in self.parts_of(mask, ("arith.andi",)):
+            compared = _BELOW.match(part.text.partition(" = ")[2])
+            sides = [list(self.parts_of(name, ("tt.splat",))) for name in part.operands[:2]]
+            if not compared or [len(side) for side in sides] != [1, 1]:
+                continue
+            size, limit = _RANGE.search(sides[0][0].text), _LIMIT.search(sides[1][0].text)
+            if size and limit:
+                least = max(int(limit[1]) + (compared[1] == "e"), self._least_side)
+                times *= max(int(size[1]) >> (least - 1).bit_length(), 1)
+        return times
 
     def parts_of(self, name: str, joins: tuple[str, ...]) -> Iterator[Operation]:
         """What a value is made of, through operations that join others and those that leave them as they are."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator, Mapping
 
@@ -78,8 +79,8 @@ class TileProgram:
                 continue
             address = self._value(operation, 0)
             strides = _of_wide_dimensions(address, tile.shape)
-            mask_at = 2 if operation.name == "tt.store" else 1
-            mask = self._value(operation, mask_at) if len(operation.operands) > mask_at else Value()
+            masks = operation.operands[2 if operation.name == "tt.store" else 1 :][:1]
+            mask = self._values.get(masks[0], UNKNOWN) if masks else Value()
             yield (
                 operation.chain,
                 Access(
@@ -89,6 +90,7 @@ class TileProgram:
                     element=tile.element,
                     element_bytes=tile.element_bytes,
                     elements=tile.elements,
+                    needed=tile.elements // math.prod(map(self._flow.excess, masks)),
                     strides=strides,
                     usual_strides=_of_wide_dimensions(self._of_most.get(operation.operands[0], UNKNOWN), tile.shape),
                     run=_run(strides, [size for size in tile.shape if size > 1]),

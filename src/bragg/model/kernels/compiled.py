@@ -68,6 +68,7 @@ class Access:
         element: Type of its elements: `f32`.
         element_bytes: Of one element.
         elements: Of the tile.
+        needed: Elements of the smallest tile that holds what a mask by constants leaves.
         strides: Distance of neighbours along each dimension of the tile, in elements: `1`, `stride`, `64*n`; None
             where it is not affine.
         intended_bytes: What one thread reads or writes at once by the layout of TTGIR; None: not known.
@@ -85,6 +86,7 @@ class Access:
     element: str
     element_bytes: int
     elements: int
+    needed: int
     strides: tuple[str | None, ...]
     intended_bytes: int | None = None
     compiled_bytes: int | None = None

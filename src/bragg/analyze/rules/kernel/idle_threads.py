@@ -18,6 +18,8 @@ __all__ = ["RULE"]
 # where three of four repeat the work of others, twins with full tiles took 87 % and 96 % less on an H100.
 _SAVED = 1.0
 _CHANGE = "a larger tile for each program, or fewer warps"
+_SAVED_OF_LANES = 0.6
+_CHANGE_OF_LANES = "the next power of two as the size of the tile: triton.next_power_of_2(n)"
 # More warps than Triton launches unless told, of which each thread loads so little: as narrow accesses cost.
 _USUAL_WARPS = 4
 _SAVED_NARROW = {1: 0.7, 2: 0.5, 4: 0.15}
@@ -30,7 +32,7 @@ def _judge(kernel: HotKernel, compiled: CompiledKernel) -> Defect | None:
         return None
     largest = max(compiled.accesses or (), key=lambda each: each.elements)
     if largest.elements * 2 > threads:
-        return _of_many_warps(compiled, largest)
+        return _of_masked_lanes(compiled) or _of_many_warps(compiled, largest)
     return Defect(
         f"has {threads} threads for tiles of {largest.elements} elements: "
         f"{threads - largest.elements} of them repeat the work of others",
@@ -39,6 +41,23 @@ def _judge(kernel: HotKernel, compiled: CompiledKernel) -> Defect | None:
         Confidence.HEURISTIC,
         [largest.place],
         (Quantity("threads", threads), Quantity("elements of the largest tile", largest.elements)),
+        is_of_launch=True,
+    )
+
+
+def _of_masked_lanes(compiled: CompiledKernel) -> Defect | None:
+    accesses = compiled.accesses or ()
+    total, needed = (sum(getattr(each, name) for each in accesses) for name in ("elements", "needed"))
+    worst = max(accesses, key=lambda each: each.elements - each.needed)
+    if needed * 2 > total:
+        return None
+    return Defect(
+        f"has tiles of {worst.elements:,} elements of which a mask drops more than half: {worst.needed:,} would do",
+        _CHANGE_OF_LANES,
+        _SAVED_OF_LANES * (1 - needed / total),
+        Confidence.LIKELY,
+        [worst.place],
+        (Quantity("elements of the tile", worst.elements), Quantity("elements that would do", worst.needed)),
         is_of_launch=True,
     )
 

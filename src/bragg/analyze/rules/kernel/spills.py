@@ -15,7 +15,7 @@ from bragg.model.kernels.compiled import CompiledKernel, Counted, Dot, TensorCor
 __all__ = ["RULE"]
 
 # An access to local memory takes longer than the arithmetic around it.
-_COST, _MOST = 2.0, 0.5
+_COST, _MOST = 4.0, 0.75
 _CHANGE = "use more warps or a smaller tile"
 
 

@@ -32,7 +32,7 @@ def _judge(kernel: HotKernel, compiled: CompiledKernel) -> Defect | None:
     return Defect(
         f"loads the same {counted_text(worst.size_bytes, 'byte')} in each turn of a loop",
         _CHANGE,
-        share if is_measured else repeated / (repeated + others),
+        share if is_measured or not others else repeated / (repeated + others),
         Confidence.LIKELY if is_measured else Confidence.HEURISTIC,
         places,
         (
