@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from importlib.metadata import EntryPoint
+from pathlib import Path
 
 import pytest
 
@@ -36,11 +36,12 @@ def test_a_plug_in_is_imported_at_first_use() -> None:
         registry["broken"]
 
 
-def test_packages_add_rows_by_entry_points(monkeypatch: pytest.MonkeyPatch) -> None:
-    points = [EntryPoint("join", "os:sep", "bragg.things"), EntryPoint("split", "os.path:split", "bragg.things")]
-    monkeypatch.setattr(
-        "importlib.metadata.entry_points", lambda group: [each for each in points if each.group == group]
-    )
+def test_packages_add_rows_by_entry_points(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    installed = tmp_path / "things-1.0.dist-info"
+    installed.mkdir()
+    (installed / "METADATA").write_text("Metadata-Version: 2.1\nName: things\nVersion: 1.0\n")
+    (installed / "entry_points.txt").write_text("[bragg.things]\njoin = os:sep\nsplit = os.path:split\n")
+    monkeypatch.syspath_prepend(tmp_path)
     registry = Registry("thing", {"join": "os.path:join"}, group="bragg.things")
     assert list(registry) == ["join", "split"]
     assert registry["join"]("a", "b") == "a/b"  # an own row cannot be replaced

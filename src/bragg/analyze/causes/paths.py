@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import lru_cache
 
 import numpy as np
@@ -54,13 +54,25 @@ ZEROES = re.compile(r"Optimizer\.zero_grad#|Module\.zero_grad$")
 
 def named(profile: Profile, is_meant: Callable[[str], object]) -> BoolArray:
     """Nodes whose name, without shapes of tensors, fits: [n_nodes]."""
-    names = _operator_names(profile.tree.frames)
-    return np.array([bool(is_meant(name)) for name in names], np.bool_)[profile.tree.frame]
+    names, row = _distinct_names(profile.tree.frames)
+    return np.array([bool(is_meant(name)) for name in names], np.bool_)[row][profile.tree.frame]
 
 
 @lru_cache(maxsize=_N_PROFILES)
-def _operator_names(frames: FrameTable) -> list[str]:
-    return [operator_name(name) for name in frames.name]
+def _distinct_names(frames: FrameTable) -> tuple[list[str], Int64Array]:
+    """The names of operators and others, each once, and that of each frame as a row of them: [n_frames]."""
+    return _distinct(map(operator_name, frames.name))
+
+
+@lru_cache(maxsize=_N_PROFILES)
+def _distinct_files(frames: FrameTable) -> tuple[list[str], Int64Array]:
+    return _distinct(frames.file)
+
+
+def _distinct(texts: Iterable[str]) -> tuple[list[str], Int64Array]:
+    rows: dict[str, int] = {}
+    row = np.array([rows.setdefault(text, len(rows)) for text in texts], np.int64)
+    return list(rows), row
 
 
 def children(profile: Profile, parent: str, child: str) -> BoolArray:
@@ -73,8 +85,9 @@ def children(profile: Profile, parent: str, child: str) -> BoolArray:
 def in_files(profile: Profile, pattern: re.Pattern[str]) -> BoolArray:
     """Python frames whose file is found by a pattern: [n_nodes]."""
     tree = profile.tree
-    fits = np.array([pattern.search(file) is not None for file in tree.frames.file], np.bool_)
-    found: BoolArray = fits[tree.frame] & (tree.kind == FrameKind.PYTHON)
+    files, row = _distinct_files(tree.frames)
+    fits = np.array([pattern.search(file) is not None for file in files], np.bool_)
+    found: BoolArray = fits[row][tree.frame] & (tree.kind == FrameKind.PYTHON)
     return found
 
 
