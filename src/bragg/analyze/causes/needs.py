@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 
 from bragg.analyze.causes.evidence import Evidence
-from bragg.model import FrameKind
+from bragg.model import FrameKind, FrameTable
 from bragg.model.kernels.names import is_specialized
 from bragg.model.meta.gpu_memory import gpu_memory_of
 
@@ -73,9 +74,13 @@ def _calls_api(evidence: Evidence) -> bool:
 
 def _has_code(evidence: Evidence) -> bool:
     """A program without Triton kernels has no defect in one."""
-    frames = evidence.profile.tree.frames
-    kernels = [name for name, kind in zip(frames.name, frames.kind.tolist(), strict=True) if kind == FrameKind.KERNEL]
-    return bool(len(evidence.compiled)) or not any(map(is_specialized, kernels))
+    return bool(len(evidence.compiled)) or not _has_specialized(evidence.profile.tree.frames)
+
+
+@lru_cache(maxsize=1)  # thirty rules ask
+def _has_specialized(frames: FrameTable) -> bool:
+    kernels = (name for name, kind in zip(frames.name, frames.kind.tolist(), strict=True) if kind == FrameKind.KERNEL)
+    return any(map(is_specialized, kernels))
 
 
 GPU_COUNT = Need("counts of GPU work", "", _has("gpu_count"))

@@ -127,7 +127,8 @@ def own_times(slices: SliceTable) -> Int64Array:
         rows = rows[np.lexsort((-slices.duration_ns[rows], slices.start_ns[rows]))]
         parent = parents_of(slices.start_ns[rows], slices.start_ns[rows] + slices.duration_ns[rows])
         inside = parent >= 0
-        np.subtract.at(own_ns, rows[parent[inside]], slices.duration_ns[rows[inside]])
+        inner_ns = np.bincount(parent[inside], weights=slices.duration_ns[rows[inside]], minlength=len(rows))
+        own_ns[rows] -= inner_ns.astype(np.int64)
     own_ns[own_ns < 0] = 0
     return own_ns
 

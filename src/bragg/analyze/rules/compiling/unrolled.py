@@ -25,6 +25,8 @@ _CHANGE = (
 
 def _find(evidence: Evidence) -> Iterator[Finding]:
     profile, wall_ns = evidence.profile, evidence.profile.run.duration_ns
+    if not evidence.compiling.any():
+        return
     compiled_ns = float(evidence.waits_of_run_ns[evidence.compiling].sum())
     if not wall_ns or compiled_ns < MUCH_COMPILING.value * wall_ns:
         return
