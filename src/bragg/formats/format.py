@@ -26,6 +26,7 @@ class Format:
             such formats may be compressed with gzip.
         read: Reads a whole profile, or only its tree when `trace` is false; None when it is only written.
         write: Writes a profile; None when it is only read.
+        compresses: Whether `write` compresses with gzip where the name ends in `.gz`.
     """
 
     suffix: str
@@ -35,6 +36,7 @@ class Format:
     sniff: Callable[[bytes], bool] | None = None
     read: Callable[..., Profile] | None = None
     write: Callable[[Profile, Path], None] | None = None
+    compresses: bool = False
 
     def begins(self, start: bytes, content: bytes) -> bool:
         """Whether a file may be of this format.

@@ -25,6 +25,7 @@ __all__ = ["export"]
 
 _STDOUT = Path("-")
 _PERFETTO = "perfetto"
+_LARGE_BYTES = 50_000_000
 _EPILOG = """\b
 Examples:
   bragg export run.bragg -f perfetto   timelines: bragg run --data trace
@@ -129,6 +130,8 @@ def _say_written(target: Path, name: str, n_ranks: int | None, *, as_json: bool)
         write_json("export", {"file": str(target), "format": name, "size_bytes": size_bytes, **told})
     else:
         next_step = FORMATS[name].next_step.format(file=quote(str(target)))
+        if FORMATS[name].compresses and size_bytes > _LARGE_BYTES and target.suffix != ".gz":
+            next_step += f"; much smaller: -o {quote(f'{target}.gz')}, or -f {_PERFETTO}"
         say([f"Wrote {target} ({bytes_text(size_bytes)}): {FORMATS[name].description}. Next: {next_step}"])
 
 
@@ -152,7 +155,11 @@ def _format_of(output: Path | None) -> str:
     """
     if output is None:
         raise UsageError("neither format nor output is given", hint=_known())
-    fitting = [name for name, format_ in FORMATS.items() if format_.write and output.name.endswith(format_.suffix)]
+    fitting = [
+        name
+        for name, format_ in FORMATS.items()
+        if format_.write and output.name.removesuffix(".gz" * format_.compresses).endswith(format_.suffix)
+    ]
     if not fitting:
         raise UsageError(f"no format has the suffix of {output.name}", hint=_known())
     return max(fitting, key=lambda name: len(FORMATS[name].suffix))

@@ -6,8 +6,10 @@ at 1: viewers give no lane to 0. Times are microseconds since the first slice, w
 
 from __future__ import annotations
 
+import gzip
 import json
 from collections.abc import Iterator
+from contextlib import nullcontext
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -26,7 +28,7 @@ __all__ = ["FORMAT", "read", "write"]
 
 
 def write(profile: Profile, path: Path) -> None:
-    """Write slices, arrows from launches to what they caused, and counters.
+    """Write slices, arrows from launches to what they caused, and counters; compressed where the name ends in `.gz`.
 
     Raises:
         UsageError: The profile has no slices.
@@ -36,7 +38,7 @@ def write(profile: Profile, path: Path) -> None:
     profile = with_sample_stacks(profile)
     document = _Document(profile)
     header = {"displayTimeUnit": "ns", "baseTimeNanoseconds": document.origin_ns, "otherData": profile.meta}
-    with new_file(path) as file:
+    with new_file(path) as plain, gzip.open(plain, "wb", 6) if path.suffix == ".gz" else nullcontext(plain) as file:
         file.write(json.dumps(header)[:-1].encode() + b',"traceEvents":[')
         separator = "\n"
         for events in (document.metadata(), document.slices(), document.flows(), document.counters()):
@@ -136,4 +138,5 @@ FORMAT = Format(
     sniff=is_chrome_trace,
     read=read,
     write=write,
+    compresses=True,
 )

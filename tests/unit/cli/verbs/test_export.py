@@ -1,11 +1,15 @@
 from __future__ import annotations
 
+import gzip
 import json
 from pathlib import Path
 
 import pytest
 
+from bragg import formats
+from bragg.cli.verbs import export as export_module
 from bragg.registry import FORMATS
+from tests.support.traces import trace_from_text
 from tests.unit.cli.conftest import Bragg
 
 
@@ -22,6 +26,19 @@ def test_output_is_named_after_the_profile(bragg: Bragg, profile_file: Path) -> 
     assert profile_file.with_suffix(FORMATS["speedscope"].suffix).exists()
     assert outcome.stderr.startswith(f"Wrote {profile_file.with_suffix('.speedscope.json')} (")
     assert outcome.stderr.endswith("): speedscope flame graphs and timelines. Next: open it in speedscope\n")
+
+
+def test_a_large_document_says_how_it_gets_smaller(
+    bragg: Bragg, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(export_module, "_LARGE_BYTES", 100)
+    monkeypatch.chdir(tmp_path)
+    formats.export(trace_from_text("thread\n  0-10 step"), "bragg", Path("a.bragg"))
+    talk = bragg("export", "a.bragg", "-f", "chrome").stderr
+    assert talk.endswith("chrome://tracing; much smaller: -o a.chrome.json.gz, or -f perfetto\n")
+    assert "smaller" not in bragg("export", "a.bragg", "-o", "a.chrome.json.gz").stderr
+    compressed, plain = Path("a.chrome.json.gz").read_bytes(), Path("a.chrome.json").read_bytes()
+    assert gzip.decompress(compressed) == plain
 
 
 def test_output_may_be_a_pipe(bragg_process: Bragg, bragg: Bragg, profile_file: Path) -> None:
