@@ -33,7 +33,7 @@ def test_a_large_document_says_how_it_gets_smaller(
 ) -> None:
     monkeypatch.setattr(export_module, "_LARGE_BYTES", 100)
     monkeypatch.chdir(tmp_path)
-    formats.export(trace_from_text("thread\n  0-10 step"), "bragg", Path("a.bragg"))
+    formats.export(trace_from_text("thread 1\n  0-10 step"), "bragg", Path("a.bragg"))
     talk = bragg("export", "a.bragg", "-f", "chrome").stderr
     assert talk.endswith("chrome://tracing; much smaller: -o a.chrome.json.gz, or -f perfetto\n")
     assert "smaller" not in bragg("export", "a.bragg", "-o", "a.chrome.json.gz").stderr
