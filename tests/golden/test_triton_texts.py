@@ -20,7 +20,7 @@ def kernel(file: Path, name: str) -> CompiledKernel:
     texts = json.loads(gzip.decompress(file.read_bytes()))
     found = {Stage(key.rpartition(".")[2]): text for key, text in texts.items() if key.startswith(f"{name}.")}
     assert len(found) == 3
-    facts = facts_of(KernelCode(f"{name}/0123abcd", found))
+    facts = facts_of(KernelCode(f"{name}/0123abcd", found), {})
     assert facts.unread == {}
     return facts
 

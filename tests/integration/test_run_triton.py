@@ -65,6 +65,11 @@ def test_each_specialization_is_a_kernel_of_its_own(record: Record) -> None:
     assert kernels(run.main) == {"forward/copy<BN=64 w4 s3 f16>": 3, "forward/copy<BN=128 w8 s3 f16>": 5}, run.talk
 
 
+def test_sizes_of_the_first_launch_are_kept(record: Record) -> None:
+    run = record("for n in (48, 64): copy[(1,)](A, B, n, BLOCK_N=64)")
+    assert run.main.run.attributes["copy<BN=64 w4 s3 f16>"]["sizes"] == "n=48 BLOCK_N=64", run.talk
+
+
 def test_kernels_that_were_loaded_before_the_recording_are_named(record: Record) -> None:
     run = record(
         """

@@ -19,7 +19,7 @@ from triton.compiler import ASTSource
 from bragg.analyze.compiled_kernels import CompiledKernels
 from bragg.code import kernel_code
 from bragg.code.kernel_code import with_kernel_code
-from bragg.code.kernel_files import attributes_of
+from bragg.code.kernel_files import SIZES, attributes_of
 from bragg.model import Profile
 from bragg.model.kernels.compiled import CompiledKernel
 from bragg.model.kernels.configurations import KernelTable
@@ -51,6 +51,7 @@ class Variant:
         options: Of the compiler.
         grid: Blocks of a launch along x.
         grid_y: The same along y.
+        sizes: Whole numbers that the first launch passes, by argument.
     """
 
     kernel: Any
@@ -60,6 +61,7 @@ class Variant:
     options: Mapping[str, Any] = field(default_factory=dict)
     grid: int = MANY_BLOCKS
     grid_y: int = 1
+    sizes: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def name(self) -> str:
@@ -79,7 +81,9 @@ def profile_of(*variants: Variant) -> Profile:
     total_ns = _TIME_NS * len(variants)
     compiled = {each.name: _compiled(_Key(each)) for each in variants}
     meta = {
-        "attributes": {name: dict(attributes_of(kernel)) for name, kernel in compiled.items()},
+        "attributes": {
+            each.name: {**dict(attributes_of(compiled[each.name])), SIZES: _sizes_text(each)} for each in variants
+        },
         "devices": [H100],
         "gpu_busy_ns": {"0": total_ns},
         "gpu_first_ns": 0,
@@ -87,6 +91,10 @@ def profile_of(*variants: Variant) -> Profile:
     }
     profile, _ = with_kernel_code(replace(plain, meta=meta))
     return replace(profile, kernels=_launches(profile, variants, compiled))
+
+
+def _sizes_text(variant: Variant) -> str:
+    return " ".join(f"{name}={size}" for name, size in variant.sizes.items())
 
 
 def compiled_row(variant: Variant) -> CompiledKernel:

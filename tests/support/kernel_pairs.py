@@ -136,6 +136,7 @@ _DISTANCES = Variant(
 )
 _CUMULATED = Variant(passes.cumulate, _COPY, {"BLOCK": 1024})
 _COLUMNS_OF_MANY = Variant(passes.softmax_of_columns, _COPY, {"COLUMNS": 500, "BLOCK": 4096}, grid=1 << 17)
+_ROW_OF_MANY = Variant(passes.softmax_of_row, _LOOP, {"BLOCK": 4096}, grid=1 << 17, sizes={"n": 500})
 
 PAIRS = (
     Pair("narrow-access", replace(_SCALE, unaligned=("n",)), _SCALE),
@@ -258,4 +259,5 @@ PAIRS = (
         replace(_CUMULATED, kernel=passes.cumulate_from, types={**_COPY, "sums": _FLOAT}),
     ),
     Pair("idle-threads", _COLUMNS_OF_MANY, replace(_COLUMNS_OF_MANY, constants={"COLUMNS": 500, "BLOCK": 512}), ""),
+    Pair("idle-threads", _ROW_OF_MANY, replace(_ROW_OF_MANY, constants={"BLOCK": 512}), ""),
 )

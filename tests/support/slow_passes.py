@@ -355,3 +355,13 @@ def softmax_of_columns(x, out, COLUMNS: tl.constexpr, BLOCK: tl.constexpr):
     values = tl.load(x + at, mask=mask, other=float("-inf"))
     weights = tl.exp(values - tl.max(values, 0))
     tl.store(out + at, weights / tl.sum(weights, 0), mask=mask)
+
+
+@triton.jit
+def softmax_of_row(x, out, n, BLOCK: tl.constexpr):
+    column = tl.arange(0, BLOCK)
+    mask = column < n
+    at = tl.program_id(0) * n + column
+    values = tl.load(x + at, mask=mask, other=float("-inf"))
+    weights = tl.exp(values - tl.max(values, 0))
+    tl.store(out + at, weights / tl.sum(weights, 0), mask=mask)

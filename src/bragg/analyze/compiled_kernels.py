@@ -11,6 +11,7 @@ from functools import cached_property
 from bragg.analyze.kernel_facts import Configuration, configurations_of
 from bragg.analyze.occupancy import occupancy
 from bragg.code.compiled.facts import facts_of
+from bragg.code.kernel_files import SIZES
 from bragg.code.source_map import KernelCode, code_of_kernels
 from bragg.model import FrameKind, Profile
 from bragg.model.kernels.compiled import CompiledKernel
@@ -18,6 +19,7 @@ from bragg.model.kernels.names import base_name, specialization
 
 __all__ = ["CompiledKernels"]
 
+_SIZE = re.compile(r"(\w+)=(-?\d+)")
 _STAGES = re.compile(r"\bs(\d+)\b")
 
 
@@ -80,8 +82,13 @@ class CompiledKernels:
 
     def _row(self, key: str) -> CompiledKernel:
         if key not in self._rows:
-            self._rows[key] = self._joined(facts_of(self._codes[key]), tuple(self._names_of[key]))
+            self._rows[key] = self._joined(facts_of(self._codes[key], self._sizes(key)), tuple(self._names_of[key]))
         return self._rows[key]
+
+    def _sizes(self, key: str) -> dict[str, int]:
+        """Whole numbers that a kernel's first launch passed, by argument."""
+        noted = (self._profile.run.attributes.get(name, {}).get(SIZES, "") for name in self._names_of[key])
+        return {name: int(number) for name, number in _SIZE.findall(next(filter(None, noted), ""))}
 
     def _joined(self, kernel: CompiledKernel, names: tuple[str, ...]) -> CompiledKernel:
         """With what the compiler was asked for and what was launched; measured values win."""

@@ -24,15 +24,20 @@ _UNREADABLE = (ValueError, IndexError, KeyError, RecursionError)
 _TRIGONOMETRIC = ("sin", "cos", "tan")
 
 
-def facts_of(code: KernelCode) -> CompiledKernel:
-    """What the texts of a kernel tell."""
-    reader = _Reader(code)
+def facts_of(code: KernelCode, sizes: Mapping[str, int]) -> CompiledKernel:
+    """What the texts of a kernel tell.
+
+    Args:
+        code: Its texts.
+        sizes: Whole numbers that a launch passed to it, by argument; those that are known.
+    """
+    reader = _Reader(code, sizes)
     return CompiledKernel(key=code.key, **reader.read(), unread=reader.unread)
 
 
 class _Reader:
-    def __init__(self, code: KernelCode) -> None:
-        self._code = code
+    def __init__(self, code: KernelCode, sizes: Mapping[str, int]) -> None:
+        self._code, self._sizes = code, sizes
         self.unread: dict[str, str] = {}
 
     def read(self) -> dict[str, Any]:
@@ -56,7 +61,7 @@ class _Reader:
 
     def _tile_program(self, _: Mapping[str, Any]) -> dict[str, Any]:
         module = self._module(Stage.TTIR)
-        program = TileProgram(module)
+        program = TileProgram(module, self._sizes)
         accesses = tuple(replace(access, compiled_bytes=self._width(chain)) for chain, access in program.accesses())
         self._access_chains = [chain for chain, _ in program.accesses()]
         self._loop_chains = [chain for chain, _ in program.loops()]

@@ -17,7 +17,6 @@ _COMPARED = re.compile(r"arith\.cmpi (?:[su](?P<order>[lg])[te]|(?P<equal>eq)),"
 # In place of what a mask drops: 0, -inf of 32 and 16 bits, or -1e3 and less.
 _LEAST = re.compile(r"arith\.constant (?:dense<)?(?:0xF[CF]\w*|-\d\.\d+e\+(?:0[3-9]|[1-9]\d))>? :")
 _ZERO = re.compile(r"arith\.constant (?:dense<)?(?:0|0\.0+e\+00|false)>? :")
-_NUMBER = re.compile(r"arith\.constant (-?\d+) :")
 _WRITES = ("tt.store", "tt.atomic_rmw", "tt.atomic_cas", "tt.descriptor_store")
 _START, _END = 1, 2  # among the operands of scf.for, behind its counter
 # What a comparison limits where the turn is less, greater, or the same.
@@ -73,7 +72,9 @@ class _Masks:
             return None
         kept = next(iter(masked.values()))
         multiplies = any(each.name == "tt.dot" for each in self._inside)
-        return MaskedLoop(place_of_chain(self._loop.chain), multiplies, kept.at, kept.is_by_data, self._turns())
+        return MaskedLoop(
+            place_of_chain(self._loop.chain), multiplies, kept.at, kept.is_by_data, self._flow.turns(self._loop)
+        )
 
     def _drops_all(self, masked: Mapping[str, _Kept]) -> bool:
         """Whether a turn that is masked leaves nothing behind: of what it loads, all that it hands on is masked."""
@@ -161,12 +162,3 @@ class _Masks:
     def _is_constant(self, name: str, pattern: re.Pattern[str]) -> bool:
         parts = list(self._flow.parts_of(name, ("tt.splat",)))
         return bool(parts) and all(pattern.search(each.text) for each in parts)
-
-    def _turns(self) -> int | None:
-        """All turns of the loop; None: its arguments say how many."""
-        made = [self._flow.made_by(name) for name in self._loop.operands[1:4]]
-        numbers = [_NUMBER.search(each.text) for each in made if each is not None]
-        if len(numbers) < len(self._loop.operands[1:4]) or None in numbers:
-            return None
-        start, end, step = (int(number[1]) for number in numbers if number)
-        return -(-(end - start) // step) if step > 0 else None

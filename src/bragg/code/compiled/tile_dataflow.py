@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import operator
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from bragg.code.compiled.operations import Module, Operation, tile_of
 
@@ -23,7 +24,18 @@ _PURE = re.compile(
 _BRANCHES = re.compile(r"scf\.(?:if|while)$|cf\.")
 _BELOW = re.compile(r"arith\.cmpi [su]l([te]),")
 _RANGE = re.compile(r"tt\.make_range \{end = (\d+) : i32, start = 0 : i32\}")
-_LIMIT = re.compile(r"arith\.constant (?:dense<)?(\d+)>? :")
+_NUMBER = re.compile(r"arith\.constant (?:dense<)?(-?\d+)>? :")
+_SAME_NUMBER = ("tt.splat", "tt.broadcast", "tt.expand_dims", "arith.extsi", "arith.trunci", "arith.index_cast")
+_ARITHMETIC: Mapping[str, Callable[[int, int], int]] = {
+    "arith.addi": operator.add,
+    "arith.subi": operator.sub,
+    "arith.muli": operator.mul,
+    "arith.divsi": operator.floordiv,
+    "arith.ceildivsi": lambda left, right: -(-left // right),
+    "arith.remsi": operator.mod,
+    "arith.minsi": min,
+    "arith.maxsi": max,
+}
 _LEAST_OF_PRODUCT = 16  # of each side of a tile that tl.dot multiplies
 _SHAPES = ("tt.trans", "tt.reshape", "ttg.convert_layout")
 
@@ -33,10 +45,11 @@ class TileDataflow:
 
     Args:
         module: It.
+        sizes: Whole numbers that a launch passed, by argument; those that are known.
     """
 
-    def __init__(self, module: Module) -> None:
-        self._module = module
+    def __init__(self, module: Module, sizes: Mapping[str, int]) -> None:
+        self._module, self._sizes = module, sizes
         self._made_by = {name: operation for operation in module.operations for name in operation.results}
         self._least_side = _LEAST_OF_PRODUCT if any(each.name == "tt.dot" for each in module.operations) else 1
         self._of_axis = {axis: self._depends_on_program(axis) for axis in "xyz"}
@@ -153,18 +166,37 @@ class TileDataflow:
                     found.update(each.results)
         return found
 
+    def number(self, name: str) -> int | None:
+        """What a value is in each program of the launch, all elements of a tile alike; None: not known."""
+        made = self._made_by.get(name)
+        if made is None:
+            return self._sizes.get(name.lstrip("%"))
+        if made.name == "arith.constant":
+            constant = _NUMBER.search(made.text)
+            return int(constant[1]) if constant else None
+        if made.name in _SAME_NUMBER:
+            return self.number(made.operands[0])
+        compute = _ARITHMETIC.get(made.name)
+        left, right = (self.number(each) for each in made.operands[:2]) if compute else (None, None)
+        return None if compute is None or left is None or not right else compute(left, right)
+
+    def turns(self, loop: Operation) -> int | None:
+        """Turns of a loop over a range; None: not known, or another one."""
+        bounds = [self.number(name) for name in loop.operands[1:4]] if loop.name == "scf.for" else []
+        start, end, step = bounds or (None, None, None)
+        return None if start is None or end is None or not step else max(-(-(end - start) // step), 0)
+
     def excess(self, mask: str) -> int:
-        """How many times as large as needed a tile is of which a mask drops all from a constant on, along its sides."""
+        """How many times as large as needed a tile is of which a mask drops all from a number on, along its sides."""
         times = 1
         for part in self.parts_of(mask, ("arith.andi",)):
             compared = _BELOW.match(part.text.partition(" = ")[2])
-            sides = [list(self.parts_of(name, ("tt.splat",))) for name in part.operands[:2]]
-            if not compared or [len(side) for side in sides] != [1, 1]:
-                continue
-            size, limit = _RANGE.search(sides[0][0].text), _LIMIT.search(sides[1][0].text)
-            if size and limit:
-                least = max(int(limit[1]) + (compared[1] == "e"), self._least_side)
-                times *= max(int(size[1]) >> (least - 1).bit_length(), 1)
+            added = self.parts_of(part.operands[0], ("arith.addi", "tt.splat"))
+            sizes = [int(found[1]) for each in added if (found := _RANGE.search(each.text))]
+            limit = self.number(part.operands[-1])
+            if compared and len(sizes) == 1 and limit is not None:
+                least = max(limit + (compared[1] == "e"), self._least_side)
+                times *= max(sizes[0] >> (least - 1).bit_length(), 1)
         return times
 
     def parts_of(self, name: str, joins: tuple[str, ...]) -> Iterator[Operation]:

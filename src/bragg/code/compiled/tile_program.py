@@ -56,14 +56,15 @@ class TileProgram:
 
     Args:
         module: It.
+        sizes: Whole numbers that a launch passed, by argument; those that are known.
     """
 
-    def __init__(self, module: Module) -> None:
+    def __init__(self, module: Module, sizes: Mapping[str, int]) -> None:
         self._module = module
         self._values = values_of(module)
         has_quotients = any(each.name in (*QUOTIENTS, *REMAINDERS) for each in module.operations)
         self._of_most = values_of(module, of_most=True) if has_quotients else self._values
-        self._flow = TileDataflow(module)
+        self._flow = TileDataflow(module, sizes)
         self._unpromised = {
             argument.name
             for argument in module.arguments
@@ -149,6 +150,7 @@ class TileProgram:
                         len(loads),
                         n_dots,
                         axes=self._flow.axes(row),
+                        turns=self._flow.turns(operation),
                         is_of_earlier=not n_dots and self._adds_up_earlier(operation, inside),
                     ),
                 )

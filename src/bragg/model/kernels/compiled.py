@@ -68,7 +68,7 @@ class Access:
         element: Type of its elements: `f32`.
         element_bytes: Of one element.
         elements: Of the tile.
-        needed: Elements of the smallest tile that holds what a mask by constants leaves.
+        needed: Elements of the smallest tile that holds what its mask leaves, if constants or the first launch say it.
         strides: Distance of neighbours along each dimension of the tile, in elements: `1`, `stride`, `64*n`; None
             where it is not affine.
         intended_bytes: What one thread reads or writes at once by the layout of TTGIR; None: not known.
@@ -159,6 +159,7 @@ class Loop:
         buffers: Turns whose tiles are held in shared memory; None: not known.
         axes: Of the grid, `x`, `y` and `z`: those along which programs do different work in it; None: not known.
         is_of_earlier: Whether each program adds up the same tiles as those before it, and some more.
+        turns: Of the first launch; None: not known.
     """
 
     place: Place
@@ -168,6 +169,7 @@ class Loop:
     buffers: int | None = None
     axes: tuple[str, ...] | None = None
     is_of_earlier: bool = False
+    turns: int | None = None
 
 
 @dataclass(frozen=True)
@@ -179,7 +181,7 @@ class MaskedLoop:
         multiplies: Whether it multiplies tiles.
         limit: What the mask could set instead: `start` or `end` of the loop; `turn`: single turns are kept.
         is_by_data: Whether what each program has loaded says so, as a length.
-        turns: Of the loop; None: arguments say how many.
+        turns: Of the first launch; None: not known.
     """
 
     place: Place

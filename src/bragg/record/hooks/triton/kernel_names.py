@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import gc
+import sys
 import warnings
 from functools import cache
 
-from bragg.code.kernel_files import attributes_of
+from bragg.code.kernel_files import SIZES, attributes_of
 from bragg.core import core
 from bragg.record.inside.notes import guarded, note
 
@@ -22,6 +23,9 @@ __all__ = ["follow_loading", "give_name", "name_kernels", "specialization_of", "
 
 # Triton sets it right after it has loaded a kernel, and no launch reads it.
 _SET_WHEN_LOADED = "n_max_threads"
+
+# From there up to Triton's launcher, with wrappers between.
+_MOST_CALLS = 12
 
 # Hash of the kernel that a name was given to.
 _owners: dict[str, str] = {}
@@ -127,13 +131,27 @@ def _kernel_was_loaded(kernel: Any) -> None:
     function = getattr(kernel.src, "fn", None)
     if not isinstance(kernel.function, int):
         return
+    sizes = _sizes_of_launch()
+    attributes = [(SIZES, sizes)] if sizes else []
     if function is not None and kernel.name != function.__name__:  # chosen by the program: @triton.jit(repr=...)
         name = kernel.name
-        core.name_kernel(kernel.function, name, name, attributes_of(kernel))
+        core.name_kernel(kernel.function, name, name, (*attributes, *attributes_of(kernel)))
     else:
-        name = give_name(kernel, specialization_of(kernel))
+        name = give_name(kernel, specialization_of(kernel), attributes)
     for follower in _followers:
         follower(kernel, name)
+
+
+def _sizes_of_launch() -> str:
+    """Whole numbers that the launch which loads a kernel passes to it: `n=781 stride=1024`; empty: no launch does."""
+    frame = sys._getframe()
+    for _ in range(_MOST_CALLS):
+        if frame.f_back is None:
+            break
+        frame = frame.f_back
+        if frame.f_code.co_name == "run" and isinstance(given := frame.f_locals.get("bound_args"), dict):
+            return " ".join(f"{name}={value}" for name, value in given.items() if type(value) is int)
+    return ""
 
 
 def _own_name(name: str, identity: str) -> str:
