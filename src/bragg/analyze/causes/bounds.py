@@ -11,6 +11,7 @@ from bragg.analyze.causes.evidence import Evidence
 from bragg.analyze.causes.host_shares import HostShare, host_shares
 from bragg.analyze.causes.host_steps import host_steps
 from bragg.analyze.causes.kernel_class import CLASSES, PRODUCTS, UNNAMED, class_of, classes_of_nodes
+from bragg.analyze.imports import imports_apart
 from bragg.model import FrameKind
 
 __all__ = ["Bounds", "Part", "bounds_of"]
@@ -62,6 +63,7 @@ class Bounds:
         gpu: Ordinal of the busiest GPU, whose time it is.
         n_gpus: GPUs that worked.
         host_ns: Without a GPU, the host's time apart from imports, which the parts are of; 0: a GPU worked.
+        imports_ns: Without a GPU, the host's time in imports.
     """
 
     by: str
@@ -74,6 +76,7 @@ class Bounds:
     gpu: int = 0
     n_gpus: int = 1
     host_ns: float = 0.0
+    imports_ns: float = 0.0
 
 
 def bounds_of(evidence: Evidence) -> Bounds:
@@ -102,7 +105,8 @@ def _host_bounds(evidence: Evidence, shares: list[HostShare]) -> Bounds:
     parts = tuple(Part(each.name, each.time_ns / host_ns, False, each.at) for each in shares)
     steps = host_steps(evidence)
     of_ns, n_steps = (steps.duration_ns, steps.count) if steps else (0.0, 0)
-    return Bounds(shares[0].name, None, parts, of_ns, n_steps, False, host_ns=host_ns)
+    imports_ns = imports_apart(evidence.profile)[1]
+    return Bounds(shares[0].name, None, parts, of_ns, n_steps, False, host_ns=host_ns, imports_ns=imports_ns)
 
 
 def _worked_on(evidence: Evidence) -> bool:

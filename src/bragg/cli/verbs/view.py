@@ -176,7 +176,11 @@ def _show(recorded: Profile, path: Path, options: ViewOptions, choices: Mapping[
     from bragg.views.terminal.story import answer_lines
 
     evidence, style = Evidence(recorded), stream_style(sys.stdout)
-    shown = _shown(evidence, path, options, choices, is_narrow=style.is_narrow and not form.as_json)
+    is_asked = any(choices[name] for name in ("include", "exclude", "metric", "idle", "part"))
+    is_answered = not (is_asked or choices["group_by"] in WHOLE or form.as_json or form.tui)
+    answer = answer_lines(evidence, style) if is_answered else []
+    is_narrow = style.is_narrow and not form.as_json
+    shown = _shown(evidence, path, options, choices, is_narrow=is_narrow, said=" ".join(" ".join(answer).split()))
     if form.tui:
         from bragg.cli.tui import run_tui
 
@@ -185,8 +189,6 @@ def _show(recorded: Profile, path: Path, options: ViewOptions, choices: Mapping[
     if form.as_json:
         write_json("flat" if form.flat else "tree", profile_json(shown, flat=form.flat))
         return
-    is_asked = any(choices[name] for name in ("include", "exclude", "metric", "idle", "part"))
-    answer = [] if is_asked or choices["group_by"] in WHOLE else answer_lines(evidence, style)
     more = [f"why, and what else to change: bragg analyze {quote(str(path))}"] if answer else []
     lines = profile_lines(shown, style, flat=form.flat, answer=answer)
     write_lines([*lines, *map(style.dim, style.paragraphs([*shown.hints, *more]))])
@@ -195,9 +197,12 @@ def _show(recorded: Profile, path: Path, options: ViewOptions, choices: Mapping[
 
 
 def _shown(
-    evidence: Evidence, path: Path, options: ViewOptions, choices: Mapping[str, Any], *, is_narrow: bool
+    evidence: Evidence, path: Path, options: ViewOptions, choices: Mapping[str, Any], *, is_narrow: bool, said: str
 ) -> ShownProfile:
-    """The profile by call paths, or by what it consists of; the part of the run that answers where the time went."""
+    """The profile by call paths, or by what it consists of; the part of the run that answers where the time went.
+
+    Hints leave out what was said before.
+    """
     from bragg.analyze.engine import findings
     from bragg.views.terminal.profile_view import ShownProfile
 
@@ -206,7 +211,8 @@ def _shown(
         ran = part_without_imports(recorded, options) if group_by == "module" and not part else None
         profile, options, hints = grouped(ran.profile if ran else recorded, options, group_by, is_narrow=is_narrow)
         return ShownProfile(profile, str(path), options, recorded, ran.notes if ran else (), hints, part)
-    hints = [] if options.include or options.exclude else [found.text for found in findings(evidence)]
+    is_filtered = options.include or options.exclude
+    hints = [] if is_filtered else [found.text for found in findings(evidence) if found.message not in said]
     if choices["idle"]:
         return ShownProfile(recorded, str(path), options, recorded, (), hints, part)
     best = shown_part(evidence, options, part)

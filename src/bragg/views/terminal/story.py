@@ -16,7 +16,7 @@ from bragg.views.text.wall_line import wall_lines
 __all__ = ["answer_lines", "story_lines"]
 
 _N_CAUSES = 3
-_MANY_SLICES = 300_000  # the rules take 0.8 s for them
+_MANY_SLICES, _MANY_NODES = 300_000, 40_000  # the rules take 0.8 s for them
 
 
 def story_lines(profile: Profile, style: Style) -> list[str]:
@@ -34,11 +34,14 @@ def _lines(profile: Profile, style: Style) -> Iterator[str]:
 
 
 def answer_lines(evidence: Evidence, style: Style) -> list[str]:
-    """What bounds the steady state, and the first finding; empty where it is not known, or would take long to find.
+    """What bounds the steady state, or a program without a GPU, and the first finding.
 
+    Empty where it is not known, or would take long to find.
     What is said of the whole program may save more than a cause in it, which stands first: then both are shown.
     """
-    if evidence.steady is None or len(evidence.profile.slices) > _MANY_SLICES:
+    profile = evidence.profile
+    is_known = evidence.steady is not None or not profile.measured("gpu_time")
+    if not is_known or len(profile.slices) > _MANY_SLICES or len(profile.tree) > _MANY_NODES:
         return []
     answer = answered_by(evidence)
     best = best_findings(answer.analysis, _N_CAUSES)

@@ -67,6 +67,8 @@ _MUCH_BEHIND = 0.05
 _NUMBERS = re.compile(r"\d[\d,.]*(?: [mun]s| s\b| %| [kMGT]?B)?")
 # What takes less than this share of the time bounds not all of it, and up to half of it not most.
 _ALL, _MOST = 0.8, 0.5
+# Of what imports took: a program that did less has hardly begun.
+_LITTLE = 0.05
 
 
 def analysis_lines(answer: Answered, style: Style, least_gain: float = LEAST_GAIN) -> list[str]:
@@ -219,6 +221,9 @@ def _where(took: Took) -> str:
 
 def _host_sentence(bounds: Bounds) -> str:
     """The same of a program without a GPU, whose parts are of the host's time."""
+    if bounds.host_ns < _LITTLE * bounds.imports_ns:
+        took, ran = time_text(bounds.imports_ns), time_text(bounds.host_ns)
+        return f"Imports took {took}, and all else that the program did {ran}: too little to say what bounds it."
     first, *others = [part for part in bounds.parts if part.share >= _LEAST_PART]
     name = first.name[0].upper() + first.name[1:]
     bound, verb = ("bound", "take") if first.name in _PLURALS else ("bounds", "takes")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from bragg.analyze.imports import without_imports
+from bragg.analyze.imports import imports_apart, without_imports
 from bragg.grouping.workers import WORKER_METRICS, WORKER_TIME
 from bragg.model import FrameKind, Profile
 from bragg.model.host_time import WAIT_TIME
@@ -46,17 +46,20 @@ def _workers_line(profile: Profile) -> str:
 def _line(profile: Profile, metric: str, whom: str) -> str:
     if metric not in profile.metrics or profile.total("host_time") <= 0:
         return ""
+    profile, imports_ns = imports_apart(profile) if metric == WAIT_TIME else (profile, 0.0)
     waited_ns = profile.total(metric)
     whole_ns = profile.total("host_time")
     if metric == WAIT_TIME and profile.run.duration_ns and not profile.run.is_merged:
-        whole_ns = min(whole_ns, profile.run.duration_ns)  # of the main thread, which lasts as long as the run
-    share = waited_ns / whole_ns
+        # Of the main thread, which lasts as long as the run.
+        whole_ns = min(whole_ns, max(profile.run.duration_ns - imports_ns, waited_ns))
+    share = waited_ns / whole_ns if whole_ns else 0.0
     if share < _LITTLE:
         return ""
     where, most_ns = _hottest_place(profile, metric)
     most = f", {share_text(most_ns / waited_ns)} of that in {where}"
     who = "host" if metric == "sync_time" else "main thread"
-    return f"the {who} waited {time_text(waited_ns)}{whom}, {share_text(share)} of its time{most}"
+    its_time = "its time after imports" if imports_ns else "its time"
+    return f"the {who} waited {time_text(waited_ns)}{whom}, {share_text(share)} of {its_time}{most}"
 
 
 def _hottest_place(profile: Profile, metric: str) -> tuple[str, float]:

@@ -10,8 +10,9 @@ from bragg.analyze.causes.bounds import Bounds
 from bragg.analyze.causes.evidence import Evidence
 from bragg.analyze.causes.work_finding import SHARE_OF_GPU
 from bragg.analyze.engine import Analysis
-from bragg.analyze.report import Answered
+from bragg.analyze.report import Answered, answered
 from bragg.model import Finding, Gain, Quantity, Severity
+from bragg.views.terminal.story import answer_lines
 from bragg.views.text.analysis_text import analysis_lines, short_path
 from bragg.views.text.style import PLAIN
 from tests.support.profiles import profile_from_text
@@ -46,3 +47,20 @@ def test_what_comes_next_is_said_in_a_line(findings: list[Finding], says: list[s
     bounds = Bounds("the host", 0.1, (), 1000.0, 1, True)
     answer = Answered("a.bragg", bounds, Analysis(findings), Evidence(profile_from_text("root\n  k 1ms")))
     assert [line for line in analysis_lines(answer, PLAIN) if line.startswith("Then")] == says
+
+
+def test_a_program_that_has_hardly_begun_is_bound_by_nothing() -> None:
+    text = """
+root
+  a.py:1@main host=1ms
+    <frozen importlib._bootstrap>:1@_find_and_load host=50ms"""
+    assert analysis_lines(answered(profile_from_text(text)), PLAIN)[0] == (
+        "Imports took 50.0 ms, and all else that the program did 1.00 ms: too little to say what bounds it."
+    )
+
+
+def test_the_view_of_a_program_without_a_gpu_says_what_bounds_it() -> None:
+    profile = profile_from_text("root\n  a.py:1@main host=9ms")
+    assert answer_lines(Evidence(profile), PLAIN)[0].startswith(
+        "Python and native code bound the program, which uses no GPU: of 9.00 ms on the host after imports, "
+    )

@@ -52,3 +52,15 @@ def test_the_time_of_the_main_thread_is_not_that_of_all_threads() -> None:
     assert waiting_lines(profile) == [
         "the main thread waited 10.0 ms, 50.0 % of its time, 100.0 % of that in fetch a.py:1"
     ]
+
+
+def test_waiting_is_a_share_of_what_the_main_thread_did_after_imports() -> None:
+    text = """
+root
+  a.py:1@main host=10ms
+    <frozen importlib._bootstrap>:1@_find_and_load host=50ms
+      [waiting] #state host=10ms wait=10ms
+    [waiting] #state host=30ms wait=30ms"""
+    assert waiting_lines(profile_from_text(text)) == [
+        "the main thread waited 30.0 ms, 75.0 % of its time after imports, 100.0 % of that in main a.py:1"
+    ]
