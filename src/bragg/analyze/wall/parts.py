@@ -6,12 +6,17 @@ in which work of the GPUs began at about one rate: what compiles, tunes and plan
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
 import numpy as np
 
 from bragg.analyze.wall.activity import Activity, activity_of
 from bragg.analyze.wall.step_times import StepTimes, step_times
 from bragg.analyze.wall.wall_time import Steady, WallParts
 from bragg.model import FrameKind, Profile
+from bragg.model.meta.overhead import Overhead, overhead_of, overhead_within
 from bragg.model.meta.run import Run
 from bragg.model.table import Int64Array
 
@@ -31,6 +36,10 @@ _LITTLE = 0.02
 _PAUSE = 0.5
 _SAME_RATE = 0.2
 _BACKLOG = 0.5
+# Of the overhead of the run: then the steady state has one of its own. It is estimated where it is this part of the
+# run's work: elsewhere other calls decide what a call costs on average, and the first ones cost more.
+_OF_ITS_OWN = 1.3
+_LEAST_PART = 1 / 3
 
 
 def wall_parts(profile: Profile) -> WallParts | None:
@@ -52,6 +61,7 @@ def wall_parts(profile: Profile) -> WallParts | None:
         return WallParts(began, worked, rested, ended, None)
     first_ns = worked if steps is None or steps.began_ns is None else steps.began_ns
     worked = max(began, min(first_ns, steady.begins_ns))
+    steady = replace(steady, overhead=_overhead(profile.meta, activity, steady))
     return WallParts(began, worked, steady.ends_ns, ended, steady, _works_after(activity, steady))
 
 
@@ -145,6 +155,16 @@ def _steady(activity: Activity, begins_ns: int, ends_ns: int, n_steps: int, step
     }
     n_launches = round(activity.n_launches(begins_ns, ends_ns))
     return Steady(begins_ns, ends_ns, n_steps, step_of, n_launches, busy)
+
+
+def _overhead(meta: Mapping[str, Any], activity: Activity, steady: Steady) -> Overhead | None:
+    of_all = activity.n_launches(activity.first_ns, activity.last_ns + 1)
+    whole = overhead_of(meta)
+    if whole is None or not of_all or steady.duration_ns < _LEAST_PART * whole.work_ns:
+        return None
+    busy_ns = max(steady.busy.values(), default=0.0) * steady.duration_ns
+    found = overhead_within(meta, min(steady.n_launches / of_all, 1.0), steady.duration_ns, busy_ns)
+    return found if found is not None and found.slowdown > _OF_ITS_OWN * whole.slowdown else None
 
 
 def _works_after(activity: Activity, steady: Steady) -> bool:

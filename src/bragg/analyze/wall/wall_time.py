@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
+from bragg.model.meta.overhead import Overhead
+
 __all__ = ["Steady", "WallParts"]
 
 
@@ -19,6 +21,7 @@ class Steady:
         step_of: What one step is: `step`, or a call of the function or region that is named; empty without steps.
         n_launches: Work of the GPU that began in it: kernels, copies and sets.
         busy: Share of it in which each device worked, 0 to 1.
+        overhead: What recording it cost, an estimate; None: about as much as in the run, or not known.
     """
 
     begins_ns: int
@@ -27,6 +30,7 @@ class Steady:
     step_of: str = ""
     n_launches: int = 0
     busy: Mapping[int, float] = field(default_factory=dict)
+    overhead: Overhead | None = None
 
     @property
     def duration_ns(self) -> int:

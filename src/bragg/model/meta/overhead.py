@@ -14,7 +14,7 @@ from typing import Any
 from bragg.model.facts import Facts
 from bragg.model.meta.run import Run
 
-__all__ = ["Overhead", "OverheadPart", "overhead_of"]
+__all__ = ["Overhead", "OverheadPart", "overhead_of", "overhead_within"]
 
 # Names in META, and what readers call them. `records` are CUPTI's kernel records, seen from the launch.
 _HOST_PARTS = {
@@ -87,8 +87,34 @@ class Overhead:
 
 def overhead_of(meta: Mapping[str, Any]) -> Overhead | None:
     """What META tells; None where it does not: other recorders, earlier versions, and less than 20 ms of work."""
+    return _overhead(Run(meta), Run(meta).overhead)
+
+
+def overhead_within(meta: Mapping[str, Any], share: float, span_ns: int, busy_ns: float) -> Overhead | None:
+    """An estimate for a part of the run, since steps that launch much are slowed by more than the run; None: as above.
+
+    What each launch, operator or scope cost is what it cost on average. Costs without a number of calls go by time.
+
+    Args:
+        meta: `Profile.meta`.
+        share: Of all launches those in the part, which has as large a share of operators, scopes and other calls.
+        span_ns: How long the part took.
+        busy_ns: How long the GPU worked in it.
+    """
     run = Run(meta)
-    table = run.overhead
+    work_ns = run.overhead.count("work_ns") or run.duration_ns or 0
+    if not run.overhead or not work_ns:
+        return None
+    by_call = {f"{name}_{what}" for name in (*_DISPLACING, _GPU_PART) for what in ("ns", "calls")}
+    part = {
+        name: round(value * (share if name in by_call else min(span_ns / work_ns, 1.0)))
+        for name in run.overhead
+        if (value := run.overhead.count(name))
+    }
+    return _overhead(run, Facts({**part, "work_ns": span_ns, "gpu_fed_ns": round(busy_ns)}))
+
+
+def _overhead(run: Run, table: Facts) -> Overhead | None:
     work_ns = (table.count("work_ns") or run.duration_ns or 0) if table else 0
     if work_ns < _LEAST_WORK_NS:
         return None

@@ -16,6 +16,7 @@ _N_NAMED = 2
 _N_LINES = 3
 _SEPARATOR = " | "
 _STEP = "step"
+_MUCH = 0.05  # is said of the overhead of the steady state, beside that of the run
 
 
 def wall_line(parts: WallParts | None) -> str:
@@ -59,6 +60,7 @@ def wall_json(parts: WallParts | None) -> dict[str, Any] | None:
             "step_ns": steady.step_ns,
             "launches": steady.n_launches,
             "gpu_busy": {str(device): share for device, share in steady.busy.items()},
+            "overhead": steady.overhead.to_json() if steady.overhead else None,
         },
     }
 
@@ -69,4 +71,6 @@ def _about(steady: Steady) -> str:
     else:
         what = "" if steady.step_of == _STEP else f", calls of {printable(steady.step_of)}"
         steps = f"{count_text(steady.n_steps, 'step')} of {time_text(steady.step_ns)}{what}"
-    return ", ".join(filter(None, [steps, busy_text(steady.busy) if steady.busy else ""]))
+    overhead = steady.overhead
+    cost = f"recording +{percent_text(overhead.slowdown)}" if overhead and overhead.slowdown >= _MUCH else ""
+    return ", ".join(filter(None, [steps, busy_text(steady.busy) if steady.busy else "", cost]))

@@ -111,6 +111,23 @@ def test_several_gpus_are_as_busy_as_each_is() -> None:
     assert "8 GPUs busy 40 % to 40 %" in wall_line(wall_parts(recorded(devices=8)))
 
 
+def test_a_steady_state_that_launches_most_has_an_overhead_of_its_own() -> None:
+    overhead = {"work_ns": 1000 * MS, "launches_ns": 70 * MS, "launches_calls": 7010}
+    parts = wall_parts(recorded(works_from=100, overhead=overhead))
+    assert parts is not None
+    assert parts.steady is not None
+    assert parts.steady.overhead is None  # about that of the run
+    parts = wall_parts(recorded(works_from=600, overhead=overhead))
+    assert "steady 400 ms (4,000 launches, GPU busy 40 %, recording +21 %)" in wall_line(parts)
+    told = wall_json(parts)
+    assert told is not None
+    assert told["steady"]["overhead"]["slowdown"] == pytest.approx(70 / 330, rel=0.01)
+    short = wall_parts(recorded(works_from=700, overhead=overhead))
+    assert short is not None
+    assert short.steady is not None
+    assert short.steady.overhead is None  # other calls decide what one costs
+
+
 def test_kernels_that_ran_once_each_have_no_steady_state() -> None:
     profile = replace(recorded(per_bin=0), metrics={})
     assert wall_line(wall_parts(profile)) == "start 100 ms | GPU work 1.00 s | teardown 100 ms"

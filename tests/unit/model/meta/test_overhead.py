@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from bragg.model.meta.overhead import overhead_of
+from bragg.model.meta.overhead import overhead_of, overhead_within
 
 MS = 1_000_000
 
@@ -30,6 +30,20 @@ def test_a_busy_gpu_hides_what_the_host_did() -> None:
     assert slowdown(host_bound) == pytest.approx(100 / 900)
     assert slowdown(gpu_bound) == pytest.approx(50 / 950)
     assert slowdown(between) == pytest.approx(60 / 940)  # a fifth of the host's, four fifths of the GPU's
+
+
+def test_a_part_of_the_run_is_slowed_by_its_share_of_the_launches() -> None:
+    run = meta(launches_ns=40 * MS, launches_calls=1000, recorder_ns=10 * MS, gpu_records_ns=1, gpu_fed_ns=900 * MS)
+    assert slowdown(run) == pytest.approx(50 / 950)
+    part = overhead_within(run, 0.75, 200 * MS, 20 * MS)
+    assert part is not None
+    assert part.slowdown == pytest.approx(32 / 168)  # 30 of launches, and a fifth of what goes by time
+    assert part.parts[0].calls == 750
+    busy = overhead_within(run, 0.75, 200 * MS, 200 * MS)
+    assert busy is not None
+    assert busy.slowdown == pytest.approx(0, abs=1e-6)
+    assert overhead_within({}, 0.75, 200 * MS, 20 * MS) is None
+    assert overhead_within(run, 0.75, 2 * MS, 0) is None
 
 
 def test_parts_are_named_with_their_cost_a_call() -> None:
