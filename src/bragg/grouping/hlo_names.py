@@ -17,19 +17,40 @@ from bragg.model.tree import FrameKind
 __all__ = [
     "AUTOTUNE",
     "BACKWARD",
+    "BATCHED_COND",
+    "BOTH_BRANCHES",
     "CALLBACK",
     "CALLS",
     "COMPILE",
     "COMPILED",
+    "COMPLEX",
+    "CONSTANT",
     "CONTROL",
+    "COPIED",
     "MADE_AT",
+    "MOSTLY_UNUSED",
     "RECOMPUTE",
+    "VECTORS_UNUSED",
     "path_of_name",
     "symbol_of",
 ]
 
 BACKWARD = (FrameKind.STATE, "[backward]")
 RECOMPUTE = (FrameKind.STATE, "[recompute]")
+BATCHED_COND = "batched_cond"
+"""The scope in which `vmap` computes both branches of a `cond`."""
+BOTH_BRANCHES = "[both branches]"
+"""Operations below it are computed for all elements of a batch, and their result is chosen for some."""
+COPIED = "[copied argument]"
+"""A copy of an argument whose memory the program was not given; the argument's name follows."""
+COMPLEX = "[complex transform of real values]"
+"""Fourier transforms that make or take real values, and are complex."""
+MOSTLY_UNUSED = "[mostly unused]"
+"""Operations of whose result a small part is taken."""
+VECTORS_UNUSED = "[unused vectors]"
+"""Decompositions of which only the values are used."""
+CONSTANT = "[constant]"
+"""Operations that depend on no argument."""
 CALLS = ("jit(", "pmap(")
 """Calls of functions that JAX compiled begin like one of these."""
 COMPILE = "[compile] "
@@ -53,7 +74,7 @@ _COMPILED_BY = ("jit", "pjit", "pmap", "xmap")
 # Calls that JAX makes around parts of the program.
 _WRAPPERS = frozenset(
     {"closed_call", "core_call", "eval_jaxpr", "custom_jvp_call", "custom_vjp_call", "custom_vjp_call_jaxpr"}
-    | {"checkpoint"}
+    | {"checkpoint", BATCHED_COND}
 )
 _MAIN = "jit(main)"  # JAX before 0.7 has it below every module.
 _JOINED = re.compile(rf";(?=(?:{'|'.join(_COMPILED_BY)})\()")

@@ -7,7 +7,16 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
-__all__ = ["NOWHERE", "PROGRAM_KEY", "HloOperation", "HloPlace", "HloPrograms", "program_text"]
+__all__ = [
+    "NOT_JUDGED",
+    "NOWHERE",
+    "PROGRAM_KEY",
+    "HloOperation",
+    "HloPlace",
+    "HloPrograms",
+    "HloState",
+    "program_text",
+]
 
 PROGRAM_KEY = "hlo_program"
 """Attributes of a module begin like this, one for each program of its name; the values are of `program_text`."""
@@ -24,6 +33,21 @@ NOWHERE = HloPlace("", 0)
 _ELEMENTS = re.compile(r"\[\d+ \w+,? ")
 
 
+class HloState(NamedTuple):
+    """What an operation computes or copies though the program need not.
+
+    Attributes:
+        name: One of those of `hlo_names`; empty: nothing is known.
+        place: Line of the program that asks for it; `NOWHERE` when unknown.
+    """
+
+    name: str
+    place: HloPlace
+
+
+NOT_JUDGED = HloState("", NOWHERE)
+
+
 class HloOperation(NamedTuple):
     """An operation.
 
@@ -31,11 +55,13 @@ class HloOperation(NamedTuple):
         op_name: Path of names; see `hlo_names`.
         place: Line of the program that it comes from; `NOWHERE` when unknown.
         collective: What it does with other devices, as `analyze/ranks/operations` reads it; empty: nothing.
+        state: What of it the program need not do.
     """
 
     op_name: str
     place: HloPlace
     collective: str = ""
+    state: HloState = NOT_JUDGED
 
 
 class HloPrograms:
@@ -66,6 +92,7 @@ class HloPrograms:
             _agreed((each.op_name for each in found), op_name),
             _agreed((each.place for each in found), NOWHERE),
             _agreed_collective([each.collective for each in found]),
+            _agreed((each.state for each in found), NOT_JUDGED),
         )
 
 
@@ -83,26 +110,36 @@ def _agreed_collective(told: list[str]) -> str:
 
 def program_text(operations: Mapping[str, HloOperation]) -> str:
     """The operations of one program as text."""
-    files = list(dict.fromkeys(operation.place.file for operation in operations.values()))
-    rows = {
-        name: [
-            operation.op_name,
-            files.index(operation.place.file),
-            operation.place.line,
-            *([operation.collective] if operation.collective else []),
-        ]
-        for name, operation in operations.items()
-    }
+    places = [place for each in operations.values() for place in (each.place, each.state.place)]
+    files = list(dict.fromkeys(place.file for place in places))
+    rows = {name: _row(operation, files) for name, operation in operations.items()}
     return json.dumps({"files": files, "ops": rows}, separators=(",", ":"))
+
+
+def _row(operation: HloOperation, files: list[str]) -> list[str | int]:
+    row: list[str | int] = [operation.op_name, files.index(operation.place.file), operation.place.line]
+    if operation.state != NOT_JUDGED:
+        name, (file, line) = operation.state
+        return [*row, operation.collective, name, files.index(file), line]
+    return [*row, operation.collective] if operation.collective else row
 
 
 def _operations(text: str) -> dict[str, HloOperation]:
     """Parse the text of a program; a text that was cut off gives nothing."""
     try:
         read = json.loads(text)
+        files = read["files"]
         return {
-            name: HloOperation(op_name, HloPlace(read["files"][file], line), *map(str, rest[:1]))
+            name: HloOperation(op_name, HloPlace(files[file], line), str((rest or [""])[0]), _state(rest[1:], files))
             for name, (op_name, file, line, *rest) in read["ops"].items()
         }
     except (ValueError, KeyError, TypeError, IndexError, AttributeError):
         return {}
+
+
+def _state(row: list[Any], files: list[str]) -> HloState:
+    """The state that the end of a row tells, if it does."""
+    if not row:
+        return NOT_JUDGED
+    name, file, line = row
+    return HloState(str(name), HloPlace(files[file], line))

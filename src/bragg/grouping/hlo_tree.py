@@ -224,7 +224,8 @@ class _Placing:
         key = module, name, op_name
         if key not in self._ops:
             known = self._programs.find(module_name, name, op_name)
-            above, place = self._chain(module, known.op_name, known.place)
+            node = self._child(module, self._frame(FrameKind.STATE, *known.state)) if known.state.name else module
+            above, place = self._chain(node, known.op_name, known.place)
             op = self._child(above, self._frame(FrameKind.OPERATOR, name, place))
             if known.collective:
                 op = self._child(op, self._frame(FrameKind.OPERATOR, known.collective, NOWHERE))

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bragg.grouping.hlo_program import NOWHERE, PROGRAM_KEY, HloOperation, HloPlace, HloPrograms, program_text
+from bragg.grouping.hlo_program import NOWHERE, PROGRAM_KEY, HloOperation, HloPlace, HloPrograms, HloState, program_text
 
 FIRST = {"fusion.1": HloOperation("jit(f)/mul", HloPlace("f.py", 3)), "copy.2": HloOperation("", NOWHERE)}
 SECOND = {
@@ -45,6 +45,13 @@ def test_what_an_operation_does_with_other_devices_is_kept() -> None:
     known = programs(program_text({"psum.1": told, **FIRST}))
     assert known.find("jit_f", "psum.1") == told
     assert known.find("jit_f", "fusion.1") == FIRST["fusion.1"]
+
+
+def test_what_an_operation_need_not_do_is_kept_where_programs_agree() -> None:
+    state = HloState("[copied argument] x", HloPlace("g.py", 5))
+    told = {"copy.2": HloOperation("", NOWHERE, "", state)}
+    assert programs(program_text(told)).find("jit_f", "copy.2") == told["copy.2"]
+    assert programs(program_text(told), program_text(FIRST)).find("jit_f", "copy.2") == HloOperation("", NOWHERE)
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from bragg.grouping.hlo_program import PROGRAM_KEY, HloOperation, HloPlace, program_text
+from bragg.grouping.hlo_program import PROGRAM_KEY, HloOperation, HloPlace, HloState, program_text
 from bragg.grouping.hlo_tree import place_operations
 from bragg.model import CallTree, FrameKind, Profile
 from bragg.model.idle import IdleTable
@@ -50,6 +50,34 @@ def with_places(profile: Profile) -> Profile:
 
 def same(found: str, expected: str) -> None:
     assert found.strip() == expected.strip()
+
+
+def test_what_an_operation_need_not_do_stands_above_its_path() -> None:
+    state = HloState("[both branches]", HloPlace("train.py", 7))
+    sine = HloOperation("jit(loss)/vmap(batched_cond)/layer/sin", HloPlace("train.py", 4), "", state)
+    found = placed(
+        """
+root
+  train.py:20@train
+    jit_loss #operator
+      jit(loss)/vmap(batched_cond)/layer/sin #operator
+        fusion.3 #operator
+          fusion_3 12us
+""",
+        jit_loss={**MODULE, f"{PROGRAM_KEY} 1": program_text({"fusion.3": sine})},
+    )
+    same(
+        found,
+        """
+root
+  train.py:20@train
+    jit_loss
+      [both branches]
+        layer
+          sin train.py:4
+            fusion_3 12us
+""",
+    )
 
 
 def test_an_operation_that_is_called_like_its_kernel_is_shown_once() -> None:

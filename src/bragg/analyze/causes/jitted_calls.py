@@ -1,16 +1,19 @@
-"""What a call of a jitted function of JAX launches, and what of it is in loops of XLA."""
+"""What a call of a jitted function of JAX launches, what of it is in loops of XLA, and where the function is made."""
 
 from __future__ import annotations
+
+import re
 
 import numpy as np
 
 from bragg.analyze.causes.facts import Facts
 from bragg.analyze.causes.paths import below, named
-from bragg.grouping.hlo_names import CALLS
-from bragg.model import FrameKind
+from bragg.grouping.hlo_names import CALLS, MADE_AT
+from bragg.model import FrameKind, Place
+from bragg.model.ids import NodeId
 from bragg.model.table import BoolArray, FloatArray
 
-__all__ = ["in_loops", "launches_of_call"]
+__all__ = ["in_loops", "launches_of_call", "made_at"]
 
 
 def in_loops(facts: Facts) -> BoolArray:
@@ -27,3 +30,32 @@ def launches_of_call(facts: Facts) -> FloatArray:
         inside = below(profile, np.arange(len(tree)) == call) & is_work
         launches[inside] = facts.gpu_count[inside] / facts.calls[call]
     return launches
+
+
+def made_at(facts: Facts, node: NodeId | None, module: str = "") -> Place | None:
+    """The only line that makes the jitted function whose call is at or above a node.
+
+    Args:
+        facts: Of the profile.
+        node: None: not known.
+        module: Name of the function's module; empty: any function.
+
+    Returns:
+        The line; None: there is none, or several make functions of that name.
+    """
+    tree, attributes = facts.profile.tree, facts.profile.run.attributes
+    calls = [tree.frames.name[tree.frame[step]] for step in tree.path(node)] if node is not None else []
+    lines = {
+        key.removeprefix(MADE_AT)
+        for name in calls
+        if name.startswith(CALLS) and _WORDS.sub("", name) == (_WORDS.sub("", module) or _WORDS.sub("", name))
+        for key in attributes.get(name, {})
+        if key.startswith(MADE_AT)
+    }
+    if len(lines) != 1:
+        return None
+    file, _, line = lines.pop().rpartition(":")
+    return Place(file, int(line), node=node) if line.isdecimal() else None
+
+
+_WORDS = re.compile(r"[\W_]")

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from bragg.record.hooks.jax import conditions, profiler, programs
 from bragg.record.hooks.jax import distributed as jax_distributed
 from bragg.record.hooks.jax import memory as jax_memory
-from bragg.record.hooks.jax import profiler, programs
 from bragg.record.hooks.jax.calls import CALL_HOOKS
 from bragg.record.hooks.torch import (
     autograd,
@@ -59,6 +59,7 @@ def operator_hooks(options: Mapping[str, Any]) -> list[Hook]:
             (profiler.MODULE, profiler.record_annotations),
             *CALL_HOOKS,
             (programs.COMPILER, programs.record_compilations),
+            conditions.HOOK,
         ]
     if options["memory"]:
         hooks += [jax_memory.HOOK, segments.HOOK]

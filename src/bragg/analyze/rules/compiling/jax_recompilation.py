@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
@@ -10,13 +9,13 @@ import numpy as np
 
 from bragg.analyze.causes.evidence import Evidence
 from bragg.analyze.causes.host_steps import host_steps
+from bragg.analyze.causes.jitted_calls import made_at
 from bragg.analyze.causes.needs import HOST_TIME
 from bragg.analyze.causes.paths import below, hottest_place
 from bragg.analyze.causes.thresholds import WAITS
 from bragg.analyze.engine import Rule
-from bragg.grouping.hlo_names import CALLS, COMPILE, COMPILED, MADE_AT
+from bragg.grouping.hlo_names import COMPILE, COMPILED
 from bragg.model import Confidence, Finding, Gain, Place, Quantity, Severity
-from bragg.model.ids import NodeId
 
 __all__ = ["RULE"]
 
@@ -114,26 +113,6 @@ def _gain(evidence: Evidence, each: _Compiled) -> Gain | None:
     return Gain(min(again_ns, wall_ns), wall_ns, is_once=True) if wall_ns else None
 
 
-def _made_at(evidence: Evidence, module: str, node: NodeId | None) -> Place | None:
-    """The only line that makes the function of a module; None: there is none, or several do."""
-    tree, attributes = evidence.profile.tree, evidence.profile.run.attributes
-    calls = [tree.frames.name[tree.frame[step]] for step in tree.path(node)] if node is not None else []
-    lines = {
-        key.removeprefix(MADE_AT)
-        for name in calls
-        if name.startswith(CALLS) and _WORDS.sub("", name) == _WORDS.sub("", module)
-        for key in attributes.get(name, {})
-        if key.startswith(MADE_AT)
-    }
-    if len(lines) != 1:
-        return None
-    file, _, line = lines.pop().rpartition(":")
-    return Place(file, int(line), node=node) if line.isdecimal() else None
-
-
-_WORDS = re.compile(r"[\W_]")
-
-
 def _compilations(evidence: Evidence) -> list[_Compiled]:
     profile = evidence.profile
     if "host_count" not in profile.metrics or "host_time" not in profile.metrics:
@@ -156,8 +135,8 @@ def _compilations(evidence: Evidence) -> list[_Compiled]:
         programs = [value for key, value in told.items() if key.startswith(COMPILED)]
         count, time_ns = int(counts[nodes].sum()), min(float(times[nodes].sum()), waited_ns or np.inf)
         each = _Compiled(module, count, time_ns, longest_ns, place, len(programs), len(set(programs)))
-        made_at = _made_at(evidence, module, place.node) if each.is_same else None
-        found.append(replace(each, place=made_at) if made_at else each)
+        jitted = made_at(evidence, place.node, module) if each.is_same else None
+        found.append(replace(each, place=jitted) if jitted else each)
     return found
 
 

@@ -49,3 +49,16 @@ def test_what_the_next_lines_of_the_function_do_with_it_decides(rule: str, work:
 def test_a_sort_within_another_operator_is_not_the_program_s_own() -> None:
     unique = f"{LINE} > aten::unique#operator > {SORT}"
     assert found("partial-sort", unique, f"{LINE} > {SLICE}") == []
+
+
+def test_inverses_of_jax_are_found_and_are_no_factorization_of_the_program() -> None:
+    profile = stepped(
+        "host 0-10 train.py:8@main > jit(fit)#operator\n"
+        "gpu 20-420 train.py:8@main > jit(fit)#operator > inv > solve > lu#operator > getrf#kernel\n"
+        "gpu 420-820 train.py:8@main > jit(fit)#operator > dot_general#operator > gemm#kernel",
+        1000,
+    )
+    assert [each.rule for each in analysis(Evidence(profile), ["explicit-inverse"]).findings] == ["explicit-inverse"]
+    frames = profile.tree.frames
+    frames.file[frames.name.index("lu")], frames.line[frames.name.index("lu")] = "train.py", 5
+    assert analysis(Evidence(profile), ["repeated-factorization"]).findings == []

@@ -1,0 +1,122 @@
+"""What jitted functions of JAX compute or copy though the program need not, as their compiled programs tell."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from bragg.analyze.causes.evidence import Evidence
+from bragg.analyze.causes.host_finding import moved
+from bragg.analyze.causes.jitted_calls import made_at
+from bragg.analyze.causes.needs import GPU_TIME
+from bragg.analyze.causes.paths import below, named
+from bragg.analyze.causes.thresholds import MUCH_GPU
+from bragg.analyze.causes.work_finding import Work, work_findings
+from bragg.analyze.engine import HostTime, Rule
+from bragg.grouping.hlo_names import BOTH_BRANCHES, COMPLEX, CONSTANT, COPIED, MOSTLY_UNUSED, VECTORS_UNUSED
+from bragg.model import Confidence, Finding, Place
+from bragg.model.table import BoolArray
+
+__all__ = ["BRANCHES", "CONSTANTS", "COPIES", "PARTS", "TRANSFORMS", "VECTORS"]
+
+
+def _rule(state: str, finds: str, work: Work) -> Rule:
+    """A rule about all work below a state."""
+
+    def find(evidence: Evidence) -> Iterator[Finding]:
+        states = named(evidence.profile, lambda name: name.startswith(state))
+        nodes = below(evidence.profile, states)
+        for finding in work_findings(evidence, nodes, work):
+            yield _at_cause(evidence, finding, states, is_copy=state == COPIED)
+
+    return Rule(find, finds, (GPU_TIME,), (MUCH_GPU,), work.change, host_time=HostTime.CAUSE)
+
+
+def _at_cause(evidence: Evidence, finding: Finding, states: BoolArray, *, is_copy: bool) -> Finding:
+    """At the line that asks for the work; of copies where the function is jitted, which decides what it is given."""
+    tree = evidence.profile.tree
+    spent_ns = tree.sum_up(evidence.gpu_ns)
+    node = int(np.where(states & (tree.frames.line[tree.frame] > 0), spent_ns, -1).argmax())
+    frame = int(tree.frame[node])
+    if states[node] and tree.frames.line[frame] > 0:
+        finding = moved(finding, Place(tree.frames.file[frame], int(tree.frames.line[frame]), node=finding.node))
+    jitted = made_at(evidence, finding.node) if is_copy else None
+    return moved(finding, jitted) if jitted else finding
+
+
+BRANCHES = _rule(
+    BOTH_BRANCHES,
+    "conditions of JAX under vmap, of which both branches are computed",
+    Work(
+        "both-branches",
+        "lax.cond or switch under vmap computes all branches for each element of the batch, and chooses",
+        "compute what is costly once, outside of vmap, and choose from it; or call cond outside of vmap, for the whole "
+        "batch (jnp.any)",
+        0.8,
+        Confidence.LIKELY,
+        with_host=True,
+        is_launched=True,
+    ),
+)
+COPIES = _rule(
+    COPIED,
+    "arguments that a jitted function copies because they are not donated",
+    Work(
+        "undonated-argument",
+        "a jitted function changes an argument that it was not given for good, and copies it first",
+        "jax.jit(..., donate_argnums=...) for arguments that the caller replaces by the result",
+        1.0,
+        Confidence.LIKELY,
+        with_host=True,
+    ),
+)
+TRANSFORMS = _rule(
+    COMPLEX,
+    "complex Fourier transforms of real values",
+    Work(
+        "complex-transform",
+        "complex Fourier transforms that take real values, or of whose result the real part is used",
+        "jnp.fft.rfft and irfft (rfft2, irfft2, rfftn): half the work and memory",
+        0.45,
+        Confidence.LIKELY,
+        is_launched=True,
+    ),
+)
+PARTS = _rule(
+    MOSTLY_UNUSED,
+    "operations of JAX of whose result a small part is used",
+    Work(
+        "part-of-result",
+        "at most a quarter of what these operations compute is used",
+        "take the part first (h[:, -1] @ w instead of (h @ w)[:, -1]); lax.top_k, jnp.partition, min or max instead of "
+        "a sort",
+        0.75,
+        Confidence.LIKELY,
+        is_launched=True,
+    ),
+)
+VECTORS = _rule(
+    VECTORS_UNUSED,
+    "decompositions of JAX whose vectors nobody uses",
+    Work(
+        "unused-vectors",
+        "eigenvectors or singular vectors are computed that nobody uses",
+        "jnp.linalg.eigvalsh(a) or jnp.linalg.svd(a, compute_uv=False)",
+        0.5,
+        Confidence.LIKELY,
+        is_launched=True,
+    ),
+)
+CONSTANTS = _rule(
+    CONSTANT,
+    "operations of jitted functions that depend on no argument",
+    Work(
+        "constant-work",
+        "a jitted function computes the same in each call: this work depends on no argument",
+        "compute it once before, and pass it as an argument",
+        1.0,
+        Confidence.LIKELY,
+        is_launched=True,
+    ),
+)

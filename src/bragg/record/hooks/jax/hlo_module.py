@@ -1,0 +1,131 @@
+"""The text of an optimized HLO module as computations and instructions, and which instruction uses what."""
+
+from __future__ import annotations
+
+import re
+from functools import cached_property
+from math import prod
+from typing import NamedTuple
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+__all__ = ["HloModule", "Instruction"]
+
+# "%fused_computation.5 (param_0.5: f32[4,32,64]) -> f32[4,32,64] {"
+_COMPUTATION = re.compile(r"(ENTRY )?%?([\w.-]+) \(.*\{$")
+# "  ROOT %mul.3 = f32[32,64]{1,0} multiply(%sin.2, %constant.47), metadata={op_name="jit(f)/mul" stack_frame_id=13}"
+_INSTRUCTION = re.compile(r"  (?:ROOT )?%?([\w.-]+) = .*? ([a-z][\w-]*)\(")
+_CALLED = re.compile(r"\b(?:calls|body|to_apply)=%?([\w.-]+)")
+_NAME = re.compile(r"%([\w.-]+)")
+_TYPE = re.compile(r" = ([a-z]\w*)\[([\d,]*)\]")
+_POSITION = re.compile(r"\bindex=(\d+)|\bparameter\((\d+)\)")
+
+
+class Instruction(NamedTuple):
+    """An instruction.
+
+    Attributes:
+        name: In its module.
+        code: What it does.
+        line: Its text.
+    """
+
+    name: str
+    code: str
+    line: str
+
+    @property
+    def operands(self) -> list[str]:
+        """Names of what it uses, in order."""
+        begin = self.line.index(f" {self.code}(") + len(self.code) + 1
+        return _NAME.findall(self.line, begin, _closing(self.line, begin))
+
+    @property
+    def operand(self) -> str:
+        """The first of them; empty: it has none."""
+        return next(iter(self.operands), "")
+
+    @property
+    def called(self) -> str:
+        """The computation that it runs: what is fused, or the body of a loop; empty: none."""
+        found = _CALLED.search(self.line)
+        return found[1] if found else ""
+
+    @property
+    def type(self) -> str:
+        """Type of its elements, as `f32`; empty: it is a tuple."""
+        found = _TYPE.search(self.line)
+        return found[1] if found else ""
+
+    @property
+    def size(self) -> int:
+        """How many elements it has; 0: it is a tuple."""
+        found = _TYPE.search(self.line)
+        return prod(int(each) for each in found[2].split(",") if each) if found else 0
+
+    @property
+    def position(self) -> int:
+        """Which element of a tuple it takes, or which parameter it is; -1: neither."""
+        found = _POSITION.search(self.line)
+        return int(found[1] or found[2]) if found else -1
+
+
+class HloModule:
+    """Instructions of a module by computation.
+
+    Args:
+        lines: Of its text.
+    """
+
+    def __init__(self, lines: list[str]) -> None:
+        self.header = lines[0] if lines else ""
+        self.entry = ""
+        self.computations: dict[str, list[Instruction]] = {}
+        instructions: list[Instruction] = []
+        for line in lines:
+            if line.startswith("  "):
+                if found := _INSTRUCTION.match(line):
+                    instructions.append(Instruction(found[1], found[2], line))
+            elif found := _COMPUTATION.match(line):
+                instructions = self.computations[found[2]] = []
+                self.entry = found[2] if found[1] else self.entry
+
+    @cached_property
+    def fused(self) -> set[str]:
+        """Computations whose instructions are parts of others."""
+        return {each.called for each in self._all() if each.code == "fusion"}
+
+    @cached_property
+    def callers(self) -> dict[str, tuple[str, Instruction]]:
+        """By computation that a loop or a call runs: where that is, and the instruction."""
+        rows = ((name, each) for name, rows in self.computations.items() for each in rows)
+        return {each.called: (name, each) for name, each in rows if each.code in ("while", "call") and each.called}
+
+    def executed(self) -> Iterator[tuple[str, list[Instruction]]]:
+        """Computations that are not parts of an instruction, by name."""
+        return ((name, rows) for name, rows in self.computations.items() if name not in self.fused)
+
+    def root(self, computation: str) -> Instruction | None:
+        """What a computation returns; None: it is not known."""
+        rows = self.computations.get(computation, [])
+        return next((each for each in reversed(rows) if each.line.startswith("  ROOT ")), None)
+
+    def parameter(self, computation: str, position: int) -> Instruction | None:
+        """One of what a computation takes; None: it is not known."""
+        rows = (each for each in self.computations.get(computation, ()) if each.code == "parameter")
+        return next((each for each in rows if each.position == position), None)
+
+    def _all(self) -> Iterator[Instruction]:
+        return (each for rows in self.computations.values() for each in rows)
+
+
+def _closing(line: str, opening: int) -> int:
+    """Where the bracket ends that opens here."""
+    depth = 0
+    for position in range(opening, len(line)):
+        depth += {"(": 1, ")": -1}.get(line[position], 0)
+        if not depth:
+            return position
+    return len(line)

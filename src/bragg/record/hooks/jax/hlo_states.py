@@ -1,0 +1,144 @@
+"""What an optimized HLO module computes or copies though the program need not: a state of each such operation."""
+
+from __future__ import annotations
+
+import re
+
+from bragg.grouping.hlo_names import (
+    BATCHED_COND,
+    BOTH_BRANCHES,
+    COMPLEX,
+    CONSTANT,
+    COPIED,
+    MOSTLY_UNUSED,
+    VECTORS_UNUSED,
+)
+from bragg.grouping.hlo_program import NOWHERE, HloPlace, HloState
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from bragg.record.hooks.jax.hlo_flow import HloFlow
+    from bragg.record.hooks.jax.hlo_module import HloModule, Instruction
+    from bragg.record.hooks.jax.hlo_places import Places
+
+__all__ = ["states_in"]
+
+_DONATED = re.compile(r"\}: \((\d+),")
+_LAID_OUT = re.compile(r" = \(?([a-z]\w*\[[\d,]*\])(\{[^}]*\})?")
+# Both branches of a `cond` under `vmap`, and what chooses between their results: at its line.
+_BATCHED = re.compile(rf'op_name="([^"]*\b{BATCHED_COND}\b)')
+_CHOICE = re.compile(r'op_name="[^"]*/select_n"')
+_DECOMPOSED = re.compile(r'op_name="(?:[^"]*/)?(?:eigh|svd)"')
+_PARTS = ("slice", "dynamic-slice")
+_LEAST_ELEMENTS = 1 << 10
+_SMALL_PART = 0.25
+
+
+def states_in(module: HloModule, flow: HloFlow, places: Places) -> dict[str, HloState]:
+    """States by name of operation; most have none."""
+    found: dict[str, HloState] = {}
+    batched = _batched_conds(module, places)
+    only = next(iter(batched.values())) if len(set(batched.values())) == 1 else NOWHERE
+    for computation, rows in module.executed():
+        for each in rows:
+            if told := _state(module, flow, computation, each):
+                found[each.name] = HloState(told, places.read(each.line).place)
+            elif batched and (cond := _BATCHED.search(each.line)) and not _CHOICE.search(each.line):
+                found[each.name] = HloState(BOTH_BRANCHES, batched.get(cond[1], only))
+    return found | dict(_copied(module, flow, places))
+
+
+def _batched_conds(module: HloModule, places: Places) -> dict[str, HloPlace]:
+    """Lines of conditions under `vmap`, by what the names of their operations begin with."""
+    selects = (each for rows in module.computations.values() for each in rows if each.code == "select")
+    found = ((_BATCHED.search(each.line), each) for each in selects)
+    return {cond[1]: places.read(each.line).place for cond, each in found if cond}
+
+
+def _state(module: HloModule, flow: HloFlow, computation: str, each: Instruction) -> str:
+    judge = _JUDGES.get(each.code)
+    return judge(module, flow, computation, each) if judge else ""
+
+
+def _of_transform(module: HloModule, flow: HloFlow, computation: str, each: Instruction) -> str:
+    if "fft_type=FFT" in each.line:
+        made = flow.made(computation, each.operand)
+        is_real = made is not None and made.code in ("convert", "complex") and _is_of_real(module, flow, made)
+    else:
+        uses = flow.uses(computation, each) if "fft_type=IFFT" in each.line else []
+        is_real = bool(uses) and all(use.code == "real" for use in uses)
+    return COMPLEX if is_real else _of_part(module, flow, computation, each)
+
+
+def _is_of_real(module: HloModule, flow: HloFlow, made: Instruction) -> bool:
+    """Whether complex numbers are made of real ones alone."""
+    computation = flow.computation_of(made)
+    if made.code == "convert":
+        return flow.type_of(computation, made.operand).startswith("f")
+    imaginary = flow.made(computation, made.operands[-1])
+    while imaginary is not None and imaginary.code == "broadcast":
+        imaginary = flow.made(computation, imaginary.operand)
+    return imaginary is not None and imaginary.code == "constant" and "constant(0)" in imaginary.line
+
+
+def _of_part(_module: HloModule, flow: HloFlow, computation: str, each: Instruction) -> str:
+    """Whether all that uses it takes a small part of it."""
+    uses = flow.uses(computation, each)
+    size = each.size or max((use.size for use in flow.elements(computation, each)), default=0)
+    is_part = bool(uses) and all(use.code in _PARTS for use in uses)
+    return MOSTLY_UNUSED if is_part and sum(use.size for use in uses) <= _SMALL_PART * size else ""
+
+
+def _of_call(module: HloModule, flow: HloFlow, computation: str, each: Instruction) -> str:
+    if _DECOMPOSED.search(each.line):
+        matrix = flow.rank_of(computation, each.operand)
+        used = [flow.rank_of(computation, use.name) for use in flow.elements(computation, each)]
+        return VECTORS_UNUSED if used and max(used) < matrix else ""
+    return _of_part(module, flow, computation, each)
+
+
+def _of_fusion(module: HloModule, flow: HloFlow, computation: str, each: Instruction) -> str:
+    if computation == module.entry and each.size >= _LEAST_ELEMENTS and flow.is_constant(computation, each):
+        return CONSTANT
+    return _of_part(module, flow, computation, each) if "kind=kCustom" in each.line else ""
+
+
+_JUDGES: dict[str, Callable[[HloModule, HloFlow, str, Instruction], str]] = {
+    "fft": _of_transform,
+    "sort": _of_part,
+    "dot": _of_part,
+    "convolution": _of_part,
+    "custom-call": _of_call,
+    "fusion": _of_fusion,
+}
+
+
+def _copied(module: HloModule, flow: HloFlow, places: Places) -> Iterator[tuple[str, HloState]]:
+    """Copies of arguments that the program writes to, and returns, but was not given for good."""
+    rows = module.computations.get(module.entry, [])
+    donated = {int(each) for each in _DONATED.findall(module.header.partition("entry_computation_layout")[0])}
+    returned = module.header.partition("->")[2]
+    given = {each.name: each for each in rows if each.code == "parameter" and each.position not in donated}
+    for each in rows:
+        argument = given.get(each.operand) if each.code in ("copy", "copy-start") else None
+        if argument is None or argument.size < _LEAST_ELEMENTS:
+            continue
+        shape = _LAID_OUT.search(argument.line)
+        if shape and shape[1] in returned and shape[0].strip(" =(") in each.line:
+            name = places.read(argument.line).op_name or argument.name
+            yield each.name, HloState(f"{COPIED} {name}", _place_of_use(module, flow, places, each))
+
+
+def _place_of_use(module: HloModule, flow: HloFlow, places: Places, copy: Instruction) -> HloPlace:
+    """The first line that what uses a copy comes from: XLA's copies have none."""
+    seen, names = set[str](), [copy.name]
+    while names:
+        users = [each for name in names for each in flow.users(module.entry, name) if each.name not in seen]
+        for each in users:
+            if (place := places.read(each.line).place) != NOWHERE:
+                return place
+        seen.update(each.name for each in users)
+        names = [each.name for each in users]
+    return NOWHERE

@@ -1,0 +1,65 @@
+"""What compiled programs of JAX say that they need not do."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from bragg.analyze.causes.evidence import Evidence
+from bragg.analyze.engine import analysis
+from bragg.model import Finding, FrameKind, Profile
+from tests.support.stepped import stepped
+
+CALL = "train.py:20@main > jit(step)#operator"
+
+
+def ran(state: str, op: str, other_us: int = 200) -> Profile:
+    """Steps of 200 us of work in a state, which line 9 asks for, and others."""
+    work = f"{CALL} > {state}#state > {op}"
+    rest = f"{CALL} > dot_general#operator > gemm#kernel"
+    text = f"host 0-10 {CALL}\ngpu 20-220 {work}\ngpu 220-{220 + other_us} {rest}"
+    profile = stepped(text, 230 + other_us)
+    frames = profile.tree.frames
+    at = frames.name.index(state)
+    assert frames.kind[at] == FrameKind.STATE
+    frames.file[at], frames.line[at] = "sea.py", 9
+    return profile
+
+
+def found(rule: str, profile: Profile) -> list[Finding]:
+    return analysis(Evidence(profile), [rule]).findings
+
+
+@pytest.mark.parametrize(
+    ("rule", "state", "op", "saved"),
+    [
+        ("both-branches", "[both branches]", "while#operator > fusion#kernel", 0.8),
+        ("complex-transform", "[complex transform of real values]", "fft#operator > regular_fft#kernel", 0.45),
+        ("part-of-result", "[mostly unused]", "sort#operator > sort#kernel", 0.75),
+        ("unused-vectors", "[unused vectors]", "eigh#operator > syevd#kernel", 0.5),
+        ("constant-work", "[constant]", "iota#operator > fusion#kernel", 1.0),
+    ],
+)
+def test_work_that_need_not_be_done_is_found_where_the_program_asks_for_it(
+    rule: str, state: str, op: str, saved: float
+) -> None:
+    (finding,) = found(rule, ran(state, op))
+    assert (finding.file, finding.line) == ("sea.py", 9)
+    assert finding.gain is not None
+    assert finding.gain.share == pytest.approx(200 * saved / 430, abs=0.03)
+    assert "1 launch a step, 50 % of the GPU time" in finding.message
+    assert found(rule, ran(state, op, other_us=20_000)) == []
+
+
+def test_copied_arguments_are_found_where_the_function_is_jitted() -> None:
+    profile = ran("[copied argument] memory", "copy.2#operator > copy DtoD#memory")
+    (finding,) = found("undonated-argument", profile)
+    assert (finding.file, finding.line) == ("sea.py", 9)
+    made = {"jit(step)": {"made at train.py:3": "jit"}}
+    (finding,) = found("undonated-argument", replace(profile, meta={**profile.meta, "attributes": made}))
+    assert (finding.file, finding.line) == ("train.py", 3)
+    assert ("sea.py", 9) in {(each.file, each.line) for each in finding.places}
+    made["jit(step)"]["made at train.py:5"] = "jit"  # two of that name
+    (finding,) = found("undonated-argument", replace(profile, meta={**profile.meta, "attributes": made}))
+    assert (finding.file, finding.line) == ("sea.py", 9)

@@ -1,0 +1,153 @@
+"""Texts are parts of what JAX 0.10.2 prints for a CPU, and 0.11.2 for a GPU."""
+
+from __future__ import annotations
+
+import pytest
+
+from bragg.grouping.hlo_names import COMPLEX, CONSTANT, MOSTLY_UNUSED, VECTORS_UNUSED
+from bragg.grouping.hlo_program import NOWHERE, HloPlace, HloState
+from bragg.record.hooks.jax.hlo_text import operations_in
+
+LAYOUT = "entry_computation_layout={(f32[4000,480]{1,0}, f32[64]{0})->(f32[4000,480]{1,0}, f32[64]{0})}"
+FILE = 'source_file="sea.py"'
+LOOP = f'metadata={{op_name="jit(f)/while" {FILE} source_line=3}}'
+
+
+def states_of(entry: str, fused: str = "", header: str = LAYOUT) -> dict[str, HloState]:
+    """Of the operations of a module that have one."""
+    text = f"HloModule jit_f, {header}\n\n{fused}\nENTRY %main.1 (x: f32[4000,480]) -> f32[4000,480] {{\n{entry}\n}}\n"
+    found = operations_in(text, lambda _: False)
+    return {name: each.state for name, each in found.items() if each.state.name}
+
+
+UPDATE = f"""\
+  %x.1 = f32[4000,480]{{1,0}} parameter(0), metadata={{op_name="memory[\\'obs\\']"}}
+  %y.1 = f32[64]{{0}} parameter(1), metadata={{op_name="y"}}
+  %copy.2 = f32[4000,480]{{1,0}} copy(%x.1)
+  %copy.3 = f32[64]{{0}} copy(%y.1)
+  %tuple.1 = (s32[], f32[4000,480]{{1,0}}) tuple(%y.1, %copy.2)
+  ROOT %while.1 = (s32[], f32[4000,480]{{1,0}}) while(%tuple.1), body=%b, {LOOP}"""
+
+
+def test_an_argument_that_is_returned_and_was_not_donated_is_copied_for_the_line_that_uses_it() -> None:
+    copied = HloState("[copied argument] memory['obs']", HloPlace("sea.py", 3))
+    assert states_of(UPDATE) == {"copy.2": copied}
+    started = UPDATE.replace("%copy.2 = f32[4000,480]{1,0} copy(", "%copy.2 = (f32[4000,480]{1,0}, u32[]) copy-start(")
+    assert states_of(started) == {"copy.2": copied}
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        f"input_output_alias={{ {{0}}: (0, {{}}, may-alias) }}, {LAYOUT}",  # donated, and copied for another reason
+        LAYOUT.replace("->(f32[4000,480]", "->(f32[4000]"),  # no result could take its memory
+    ],
+)
+def test_other_copies_of_arguments_are_not_meant(header: str) -> None:
+    assert states_of(UPDATE, header=header) == {}
+    transposed = UPDATE.replace("%copy.2 = f32[4000,480]{1,0}", "%copy.2 = f32[4000,480]{0,1}")
+    assert states_of(transposed) == {}
+
+
+FROM_REAL = """\
+%wrapped.1 (p.1: f32[64,64]) -> c64[64,64] {
+  %p.1 = f32[64,64]{1,0} parameter(0)
+  ROOT %convert.1 = c64[64,64]{1,0} convert(%p.1)
+}
+"""
+TO_REAL = """\
+%fused.1 (p.2: c64[64,64], p.3: f32[]) -> f32[64,64] {
+  %p.2 = c64[64,64]{1,0} parameter(0)
+  ROOT %real.1 = f32[64,64]{1,0} real(%p.2)
+}
+"""
+FFT = "  %fft.1 = c64[64,64]{1,0} fft(%made), fft_type=FFT, fft_length={64,64}"
+IFFT = FFT.replace("fft_type=FFT", "fft_type=IFFT")
+
+
+@pytest.mark.parametrize(
+    ("entry", "fused"),
+    [
+        (f"  %made = c64[64,64]{{1,0}} fusion(%x), kind=kLoop, calls=%wrapped.1\n{FFT}", FROM_REAL),
+        (f"  %x = f32[64,64]{{1,0}} parameter(0)\n  %made = c64[64,64]{{1,0}} convert(%x)\n{FFT}", ""),
+        (
+            "  %zero = f32[] constant(0)\n  %im = f32[64,64]{1,0} broadcast(%zero)\n"
+            f"  %made = c64[64,64]{{1,0}} complex(%x, %im)\n{FFT}",
+            "",
+        ),
+        (f"{IFFT}\n  ROOT %use = f32[64,64]{{1,0}} fusion(%fft.1, %c), kind=kLoop, calls=%fused.1", TO_REAL),
+        (f"{IFFT}\n  %bitcast = c64[4096]{{0}} bitcast(%fft.1)\n  ROOT %use = f32[4096]{{0}} real(%bitcast)", ""),
+    ],
+)
+def test_complex_transforms_of_real_values_are_told(entry: str, fused: str) -> None:
+    assert states_of(entry, fused)["fft.1"].name == COMPLEX
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        f"  %made = c64[64,64]{{1,0}} parameter(0)\n{FFT}",
+        f"  %y = c64[64,64]{{1,0}} parameter(0)\n  %made = c64[64,64]{{1,0}} convert(%y)\n{FFT}",
+        f"{IFFT}\n  %use = f32[64,64]{{1,0}} real(%fft.1)\n  %other = f32[64,64]{{1,0}} imag(%fft.1)",
+        f"{IFFT}\n  ROOT %use = (c64[64,64]{{1,0}}) tuple(%fft.1)",
+        IFFT,
+    ],
+)
+def test_transforms_of_complex_values_are_not(entry: str) -> None:
+    assert states_of(entry) == {}
+
+
+SORT = "  %sort.1 = f32[64,1000]{1,0} sort(%x), dimensions={1}, to_apply=%compare"
+PRODUCT = '  %dot.1 = (f32[64,1000]{1,0}, s8[64]{0}) custom-call(%x, %y), custom_call_target="__cublas$gemm"'
+
+
+@pytest.mark.parametrize(
+    ("made", "uses", "is_told"),
+    [
+        (SORT, ["f32[64,10]{1,0} slice(%sort.1), slice={[0:64], [0:10]}"], True),
+        (SORT, ["f32[64,500]{1,0} slice(%sort.1), slice={[0:64], [0:500]}"], False),
+        (SORT, ["f32[64,10]{1,0} slice(%sort.1)", "f32[64]{0} reduce(%sort.1, %zero), dimensions={1}"], False),
+        (PRODUCT, ["f32[64,1000]{1,0} get-tuple-element(%dot.1), index=0", "f32[1,1000]{1,0} slice(%use.0)"], True),
+        (PRODUCT, ["f32[64,1000]{1,0} get-tuple-element(%dot.1), index=0", "f32[1,1000]{1,0} negate(%use.0)"], False),
+    ],
+)
+def test_results_of_which_a_small_part_is_used_are_told(made: str, uses: list[str], is_told: bool) -> None:
+    entry = "\n".join([made, *(f"  %use.{at} = {use}" for at, use in enumerate(uses))])
+    assert [each.name for each in states_of(entry).values()] == [MOSTLY_UNUSED] * is_told
+
+
+EIGH = """\
+  %a.1 = f32[8,64,64]{2,1,0} parameter(0)
+  %eigh.1 = (f32[8,64,64]{2,1,0}, f32[8,64]{1,0}, s32[8]{0}) custom-call(%a.1), metadata={op_name="jit(f)/eigh"}
+  %values = f32[8,64]{1,0} get-tuple-element(%eigh.1), index=1"""
+
+
+def test_decompositions_whose_vectors_nobody_uses_are_told() -> None:
+    assert [each.name for each in states_of(EIGH).values()] == [VECTORS_UNUSED]
+    vectors = "  %vectors = f32[8,64,64]{2,1,0} get-tuple-element(%eigh.1), index=0"
+    assert states_of(f"{EIGH}\n{vectors}") == {}
+
+
+def test_work_that_depends_on_no_argument_is_told() -> None:
+    table = "  %table = f32[64,1000]{1,0} fusion(), kind=kLoop, calls=%t\n"
+    masked = "  %masked = f32[64,1000]{1,0} fusion(%table), kind=kLoop, calls=%m\n"
+    rest = "  %x = f32[64,1000]{1,0} parameter(0)\n  %sum = f32[64,1000]{1,0} fusion(%x, %masked), kind=kLoop, calls=%s"
+    assert states_of(table + masked + rest) == dict.fromkeys(("table", "masked"), HloState(CONSTANT, NOWHERE))
+
+
+def test_branches_under_vmap_are_told_at_the_line_that_chooses() -> None:
+    row = '  %{0} = f32[64]{{0}} {1}(%x), metadata={{op_name="jit(f)/{2}" {3} source_line={4}}}'
+    rows = [
+        row.format("sin", "fusion", "vmap(batched_cond)/while/body/sin", FILE, 4),
+        row.format("chosen", "select", "vmap(batched_cond)/select_n", FILE, 7),
+        row.format("mul", "fusion", "vmap(f)/mul", FILE, 9),
+    ]
+    assert states_of("\n".join(rows)) == {"sin": HloState("[both branches]", HloPlace("sea.py", 7))}
+
+
+def test_copies_that_xla_puts_into_a_loop_belong_to_the_loop() -> None:
+    body = "%b (p.1: f32[8]) -> f32[8] {\n  %copy.4 = f32[8]{0} copy(%p.1)\n}\n"
+    loop = f"  %while.1 = f32[8]{{0}} while(%x), condition=%c, body=%b, {LOOP}"
+    text = f"HloModule jit_f\n\n{body}\nENTRY %main.1 (x: f32[8]) -> f32[8] {{\n{loop}\n}}\n"
+    copy = operations_in(text, lambda _: False)["copy.4"]
+    assert (copy.op_name, copy.place) == ("jit(f)/while/body", HloPlace("sea.py", 3))
