@@ -23,9 +23,9 @@ _SHORT = 0.5
 _NAMED = 0.05
 _COMPILATION = "compilation"
 _JAX_CACHE = "JAX_COMPILATION_CACHE_DIR=DIR keeps what was compiled for later runs"
-_TORCH_CACHES = "TORCHINDUCTOR_CACHE_DIR and TRITON_CACHE_DIR, on a disk that outlives the run, keep what was compiled"
+_TORCH_CACHES = "TORCHINDUCTOR_CACHE_DIR and TRITON_CACHE_DIR on a lasting disk keep what was compiled"
 _ENDS_WORKERS = "shutdown_compile_workers"
-_NO_WORKERS = "TORCHINDUCTOR_COMPILE_THREADS=1 starts no processes that compile, and waits for none at the end"
+_NO_WORKERS = "TORCHINDUCTOR_COMPILE_THREADS=1 starts no processes to wait for"
 _MODULE = "<module>"
 
 

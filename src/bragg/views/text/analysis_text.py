@@ -80,16 +80,14 @@ def analysis_lines(answer: Answered, style: Style, least_gain: float = LEAST_GAI
         least_gain: Findings that gain less are counted, not shown.
     """
     bounds, analysis, shown = answer.bounds, answer.analysis, answer.worth(least_gain)
-    operators, rest = _operators_of(answer, shown), rest_sentence(answer)
-    command = f"bragg view --part all -m host_time {quote(answer.name)}"
-    head = [
-        *map(style.bold, style.wrap(bounds_sentence(bounds), _N_WRAPPED)),
-        *(style.wrap(f"  {rest} More: {command}", _N_WRAPPED, "    ") if rest else []),
-        *(line for text in _parts_line(bounds) for line in style.wrap(text, _N_WRAPPED, "    ")),
-    ]
+    operators, parts = _operators_of(answer, shown), [*_parts_line(bounds)]
     n_lines = _N_LINES * max(_COLUMNS // (style.width or _COLUMNS), 1)
-    # Where it is too much, first the rest names less, then findings are counted.
-    for n_shown, n_names in product(range(min(len(shown), _N_FINDINGS), -1, -1), (_N_NAMES, _N_FEW_NAMES)):
+    n_most = min(len(shown), _N_FINDINGS)
+    # Where it is too much, first the rest names less, then findings but the first are counted, at last what took the
+    # rest of the run is left out.
+    whole = product([[*_about_rest(answer), *parts]], range(n_most, min(n_most, 1) - 1, -1), (_N_NAMES, _N_FEW_NAMES))
+    for about, n_shown, n_names in chain(whole, product([parts], range(n_most, -1, -1), [_N_FEW_NAMES])):
+        head = [line for text in about for line in style.wrap(f"  {text}", _N_WRAPPED, "    ")]
         findings = [
             line
             for number, finding in enumerate(shown[:n_shown], 1)
@@ -100,7 +98,7 @@ def analysis_lines(answer: Answered, style: Style, least_gain: float = LEAST_GAI
             for text in _rest(bounds, analysis, shown, n_shown, least_gain, n_names)
             for line in style.wrap(text, _N_WRAPPED, "  ")
         ]
-        lines = [*head, *findings, *beside]
+        lines = [*map(style.bold, style.wrap(bounds_sentence(bounds), _N_WRAPPED)), *head, *findings, *beside]
         if len(lines) <= n_lines:
             break
     return lines
@@ -203,6 +201,12 @@ def bounds_sentence(bounds: Bounds) -> str:
     return f"{name} {bound} {most_of}the program: {per_step}{works}."
 
 
+def _about_rest(answer: Answered) -> Iterator[str]:
+    if rest := rest_sentence(answer):
+        yield rest
+        yield f"More: bragg view --part all -m host_time {quote(answer.name)}"
+
+
 def rest_sentence(answer: Answered) -> str:
     """What took most of a run whose steady state is short, and how later runs take less; empty: that is most of it."""
     rest = rest_of_run(answer.evidence) if answer.bounds.is_steady else None
@@ -215,8 +219,7 @@ def rest_sentence(answer: Answered) -> str:
 
 
 def _where(took: Took) -> str:
-    place = f"{short_path(took.place.file)}:{took.place.line}"
-    return f"{printable(took.what)} {place}" if took.what else place
+    return printable(took.what) if took.what else f"{short_path(took.place.file)}:{took.place.line}"
 
 
 def _host_sentence(bounds: Bounds) -> str:
@@ -257,7 +260,7 @@ def _parts_line(bounds: Bounds) -> Iterator[str]:
             part.share for part in parts[:_N_PARTS]
         )
         texts += [f"other {percent_text(rest)}"] if rest >= _LEAST_PART else []
-        yield f"  {title}: {', '.join(texts)}"
+        yield f"{title}: {', '.join(texts)}"
 
 
 def _operators_of(answer: Answered, shown: Sequence[Finding]) -> list[str]:
