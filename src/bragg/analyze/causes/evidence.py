@@ -47,6 +47,10 @@ class Evidence(Facts):
             return wall_ns, "the host" if wall_ns < total_ns * _IDLE or wall_ns == most_ns else ""
         if self._decides:
             return min(total_ns, most_ns), "the host" if total_ns > most_ns else ""
+        # While the host waits for the GPU, nobody launches: what the GPU saves then, the program saves.
+        waited_ns = float(self.host_ns[self.host.waiting].sum()) if self.n_devices == 1 else 0.0
+        if self.busy is not None and waited_ns >= total_ns:
+            return total_ns, ""
         if self.busy is not None and self.busy < _IDLE:
             return 0.0, "the host"
         return None

@@ -1,0 +1,54 @@
+"""Products whose order decides what they compute, and attention that a mask slows down."""
+
+from __future__ import annotations
+
+import pytest
+
+from bragg.analyze.causes.evidence import Evidence
+from bragg.analyze.engine import analysis
+from bragg.model import Finding, Profile
+from tests.support.stepped import stepped
+
+CALL = "train.py:20@main > /x/site-packages/torch/nn/modules/module.py:3@_call > net.py:{}@forward > aten::{}#operator"
+
+
+def ran(*calls: tuple[str, int]) -> Profile:
+    """Operators of 2 us on the host, each with a kernel that lasts so many us if it has one."""
+    lines, at = [], 0
+    for path, lasts in calls:
+        lines.append(f"host {at}-{at + 2} {path} ->{at + 1}")
+        lines += [f"gpu {at + 3}-{at + 3 + lasts} {path} > kernel#kernel <-{at + 1}"] if lasts else []
+        at += lasts + 5
+    return stepped("\n".join(lines), at + 20)
+
+
+def found(rule: str, profile: Profile) -> list[Finding]:
+    return analysis(Evidence(profile), [rule]).findings
+
+
+PRODUCT, NEXT, REST = (CALL.format(7, "matmul"), 200), (CALL.format(8, "bmm"), 200), (CALL.format(12, "add"), 100)
+
+
+@pytest.mark.parametrize(
+    ("calls", "n_found"),
+    [
+        ([PRODUCT, PRODUCT, REST], 1),
+        ([PRODUCT, NEXT, REST], 1),
+        ([PRODUCT, REST], 0),
+        ([PRODUCT, (CALL.format(8, "relu"), 5), NEXT, REST], 0),  # a layer and the next
+        ([PRODUCT, PRODUCT, REST, REST], 0),  # of a function that is called twice
+        ([PRODUCT, PRODUCT, (REST[0], 2000)], 0),
+    ],
+)
+def test_products_of_three_matrices_are_found_if_they_are_long(calls: list[tuple[str, int]], n_found: int) -> None:
+    assert [each.line for each in found("product-order", ran(*calls))] == [7] * n_found
+
+
+ATTENTION = CALL.format(9, "scaled_dot_product_attention")
+ATTENDS = (f"{ATTENTION} > aten::_scaled_dot_product_cudnn_attention#operator", 200)
+WRITES, CUTS = (f"{ATTENTION} > aten::where#operator", 10), (CALL.format(8, "tril"), 10)
+
+
+@pytest.mark.parametrize(("calls", "n_found"), [([WRITES, ATTENDS], 1), ([ATTENDS], 0), ([CUTS, WRITES, ATTENDS], 0)])
+def test_attention_with_a_mask_of_bools_is_found(calls: list[tuple[str, int]], n_found: int) -> None:
+    assert [each.line for each in found("masked-attention", ran(*calls, REST))] == [9] * n_found
