@@ -243,6 +243,8 @@ RULES = Registry(
         "both-branches": "bragg.analyze.rules.operators.jax_states:BRANCHES",
         "undonated-argument": "bragg.analyze.rules.operators.jax_states:COPIES",
         "complex-transform": "bragg.analyze.rules.operators.jax_states:TRANSFORMS",
+        "slow-transform-length": "bragg.analyze.rules.operators.jax_states:LENGTHS",
+        "product-order": "bragg.analyze.rules.operators.jax_states:ORDERS",
         "part-of-result": "bragg.analyze.rules.operators.jax_states:PARTS",
         "unused-vectors": "bragg.analyze.rules.operators.jax_states:VECTORS",
         "constant-work": "bragg.analyze.rules.operators.jax_states:CONSTANTS",

@@ -27,9 +27,11 @@ __all__ = [
     "CONSTANT",
     "CONTROL",
     "COPIED",
+    "COSTLY_ORDER",
     "MADE_AT",
     "MOSTLY_UNUSED",
     "RECOMPUTE",
+    "SLOW_LENGTH",
     "VECTORS_UNUSED",
     "path_of_name",
     "symbol_of",
@@ -45,6 +47,10 @@ COPIED = "[copied argument]"
 """A copy of an argument whose memory the program was not given; the argument's name follows."""
 COMPLEX = "[complex transform of real values]"
 """Fourier transforms that make or take real values, and are complex."""
+COSTLY_ORDER = "[costly order of products]"
+"""Matrix products that are multiplied with a third matrix, in the order that takes more operations."""
+SLOW_LENGTH = "[transform of a slow length]"
+"""Fourier transforms whose length has a large prime factor."""
 MOSTLY_UNUSED = "[mostly unused]"
 """Operations of whose result a small part is taken."""
 VECTORS_UNUSED = "[unused vectors]"

@@ -14,11 +14,20 @@ from bragg.analyze.causes.paths import below, named
 from bragg.analyze.causes.thresholds import MUCH_GPU
 from bragg.analyze.causes.work_finding import Work, work_findings
 from bragg.analyze.engine import HostTime, Rule
-from bragg.grouping.hlo_names import BOTH_BRANCHES, COMPLEX, CONSTANT, COPIED, MOSTLY_UNUSED, VECTORS_UNUSED
+from bragg.grouping.hlo_names import (
+    BOTH_BRANCHES,
+    COMPLEX,
+    CONSTANT,
+    COPIED,
+    COSTLY_ORDER,
+    MOSTLY_UNUSED,
+    SLOW_LENGTH,
+    VECTORS_UNUSED,
+)
 from bragg.model import Confidence, Finding, Place
 from bragg.model.table import BoolArray
 
-__all__ = ["BRANCHES", "CONSTANTS", "COPIES", "PARTS", "TRANSFORMS", "VECTORS"]
+__all__ = ["BRANCHES", "CONSTANTS", "COPIES", "LENGTHS", "ORDERS", "PARTS", "TRANSFORMS", "VECTORS"]
 
 
 def _rule(state: str, finds: str, work: Work) -> Rule:
@@ -79,6 +88,30 @@ TRANSFORMS = _rule(
         "complex Fourier transforms that take real values, or of whose result the real part is used",
         "jnp.fft.rfft and irfft (rfft2, irfft2, rfftn): half the work and memory",
         0.45,
+        Confidence.LIKELY,
+        is_launched=True,
+    ),
+)
+LENGTHS = _rule(
+    SLOW_LENGTH,
+    "Fourier transforms of JAX whose length has a large prime factor",
+    Work(
+        "slow-transform-length",
+        "Fourier transforms of a length with a prime factor above 127",
+        "pad to a length of factors 2, 3, 5 and 7 (scipy.fft.next_fast_len)",
+        0.6,
+        Confidence.LIKELY,
+        is_launched=True,
+    ),
+)
+ORDERS = _rule(
+    COSTLY_ORDER,
+    "matrix products of JAX in the order that takes more operations",
+    Work(
+        "product-order",
+        "(a @ b) @ c in an order that takes at least twice the operations of a @ (b @ c)",
+        "multiply the matrices first whose product is small: a @ (b @ c); jnp.einsum of all three finds the order",
+        0.9,
         Confidence.LIKELY,
         is_launched=True,
     ),

@@ -12,6 +12,7 @@ __all__ = ["HloFlow"]
 
 # What hands on what it gets.
 _SAME = frozenset({"bitcast", "reshape", "copy", "transpose", "get-tuple-element"})
+_HANDED_ON = _SAME | {"convert"}
 _CONSTANTS = frozenset({"constant", "iota"})
 _DIMENSIONS = re.compile(r" = [a-z]\w*\[([\d,]*)\]")
 _MOST_USES = 64
@@ -55,7 +56,7 @@ class HloFlow:
             if not users and each is not made:
                 found.append(each)  # A computation returns it.
             for user in users:
-                if user.code in _SAME:
+                if user.code in _HANDED_ON:
                     waiting.append((home, user))
                 elif user.code == "fusion":
                     positions = [at for at, operand in enumerate(user.operands) if operand == each.name]
@@ -63,6 +64,7 @@ class HloFlow:
                     waiting += [(user.called, parameter) for parameter in inside if parameter]
                 else:
                     found.append(user)
+                    self._home[user.name] = home
             if len(found) + len(waiting) > _MOST_USES:
                 return []
         return found
@@ -92,7 +94,7 @@ class HloFlow:
         return each
 
     def computation_of(self, made: Instruction) -> str:
-        """Where an instruction stands that `made` has found."""
+        """Where an instruction stands that `made` or `uses` has found."""
         return self._home.get(made.name, "")
 
     def type_of(self, computation: str, name: str) -> str:
@@ -100,11 +102,11 @@ class HloFlow:
         each = self._of(computation, name)
         return each.type if each else ""
 
-    def rank_of(self, computation: str, name: str) -> int:
-        """How many dimensions a value has; 0: it is a number, or not known."""
+    def shape_of(self, computation: str, name: str) -> list[int]:
+        """Sizes of the dimensions of a value; empty: it is a number, or not known."""
         each = self._of(computation, name)
         told = _DIMENSIONS.search(each.line) if each else None
-        return len(told[1].split(",")) if told and told[1] else 0
+        return [int(size) for size in told[1].split(",") if size] if told else []
 
     def is_constant(self, computation: str, made: Instruction) -> bool:
         """Whether a value follows from constants alone."""

@@ -10,10 +10,13 @@ from bragg.grouping.hlo_names import (
     COMPLEX,
     CONSTANT,
     COPIED,
+    COSTLY_ORDER,
     MOSTLY_UNUSED,
+    SLOW_LENGTH,
     VECTORS_UNUSED,
 )
 from bragg.grouping.hlo_program import NOWHERE, HloPlace, HloState
+from bragg.record.hooks.jax.hlo_products import has_costly_order
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -31,6 +34,8 @@ _LAID_OUT = re.compile(r" = \(?([a-z]\w*\[[\d,]*\])(\{[^}]*\})?")
 _BATCHED = re.compile(rf'op_name="([^"]*\b{BATCHED_COND}\b)')
 _CHOICE = re.compile(r'op_name="[^"]*/select_n"')
 _DECOMPOSED = re.compile(r'op_name="(?:[^"]*/)?(?:eigh|svd)"')
+_LENGTHS = re.compile(r"fft_length=\{([\d,]+)\}")
+_MOST_FACTOR = 127  # cuFFT has kernels for factors up to this one
 _PARTS = ("slice", "dynamic-slice")
 _LEAST_ELEMENTS = 1 << 10
 _SMALL_PART = 0.25
@@ -69,7 +74,25 @@ def _of_transform(module: HloModule, flow: HloFlow, computation: str, each: Inst
     else:
         uses = flow.uses(computation, each) if "fft_type=IFFT" in each.line else []
         is_real = bool(uses) and all(use.code == "real" for use in uses)
-    return COMPLEX if is_real else _of_part(module, flow, computation, each)
+    if is_real:
+        return COMPLEX
+    is_slow = any(_largest_factor(length) > _MOST_FACTOR for length in _lengths(each))
+    return SLOW_LENGTH if is_slow else _of_part(module, flow, computation, each)
+
+
+def _lengths(transform: Instruction) -> list[int]:
+    told = _LENGTHS.search(transform.line)
+    return [int(each) for each in told[1].split(",")] if told else []
+
+
+def _largest_factor(number: int) -> int:
+    factor, largest = 2, 1
+    while factor * factor <= number:
+        if number % factor:
+            factor += 1
+        else:
+            number, largest = number // factor, factor
+    return max(number, largest)
 
 
 def _is_of_real(module: HloModule, flow: HloFlow, made: Instruction) -> bool:
@@ -83,6 +106,12 @@ def _is_of_real(module: HloModule, flow: HloFlow, made: Instruction) -> bool:
     return imaginary is not None and imaginary.code == "constant" and "constant(0)" in imaginary.line
 
 
+def _of_product(module: HloModule, flow: HloFlow, computation: str, each: Instruction) -> str:
+    if has_costly_order(module, flow, computation, each):
+        return COSTLY_ORDER
+    return _of_part(module, flow, computation, each)
+
+
 def _of_part(_module: HloModule, flow: HloFlow, computation: str, each: Instruction) -> str:
     """Whether all that uses it takes a small part of it."""
     uses = flow.uses(computation, each)
@@ -93,22 +122,22 @@ def _of_part(_module: HloModule, flow: HloFlow, computation: str, each: Instruct
 
 def _of_call(module: HloModule, flow: HloFlow, computation: str, each: Instruction) -> str:
     if _DECOMPOSED.search(each.line):
-        matrix = flow.rank_of(computation, each.operand)
-        used = [flow.rank_of(computation, use.name) for use in flow.elements(computation, each)]
+        matrix = len(flow.shape_of(computation, each.operand))
+        used = [len(flow.shape_of(computation, use.name)) for use in flow.elements(computation, each)]
         return VECTORS_UNUSED if used and max(used) < matrix else ""
-    return _of_part(module, flow, computation, each)
+    return _of_product(module, flow, computation, each)
 
 
 def _of_fusion(module: HloModule, flow: HloFlow, computation: str, each: Instruction) -> str:
     if computation == module.entry and each.size >= _LEAST_ELEMENTS and flow.is_constant(computation, each):
         return CONSTANT
-    return _of_part(module, flow, computation, each) if "kind=kCustom" in each.line else ""
+    return _of_product(module, flow, computation, each) if "kind=kCustom" in each.line else ""
 
 
 _JUDGES: dict[str, Callable[[HloModule, HloFlow, str, Instruction], str]] = {
     "fft": _of_transform,
     "sort": _of_part,
-    "dot": _of_part,
+    "dot": _of_product,
     "convolution": _of_part,
     "custom-call": _of_call,
     "fusion": _of_fusion,

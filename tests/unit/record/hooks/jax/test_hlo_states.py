@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bragg.grouping.hlo_names import COMPLEX, CONSTANT, MOSTLY_UNUSED, VECTORS_UNUSED
+from bragg.grouping.hlo_names import COMPLEX, CONSTANT, COSTLY_ORDER, MOSTLY_UNUSED, SLOW_LENGTH, VECTORS_UNUSED
 from bragg.grouping.hlo_program import NOWHERE, HloPlace, HloState
 from bragg.record.hooks.jax.hlo_text import operations_in
 
@@ -95,6 +95,37 @@ def test_complex_transforms_of_real_values_are_told(entry: str, fused: str) -> N
 )
 def test_transforms_of_complex_values_are_not(entry: str) -> None:
     assert states_of(entry) == {}
+
+
+@pytest.mark.parametrize(("length", "is_slow"), [(4096, False), (4099, True), (2 * 131, True), (127 * 64, False)])
+def test_transforms_of_slow_lengths_are_told(length: int, is_slow: bool) -> None:
+    transform = f"  %fft.1 = c64[64,{length}]{{1,0}} fft(%x), fft_type=FFT, fft_length={{{length}}}"
+    assert [each.name for each in states_of(transform).values()] == [SLOW_LENGTH] * is_slow
+
+
+MATRICES = """\
+  %q = f32[8,{n},64]{{2,1,0}} parameter(0)
+  %k = f32[8,{n},64]{{2,1,0}} parameter(1)
+  %v = f32[8,{n},64]{{2,1,0}} parameter(2)
+"""
+SCORES = "  %s = f32[8,{n},{n}]{{2,1,0}} dot(%q, %k), lhs_batch_dims={{0}}, lhs_contracting_dims={{2}}\n"
+CALLED = (
+    "  %called = (f32[8,{n},{n}]{{2,1,0}}, s8[64]{{0}}) custom-call(%q, %k), "
+    'backend_config={{"lhs_contracting_dimensions":["2"],"lhs_batch_dimensions":["0"]}}\n'
+    "  %s = f32[8,{n},{n}]{{2,1,0}} get-tuple-element(%called), index=0\n"
+)
+OUT = "  ROOT %out = f32[8,{n},64]{{2,1,0}} dot(%s, %v), lhs_batch_dims={{0}}, lhs_contracting_dims={{2}}"
+TURNED = "  ROOT %out = f32[8,64,{n}]{{2,1,0}} dot(%v, %s), lhs_batch_dims={{0}}, lhs_contracting_dims={{1}}"
+
+
+@pytest.mark.parametrize(
+    ("second", "n", "is_told"),
+    [(OUT, 4096, True), (TURNED, 4096, True), (OUT, 64, False), (OUT.replace("dot(", "add("), 4096, False)],
+)
+def test_products_of_three_in_the_order_that_takes_more_are_told(second: str, n: int, is_told: bool) -> None:
+    for first in (SCORES, CALLED):
+        found = states_of((MATRICES + first + second).format(n=n))
+        assert [each.name for each in found.values()] == [COSTLY_ORDER] * is_told
 
 
 SORT = "  %sort.1 = f32[64,1000]{1,0} sort(%x), dimensions={1}, to_apply=%compare"
