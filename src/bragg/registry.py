@@ -244,7 +244,7 @@ RULES = Registry(
         "undonated-argument": "bragg.analyze.rules.operators.jax_states:COPIES",
         "complex-transform": "bragg.analyze.rules.operators.jax_states:TRANSFORMS",
         "slow-transform-length": "bragg.analyze.rules.operators.jax_states:LENGTHS",
-        "product-order": "bragg.analyze.rules.operators.jax_states:ORDERS",
+        "costly-product-order": "bragg.analyze.rules.operators.jax_states:ORDERS",
         "part-of-result": "bragg.analyze.rules.operators.jax_states:PARTS",
         "unused-vectors": "bragg.analyze.rules.operators.jax_states:VECTORS",
         "constant-work": "bragg.analyze.rules.operators.jax_states:CONSTANTS",

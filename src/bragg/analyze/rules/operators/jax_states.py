@@ -108,7 +108,7 @@ ORDERS = _rule(
     COSTLY_ORDER,
     "matrix products of JAX in the order that takes more operations",
     Work(
-        "product-order",
+        "costly-product-order",
         "(a @ b) @ c in an order that takes at least twice the operations of a @ (b @ c)",
         "multiply the matrices first whose product is small: a @ (b @ c); jnp.einsum of all three finds the order",
         0.9,

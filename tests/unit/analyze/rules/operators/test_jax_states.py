@@ -37,7 +37,7 @@ def found(rule: str, profile: Profile) -> list[Finding]:
         ("both-branches", "[both branches]", "while#operator > fusion#kernel", 0.8),
         ("complex-transform", "[complex transform of real values]", "fft#operator > regular_fft#kernel", 0.45),
         ("slow-transform-length", "[transform of a slow length]", "fft#operator > regular_fft#kernel", 0.6),
-        ("product-order", "[costly order of products]", "dot_general#operator > gemm#kernel", 0.9),
+        ("costly-product-order", "[costly order of products]", "dot_general#operator > gemm#kernel", 0.9),
         ("part-of-result", "[mostly unused]", "sort#operator > sort#kernel", 0.75),
         ("unused-vectors", "[unused vectors]", "eigh#operator > syevd#kernel", 0.5),
         ("constant-work", "[constant]", "iota#operator > fusion#kernel", 1.0),
