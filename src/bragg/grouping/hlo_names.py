@@ -30,9 +30,12 @@ __all__ = [
     "COSTLY_ORDER",
     "MADE_AT",
     "MOSTLY_UNUSED",
+    "PAIRWISE",
     "RECOMPUTE",
     "SLOW_LENGTH",
+    "UNTIL_LAST",
     "VECTORS_UNUSED",
+    "ZEROS_AND_ONES",
     "path_of_name",
     "symbol_of",
 ]
@@ -49,6 +52,12 @@ COMPLEX = "[complex transform of real values]"
 """Fourier transforms that make or take real values, and are complex."""
 COSTLY_ORDER = "[costly order of products]"
 """Matrix products that are multiplied with a third matrix, in the order that takes more operations."""
+PAIRWISE = "[pairwise differences]"
+"""Sums of squares of differences of all pairs of rows."""
+UNTIL_LAST = "[until the last has ended]"
+"""Loops under `vmap`, which compute all elements of a batch until the last one has ended."""
+ZEROS_AND_ONES = "[product with zeros and ones]"
+"""Matrix products with rows that are one-hot, a triangle and the like."""
 SLOW_LENGTH = "[transform of a slow length]"
 """Fourier transforms whose length has a large prime factor."""
 MOSTLY_UNUSED = "[mostly unused]"

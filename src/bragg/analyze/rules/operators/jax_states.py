@@ -21,13 +21,28 @@ from bragg.grouping.hlo_names import (
     COPIED,
     COSTLY_ORDER,
     MOSTLY_UNUSED,
+    PAIRWISE,
     SLOW_LENGTH,
+    UNTIL_LAST,
     VECTORS_UNUSED,
+    ZEROS_AND_ONES,
 )
 from bragg.model import Confidence, Finding, Place
 from bragg.model.table import BoolArray
 
-__all__ = ["BRANCHES", "CONSTANTS", "COPIES", "LENGTHS", "ORDERS", "PARTS", "TRANSFORMS", "VECTORS"]
+__all__ = [
+    "BRANCHES",
+    "CONSTANTS",
+    "COPIES",
+    "LENGTHS",
+    "LOOPS",
+    "MASKS",
+    "ORDERS",
+    "PAIRS",
+    "PARTS",
+    "TRANSFORMS",
+    "VECTORS",
+]
 
 
 def _rule(state: str, finds: str, work: Work) -> Rule:
@@ -59,9 +74,10 @@ BRANCHES = _rule(
     "conditions of JAX under vmap, of which both branches are computed",
     Work(
         "both-branches",
-        "lax.cond or switch under vmap computes all branches for each element of the batch, and chooses",
-        "compute what is costly once, outside of vmap, and choose from it; or call cond outside of vmap, for the whole "
-        "batch (jnp.any)",
+        "all branches of a condition are computed, and the result of one is taken (lax.cond or switch under vmap, "
+        "jnp.where by one number)",
+        "compute what is costly once, outside of vmap, and choose from it; or call lax.cond outside of vmap, for the "
+        "whole batch (jnp.any)",
         0.8,
         Confidence.LIKELY,
         with_host=True,
@@ -113,6 +129,46 @@ ORDERS = _rule(
         "multiply the matrices first whose product is small: a @ (b @ c); jnp.einsum of all three finds the order",
         0.9,
         Confidence.LIKELY,
+        is_launched=True,
+    ),
+)
+LOOPS = _rule(
+    UNTIL_LAST,
+    "while_loop of JAX under vmap, which ends with its last element",
+    Work(
+        "until-last",
+        "while_loop under vmap computes all elements of the batch until the last one has ended",
+        "batches of elements that take about as many turns, a bound on the turns, or a loop over the elements that are "
+        "left",
+        0.5,
+        Confidence.HEURISTIC,
+        with_host=True,
+        least_share=0.2,
+        is_launched=True,
+    ),
+)
+MASKS = _rule(
+    ZEROS_AND_ONES,
+    "matrix products of JAX with zeros and ones",
+    Work(
+        "zeros-and-ones",
+        "matrix products with zeros and ones that are made from numbers of rows (one-hot, a triangle)",
+        "look rows up by index (table[ids]); jax.ops.segment_sum, jnp.cumsum",
+        0.9,
+        Confidence.LIKELY,
+        is_launched=True,
+    ),
+)
+PAIRS = _rule(
+    PAIRWISE,
+    "distances of all pairs that JAX adds up difference by difference",
+    Work(
+        "pairwise-sums",
+        "squares of differences of all pairs of rows are added up, without a matrix product",
+        "(a**2).sum(1)[:, None] + (b**2).sum(1) - 2 * a @ b.T",
+        0.8,
+        Confidence.LIKELY,
+        least_share=0.15,
         is_launched=True,
     ),
 )

@@ -8,10 +8,12 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from bragg.record.hooks.jax.hlo_module import HloModule, Instruction
 
-__all__ = ["HloFlow"]
+__all__ = ["PARTS", "HloFlow"]
 
 # What hands on what it gets.
 _SAME = frozenset({"bitcast", "reshape", "copy", "transpose", "get-tuple-element"})
+PARTS = frozenset({"slice", "dynamic-slice", "gather"})
+"""What takes a part of its first operand."""
 _HANDED_ON = _SAME | {"convert"}
 _CONSTANTS = frozenset({"constant", "iota"})
 _DIMENSIONS = re.compile(r" = [a-z]\w*\[([\d,]*)\]")
@@ -62,6 +64,8 @@ class HloFlow:
                     positions = [at for at, operand in enumerate(user.operands) if operand == each.name]
                     inside = (self._module.parameter(user.called, at) for at in positions)
                     waiting += [(user.called, parameter) for parameter in inside if parameter]
+                elif user.code in PARTS and user.operand != each.name:
+                    found.append(each)  # It says where the part is.
                 else:
                     found.append(user)
                     self._home[user.name] = home

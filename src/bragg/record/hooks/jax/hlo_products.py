@@ -1,4 +1,4 @@
-"""Matrix products of an HLO module, and orders of two of them that compute more than the other order."""
+"""Matrix products of an HLO module that compute more than they need, and sums that could be products."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from bragg.record.hooks.jax.hlo_flow import HloFlow
     from bragg.record.hooks.jax.hlo_module import HloModule, Instruction
 
-__all__ = ["PRODUCTS", "has_costly_order"]
+__all__ = ["PRODUCTS", "adds_up_differences", "has_costly_order", "multiplies_zeros_and_ones"]
 
 PRODUCTS = ("dot", "custom-call")
 """Instructions that may be matrix products; those of libraries are calls."""
@@ -21,6 +21,7 @@ _INNER, _BATCH = (
     re.compile(rf'lhs_{kind}_dim(?:s|ensions)"?[=:][{{\[]([\d,"]*)[}}\]]') for kind in ("contracting", "batch")
 )
 _MUCH_LESS = 0.5
+_MANY_PAIRS = 1 << 20
 
 
 class _Product(NamedTuple):
@@ -53,12 +54,64 @@ def has_costly_order(module: HloModule, flow: HloFlow, computation: str, each: I
     return others[0] * first.inner * (first.rows + first.columns) <= _MUCH_LESS * now
 
 
+def multiplies_zeros_and_ones(module: HloModule, flow: HloFlow, computation: str, each: Instruction) -> bool:
+    """Whether one of the matrices is a comparison with row or column numbers: rows that are one-hot, a triangle."""
+    home, product = _dot_in(module, computation, each)
+    factors = [flow.made(home, name) for name in product.operands[:2]] if product else []
+    # What is fused gets some of its factors from where it stands.
+    given = [factor.position for factor in factors if factor and factor.code == "parameter" and each.code == "fusion"]
+    factors += [flow.made(computation, each.operands[at]) for at in given if at < len(each.operands)]
+    return any(factor is not None and _is_comparison(flow, factor) for factor in factors)
+
+
+def _is_comparison(flow: HloFlow, made: Instruction) -> bool:
+    if made.code not in ("convert", "select"):
+        return False
+    compared = flow.made(flow.computation_of(made), made.operand)
+    if compared is None or compared.code != "compare":
+        return False
+    computation = flow.computation_of(compared)
+    return any(_is_numbering(flow, computation, each) for each in compared.operands)
+
+
+def _is_numbering(flow: HloFlow, computation: str, name: str) -> bool:
+    made = flow.made(computation, name)
+    while made is not None and made.code in ("broadcast", "add", "convert"):
+        computation = flow.computation_of(made)
+        made = flow.made(computation, made.operand)
+    return made is not None and made.code == "iota"
+
+
+def adds_up_differences(module: HloModule, flow: HloFlow, each: Instruction) -> bool:
+    """Whether it adds up squares of differences of all pairs of rows, as distances are."""
+    for row in module.computations.get(each.called, ()):
+        squares = flow.made(each.called, row.operand) if row.code == "reduce" else None
+        difference = flow.made(each.called, squares.operand) if squares and squares.code == "multiply" else None
+        if difference is None or difference.code != "subtract" or difference.size < _MANY_PAIRS:
+            continue
+        made = [flow.made(each.called, name) for name in difference.operands]
+        if all(one is not None and one.code == "broadcast" and _grows(flow, each.called, one) for one in made):
+            return squares is not None and len(set(squares.operands)) == 1
+    return False
+
+
+def _grows(flow: HloFlow, computation: str, broadcast: Instruction) -> bool:
+    """Whether it repeats rows, not one number."""
+    return 1 < prod(flow.shape_of(computation, broadcast.operand)) < broadcast.size
+
+
 def _product_in(module: HloModule, flow: HloFlow, computation: str, each: Instruction) -> _Product | None:
     """The product that an instruction is, or the only one in what is fused."""
+    home, product = _dot_in(module, computation, each)
+    return _product(flow, home, product) if product else None
+
+
+def _dot_in(module: HloModule, computation: str, each: Instruction) -> tuple[str, Instruction | None]:
+    """Where the product stands that an instruction is or has fused, and it."""
     if each.code != "fusion":
-        return _product(flow, computation, each)
+        return computation, each
     inside = [row for row in module.computations.get(each.called, ()) if row.code == "dot"]
-    return _product(flow, each.called, inside[0]) if len(inside) == 1 else None
+    return each.called, inside[0] if len(inside) == 1 else None
 
 
 def _product(flow: HloFlow, computation: str, each: Instruction) -> _Product | None:

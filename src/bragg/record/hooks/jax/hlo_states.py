@@ -12,11 +12,15 @@ from bragg.grouping.hlo_names import (
     COPIED,
     COSTLY_ORDER,
     MOSTLY_UNUSED,
+    PAIRWISE,
     SLOW_LENGTH,
     VECTORS_UNUSED,
+    ZEROS_AND_ONES,
 )
 from bragg.grouping.hlo_program import NOWHERE, HloPlace, HloState
-from bragg.record.hooks.jax.hlo_products import has_costly_order
+from bragg.record.hooks.jax.hlo_flow import PARTS
+from bragg.record.hooks.jax.hlo_loops import loop_states
+from bragg.record.hooks.jax.hlo_products import adds_up_differences, has_costly_order, multiplies_zeros_and_ones
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -36,7 +40,6 @@ _CHOICE = re.compile(r'op_name="[^"]*/select_n"')
 _DECOMPOSED = re.compile(r'op_name="(?:[^"]*/)?(?:eigh|svd)"')
 _LENGTHS = re.compile(r"fft_length=\{([\d,]+)\}")
 _MOST_FACTOR = 127  # cuFFT has kernels for factors up to this one
-_PARTS = ("slice", "dynamic-slice")
 _LEAST_ELEMENTS = 1 << 10
 _SMALL_PART = 0.25
 
@@ -52,7 +55,7 @@ def states_in(module: HloModule, flow: HloFlow, places: Places) -> dict[str, Hlo
                 found[each.name] = HloState(told, places.read(each.line).place)
             elif batched and (cond := _BATCHED.search(each.line)) and not _CHOICE.search(each.line):
                 found[each.name] = HloState(BOTH_BRANCHES, batched.get(cond[1], only))
-    return found | dict(_copied(module, flow, places))
+    return found | loop_states(module, flow, places) | dict(_copied(module, flow, places))
 
 
 def _batched_conds(module: HloModule, places: Places) -> dict[str, HloPlace]:
@@ -109,6 +112,8 @@ def _is_of_real(module: HloModule, flow: HloFlow, made: Instruction) -> bool:
 def _of_product(module: HloModule, flow: HloFlow, computation: str, each: Instruction) -> str:
     if has_costly_order(module, flow, computation, each):
         return COSTLY_ORDER
+    if multiplies_zeros_and_ones(module, flow, computation, each):
+        return ZEROS_AND_ONES
     return _of_part(module, flow, computation, each)
 
 
@@ -116,7 +121,7 @@ def _of_part(_module: HloModule, flow: HloFlow, computation: str, each: Instruct
     """Whether all that uses it takes a small part of it."""
     uses = flow.uses(computation, each)
     size = each.size or max((use.size for use in flow.elements(computation, each)), default=0)
-    is_part = bool(uses) and all(use.code in _PARTS for use in uses)
+    is_part = bool(uses) and all(use.code in PARTS for use in uses)
     return MOSTLY_UNUSED if is_part and sum(use.size for use in uses) <= _SMALL_PART * size else ""
 
 
@@ -131,6 +136,8 @@ def _of_call(module: HloModule, flow: HloFlow, computation: str, each: Instructi
 def _of_fusion(module: HloModule, flow: HloFlow, computation: str, each: Instruction) -> str:
     if computation == module.entry and each.size >= _LEAST_ELEMENTS and flow.is_constant(computation, each):
         return CONSTANT
+    if adds_up_differences(module, flow, each):
+        return PAIRWISE
     return _of_product(module, flow, computation, each) if "kind=kCustom" in each.line else ""
 
 

@@ -4,12 +4,24 @@ from __future__ import annotations
 
 import pytest
 
-from bragg.grouping.hlo_names import COMPLEX, CONSTANT, COSTLY_ORDER, MOSTLY_UNUSED, SLOW_LENGTH, VECTORS_UNUSED
+from bragg.grouping.hlo_names import (
+    BOTH_BRANCHES,
+    COMPLEX,
+    CONSTANT,
+    COSTLY_ORDER,
+    MOSTLY_UNUSED,
+    PAIRWISE,
+    SLOW_LENGTH,
+    UNTIL_LAST,
+    VECTORS_UNUSED,
+    ZEROS_AND_ONES,
+)
 from bragg.grouping.hlo_program import NOWHERE, HloPlace, HloState
 from bragg.record.hooks.jax.hlo_text import operations_in
 
 LAYOUT = "entry_computation_layout={(f32[4000,480]{1,0}, f32[64]{0})->(f32[4000,480]{1,0}, f32[64]{0})}"
 FILE = 'source_file="sea.py"'
+WHERE = f'metadata={{op_name="jit(f)/jit(_where)/select_n" {FILE} source_line=7}}'
 LOOP = f'metadata={{op_name="jit(f)/while" {FILE} source_line=3}}'
 
 
@@ -140,11 +152,104 @@ PRODUCT = '  %dot.1 = (f32[64,1000]{1,0}, s8[64]{0}) custom-call(%x, %y), custom
         (SORT, ["f32[64,10]{1,0} slice(%sort.1)", "f32[64]{0} reduce(%sort.1, %zero), dimensions={1}"], False),
         (PRODUCT, ["f32[64,1000]{1,0} get-tuple-element(%dot.1), index=0", "f32[1,1000]{1,0} slice(%use.0)"], True),
         (PRODUCT, ["f32[64,1000]{1,0} get-tuple-element(%dot.1), index=0", "f32[1,1000]{1,0} negate(%use.0)"], False),
+        (SORT, ["f32[64]{0} gather(%sort.1, %places)"], True),
+        (SORT, ["f32[64]{0} gather(%values, %sort.1)"], False),  # of all places
     ],
 )
 def test_results_of_which_a_small_part_is_used_are_told(made: str, uses: list[str], is_told: bool) -> None:
     entry = "\n".join([made, *(f"  %use.{at} = {use}" for at, use in enumerate(uses))])
     assert [each.name for each in states_of(entry).values()] == [MOSTLY_UNUSED] * is_told
+
+
+TRIANGLE = """\
+%triangle (r: s32[]) -> f32[512,512] {
+  %rows = s32[512,512]{1,0} iota(), iota_dimension=0
+  %columns = s32[512,512]{1,0} iota(), iota_dimension=1
+  %below = pred[512,512]{1,0} compare(%rows, %columns), direction=GE
+  ROOT %lower = f32[512,512]{1,0} select(%below, %ones, %zeros)
+}
+
+%gemm (l: f32[512,512], y: f32[512,64]) -> f32[512,64] {
+  %l = f32[512,512]{1,0} parameter(0)
+  %y = f32[512,64]{1,0} parameter(1)
+  ROOT %product = f32[512,64]{1,0} dot(%l, %y), lhs_contracting_dims={1}
+}
+"""
+ONE_HOT = """\
+  %ids = s32[512]{0} parameter(0)
+  %table = f32[1000,64]{1,0} parameter(1)
+  %each = s32[512,1000]{1,0} broadcast(%ids), dimensions={0}
+  %numbers = s32[1000]{0} iota(), iota_dimension=0
+  %all = s32[512,1000]{1,0} broadcast(%numbers), dimensions={1}
+  %is = pred[512,1000]{1,0} compare(%each, %all), direction=EQ
+  %hot = f32[512,1000]{1,0} convert(%is)
+  ROOT %rows = f32[512,64]{1,0} dot(%hot, %table), lhs_contracting_dims={1}"""
+
+
+def test_products_with_zeros_and_ones_are_told() -> None:
+    assert {name: each.name for name, each in states_of(ONE_HOT).items()} == {"rows": ZEROS_AND_ONES}
+    masked = ONE_HOT.replace("compare(%each, %all)", "compare(%each, %ids)")
+    assert states_of(masked) == {}
+    entry = (
+        "  %r = s32[] parameter(1)\n  %made = f32[512,512]{1,0} fusion(%r), kind=kLoop, calls=%triangle\n"
+        "  ROOT %sums = f32[512,64]{1,0} fusion(%made, %x), kind=kCustom, calls=%gemm"
+    )
+    assert states_of(entry, TRIANGLE)["sums"].name == ZEROS_AND_ONES
+
+
+PAIRS = """\
+%pairs (a: f32[2048,8], b: f32[2048,8]) -> f32[2048,2048] {
+  %a = f32[2048,8]{1,0} parameter(0)
+  %b = f32[2048,8]{1,0} parameter(1)
+  %rows = f32[2048,2048,8]{2,1,0} broadcast(%a), dimensions={0,2}
+  %columns = f32[2048,2048,8]{2,1,0} broadcast(%b), dimensions={1,2}
+  %apart = f32[2048,2048,8]{2,1,0} subtract(%rows, %columns)
+  %squared = f32[2048,2048,8]{2,1,0} multiply(%apart, %apart)
+  ROOT %sum = f32[2048,2048]{1,0} reduce(%squared, %zero), dimensions={2}, to_apply=%add
+}
+"""
+
+
+def test_sums_of_squared_differences_of_all_pairs_are_told() -> None:
+    entry = "  ROOT %distances = f32[2048,2048]{1,0} fusion(%x, %y), kind=kInput, calls=%pairs"
+    assert {name: each.name for name, each in states_of(entry, PAIRS).items()} == {"distances": PAIRWISE}
+    scaled = PAIRS.replace("multiply(%apart, %apart)", "multiply(%apart, %columns)")
+    assert states_of(entry, scaled) == {}
+
+
+BATCHED_LOOP = f"""\
+%body (s: f32[64]) -> f32[64] {{
+  %s = f32[64]{{0}} parameter(0)
+  %next = f32[64]{{0}} sine(%s), metadata={{op_name="jit(f)/vmap()/while/body/sin"}}
+  ROOT %kept = f32[64]{{0}} select(%goes, %next, %s), {LOOP}
+}}
+"""
+
+
+def test_loops_that_run_until_the_last_of_a_batch_has_ended_are_told() -> None:
+    loop = f"  ROOT %while.1 = f32[64]{{0}} while(%x), condition=%c, body=%body, {LOOP}"
+    state = HloState(UNTIL_LAST, HloPlace("sea.py", 3))
+    assert states_of(loop, BATCHED_LOOP) == dict.fromkeys(("while.1", "next", "kept"), state)
+    own = BATCHED_LOOP.replace(f"select(%goes, %next, %s), {LOOP}", "select(%goes, %next, %s)")
+    assert states_of(loop, own) == {}
+
+
+def test_a_loop_whose_result_where_takes_or_not_is_told_where_it_chooses() -> None:
+    choice = f"""\
+%choice (p: pred[], a: f32[64], b: f32[64]) -> f32[64] {{
+  %p = pred[] parameter(0)
+  %a = f32[64]{{0}} parameter(1)
+  %all = pred[64]{{0}} broadcast(%p), dimensions={{}}
+  ROOT %taken = f32[64]{{0}} select(%all, %a, %b), {WHERE}
+}}
+"""
+    loop = (
+        f"  %while.1 = f32[64]{{0}} while(%x), condition=%c, body=%b, {LOOP}\n"
+        "  ROOT %either = f32[64]{0} fusion(%flag, %while.1, %x), kind=kLoop, calls=%choice"
+    )
+    assert states_of(loop, choice) == {"while.1": HloState(BOTH_BRANCHES, HloPlace("sea.py", 7))}
+    elementwise = choice.replace("pred[] parameter", "pred[64] parameter")
+    assert states_of(loop, elementwise) == {}
 
 
 EIGH = """\
