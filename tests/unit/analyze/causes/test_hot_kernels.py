@@ -14,7 +14,7 @@ from tests.support.profiles import profile_from_text
 def test_only_texts_of_kernels_that_matter_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
     read: list[str] = []
 
-    def noted(code: KernelCode) -> CompiledKernel:
+    def noted(code: KernelCode, _: object) -> CompiledKernel:
         read.append(code.key)
         return CompiledKernel(code.key)
 
