@@ -52,11 +52,13 @@ def integer(variant: Variant, name: str) -> int:
         "transpose_by_size": 1 << 13,
         "transpose_by_tiles": 1 << 13,
     }
+    if name in variant.sizes:
+        return variant.sizes[name]
     if kernel == "scale_and_print":
         return ELEMENTS
-    if kernel in ("sum_columns", "norm_blocks_of_rows", "norm_rows", "softmax_in_three", "softmax_online"):
+    if kernel in ("sum_columns", "norm_blocks_of_rows", "norm_rows") or kernel.startswith("softmax_"):
         return ROW
-    if kernel.startswith(("product", "fourier")):
+    if kernel.startswith(("product", "fourier", "distances")):
         return 4096
     of_rows = 32 if kernel.startswith("add_rows") else sizes.get(kernel, LENGTH)
     value = strides[kernel] if name == "stride" else of_rows
@@ -70,7 +72,7 @@ def grid(variant: Variant) -> tuple[int, ...]:
         return (8192 // constants["BM"],)
     if kernel.startswith(("scale_columns", "add_rows")):
         return (ELEMENTS // constants["BLOCK"] // 32,)
-    if kernel.startswith("product"):
+    if kernel.startswith(("product", "distances")):
         side = 4096 if variant.grid == MANY_BLOCKS else 1024
         return side // constants["BM"], side // constants["BN"]
     if kernel.startswith("attend"):
@@ -81,6 +83,8 @@ def grid(variant: Variant) -> tuple[int, ...]:
         return (ROW,)
     if kernel.startswith("fourier"):
         return (ELEMENTS // 64 // constants["BLOCK"],)
+    if kernel.startswith("cumulate"):
+        return (LENGTH // 16,)
     if kernel in ("all_experts", "own_expert"):
         return (ELEMENTS // constants["D"] // constants["BM"],)
     if kernel.startswith(("sum_of_segment", "sum_of_sorted")):
