@@ -84,6 +84,7 @@ def by_bragg(output: Path, counters: str) -> list[Row]:
         if kernel in bounds:
             point = bounds[kernel]
             row["bound"] = point.bound or ("latency" if point.is_bound_by_latency else None)
+            row["time_ns"] = point.time_ns / float(profile.own("gpu_count")[hot[kernel].nodes].sum())
         rows.append(row)
     return rows
 
@@ -99,10 +100,11 @@ def verdicts(ours: Row, theirs: dict[str, float]) -> dict[str, tuple[object, obj
         told["limit of occupancy"] = (ours["limit"], ours["limit"] if same else "/".join(sorted(limits)))
         told["occupancy"] = (round(100 * ours["occupancy"]), round(theirs["occupancy"]))
     if ours.get("bound"):
-        memory, compute = theirs["memory_sol"], theirs["compute_sol"]
-        bound = "latency" if max(memory, compute) < HIGH else "memory" if memory > compute else "compute"
-        is_either = bound != "latency" and abs(memory - compute) < BALANCED and ours["bound"] != "latency"
-        told["bound"] = (ours["bound"], ours["bound"] if is_either else bound)
+        told["bound"] = (ours["bound"], _bound(ours, theirs, 1.0))
+        told["bound at the pace of the run"] = (
+            ours["bound"],
+            _bound(ours, theirs, theirs["time_ns"] / ours["time_ns"]),
+        )
     if "<" not in ours["kernel"] or "::" in ours["kernel"]:
         return told  # not of Triton: rules about code do not judge
     waves = theirs.get("waves", 0.0)
@@ -114,6 +116,21 @@ def verdicts(ours: Row, theirs: dict[str, float]) -> dict[str, tuple[object, obj
     told["uncoalesced"] = (bool(rules & {"uncoalesced-access", "narrow-access"}), _excessive(theirs) > EXCESSIVE)
     told["spills"] = ("register-spills" in rules, theirs.get("local_loads", 0) > 0)
     return told
+
+
+def _bound(ours: Row, theirs: dict[str, float], pace: float) -> object:
+    """What ncu calls the bound; ours where it calls both balanced.
+
+    Args:
+        ours: Ours.
+        theirs: Shares that units are busy, in %, of the launches that ncu took.
+        pace: Duration of those by that of ours. ncu takes a launch alone, among its own copies of memory, and at the
+            clock of an idle GPU: the units are as long busy, of another duration.
+    """
+    memory, compute = theirs["memory_sol"] * pace, theirs["compute_sol"] * pace
+    bound = "latency" if max(memory, compute) < HIGH else "memory" if memory > compute else "compute"
+    is_either = bound != "latency" and abs(memory - compute) < BALANCED and ours["bound"] != "latency"
+    return ours["bound"] if is_either else bound
 
 
 def _excessive(theirs: dict[str, float]) -> float:

@@ -55,6 +55,12 @@ def test_the_cause_is_named_at_its_line_and_no_other(name: str, rules: list[str]
         ("cell_offsets", "single-loads", 23),
         ("heat_plate", "idle-threads", 38),
         ("lesion_seg", "emptied-cache", 39),
+        ("basket_pool", "masked-turns", 18),
+        ("gelu_tanh", "slow-arithmetic", 14),
+        ("rms_backward", "atomics-on-one-address", 32),
+        ("nhwc_batchnorm", "uncoalesced-access", 20),
+        ("gelu_linear", "register-spills", 25),
+        ("residual_norm", "type-copies", 28),
     ],
 )
 def test_the_first_finding_is_the_cause_and_the_repaired_program_is_without_it(name: str, rule: str, line: int) -> None:

@@ -78,6 +78,7 @@ class _Reader:
             "rewritten": tuple(program.rewritten()),
             "single_loads": tuple(program.single_loads()),
             "idle_barriers": tuple(program.idle_barriers()),
+            "order": program.order(),
             "prints": tuple(program.prints()),
         }
 

@@ -153,7 +153,7 @@ class TileDataflow:
         """Values of one turn of a loop that depend on some of its values, and these.
 
         Args:
-            row: Of the loop in the module's operations.
+            row: Of the loop in the module's operations; -1: all operations are meant.
             names: The values.
         """
         found, inside = set(names), list(self._inside(row))

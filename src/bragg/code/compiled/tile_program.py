@@ -9,11 +9,21 @@ from collections.abc import Iterator, Mapping
 from bragg.code.compiled.masked_loops import masked_loops
 from bragg.code.compiled.operations import LOOPS, Module, Operation, place_of_chain, tile_of
 from bragg.code.compiled.passes import repeated_passes, rewritten
+from bragg.code.compiled.program_order import program_order
 from bragg.code.compiled.tile_dataflow import TileDataflow
 from bragg.code.compiled.values import QUOTIENTS, REMAINDERS, UNKNOWN, Value, values_of
 from bragg.code.source_place import CallChain
 from bragg.model import Place
-from bragg.model.kernels.compiled import Access, Atomic, Dot, Loop, MaskedLoop, RepeatedPass, SlowOperation
+from bragg.model.kernels.compiled import (
+    Access,
+    Atomic,
+    Dot,
+    Loop,
+    MaskedLoop,
+    ProgramOrder,
+    RepeatedPass,
+    SlowOperation,
+)
 
 __all__ = ["TileProgram"]
 
@@ -239,6 +249,10 @@ class TileProgram:
         last = max((row for row, each in enumerate(operations) if each.depth > 0), default=0)
         if all(map(_leaves_memory, operations[: last + 1])):
             yield from (place_of_chain(operations[row].chain) for row in fenced)
+
+    def order(self) -> ProgramOrder | None:
+        """In which order programs take the tiles of a product."""
+        return program_order(self._module, self._flow)
 
     def prints(self) -> Iterator[Place]:
         """Calls that print, or check and print."""

@@ -23,6 +23,7 @@ __all__ = [
     "Dot",
     "Loop",
     "MaskedLoop",
+    "ProgramOrder",
     "Reduction",
     "RepeatedPass",
     "SlowOperation",
@@ -192,6 +193,21 @@ class MaskedLoop:
 
 
 @dataclass(frozen=True)
+class ProgramOrder:
+    """Programs of a product of matrices that go along one whole side of the result before they turn.
+
+    Attributes:
+        place: The line that says so.
+        operand: Which one a program does not share with the next: 0 the left one, 1 the right one.
+        tiles: Along this side; None: as many as the grid has along x, or not known.
+    """
+
+    place: Place
+    operand: int
+    tiles: int | None
+
+
+@dataclass(frozen=True)
 class Conversion:
     """A tile that changes its layout through shared memory in a loop.
 
@@ -345,6 +361,7 @@ class CompiledKernel:
         rewritten: Stores of tiles that a later loop loads, changes and stores again.
         single_loads: Loads of one floating-point number, of another one in each turn or program, where no tile is.
         idle_barriers: Barriers in loops, where nothing is written before or in them that another thread could read.
+        order: In which order programs take the tiles of a product; None: in groups, or not known.
         prints: Calls of `tl.device_print` and `tl.device_assert`.
         tensor_cores: The newest instructions that multiply matrices.
         doubles: Arithmetic in 64-bit floating point.
@@ -382,6 +399,7 @@ class CompiledKernel:
     rewritten: tuple[Place, ...] | None = None
     single_loads: tuple[Place, ...] | None = None
     idle_barriers: tuple[Place, ...] | None = None
+    order: ProgramOrder | None = None
     prints: tuple[Place, ...] | None = None
     tensor_cores: TensorCores | None = None
     doubles: tuple[Counted, ...] | None = None
