@@ -140,7 +140,6 @@ ALSO = {
     "jax_checkpoints": {"recompilation"},  # of what fills the tensors before the steps
     "one_hot": {"type-copies"},  # of the one-hot rows
     "own_optimizer": {"fills", "host-code"},  # zeros that are made again in each step, and thrown away
-    "met_warps": {"reduction-in-loop"},  # the reason of the wait
     "odd_sizes": {"type-copies"},  # of a gradient that is expanded
     "rereads": {"repeated-passes"},  # the reason
     "resized": {"layout-conversions", "pageable-copies"},  # of images in NCHW, that are copied once they are resized

@@ -69,6 +69,7 @@ _ATOMICS = Variant(kernels.sum_by_atomics, _COPY, {"BLOCK": 1024})
 _COUNT = Variant(kernels.count_in_loop, _LOOP, {"BLOCK": 1024})
 _SUM = Variant(kernels.sum_in_loop, _LOOP, {"BLOCK": 1024})
 _GREATEST = Variant(kernels.greatest_in_loop, _LOOP, {"BLOCK": 1024})
+_SHORT_SUM, _SHORT_GREATEST = (replace(each, constants={"BLOCK": 256}) for each in (_SUM, _GREATEST))
 _TILES = Variant(kernels.sum_of_transposed, {**_LOOP, "y": _FLOAT}, {"B": 64})
 _HALF_TILES = replace(_TILES, types={"x": _HALF, "y": _HALF, "out": _HALF, "n": _INT})
 _ONE_ATOMIC = replace(_ATOMICS, kernel=kernels.sum_then_atomic)
@@ -175,8 +176,8 @@ PAIRS = (
     Pair("slow-arithmetic", _FOURIER, replace(_FOURIER, kernel=passes.fourier_sums_by_turning)),
     Pair("atomics-on-one-address", _ATOMICS, replace(_ATOMICS, kernel=kernels.sum_then_atomic)),
     Pair("atomics-on-one-address", _COUNT, replace(_COUNT, kernel=kernels.count_after_loop)),
-    Pair("reduction-in-loop", _SUM, replace(_SUM, kernel=kernels.sum_after_loop)),
-    Pair("reduction-in-loop", _GREATEST, replace(_GREATEST, kernel=kernels.greatest_after_loop)),
+    Pair("reduction-in-loop", _SHORT_SUM, replace(_SHORT_SUM, kernel=kernels.sum_after_loop)),
+    Pair("reduction-in-loop", _SHORT_GREATEST, replace(_SHORT_GREATEST, kernel=kernels.greatest_after_loop)),
     Pair("layout-conversion-in-loop", _TILES, replace(_TILES, kernel=kernels.sum_of_tiles)),
     Pair("layout-conversion-in-loop", _HALF_TILES, replace(_HALF_TILES, kernel=kernels.sum_of_tiles)),
     Pair("bank-conflicts", replace(_FLOATS, kernel=kernels.product_of_rows), _FLOATS),
@@ -236,6 +237,12 @@ PAIRS = (
     ),
     Pair("small-tiles", _product(_HALF, tile=32), _HALVES),
     Pair("small-tiles", _product("*bf16", tile=16), _BFLOATS),
+    Pair("small-tiles", replace(_HALVES, constants={**_HALVES.constants, "BM": 16, "BN": 128}, grid_y=8), _HALVES),
+    Pair(
+        "small-tiles",
+        replace(_HALVES, constants={**_HALVES.constants, "BM": 128, "BN": 128, "BK": 16}, options={"num_warps": 8}),
+        replace(_HALVES, constants={**_HALVES.constants, "BM": 128, "BN": 128, "BK": 64}, options={"num_warps": 8}),
+    ),
     Pair("uncoalesced-access", _COLUMN_SUMS, replace(_COLUMN_SUMS, constants={"BM": 32, "BN": 32})),
     Pair("kernel-prints", _PRINTED, _SCALE),
     Pair("kernel-prints", replace(_PRINTED, types=_SCALE_FLOAT.types), _SCALE_FLOAT),
@@ -243,7 +250,6 @@ PAIRS = (
     Pair("atomics-on-one-address", _ROW_SUMS, replace(_ROW_SUMS, constants={"ROWS": 16, "BLOCK": 1024}, grid=1 << 13)),
     Pair("idle-threads", _SOFTMAX, replace(_SOFTMAX, options={"num_warps": 4}), ""),
     Pair("widened-product", _OF_BYTES, replace(_OF_BYTES, kernel=loops.product_of_converted_bytes)),
-    Pair("masked-turns", _PADDED, replace(_PADDED, kernel=passes.mean_up_to_length)),
     Pair("masked-turns", _SLOTS, replace(_SLOTS, kernel=passes.sum_of_filled_slots)),
     Pair("masked-turns", _WINDOW, replace(_WINDOW, kernel=passes.attend_within_window)),
     Pair("masked-turns", _EXPERTS, replace(_EXPERTS, kernel=passes.own_expert)),

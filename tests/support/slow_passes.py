@@ -13,18 +13,7 @@ def mean_of_padded(x, lengths, out, MOST: tl.constexpr, BLOCK: tl.constexpr):
     row = tl.program_id(0)
     length = tl.load(lengths + row)
     total = tl.zeros((BLOCK,), tl.float32)
-    for start in range(0, MOST, BLOCK):  # slow
-        at = start + tl.arange(0, BLOCK)
-        total += tl.load(x + row * MOST + at, mask=at < length, other=0.0)
-    tl.store(out + row, tl.sum(total, 0) / length)
-
-
-@triton.jit
-def mean_up_to_length(x, lengths, out, MOST: tl.constexpr, BLOCK: tl.constexpr):
-    row = tl.program_id(0)
-    length = tl.load(lengths + row)
-    total = tl.zeros((BLOCK,), tl.float32)
-    for start in range(0, length, BLOCK):
+    for start in range(0, MOST, BLOCK):
         at = start + tl.arange(0, BLOCK)
         total += tl.load(x + row * MOST + at, mask=at < length, other=0.0)
     tl.store(out + row, tl.sum(total, 0) / length)

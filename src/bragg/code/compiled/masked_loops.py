@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from bragg.code.compiled.operations import Module, Operation, place_of_chain
+from bragg.code.compiled.operations import Module, Operation, place_of_chain, tile_of
 from bragg.code.compiled.tile_dataflow import TileDataflow
 from bragg.code.compiled.values import UNKNOWN, Value
 from bragg.model.kernels.compiled import MaskedLoop
@@ -72,6 +72,8 @@ class _Masks:
             return None
         kept = next(iter(masked.values()))
         multiplies = any(each.name == "tt.dot" for each in self._inside)
+        if not multiplies and self._loads_only_kept(masked):
+            return None
         return MaskedLoop(
             place_of_chain(self._loop.chain), multiplies, kept.at, kept.is_by_data, self._flow.turns(self._loop)
         )
@@ -84,6 +86,11 @@ class _Masks:
         handed_on = {name for each in self._inside if each.name == "scf.yield" for name in each.operands}
         writes = [each for each in self._inside if each.name in _WRITES]
         return bool(handed_on & dropped) and handed_on & loaded <= dropped and not writes
+
+    def _loads_only_kept(self, masked: Mapping[str, _Kept]) -> bool:
+        """Whether the mask is that of all loads of tiles: on an H100, turns without loads took no time that shows."""
+        loads = [each for each in self._inside if each.name == "tt.load" and tile_of(each.text)]
+        return all(masked.keys() & {*each.results} for each in loads)
 
     def _kept_by(self, operation: Operation) -> Iterator[_Kept]:
         """What the mask of a selection or a load keeps."""

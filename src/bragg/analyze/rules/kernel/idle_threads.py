@@ -18,7 +18,9 @@ __all__ = ["RULE"]
 # where three of four repeat the work of others, twins with full tiles took 87 % and 96 % less on an H100.
 _SAVED = 1.0
 _CHANGE = "a larger tile for each program, or fewer warps"
-_SAVED_OF_LANES = 0.6
+# On an H100, softmax of 1,000 numbers took 24 % less in tiles of 1,024 than of 4,096, that of 33 numbers 33 % less in
+# tiles of 64 than of 1,024; a tile of twice the size costs nothing.
+_SAVED_OF_LANES, _MUCH_LARGER = 0.33, 4
 _CHANGE_OF_LANES = "the next power of two as the size of the tile: triton.next_power_of_2(n)"
 # More warps than Triton launches unless told, of which each thread loads so little: as narrow accesses cost.
 _USUAL_WARPS = 4
@@ -49,10 +51,10 @@ def _of_masked_lanes(compiled: CompiledKernel) -> Defect | None:
     accesses = compiled.accesses or ()
     total, needed = (sum(getattr(each, name) for each in accesses) for name in ("elements", "needed"))
     worst = max(accesses, key=lambda each: each.elements - each.needed)
-    if needed * 2 > total:
+    if needed * _MUCH_LARGER > total:
         return None
     return Defect(
-        f"has tiles of {worst.elements:,} elements of which a mask drops more than half: {worst.needed:,} would do",
+        f"has tiles of {worst.elements:,} elements of which a mask drops most: {worst.needed:,} would do",
         _CHANGE_OF_LANES,
         _SAVED_OF_LANES * (1 - needed / total),
         Confidence.LIKELY,

@@ -16,9 +16,11 @@ __all__ = ["RULE"]
 
 # Of a square, half of the tiles are above the diagonal; the longest program still takes all turns: 28 % on an H100.
 _SAVED_OF_SQUARE = 0.35
-# Of lengths and windows, data and arguments decide: as if half of the turns were dropped.
+# Of lengths and windows, data and arguments decide: as if half of the turns were dropped. On an H100 sums over padded
+# slots took 46 % less, attention with a window 96 %.
 _SAVED_BY_DATA = 0.5
-_MOST = 0.75
+# Products of eight experts, of which one is kept, took 37 and 39 % less without the others; sums of a segment 71 %.
+_MOST_OF_PRODUCTS, _MOST = 0.6, 0.75
 _CHANGES = {
     "end": "end the loop at the last turn that the mask leaves: range(0, (tl.program_id(0) + 1) * BLOCK_M, BLOCK_N)",
     "start": "begin the loop at the first turn that the mask leaves: tl.maximum(0, first - window) // BLOCK * BLOCK",
@@ -28,7 +30,7 @@ _BY_LENGTH = "end the loop at what the mask compares with, which the program has
 
 
 def _judge(_: HotKernel, compiled: CompiledKernel) -> Defect | None:
-    loops = compiled.masked_loops or ()
+    loops = [each for each in compiled.masked_loops or () if each.turns != 1]
     if not loops:
         return None
     worst = max(loops, key=lambda each: (each.multiplies, each.turns or 0))
@@ -47,7 +49,8 @@ def _judge(_: HotKernel, compiled: CompiledKernel) -> Defect | None:
 
 def _saved(loop: MaskedLoop) -> float:
     if loop.limit == "turn":
-        return min(1 - 1 / loop.turns, _MOST) if loop.turns else _MOST
+        most = _MOST_OF_PRODUCTS if loop.multiplies else _MOST
+        return min(1 - 1 / loop.turns, most) if loop.turns else most
     return _SAVED_BY_DATA if loop.is_by_data or loop.limit == "start" else _SAVED_OF_SQUARE
 
 
