@@ -7,8 +7,6 @@ nearly all of the time, so that the rules about kernels judge as many as they ev
 from __future__ import annotations
 
 import argparse
-import resource
-import subprocess
 import sys
 import tempfile
 from dataclasses import replace
@@ -70,14 +68,6 @@ def coded_profile() -> Profile:
     )
 
 
-def cpu_s(command: list[str]) -> float:
-    """CPU time of a child, in user and system mode."""
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    subprocess.run(command, check=True, capture_output=True)
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-
-
 def main() -> None:
     """Measure and report."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -87,8 +77,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as directory:
         path = Path(directory) / "coded.bragg"
         formats.export(coded_profile(), "bragg", path)
-        command = [sys.executable, "-m", "bragg", "analyze", str(path)]
-        times = sorted(cpu_s(command) for _ in range(ROUNDS))
+        times = sorted(harness.cpu_seconds(["-m", "bragg", "analyze", path]) for _ in range(ROUNDS))
     row = {"nodes": NODES, "kernels": KERNELS, "median_cpu_s": times[ROUNDS // 2], "min_cpu_s": times[0]}
     harness.report("analyze_speed", [row | {"max_cpu_s": times[-1]}], arguments.out)
 
