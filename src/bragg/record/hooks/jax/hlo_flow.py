@@ -6,6 +6,8 @@ import re
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     from bragg.record.hooks.jax.hlo_module import HloModule, Instruction
 
 __all__ = ["PARTS", "HloFlow"]
@@ -44,8 +46,17 @@ class HloFlow:
             self._users[computation] = users
         return self._users[computation].get(name, [])
 
-    def uses(self, computation: str, made: Instruction) -> list[Instruction]:
-        """Instructions that do something with a result, each in the computation where it stands; empty: too many."""
+    def uses(self, computation: str, made: Instruction, codes: Collection[str]) -> list[Instruction]:
+        """Instructions that do something with a result, each in the computation where it stands.
+
+        Args:
+            computation: Where it is made.
+            made: What makes it.
+            codes: Of uses that are meant.
+
+        Returns:
+            All uses; empty: one is not meant, or there are too many.
+        """
         found: list[Instruction] = []
         waiting = [(computation, made)]
         seen = set[tuple[str, str]]()
@@ -56,7 +67,7 @@ class HloFlow:
             seen.add((home, each.name))
             users = self.users(home, each.name)
             if not users and each is not made:
-                found.append(each)  # A computation returns it.
+                return []  # A computation returns it.
             for user in users:
                 if user.code in _HANDED_ON:
                     waiting.append((home, user))
@@ -64,8 +75,8 @@ class HloFlow:
                     positions = [at for at, operand in enumerate(user.operands) if operand == each.name]
                     inside = (self._module.parameter(user.called, at) for at in positions)
                     waiting += [(user.called, parameter) for parameter in inside if parameter]
-                elif user.code in PARTS and user.operand != each.name:
-                    found.append(each)  # It says where the part is.
+                elif user.code not in codes or (user.code in PARTS and user.operand != each.name):
+                    return []  # Of the latter it says where the part is.
                 else:
                     found.append(user)
                     self._home[user.name] = home

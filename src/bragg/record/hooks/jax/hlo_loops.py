@@ -46,8 +46,8 @@ def _chosen_whole(module: HloModule, flow: HloFlow) -> Iterator[tuple[Instructio
     """Long operations whose result `where` takes or not by one number, each with that choice."""
     for computation, rows in module.executed():
         for each in rows:
-            uses = flow.uses(computation, each) if each.code in _LONG else []
-            if len(uses) == 1 and uses[0].code == "select" and _WHERE.search(uses[0].line):
+            uses = flow.uses(computation, each, ("select",)) if each.code in _LONG else []
+            if len(uses) == 1 and _WHERE.search(uses[0].line):
                 home = flow.computation_of(uses[0])
                 condition = flow.made(home, uses[0].operand)
                 is_one = condition is None or condition.code == "broadcast"

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from functools import cached_property
 from math import prod
-from typing import NamedTuple
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,12 +18,14 @@ _COMPUTATION = re.compile(r"(ENTRY )?%?([\w.-]+) \(.*\{$")
 # "  ROOT %mul.3 = f32[32,64]{1,0} multiply(%sin.2, %constant.47), metadata={op_name="jit(f)/mul" stack_frame_id=13}"
 _INSTRUCTION = re.compile(r"  (?:ROOT )?%?([\w.-]+) = .*? ([a-z][\w-]*)\(")
 _CALLED = re.compile(r"\b(?:calls|body|to_apply)=%?([\w.-]+)")
+_BRACKET = re.compile(r"[()]")
 _NAME = re.compile(r"%([\w.-]+)")
 _TYPE = re.compile(r" = ([a-z]\w*)\[([\d,]*)\]")
 _POSITION = re.compile(r"\bindex=(\d+)|\bparameter\((\d+)\)")
 
 
-class Instruction(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class Instruction:
     """An instruction.
 
     Attributes:
@@ -36,36 +38,40 @@ class Instruction(NamedTuple):
     code: str
     line: str
 
-    @property
+    @cached_property
     def operands(self) -> list[str]:
         """Names of what it uses, in order."""
-        begin = self.line.index(f" {self.code}(") + len(self.code) + 1
-        return _NAME.findall(self.line, begin, _closing(self.line, begin))
+        begin = self.line.index(f" {self.code}(") + len(self.code) + 2
+        end = self.line.find(")", begin)
+        # JAX before 0.5 prints types of operands, which may be tuples.
+        return _NAME.findall(
+            self.line, begin, end if self.line.find("(", begin, end) < 0 else _closing(self.line, begin)
+        )
 
-    @property
+    @cached_property
     def operand(self) -> str:
         """The first of them; empty: it has none."""
         return next(iter(self.operands), "")
 
-    @property
+    @cached_property
     def called(self) -> str:
         """The computation that it runs: what is fused, or the body of a loop; empty: none."""
         found = _CALLED.search(self.line)
         return found[1] if found else ""
 
-    @property
+    @cached_property
     def type(self) -> str:
         """Type of its elements, as `f32`; empty: it is a tuple."""
         found = _TYPE.search(self.line)
         return found[1] if found else ""
 
-    @property
+    @cached_property
     def size(self) -> int:
         """How many elements it has; 0: it is a tuple."""
         found = _TYPE.search(self.line)
         return prod(int(each) for each in found[2].split(",") if each) if found else 0
 
-    @property
+    @cached_property
     def position(self) -> int:
         """Which element of a tuple it takes, or which parameter it is; -1: neither."""
         found = _POSITION.search(self.line)
@@ -83,6 +89,7 @@ class HloModule:
         self.header = lines[0] if lines else ""
         self.entry = ""
         self.computations: dict[str, list[Instruction]] = {}
+        self._parameters: dict[str, dict[int, Instruction]] = {}
         instructions: list[Instruction] = []
         for line in lines:
             if line.startswith("  "):
@@ -114,18 +121,20 @@ class HloModule:
 
     def parameter(self, computation: str, position: int) -> Instruction | None:
         """One of what a computation takes; None: it is not known."""
-        rows = (each for each in self.computations.get(computation, ()) if each.code == "parameter")
-        return next((each for each in rows if each.position == position), None)
+        if computation not in self._parameters:
+            rows = self.computations.get(computation, ())
+            self._parameters[computation] = {each.position: each for each in rows if each.code == "parameter"}
+        return self._parameters[computation].get(position)
 
     def _all(self) -> Iterator[Instruction]:
         return (each for rows in self.computations.values() for each in rows)
 
 
-def _closing(line: str, opening: int) -> int:
-    """Where the bracket ends that opens here."""
-    depth = 0
-    for position in range(opening, len(line)):
-        depth += {"(": 1, ")": -1}.get(line[position], 0)
+def _closing(line: str, begin: int) -> int:
+    """Where the bracket ends that is open here."""
+    depth = 1
+    for bracket in _BRACKET.finditer(line, begin):
+        depth += 1 if bracket[0] == "(" else -1
         if not depth:
-            return position
+            return bracket.start()
     return len(line)

@@ -11,15 +11,13 @@ if TYPE_CHECKING:
     from bragg.record.hooks.jax.hlo_flow import HloFlow
     from bragg.record.hooks.jax.hlo_module import HloModule, Instruction
 
-__all__ = ["PRODUCTS", "adds_up_differences", "has_costly_order", "multiplies_zeros_and_ones"]
-
-PRODUCTS = ("dot", "custom-call")
-"""Instructions that may be matrix products; those of libraries are calls."""
+__all__ = ["adds_up_differences", "has_costly_order", "multiplies_zeros_and_ones"]
 
 # "lhs_contracting_dims={1}" of dot, `"lhs_contracting_dimensions":["1"]` of calls.
 _INNER, _BATCH = (
     re.compile(rf'lhs_{kind}_dim(?:s|ensions)"?[=:][{{\[]([\d,"]*)[}}\]]') for kind in ("contracting", "batch")
 )
+_PRODUCTS = ("dot", "custom-call")  # those of libraries are calls
 _MUCH_LESS = 0.5
 _MANY_PAIRS = 1 << 20
 
@@ -36,8 +34,8 @@ class _Product(NamedTuple):
 def has_costly_order(module: HloModule, flow: HloFlow, computation: str, each: Instruction) -> bool:
     """Whether (a b) c, whose a b this is, takes at least twice as many operations as a (b c), as far as sizes tell."""
     first = _product_in(module, flow, computation, each)
-    uses = flow.uses(computation, each) if first else []
-    if first is None or len(uses) != 1 or uses[0].code not in PRODUCTS:
+    uses = flow.uses(computation, each, _PRODUCTS) if first else []
+    if first is None or len(uses) != 1:
         return False
     second = _product(flow, flow.computation_of(uses[0]), uses[0])
     if second is None or second.batch != first.batch or second.inner not in (first.rows, first.columns):

@@ -75,8 +75,7 @@ def _of_transform(module: HloModule, flow: HloFlow, computation: str, each: Inst
         made = flow.made(computation, each.operand)
         is_real = made is not None and made.code in ("convert", "complex") and _is_of_real(module, flow, made)
     else:
-        uses = flow.uses(computation, each) if "fft_type=IFFT" in each.line else []
-        is_real = bool(uses) and all(use.code == "real" for use in uses)
+        is_real = "fft_type=IFFT" in each.line and bool(flow.uses(computation, each, ("real",)))
     if is_real:
         return COMPLEX
     is_slow = any(_largest_factor(length) > _MOST_FACTOR for length in _lengths(each))
@@ -119,10 +118,9 @@ def _of_product(module: HloModule, flow: HloFlow, computation: str, each: Instru
 
 def _of_part(_module: HloModule, flow: HloFlow, computation: str, each: Instruction) -> str:
     """Whether all that uses it takes a small part of it."""
-    uses = flow.uses(computation, each)
+    uses = flow.uses(computation, each, PARTS)
     size = each.size or max((use.size for use in flow.elements(computation, each)), default=0)
-    is_part = bool(uses) and all(use.code in PARTS for use in uses)
-    return MOSTLY_UNUSED if is_part and sum(use.size for use in uses) <= _SMALL_PART * size else ""
+    return MOSTLY_UNUSED if uses and sum(use.size for use in uses) <= _SMALL_PART * size else ""
 
 
 def _of_call(module: HloModule, flow: HloFlow, computation: str, each: Instruction) -> str:
