@@ -206,6 +206,7 @@ RULES = Registry(
         "recomputed-activations": "bragg.analyze.rules.operators.recomputation:RULE",
         "training-mode": "bragg.analyze.rules.operators.training_mode:RULE",
         "partial-sort": "bragg.analyze.rules.operators.sorts:RULE",
+        "fft-lengths": "bragg.analyze.rules.operators.fft_lengths:RULE",
         "product-order": "bragg.analyze.rules.operators.product_order:RULE",
         "masked-attention": "bragg.analyze.rules.operators.masked_attention:RULE",
         "part-of-product": "bragg.analyze.rules.operators.part_of_product:RULE",

@@ -10,6 +10,7 @@ from bragg.analyze.causes.evidence import Evidence
 from bragg.analyze.causes.frameworks import in_its_words
 from bragg.analyze.causes.needs import OWN_HOST_TIME, TRACE, Need
 from bragg.analyze.causes.thresholds import Threshold
+from bragg.analyze.causes.work_finding import SHARE_OF_GPU
 from bragg.model import Finding
 from bragg.registry import RULES, RUN_RULES, STEP_RULES
 
@@ -36,6 +37,7 @@ class Rule:
         thresholds: The numbers that it compares with.
         change: What to do about it, for the docs.
         host_time: What it says of the time in which a GPU waits for the host.
+        costs_precision: Whether the change computes the same with fewer bits.
     """
 
     find: Callable[[Evidence], Iterator[Finding]]
@@ -44,6 +46,7 @@ class Rule:
     thresholds: tuple[Threshold, ...] = ()
     change: str = ""
     host_time: HostTime = HostTime.NOTHING
+    costs_precision: bool = False
 
 
 # A cause that gains less than this share of what the whole does explains little of it.
@@ -116,7 +119,8 @@ def ranked(found: Iterable[Finding]) -> list[Finding]:
     """What saves most of each step first, then what is saved once, what has no known gain, and what gains nothing.
 
     What is said of a program as a whole stands behind the causes that explain at least three tenths of it, and so does
-    what is said of a loop.
+    what is said of a loop. What costs precision stands behind work of the GPU that need not be done, if that gains so
+    much.
     """
     told = sorted(found, key=_rank)
     for whole in tuple(told):
@@ -128,11 +132,20 @@ def ranked(found: Iterable[Finding]) -> list[Finding]:
 
 
 def _explains(cause: Finding, whole: Finding) -> bool:
-    if HostTime.NOTHING in (_host_time(cause), _host_time(whole)) or _host_time(cause).value >= _host_time(whole).value:
-        return False
-    if cause.gain is None or whole.gain is None:
+    if cause.gain is None or whole.gain is None or not (_is_behind(cause, whole) or _costs_more(cause, whole)):
         return False
     return cause.gain.is_once == whole.gain.is_once and cause.gain.share >= _EXPLAINS * whole.gain.share > 0
+
+
+def _is_behind(cause: Finding, whole: Finding) -> bool:
+    roles = _host_time(cause), _host_time(whole)
+    return HostTime.NOTHING not in roles and roles[0].value < roles[1].value
+
+
+def _costs_more(cause: Finding, whole: Finding) -> bool:
+    rules: Mapping[str, Rule] = RULES
+    costs = [each.rule in rules and rules[each.rule].costs_precision for each in (cause, whole)]
+    return costs == [False, True] and any(each.name == SHARE_OF_GPU for each in cause.evidence)
 
 
 def _host_time(finding: Finding) -> HostTime:

@@ -7,8 +7,9 @@ from dataclasses import replace
 import pytest
 
 from bragg.analyze.causes.evidence import Evidence
+from bragg.analyze.causes.work_finding import SHARE_OF_GPU
 from bragg.analyze.engine import Rule, analysis, findings, ranked
-from bragg.model import Confidence, Finding, Gain, Profile, Severity
+from bragg.model import Confidence, Finding, Gain, Profile, Quantity, Severity
 from bragg.registry import RULES, RUN_RULES, STEP_RULES
 from tests.support.profiles import profile_from_text
 from tests.support.traces import trace_from_text
@@ -180,3 +181,22 @@ def test_what_is_said_of_the_whole_stands_behind_its_causes(cause: str, share: i
     ]
     rules = [finding.rule for finding in ranked(made)]
     assert next(rule for rule in rules if rule != "other") == first
+
+
+@pytest.mark.parametrize(
+    ("cause", "share", "first"),
+    [
+        ("part-of-product", 3, "part-of-product"),
+        ("part-of-product", 2, "full-precision-matmul"),
+        ("tf32-products", 4, "full-precision-matmul"),
+        ("synchronization", 4, "full-precision-matmul"),
+    ],
+    ids=["three eighths", "little", "as costly", "of the host"],
+)
+def test_what_costs_precision_stands_behind_work_that_need_not_be_done(cause: str, share: int, first: str) -> None:
+    of_gpu = () if cause == "synchronization" else (Quantity(SHARE_OF_GPU, 0.5, "share"),)
+    made = [
+        Finding("full-precision-matmul", Severity.WARNING, "", gain=Gain(8, 10)),
+        Finding(cause, Severity.WARNING, "", gain=Gain(share, 10), evidence=of_gpu),
+    ]
+    assert ranked(made)[0].rule == first

@@ -11,7 +11,7 @@ import numpy as np
 
 from bragg.analyze.causes.paths import in_files
 from bragg.model import FrameKind, Profile
-from bragg.model.table import BoolArray, Int64Array
+from bragg.model.table import BoolArray, FloatArray, Int64Array
 
 __all__ = ["Callers"]
 
@@ -92,4 +92,14 @@ class Callers:
             other = near.get(int(self.function[own[0]]))
             if other is not None:
                 result[own] = (np.abs(lines[own][:, None] - other[None, :]) <= _CLOSE).any(axis=1)
+        return result
+
+    def counted_near(self, nodes: BoolArray, others: BoolArray, calls: FloatArray) -> FloatArray:
+        """How many calls of others the function of some nodes makes on lines close to each of them: all [n_nodes]."""
+        result: FloatArray = np.zeros(len(nodes))
+        lines = self.profile.tree.frames.line[self.profile.tree.frame[self.line]]
+        for inside in self.by_function(nodes | others):
+            own, other = inside[nodes[inside]], inside[others[inside]]
+            is_close = np.abs(lines[own][:, None] - lines[other][None, :]) <= _CLOSE
+            result[own] = is_close @ calls[other]
         return result

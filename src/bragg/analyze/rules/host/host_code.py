@@ -10,14 +10,15 @@ from bragg.analyze.causes.compiled_meanwhile import SAME_MOST, SAME_SHARE
 from bragg.analyze.causes.evidence import Evidence
 from bragg.analyze.causes.host_finding import Cause, host_finding, three_digits
 from bragg.analyze.causes.host_steps import WAITS_OR_STEPS, HostCost, host_costs
+from bragg.analyze.causes.input_waits import late_batches_ns
 from bragg.analyze.causes.needs import HOST_TIME
-from bragg.analyze.causes.paths import below
+from bragg.analyze.causes.paths import below, named
 from bragg.analyze.causes.recurring_waits import recurring_waits
 from bragg.analyze.causes.sampled_code import SampledCode, sampled_code
 from bragg.analyze.causes.staged import jitted_with_copies
 from bragg.analyze.causes.thresholds import LONG_CODE, OF_STEP, WAITS, WRITING
 from bragg.analyze.engine import HostTime, Rule
-from bragg.model import Confidence, Finding, Quantity
+from bragg.model import Confidence, Finding, FrameKind, Quantity
 from bragg.model.table import BoolArray
 
 __all__ = ["RULE"]
@@ -42,6 +43,7 @@ def _find(evidence: Evidence) -> Iterator[Finding]:
     recurs &= ~given & ~_compile_each_time(evidence)
     waits_ns = np.where(recurs & (host.launching | host.copying | host.waiting), evidence.code_wait_ns, 0.0)
     wait_ns = float(waits_ns.sum()) - (0.0 if evidence.of_steady else _starting_ns(evidence, waits_ns > 0))
+    wait_ns -= late_batches_ns(evidence)  # a rule of its own
     n_waits = float(evidence.pauses[waits_ns > 0].sum())
     if not n_waits or wait_ns <= 0 or wait_ns < WRITING.value * evidence.wall_ns:
         return
@@ -70,7 +72,11 @@ def _find(evidence: Evidence) -> Iterator[Finding]:
 def _waited_for(evidence: Evidence, wait_ns: float) -> SampledCode | None:
     """The code that takes most of the time, of what takes about as long as the GPU waits."""
     host = evidence.host
-    others = host.input | host.compilation | host.output | host.waiting | host.allocation
+    # The main thread waits while the engine of autograd launches; what makes a model, or starts CUDA, does not recur.
+    engine = named(evidence.profile, ("_engine_run_backward", "_lazy_init").__contains__)
+    is_rare = (evidence.calls > 0) & (evidence.calls < WAITS.value * evidence.steps)
+    once = below(evidence.profile, engine | (is_rare & (evidence.profile.tree.kind == FrameKind.OPERATOR)))
+    others = host.input | host.compilation | host.output | host.waiting | host.allocation | once
     fitting = [
         each for each in sampled_code(evidence, others) if SAME_SHARE * wait_ns <= each.time_ns <= SAME_MOST * wait_ns
     ]

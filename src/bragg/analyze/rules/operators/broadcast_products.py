@@ -18,23 +18,25 @@ __all__ = ["RULE"]
 
 _WORK = Work(
     "broadcast-product",
-    "products of all pairs are written, and read again to be added up",
-    "a @ b, or torch.einsum: a matrix product writes no pair, and tensor cores do it",
+    "products or comparisons of all pairs are written, and read again to be added up",
+    "a @ b, or torch.einsum: a matrix product writes no pair, and tensor cores do it; instead of comparisons argsort, "
+    "searchsorted, bincount or index_add_",
     0.9,
     Confidence.LIKELY,
     least_share=0.1,
     is_launched=True,
 )
+_COMBINES = re.compile(r"aten::(?:mul|gt|lt|ge|le|eq|ne)")
 _SUMS = re.compile(r"aten::(?:sum|mean)")
 
 
 def _find(evidence: Evidence) -> Iterator[Finding]:
-    profile, parent, callers = evidence.profile, evidence.profile.tree.parent, evidence.callers
-    multiplies, sums = named(profile, "aten::mul".__eq__), named(profile, _SUMS.fullmatch)
+    profile, calls, callers = evidence.profile, evidence.calls, evidence.callers
+    combines, sums = named(profile, _COMBINES.fullmatch), named(profile, _SUMS.fullmatch)
     broadcasts = named(profile, "aten::unsqueeze".__eq__)
     # Rows of one operand beside those of the other: two new dimensions for each product. A mask has one.
-    added = np.bincount(parent[broadcasts], evidence.calls[broadcasts], len(parent))
-    pairs = callers.near(multiplies, sums) & (added[np.maximum(parent, 0)] >= 2 * np.maximum(evidence.calls, 1))
+    added = callers.counted_near(combines, broadcasts, calls)
+    pairs = callers.near(combines, sums) & (added >= 2 * np.maximum(calls, 1))
     yield from work_findings(evidence, below(profile, pairs | callers.near(sums, pairs)), _WORK)
 
 

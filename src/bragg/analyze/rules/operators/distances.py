@@ -31,15 +31,15 @@ _SCALES = re.compile(r"aten::(?:div|mul)_?")
 
 
 def _find(evidence: Evidence) -> Iterator[Finding]:
-    profile, parent = evidence.profile, evidence.profile.tree.parent
+    profile, calls = evidence.profile, evidence.calls
     subtracts, measures = named(profile, "aten::sub".__eq__), named(profile, _MEASURES.fullmatch)
     broadcasts, scales = named(profile, "aten::unsqueeze".__eq__), named(profile, _SCALES.fullmatch)
     # Rows of one operand beside those of the other: two new dimensions for each difference. Scaled by a third, it is
     # a norm of each row.
-    added = np.bincount(parent[broadcasts], evidence.calls[broadcasts], len(parent))
+    added = evidence.callers.counted_near(subtracts, broadcasts, calls)
     added_up = evidence.callers.near(subtracts, named(profile, _ADDS_UP.fullmatch))
     pairs = added_up & ~beside(profile, subtracts, scales)
-    pairs &= added[np.maximum(parent, 0)] >= 2 * np.maximum(evidence.calls, 1)
+    pairs &= added >= 2 * np.maximum(calls, 1)
     yield from work_findings(evidence, below(profile, pairs | evidence.callers.near(measures, pairs)), _WORK)
 
 

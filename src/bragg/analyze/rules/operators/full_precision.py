@@ -33,5 +33,10 @@ def _find(evidence: Evidence) -> Iterator[Finding]:
 
 
 RULE = Rule(
-    _find, "matrix products in 32-bit floating point without tensor cores", (GPU_TIME,), (MUCH_GPU,), _WORK.change
+    _find,
+    "matrix products in 32-bit floating point without tensor cores",
+    (GPU_TIME,),
+    (MUCH_GPU,),
+    _WORK.change,
+    costs_precision=True,
 )

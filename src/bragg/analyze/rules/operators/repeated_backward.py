@@ -13,6 +13,7 @@ from bragg.analyze.causes.needs import GPU_TIME, OPERATORS
 from bragg.analyze.causes.paths import below, children, in_files, named
 from bragg.analyze.causes.thresholds import MANY_PASSES, MUCH_GPU
 from bragg.analyze.causes.whole_gain import whole_gain
+from bragg.analyze.causes.work_finding import SHARE_OF_GPU
 from bragg.analyze.engine import HostTime, Rule
 from bragg.model import Confidence, Finding, Quantity
 
@@ -42,9 +43,13 @@ def _find(evidence: Evidence) -> Iterator[Finding]:
         _CHANGE,
         whole_gain(evidence, backward, 1 - made / ran),
         Confidence.LIKELY,
-        (Quantity("calls of operators", made), Quantity("calls of their gradients", ran)),
+        (
+            Quantity("calls of operators", made),
+            Quantity("calls of their gradients", ran),
+            Quantity(SHARE_OF_GPU, float(evidence.gpu_ns[backward].sum() / evidence.gpu_ns.sum()), "share"),
+        ),
     )
-    calls = below(profile, in_files(profile, _ENGINE))
+    calls = below(profile, in_files(profile, _ENGINE) & ~named(profile, "<module>".__eq__))  # which is imported
     seen = np.where(calls, evidence.sampled_ns, 0.0)
     yield host_finding(evidence, calls if seen.any() else backward, seen if seen.any() else evidence.gpu_ns, cause)
 

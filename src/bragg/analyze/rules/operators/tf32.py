@@ -34,4 +34,6 @@ def _find(evidence: Evidence) -> Iterator[Finding]:
         yield from work_findings(evidence, products, _WORK)
 
 
-RULE = Rule(_find, "matrix products in TF32 where no 16-bit ones are", (GPU_TIME,), (), _WORK.change)
+RULE = Rule(
+    _find, "matrix products in TF32 where no 16-bit ones are", (GPU_TIME,), (), _WORK.change, costs_precision=True
+)

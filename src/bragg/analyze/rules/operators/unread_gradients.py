@@ -13,6 +13,7 @@ from bragg.analyze.causes.host_steps import GPU_TIME_OR_STEPS, HostCost, host_co
 from bragg.analyze.causes.needs import OPERATORS
 from bragg.analyze.causes.paths import below, children, in_files, lines_above, named
 from bragg.analyze.causes.whole_gain import whole_gain
+from bragg.analyze.causes.work_finding import SHARE_OF_GPU
 from bragg.analyze.engine import HostTime, Rule
 from bragg.model import Confidence, Finding, Quantity
 from bragg.model.finding import percent_text
@@ -53,7 +54,10 @@ def _find(evidence: Evidence) -> Iterator[Finding]:
         _CHANGE,
         whole_gain(evidence, backward),
         Confidence.LIKELY,
-        (Quantity("gradients that nobody empties", share, "share"),),
+        (
+            Quantity("gradients that nobody empties", share, "share"),
+            Quantity(SHARE_OF_GPU, float(evidence.gpu_ns[backward].sum() / max(evidence.gpu_ns.sum(), 1.0)), "share"),
+        ),
     )
     of_line = np.where(lines, profile.tree.sum_up(np.where(backward, evidence.gpu_ns, 0.0)) + 1, 0.0)
     yield host_finding(evidence, lines, of_line, cause)

@@ -17,11 +17,17 @@ SQUARE, SUM = "aten::pow#operator > pow#kernel", "aten::sum#operator > reduce#ke
 
 def found(rule: str, *calls: str) -> list[Finding]:
     """Of a program that makes calls at one line, each of which works for 100 us if it ends in a kernel."""
+    return of_lines(rule, *((8, call) for call in calls))
+
+
+def of_lines(rule: str, *calls: tuple[int, str]) -> list[Finding]:
+    """The same of calls at lines of one function."""
     lines = []
-    for at, call in enumerate(calls):
+    for at, (line, call) in enumerate(calls):
         operator, _, kernel = call.partition(" > ")
-        lines.append(f"host {10 * at}-{10 * at + 5} {LINE} > {operator}")
-        lines += [f"gpu {100 + 100 * at}-{200 + 100 * at} {LINE} > {call}"] if kernel else []
+        path = LINE.replace(":8@", f":{line}@")
+        lines.append(f"host {10 * at}-{10 * at + 5} {path} > {operator}")
+        lines += [f"gpu {100 + 100 * at}-{200 + 100 * at} {path} > {call}"] if kernel else []
     lines.append("gpu 700-900 train.py:20@main > aten::mm#operator > gemm#kernel")
     return analysis(Evidence(stepped("\n".join(lines), 1000)), [rule]).findings
 
@@ -62,3 +68,15 @@ def test_differences_of_all_pairs_are_found() -> None:
 )
 def test_other_differences_are_fine(calls: tuple[str, ...]) -> None:
     assert found("pairwise-differences", *calls) == []
+
+
+def test_rows_that_are_put_beside_each_other_on_other_lines_are_pairs_too() -> None:
+    calls = [(8, UNSQUEEZE), (9, UNSQUEEZE), (10, SUBTRACT), (10, SUM)]
+    (finding,) = of_lines("pairwise-differences", *calls)
+    assert finding.line == 10
+    assert of_lines("pairwise-differences", *calls[1:]) == []
+
+
+def test_comparisons_of_all_pairs_are_found() -> None:
+    (finding,) = found("broadcast-product", UNSQUEEZE, UNSQUEEZE, "aten::gt#operator > gt#kernel", SUM)
+    assert "products or comparisons of all pairs" in finding.message
