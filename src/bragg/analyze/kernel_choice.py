@@ -15,7 +15,11 @@ from bragg.model import FrameKind, Profile
 from bragg.model.ids import NodeId
 from bragg.model.kernels.names import base_name
 
-__all__ = ["KernelChoice", "checked_lines", "choose_kernel", "every_kernel", "why_absent"]
+__all__ = ["NO_CODE", "KernelChoice", "checked_lines", "choose_kernel", "every_kernel", "why_absent"]
+
+
+NO_CODE = "Kernels of Triton have code, those of libraries (cuBLAS, ATen, XLA) have none; time by line: bragg view"
+"""What to do where no kernel of a profile has code."""
 
 
 @dataclass(frozen=True)
@@ -57,7 +61,7 @@ def choose_kernel(profile: Profile, wanted: str | None) -> KernelChoice:
     with_text = with_code or [name for name in kernels if checked_lines(profile, name)]
     meant = (with_text or list(kernels))[:1] if wanted is None else _meant(list(kernels), wanted)
     if not meant:
-        shown = f"Those with code: {', '.join(with_code[:5])}" if with_code else "No kernel of this profile has code"
+        shown = f"Those with code: {', '.join(with_code[:5])}" if with_code else NO_CODE
         raise UsageError(f"no kernel is called {wanted!r}", hint=shown)
     return KernelChoice(meant[0], kernels[meant[0]], _code_of(profile, meant[0], codes), meant[1:])
 

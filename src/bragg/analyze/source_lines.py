@@ -29,7 +29,7 @@ from typing import NamedTuple
 
 from bragg.analyze.annotated_code import AnnotatedCode, Clocks, CodeSection, Samples, SourceLine, StagedCode
 from bragg.analyze.instruction_nodes import flops_by_offset, line_nodes, offset_bytes
-from bragg.analyze.kernel_choice import KernelChoice, checked_lines, why_absent
+from bragg.analyze.kernel_choice import NO_CODE, KernelChoice, checked_lines, why_absent
 from bragg.code.sass_listing import Instruction
 from bragg.code.source_map import KernelCode, Stage
 from bragg.code.source_place import CallChain, SourcePlace, function_spans, is_library, user_place
@@ -66,7 +66,7 @@ def annotate(profile: Profile, kernel: KernelChoice, stage: Stage | None) -> Ann
     if not sections or not any(section.lines for section in sections):
         what = "source" if stage is None else stage.value.upper()
         raise NothingRecorded(
-            f"this profile has no {what} of {kernel.name}",
+            f"this profile has no {what} of {_named(kernel)}",
             hint=why_absent(profile, kernel) or _why_no_code(profile),
         )
     return AnnotatedCode(
@@ -111,10 +111,15 @@ def _counted_launches(profile: Profile, kernel: KernelChoice) -> int:
     return int(profile.own(COUNTED_LAUNCHES)[kernel.nodes].sum())
 
 
+def _named(kernel: KernelChoice) -> str:
+    """A kernel as users know it: nobody asks for a symbol of C++."""
+    return "a kernel of a library" if kernel.name.startswith("_Z") else kernel.name
+
+
 def _why_no_code(profile: Profile) -> str:
     if profile.run.interpreted_launches:
         return "bragg's interpreter executed it, which compiles nothing: record on a GPU"
-    return "Kernels of Triton have code, those of libraries (cuBLAS, ATen) have none"
+    return NO_CODE
 
 
 @dataclass(frozen=True)

@@ -69,6 +69,9 @@ _NUMBERS = re.compile(r"\d[\d,.]*(?: [mun]s| s\b| %| [kMGT]?B)?")
 _ALL, _MOST = 0.8, 0.5
 # Of what imports took: a program that did less has hardly begun.
 _LITTLE = 0.05
+_STEADY = "The steady state"
+# So many steps may all be unusual ones.
+_FEW = 5
 
 
 def analysis_lines(answer: Answered, style: Style, least_gain: float = LEAST_GAIN) -> list[str]:
@@ -204,18 +207,20 @@ def bounds_sentence(bounds: Bounds) -> str:
 def _about_rest(answer: Answered) -> Iterator[str]:
     if rest := rest_sentence(answer):
         yield rest
+    if _STEADY in rest:
         yield f"More: bragg view --part all -m host_time {quote(answer.name)}"
 
 
 def rest_sentence(answer: Answered) -> str:
-    """What took most of a run whose steady state is short, and how later runs take less; empty: that is most of it."""
-    rest = rest_of_run(answer.evidence) if answer.bounds.is_steady else None
+    """That steps are few; what took most of a run whose steady state is short, and how later runs take less."""
+    rest, n_steps = rest_of_run(answer.evidence) if answer.bounds.is_steady else None, answer.bounds.n_steps
+    few = f"{count_text(n_steps, 'step')} are few: shares may differ in a longer run. " if 0 < n_steps < _FEW else ""
     if rest is None:
-        return ""
+        return few.rstrip()
     texts = [f"{each.name} {time_text(each.time_ns)} ({_where(each)})" for each in rest.took]
     took = f"; of the rest {', '.join(texts).replace(' ', ' took ', 1)}" if texts else ""
     changes = "".join(f" {text}." for text in rest.changes)
-    return f"The steady state is {percent_text(rest.share)} of the run{took}.{changes}"
+    return f"{few}{_STEADY} is {percent_text(rest.share)} of the run{took}.{changes}"
 
 
 def _where(took: Took) -> str:

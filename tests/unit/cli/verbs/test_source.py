@@ -62,7 +62,7 @@ def test_the_newest_profile_is_meant_where_none_is_named(
 
 def test_a_profile_whose_kernels_have_no_code_says_so(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["source", str(RECORDINGS[0])]) == 7
-    assert "those of libraries (cuBLAS, ATen) have none" in capsys.readouterr().err
+    assert "those of libraries (cuBLAS, ATen, XLA) have none" in capsys.readouterr().err
 
 
 def test_a_kernel_that_was_interpreted_says_why_it_has_no_code(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -64,3 +65,10 @@ def test_the_view_of_a_program_without_a_gpu_says_what_bounds_it() -> None:
     assert answer_lines(Evidence(profile), PLAIN)[0].startswith(
         "Python and native code bound the program, which uses no GPU: of 9.00 ms on the host after imports, "
     )
+
+
+def test_shares_of_few_steps_may_be_others_in_a_longer_run() -> None:
+    kept = {"began_ns": 0, "ends_after_ns": [1_000_000, 2_000_000], "last_ns": 2_000_000}
+    step = {"count": 2, "total_ns": 2_000_000, "in_steps_ns": 2_000_000, "buckets": {}, "first_calls": kept}
+    profile = replace(profile_from_text("root\n  a.py:1@main host=12ms"), meta={"regions": {"step": step}})
+    assert analysis_lines(answered(profile), PLAIN)[1] == "  2 steps are few: shares may differ in a longer run."
