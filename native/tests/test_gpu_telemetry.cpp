@@ -52,6 +52,14 @@ bragg::GpuTelemetry gpu_of(const FakeNvml& fake, uint32_t ordinal) {
   return {fake.nvml, ordinal, bragg::CudaDriver::mapped().uuid(ordinal)};
 }
 
+bragg::nvml::Device device_of(const FakeNvml& fake) {
+  bragg::nvml::Device device = nullptr;
+  CHECK(fake.nvml.handle_by_uuid(gpu_of(fake, 0).uuid().c_str(), &device) == bragg::nvml::Result::Success);
+  return device;
+}
+
+constexpr std::chrono::seconds kNow(0), kLongAgo(60);
+
 // As it is until the end of a scope.
 class Environment {
  public:
@@ -128,11 +136,7 @@ TEST(where_few_samples_are_kept_they_are_asked_for_more_often) {
   const Environment few("BRAGG_FAKE_NVML_KEPT", "3");
   const FakeNvml fake;
   REQUIRE(fake.is_loaded);
-  bragg::KeptPower power(fake.nvml, [&] {
-    bragg::nvml::Device device = nullptr;
-    CHECK(fake.nvml.handle_by_uuid(gpu_of(fake, 0).uuid().c_str(), &device) == bragg::nvml::Result::Success);
-    return device;
-  }());
+  bragg::KeptPower power(fake.nvml, device_of(fake), kNow);
   int64_t now_ns = 2 * kSecondNs;
   for (int i = 0; i < 12 && !power.is_due(now_ns + kSecondNs / 8); ++i) {
     std::vector<bragg::TimedReading> readings;
@@ -143,6 +147,17 @@ TEST(where_few_samples_are_kept_they_are_asked_for_more_often) {
     for (int64_t step = 0; !power.is_due(now_ns); ++step) now_ns += kSecondNs / 100;
   }
   CHECK(power.is_due(now_ns + kSecondNs / 8));
+}
+
+TEST(a_driver_that_keeps_nothing_for_long_is_not_asked_again) {
+  const Environment none("BRAGG_FAKE_NVML_KEPT", "0");
+  const FakeNvml fake;
+  REQUIRE(fake.is_loaded);
+  std::vector<bragg::TimedReading> readings;
+  bragg::KeptPower fresh(fake.nvml, device_of(fake), kNow), old(fake.nvml, device_of(fake), kLongAgo);
+  for (bragg::KeptPower* power : {&fresh, &old}) power->take(kSecondNs, readings);
+  CHECK(readings.empty() && fresh.reason().empty());
+  CHECK_EQ(old.reason(), std::string("Not Found (6)"));
 }
 
 TEST(without_kept_samples_power_is_asked_for_each_time) {

@@ -1,6 +1,7 @@
 #include "backends/telemetry/gpu_telemetry.h"
 
 #include <algorithm>
+#include <chrono>
 #include <ctime>
 #include <utility>
 
@@ -56,7 +57,7 @@ GpuTelemetry::GpuTelemetry(const NvmlLibrary& library, uint32_t ordinal, std::st
   has_reasons_ = library.clock_reasons != nullptr;
   if (!has_energy_) refuse("energy_j", "this driver does not tell it");
   if (!has_reasons_) refuse("clock_reasons", "this driver does not tell them");
-  kept_power_.emplace(library, device_);
+  kept_power_.emplace(library, device_, std::chrono::microseconds(0));
   if (library.field_values == nullptr) {
     for (const size_t quantity : {kPcieReceived, kPcieSent, kNvlinkReceived, kNvlinkSent})
       refuse(kGpuQuantities[quantity].name, "this driver does not tell it");

@@ -13,8 +13,9 @@ namespace {
 
 constexpr int64_t kIntervalNs = 2'000'000'000, kLeastIntervalNs = 100'000'000;
 constexpr uint32_t kMostSamples = 4096;
-constexpr uint64_t kAheadUs = 1'000'000;  // no sample is so far ahead of the system's clock, unless of another one
-constexpr uint64_t kSameUs = 1'000;       // a time that was converted back is off by less
+constexpr uint64_t kAheadUs = 1'000'000;     // no sample is so far ahead of the system's clock, unless of another one
+constexpr uint64_t kPatienceUs = 5'000'000;  // without a sample
+constexpr uint64_t kSameUs = 1'000;          // a time that was converted back is off by less
 
 uint64_t system_us(int64_t ago_ns = 0) { return static_cast<uint64_t>((system_ns(CLOCK_REALTIME) - ago_ns) / 1000); }
 
@@ -32,8 +33,11 @@ std::optional<double> watts(nvml::ValueType type, const nvml::Value& value) {
 
 }  // namespace
 
-KeptPower::KeptPower(const NvmlLibrary& library, nvml::Device device)
-    : library_(library), device_(device), seen_us_(system_us()), interval_ns_(kIntervalNs) {
+KeptPower::KeptPower(const NvmlLibrary& library, nvml::Device device, std::chrono::microseconds age)
+    : library_(library),
+      device_(device),
+      seen_us_(system_us() - static_cast<uint64_t>(age.count())),
+      interval_ns_(kIntervalNs) {
   if (library.samples == nullptr) {
     reason_ = "this driver keeps no samples";
     return;
@@ -53,7 +57,7 @@ void KeptPower::take(int64_t monotonic_ns, std::vector<TimedReading>& readings) 
   nvml::ValueType type{};
   const nvml::Result result =
       library_.samples(device_, nvml::Kept::TotalPower, seen_us_, &type, &count, buffer_.data());
-  if (result == nvml::Result::NotFound) return;
+  if (result == nvml::Result::NotFound && now_us - seen_us_ < kPatienceUs) return;
   if (result != nvml::Result::Success) {
     reason_ = library_.failure(result);
     return;

@@ -1,6 +1,7 @@
 // Power that the driver samples by itself.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -16,8 +17,8 @@ namespace bragg {
 // Threads: that of telemetry.
 class KeptPower {
  public:
-  // From this moment on.
-  KeptPower(const NvmlLibrary& library, nvml::Device device);
+  // What has been kept for at most so long.
+  KeptPower(const NvmlLibrary& library, nvml::Device device, std::chrono::microseconds age);
 
   // Why there is none; "": there is.
   [[nodiscard]] const std::string& reason() const { return reason_; }
