@@ -170,10 +170,27 @@ std::array<int, count> turns_of(const std::array<double, count>& weights, const 
 TEST(readings_that_take_long_are_made_less_often) {
   CHECK((turns_of<3>({1, 1, 1}, {3'000, 2'000, 1'000}, 10'000, 100) == std::array{100, 100, 100}));
   // The cheap one leaves 8 us to the others, by their weights.
-  CHECK((turns_of<3>({1, 1, 3}, {2'000, 8'000, 8'000}, 10'000, 121) == std::array{121, 31, 61}));
-  const auto dear = turns_of<2>({1, 1}, {500'000, 70'000}, 25'000, 1'000);
-  CHECK(dear[0] * 500 + dear[1] * 70 <= 26 * 1'000);  // us, with the first sample
-  CHECK((dear == std::array{25, 167}));
+  CHECK((turns_of<3>({1, 1, 3}, {2'000, 8'000, 8'000}, 10'000, 122) == std::array{122, 32, 62}));
+  const auto dear = turns_of<2>({1, 1}, {500'000, 70'000}, 25'000, 1'001);
+  CHECK(dear[0] * 500 + dear[1] * 70 <= 27 * 1'000);  // us, with the first two samples
+  CHECK((dear == std::array{26, 168}));
+}
+
+TEST(a_reading_that_takes_very_long_once_is_not_put_off_for_ever) {
+  bragg::ReadingTurns<1> turns({1});
+  int made = 0;
+  const auto sample = [&](int64_t cost_ns) {
+    turns.begin_sample(10'000);
+    if (!turns.is_due(0)) return;
+    ++made;
+    turns.note(0, cost_ns);
+  };
+  sample(20'000'000);  // the driver makes ready
+  for (int i = 0; i < 9; ++i) sample(5'000);
+  CHECK_EQ(made, 10);
+  sample(20'000'000);  // and something else had the machine
+  for (int i = 0; i < 10; ++i) sample(5'000);
+  CHECK_EQ(made, 21);
 }
 
 TEST(one_process_samples_a_gpu_and_others_take_its_readings) {

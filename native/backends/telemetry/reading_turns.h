@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 
 namespace bragg {
 
@@ -26,17 +27,20 @@ class ReadingTurns {
       if (static_cast<double>(++waited_[i]) >= samples) waited_[i] = 0;
     }
   }
-  // In the sample that has begun. All of them are in the first one.
+  // In the sample that has begun. All of them are in the first two: of a reading's costs the first, for which a driver
+  // makes ready, is left out.
   [[nodiscard]] bool is_due(size_t reading) const { return waited_[reading] == 0; }
 
   void note(size_t reading, int64_t cpu_ns) {
     const auto cost = static_cast<double>(cpu_ns);
     double& known = cost_ns_[reading];
-    known = known == 0 ? cost : known + (cost - known) / kSmoothing;
+    if (!std::exchange(has_begun_[reading], true)) return;
+    known = known == 0 ? cost : known + (std::min(cost, kMostTimes * known) - known) / kSmoothing;
   }
 
  private:
-  static constexpr double kSmoothing = 8;  // readings: one that was interrupted counts little
+  static constexpr double kSmoothing = 8;  // readings: one that was interrupted counts little, and not more than
+  static constexpr double kMostTimes = 4;  // what is known, or it would put off the next ones for long
 
   // How much of the budget a weight of 1 gets, so that cheap readings leave what they do not need to the others.
   [[nodiscard]] double level_of(double budget_ns) const {
@@ -57,6 +61,7 @@ class ReadingTurns {
 
   std::array<double, count> weights_;
   std::array<double, count> cost_ns_{};  // 0: not known yet
+  std::array<bool, count> has_begun_{};
   std::array<uint64_t, count> waited_ = never();
 
   // One more makes any reading due.

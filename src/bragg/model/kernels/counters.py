@@ -141,7 +141,8 @@ def power_rates(profile: Profile, group: Int32Array | Int64Array) -> Iterator[Ra
         points = profile.counters.take(profile.counters.track == track)
         if len(points) <= 2 or tracks.label(track) != POWER_TRACK:
             continue
-        device, begin_ns = int(tracks.device[track]), points.time_ns - _lengths(points.time_ns)
+        device, time_ns = int(tracks.device[track]), points.time_ns
+        begin_ns = time_ns - _lengths(np.append(2 * time_ns[0] - time_ns[1], time_ns))[:-1]
         rates = _of_device(profile, device, begin_ns, points.value[:, None], group)
         if rates is not None:
             yield Rates(device, (track,), *rates)

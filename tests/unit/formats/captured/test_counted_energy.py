@@ -20,13 +20,14 @@ POWER_W = {"matmul": 650.0, "copy": 420.0, "idle": 110.0}
 PHASES = [("matmul", 1.63), ("copy", 0.94), ("idle", 0.71)] * 6
 
 
-def profile_with_power(noise_w: float = 4.0) -> tuple[Profile, float]:
-    """A timeline of phases with samples of power, and the energy of all of it, J."""
+def profile_with_power(noise_w: float = 4.0, late_ns: int = 0) -> tuple[Profile, float]:
+    """A timeline of phases with samples of power, of which every second may be late, and the energy of all of it, J."""
     lengths = np.array([round(seconds * SECOND_NS) for _, seconds in PHASES])
     ends = np.cumsum(lengths)
     joules = np.append(0, np.cumsum(lengths / 1e9 * [POWER_W[name] for name, _ in PHASES]))
     at = np.arange(0, ends[-1], SAMPLE_NS)
-    power = np.diff(np.interp(at, np.append(0, ends), joules)) / (SAMPLE_NS / 1e9)
+    at[1::2] += late_ns
+    power = np.diff(np.interp(at, np.append(0, ends), joules)) / (np.diff(at) / 1e9)
     power += noise_w * np.random.default_rng(5).standard_normal(len(power))
     profile = profile_from_text("root\n  matmul 1s\n  copy 1s\n  set 1s")
     names = [profile.tree.frames.name[frame] for frame in profile.tree.frame]
@@ -79,6 +80,14 @@ def test_energy_of_kernels_is_power_by_time_and_adds_up_with_idle_time() -> None
     idle = rates.idle_rate[0] * seconds["idle"]
     assert energy.sum() + idle == pytest.approx(joules, rel=0.02)
     assert counted.own("energy_counted_time").sum() == profile.own("gpu_time").sum()
+
+
+def test_a_sample_that_is_late_is_the_longer() -> None:
+    profile, _ = profile_with_power(noise_w=0, late_ns=SAMPLE_NS // 8)
+    (rates,) = power_rates(profile, profile.tree.frame)
+    for frame, name in enumerate(profile.tree.frames.name):
+        if name in POWER_W:
+            assert rates.rate[0, frame] == pytest.approx(POWER_W[name], rel=1e-3)
 
 
 def test_kernels_that_always_share_a_sample_have_no_energy() -> None:
