@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import ctypes
 import itertools
+import signal
 import statistics
+import subprocess
 import sys
 import time
 from collections.abc import Callable
@@ -130,35 +132,46 @@ def plain_calls(nvml: ctypes.CDLL, device: ctypes.c_void_p) -> dict[str, Callabl
     }
 
 
-def main(index: int) -> None:
-    """Print the table."""
+def opened(index: int) -> dict[str, Callable[[], str]]:
+    """All calls, for one GPU."""
     nvml = ctypes.CDLL("libnvidia-ml.so.1")
     if result := nvml.nvmlInit_v2():
         sys.exit(f"nvmlInit_v2: {result}")
     device = ctypes.c_void_p()
     if result := nvml.nvmlDeviceGetHandleByIndex_v2(index, ctypes.byref(device)):
         sys.exit(f"nvmlDeviceGetHandleByIndex_v2({index}): {result}")
-    print(f"{'call':<34} {'median us':>10} {'slowest us':>11} {'CPU us':>8}  says")
-    calls = {**plain_calls(nvml, device), **kept_calls(nvml, device), **field_calls(nvml, device)}
-    for name, call in calls.items():
-        try:
-            first = call()
-        except AttributeError as missing:
-            print(f"{name:<34} {missing}")
-            continue
-        told, took_us, cpu_us = "", [], []
-        for _ in range(_CALLS):
-            begin, cpu_begin = time.perf_counter_ns(), time.thread_time_ns()
-            told = call()
-            cpu_us.append((time.thread_time_ns() - cpu_begin) / 1e3)
-            took_us.append((time.perf_counter_ns() - begin) / 1e3)
-            time.sleep(_PAUSE_S)
-        median_us, cpu_median_us = statistics.median(took_us), statistics.median(cpu_us)
-        print(
-            f"{name:<34} {median_us:>10,.1f} {max(took_us):>11,.1f} {cpu_median_us:>8,.1f}  {told}; first: {first}",
-            flush=True,
-        )
+    return {**plain_calls(nvml, device), **kept_calls(nvml, device), **field_calls(nvml, device)}
+
+
+def row(name: str, call: Callable[[], str]) -> str:
+    """Of one call what the table says."""
+    try:
+        first = call()
+    except AttributeError as missing:
+        return f"{name:<34} {missing}"
+    told, took_us, cpu_us = "", [], []
+    for _ in range(_CALLS):
+        begin, cpu_begin = time.perf_counter_ns(), time.thread_time_ns()
+        told = call()
+        cpu_us.append((time.thread_time_ns() - cpu_begin) / 1e3)
+        took_us.append((time.perf_counter_ns() - begin) / 1e3)
+        time.sleep(_PAUSE_S)
+    median_us, cpu_median_us = statistics.median(took_us), statistics.median(cpu_us)
+    return f"{name:<34} {median_us:>10,.1f} {max(took_us):>11,.1f} {cpu_median_us:>8,.1f}  {told}; first: {first}"
+
+
+def main(index: int) -> None:
+    """Print the table. A driver may crash in a call that it does not support, so each has a process of its own."""
+    print(f"{'call':<34} {'median us':>10} {'slowest us':>11} {'CPU us':>8}  says", flush=True)
+    for name in opened(index):
+        done = subprocess.run([sys.executable, __file__, str(index), name], capture_output=True, text=True, check=False)
+        ended = f"{name:<34} ended by {signal.Signals(-done.returncode).name}" if done.returncode < 0 else done.stderr
+        print((done.stdout or ended).strip(), flush=True)
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]) if len(sys.argv) > 1 else 0)
+    arguments = sys.argv[1:] or ["0"]
+    if len(arguments) > 1:
+        print(row(arguments[1], opened(int(arguments[0]))[arguments[1]]))
+    else:
+        main(int(arguments[0]))
