@@ -83,15 +83,22 @@ class Callers:
         begins = np.flatnonzero(np.diff(self.function[chosen])) + 1
         yield from np.split(chosen, begins) if len(chosen) else ()
 
-    def near(self, nodes: BoolArray, others: BoolArray) -> BoolArray:
-        """Those of some nodes whose function calls one of others on a line close to theirs: all [n_nodes]."""
+    def near(self, nodes: BoolArray, others: BoolArray, *, before: bool = False) -> BoolArray:
+        """Those of some nodes whose function calls one of others on a line close to theirs: all [n_nodes].
+
+        Args:
+            nodes: Which may be chosen.
+            others: What has to be near.
+            before: Whether others have to be on the same line or one before it.
+        """
         result = np.zeros(len(nodes), np.bool_)
         lines = self.profile.tree.frames.line[self.profile.tree.frame[self.line]]
         near = {int(self.function[of_it[0]]): lines[of_it] for of_it in self.by_function(others)}
         for own in self.by_function(nodes) if near else ():
             other = near.get(int(self.function[own[0]]))
             if other is not None:
-                result[own] = (np.abs(lines[own][:, None] - other[None, :]) <= _CLOSE).any(axis=1)
+                behind = lines[own][:, None] - other[None, :]
+                result[own] = ((behind <= _CLOSE) & (behind >= (0 if before else -_CLOSE))).any(axis=1)
         return result
 
     def counted_near(self, nodes: BoolArray, others: BoolArray, calls: FloatArray) -> FloatArray:

@@ -38,7 +38,7 @@ def _find(evidence: Evidence) -> Iterator[Finding]:
     counts = named(profile, _COUNTS.fullmatch) & evidence.has_work & callers.is_direct
     if float(evidence.calls[counts].sum()) < WAITS.value * evidence.steps:
         return
-    follows = callers.near(named(profile, _COMPUTES.fullmatch) & callers.is_direct, counts)
+    follows = callers.near(named(profile, _COMPUTES.fullmatch) & callers.is_direct, counts, before=True)
     yield from work_findings(evidence, below(profile, follows), _WORK)
 
 

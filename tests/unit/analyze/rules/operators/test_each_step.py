@@ -53,6 +53,9 @@ def test_what_follows_from_arange_is_found_at_the_line_that_takes_longest() -> N
     assert finding.line == 6
     assert "2 launches a step, 21 % of the GPU time" in finding.message
     assert found("rebuilt-table", ran(gap, scores)) == []
+    before = ("train.py:4@alibi > aten::div#operator", 50, "div")  # cannot follow from it
+    (finding,) = found("rebuilt-table", ran(before, counts, gap, scores))
+    assert "2 launches a step" in finding.message
 
 
 @pytest.mark.parametrize(
