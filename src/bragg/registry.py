@@ -283,6 +283,7 @@ RULES = Registry(
         "repeated-stores": "bragg.analyze.rules.memory.repeated_stores:RULE",
         "waiting-line": "bragg.analyze.rules.kernel.waiting_line:RULE",
         "layout-conversion-in-loop": "bragg.analyze.rules.kernel.conversions:RULE",
+        "idle-programs": "bragg.analyze.rules.kernel.idle_programs:RULE",
         "idle-threads": "bragg.analyze.rules.kernel.idle_threads:RULE",
         "idle-barrier": "bragg.analyze.rules.kernel.barriers:RULE",
         "large-code": "bragg.analyze.rules.kernel.large_code:RULE",

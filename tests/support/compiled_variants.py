@@ -51,6 +51,7 @@ class Variant:
         options: Of the compiler.
         grid: Blocks of a launch along x.
         grid_y: The same along y.
+        grid_z: The same along z.
         sizes: Whole numbers that the first launch passes, by argument.
     """
 
@@ -61,6 +62,7 @@ class Variant:
     options: Mapping[str, Any] = field(default_factory=dict)
     grid: int = MANY_BLOCKS
     grid_y: int = 1
+    grid_z: int = 1
     sizes: Mapping[str, int] = field(default_factory=dict)
 
     @property
@@ -148,6 +150,7 @@ def _launches(profile: Profile, variants: tuple[Variant, ...], compiled: Mapping
             "local_bytes_per_thread": taken.count("stack_bytes"),
             "grid_x": each.grid,
             "grid_y": each.grid_y,
+            "grid_z": each.grid_z,
             "block_x": compiled[each.name].metadata.num_warps * _THREADS,
             "count": 100,
             "cluster_x": 0,

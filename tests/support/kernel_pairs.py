@@ -138,6 +138,15 @@ _DISTANCES = Variant(
 _CUMULATED = Variant(passes.cumulate, _COPY, {"BLOCK": 1024})
 _COLUMNS_OF_MANY = Variant(passes.softmax_of_columns, _COPY, {"COLUMNS": 500, "BLOCK": 4096}, grid=1 << 17)
 _ROW_OF_MANY = Variant(passes.softmax_of_row, _LOOP, {"BLOCK": 4096}, grid=1 << 17, sizes={"n": 500})
+_ALL_OF = replace(_SCALE, sizes={"n": 1 << 20}, grid=1 << 10)
+_ALL_OF_FLOATS = replace(_ALL_OF, types=_SCALE_FLOAT.types)
+_PARTS = Variant(
+    passes.product_of_parts,
+    {"a": _HALF, "b": _HALF, "c": _FLOAT, "K": _INT},
+    {"PARTS": 64, "BM": 64, "BN": 64, "BK": 32},
+    grid=64,
+    grid_z=64,
+)
 
 PAIRS = (
     Pair("narrow-access", replace(_SCALE, unaligned=("n",)), _SCALE),
@@ -266,4 +275,7 @@ PAIRS = (
     ),
     Pair("idle-threads", _COLUMNS_OF_MANY, replace(_COLUMNS_OF_MANY, constants={"COLUMNS": 500, "BLOCK": 512}), ""),
     Pair("idle-threads", _ROW_OF_MANY, replace(_ROW_OF_MANY, constants={"BLOCK": 512}), ""),
+    Pair("idle-programs", replace(_ALL_OF, grid=1 << 20), _ALL_OF, ""),
+    Pair("idle-programs", replace(_ALL_OF_FLOATS, grid=1 << 20), _ALL_OF_FLOATS, ""),
+    Pair("atomics-on-one-address", replace(_PARTS, grid=64 * 64), replace(_PARTS, grid=64 * 64 * 64, grid_z=1)),
 )

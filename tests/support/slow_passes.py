@@ -165,7 +165,7 @@ def product_of_parts(a, b, c, K, PARTS: tl.constexpr, BM: tl.constexpr, BN: tl.c
             b + (k * BK * PARTS + ks)[:, None] * 4096 + columns[None, :], mask=ks[:, None] < rest, other=0.0
         )
         total = tl.dot(left, right, total)
-    tl.atomic_add(c + rows[:, None] * 4096 + columns[None, :], total)
+    tl.atomic_add(c + rows[:, None] * 4096 + columns[None, :], total)  # slow
 
 
 @triton.jit

@@ -68,6 +68,10 @@ def integer(variant: Variant, name: str) -> int:
 def grid(variant: Variant) -> tuple[int, ...]:
     """Enough blocks for all elements."""
     kernel, constants = variant.kernel.__name__, variant.constants
+    if "n" in variant.sizes and kernel == "scale":
+        return (variant.grid,)
+    if variant.grid_z > 1 or kernel == "product_of_parts":
+        return 4096 // constants["BM"], 4096 // constants["BN"], variant.grid_z
     if kernel.startswith("strip_of_products"):
         return (8192 // constants["BM"],)
     if kernel.startswith(("scale_columns", "add_rows")):

@@ -23,6 +23,7 @@ _PURE = re.compile(
 )
 _BRANCHES = re.compile(r"scf\.(?:if|while)$|cf\.")
 _BELOW = re.compile(r"arith\.cmpi [su]l([te]),")
+_PROGRAM_OF = re.compile(r"tt\.get_program_id ([xyz]) ")
 _RANGE = re.compile(r"tt\.make_range \{end = (\d+) : i32, start = 0 : i32\}")
 _NUMBER = re.compile(r"arith\.constant (?:dense<)?(-?\d+)>? :")
 _SAME_NUMBER = ("tt.splat", "tt.broadcast", "tt.expand_dims", "arith.extsi", "arith.trunci", "arith.index_cast")
@@ -123,6 +124,10 @@ class TileDataflow:
             return None
         return tile.shape[0], tile.shape[1]
 
+    def axes_of(self, name: str) -> str:
+        """Axes of the grid on which a value depends, or may do so: `xz`."""
+        return "".join(axis for axis, names in self._of_axis.items() if name in names)
+
     def uses_program(self, names: Iterable[str]) -> bool:
         """Whether some of these values depend on the number of the program, or may do so."""
         return not self._of_program.isdisjoint(names)
@@ -198,6 +203,20 @@ class TileDataflow:
                 least = max(limit + (compared[1] == "e"), self._least_side)
                 times *= max(sizes[0] >> (least - 1).bit_length(), 1)
         return times
+
+    def programs_within(self, mask: str) -> Iterator[tuple[str, int]]:
+        """Axes of the grid along which a mask keeps something in the first programs alone, and in how many."""
+        for part in self.parts_of(mask, ("arith.andi",)):
+            compared = _BELOW.match(part.text.partition(" = ")[2])
+            limit = self.number(part.operands[-1])
+            added = [*self.parts_of(part.operands[0], ("arith.addi", "tt.splat"))] if compared else []
+            starts = [each for each in added if not _RANGE.search(each.text)]
+            if not compared or limit is None or len(starts) != 1 or starts[0].name != "arith.muli":
+                continue
+            program, size = self._made_by.get(starts[0].operands[0]), self.number(starts[0].operands[1])
+            axis = _PROGRAM_OF.search(program.text) if program else None
+            if axis and size:
+                yield axis[1], -(-(limit + (compared[1] == "e")) // size)
 
     def parts_of(self, name: str, joins: tuple[str, ...]) -> Iterator[Operation]:
         """What a value is made of, through operations that join others and those that leave them as they are."""

@@ -101,6 +101,7 @@ class TileProgram:
                     element=tile.element,
                     element_bytes=tile.element_bytes,
                     elements=tile.elements,
+                    programs=tuple(found for each in masks for found in self._flow.programs_within(each)),
                     needed=tile.elements // math.prod(map(self._flow.excess, masks)),
                     strides=strides,
                     usual_strides=_of_wide_dimensions(self._of_most.get(operation.operands[0], UNKNOWN), tile.shape),
@@ -212,6 +213,7 @@ class TileProgram:
                 True if set(strides) <= {"0"} else None if None in strides else False,
                 True if address.is_per_program else None if _is_loaded(address) else False,
                 self._is_repeated_sum(operation, address),
+                self._flow.axes_of(operation.operands[0]),
             )
 
     def masked_loops(self) -> Iterator[MaskedLoop]:

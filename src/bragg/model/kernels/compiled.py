@@ -77,6 +77,7 @@ class Access:
         of_address: Arguments without a promised divisor that the address is computed from.
         of_mask: The same for the mask.
         is_repeated: Whether it surely accesses the same in each turn of its loop.
+        programs: Axes of the grid, and how many programs along each its mask leaves work, by the first launch.
         usual_strides: As `strides`, but of most neighbours: quotients and remainders of indices jump between some.
         run: Elements that lie in memory one after the other; 0: not known.
     """
@@ -94,6 +95,7 @@ class Access:
     of_address: tuple[str, ...] = ()
     of_mask: tuple[str, ...] = ()
     is_repeated: bool = False
+    programs: tuple[tuple[str, int], ...] = ()
     usual_strides: tuple[str | None, ...] = ()
     run: int = 0
 
@@ -305,6 +307,7 @@ class Atomic:
         is_one_address: Whether all elements have one address; None: not known.
         is_per_program: Whether programs have addresses of their own; None: not known.
         is_repeated: Whether surely each turn of its loop has the same addresses, and nothing uses what was there.
+        axes: Of the grid, on which its address depends: `xz`.
     """
 
     place: Place
@@ -313,6 +316,7 @@ class Atomic:
     is_one_address: bool | None = None
     is_per_program: bool | None = None
     is_repeated: bool = False
+    axes: str = ""
 
 
 @dataclass(frozen=True)

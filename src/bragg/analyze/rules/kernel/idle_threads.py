@@ -57,7 +57,7 @@ def _of_masked_lanes(compiled: CompiledKernel) -> Defect | None:
         f"has tiles of {worst.elements:,} elements of which a mask drops most: {worst.needed:,} would do",
         _CHANGE_OF_LANES,
         _SAVED_OF_LANES * (1 - needed / total),
-        Confidence.LIKELY,
+        Confidence.HEURISTIC,
         [worst.place],
         (Quantity("elements of the tile", worst.elements), Quantity("elements that would do", worst.needed)),
         is_of_launch=True,

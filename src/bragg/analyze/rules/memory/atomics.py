@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from functools import partial
 
 from bragg.analyze.causes.hot_kernels import HotKernel
@@ -48,18 +49,21 @@ def _judge(kernel: HotKernel, compiled: CompiledKernel) -> Defect | None:
 
 def _of_programs(kernel: HotKernel, compiled: CompiledKernel) -> Defect | None:
     """Tiles that so many programs add to the same addresses that the second level of cache bounds the kernel."""
+    grid = max((launch.grid for launch in kernel.launches), key=math.prod, default=(1, 1, 1))
     shared = [
         each
         for each in compiled.atomics or ()
-        if not each.in_loop and each.is_per_program is False and each.elements >= MANY_LANES.value
+        if not each.in_loop and each.is_per_program is not None and each.elements >= MANY_LANES.value
     ]
-    blocks = max((launch.blocks for launch in kernel.launches), default=0)
+    repeats = max((_repeats(each, grid) for each in shared), default=1)
+    shared = [each for each in shared if _repeats(each, grid) > 1]
+    blocks = math.prod(grid)
     added = blocks * sum(each.elements for each in shared)
     share = added / _ATOMICS_PER_S * 1e9 / kernel.mean_ns if kernel.mean_ns else 0.0
     if share < MUCH_ATOMIC.value:
         return None
     return Defect(
-        f"adds {shared[0].elements:,} elements to the same addresses in each of {blocks:,} blocks, "
+        f"adds {shared[0].elements:,} elements to the same addresses in each of {repeats:,} blocks, "
         f"which take {percent_text(min(share, 1.0))} of its time at least",
         _CHANGE_OF_PROGRAMS,
         _SAVED_OF_PROGRAMS * min(share, 1.0),
@@ -67,6 +71,11 @@ def _of_programs(kernel: HotKernel, compiled: CompiledKernel) -> Defect | None:
         [each.place for each in shared],
         (Quantity("atomic operations of a launch", added), Quantity("blocks", blocks)),
     )
+
+
+def _repeats(atomic: Atomic, grid: tuple[int, int, int]) -> int:
+    """Blocks that add to the same addresses."""
+    return math.prod(size for axis, size in zip("xyz", grid, strict=True) if axis not in atomic.axes)
 
 
 def _of_collisions(kernel: HotKernel, compiled: CompiledKernel) -> Defect | None:

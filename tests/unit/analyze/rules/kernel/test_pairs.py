@@ -8,12 +8,14 @@ from __future__ import annotations
 import inspect
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from bragg.analyze.causes.evidence import Evidence
 from bragg.analyze.causes.needs import CODE
 from bragg.analyze.engine import analysis
 from bragg.model import Finding, FrameKind
+from bragg.model.kernels.configurations import KernelTable
 from bragg.registry import RULES
 
 triton = pytest.importorskip("triton")
@@ -149,6 +151,15 @@ def test_a_launch_that_is_to_be_changed_is_named_first(rule: str) -> None:
     ]
     assert (finding.file, finding.line) == ("train.py", 12)
     assert finding.places[0].file == inspect.getsourcefile(pair.broken.kernel.fn)
+
+
+def test_sizes_of_the_first_launch_say_nothing_of_other_grids() -> None:
+    pair = next(each for each in PAIRS if each.rule == "idle-programs")
+    profile = profile_of(pair.broken)
+    columns = {name: np.repeat(getattr(profile.kernels, name), 2) for name in KernelTable.columns()}
+    columns["grid_x"][1] *= 2
+    with_others = replace(profile, kernels=KernelTable(**columns))
+    assert analysis(Evidence(with_others), ["idle-programs"]).findings == []
 
 
 @every_pair

@@ -1,0 +1,54 @@
+"""Grids with more programs than have work."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from bragg.analyze.causes.hot_kernels import HotKernel
+from bragg.analyze.causes.kernel_finding import Defect, kernel_findings
+from bragg.analyze.causes.needs import CODE, GPU_TIME, LAUNCHES
+from bragg.analyze.causes.thresholds import MUCH_GPU, SHORT_LAUNCH
+from bragg.analyze.engine import Rule
+from bragg.model import Confidence, Quantity
+from bragg.model.kernels.compiled import CompiledKernel
+
+__all__ = ["RULE"]
+
+# Of a block that has nothing to do, on its multiprocessor; recordings of an H100.
+_START_NS = 80
+_LEAST_SAVED = 0.05
+_CHANGE = "a grid of as many programs as there are tiles: triton.cdiv(n, BLOCK)"
+
+
+def _judge(kernel: HotKernel, compiled: CompiledKernel) -> Defect | None:
+    stores = [each for each in compiled.accesses or () if each.is_store]
+    # Sizes are those of the first launch: of other grids they may be others.
+    if not stores or len(kernel.launches) != 1 or not kernel.num_sms or kernel.mean_ns < SHORT_LAUNCH.value:
+        return None
+    launch, needed = kernel.launches[0], dict(stores[0].programs)
+    if compiled.atomics or any(dict(each.programs) != needed for each in stores):
+        return None
+    working = launch.blocks
+    for axis, count in needed.items():
+        along = launch.grid["xyz".index(axis)]
+        working = working // along * min(count, along)
+    saved = (launch.blocks - working) * _START_NS / kernel.num_sms / kernel.mean_ns
+    if saved < _LEAST_SAVED:
+        return None
+    return Defect(
+        f"is launched with {launch.blocks:,} blocks, of which {working:,} have work",
+        _CHANGE,
+        min(saved, 1 - working / launch.blocks),
+        Confidence.LIKELY,
+        (),
+        (Quantity("blocks", launch.blocks), Quantity("blocks that have work", working)),
+    )
+
+
+RULE = Rule(
+    partial(kernel_findings, rule="idle-programs", judge=_judge),
+    "grids of Triton kernels with more programs than their tensors have tiles",
+    (GPU_TIME, CODE, LAUNCHES),
+    (MUCH_GPU, SHORT_LAUNCH),
+    _CHANGE,
+)
