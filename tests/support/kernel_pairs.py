@@ -277,5 +277,9 @@ PAIRS = (
     Pair("idle-threads", _ROW_OF_MANY, replace(_ROW_OF_MANY, constants={"BLOCK": 512}), ""),
     Pair("idle-programs", replace(_ALL_OF, grid=1 << 20), _ALL_OF, ""),
     Pair("idle-programs", replace(_ALL_OF_FLOATS, grid=1 << 20), _ALL_OF_FLOATS, ""),
-    Pair("atomics-on-one-address", replace(_PARTS, grid=64 * 64), replace(_PARTS, grid=64 * 64 * 64, grid_z=1)),
+    Pair(
+        "atomics-on-one-address",
+        replace(_PARTS, grid=64 * 64),
+        replace(_PARTS, constants={**_PARTS.constants, "PARTS": 1}, grid=64 * 64, grid_z=1),
+    ),
 )
