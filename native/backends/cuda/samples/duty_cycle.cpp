@@ -7,7 +7,7 @@ namespace {
 
 // Closing a window takes 1.9 ms on an H200: a tenth of it.
 constexpr int64_t kWindowNs = 20'000'000;
-constexpr int64_t kPatienceNs = 1'000'000'000;
+constexpr int64_t kPatienceNs = 1'000'000'000;  // without a launch
 constexpr int64_t kMinGapNs = 20'000'000;
 constexpr double kKept = 0.9;  // of a rate, with each window: the last 10 count
 // Until the rates tell: short kernels of one stream, which suffer most, take half as long again.
