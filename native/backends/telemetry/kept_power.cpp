@@ -63,7 +63,7 @@ void KeptPower::take(int64_t monotonic_ns, std::vector<TimedReading>& readings) 
     return;
   }
   const std::span came(buffer_.data(), std::min<size_t>(count, buffer_.size()));
-  const bool is_full = came.size() + 1 >= buffer_.size();  // an H100 has room for 120, and brings 119
+  const bool is_full = came.size() + 1 >= buffer_.size();     // an H100 has room for 120, and brings 119
   if (is_full && since_ns < interval_ns_ + interval_ns_ / 4)  // it may have held more meanwhile
     interval_ns_ = std::max(interval_ns_ / 2, kLeastIntervalNs);
   std::ranges::sort(came, {}, &nvml::Sample::time_us);
