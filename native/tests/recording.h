@@ -242,9 +242,7 @@ class Recording {
   }
   // Ends the recording: numbers of its last META, wherever they stand in it; 0: it has none.
   [[nodiscard]] std::vector<uint64_t> stop_and_find(const std::vector<std::string>& names) {
-    bragg_session_stop(std::exchange(session_, -1), "{}");
-    std::ifstream file(path_, std::ios::binary);
-    const std::string bytes{std::istreambuf_iterator<char>(file), {}};
+    const std::string bytes = stop_and_read();
     std::vector<uint64_t> numbers;
     for (const std::string& name : names) {
       const std::string key = "\"" + name + "\":";
@@ -252,6 +250,12 @@ class Recording {
       numbers.push_back(at != std::string::npos ? std::strtoull(&bytes[at + key.size()], nullptr, 10) : 0);
     }
     return numbers;
+  }
+  // All of its capture.
+  [[nodiscard]] std::string stop_and_read() {
+    bragg_session_stop(std::exchange(session_, -1), "{}");
+    std::ifstream file(path_, std::ios::binary);
+    return {std::istreambuf_iterator<char>(file), {}};
   }
 
  private:

@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <functional>
+#include <regex>
 #include <string>
 #include <thread>
 #include <vector>
@@ -240,6 +241,27 @@ TEST(telemetry_follows_pauses_and_phases_while_threads_launch) {
   must_end.store(true);
   program.join();
   (void)recording.stop_and_count_all("kernels");
+}
+
+TEST(power_of_a_pause_is_left_out_though_the_driver_keeps_it) {
+  const FakeNvml fake;
+  bragg::test::Recording recording("pause", {.telemetry_hz = 100});
+  const bragg::test::Device& device = bragg::test::device();
+  device.use();
+  device.launch(device.kernel("work"), device.stream());
+  std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  recording.deactivate();
+  fake.set("nvml_power_mw", 100'000);
+  std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  fake.set("nvml_power_mw", 400'000);
+  std::this_thread::sleep_for(std::chrono::milliseconds(40));  // until the next sample
+  recording.activate();
+  std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  const std::string capture = recording.stop_and_read();
+  std::smatch found;
+  const std::regex power(R"~("power_w":\{"samples":(\d+),"mean":400,"least":400,"most":400\})~");
+  REQUIRE(std::regex_search(capture, found, power));
+  CHECK(std::stoi(found[1]) >= 4);
 }
 
 TEST(telemetry_counts_all_of_its_time_within_nvml) {
