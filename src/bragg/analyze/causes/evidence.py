@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bragg.analyze.causes.facts import Facts
-from bragg.model import Gain
+from bragg.model import FrameKind, Gain
 from bragg.model.table import BoolArray
 
 __all__ = ["Evidence"]
@@ -51,9 +51,22 @@ class Evidence(Facts):
         waited_ns = float(self.host_ns[self.host.waiting].sum()) if self.n_devices == 1 else 0.0
         if self.busy is not None and waited_ns >= total_ns:
             return total_ns, ""
+        if self.is_jitted and self.busy is not None and self.idle_ns is not None:
+            found_ns = max(min(total_ns, most_ns, self.wall_ns - self._dispatching_ns), 0.0)
+            return found_ns, "the host" if found_ns < total_ns else ""
         if self.busy is not None and self.busy < _IDLE:
             return 0.0, "the host"
         return None
+
+    @property
+    def _dispatching_ns(self) -> float:
+        """Part of `wall_ns` in which the host works at least: calls of jitted functions do not wait for their results.
+
+        What it works beside them shows only where a GPU waits for it.
+        """
+        works = (self.profile.tree.kind == FrameKind.OPERATOR) & ~self.host.waiting & ~self.compiling
+        idle_ns = 0.0 if self.idle_ns is None else float(self.idle_ns.sum())
+        return max(float(self.host_ns[works].sum()), idle_ns)
 
     @property
     def _decides(self) -> bool:
