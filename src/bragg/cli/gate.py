@@ -132,6 +132,8 @@ def _in_unit(option: str, number: tuple[float, str], unit: str, metric: str) -> 
         UsageError: The user wrote a time, and the metric is none.
     """
     value, of = number
+    if not of and unit in _TIMES_NS and option == "--gate":
+        raise UsageError(f"--gate: {value:g} of what? {metric} is a time", hint=f"For example: {value:g}ms")
     if not of:
         return value
     if unit not in _TIMES_NS:

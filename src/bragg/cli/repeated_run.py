@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from bragg.analyze.comparing.repeats import noise_of, spread_of
+from bragg.analyze.imports import imports_apart
 from bragg.cli.console import error_lines, say, stream_style, write_json
 from bragg.cli.run_report import RunReport
 from bragg.errors import UsageError
@@ -92,7 +93,8 @@ def _set_lines(reports: Sequence[RunReport]) -> list[str]:
     paths = [report.main[0] for report in reports]
     profiles = [report.main[1] for report in reports]
     name = profiles[-1].main_metric
-    values = np.array([[run.total(name) if name in run.metrics else 0.0] for run in profiles])
+    # As `bragg diff` compares them: without imports.
+    values = np.array([[imports_apart(run)[0].total(name) if name in run.metrics else 0.0] for run in profiles])
     spread = spread_of(values, values, noise_of(name, profiles[-1].metric(name).unit), paired=False)
     value = value_text(float(spread.before[0]), profiles[-1].metric(name).unit)
     noise = share_text(float(spread.margin()[0] / spread.before[0])) if spread.before[0] else ""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 from enum import Enum
 from typing import NamedTuple
 
@@ -169,7 +170,9 @@ def verdict_of(
     name, unit = _measured(gate, runs[-1], metric)
     found = [_value(gate, run, name, find) for run in runs]
     if not any(each.is_there for each in found):
-        raise UsageError(f"no {gate.what.value} of these runs is named {gate.name!r}", hint=_NAMES)
+        raise UsageError(
+            f"no {gate.what.value} of these runs is named {gate.name!r}", hint=f"{_near(gate, runs[-1])}{_NAMES}"
+        )
     values = np.array([[each.value] for each in found], np.float64)
     spread = spread_of(
         values[: len(before)], values[len(before) :], noise_of(name, unit), paired=are_alternating(before, after)
@@ -196,6 +199,14 @@ def verdict_of(
         is_one_run_each=len(before) == len(after) == 1,
         at_most=limit.at_most,
     )
+
+
+def _near(gate: Gate, run: Profile) -> str:
+    """A question whether the user meant a name of a run: the method of a class, or one that is written alike."""
+    names = [name for name in dict.fromkeys(run.tree.frames.name) if name]
+    methods = [name for name in names if name.endswith(f".{gate.name}")]
+    near = next(iter(methods or get_close_matches(gate.name, names, n=1)), "")
+    return f"Did you mean {gate.what.value}:{near}? " if near else ""
 
 
 def step_verdict(before: Sequence[Profile], after: Sequence[Profile]) -> Verdict | None:

@@ -62,6 +62,12 @@ class StepTimes:
         begins_ns = int(self.ends_ns[n_slow - 1]) if n_slow else self.began_ns or 0
         return (self.last_ns - begins_ns) / (self.count - n_slow), self.count - n_slow
 
+    def slow_ns(self) -> tuple[int, float]:
+        """How many first steps `usual` leaves out, and how long those took whose begin is known, ns."""
+        n_left_out = self.count - self.usual()[1]
+        begins_ns = float(self.ends_ns[0]) if self.began_ns is None else float(self.began_ns)
+        return n_left_out, float(self.ends_ns[n_left_out - 1]) - begins_ns if n_left_out else 0.0
+
     def usual(self) -> tuple[float, int]:
         """The same, or where no steady state is seen, of all steps but the first: what is said of a step everywhere."""
         return self.steady() or ((self.last_ns - int(self.ends_ns[0])) / (self.count - 1), self.count - 1)

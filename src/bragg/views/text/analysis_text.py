@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from itertools import chain, product, takewhile
 from pathlib import Path
 from shlex import quote
+from textwrap import shorten
 from typing import Any
 
 from bragg.analyze.causes.bounds import Bounds, Part
@@ -19,6 +20,7 @@ from bragg.analyze.report import Answered
 from bragg.model import Confidence, Finding, FrameKind
 from bragg.model.finding import percent_text
 from bragg.views.text.labels import Labels
+from bragg.views.text.run_facts import RunFacts
 from bragg.views.text.style import Style, printable
 from bragg.views.text.units import count_text, time_text
 
@@ -86,6 +88,8 @@ def analysis_lines(answer: Answered, style: Style, least_gain: float = LEAST_GAI
     operators, parts = _operators_of(answer, shown), [*_parts_line(bounds)]
     n_lines = _N_LINES * max(_COLUMNS // (style.width or _COLUMNS), 1)
     n_most = min(len(shown), _N_FINDINGS)
+    said = filter(None, [RunFacts(answer.evidence.profile.meta).starved])
+    starved = [style.warning(line) for text in said for line in style.wrap(f"  warning: {text}", _N_WRAPPED, "    ")]
     # Where it is too much, first the rest names less, then findings but the first are counted, at last what took the
     # rest of the run is left out.
     whole = product([[*_about_rest(answer), *parts]], range(n_most, min(n_most, 1) - 1, -1), (_N_NAMES, _N_FEW_NAMES))
@@ -101,7 +105,7 @@ def analysis_lines(answer: Answered, style: Style, least_gain: float = LEAST_GAI
             for text in _rest(bounds, analysis, shown, n_shown, least_gain, n_names)
             for line in style.wrap(text, _N_WRAPPED, "  ")
         ]
-        lines = [*map(style.bold, style.wrap(bounds_sentence(bounds), _N_WRAPPED)), *head, *findings, *beside]
+        lines = [*map(style.bold, style.wrap(bounds_sentence(bounds), _N_WRAPPED)), *starved, *head, *findings, *beside]
         if len(lines) <= n_lines:
             break
     return lines
@@ -402,10 +406,11 @@ def markdown_lines(answer: Answered, least_gain: float) -> Iterator[str]:
     found = answer.worth(least_gain)
     if found:
         yield ""
-        yield "| gain | finding | where | change |"
-        yield "|---|---|---|---|"
+        yield "| gain | sure | finding | where | change |"
+        yield "|---|---|---|---|---|"
     for finding in found:
-        cells = (gain_text(finding), f"{finding.rule}: {finding.message}", place_text(finding), finding.hint)
+        sure = finding.confidence.name.lower()
+        cells = (gain_text(finding), sure, f"{finding.rule}: {finding.message}", place_text(finding), finding.hint)
         yield f"| {' | '.join(printable(cell).replace('|', chr(92) + '|') for cell in cells)} |"
     yield ""
 
@@ -437,8 +442,8 @@ def _brief(answer: Answered, least_gain: float, n: int) -> dict[str, Any]:
                 "gain": None if finding.gain is None else round(finding.gain.share, 4),
                 "confidence": finding.confidence.name.lower(),
                 "at": place_text(finding) or finding.kernel[:_BRIEF_MESSAGE],
-                "message": printable(finding.message)[:_BRIEF_MESSAGE],
-                "change": printable(finding.hint)[:_BRIEF_MESSAGE],
+                "message": shorten(printable(finding.message), _BRIEF_MESSAGE, placeholder=" …"),
+                "change": shorten(printable(finding.hint), _BRIEF_MESSAGE, placeholder=" …"),
             }
             for finding in found[:n]
         ],

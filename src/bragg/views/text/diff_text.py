@@ -110,8 +110,9 @@ def step_text(verdict: Verdict) -> str:
     """The values and the interval of the change, and how many steps they are of."""
     values = f"{_values_text(verdict.before, verdict.after, verdict.unit)}{_calls_text(verdict)}"
     if verdict.is_one_run_each:
-        noise = f" to vary by up to {share_text(verdict.margin / verdict.before)}" if verdict.before else ""
-        return f"{values}; one run each, assumed{noise}" if noise and verdict.margin else values
+        largest = max(verdict.before, verdict.after)
+        noise = share_text(verdict.margin / largest) if largest and verdict.margin else ""
+        return f"{values}; one run each, assumed to vary by up to {noise}" if noise else values
     return values + _interval_text(verdict.before, verdict.after, verdict.margin, verdict.confidence)
 
 
@@ -157,9 +158,10 @@ def _interval_text(before: float, after: float, margin: float, confidence: float
     """`, 99 % interval -1.2 % to +7.6 %`; empty for what is new or counted exactly."""
     if not before or not margin:
         return ""
-    # Nothing takes less than no time.
-    low, high = (_signed_share(max((after - before + shift) / before, -1.0)) for shift in (-margin, margin))
-    return f", {100 * confidence:.4g} % interval {low} to {high}"
+    low, high = ((after - before + shift) / before for shift in (-margin, margin))
+    if low <= -1:  # nothing takes less than no time
+        return f", {100 * confidence:.4g} % interval up to {_signed_share(high)}: these runs vary too much to tell"
+    return f", {100 * confidence:.4g} % interval {_signed_share(low)} to {_signed_share(high)}"
 
 
 def _runs_text(comparison: Comparison) -> str:

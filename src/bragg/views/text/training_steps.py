@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from bragg.analyze.wall.region_shares import median_shares, region_shares
-from bragg.analyze.wall.step_times import step_times
+from bragg.analyze.wall.step_times import StepTimes, step_times
 from bragg.analyze.wall.wall_time import Steady
 from bragg.errors import UsageError
 from bragg.grouping.regions import are_recorded, group_by_region, step_function
@@ -42,8 +42,9 @@ def steps_line(profile: Profile, steady: Steady | None = None) -> str:
     own, total_ns = regions.own("region_time"), regions.total("region_time")
     shares = {regions.tree.label(node): float(own[node] / total_ns) for node in np.flatnonzero(own).tolist()}
     times, function = step_times(profile), step_function(profile.meta)
-    step_ns, n_steps = times.usual() if times and times.name in (_STEP, function) else (total_ns / count, count)
-    steps = f"{count_text(n_steps, 'step')} of {time_text(step_ns)}"
+    known = times if times and times.name in (_STEP, function) else None
+    step_ns, n_steps = known.usual() if known else (total_ns / count, count)
+    steps = f"{count_text(n_steps, 'step')} of {time_text(step_ns)}{_after_slow(known) if known else ''}"
     median = median_shares(profile)
     if median is not None and total_ns > _SKEWED * median[0] * count:
         shares = median[1]
@@ -52,6 +53,15 @@ def steps_line(profile: Profile, steady: Steady | None = None) -> str:
     if function:
         return f"{steps}, calls of {function}"
     return _with_shares(steps, shares) if are_recorded(regions) else steps
+
+
+def _after_slow(times: StepTimes) -> str:
+    """The first steps, which are longer, and are left out."""
+    count, lasted_ns = times.slow_ns()
+    if not count:
+        return ""
+    took = f", which took {time_text(lasted_ns)}" if lasted_ns else ""
+    return f" after the first{f' {count}' if count > 1 else ''}{took}"
 
 
 def _of_steady(profile: Profile, steady: Steady) -> str:

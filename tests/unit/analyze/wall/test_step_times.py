@@ -28,7 +28,7 @@ def test_run_diff_and_analysis_say_the_same_time_of_a_step() -> None:
     steps = host_steps(Evidence(profile))
     assert steps is not None
     assert (steps.count, steps.duration_ns, steps.made) == (4, 80e6, 6)
-    assert steps_line(profile) == "4 steps of 20.0 ms"
+    assert steps_line(profile) == "4 steps of 20.0 ms after the first 2, which took 300 ms"
     verdict = step_verdict([profile], [profile])
     assert verdict is not None
     assert (verdict.before, verdict.calls_before) == (20e6, 4)
@@ -41,4 +41,4 @@ def test_costs_keep_their_share_of_the_steps_after_the_first_one() -> None:
 
 
 def test_without_a_steady_state_all_steps_but_the_first_count() -> None:
-    assert steps_line(stepped(900, 20, 300)) == "2 steps of 160 ms"
+    assert steps_line(stepped(900, 20, 300)) == "2 steps of 160 ms after the first"

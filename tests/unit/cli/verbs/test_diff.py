@@ -59,7 +59,7 @@ def test_growth_beyond_the_limit_is_one_line_and_exit_code_5(bragg: Bragg, sides
     assert outcome.exit_code == 5
     assert outcome.stderr.splitlines()[-1] == (
         "error: matmul is over the limit of 5 % and 20us: gpu_time 300 us before, 350 us after: +50.0 us (+16.7 %); "
-        "one run each, assumed to vary by up to 9.2 %; 1 more"
+        "one run each, assumed to vary by up to 7.9 %; 1 more"
     )
     assert outcome.stdout.splitlines()[3].endswith("  matmul")
 
@@ -312,3 +312,21 @@ def test_a_run_whose_main_thread_had_no_core_is_named(bragg: Bragg, sides: tuple
     told = [line for line in bragg("diff", sides[0], busy).stdout.splitlines() if line.startswith("warning")]
     assert len(told) == 1
     assert told[0].startswith(f"warning: {busy}: the main thread ran 1.00 s, and was ready to run for another 3.00 s")
+
+
+@pytest.mark.parametrize(
+    ("gate", "said"),
+    [
+        ("path:__getitem__", "hint: Did you mean path:Rows.__getitem__? Names are those of bragg view"),
+        ("path:Rows.__getitm__", "hint: Did you mean path:Rows.__getitem__? Names are those of bragg view"),
+        ("total=30", "error: --gate: 30 of what? host_time is a time"),
+    ],
+)
+def test_a_gate_that_is_nearly_right_is_answered_with_the_right_one(
+    bragg: Bragg, tmp_path: Path, gate: str, said: str
+) -> None:
+    file = tmp_path / "a.bragg"
+    formats.export(profile_from_text("root\n  a.py:1@Rows.__getitem__ host=1ms"), "bragg", file)
+    outcome = bragg("diff", file, file, "--gate", gate)
+    assert outcome.exit_code == 2
+    assert any(line.startswith(said) for line in outcome.stderr.splitlines())
