@@ -18,6 +18,8 @@ __all__ = ["PARTS", "ShownPart", "part_without_imports", "shown_part"]
 PARTS = ("all", "steady")
 _WITHOUT_READINGS = "the copies that read the clocks inside kernels are left out; with them: --part all"
 _WHOLE = "the whole run; its steady state alone: --part steady"
+_KERNELS = "kernels of the steady state; what the GPU waited for: -m host_time --part steady; the whole run: --part all"
+_KERNELS_OF_RUN = "kernels of the whole run; what the GPU waited for in the steady state: bragg view without --flat"
 _OF_HOST = ("host_time", "gpu_time", "gpu_count")
 
 
@@ -36,7 +38,7 @@ class ShownPart:
     notes: tuple[str, ...] = ()
 
 
-def shown_part(evidence: Evidence, options: ViewOptions, wanted: str | None) -> ShownPart:
+def shown_part(evidence: Evidence, options: ViewOptions, wanted: str | None, *, by_kernel: bool = False) -> ShownPart:
     """The steady state if it is wanted; unless told otherwise, the host's time in it where the GPU waited for the host.
 
     Of a program without a GPU it is what it did once it had imported its modules. Unless all is wanted, it is without
@@ -46,6 +48,7 @@ def shown_part(evidence: Evidence, options: ViewOptions, wanted: str | None) -> 
         evidence: Of a whole run.
         options: What is wanted of it.
         wanted: One of `PARTS`; None: as is best.
+        by_kernel: A table of kernels is wanted, whatever the GPU waited for.
 
     Raises:
         UsageError: The steady state is wanted, and not known.
@@ -55,11 +58,13 @@ def shown_part(evidence: Evidence, options: ViewOptions, wanted: str | None) -> 
     if wanted == "all":
         return ShownPart(evidence.profile, options)
     program = without_readings(evidence.profile)
-    part = _best_part(evidence, program, options, wanted)
+    part = _best_part(evidence, program, options, wanted, by_kernel=by_kernel)
     return part if program is evidence.profile else replace(part, notes=(*part.notes, _WITHOUT_READINGS))
 
 
-def _best_part(evidence: Evidence, profile: Profile, options: ViewOptions, wanted: str | None) -> ShownPart:
+def _best_part(
+    evidence: Evidence, profile: Profile, options: ViewOptions, wanted: str | None, *, by_kernel: bool
+) -> ShownPart:
     steady = evidence.steady
     if wanted is None and (ran := part_without_imports(profile, options)):
         return ran
@@ -70,8 +75,12 @@ def _best_part(evidence: Evidence, profile: Profile, options: ViewOptions, wante
     if part is None and wanted is not None:
         lacking = "no timeline of its steady state" if steady else "no steady state"
         raise UsageError(f"this profile has {lacking}", hint=_how_to_get_one(profile))
+    if part is None and by_kernel:
+        return ShownPart(profile, options, (_KERNELS_OF_RUN,))
     if part is None:
         return _of_sums(profile, options, steady)
+    if wanted is None and by_kernel:
+        return ShownPart(part, options, (_KERNELS,))
     if wanted is not None:
         return ShownPart(part, options, ("the steady state alone; the whole run: --part all",))
     note = "the GPU waited for the host: this is the steady state, by host time; the whole run: --part all"

@@ -100,11 +100,18 @@ def _compiled_ns(evidence: Evidence, parts: WallParts, compiling: BoolArray, hos
     """How long the program compiled: XLA does so in many threads side by side, whose times are no wall time."""
     profile = evidence.profile
     of_xla = compiling & below(profile, named(profile, lambda name: name.startswith(COMPILE)))
-    sampled_ns = float(host_ns[compiling & ~of_xla].sum())
+    sampled_ns = max(float(host_ns[compiling & ~of_xla].sum()) - _waited_in_steady_ns(evidence, compiling), 0.0)
     if len(profile.slices) and parts.steady is not None:
         slices = during(profile.slices, parts.began_ns, parts.steady.begins_ns)
         return sampled_ns + covered_ns(slices.take(of_xla[slices.node]))
     return sampled_ns + min(float(host_ns[of_xla].sum()), float(evidence.waits_of_run_ns[of_xla].sum()))
+
+
+def _waited_in_steady_ns(evidence: Evidence, compiling: BoolArray) -> float:
+    """How long GPUs waited in the steady state for what may be compilation: samples do not tell when it was."""
+    if evidence.idle_ns is None or not evidence.of_steady:
+        return 0.0
+    return float(np.where(compiling, evidence.idle_ns, evidence.code_wait_ns).sum())
 
 
 def _at_the_end(evidence: Evidence, parts: WallParts, host_ns: FloatArray) -> Iterator[Took]:

@@ -180,7 +180,8 @@ def _show(recorded: Profile, path: Path, options: ViewOptions, choices: Mapping[
     is_answered = not (is_asked or choices["group_by"] in WHOLE or form.as_json or form.tui)
     answer = answer_lines(evidence, style) if is_answered else []
     is_narrow = style.is_narrow and not form.as_json
-    shown = _shown(evidence, path, options, choices, is_narrow=is_narrow, said=" ".join(" ".join(answer).split()))
+    said = " ".join(" ".join(answer).split())
+    shown = _shown(evidence, path, options, choices, is_narrow=is_narrow, said=said, by_kernel=form.flat)
     if form.tui:
         from bragg.cli.tui import run_tui
 
@@ -197,7 +198,14 @@ def _show(recorded: Profile, path: Path, options: ViewOptions, choices: Mapping[
 
 
 def _shown(
-    evidence: Evidence, path: Path, options: ViewOptions, choices: Mapping[str, Any], *, is_narrow: bool, said: str
+    evidence: Evidence,
+    path: Path,
+    options: ViewOptions,
+    choices: Mapping[str, Any],
+    *,
+    is_narrow: bool,
+    said: str,
+    by_kernel: bool,
 ) -> ShownProfile:
     """The profile by call paths, or by what it consists of; the part of the run that answers where the time went.
 
@@ -215,7 +223,7 @@ def _shown(
     hints = [] if is_filtered else [found.text for found in findings(evidence) if found.message not in said]
     if choices["idle"]:
         return ShownProfile(recorded, str(path), options, recorded, (), hints, part)
-    best = shown_part(evidence, options, part)
+    best = shown_part(evidence, options, part, by_kernel=by_kernel)
     return ShownProfile(best.profile, str(path), best.options, recorded, best.notes, hints, part)
 
 
