@@ -70,6 +70,17 @@ def test_the_first_finding_is_the_cause_and_the_repaired_program_is_without_it(n
     assert rule not in {each.rule for each in fast.worth(0.0)}
 
 
+def test_autocast_is_not_kept_while_weights_change() -> None:
+    """It would go on with the weights that it cast first."""
+    rollout, training = (
+        answered(formats.load(path)).worth(0.0)
+        for path in (RECORDINGS / "h100-rollout_autocast_slow.bragg", RECORDINGS.parent / "h100-trainer_gpt2.bragg")
+    )
+    casts = [next(each for each in found if each.rule == "type-copies") for found in (rollout, training)]
+    assert [each.hint.startswith("enter autocast once around the loop") for each in casts] == [True, False]
+    assert casts[1].hint.startswith("keep the weights in bfloat16, if the training stands it")
+
+
 def test_a_gpu_that_other_programs_use_is_not_said_to_wait_for_the_host() -> None:
     bounds = answered(formats.load(RECORDINGS / "h200-shared_gpu.bragg")).bounds
     assert bounds.by == "other work"

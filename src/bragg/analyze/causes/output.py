@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from bragg.analyze.causes.paths import below, in_files
+from bragg.analyze.causes.paths import below, in_files, named
 from bragg.model import Profile
 from bragg.model.table import BoolArray
 
@@ -14,6 +14,8 @@ __all__ = ["PINNED", "Writer", "writers"]
 PINNED = ": copy to pinned memory first"
 """What a change says of tensors of a GPU."""
 _LATER = f"every some hundred steps, or from another thread{PINNED}"
+# The same files read what they have written.
+_WRITES = re.compile(r"(?:^|[._])_?(?:async_)?(?:save|write|dump|flush)|__setitem__$|create_dataset$")
 _KINDS = (
     (
         "saving a checkpoint",
@@ -47,5 +49,8 @@ def writers(profile: Profile) -> list[Writer]:
     found = []
     for does, files, change in _KINDS:
         pattern = re.compile(rf"(?:^|[/\\])(?:{files})$")
-        found.append(Writer(does, change, below(profile, in_files(profile, pattern))))
+        writing = in_files(profile, pattern)
+        if does.startswith("saving"):
+            writing &= named(profile, _WRITES.search)
+        found.append(Writer(does, change, below(profile, writing)))
     return found

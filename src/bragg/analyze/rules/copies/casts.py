@@ -30,10 +30,12 @@ _WORK = Work(
     with_host=True,
     least_share=0.05,
 )
-_CHANGE_OF_AUTOCAST = "enter autocast once around the loop: it casts weights anew each time it is entered"
-_CHANGE_OF_TYPE = "or keep the weights in bfloat16"
+# Of weights that do not change: autocast keeps what it has cast until it is left, also when an optimizer has gone on.
+_CHANGE_OF_AUTOCAST = (
+    "enter autocast once around the loop: it casts weights anew each time it is entered; or keep them in bfloat16"
+)
 # An optimizer adds updates that are smaller than the distance between two numbers of 8 bits.
-_LOSS_OF_TRAINING = ", if the training stands it: small updates are lost"
+_CHANGE_OF_TRAINING = "keep the weights in bfloat16, if the training stands it: small updates are lost"
 _AUTOCAST = re.compile(r"[/\\]torch[/\\]amp[/\\]autocast_mode\.py$")
 # Operators whose arguments autocast casts.
 _OF_CASTS = re.compile(r"aten::(?:linear|conv\w*|matmul|mm|bmm|addmm|baddbmm|einsum|scaled_dot_product_attention)")
@@ -53,10 +55,12 @@ def _find(evidence: Evidence) -> Iterator[Finding]:
     enters = below(profile, in_files(profile, _AUTOCAST))
     for finding in work_findings(evidence, nodes, _WORK):
         entered = hottest_place(profile, enters, evidence.sampled_ns) if is_autocast else Place()
-        if entered.file:
-            loss = _LOSS_OF_TRAINING if is_training(profile) else ""
-            finding = replace(finding, hint=f"{_CHANGE_OF_AUTOCAST}; {_CHANGE_OF_TYPE}{loss}")
-        yield moved(finding, entered) if entered.file else finding
+        if is_autocast and is_training(profile):
+            yield replace(finding, hint=_CHANGE_OF_TRAINING)
+        elif entered.file:
+            yield moved(replace(finding, hint=_CHANGE_OF_AUTOCAST), entered)
+        else:
+            yield finding
 
 
 RULE = Rule(

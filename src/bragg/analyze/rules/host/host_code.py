@@ -19,11 +19,13 @@ from bragg.analyze.causes.staged import jitted_with_copies
 from bragg.analyze.causes.thresholds import LONG_CODE, OF_STEP, WAITS, WRITING
 from bragg.analyze.engine import HostTime, Rule
 from bragg.model import Confidence, Finding, FrameKind, Quantity
-from bragg.model.table import BoolArray
+from bragg.model.table import BoolArray, FloatArray
 
 __all__ = ["RULE"]
 
 _SAVED = 0.9
+# Of all waits: others are then not worth a word.
+_MOST = 0.8
 _CHANGE = "do it on the GPU, once before the steps, or in another thread or DataLoader workers while the GPU works"
 _WITHOUT_GPU = HostCost(
     "host-code",
@@ -53,7 +55,7 @@ def _find(evidence: Evidence) -> Iterator[Finding]:
     nodes = below(evidence.profile, sampled.nodes) if sampled else waits_ns > 0
     weight = evidence.sampled_ns if sampled else waits_ns
     each_ns = wait_ns / n_waits
-    where = "this code of the host, which launches nothing" if sampled else "code of the host before this launch"
+    where = "this code of the host, which launches nothing" if sampled else _before(evidence, waits_ns, wait_ns)
     cause = Cause(
         "host-code",
         f"the GPU waits {three_digits(evidence.per_step(wait_ns) / 1e6)} ms {evidence.step_word} for {where}, "
@@ -67,6 +69,13 @@ def _find(evidence: Evidence) -> Iterator[Finding]:
         ),
     )
     yield host_finding(evidence, nodes, weight, cause)
+
+
+def _before(evidence: Evidence, waits_ns: FloatArray, wait_ns: float) -> str:
+    most_ns = float(waits_ns.max())
+    if most_ns >= _MOST * wait_ns:
+        return "code of the host before this launch"
+    return f"code of the host before launches, {three_digits(evidence.per_step(most_ns) / 1e6)} ms before this one"
 
 
 def _waited_for(evidence: Evidence, wait_ns: float) -> SampledCode | None:

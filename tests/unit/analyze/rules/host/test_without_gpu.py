@@ -22,7 +22,10 @@ STEP = "train.py:9@main > Optimizer.step#{}.step#operator"
 IMPORTS = (
     "train.py:1@<module> > <frozen importlib._bootstrap>:1360@_find_and_load > numpy/lib/_npyio_impl.py:1@<module>"
 )
+_NPYIO = "/lib/python3.12/site-packages/numpy/lib/_npyio_impl.py"
 SAVES = "train.py:11@main > /lib/python3.12/site-packages/torch/serialization.py:900@save"
+SAVES_ARRAYS = f"train.py:11@main > {_NPYIO}:700@savez_compressed > {_NPYIO}:750@_savez"
+READS = f"train.py:11@Shards.__getitem__ > {_NPYIO}:250@NpzFile.__getitem__"
 
 
 def rows(count: int, operator: str) -> list[str]:
@@ -78,6 +81,7 @@ def updates(optimizer: str, n_operators: int, operator: str = "aten::mul_") -> l
         ("unfused-elementwise", 7, elementwise(40), 0.2),
         ("eager-jax", 7, jitted("train_step", "key", "split", "normal"), 0.27),
         ("output-in-steps", 11, [f"host 0-200 {SAVES}"], 0.18),
+        ("output-in-steps", 11, [f"host 0-200 {SAVES_ARRAYS}"], 0.18),
         ("optimizer-loop", 9, updates("AdamW", 40), 0.2),
     ],
 )
@@ -95,6 +99,8 @@ def test_what_a_step_spends_is_gained(rule: str, line: int, lines: list[str], sh
     [
         ("data-loading", [f"host 0-20 {LOADS}"]),
         ("output-in-steps", [f"host 0-200 {IMPORTS}"]),
+        ("output-in-steps", [f"host 0-200 {READS}"]),
+        ("output-in-steps", [f"host 0-200 {SAVES.replace('@save', '@load')} > x.py:9@_load"]),
         ("data-loading", [f"host 0-20 {WORKERS}"]),
         ("row-loop", rows(4, "aten::mm")),
         ("unfused-elementwise", elementwise(16)),
