@@ -44,7 +44,7 @@ class LongOperator:
 
 
 def long_operators(evidence: Evidence, nodes: BoolArray, least_ns: float) -> Iterator[LongOperator]:
-    """Those of some nodes, [n_nodes], for which a GPU waits at least so long at each call, and not at the first alone."""
+    """Those of some nodes, [n_nodes], for which a GPU waits so long a call at least, and not for the first alone."""
     tree, idle_ns = evidence.profile.tree, evidence.idle_ns
     if idle_ns is None:
         return
