@@ -249,6 +249,8 @@ RULES = Registry(
         "until-last": "bragg.analyze.rules.operators.jax_states:LOOPS",
         "zeros-and-ones": "bragg.analyze.rules.operators.jax_states:MASKS",
         "pairwise-sums": "bragg.analyze.rules.operators.jax_states:PAIRS",
+        "whole-hessian": "bragg.analyze.rules.operators.jax_states:HESSIANS",
+        "reverse-jacobian": "bragg.analyze.rules.operators.jax_states:JACOBIANS",
         "part-of-result": "bragg.analyze.rules.operators.jax_states:PARTS",
         "unused-vectors": "bragg.analyze.rules.operators.jax_states:VECTORS",
         "constant-work": "bragg.analyze.rules.operators.jax_states:CONSTANTS",

@@ -32,9 +32,11 @@ __all__ = [
     "MOSTLY_UNUSED",
     "PAIRWISE",
     "RECOMPUTE",
+    "REVERSE_JACOBIAN",
     "SLOW_LENGTH",
     "UNTIL_LAST",
     "VECTORS_UNUSED",
+    "WHOLE_HESSIAN",
     "ZEROS_AND_ONES",
     "path_of_name",
     "symbol_of",
@@ -54,6 +56,10 @@ COSTLY_ORDER = "[costly order of products]"
 """Matrix products that are multiplied with a third matrix, in the order that takes more operations."""
 PAIRWISE = "[pairwise differences]"
 """Sums of squares of differences of all pairs of rows."""
+REVERSE_JACOBIAN = "[jacobian in reverse mode]"
+"""The backward pass of a Jacobian that has many more outputs than inputs."""
+WHOLE_HESSIAN = "[whole hessian]"
+"""Derivatives of a gradient for all inputs, where nothing solves with them."""
 UNTIL_LAST = "[until the last has ended]"
 """Loops under `vmap`, which compute all elements of a batch until the last one has ended."""
 ZEROS_AND_ONES = "[product with zeros and ones]"

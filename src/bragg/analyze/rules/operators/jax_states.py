@@ -22,9 +22,11 @@ from bragg.grouping.hlo_names import (
     COSTLY_ORDER,
     MOSTLY_UNUSED,
     PAIRWISE,
+    REVERSE_JACOBIAN,
     SLOW_LENGTH,
     UNTIL_LAST,
     VECTORS_UNUSED,
+    WHOLE_HESSIAN,
     ZEROS_AND_ONES,
 )
 from bragg.model import Confidence, Finding, Place
@@ -34,6 +36,8 @@ __all__ = [
     "BRANCHES",
     "CONSTANTS",
     "COPIES",
+    "HESSIANS",
+    "JACOBIANS",
     "LENGTHS",
     "LOOPS",
     "MASKS",
@@ -169,6 +173,32 @@ PAIRS = _rule(
         0.8,
         Confidence.LIKELY,
         least_share=0.15,
+        is_launched=True,
+    ),
+)
+HESSIANS = _rule(
+    WHOLE_HESSIAN,
+    "whole Hessians of JAX with which nothing is solved",
+    Work(
+        "whole-hessian",
+        "the whole Hessian is computed, one derivative of the gradient for each input",
+        "if it is multiplied by vectors: jax.jvp(jax.grad(f), (x,), (v,))[1] takes one",
+        0.9,
+        Confidence.LIKELY,
+        with_host=True,
+        is_launched=True,
+    ),
+)
+JACOBIANS = _rule(
+    REVERSE_JACOBIAN,
+    "Jacobians of JAX in reverse mode with many more outputs than inputs",
+    Work(
+        "reverse-jacobian",
+        "a Jacobian takes a backward pass for each output, of which it has many more than inputs",
+        "jax.jacfwd: a forward pass for each input",
+        0.7,
+        Confidence.LIKELY,
+        with_host=True,
         is_launched=True,
     ),
 )

@@ -49,6 +49,10 @@ class Places:
             return HloOperation(name, HloPlace(file, _number(_SOURCE_LINE.search(line, at))))
         return HloOperation(name, self._of_frame(_number(_STACK_FRAME.search(line, at))))
 
+    def stack(self, line: str) -> list[HloPlace]:
+        """The lines that called the code of an instruction, its own first; before JAX 0.8 they are not known."""
+        return list(self._stack(_number(_STACK_FRAME.search(line))))
+
     def _of_frame(self, frame: int) -> HloPlace:
         if frame not in self._place_of_frame:
             stack = list(self._stack(frame))

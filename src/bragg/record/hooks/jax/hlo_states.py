@@ -19,6 +19,7 @@ from bragg.grouping.hlo_names import (
 )
 from bragg.grouping.hlo_program import NOWHERE, HloPlace, HloState
 from bragg.record.hooks.jax.hlo_flow import PARTS
+from bragg.record.hooks.jax.hlo_jacobians import jacobian_states
 from bragg.record.hooks.jax.hlo_loops import loop_states
 from bragg.record.hooks.jax.hlo_products import adds_up_differences, has_costly_order, multiplies_zeros_and_ones
 
@@ -55,7 +56,8 @@ def states_in(module: HloModule, flow: HloFlow, places: Places) -> dict[str, Hlo
                 found[each.name] = HloState(told, places.read(each.line).place)
             elif batched and (cond := _BATCHED.search(each.line)) and not _CHOICE.search(each.line):
                 found[each.name] = HloState(BOTH_BRANCHES, batched.get(cond[1], only))
-    return found | loop_states(module, flow, places) | dict(_copied(module, flow, places))
+    whole = loop_states(module, flow, places) | jacobian_states(module, flow, places)
+    return found | whole | dict(_copied(module, flow, places))
 
 
 def _batched_conds(module: HloModule, places: Places) -> dict[str, HloPlace]:
@@ -111,7 +113,8 @@ def _is_of_real(module: HloModule, flow: HloFlow, made: Instruction) -> bool:
 def _of_product(module: HloModule, flow: HloFlow, computation: str, each: Instruction) -> str:
     if has_costly_order(module, flow, computation, each):
         return COSTLY_ORDER
-    if multiplies_zeros_and_ones(module, flow, computation, each):
+    is_of_jacobian = "vmap(jvp(" in each.line  # whose basis is zeros and ones
+    if not is_of_jacobian and multiplies_zeros_and_ones(module, flow, computation, each):
         return ZEROS_AND_ONES
     return _of_part(module, flow, computation, each)
 

@@ -41,6 +41,8 @@ def found(rule: str, profile: Profile) -> list[Finding]:
         ("until-last", "[until the last has ended]", "while#operator > fusion#kernel", 0.5),
         ("zeros-and-ones", "[product with zeros and ones]", "dot_general#operator > gemm#kernel", 0.9),
         ("pairwise-sums", "[pairwise differences]", "reduce_sum#operator > input_reduce#kernel", 0.8),
+        ("whole-hessian", "[whole hessian]", "mul#operator > fusion#kernel", 0.9),
+        ("reverse-jacobian", "[jacobian in reverse mode]", "while#operator > fusion#kernel", 0.7),
         ("part-of-result", "[mostly unused]", "sort#operator > sort#kernel", 0.75),
         ("unused-vectors", "[unused vectors]", "eigh#operator > syevd#kernel", 0.5),
         ("constant-work", "[constant]", "iota#operator > fusion#kernel", 1.0),

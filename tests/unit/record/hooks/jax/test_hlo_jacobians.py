@@ -1,0 +1,47 @@
+"""Derivatives as a whole, of programs that JAX compiles for the CPU."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from bragg.grouping.hlo_names import REVERSE_JACOBIAN, WHOLE_HESSIAN
+from bragg.record.hooks.jax.hlo_text import operations_in
+
+jax = pytest.importorskip("jax")
+
+
+def loss(w: Any) -> Any:
+    return jax.numpy.tanh(jax.numpy.outer(w, w) @ w).sum()
+
+
+def curve(p: Any) -> Any:
+    return jax.numpy.tanh(jax.numpy.outer(jax.numpy.arange(64.0), p) @ p)
+
+
+def newton(w: Any, v: Any) -> Any:
+    return jax.numpy.linalg.solve(jax.hessian(loss)(w), v)
+
+
+@pytest.mark.parametrize(
+    ("derive", "state"),
+    [
+        (lambda w, v: jax.hessian(loss)(w) @ v, WHOLE_HESSIAN),
+        (lambda w, v: jax.jvp(jax.grad(loss), (w,), (v,))[1], ""),
+        (newton, ""),
+        (lambda w, _: jax.jacrev(curve)(w[:3]), REVERSE_JACOBIAN),
+        (lambda w, _: jax.jacfwd(curve)(w[:3]), ""),
+        (lambda w, _: jax.jacrev(lambda w: w[:2] * w.sum())(w), ""),  # few outputs
+        (lambda w, v: jax.vmap(jax.grad(lambda w, x: loss(w * x)), (None, 0))(w[:3], v), ""),  # of each element
+    ],
+)
+def test_derivatives_that_take_more_passes_than_needed_are_told_where_they_are_asked_for(
+    derive: Callable[[Any, Any], Any], state: str
+) -> None:
+    w = jax.numpy.ones(32)
+    text = jax.jit(derive).lower(w, w).compile().as_text()
+    states = {each.state for each in operations_in(text, lambda file: file != __file__).values()}
+    told = {each.name: each.place.line for each in states if each.name in (REVERSE_JACOBIAN, WHOLE_HESSIAN)}
+    assert told == ({state: derive.__code__.co_firstlineno} if state else {})
