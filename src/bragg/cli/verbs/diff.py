@@ -155,6 +155,7 @@ class _Difference:
         unrelated: Why kernels are shown instead of paths; empty: they are not.
         step: The time of a step; None: not all runs have steps.
         imports_ns: Host time of imports, which is not compared, as means of both sides.
+        scripts: Those before and after, of which one is a copy of the other, compared as one; None: they are not.
         changed: Findings that have gone, and new ones.
         compiled: What compilers did otherwise.
     """
@@ -168,6 +169,7 @@ class _Difference:
     unrelated: str
     step: Verdict | None
     imports_ns: tuple[float, float]
+    scripts: tuple[str, str] | None
     changed: tuple[list[Finding], list[Finding]]
     compiled: Sequence[CompiledChange]
 
@@ -181,17 +183,20 @@ class _Difference:
 
         if self.step is not None:
             yield style.bold(f"a step: {step_text(self.step)}")
+        yield from changed_lines(*self.changed, style)
         if any(self.imports_ns):
             before, after = (value_text(value, "ns") for value in self.imports_ns)
             yield style.dim(f"imports are left out: {before} before, {after} after")
         for name, runs in zip(self.names, (self.before, self.after), strict=True):
             if starved := next(filter(None, (RunFacts(run.meta).starved for run in runs)), ""):
                 yield style.warning(f"warning: {name}: {starved}")
+        if self.scripts:
+            before, after = (Path(script).name for script in self.scripts)
+            yield style.dim(f"functions of {after} are compared with those of {before}")
         if self.unrelated:
             yield style.dim(f"{self.unrelated}, so this compares what ran; call paths: --by path")
         yield from diff_lines(self.comparison, style, max_rows)
         yield from compiled_lines(self.compiled, style)
-        yield from changed_lines(*self.changed, style)
 
     def unrelated_note(self) -> str:
         """That hardly a call path is in both, where call paths were compared; else empty."""
@@ -244,12 +249,17 @@ def _compared(
     from bragg.analyze.comparing.compiled_changes import compiled_changes
     from bragg.analyze.comparing.diff import By, compare_sets
     from bragg.analyze.comparing.gates import step_verdict
+    from bragg.analyze.comparing.renamed import script_of, with_script
     from bragg.views.terminal.columns import choose_names
     from bragg.views.web.diff import unrelated_note
 
     first, second = (as_named(set_name(side)) for side in sides)
     # The timeline of a run tells its steps, where the recorder did not keep them.
     before, after = ([loaded(file, trace=_is_small(file)) for file in side] for side in sides)
+    script = script_of(before[-1])
+    matched = [with_script(run, script, before[-1]) for run in after]
+    copy = script_of(after[-1]) if any(one is not other for one, other in zip(matched, after, strict=True)) else ""
+    after = matched
     name = choose_names(after[-1], [metric], ())[0] if metric else None
     step = step_verdict(before, after)
     are_small = all(_is_small(file) for side in sides for file in side)
@@ -271,6 +281,7 @@ def _compared(
             unrelated,
             step,
             (before_ns, after_ns),
+            (script, copy) if copy else None,
             changed,
             compiled,
         )

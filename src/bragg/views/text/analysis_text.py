@@ -170,13 +170,13 @@ def changed_findings(before: Answered, after: Answered) -> tuple[list[Finding], 
 
 
 def changed_lines(gone: Sequence[Finding], new: Sequence[Finding], style: Style) -> list[str]:
-    """A line for each finding that has gone or is new, below an empty one."""
+    """A line for each finding that has gone or is new."""
     lines = [
         f"{word}: {finding_line(each)}"
         for word, found in (("finding gone", gone), ("new finding", new))
         for each in found
     ]
-    return ["", *(style.cut(line, style.width) for line in lines)] if lines else []
+    return [style.cut(line, style.width) for line in lines]
 
 
 def finding_line(finding: Finding) -> str:

@@ -192,8 +192,8 @@ def test_diff_names_findings_that_have_gone_and_new_ones(bragg: Bragg, tmp_path:
     for file, kernel in ((slow, "sgemm_128x128_nn"), (fast, "tf32_gemm")):
         formats.bragg.write(stepped(launches.replace("KERNEL", kernel), 420), file)
     lines = bragg("diff", slow, fast).stdout.splitlines()
-    assert lines[-1].startswith("finding gone: 71 %  full-precision-matmul: ")
-    assert bragg("diff", fast, slow).stdout.splitlines()[-1].startswith("new finding: 71 %")
+    assert lines[1].startswith("finding gone: 71 %  full-precision-matmul: ")
+    assert bragg("diff", fast, slow).stdout.splitlines()[1].startswith("new finding: 71 %")
 
 
 def test_programs_without_common_paths_are_compared_by_what_ran(bragg: Bragg, tmp_path: Path) -> None:
@@ -330,3 +330,17 @@ def test_a_gate_that_is_nearly_right_is_answered_with_the_right_one(
     outcome = bragg("diff", file, file, "--gate", gate)
     assert outcome.exit_code == 2
     assert any(line.startswith(said) for line in outcome.stderr.splitlines())
+
+
+@pytest.mark.parametrize(("functions", "is_copy"), [(("train", "load"), True), (("serve", "reply"), False)])
+def test_functions_of_a_copied_script_are_those_of_the_first_one(
+    bragg: Bragg, tmp_path: Path, functions: tuple[str, str], is_copy: bool
+) -> None:
+    files = tmp_path / "before.bragg", tmp_path / "after.bragg"
+    for file, script, names in zip(files, ("/w/hw.py", "/w/hw_fixed.py"), (("train", "load"), functions), strict=True):
+        text = "root\n" + "".join(f"  {script}:{line}@{name} host=50ms\n" for line, name in enumerate(names, 1))
+        meta = {"command": ["python", Path(script).name], "cwd": "/w"}
+        formats.export(replace(profile_from_text(text), meta=meta), "bragg", file)
+    told = bragg("diff", *files).stdout
+    assert ("functions of hw_fixed.py are compared with those of hw.py" in told) == is_copy
+    assert ("no difference" in told) == is_copy
