@@ -24,7 +24,7 @@ __all__ = ["RULE"]
 
 _CHANGE = (
     "torch.no_grad() around the forward pass of a network that is not trained (a teacher, a target network), or "
-    "requires_grad_(False) for its parameters"
+    "requires_grad_(False) for its parameters; .detach() for what it gives to the network that is trained"
 )
 _GRADIENT = "torch::autograd::AccumulateGrad"
 _MODULES = re.compile(r"[/\\]torch[/\\]nn[/\\]modules[/\\]module\.py$")
@@ -38,13 +38,17 @@ def _find(evidence: Evidence) -> Iterator[Finding]:
     adds = children(profile, _GRADIENT, "aten::add_")
     added = np.bincount(profile.tree.parent[adds], calls[adds], len(calls)) / np.maximum(calls, 1)
     unread, emptied = gradients & (added >= _UNREAD), gradients & (added <= _EMPTIED)
-    # With two optimizers the gradients of one are what the other one's loss leaves.
-    if not unread.any() or not emptied.any() or _n_optimizers(evidence) != 1:
+    if not unread.any() or not emptied.any():
         return
     lines = _lines(evidence, unread, emptied)
+    # With two optimizers a loss may need the gradients of a network that the other one trains, to get at its input.
+    if _n_optimizers(evidence) > 1:
+        lines &= _before(evidence, lines, emptied)
+    if not lines.any():
+        return
     backward = below(profile, lines) & below(profile, named(profile, "[backward]".__eq__))
     share = float(calls[unread].sum() / calls[gradients].sum())
-    what = f"{percent_text(share)} of the gradients are of parameters that no optimizer updates"
+    what = f"{percent_text(share)} of the gradients are of parameters that no optimizer updates afterwards"
     if host_steps(evidence) is not None:
         yield from host_costs(evidence, backward, HostCost("unread-gradients", what, _CHANGE, 1.0))
         return
@@ -80,6 +84,18 @@ def _lines(evidence: Evidence, unread: BoolArray, emptied: BoolArray) -> BoolArr
             path = profile.tree.path(NodeId(node))
             called = next((step for step in path[path.index(own[0]) :] if modules[step]), own[0])
             found[[line for line in own if line in path[: path.index(called) + 1]][-1]] = True
+    return found
+
+
+def _before(evidence: Evidence, lines: BoolArray, emptied: BoolArray) -> BoolArray:
+    """Those of some lines whose function calls what is trained on later lines alone: both [n_nodes]."""
+    profile, function = evidence.profile, evidence.callers.function_of_line
+    number = profile.tree.frames.line[profile.tree.frame]
+    trained = [line for node in np.flatnonzero(emptied).tolist() for line in lines_above(profile, node)]
+    found = np.zeros(len(lines), np.bool_)
+    for line in np.flatnonzero(lines).tolist():
+        others = [number[each] for each in trained if function[each] == function[line]]
+        found[line] = bool(others) and min(others) > number[line]
     return found
 
 

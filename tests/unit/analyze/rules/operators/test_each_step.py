@@ -158,17 +158,25 @@ TARGET, ONLINE = "train.py:20@main > train.py:12@goal", "train.py:20@main > trai
 
 
 @pytest.mark.parametrize(
-    ("of_target", "optimizers", "n_found"),
-    [("aten::add_", 1, 1), ("aten::detach", 1, 0), ("aten::add_", 2, 0)],
+    ("target", "of_target", "optimizers", "n_found"),
+    [
+        (TARGET, "aten::add_", 1, 1),
+        (TARGET, "aten::detach", 1, 0),
+        (TARGET, "aten::add_", 2, 0),
+        (ONLINE.replace(":15@", ":12@"), "aten::add_", 2, 1),  # a generator before its critic
+        (ONLINE.replace(":15@", ":16@"), "aten::add_", 2, 0),  # a critic behind its generator
+    ],
 )
 def test_gradients_that_no_optimizer_empties_are_found_where_their_network_is_called(
-    of_target: str, optimizers: int, n_found: int
+    target: str, of_target: str, optimizers: int, n_found: int
 ) -> None:
     steps = [(f"train.py:{30 + at}@main > Optimizer.step#Adam.step#operator", 1, "adam") for at in range(optimizers)]
-    calls = [*gradient(TARGET, of_target), *gradient(ONLINE, "aten::detach"), *steps[optimizers % 2 :]]
+    calls = [*gradient(target, of_target), *gradient(ONLINE, "aten::detach"), *steps[optimizers % 2 :]]
     unread = found("unread-gradients", ran(*calls))
     assert [each.line for each in unread] == [12] * n_found
     if unread:
-        assert unread[0].message.startswith("50 % of the gradients are of parameters that no optimizer updates")
+        assert unread[0].message.startswith(
+            "50 % of the gradients are of parameters that no optimizer updates afterwards"
+        )
         assert unread[0].gain is not None
-        assert unread[0].gain.share == pytest.approx(0.28, abs=0.01)  # 101 us and the waits beside them, of 392 us
+        assert unread[0].gain.share == pytest.approx(0.28, abs=0.02)  # 101 us and the waits beside them, of 392 us
