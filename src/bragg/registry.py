@@ -208,6 +208,8 @@ RULES = Registry(
         "partial-sort": "bragg.analyze.rules.operators.sorts:RULE",
         "fft-lengths": "bragg.analyze.rules.operators.fft_lengths:RULE",
         "product-order": "bragg.analyze.rules.operators.product_order:RULE",
+        "diagonal-product": "bragg.analyze.rules.operators.diagonal_products:RULE",
+        "late-product": "bragg.analyze.rules.operators.late_products:RULE",
         "masked-attention": "bragg.analyze.rules.operators.masked_attention:RULE",
         "part-of-product": "bragg.analyze.rules.operators.part_of_product:RULE",
         "broadcast-product": "bragg.analyze.rules.operators.broadcast_products:RULE",

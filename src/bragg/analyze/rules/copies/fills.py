@@ -11,6 +11,7 @@ from bragg.analyze.causes.paths import ZEROES, below, named
 from bragg.analyze.causes.thresholds import MANY_FILLS
 from bragg.analyze.causes.work_finding import Work, work_findings
 from bragg.analyze.engine import HostTime, Rule
+from bragg.analyze.rules.host.row_loop import loops_over_rows
 from bragg.model import Confidence, Finding
 
 __all__ = ["RULE"]
@@ -30,7 +31,7 @@ _FILLS = re.compile(r"aten::(?:fill_|zero_|zeros|ones|full)|cu(?:da)?Memset\w*|s
 def _find(evidence: Evidence) -> Iterator[Finding]:
     profile = evidence.profile
     nodes = below(profile, named(profile, _FILLS.fullmatch)) & evidence.has_work
-    nodes &= ~below(profile, named(profile, ZEROES.match))
+    nodes &= ~below(profile, named(profile, ZEROES.match)) & ~loops_over_rows(evidence)
     if float(evidence.gpu_count[nodes].sum()) >= MANY_FILLS.value * evidence.steps:
         yield from work_findings(evidence, nodes, _WORK)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 import numpy as np
@@ -10,7 +9,7 @@ import numpy as np
 from bragg.analyze.causes.evidence import Evidence
 from bragg.analyze.causes.host_finding import Cause, host_finding
 from bragg.analyze.causes.needs import IDLE, OPERATORS
-from bragg.analyze.causes.paths import below, in_files, lines_above
+from bragg.analyze.causes.paths import below, lines_above, named
 from bragg.analyze.causes.thresholds import FEW_TWINS, MANY_LAUNCHES, OF_HOST, RECURRING
 from bragg.analyze.engine import HostTime, Rule
 from bragg.model import Confidence, Finding, FrameKind, Quantity
@@ -22,7 +21,7 @@ __all__ = ["RULE"]
 
 _CHANGE = "call it once on both batches: net(torch.cat([a, b])).chunk(2), if no call needs the result of another"
 _SAVED = 0.9
-_MODULES = re.compile(r"[/\\]torch[/\\]nn[/\\]modules[/\\]module\.py$")
+_FORWARD = "torch: forward"  # around the outermost module
 
 
 def _find(evidence: Evidence) -> Iterator[Finding]:
@@ -52,24 +51,26 @@ def _twins(evidence: Evidence) -> Iterator[tuple[BoolArray, int, float]]:
     """Lines of one function that call modules of the same code, [n_nodes], how many calls, and how often these."""
     tree, callers = evidence.profile.tree, evidence.callers
     alike: dict[tuple[int, frozenset[tuple[str, int]]], list[NodeId]] = {}
-    for line in _sites(evidence):
+    called = _sites(evidence)
+    for line in called:
         alike.setdefault((int(callers.function_of_line[line]), _code(evidence, line)), []).append(line)
     function = np.where(callers.is_direct & (evidence.calls >= RECURRING.value), callers.function, -1)
     for (number, code), sites in alike.items():
-        calls = [_calls(evidence, line) for line in sites]
+        calls = [called[line] for line in sites]
         # Other operators of the function run once where these modules run several times, if one line calls them.
         often = float(evidence.calls[function == number].min(initial=min(calls)))
         if code and often >= RECURRING.value and 2 <= round(sum(calls) / often) <= FEW_TWINS.value:
             yield np.isin(np.arange(len(tree)), sites), round(sum(calls) / often), often
 
 
-def _sites(evidence: Evidence) -> list[NodeId]:
-    """Lines of the program that call modules, and that no module calls."""
+def _sites(evidence: Evidence) -> dict[NodeId, float]:
+    """Lines of the program that call modules, and that no module calls: how often each does so."""
     profile = evidence.profile
-    modules = in_files(profile, _MODULES)
-    outermost = modules & ~below(profile, modules)[np.maximum(profile.tree.parent, 0)]
-    lines = {(lines_above(profile, NodeId(node)) or [NodeId(0)])[-1] for node in np.flatnonzero(outermost).tolist()}
-    return sorted(lines - {NodeId(0)})
+    found: dict[NodeId, float] = {}
+    for node in np.flatnonzero(named(profile, _FORWARD.__eq__) & (evidence.calls > 0)).tolist():
+        if lines := lines_above(profile, NodeId(node)):
+            found[lines[-1]] = found.get(lines[-1], 0.0) + float(evidence.calls[node])
+    return found
 
 
 def _operators(evidence: Evidence, line: NodeId) -> BoolArray:
@@ -86,12 +87,6 @@ def _code(evidence: Evidence, line: NodeId) -> frozenset[tuple[str, int]]:
     frames, frame = evidence.profile.tree.frames, evidence.profile.tree.frame
     rows = {*frame[nodes].tolist(), *frame[evidence.callers.line[nodes]].tolist()}
     return frozenset((frames.file[row] or frames.name[row], int(frames.line[row])) for row in rows)
-
-
-def _calls(evidence: Evidence, line: NodeId) -> float:
-    """How often a line calls its modules: as often as they call the operator that they call least."""
-    counts = evidence.calls[_operators(evidence, line) & (evidence.callers.line != line)]
-    return float(counts[counts > 0].min(initial=np.inf)) if counts.any() else 0.0
 
 
 RULE = Rule(

@@ -19,8 +19,8 @@ __all__ = ["RULE"]
 _WORK = Work(
     "masked-attention",
     "attention is given a mask of bools: it is written out for each call, and tiles that it hides are computed",
-    "is_causal=True instead of a causal mask; for padding sequences of about one length in a batch, or nested tensors; "
-    "flex_attention for other masks",
+    "is_causal=True instead of a causal mask; pad a batch to its longest sequence, not to the most that the model "
+    "takes, or use nested tensors; flex_attention for other masks",
     0.5,
     Confidence.HEURISTIC,
     least_share=0.1,

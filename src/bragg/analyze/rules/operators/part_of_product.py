@@ -5,12 +5,16 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+import numpy as np
+
 from bragg.analyze.causes.evidence import Evidence
 from bragg.analyze.causes.needs import GPU_TIME, OPERATORS
 from bragg.analyze.causes.paths import below, named
 from bragg.analyze.causes.work_finding import Work, work_findings
 from bragg.analyze.engine import Rule
-from bragg.model import Confidence, Finding
+from bragg.analyze.rules.operators.diagonal_products import makes_diagonal
+from bragg.model import Confidence, Finding, Profile
+from bragg.model.table import BoolArray
 
 __all__ = ["RULE"]
 
@@ -29,7 +33,7 @@ _TAKES = re.compile(r"aten::(?:select|diag|diagonal|trace)")
 
 def _find(evidence: Evidence) -> Iterator[Finding]:
     profile, callers, calls = evidence.profile, evidence.callers, evidence.calls
-    takes = named(profile, _TAKES.fullmatch) & callers.is_direct
+    takes = named(profile, _TAKES.fullmatch) & callers.is_direct & ~_above(profile, makes_diagonal(evidence))
     products = callers.near(named(profile, _PRODUCTS.fullmatch), takes)
     # Rows that a loop takes one by one are all used, and so are the parts that several calls take. One of two products
     # is the factor of the other.
@@ -38,6 +42,11 @@ def _find(evidence: Evidence) -> Iterator[Finding]:
         if not taken <= of_products * (1 + _SAME) <= _MOST * taken * (1 + _SAME):
             products[inside] = False
     yield from work_findings(evidence, below(profile, products & (callers.line > 0)), _WORK)
+
+
+def _above(profile: Profile, nodes: BoolArray) -> BoolArray:
+    found: BoolArray = profile.tree.sum_up(nodes.astype(np.int64)) > 0
+    return found
 
 
 _SAME, _MOST = 0.1, 2

@@ -9,7 +9,7 @@ from bragg.analyze.engine import analysis
 from bragg.model import Finding, Profile
 from tests.support.stepped import stepped
 
-CALLS = "/x/site-packages/torch/nn/modules/module.py:3@_call_impl > net.py:{}@forward > aten::layer{}#operator"
+CALLS = "torch: forward > net.py:{}@forward > aten::layer{}#operator"
 GUIDED = "sample.py:20@main > sample.py:{}@guided"
 
 
@@ -23,6 +23,7 @@ def called(*lines: int, layers: int = 30, module: int = 7) -> Profile:
     """
     text, at = [], 0
     for number, line in enumerate(lines):
+        text.append(f"host {at}-{at + 30 * layers} {GUIDED.format(line)} > torch: forward")
         for layer in range(layers):
             path = f"{GUIDED.format(line)} > {CALLS.format(module if number == len(lines) - 1 else 7, layer)}"
             text.append(f"host {at}-{at + 20} {path} ->{at + 1}")

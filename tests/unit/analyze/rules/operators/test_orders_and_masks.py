@@ -52,3 +52,29 @@ WRITES, CUTS = (f"{ATTENTION} > aten::where#operator", 10), (CALL.format(8, "tri
 @pytest.mark.parametrize(("calls", "n_found"), [([WRITES, ATTENDS], 1), ([ATTENDS], 0), ([CUTS, WRITES, ATTENDS], 0)])
 def test_attention_with_a_mask_of_bools_is_found(calls: list[tuple[str, int]], n_found: int) -> None:
     assert [each.line for each in found("masked-attention", ran(*calls, REST))] == [9] * n_found
+
+
+MAKES = (CALL.format(7, "diag") + " > aten::diag_embed#operator", 10)
+TAKES = (CALL.format(7, "diag"), 10)
+
+
+@pytest.mark.parametrize(("diagonal", "rule"), [(MAKES, "diagonal-product"), (TAKES, "part-of-product")])
+def test_products_beside_a_diagonal_are_told_apart(diagonal: tuple[str, int], rule: str) -> None:
+    profile = ran(diagonal, PRODUCT, REST)
+    rules = ("diagonal-product", "part-of-product")
+    assert [each for each in rules if found(each, profile)] == [rule]
+
+
+LAYER, GATHERS = (CALL.format(7, "linear"), 200), CALL.format(6, "index_select")
+
+
+@pytest.mark.parametrize(
+    ("calls", "n_found"),
+    [
+        ([(GATHERS, 20), LAYER, REST], 1),
+        ([(GATHERS.replace(":6@", ":8@"), 20), LAYER, REST], 0),  # of what the layer computed
+        ([(GATHERS, 20), LAYER, (REST[0], 2000)], 0),
+    ],
+)
+def test_layers_of_gathered_rows_are_found_if_they_are_long(calls: list[tuple[str, int]], n_found: int) -> None:
+    assert [each.line for each in found("late-product", ran(*calls))] == [7] * n_found

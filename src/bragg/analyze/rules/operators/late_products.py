@@ -1,0 +1,37 @@
+"""Layers that are applied to rows after these were gathered, some of them many times."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from bragg.analyze.causes.evidence import Evidence
+from bragg.analyze.causes.needs import GPU_TIME, OPERATORS
+from bragg.analyze.causes.paths import below, named
+from bragg.analyze.causes.work_finding import Work, work_findings
+from bragg.analyze.engine import Rule
+from bragg.model import Confidence, Finding
+
+__all__ = ["RULE"]
+
+_WORK = Work(
+    "late-product",
+    "products with rows that were gathered just before",
+    "if rows are gathered several times (edges of a graph): multiply first, then gather: layer(x)[index] instead of "
+    "layer(x[index])",
+    0.8,
+    Confidence.HEURISTIC,
+    least_share=0.2,
+)
+_GATHERS = re.compile(r"aten::(?:index_select|index|gather)")
+_PRODUCTS = re.compile(r"aten::(?:linear|matmul|mm|addmm)")
+
+
+def _find(evidence: Evidence) -> Iterator[Finding]:
+    profile, callers = evidence.profile, evidence.callers
+    gathers = named(profile, _GATHERS.fullmatch) & callers.is_direct & evidence.has_work
+    products = callers.near(named(profile, _PRODUCTS.fullmatch), gathers, before=True) & (callers.line > 0)
+    yield from work_findings(evidence, below(profile, products), _WORK)
+
+
+RULE = Rule(_find, "layers of rows that were gathered before", (GPU_TIME, OPERATORS), (), _WORK.change)
