@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from bragg.debug.checkers.checker import Checker, LaunchFindings
 from bragg.debug.memory.access import Access
-from bragg.debug.state import Listeners
+from bragg.debug.state import Listeners, machine
 from bragg.model import Severity
+from bragg.model.table import Array
 
 __all__ = ["COALESCING"]
 
@@ -21,15 +24,10 @@ _FEWEST_LANES = 32
 def _watch(record: LaunchFindings) -> Listeners:
     def look(access: Access) -> None:
         offsets, programs = access.offsets, access.programs
-        if len(offsets) < _FEWEST_LANES * len(np.unique(programs)):
+        if not len(offsets) or len(offsets) < _FEWEST_LANES * len(np.unique(programs)):
             return
-        address = offsets * access.dtype.size_bytes + access.buffer.address
-        place = address - address.min()
-        sectors = len(np.unique(programs * (1 << 40) + place // _SECTOR_BYTES))
-        elements = np.unique(programs * (1 << 44) + place) >> 44
-        useful = np.unique(elements, return_counts=True)[1] * access.dtype.size_bytes
-        needed = int((-(-useful // _SECTOR_BYTES)).sum())
-        if sectors > _MOST_WASTE * needed:
+        # Columns that a mask leaves of a tile are few at the edge of a tensor, and lie as well as they can.
+        if _is_wasteful(access, offsets, programs) and (access.mask is None or _is_wasteful(access, *_block(access))):
             record.at_access(
                 access,
                 programs,
@@ -41,6 +39,23 @@ def _watch(record: LaunchFindings) -> Listeners:
             )
 
     return Listeners(access=[look])
+
+
+def _block(access: Access) -> tuple[Array, Array]:
+    """Offsets of all lanes, masked ones too, and their programs: int64 [lanes]."""
+    offsets = np.broadcast_to(access.offset.data, access.shape).reshape(-1)
+    return offsets, np.repeat(machine().active_programs, math.prod(access.shape[1:]))
+
+
+def _is_wasteful(access: Access, offsets: Array, programs: Array) -> bool:
+    """Lanes touch many more sectors than their bytes fill: those at int64 [lanes] offsets, of these programs."""
+    address = offsets * access.dtype.size_bytes + access.buffer.address
+    place = address - address.min()
+    sectors = len(np.unique(programs * (1 << 40) + place // _SECTOR_BYTES))
+    elements = np.unique(programs * (1 << 44) + place) >> 44
+    useful = np.unique(elements, return_counts=True)[1] * access.dtype.size_bytes
+    needed = int((-(-useful // _SECTOR_BYTES)).sum())
+    return sectors > _MOST_WASTE * needed
 
 
 COALESCING = Checker("uncoalesced", "accesses that waste memory bandwidth", False, _watch)

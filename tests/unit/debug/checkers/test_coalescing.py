@@ -39,3 +39,28 @@ def test_one_value_of_each_of_many_programs_wastes_nothing() -> None:
 
 def test_a_column_of_each_of_many_programs_is_found() -> None:
     assert findings_of(first_columns, np.zeros(64 * 32, "f4")) == [("uncoalesced", 64 * 32)]
+
+
+@triton.jit
+def beyond(x, out, n, BLOCK: tl.constexpr):  # noqa: N803
+    i = tl.arange(0, BLOCK)
+    tl.store(out + i, tl.load(x + i + 64), mask=i < n)
+
+
+def test_an_access_without_a_lane_inside_its_tensor_touches_nothing() -> None:
+    with bragg.debug.check(add=["uncoalesced"]) as report:
+        beyond[(1,)](np.ones(10, "f4"), np.zeros(8, "f4"), 8, BLOCK=8)
+    assert [finding.rule for finding in report] == ["out-of-bounds"]
+
+
+@triton.jit
+def tile(x, out, columns, N: tl.constexpr):  # noqa: N803
+    r, c = tl.arange(0, 32)[:, None], tl.program_id(0) * N + tl.arange(0, N)[None, :]
+    where, mask = r * columns + c, c < columns
+    tl.store(out + where, tl.load(x + where, mask=mask), mask=mask)
+
+
+def test_the_last_columns_of_a_tensor_leave_a_tile_narrow() -> None:
+    with bragg.debug.check(only=["uncoalesced"]) as report:
+        tile[(2,)](np.ones((32, 66), "f4"), np.zeros((32, 66), "f4"), 66, N=64)
+    assert list(report) == []
