@@ -199,6 +199,28 @@ def test_a_line_is_stopped_at_by_those_that_get_there(tmp_path: Path) -> None:
     assert "nor line 23" in debugged(script, [], "--break", "23").stderr
 
 
+@pytest.mark.parametrize("options", [["--break", "15"], ["--break-on", "out-of-bounds"]])
+def test_a_breakpoint_that_is_typed_at_a_chosen_stop_is_stopped_at(tmp_path: Path, options: list[str]) -> None:
+    script = write(tmp_path, "pass", "kernel[(4,)](x, out, 31, BLOCK=8)")
+    output = at_prompt(script, ["b 18", "c", "n", "c", "c"], *options)
+    places = [line.rpartition("/")[2] for line in output if line.startswith("> ")]
+    assert places[:3] == ["script.py(15)kernel()", "script.py(18)kernel()", "script.py(19)kernel()"]
+    assert output[-1] == "2 errors in 1 launch of 4 programs"
+
+
+def test_breakpoints_are_kept_from_stop_to_stop_until_they_are_cleared(tmp_path: Path) -> None:
+    script = write(tmp_path, "pass", "for _ in range(3): kernel[(4,)](x, out, 30, BLOCK=8)")
+    output = at_prompt(script, ["b 19", "c", "c", "cl 1", "c", "c"], "--break", "15")
+    places = [line.rpartition("/")[2] for line in output if line.startswith("> ")]
+    assert places == [f"script.py({line})kernel()" for line in (15, 19, 15, 15)]
+    assert output[-1] == "no findings in 3 launches of 12 programs"
+
+
+def test_next_at_a_chosen_stop_does_not_enter_a_helper(tmp_path: Path) -> None:
+    output = at_prompt(write(tmp_path, "pass"), ["n", "c"], "--break", "18")
+    assert [line.rpartition("/")[2] for line in output if line.startswith("> ")][1] == "script.py(19)kernel()"
+
+
 def test_what_never_stopped_says_how_to_stop(tmp_path: Path) -> None:
     done = debugged(write(tmp_path, "pass"), [], "--break-on", "out-of-bounds")
     assert done.returncode == 0

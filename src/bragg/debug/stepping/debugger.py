@@ -81,7 +81,7 @@ _CONTINUE = -1
 
 
 def open_at(frame: FrameType) -> None:
-    """Open a debugger at the line that a frame executes, and step on from there if the user says so.
+    """Open a debugger at the line that a frame executes, and step on from there, or to a breakpoint, as the user says.
 
     Raises:
         BdbQuit: The user says to quit.
@@ -91,8 +91,15 @@ def open_at(frame: FrameType) -> None:
     debugger.interaction(frame, None)
     if debugger.quitting:
         raise BdbQuit
-    if debugger.stoplineno != _CONTINUE:
-        debugger.set_trace(frame)
+    chosen = debugger.stopframe, debugger.returnframe, debugger.stoplineno
+    continues = debugger.stoplineno == _CONTINUE
+    if continues and not debugger.breaks and not _is_traced_by_this_debugger():
+        return  # Whoever else traces keeps doing so.
+    debugger.set_trace(frame)
+    if continues:
+        debugger.set_continue()
+    else:
+        debugger.stopframe, debugger.returnframe, debugger.stoplineno = chosen
 
 
 @contextmanager
@@ -126,8 +133,12 @@ def stepping(program: Program | None = None) -> Iterator[None]:
     finally:
         sys.breakpointhook, pdb.set_trace = hook, set_trace
         STOPS.stop = None
-        if isinstance(getattr(sys.gettrace(), "__self__", None), KernelDebugger):
+        if _is_traced_by_this_debugger():
             sys.settrace(None)  # The program has ended while it was stepped through.
+
+
+def _is_traced_by_this_debugger() -> bool:
+    return isinstance(getattr(sys.gettrace(), "__self__", None), KernelDebugger)
 
 
 def _is_active(program: Program) -> bool:
