@@ -29,17 +29,15 @@ _MANY_OUTPUTS = 4  # times as many as inputs
 
 def jacobian_states(module: HloModule, flow: HloFlow, places: Places) -> dict[str, HloState]:
     """States by name of operation: of Hessians that nothing solves with, and of Jacobians with few inputs."""
-    rows = [each for _, rows in module.executed() for each in rows]
-    told = ((_state_of(module, flow, each, rows), each) for each in rows if "vmap(" in each.line)
-    states = {each.name: (state, each) for state, each in told if state}
-    return {name: HloState(state, _place_of_basis(module, places, each)) for name, (state, each) in states.items()}
-
-
-def _state_of(module: HloModule, flow: HloFlow, each: Instruction, rows: list[Instruction]) -> str:
-    if _HESSIAN.search(each.line):
-        return "" if any(_SOLVES.search(row.line) for row in rows) else WHOLE_HESSIAN
-    found = _BACKWARD.search(each.line)
-    return REVERSE_JACOBIAN if found and _has_many_outputs(module, flow, found[1]) else ""
+    rows = [each for _, rows in module.executed() for each in rows if "vmap(" in each.line]
+    backward = [(found[1], each) for each in rows if (found := _BACKWARD.search(each.line))]
+    has_many = {prefix: _has_many_outputs(module, flow, prefix) for prefix in {prefix for prefix, _ in backward}}
+    states = [(REVERSE_JACOBIAN, each) for prefix, each in backward if has_many[prefix]]
+    hessian = [(WHOLE_HESSIAN, each) for each in rows if _HESSIAN.search(each.line)]
+    if hessian and not any(_SOLVES.search(each.line) for _, rows in module.executed() for each in rows):
+        states += hessian
+    bases = _bases(module, places) if states else set()
+    return {each.name: HloState(state, _place_of_basis(bases, places, each)) for state, each in states}
 
 
 def _has_many_outputs(module: HloModule, flow: HloFlow, prefix: str) -> bool:
@@ -53,8 +51,12 @@ def _has_many_outputs(module: HloModule, flow: HloFlow, prefix: str) -> bool:
     return bool(shapes) and shapes[-1][0] >= _MANY_OUTPUTS * prod(shapes[-1][1:])
 
 
-def _place_of_basis(module: HloModule, places: Places, each: Instruction) -> HloPlace:
-    """The line that asks for the Jacobian: JAX makes its basis there, of row and column numbers."""
+def _bases(module: HloModule, places: Places) -> set[HloPlace]:
+    """Lines at which JAX makes row and column numbers, as of the basis of a Jacobian."""
     made = (row for rows in module.computations.values() for row in rows if row.code == "iota")
-    bases = {places.read(row.line).place for row in made if "jvp(" not in row.line}
+    return {places.read(row.line).place for row in made if "jvp(" not in row.line}
+
+
+def _place_of_basis(bases: set[HloPlace], places: Places, each: Instruction) -> HloPlace:
+    """The line that asks for the Jacobian, where JAX makes its basis."""
     return next((place for place in places.stack(each.line) if place in bases), NOWHERE)
