@@ -4,20 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import numpy as np
+
 from bragg.analyze.causes.evidence import Evidence
-from bragg.analyze.causes.host_finding import Cause
+from bragg.analyze.causes.host_finding import Cause, moved
 from bragg.analyze.causes.needs import GPU_TIME, IDLE
-from bragg.analyze.causes.paths import below, named
+from bragg.analyze.causes.paths import below, named, place_of
 from bragg.analyze.causes.statements import statement_finding
 from bragg.analyze.causes.thresholds import HOST_BOUND, IDLE_GPU, MANY_CALLS, SHORT_CALL
 from bragg.analyze.engine import HostTime, Rule
 from bragg.analyze.rules.host.eager_jax import called_often
 from bragg.grouping.hlo_names import CALLS
-from bragg.model import Confidence, Finding, Quantity, Severity
+from bragg.model import Confidence, Finding, Place, Quantity, Severity
+from bragg.model.table import BoolArray
 
 __all__ = ["RULE"]
 
 _SAVED = 0.8
+_OFTEN = 1.8  # times as often: counts of sums are estimates
 _CHANGE = (
     "several steps in one call: jax.lax.scan or fori_loop around the step; jax.vmap for calls that do not need each "
     "other; larger batches"
@@ -51,7 +55,21 @@ def _find(evidence: Evidence) -> Iterator[Finding]:
         ),
         Severity.NOTE,
     )
-    yield statement_finding(evidence, nodes, idle_ns, cause)
+    finding = statement_finding(evidence, nodes, idle_ns, cause)
+    often = _called_most(evidence, jitted)
+    yield moved(finding, often) if often else finding
+
+
+def _called_most(evidence: Evidence, jitted: BoolArray) -> Place | None:
+    """The line that calls jitted functions at least twice as often as any other, as a loop in a step does."""
+    lines: dict[tuple[str, int], float] = {}
+    for node in np.flatnonzero(jitted & (evidence.calls > 0)).tolist():
+        place = place_of(evidence.profile, node)
+        lines[place.file, place.line] = lines.get((place.file, place.line), 0.0) + float(evidence.calls[node])
+    most, *others = sorted(lines, key=lambda line: -lines[line])
+    if not others or not most[0] or lines[most] < _OFTEN * lines[others[0]]:
+        return None
+    return Place(*most)
 
 
 RULE = Rule(

@@ -22,3 +22,16 @@ def test_calls_whose_dispatch_a_gpu_waits_for_are_found_at_their_line(works_us: 
     assert [each.line for each in found] == [12] * n_found
     if found:
         assert "jitted functions work 2.0 us each: the GPU waits" in found[0].message
+
+
+@pytest.mark.parametrize(("n_members", "line"), [(4, 14), (1, 12)])
+def test_a_loop_that_calls_one_of_them_again_and_again_is_where_they_are_many(n_members: int, line: int) -> None:
+    member = CALL.replace("12@main", "14@main").replace("advance", "rollout")
+    calls = [(CALL, 190), *[(member, 90)] * n_members]
+    lines, at = [], 0
+    for path, lasts in calls * 3:
+        lines.append(f"host {at}-{at + lasts} {path} ->{at + 1}")
+        lines.append(f"gpu {at + lasts + 2}-{at + lasts + 4} {path} > add#operator > add#kernel <-{at + 1}")
+        at += lasts + 10
+    (finding,) = analysis(Evidence(stepped("\n".join(lines), at + 100)), ["short-jitted-calls"]).findings
+    assert finding.line == line
