@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import operator
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -193,16 +194,16 @@ class TileDataflow:
 
     def excess(self, mask: str) -> int:
         """How many times as large as needed a tile is of which a mask drops all from a number on, along its sides."""
-        times = 1
+        times: dict[int, int] = {}
         for part in self.parts_of(mask, ("arith.andi",)):
             compared = _BELOW.match(part.text.partition(" = ")[2])
             added = self.parts_of(part.operands[0], ("arith.addi", "tt.splat"))
-            sizes = [int(found[1]) for each in added if (found := _RANGE.search(each.text))]
+            sides = [(each.row, int(found[1])) for each in added if (found := _RANGE.search(each.text))]
             limit = self.number(part.operands[-1])
-            if compared and len(sizes) == 1 and limit is not None:
-                least = max(limit + (compared[1] == "e"), self._least_side)
-                times *= max(sizes[0] >> (least - 1).bit_length(), 1)
-        return times
+            if compared and len(sides) == 1 and limit is not None:
+                (row, size), least = sides[0], max(limit + (compared[1] == "e"), self._least_side)
+                times[row] = max(size >> (least - 1).bit_length(), times.get(row, 1))
+        return math.prod(times.values())
 
     def programs_within(self, mask: str) -> Iterator[tuple[str, int]]:
         """Axes of the grid along which a mask keeps something in the first programs alone, and in how many."""
