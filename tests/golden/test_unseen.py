@@ -57,6 +57,8 @@ def test_the_cause_is_named_at_its_line_and_no_other(name: str, rules: list[str]
         ("lesion_seg", "emptied-cache", 39),
         ("basket_pool", "masked-turns", 18),
         ("gelu_tanh", "slow-arithmetic", 14),
+        ("depthwise_flat", "narrow-access", 17),
+        ("equal_hist", "atomics-on-one-address", 19),
         ("rms_backward", "atomics-on-one-address", 32),
         ("nhwc_batchnorm", "uncoalesced-access", 20),
         ("gelu_linear", "register-spills", 25),

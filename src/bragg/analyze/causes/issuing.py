@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from bragg.analyze.causes.hot_kernels import HotKernel
 from bragg.analyze.specs import find
-from bragg.model.kernels.compiled import CompiledKernel
+from bragg.model.kernels.compiled import Access, CompiledKernel
 
 __all__ = ["BlockTimes", "block_times"]
 
@@ -19,7 +20,7 @@ class BlockTimes:
 
     Attributes:
         issuing_s: Of all its instructions, once each.
-        moving_s: Of the tiles that it loads and stores.
+        moving_s: Of the tiles that it loads and stores; of each tensor the largest, as caches hold its neighbours.
         is_of_turn: Whether they are those of a turn.
     """
 
@@ -38,6 +39,17 @@ def block_times(kernel: HotKernel, compiled: CompiledKernel) -> BlockTimes | Non
         return None
     return BlockTimes(
         sum(each.count for each in compiled.instructions) * compiled.num_warps / issued_per_s,
-        sum(each.size_bytes for each in of_turn or accesses) / bytes_per_s,
+        _moved(of_turn or accesses) / bytes_per_s,
         bool(of_turn),
     )
+
+
+def _moved(accesses: Sequence[Access]) -> int:
+    """Bytes between memory and caches."""
+    largest: dict[tuple[str, bool], int] = {}
+    for each in accesses:
+        key = (each.tensor, each.is_store)
+        largest[key] = (
+            max(each.size_bytes, largest.get(key, 0)) if each.tensor else largest.get(key, 0) + each.size_bytes
+        )
+    return sum(largest.values())

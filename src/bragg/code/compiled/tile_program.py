@@ -97,6 +97,7 @@ class TileProgram:
                 Access(
                     place=place_of_chain(operation.chain),
                     is_store=operation.name == "tt.store",
+                    tensor=next(iter(tensors)) if len(tensors := self._tensors(operation)) == 1 else "",
                     in_loop=operation.depth > 0,
                     element=tile.element,
                     element_bytes=tile.element_bytes,
@@ -196,7 +197,8 @@ class TileProgram:
                     continue
                 if not is_float or (in_loop and not divisor.turns):
                     is_by_invariant = in_loop and not divisor.turns
-                    yield SlowOperation(place, _DIVISIONS[operation.name], is_by_invariant, tile.elements, in_loop)
+                    by = tuple(each.name for each in self._module.arguments if each.name in divisor.names)
+                    yield SlowOperation(place, _DIVISIONS[operation.name], is_by_invariant, tile.elements, in_loop, by)
             elif (name := self._function(operation)) and (in_loop or name not in _ACTIVATIONS):
                 yield SlowOperation(place, name, False, tile.elements, in_loop)
 
@@ -214,6 +216,7 @@ class TileProgram:
                 True if address.is_per_program else None if _is_loaded(address) else False,
                 self._is_repeated_sum(operation, address),
                 self._flow.axes_of(operation.operands[0]),
+                self._value(operation, 1).is_constant,
             )
 
     def masked_loops(self) -> Iterator[MaskedLoop]:

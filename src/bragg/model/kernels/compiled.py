@@ -65,6 +65,7 @@ class Access:
     Attributes:
         place: Its line.
         is_store: Whether it writes.
+        tensor: The argument that it is in; empty: not known.
         in_loop: Whether it is in a loop.
         element: Type of its elements: `f32`.
         element_bytes: Of one element.
@@ -84,6 +85,7 @@ class Access:
 
     place: Place
     is_store: bool
+    tensor: str
     in_loop: bool
     element: str
     element_bytes: int
@@ -287,6 +289,7 @@ class SlowOperation:
         is_by_invariant: Whether each turn divides by the same value.
         elements: Of the tile.
         in_loop: Whether it is in a loop.
+        by: Arguments that it divides by.
     """
 
     place: Place
@@ -294,6 +297,7 @@ class SlowOperation:
     is_by_invariant: bool
     elements: int
     in_loop: bool
+    by: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -308,6 +312,7 @@ class Atomic:
         is_per_program: Whether programs have addresses of their own; None: not known.
         is_repeated: Whether surely each turn of its loop has the same addresses, and nothing uses what was there.
         axes: Of the grid, on which its address depends: `xz`.
+        counts: Whether all elements add the same number.
     """
 
     place: Place
@@ -317,6 +322,7 @@ class Atomic:
     is_per_program: bool | None = None
     is_repeated: bool = False
     axes: str = ""
+    counts: bool = False
 
 
 @dataclass(frozen=True)

@@ -21,6 +21,10 @@ _CHANGE = (
     "pass multiples of 16 (pad the tensor, align the slice), take the argument out of do_not_specialize, "
     "or promise it: tl.multiple_of"
 )
+_CHANGE_OF_DIVISOR = (
+    "make it a tl.constexpr: quotients and remainders by it become cheap, and loads and stores wide; "
+    "or give each index an axis of the grid"
+)
 
 
 def is_narrow(access: Access, kernel: CompiledKernel) -> bool:
@@ -46,14 +50,15 @@ def _judge(kernel: HotKernel, compiled: CompiledKernel) -> Defect | None:
         return None
     worst = min(narrow, key=lambda each: (each.compiled_bytes or 0, each.is_store))
     width = worst.compiled_bytes or 0
-    names = names_text([name for each in narrow for name in culprits(each)])
+    names = [name for each in narrow for name in culprits(each)]
+    divided = [each.place for each in compiled.slow or () if not {*names}.isdisjoint(each.by)]
     verb = "stores" if worst.is_store else "loads"
     return Defect(
-        f"{verb} {width} B a thread at once instead of 16: nothing says that 16 divides {names}",
-        _CHANGE,
+        f"{verb} {width} B a thread at once instead of 16: nothing says that 16 divides {names_text(names)}",
+        _CHANGE_OF_DIVISOR if divided else _CHANGE,
         _SAVED.get(width, 0.0),
         Confidence.PROVEN,
-        [each.place for each in (worst, *narrow)],
+        [*divided, *(each.place for each in (worst, *narrow))],
         (
             Quantity("width as compiled", width, "B"),
             Quantity("width as intended", worst.intended_bytes or width, "B"),

@@ -46,7 +46,7 @@ WELL_WRITTEN = [
     MATMUL,
     replace(MATMUL, constants={**MATMUL.constants, "BM": 16, "BN": 64}, options={"num_warps": 4}),
     Variant(kernels.gather_rows, {"x": FLOAT, "index": "*i64", "out": FLOAT, "n": INT}, {"BLOCK": 1024}),
-    Variant(kernels.histogram, {"x": "*i32", "counts": "*i32", "n": INT}, {"BLOCK": 1024}, grid=1 << 16),
+    Variant(kernels.histogram, {"x": "*i32", "counts": "*i32", "n": INT}, {"BLOCK": 1024}, grid=1 << 14),
     Variant(
         kernels.locked_sum,
         {"x": FLOAT, "out": FLOAT, "lock": "*i32", "count": "*i32"},
