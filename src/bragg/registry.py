@@ -246,7 +246,6 @@ RULES = Registry(
         "both-branches": "bragg.analyze.rules.operators.jax_states:BRANCHES",
         "undonated-argument": "bragg.analyze.rules.operators.jax_states:COPIES",
         "complex-transform": "bragg.analyze.rules.operators.jax_states:TRANSFORMS",
-        "slow-transform-length": "bragg.analyze.rules.operators.jax_states:LENGTHS",
         "costly-product-order": "bragg.analyze.rules.operators.jax_states:ORDERS",
         "until-last": "bragg.analyze.rules.operators.jax_states:LOOPS",
         "zeros-and-ones": "bragg.analyze.rules.operators.jax_states:MASKS",

@@ -33,7 +33,6 @@ __all__ = [
     "PAIRWISE",
     "RECOMPUTE",
     "REVERSE_JACOBIAN",
-    "SLOW_LENGTH",
     "UNTIL_LAST",
     "VECTORS_UNUSED",
     "WHOLE_HESSIAN",
@@ -64,8 +63,6 @@ UNTIL_LAST = "[until the last has ended]"
 """Loops under `vmap`, which compute all elements of a batch until the last one has ended."""
 ZEROS_AND_ONES = "[product with zeros and ones]"
 """Matrix products with rows that are one-hot, a triangle and the like."""
-SLOW_LENGTH = "[transform of a slow length]"
-"""Fourier transforms whose length has a large prime factor."""
 MOSTLY_UNUSED = "[mostly unused]"
 """Operations of whose result a small part is taken."""
 VECTORS_UNUSED = "[unused vectors]"

@@ -54,7 +54,7 @@ def has_costly_order(module: HloModule, flow: HloFlow, computation: str, each: I
 
 def multiplies_zeros_and_ones(module: HloModule, flow: HloFlow, computation: str, each: Instruction) -> bool:
     """Whether one of the matrices is a comparison with row or column numbers: rows that are one-hot, a triangle."""
-    home, product = _dot_in(module, computation, each)
+    home, product = _dot_in(module, flow, computation, each)
     factors = [flow.made(home, name) for name in product.operands[:2]] if product else []
     # What is fused gets some of its factors from where it stands.
     given = [factor.position for factor in factors if factor and factor.code == "parameter" and each.code == "fusion"]
@@ -63,13 +63,22 @@ def multiplies_zeros_and_ones(module: HloModule, flow: HloFlow, computation: str
 
 
 def _is_comparison(flow: HloFlow, made: Instruction) -> bool:
-    if made.code not in ("convert", "select"):
+    if made.code not in ("convert", "select") or not all(_is_number(flow, made, name) for name in made.operands[1:]):
         return False
     compared = flow.made(flow.computation_of(made), made.operand)
     if compared is None or compared.code != "compare":
         return False
     computation = flow.computation_of(compared)
     return any(_is_numbering(flow, computation, each) for each in compared.operands)
+
+
+def _is_number(flow: HloFlow, choice: Instruction, name: str) -> bool:
+    """Whether what a choice takes is one constant number."""
+    home = flow.computation_of(choice)
+    made = flow.made(home, name)
+    if made is not None and made.code == "broadcast":
+        made = flow.made(flow.computation_of(made), made.operand)
+    return made is not None and made.code == "constant"
 
 
 def _is_numbering(flow: HloFlow, computation: str, name: str) -> bool:
@@ -100,16 +109,17 @@ def _grows(flow: HloFlow, computation: str, broadcast: Instruction) -> bool:
 
 def _product_in(module: HloModule, flow: HloFlow, computation: str, each: Instruction) -> _Product | None:
     """The product that an instruction is, or the only one in what is fused."""
-    home, product = _dot_in(module, computation, each)
+    home, product = _dot_in(module, flow, computation, each)
     return _product(flow, home, product) if product else None
 
 
-def _dot_in(module: HloModule, computation: str, each: Instruction) -> tuple[str, Instruction | None]:
-    """Where the product stands that an instruction is or has fused, and it."""
-    if each.code != "fusion":
-        return computation, each
-    inside = [row for row in module.computations.get(each.called, ()) if row.code == "dot"]
-    return each.called, inside[0] if len(inside) == 1 else None
+def _dot_in(module: HloModule, flow: HloFlow, computation: str, each: Instruction) -> tuple[str, Instruction | None]:
+    """Where the product stands that an instruction is, or that what it has fused returns, and it."""
+    made, home = each, computation
+    if each.code == "fusion":
+        root = module.root(each.called)
+        made, home = (flow.made(each.called, root.name) if root else None) or each, each.called
+    return home, made if made.code in _PRODUCTS and _INNER.search(made.line) else None
 
 
 def _product(flow: HloFlow, computation: str, each: Instruction) -> _Product | None:

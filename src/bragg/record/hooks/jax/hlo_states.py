@@ -13,7 +13,6 @@ from bragg.grouping.hlo_names import (
     COSTLY_ORDER,
     MOSTLY_UNUSED,
     PAIRWISE,
-    SLOW_LENGTH,
     VECTORS_UNUSED,
     ZEROS_AND_ONES,
 )
@@ -39,8 +38,6 @@ _LAID_OUT = re.compile(r" = \(?([a-z]\w*\[[\d,]*\])(\{[^}]*\})?")
 _BATCHED = re.compile(rf'op_name="([^"]*\b{BATCHED_COND}\b)')
 _CHOICE = re.compile(r'op_name="[^"]*/select_n"')
 _DECOMPOSED = re.compile(r'op_name="(?:[^"]*/)?(?:eigh|svd)"')
-_LENGTHS = re.compile(r"fft_length=\{([\d,]+)\}")
-_MOST_FACTOR = 127  # cuFFT has kernels for factors up to this one
 _LEAST_ELEMENTS = 1 << 10
 _SMALL_PART = 0.25
 
@@ -78,25 +75,7 @@ def _of_transform(module: HloModule, flow: HloFlow, computation: str, each: Inst
         is_real = made is not None and made.code in ("convert", "complex") and _is_of_real(module, flow, made)
     else:
         is_real = "fft_type=IFFT" in each.line and bool(flow.uses(computation, each, ("real",)))
-    if is_real:
-        return COMPLEX
-    is_slow = any(_largest_factor(length) > _MOST_FACTOR for length in _lengths(each))
-    return SLOW_LENGTH if is_slow else _of_part(module, flow, computation, each)
-
-
-def _lengths(transform: Instruction) -> list[int]:
-    told = _LENGTHS.search(transform.line)
-    return [int(each) for each in told[1].split(",")] if told else []
-
-
-def _largest_factor(number: int) -> int:
-    factor, largest = 2, 1
-    while factor * factor <= number:
-        if number % factor:
-            factor += 1
-        else:
-            number, largest = number // factor, factor
-    return max(number, largest)
+    return COMPLEX if is_real else _of_part(module, flow, computation, each)
 
 
 def _is_of_real(module: HloModule, flow: HloFlow, made: Instruction) -> bool:

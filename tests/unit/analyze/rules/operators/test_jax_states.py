@@ -36,7 +36,6 @@ def found(rule: str, profile: Profile) -> list[Finding]:
     [
         ("both-branches", "[both branches]", "while#operator > fusion#kernel", 0.8),
         ("complex-transform", "[complex transform of real values]", "fft#operator > regular_fft#kernel", 0.45),
-        ("slow-transform-length", "[transform of a slow length]", "fft#operator > regular_fft#kernel", 0.6),
         ("costly-product-order", "[costly order of products]", "dot_general#operator > gemm#kernel", 0.9),
         ("until-last", "[until the last has ended]", "while#operator > fusion#kernel", 0.5),
         ("zeros-and-ones", "[product with zeros and ones]", "dot_general#operator > gemm#kernel", 0.9),

@@ -11,7 +11,6 @@ from bragg.grouping.hlo_names import (
     COSTLY_ORDER,
     MOSTLY_UNUSED,
     PAIRWISE,
-    SLOW_LENGTH,
     UNTIL_LAST,
     VECTORS_UNUSED,
     ZEROS_AND_ONES,
@@ -109,12 +108,6 @@ def test_transforms_of_complex_values_are_not(entry: str) -> None:
     assert states_of(entry) == {}
 
 
-@pytest.mark.parametrize(("length", "is_slow"), [(4096, False), (4099, True), (2 * 131, True), (127 * 64, False)])
-def test_transforms_of_slow_lengths_are_told(length: int, is_slow: bool) -> None:
-    transform = f"  %fft.1 = c64[64,{length}]{{1,0}} fft(%x), fft_type=FFT, fft_length={{{length}}}"
-    assert [each.name for each in states_of(transform).values()] == [SLOW_LENGTH] * is_slow
-
-
 MATRICES = """\
   %q = f32[8,{n},64]{{2,1,0}} parameter(0)
   %k = f32[8,{n},64]{{2,1,0}} parameter(1)
@@ -130,9 +123,36 @@ OUT = "  ROOT %out = f32[8,{n},64]{{2,1,0}} dot(%s, %v), lhs_batch_dims={{0}}, l
 TURNED = "  ROOT %out = f32[8,64,{n}]{{2,1,0}} dot(%v, %s), lhs_batch_dims={{0}}, lhs_contracting_dims={{1}}"
 
 
+FUSED = """\
+%gemm (q: f32[4096,64], k: f32[4096,64]) -> f32[4096,4096] {{
+  %q = f32[4096,64]{{1,0}} parameter(0)
+  %k = f32[4096,64]{{1,0}} parameter(1)
+  {0}%product = f32[4096,4096]{{1,0}} dot(%q, %k), lhs_contracting_dims={{1}}{1}
+}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("first", "last", "is_told"),
+    [("ROOT ", "", True), ("", "\n  ROOT %tanh = f32[4096,4096]{1,0} tanh(%product)", False)],
+)
+def test_a_product_that_is_fused_with_more_has_no_other_order(first: str, last: str, is_told: bool) -> None:
+    entry = (
+        "  %v = f32[4096,64]{1,0} parameter(2)\n  %s = f32[4096,4096]{1,0} fusion(%x, %y), kind=kCustom, calls=%gemm\n"
+        "  ROOT %out = f32[4096,64]{1,0} dot(%s, %v), lhs_contracting_dims={1}"
+    )
+    assert [each.name for each in states_of(entry, FUSED.format(first, last)).values()] == [COSTLY_ORDER] * is_told
+
+
 @pytest.mark.parametrize(
     ("second", "n", "is_told"),
-    [(OUT, 4096, True), (TURNED, 4096, True), (OUT, 64, False), (OUT.replace("dot(", "add("), 4096, False)],
+    [
+        (OUT, 4096, True),
+        (TURNED, 4096, True),
+        (OUT.replace("dot(%s", "dot(%other"), 4096, False),
+        (OUT, 64, False),
+        (OUT.replace("dot(", "add("), 4096, False),
+    ],
 )
 def test_products_of_three_in_the_order_that_takes_more_are_told(second: str, n: int, is_told: bool) -> None:
     for first in (SCORES, CALLED):
@@ -163,6 +183,9 @@ def test_results_of_which_a_small_part_is_used_are_told(made: str, uses: list[st
 
 TRIANGLE = """\
 %triangle (r: s32[]) -> f32[512,512] {
+  %one = f32[] constant(1)
+  %ones = f32[512,512]{1,0} broadcast(%one), dimensions={}
+  %zeros = f32[512,512]{1,0} constant(0)
   %rows = s32[512,512]{1,0} iota(), iota_dimension=0
   %columns = s32[512,512]{1,0} iota(), iota_dimension=1
   %below = pred[512,512]{1,0} compare(%rows, %columns), direction=GE
@@ -195,6 +218,7 @@ def test_products_with_zeros_and_ones_are_told() -> None:
         "  ROOT %sums = f32[512,64]{1,0} fusion(%made, %x), kind=kCustom, calls=%gemm"
     )
     assert states_of(entry, TRIANGLE)["sums"].name == ZEROS_AND_ONES
+    assert "sums" not in states_of(entry, TRIANGLE.replace("%ones, %zeros)", "%values, %zeros)"))  # part of a matrix
 
 
 PAIRS = """\
