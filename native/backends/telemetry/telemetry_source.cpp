@@ -66,7 +66,7 @@ class TelemetrySource final : public ThreadedSource<Telemetry, TelemetryPoint> {
   void collect(const Collecting& wanted) override {
     change([&](Telemetry& telemetry) {
       if (telemetry.is_collecting == wanted.is_on) return false;
-      telemetry.is_collecting = wanted.is_on;
+      telemetry.switch_collecting(now_ns());
       return true;
     });
   }

@@ -19,8 +19,9 @@ namespace {
 
 // CPU time of a sample: with what the thread takes besides, 0.1 % of a core at 10 samples a second.
 constexpr int64_t kBudgetNs = 60'000, kHostBudgetNs = 15'000;
-constexpr int64_t kTellNs = 1'000'000'000;  // it takes as long as a call of NVML; each border tells, too
-constexpr size_t kMostPoints = 1 << 18;     // 6 MB: the consumer takes them every few ms
+constexpr int64_t kTellNs = 1'000'000'000;         // it takes as long as a call of NVML; each border tells, too
+constexpr int64_t kRememberedNs = 60'000'000'000;  // more than the driver keeps
+constexpr size_t kMostPoints = 1 << 18;            // 6 MB: the consumer takes them every few ms
 
 class TelemetryThread {
  public:
@@ -136,11 +137,7 @@ class TelemetryThread {
   }
 
   void border(const Work& work) {
-    if (was_wanted_)
-      keep(read_kept());
-    else
-      for (const auto& gpu : gpus_) gpu->telemetry.skip_kept(monotonic_ns());
-    was_wanted_ = work.is_wanted;
+    keep(read_kept());
     if (work.wants_energy) read_energy();
     tell();
     const std::lock_guard lock(telemetry_->mutex);
@@ -167,7 +164,7 @@ class TelemetryThread {
     if (begin_ns - told_ns_ > kTellNs) tell();
   }
 
-  // Readings of a time that no phase covers are left out.
+  // Readings of a pause, or of a time that no phase covers, are left out.
   void keep(const std::vector<Reading>& readings, int64_t host_ns = 0, const HostReading& host = {}) {
     std::vector<TelemetryPoint> points;
     add_points(points, kNone, host_ns, host.values);
@@ -177,7 +174,7 @@ class TelemetryThread {
     for (const Reading& each : readings) {
       bool is_covered = false;
       for (auto& [slot, phase] : telemetry_->phases) {
-        if (!phase.covers(each.time_ns)) continue;
+        if (!phase.covers(each.time_ns) || !telemetry_->was_collecting(each.time_ns)) continue;
         is_covered = true;
         phase.gpus[each.gpu->ordinal()].add(each.reading);
       }
@@ -285,7 +282,7 @@ class TelemetryThread {
   std::vector<std::unique_ptr<UsedGpu>> gpus_;
   TelemetryCost cost_;
   int64_t began_ns_ = monotonic_ns();  // the work on GPUs that its cost is limited by, or itself
-  bool is_thrifty_ = false, was_wanted_ = false;
+  bool is_thrifty_ = false;
   uint64_t samples_ = 0, missed_ = 0;
   int64_t longest_ns_ = 0, load_cpu_ns_ = 0, told_ns_ = 0;
 };
@@ -306,6 +303,17 @@ void Telemetry::choose_interval() {
 
 bool Telemetry::is_wanted() const {
   return is_collecting && std::ranges::any_of(phases, [](const auto& phase) { return !phase.second.has_ended(); });
+}
+
+void Telemetry::switch_collecting(int64_t time_ns) {
+  is_collecting = !is_collecting;
+  switched_ns.push_back(time_ns);
+  while (switched_ns.size() > 2 && switched_ns[1] < time_ns - kRememberedNs)
+    switched_ns.erase(switched_ns.begin(), switched_ns.begin() + 2);
+}
+
+bool Telemetry::was_collecting(int64_t time_ns) const {
+  return std::ranges::count_if(switched_ns, [&](int64_t each) { return each <= time_ns; }) % 2 == 0;
 }
 
 void sample_telemetry(const std::shared_ptr<Telemetry>& telemetry) { TelemetryThread(telemetry).run(); }

@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "backends/telemetry/telemetry_sums.h"
 #include "backends/threaded_source.h"
@@ -23,7 +24,8 @@ struct Telemetry : SharedPoints<TelemetryPoint> {
   bool is_thrifty = true;      // nobody has asked for it: what it takes is limited, and energy is not read
   int64_t works_since_ns = 0;  // of the monotonic clock: what counts for the limit; 0: from the first sample on
   bool is_collecting = true;
-  uint64_t wanted_borders = 0;  // the thread has work there when they are more than `done_borders`
+  std::vector<int64_t> switched_ns;  // when it no longer was, when it was again, and so on; of the last seconds
+  uint64_t wanted_borders = 0;       // the thread has work there when they are more than `done_borders`
   uint64_t done_borders = 0;
   bool wants_energy = false;             // at one of them
   std::map<uint32_t, PhaseSums> phases;  // by slot
@@ -35,6 +37,9 @@ struct Telemetry : SharedPoints<TelemetryPoint> {
   // without one it stays.
   void choose_interval();
   [[nodiscard]] bool is_wanted() const;
+  void switch_collecting(int64_t time_ns);
+  // Readings come late: of some seconds ago at most.
+  [[nodiscard]] bool was_collecting(int64_t time_ns) const;
 };
 
 // What the thread does.
