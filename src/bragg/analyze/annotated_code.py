@@ -90,6 +90,7 @@ class SourceLine:
         chain: Where a line of intermediate code comes from.
         became: Numbers of its lines at each stage.
         clocks: Cycles of its stretches, with what it inlined.
+        kinds: How many of its instructions access memory or multiply matrices, by kind: `LDG.U16`.
     """
 
     number: int
@@ -98,6 +99,7 @@ class SourceLine:
     chain: CallChain
     became: dict[Stage, list[int]]
     clocks: Clocks = field(default_factory=Clocks)
+    kinds: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -30,6 +30,7 @@ from typing import NamedTuple
 from bragg.analyze.annotated_code import AnnotatedCode, Clocks, CodeSection, Samples, SourceLine, StagedCode
 from bragg.analyze.instruction_nodes import flops_by_offset, line_nodes, offset_bytes
 from bragg.analyze.kernel_choice import NO_CODE, KernelChoice, checked_lines, why_absent
+from bragg.code.compiled.instruction_kinds import instruction_kinds
 from bragg.code.sass_listing import Instruction
 from bragg.code.source_map import KernelCode, Stage
 from bragg.code.source_place import CallChain, SourcePlace, function_spans, is_library, user_place
@@ -293,7 +294,9 @@ class _Annotator:
         text = self._text_lines(file)
         line = text[number - 1] if number <= len(text) else ""
         clocks = self._clocks.get((file, number), Clocks())
-        return SourceLine(number, line, at.get((file, number), Samples()), (), became, clocks)
+        instructions = self._code.instruction_at
+        kinds = instruction_kinds(instructions[offset].text for offset in became.get(Stage.SASS, ()))
+        return SourceLine(number, line, at.get((file, number), Samples()), (), became, clocks, kinds)
 
     def _text_lines(self, file: str) -> list[str]:
         if file not in self._lines_of_files:

@@ -41,27 +41,31 @@ def source(file: Path | None, kernel: str | None, ir: str, as_json: bool) -> Non
     specialization, or a regular expression. The default is the hottest kernel.
     """
     from bragg.analyze.kernel_choice import choose_kernel
+    from bragg.analyze.kernel_summary import summary_of
     from bragg.analyze.report import findings_of
     from bragg.analyze.source_lines import annotate
     from bragg.code.source_map import Stage
     from bragg.views.terminal.source import source_json, source_lines
+    from bragg.views.text.kernel_summary import summary_json, summary_lines
     from bragg.views.text.units import count_text
 
     file, kernel = _file_and_kernel(file, kernel)
     profile = loaded(file, trace=False)
     stage = None if ir == _SOURCE else Stage(ir)
     chosen = choose_kernel(profile, kernel)
-    code = annotate(profile, chosen, stage)
+    code, summary = annotate(profile, chosen, stage), summary_of(profile, chosen)
     if as_json:
-        write_json("source", {"file": str(file), **source_json(code, stage)})
+        write_json("source", {"file": str(file), **source_json(code, stage), **summary_json(summary)})
     else:
         is_small = file.is_file() and file.stat().st_size < _SMALL_BYTES
         found = findings_of(loaded(file) if is_small else profile)
-        write_lines(source_lines(code, stage, stream_style(sys.stdout), found))
+        write_lines(source_lines(code, stage, stream_style(sys.stdout), found, summary_lines(summary)))
     if chosen.others:
         verb = "has" if len(chosen.others) == 1 else "have"
-        names = ", ".join(chosen.others[:_MAX_NAMES])
+        names = ", ".join(chosen.others[:_MAX_NAMES]) + (", …" if len(chosen.others) > _MAX_NAMES else "")
         say([f"{count_text(len(chosen.others), 'more kernel')} {verb} this name: {names}"])
+    if summary.time_ns and not code.total.count and not code.clock_cycles:
+        say(["Next: bragg run --sample, which shows at each line what its warps wait for"])
 
 
 def _file_and_kernel(file: Path | None, kernel: str | None) -> tuple[Path, str | None]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import PurePosixPath
 from typing import Any, Protocol
 
@@ -12,6 +12,7 @@ from bragg.code.source_place import CallChain, user_place
 from bragg.code.stall_reasons import StallReason
 from bragg.model import Finding
 from bragg.model.kernels.counted import COUNTED_PREFIX, EXECUTED, THREADS
+from bragg.model.kernels.names import base_name
 from bragg.views.text.style import Style, beginning, printable
 from bragg.views.text.units import count_text, share_text
 
@@ -24,13 +25,15 @@ _STALL_TITLE = "main stall, share of line"
 _THREADS_TITLE = "threads a warp"
 # Ranges of lines that are named on one line of the mapping.
 _MAX_RANGES = 3
-# Where the source became something else; the JSON has all of it.
-_SHOWN = (Stage.TTGIR, Stage.SASS)
+# Kinds of instructions that are named at one line; the JSON has all of them.
+_MAX_KINDS = 3
 # Of the code in a narrow terminal.
 _LEAST_WIDTH = 20
 
 
-def source_lines(code: AnnotatedCode, stage: Stage | None, style: Style, found: Sequence[Finding] = ()) -> list[str]:
+def source_lines(
+    code: AnnotatedCode, stage: Stage | None, style: Style, found: Sequence[Finding] = (), about: Iterable[str] = ()
+) -> list[str]:
     """The sections of a kernel's code, below a line for all of it.
 
     Without samples each line shows what it became, or where it comes from.
@@ -39,10 +42,12 @@ def source_lines(code: AnnotatedCode, stage: Stage | None, style: Style, found: 
         code: The code.
         stage: Which of its texts; None: the source.
         style: How to decorate, and the width to keep.
-        found: Findings about the program; each stands below its line.
+        found: Findings about the program; those of this kernel stand below their lines.
+        about: Lines that tell of all of it, below its name.
     """
     table = _columns(code, stage, style)
-    lines = [_title(code, style), *_notes(code, stage)]
+    lines = [_title(code, style), *(printable(line) for line in about), *_notes(code, stage)]
+    found = [each for each in found if each.kernel in ("", code.kernel, base_name(code.kernel))]
     for section in code.sections:
         width = max(len(_number(line, stage)) for line in section.lines)
         lines += ["", style.bold(printable(section.title)), style.dim(table.header().rstrip())]
@@ -251,6 +256,7 @@ class _MappingColumns:
     def __init__(self, code: AnnotatedCode, stage: Stage | None) -> None:
         self._stage = stage
         lines = [line for section in code.sections for line in section.lines]
+        self._has_instructions = any(Stage.SASS in line.became for line in lines)
         self.width = max([len(self._mapping(line)) for line in lines] + [len(self._name)])
 
     @property
@@ -265,16 +271,28 @@ class _MappingColumns:
 
     def _mapping(self, line: SourceLine) -> str:
         if self._stage is None:
-            return ", ".join(_became_text(stage, line.became[stage]) for stage in _SHOWN if line.became.get(stage))
+            return _became_text(line) if self._has_instructions else _ranges_text(line.became.get(Stage.TTGIR, ()))
         return _place_text(line.chain)
 
 
-def _became_text(stage: Stage, numbers: Sequence[int]) -> str:
-    if stage is Stage.SASS:
-        return f"{len(numbers)} instructions" if len(numbers) > 1 else "1 instruction"
+def _became_text(line: SourceLine) -> str:
+    """`8 x LDG.U16, 47 others`."""
+    numbers, kinds = line.became.get(Stage.SASS, ()), line.kinds
+    others = len(numbers) - sum(kinds.values())
+    texts = [f"{count} x {kind}" for kind, count in kinds.items()][:_MAX_KINDS]
+    if len(kinds) > _MAX_KINDS:
+        texts.append("…")
+    if others:
+        texts.append(count_text(others, "other" if kinds else "instruction"))
+    return ", ".join(texts)
+
+
+def _ranges_text(numbers: Sequence[int]) -> str:
+    if not numbers:
+        return ""
     ranges = _ranges(numbers)
     texts = [f"{first}" if first == last else f"{first}-{last}" for first, last in ranges[:_MAX_RANGES]]
-    return f"{stage.value} {' '.join(texts)}{' …' if len(ranges) > _MAX_RANGES else ''}"
+    return f"ttgir {' '.join(texts)}{' …' if len(ranges) > _MAX_RANGES else ''}"
 
 
 def _ranges(numbers: Sequence[int]) -> list[tuple[int, int]]:
@@ -317,5 +335,6 @@ def _line_json(line: SourceLine) -> dict[str, Any]:
         **_samples_json(line.samples),
         "cycles": line.clocks.cycles,
         "places": [place._asdict() for place in line.chain],
+        "instructions": dict(line.kinds),
         "became": {stage.value: numbers for stage, numbers in line.became.items()},
     }

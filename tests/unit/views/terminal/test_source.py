@@ -109,10 +109,31 @@ def test_instructions_are_numbered_by_offset() -> None:
 
 def test_without_samples_a_line_shows_what_it_became() -> None:
     profile = sampled_profile(samples=False)
-    profile.sources[source_name(KEY, Stage.TTGIR)] = "".join(f'op loc("{FILE}":8:{n})\n' for n in (1, 2, 3))
     title, _, _, _, *lines = shown(profile)
     assert title.endswith("this profile has no samples of it")
-    assert "ttgir 1-3, 1 instruction   8      values = tl.load(x)" in lines
+    assert "1 x LDG.32      8      values = tl.load(x)" in lines
+    assert "1 instruction   9      values = scale(values)" in lines
+
+
+def test_a_line_with_accesses_counts_its_other_instructions() -> None:
+    code = [
+        *CODE,
+        CODE[0]._replace(offset_bytes=0x30, text="@P0 LDG.E.U16 R1, [R2] ;"),
+        CODE[0]._replace(offset_bytes=0x40, text="NOP ;"),
+    ]
+    lines = shown(sampled_profile(samples=False, instructions=code))
+    assert "1 x LDG.32, 1 x LDG.U16, 1 other   8      values = tl.load(x)" in lines
+    profile = sampled_profile(instructions=code)
+    values = source_json(annotate(profile, choose_kernel(profile, None), None), None)
+    (load,) = [line for line in values["sections"][0]["lines"] if line["number"] == 8]
+    assert load["instructions"] == {"LDG.32": 1, "LDG.U16": 1}
+
+
+def test_without_machine_code_a_line_shows_its_operations() -> None:
+    profile = sampled_profile(samples=False)
+    profile.sources[source_name(KEY, Stage.TTGIR)] = "".join(f'op loc("{FILE}":8:{n})\n' for n in (1, 2, 3))
+    del profile.sources[source_name(KEY, Stage.SASS)]
+    assert "ttgir 1-3   8      values = tl.load(x)" in shown(profile)
 
 
 def test_without_samples_a_line_of_another_text_shows_where_it_comes_from() -> None:
@@ -170,3 +191,13 @@ def test_a_finding_stands_below_its_line_in_the_source_alone() -> None:
     assert lines[at + 1].strip() == "^ spills: spills 64 bytes: smaller blocks"
     sass = source_lines(annotate(profile, choose_kernel(profile, None), Stage.SASS), Stage.SASS, PLAIN, found)
     assert not any("spills" in line for line in sass)
+
+
+def test_a_finding_about_another_specialization_is_left_out() -> None:
+    profile = sampled_profile()
+    kernels = ("softmax<BLOCK=64 w4 s3>", "softmax<BLOCK=1024 w4 s3>", "softmax", "")
+    found = [
+        Finding(f"rule{k}", Severity.WARNING, "x", file=FILE, line=8, kernel=name) for k, name in enumerate(kernels)
+    ]
+    lines = source_lines(annotate(profile, choose_kernel(profile, None), None), None, PLAIN, found)
+    assert [line.split()[1] for line in lines if line.strip().startswith("^")] == ["rule1:", "rule2:", "rule3:"]

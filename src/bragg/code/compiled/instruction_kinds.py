@@ -1,0 +1,45 @@
+"""Instructions of machine code that a kernel's author looks for: accesses of memory by width, products of matrices."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable
+
+__all__ = ["instruction_kinds"]
+
+_INSTRUCTION = re.compile(r"(?:@!?U?P\w+ )?(?P<name>[A-Z][A-Z0-9]*)(?P<modifiers>(?:\.\w+)*)")
+_PRODUCT = re.compile(r"[DHIQ](?:G?MMA)|UTC\w*MMA")
+_ACCESS = re.compile(r"(?:LDG|STG|LDL|STL|LDS|STS)$")
+_OTHER = re.compile(r"(?:LDGSTS|LDSM|STSM|UTMALDG|UTMASTG|UTMAREDG|UBLKCP|ATOM|ATOMG|ATOMS|RED|REDG)$")
+_WIDTH = re.compile(r"[US](?:8|16)|32|64|128|256")
+_SHAPE = re.compile(r"\d+x\d+x\d+|\d{3,5}")
+# Of an access that names no other.
+_USUAL_WIDTH = "32"
+
+
+def instruction_kinds(texts: Iterable[str]) -> dict[str, int]:
+    """How many instructions there are that access memory or multiply matrices: products first, then the most frequent.
+
+    Args:
+        texts: Instructions as the disassembler writes them.
+
+    Returns:
+        By kind: `LDG.U16`, `LDG.128`, `HGMMA 64x64x16`, `ATOMG`.
+    """
+    kinds = Counter(kind for text in texts if (kind := _kind(text)))
+    return dict(sorted(kinds.items(), key=lambda kind: (not _PRODUCT.match(kind[0]), -kind[1])))
+
+
+def _kind(text: str) -> str:
+    """Empty: another instruction."""
+    found = _INSTRUCTION.match(text)
+    if found is None:
+        return ""
+    name, modifiers = found["name"], found["modifiers"].split(".")[1:]
+    if _PRODUCT.fullmatch(name):
+        return " ".join([name, *filter(_SHAPE.fullmatch, modifiers)])
+    widths = list(filter(_WIDTH.fullmatch, modifiers))
+    if _ACCESS.match(name):
+        return f"{name}.{(widths or [_USUAL_WIDTH])[0]}"
+    return ".".join([name, *widths]) if _OTHER.match(name) else ""
