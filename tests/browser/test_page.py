@@ -26,6 +26,7 @@ def test_summary_answers_first(pages: Any, sample: Profile) -> None:
     page = pages.open(sample)
     expect(page.locator(".answer li")).to_have_text(
         [
+            beginning("The steady state is 0.7 % of the run; of the rest imports took 12.6 s (train_gpt2.py:16)."),
             beginning("sm80_xmma_gemm_f32_tn_128x128x8 took 23.7 % of 64.1 ms of GPU time in the steady state"),
             beginning("A steady step: data 7.1 %, forward 28.1 %"),
             beginning("GPU 0 idled 36.4 ms, 36.2 % of the steady state"),

@@ -280,7 +280,7 @@ export interface ProfileData {
   libraries: string[];
   tree: Tree;
   metrics: Record<string, Metric>;
-  /** The metrics of the steady state; null: they are not known. */
+  /** The metrics of the steady state, without a GPU of what is no import; null: they are not known. */
   steady: Record<string, Metric> | null;
   /** What is shown first: of the steady state or of all, and the metric; null: no time was recorded. */
   opens: { isSteady: boolean; metric: string | null };

@@ -72,7 +72,7 @@ class Analyses:
         roofline: The roofline in the same form; None: there is none.
         difference: A comparison in the same form; None: nothing is compared.
         findings: Why the program was slow, as `findings.py` writes it; None: nobody asked.
-        steady: The same tree with the metrics of the steady state; None: they are not known.
+        steady: The same tree with the metrics of the steady state, without a GPU of what is no import; None: not known.
         ranks: The ranks of its job compared, as `ranks.py` writes it; None: it is no rank, or nobody asked.
         opens: The metric that flame graphs open with, in the steady state if that is known; empty: the usual one.
     """

@@ -9,6 +9,7 @@ from typing import Any
 from bragg.analyze.answer import answer
 from bragg.analyze.engine import findings
 from bragg.analyze.idle_paths import IDLE_METRICS, with_added_up_idle
+from bragg.analyze.imports import imports_apart
 from bragg.analyze.kernel_choice import every_kernel
 from bragg.analyze.ranks.answer import RanksAnswer
 from bragg.analyze.report import answered
@@ -55,6 +56,8 @@ def report_payload(
     found = answer(reason.evidence, rows_of_frames(profile.tree.frames))
     steady = found.wall.steady if found.wall else None
     host_first = is_host_first(profile, steady)
+    # Of a program without a GPU the part that is shown first is what it did beside imports.
+    ran, imports_ns = imports_apart(profile)
     analyses = Analyses(
         title=title,
         summary=Summary(
@@ -75,9 +78,9 @@ def report_payload(
         roofline=_roofline(profile),
         difference=difference,
         findings=findings_of(profile, reason, (steady.begins_ns, steady.ends_ns) if steady else None),
-        steady=steady_profile(profile, steady) if steady else None,
+        steady=steady_profile(profile, steady) if steady else ran if imports_ns else None,
         ranks=None if ranks is None else ranks_of(ranks, profile.run.rank),
-        opens="host_time" if host_first else "",
+        opens="host_time" if host_first or imports_ns else "",
     )
     if host_first and (waits := with_added_up_idle(profile, steady)):
         # Without a timeline, host time is that of the whole run: of imports, most of all.

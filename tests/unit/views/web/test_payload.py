@@ -141,3 +141,11 @@ def test_what_rules_look_at_is_computed_once_for_a_page(monkeypatch: pytest.Monk
     monkeypatch.setattr(Evidence, "__init__", counted)
     report_payload(profile_from_text("root\n  a 1us"), "run")
     assert len(made) == 1
+
+
+def test_without_a_gpu_what_is_no_import_opens() -> None:
+    text = "root\n  <frozen importlib._bootstrap>:1@_find_and_load host=9ms\n  a.py:1@train host=3ms"
+    found = header_of(report_payload(profile_from_text(text), "imports"))
+    assert found["opens"] == {"isSteady": True, "metric": "host_time"}
+    n_values = [metrics["host_time"]["own"]["rows"]["n"] for metrics in (found["metrics"], found["steady"])]
+    assert n_values == [2, 1]

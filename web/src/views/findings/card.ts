@@ -2,7 +2,7 @@
 
 import { codeLine, lineText } from "../../data/places";
 import type { Finding, ProfileData } from "../../data/profile";
-import { labelOf } from "../../data/tree";
+import { labelOf, placeOf } from "../../data/tree";
 import { button, element, sentence } from "../../ui/element";
 import { cutMiddle, printable } from "../../ui/text";
 import { SHORTEST_NS, spanText } from "../timeline/span";
@@ -59,7 +59,8 @@ function targets(data: ProfileData, { node, slice, file = "", line = 0, kernel =
   const found: Target[] = [];
   const nodes = [node, ...places.map((place) => place.node)].filter((one) => one !== null && one > 0) as number[];
   for (const one of [...new Set(nodes)].slice(0, 3)) {
-    found.push([`Flame: ${cutMiddle(labelOf(data, one), MAX_LABEL)}`, "flame", { node: String(one) }]);
+    const label = `${labelOf(data, one)} ${placeOf(data, data.tree.frame[one])}`.trim();
+    found.push([`Flame: ${cutMiddle(label, MAX_LABEL)}`, "flame", { node: String(one) }]);
   }
   if (slice !== null) found.push(["Timeline", "timeline", { slice: String(slice), span: spanAround(data, slice) }]);
   const code = codeLine(data, file, line);

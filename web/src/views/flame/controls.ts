@@ -14,10 +14,6 @@ const DIRECTIONS: [Direction, string][] = [
   ["up", "Bottom up"],
   ["sandwich", "Sandwich"],
 ];
-const PARTS: [Part, string][] = [
-  ["steady", "Steady state"],
-  ["all", "Whole run"],
-];
 const COLOURS: [string, string][] = [
   ["kind", "kind"],
   ["phase", "forward, backward"],
@@ -47,7 +43,13 @@ export class Controls {
   ) {
     const metrics = widthMetrics(data);
     const sides = SIDES.filter(([name]) => metrics.includes(name));
-    this.part = new Choice("Part of the run", PARTS, (value) => onSet({ part: value as Part }));
+    // Without a GPU no steady state is known, and imports are left out instead.
+    const usual = data.summary.wall ? "Steady state" : "Without imports";
+    const parts: [Part, string][] = [
+      ["steady", usual],
+      ["all", "Whole run"],
+    ];
+    this.part = new Choice("Part of the run", parts, (value) => onSet({ part: value as Part }));
     this.direction = new Choice("Direction", DIRECTIONS, (value) => onSet({ direction: value as Direction }));
     this.side = new Choice("Side", sides, (metric) => onSet({ metric }));
     const [metricLabel, metric] = select("width", [], (value) => onSet({ metric: value }));

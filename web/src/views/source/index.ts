@@ -7,8 +7,10 @@ export const SOURCE: ViewRow = {
   needs: (data) =>
     data.code.length > 0
       ? ""
-      : "This profile has no code of kernels. bragg run keeps that of Triton's kernels, and where their warps wait with: " +
-        "bragg run --sample",
+      : data.kernels.length === 0
+        ? "This profile has no kernels, whose code this would be: record a program that runs on a GPU."
+        : "This profile has no code of kernels. bragg run keeps that of Triton's kernels, and where their warps wait with: " +
+          "bragg run --sample",
   shows: "The code of a kernel from Python to machine code, side by side, with the share of samples at each line.",
   command: "bragg run --sample SCRIPT",
   sketch: [
