@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from pathlib import Path
 from shlex import quote
@@ -72,7 +73,8 @@ class FindingsOutput:
         if self.is_brief:
             return f"bragg check {program}" if len(report) else ""
         is_text_alone = self.format_name is None and not self.as_json and self.profile is None
-        return f"bragg debug --break-on {report.first_stop} {program}" if is_text_alone and report.first_stop else ""
+        stop = _stop(report) if is_text_alone else ""
+        return f"bragg debug {stop} {program}" if stop else ""
 
     def _add_to(self, profile: Path, report: Report) -> None:
         from bragg.cli.annotations.carried import carry_findings
@@ -80,6 +82,20 @@ class FindingsOutput:
 
         carry_findings(profile, [finding.to_finding() for finding in report])
         say([f"Added {count_text(len(report), 'finding')} to {profile}. Next: bragg report {quote(str(profile))}"])
+
+
+def _stop(report: Report) -> str:
+    """Options that make `bragg debug` stop at the first finding; empty: nothing stops there."""
+    from bragg.debug.findings import program_ids
+
+    found = report.first_stop
+    if found is None:
+        place = next((f"{one.file}:{one.line}" for one in report.findings if one.address), "")
+        return f"--break {quote(os.path.relpath(place))}" if place else ""
+    number = report.program_to_stop_at(found)
+    if number is None:
+        return f"--break-on {found.rule}"
+    return f"--break-on {found.rule} --at-program {','.join(map(str, program_ids(number, found.grid)))}"
 
 
 def chosen_output(

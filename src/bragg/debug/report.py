@@ -6,6 +6,7 @@ import linecache
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
+from itertools import takewhile
 from typing import Any
 
 from bragg.debug.findings import KernelFinding, causes_first
@@ -156,9 +157,19 @@ class Report:
         return [line for block in blocks for line in block]
 
     @property
-    def first_stop(self) -> str:
-        """The checker of the first finding that was made while its kernel was at a line; empty: there is none."""
-        return next((finding.rule for finding in self.findings if finding.rule in self._stops), "")
+    def first_stop(self) -> KernelFinding | None:
+        """The first finding that was made while its kernel was at a line; None: there is none."""
+        return next((finding for finding in self.findings if finding.rule in self._stops), None)
+
+    def program_to_stop_at(self, finding: KernelFinding) -> int | None:
+        """The first program of a finding, where its checker finds something before that this program does not show.
+
+        None: nothing is found before, or this program does not tell them apart.
+        """
+        same = (one for one in self._found.values() if one.rule == finding.rule)
+        before = list(takewhile(lambda one: one is not finding, same))
+        first = min(finding.programs, default=0)
+        return first if before and not any(first in one.programs for one in before) else None
 
     def summary(self) -> str:
         """One line."""

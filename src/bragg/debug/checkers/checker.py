@@ -186,6 +186,7 @@ class LaunchFindings:
         example: str = "",
         used_at: tuple[str, int] | None = None,
         role: str = "used at",
+        text: AccessText | None = None,
     ) -> None:
         """A line shows something that no single program does.
 
@@ -199,10 +200,13 @@ class LaunchFindings:
             example: What one element shows.
             used_at: Where what the line makes does harm; None: there.
             role: What that line is.
+            text: What the source says of the access at the line; None: it is about no access.
         """
         tensor = TensorFacts.of(buffer) if buffer else None
         other = {**_line(*used_at), "role": role} if used_at is not None and used_at != (file, line) else None
-        finding = self._finding(file, line, message, hint, severity, tensor=tensor, example=example, other=other)
+        shown: dict[str, Any] = {"address": text.address, "mask": text.mask} if text else {}
+        shown |= {"tensor": tensor, "example": example, "other": other}
+        finding = self._finding(file, line, message, hint, severity, **shown)
         self.report.add(finding, (self.rule, self.launch.kernel, file, line, message), (), 0)
 
     def _finding(

@@ -158,20 +158,31 @@ def _judge(record: LaunchFindings, result: _Result) -> None:
     holes = _holes(record, result)
     if not holes.any():
         return
+    left_out = _as_tensor(buffer, result.left_out(result.empty()))
+    text = access_text(*result.place, "store", buffer.name)
     places = np.argwhere(holes)
     first, last = (", ".join(map(str, place.tolist())) for place in (places[0], places[-1]))
     record.at_source(
         *result.place,
         f"{len(places)} of {holes.size} elements of {buffer.name} are written by nobody, and their neighbours are",
-        _byte_hint(result.byte_step) if result.byte_step else _TILES_HINT,
+        _hint(result, text.mask if left_out[holes].all() else ""),
         Severity.WARNING,
         buffer,
         example=f"the first is {buffer.name}[{first}], the last {buffer.name}[{last}]",
+        text=text,
     )
 
 
-def _byte_hint(step: int) -> str:
-    return f"Neighbouring lanes of the store are {step} elements apart: a pointer of Triton counts elements, not bytes"
+def _hint(result: _Result, mask: str) -> str:
+    """What to change; `mask` is what has left out the elements, empty: the grid has no lanes for them."""
+    if result.byte_step:
+        lanes = f"Neighbouring lanes of the store are {result.byte_step} elements apart"
+        return f"{lanes}: a pointer of Triton counts elements, not bytes"
+    if mask:
+        shape = result.buffer.shape
+        limit = f"the index with {shape[0]}" if len(shape) == 1 else f"each index with its extent of {list(shape)}"
+        return f"The mask {mask} leaves them out, and there are lanes for them: compare {limit}"
+    return _TILES_HINT
 
 
 def _has_memory(buffer: Buffer) -> bool:

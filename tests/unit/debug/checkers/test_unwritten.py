@@ -179,6 +179,21 @@ def test_last_elements_that_a_mask_leaves_out_by_its_own_subtraction() -> None:
     assert len(found(lambda: differences[(4,)](ones(200), empty(200), 200, B=64))) == 1
 
 
+def test_the_mask_that_leaves_out_elements_is_shown_and_to_be_changed() -> None:
+    with bragg.debug.check(only=["unwritten"]) as report:
+        all_but_one[(4,)](empty(200), 200, B=64)
+    (finding,) = report
+    assert (finding.address, finding.mask) == ("out + i", "i < n - 1")
+    assert (
+        finding.hint == "The mask i < n - 1 leaves them out, and there are lanes for them: compare the index with 200"
+    )
+    with bragg.debug.check(only=["unwritten"]) as report:
+        doubled[(7,)](ones(1000), empty(1000), 1000, B=128)
+    (finding,) = report
+    assert finding.mask == "i < n"
+    assert finding.hint.startswith("Start a program for each tile")
+
+
 @pytest.mark.parametrize(
     "run",
     [
