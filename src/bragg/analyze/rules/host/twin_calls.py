@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 import numpy as np
@@ -9,7 +10,7 @@ import numpy as np
 from bragg.analyze.causes.evidence import Evidence
 from bragg.analyze.causes.host_finding import Cause, host_finding
 from bragg.analyze.causes.needs import IDLE, OPERATORS
-from bragg.analyze.causes.paths import below, lines_above, named
+from bragg.analyze.causes.paths import below, in_files, lines_above, named
 from bragg.analyze.causes.thresholds import FEW_TWINS, MANY_LAUNCHES, OF_HOST, RECURRING
 from bragg.analyze.engine import HostTime, Rule
 from bragg.model import Confidence, Finding, FrameKind, Quantity
@@ -21,6 +22,7 @@ __all__ = ["RULE"]
 
 _CHANGE = "call it once on both batches: net(torch.cat([a, b])).chunk(2), if no call needs the result of another"
 _SAVED = 0.9
+_MODULES = re.compile(r"[/\\]torch[/\\]nn[/\\]modules[/\\]module\.py$")
 _FORWARD = "torch: forward"  # around the outermost module
 
 
@@ -52,13 +54,18 @@ def _twins(evidence: Evidence) -> Iterator[tuple[BoolArray, int, float]]:
     tree, callers = evidence.profile.tree, evidence.callers
     alike: dict[tuple[int, frozenset[tuple[str, int]]], list[NodeId]] = {}
     called = _sites(evidence)
+    without_regions = not called
+    called = called or _unmeasured_sites(evidence)
     for line in called:
         alike.setdefault((int(callers.function_of_line[line]), _code(evidence, line)), []).append(line)
     function = np.where(callers.is_direct & (evidence.calls >= RECURRING.value), callers.function, -1)
     for (number, code), sites in alike.items():
         calls = [called[line] for line in sites]
+        if without_regions and len(sites) == 1:
+            continue
         # Other operators of the function run once where these modules run several times, if one line calls them.
-        often = float(evidence.calls[function == number].min(initial=min(calls)))
+        others = evidence.calls[(function == number) & (not without_regions)]
+        often = float(others.min(initial=min(calls)))
         if code and often >= RECURRING.value and 2 <= round(sum(calls) / often) <= FEW_TWINS.value:
             yield np.isin(np.arange(len(tree)), sites), round(sum(calls) / often), often
 
@@ -70,6 +77,23 @@ def _sites(evidence: Evidence) -> dict[NodeId, float]:
     for node in np.flatnonzero(named(profile, _FORWARD.__eq__) & (evidence.calls > 0)).tolist():
         if lines := lines_above(profile, NodeId(node)):
             found[lines[-1]] = found.get(lines[-1], 0.0) + float(evidence.calls[node])
+    return found
+
+
+def _unmeasured_sites(evidence: Evidence) -> dict[NodeId, float]:
+    """The same without the regions of a recording, where several lines can be compared, and one cannot be counted.
+
+    Each line calls its modules in proportion to how often these call the operator that they call least.
+    """
+    profile = evidence.profile
+    modules = in_files(profile, _MODULES)
+    outermost = modules & ~below(profile, modules)[np.maximum(profile.tree.parent, 0)]
+    lines = {(lines_above(profile, NodeId(node)) or [NodeId(0)])[-1] for node in np.flatnonzero(outermost).tolist()}
+    found = {}
+    for line in sorted(lines - {NodeId(0)}):
+        counts = evidence.calls[_operators(evidence, line) & (evidence.callers.line != line)]
+        if counts.any():
+            found[line] = float(counts[counts > 0].min())
     return found
 
 

@@ -9,23 +9,27 @@ from bragg.analyze.engine import analysis
 from bragg.model import Finding, Profile
 from tests.support.stepped import stepped
 
-CALLS = "torch: forward > net.py:{}@forward > aten::layer{}#operator"
+CALLS = "net.py:{}@forward > aten::layer{}#operator"
+REGION, MODULE = "torch: forward", "/x/site-packages/torch/nn/modules/module.py:3@_call_impl"
 GUIDED = "sample.py:20@main > sample.py:{}@guided"
 
 
-def called(*lines: int, layers: int = 30, module: int = 7) -> Profile:
+def called(*lines: int, layers: int = 30, module: int = 7, around: str = REGION) -> Profile:
     """A function calls a module at each of these lines, then subtracts the results.
 
     Args:
         lines: Of the calls; one that is there twice makes both calls.
         layers: Operators of each call.
         module: The line of the module that the last call is of.
+        around: What is recorded around it.
     """
     text, at = [], 0
     for number, line in enumerate(lines):
-        text.append(f"host {at}-{at + 30 * layers} {GUIDED.format(line)} > torch: forward")
+        text += [f"host {at}-{at + 30 * layers} {GUIDED.format(line)} > {REGION}"] * (around == REGION)
         for layer in range(layers):
-            path = f"{GUIDED.format(line)} > {CALLS.format(module if number == len(lines) - 1 else 7, layer)}"
+            path = (
+                f"{GUIDED.format(line)} > {around} > {CALLS.format(module if number == len(lines) - 1 else 7, layer)}"
+            )
             text.append(f"host {at}-{at + 20} {path} ->{at + 1}")
             text.append(f"gpu {at + 25}-{at + 27} {path} > gemm#kernel <-{at + 1}")
             at += 30
@@ -54,3 +58,8 @@ def test_a_module_that_a_step_calls_twice_is_found_where_it_is_called(lines: tup
 )
 def test_other_calls_of_modules_are_fine(profile: Profile) -> None:
     assert found(profile) == []
+
+
+@pytest.mark.parametrize(("lines", "n_found"), [((5, 6), 1), ((5, 5), 0)], ids=["two lines", "one cannot be counted"])
+def test_without_regions_lines_are_compared(lines: tuple[int, int], n_found: int) -> None:
+    assert len(found(called(*lines, around=MODULE))) == n_found
