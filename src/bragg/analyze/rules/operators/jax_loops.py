@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 
@@ -13,6 +14,7 @@ from bragg.analyze.causes.jitted_calls import in_loops, launches_of_call
 from bragg.analyze.causes.needs import GPU_TIME
 from bragg.analyze.causes.paths import OPERATIONS, below, hottest_place, named
 from bragg.analyze.causes.thresholds import MANY_TURNS, SHORT_LAUNCH
+from bragg.analyze.causes.whole_gain import whole_gain
 from bragg.analyze.causes.work_finding import Work, work_findings
 from bragg.analyze.engine import Rule
 from bragg.model import Confidence, Finding
@@ -48,8 +50,10 @@ def _find_short(evidence: Evidence) -> Iterator[Finding]:
     kernels = many & (evidence.gpu_ns > 0) & ~_writes(evidence)
     count, time_ns = float(evidence.gpu_count[kernels].sum()), float(evidence.gpu_ns[kernels].sum())
     if count and time_ns <= SHORT_LAUNCH.value * count:
+        # Most of the time of such a loop may be that of launching its kernels.
+        gain = whole_gain(evidence, in_loops(evidence), _SHORT.saved)
         for finding in work_findings(evidence, kernels, _SHORT):
-            yield _at_loop(evidence, finding, many)
+            yield replace(_at_loop(evidence, finding, many), gain=gain)
 
 
 def _find_kept(evidence: Evidence) -> Iterator[Finding]:

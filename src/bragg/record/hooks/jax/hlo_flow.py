@@ -18,7 +18,7 @@ PARTS = frozenset({"slice", "dynamic-slice", "gather"})
 """What takes a part of its first operand."""
 _HANDED_ON = _SAME | {"convert"}
 _CONSTANTS = frozenset({"constant", "iota"})
-_DIMENSIONS = re.compile(r" = [a-z]\w*\[([\d,]*)\]")
+_DIMENSIONS = re.compile(r" = \(?[a-z]\w*\[([\d,]*)\]")
 _MOST_USES = 64
 
 
@@ -84,9 +84,12 @@ class HloFlow:
                 return []
         return found
 
-    def elements(self, computation: str, made: Instruction) -> list[Instruction]:
-        """What takes elements of a tuple."""
-        return [each for each in self.users(computation, made.name) if each.code == "get-tuple-element"]
+    def elements(self, computation: str, made: Instruction) -> set[int]:
+        """Which arrays of a tuple are used."""
+        users = self.users(computation, made.name)
+        # JAX 0.11 writes "%eigh.1#0" for what takes the first.
+        told = {int(each) for user in users for each in re.findall(rf"%{re.escape(made.name)}#(\d+)", user.line)}
+        return told | {each.position for each in users if each.code == "get-tuple-element"}
 
     def made(self, computation: str, name: str) -> Instruction | None:
         """What computes a value, also within what is fused; None: it is a parameter, or not known."""

@@ -20,7 +20,8 @@ _INSTRUCTION = re.compile(r"  (?:ROOT )?%?([\w.-]+) = .*? ([a-z][\w-]*)\(")
 _CALLED = re.compile(r"\b(?:calls|body|to_apply)=%?([\w.-]+)")
 _BRACKET = re.compile(r"[()]")
 _NAME = re.compile(r"%([\w.-]+)")
-_TYPE = re.compile(r" = ([a-z]\w*)\[([\d,]*)\]")
+_TYPE = re.compile(r" = \(?([a-z]\w*)\[([\d,]*)\]")
+_SHAPE = re.compile(r"\b[a-z]\w*\[([\d,]*)\]")
 _POSITION = re.compile(r"\bindex=(\d+)|\bparameter\((\d+)\)")
 
 
@@ -61,15 +62,21 @@ class Instruction:
 
     @cached_property
     def type(self) -> str:
-        """Type of its elements, as `f32`; empty: it is a tuple."""
+        """Type of its elements, as `f32`; of a tuple that of its first array."""
         found = _TYPE.search(self.line)
         return found[1] if found else ""
 
     @cached_property
     def size(self) -> int:
-        """How many elements it has; 0: it is a tuple."""
+        """How many elements it has; of a tuple its first array."""
         found = _TYPE.search(self.line)
         return prod(int(each) for each in found[2].split(",") if each) if found else 0
+
+    @cached_property
+    def ranks(self) -> list[int]:
+        """How many dimensions it has; of a tuple each of its arrays."""
+        shapes = _SHAPE.findall(self.line, 0, self.line.index(f" {self.code}("))
+        return [len(shape.split(",")) if shape else 0 for shape in shapes]
 
     @cached_property
     def position(self) -> int:

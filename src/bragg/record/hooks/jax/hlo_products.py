@@ -63,6 +63,11 @@ def multiplies_zeros_and_ones(module: HloModule, flow: HloFlow, computation: str
 
 
 def _is_comparison(flow: HloFlow, made: Instruction) -> bool:
+    unpadded = flow.made(flow.computation_of(made), made.operand) if made.code == "pad" else made
+    return unpadded is not None and _compares(flow, unpadded)
+
+
+def _compares(flow: HloFlow, made: Instruction) -> bool:
     if made.code not in ("convert", "select") or not all(_is_number(flow, made, name) for name in made.operands[1:]):
         return False
     compared = flow.made(flow.computation_of(made), made.operand)

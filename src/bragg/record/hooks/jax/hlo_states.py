@@ -101,14 +101,13 @@ def _of_product(module: HloModule, flow: HloFlow, computation: str, each: Instru
 def _of_part(_module: HloModule, flow: HloFlow, computation: str, each: Instruction) -> str:
     """Whether all that uses it takes a small part of it."""
     uses = flow.uses(computation, each, PARTS)
-    size = each.size or max((use.size for use in flow.elements(computation, each)), default=0)
-    return MOSTLY_UNUSED if uses and sum(use.size for use in uses) <= _SMALL_PART * size else ""
+    return MOSTLY_UNUSED if uses and sum(use.size for use in uses) <= _SMALL_PART * each.size else ""
 
 
 def _of_call(module: HloModule, flow: HloFlow, computation: str, each: Instruction) -> str:
     if _DECOMPOSED.search(each.line):
         matrix = len(flow.shape_of(computation, each.operand))
-        used = [len(flow.shape_of(computation, use.name)) for use in flow.elements(computation, each)]
+        used = [each.ranks[at] for at in flow.elements(computation, each) if at < len(each.ranks)]
         return VECTORS_UNUSED if used and max(used) < matrix else ""
     return _of_product(module, flow, computation, each)
 

@@ -211,6 +211,10 @@ ONE_HOT = """\
 
 def test_products_with_zeros_and_ones_are_told() -> None:
     assert {name: each.name for name, each in states_of(ONE_HOT).items()} == {"rows": ZEROS_AND_ONES}
+    padded = ONE_HOT.replace("%hot = f32", "%bare = f32").replace(
+        "  ROOT", "  %hot = f32[576,1000]{1,0} pad(%bare, %z)\n  ROOT"
+    )
+    assert {name: each.name for name, each in states_of(padded).items()} == {"rows": ZEROS_AND_ONES}
     masked = ONE_HOT.replace("compare(%each, %all)", "compare(%each, %ids)")
     assert states_of(masked) == {}
     entry = (
@@ -286,6 +290,10 @@ def test_decompositions_whose_vectors_nobody_uses_are_told() -> None:
     assert [each.name for each in states_of(EIGH).values()] == [VECTORS_UNUSED]
     vectors = "  %vectors = f32[8,64,64]{2,1,0} get-tuple-element(%eigh.1), index=0"
     assert states_of(f"{EIGH}\n{vectors}") == {}
+    of_both = "  ROOT %both = f32[8,64]{1,0} fusion(%eigh.1#0, %eigh.1#1), kind=kLoop, calls=%b"
+    assert states_of(f"{EIGH.rpartition(chr(10))[0]}\n{of_both}") == {}
+    of_values = of_both.replace("%eigh.1#0, ", "")
+    assert [each.name for each in states_of(f"{EIGH.rpartition(chr(10))[0]}\n{of_values}").values()] == [VECTORS_UNUSED]
 
 
 def test_work_that_depends_on_no_argument_is_told() -> None:
