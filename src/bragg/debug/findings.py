@@ -140,7 +140,9 @@ class KernelFinding(Finding):
         lanes = f"lanes {_lanes_text(self.positions)}"
         if self.source_positions and self.source_positions != self.positions:
             lanes = f"lanes {_lanes_text(self.source_positions)}, used in {lanes}"
-        text = f"programs {shown}{more} ({len(numbers)} of {total}), {lanes} ({self.lanes} in all)"
+        is_repeated = self.lanes > len(numbers) * len(self.positions)
+        count = f"seen {self.lanes} times" if is_repeated else f"{self.lanes} in all"
+        text = f"programs {shown}{more} ({len(numbers)} of {total}), {lanes} ({count})"
         if self.witness and self.witness.offset is not None:
             at = "" if self.witness.index is None else f" = index {list(self.witness.index)}"
             first = f"program {self.witness.program}, lane {self.witness.lane}, offset {self.witness.offset}{at}"

@@ -129,9 +129,18 @@ class Verdicts:
                 key = (one.kernel, one.configurations)
                 executed[key] = max(executed.get(key, 0), one.executed)
         return [
-            f"{kernel}: {n} of {of} configurations executed" + (": bragg check --vary executes more" if n == 1 else "")
+            f"{kernel}: {n} of {of} configurations executed{self._lacking(kernel) if n == 1 else ''}"
             for (kernel, of), n in executed.items()
         ]
+
+    def _lacking(self, kernel: str) -> str:
+        """Why a single configuration was executed, or what executes more."""
+        if kernel not in self._varied:
+            return ": bragg check --vary executes more"
+        return ": the others fail" + (", so mend what was found first" if self._has_finding(kernel) else "")
+
+    def _has_finding(self, kernel: str) -> bool:
+        return any(one.verdict == "finding" for one in self.counts if one.kernel == kernel)
 
     def to_json(self) -> list[dict[str, Any]]:
         """Each verdict with the number of launches."""

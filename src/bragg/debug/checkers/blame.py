@@ -6,6 +6,7 @@ A mask hides a wrong step, and the results stay wrong. So steps are compared wit
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -26,14 +27,15 @@ __all__ = ["fix_of"]
 _MANY, _MANY_OF_MASK = 1 / 2, 1 / 3
 
 
-def fix_of(access: Access, outside: Array) -> str:
+def fix_of(access: Access, outside: Array, tensors: Sequence[Buffer] = ()) -> str:
     """What to change about an access.
 
     Args:
         access: The access.
         outside: bool, broadcasts to [active programs, *block]: the lanes that must not be accessed.
+        tensors: Of the launch: a stride may be that of another one.
     """
-    seen = _Seen(access, np.broadcast_to(outside, access.shape))
+    seen = _Seen(access, np.broadcast_to(outside, access.shape), tensors)
     return _wrong_step(seen) or _of_mask(seen)
 
 
@@ -44,10 +46,12 @@ class _Seen:
     Attributes:
         access: The access.
         outside: bool, [active programs, *block].
+        tensors: Of the launch.
     """
 
     access: Access
     outside: Array
+    tensors: Sequence[Buffer]
 
     @property
     def buffer(self) -> Buffer:
@@ -138,14 +142,16 @@ def _wrong_step(seen: _Seen) -> str:
 
 
 def _of_block(seen: _Seen) -> str:
-    """Neighbours along an axis of the block are no multiple of a stride of the tensor apart."""
+    """Neighbours along an axis of the block are no multiple of a stride apart, or a stride of another tensor."""
     own = {stride for stride in seen.buffer.strides if stride > 1}
     if len(seen.buffer.shape) < 2 or not own:
         return ""
-    for part in seen.parts:
-        step = int(abs(part[1])) if len(part) > 1 else 0
-        if step > 1 and all(step % stride for stride in own):
-            return f"The address counts {step} elements from one row to the next, and {_strides(seen.buffer)}"
+    steps = {int(abs(part[1])) for part in seen.parts if len(part) > 1} - own
+    for step in (step for step in steps if step > 1):
+        text = f"The address counts {step} elements from one row to the next, and {_strides(seen.buffer)}"
+        other = next((f": {step} is a stride of {one.name}" for one in seen.tensors if step in one.strides), "")
+        if other or all(step % stride for stride in own):
+            return text + other
     return ""
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 
 import numpy as np
@@ -23,12 +23,15 @@ __all__ = ["BOUNDS"]
 
 
 def _watch(record: LaunchFindings) -> Listeners:
+    def fix(access: Access, lanes: Array) -> Callable[[], str]:
+        return partial(fix_of, access, lanes, record.launch.buffers)
+
     def tell(access: Access, outside: Array) -> bool:
         if "stale-memory" in record.watching and is_stale(access, _first(access, outside)):
             return False  # It is reported as what it is.
         for message, chosen in _kinds(access, outside):
             if chosen.any():
-                record.at_access(access, *_lanes(access, chosen), message, partial(fix_of, access, chosen))
+                record.at_access(access, *_lanes(access, chosen), message, fix(access, chosen))
         return True
 
     def look(access: Access) -> None:
@@ -36,8 +39,7 @@ def _watch(record: LaunchFindings) -> Listeners:
         if spill is not None:
             name = access.buffer.name
             message = f"{access.kind} past the end of a row of {name} into the next: rows have {spill.pitch} elements"
-            fix = partial(fix_of, access, spill.lanes)
-            record.at_access(access, *_lanes(access, spill.lanes), message, fix, Severity.WARNING)
+            record.at_access(access, *_lanes(access, spill.lanes), message, fix(access, spill.lanes), Severity.WARNING)
 
     has_rows = any(len(buffer.shape) > 1 for buffer in record.launch.buffers)
     return Listeners(out_of_bounds=[tell], access=[look] if has_rows else [])

@@ -134,6 +134,23 @@ def test_rows_of_a_view_that_are_counted_without_its_stride() -> None:
     )
 
 
+@triton.jit
+def adds_rows(x, y, out, rows, x_stride, R: tl.constexpr, C: tl.constexpr):
+    r, c = tl.arange(0, R)[:, None], tl.arange(0, C)[None, :]
+    place, mask = r * x_stride + c, r < rows
+    total = tl.load(x + place, mask=mask, other=0.0) + tl.load(y + place, mask=mask, other=0.0)
+    tl.store(out + r * C + c, total, mask=mask)
+
+
+def test_rows_that_are_counted_by_the_stride_of_another_tensor() -> None:
+    y = matrix(10, 8)
+    found = finding_of(adds_rows, (1,), matrix(10, 16)[:, :8], y, matrix(10, 8), 10, 16, R=16, C=8)
+    assert found.tensor.name == "y"
+    assert found.hint == (
+        "The address counts 16 elements from one row to the next, and y has the strides [8, 1]: 16 is a stride of x"
+    )
+
+
 def test_flat_memory_of_a_view() -> None:
     found = finding_of(copies_flat, (15,), matrix(6, 24)[:, :20], np.zeros(120, "f4"), 119, B=8)
     assert found.hint == (

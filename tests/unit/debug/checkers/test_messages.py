@@ -80,6 +80,11 @@ def matrix(rows: int = 10, columns: int = 12) -> Any:
     return np.ones((rows, columns), "f4")
 
 
+def test_more_accesses_than_lanes_are_counted_as_such() -> None:
+    (found,) = findings_of(adds_in_place, 7, np.ones(16, "f4"), B=16)
+    assert "lanes 0-15 (seen 288 times)" in "\n".join(found.lines())
+
+
 def test_masks_are_told_as_the_conditions_that_they_stand_for() -> None:
     (finding,) = findings_of(copies_rows, 1, matrix(), matrix(), 11, 12, 12, B=16)[:1]
     assert finding.mask == "(rows < M)[:, None] & (columns < N)[None, :]"

@@ -146,6 +146,16 @@ def test_the_report_says_how_many_configurations_were_executed() -> None:
     ]
 
 
+def test_varying_says_why_the_other_configurations_were_not_executed() -> None:
+    sizes = [triton.Config({"BLOCK": size}) for size in (16, 32)]
+    kernel, x = triton.autotune(configs=sizes, key=["n"])(doubled), np.ones(40, "f4")
+    with bragg.debug.check(add=["launch-dependence"]) as report:
+        kernel[grid](x, np.zeros(20, "f4"), 40, WIDTH=64)
+    assert [one.rule for one in report] == ["out-of-bounds"]
+    said = "doubled: 1 of 2 configurations executed: the others fail, so mend what was found first"
+    assert said in report.lines()
+
+
 def test_configurations_that_were_left_out_after_a_difference_are_not_counted() -> None:
     sizes = [triton.Config({"BLOCK": size}) for size in (16, 32, 64)]
     kernel, x = triton.autotune(configs=sizes, key=["n"])(doubled), np.ones(160, "f4")
