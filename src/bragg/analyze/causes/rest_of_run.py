@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -13,9 +14,10 @@ from bragg.analyze.wall.steady import covered_ns, during
 from bragg.analyze.wall.wall_time import WallParts
 from bragg.grouping.hlo_names import COMPILE
 from bragg.model import FrameKind, Place
+from bragg.model.kernels.names import base_name
 from bragg.model.table import BoolArray, FloatArray
 
-__all__ = ["RestOfRun", "Took", "rest_of_run"]
+__all__ = ["KernelsOutside", "RestOfRun", "Took", "kernels_outside", "rest_of_run"]
 
 # A steady state of less of the run is no answer to why it takes long.
 _SHORT = 0.5
@@ -27,6 +29,7 @@ _TORCH_CACHES = "TORCHINDUCTOR_CACHE_DIR and TRITON_CACHE_DIR on a lasting disk 
 _ENDS_WORKERS = "shutdown_compile_workers"
 _NO_WORKERS = "TORCHINDUCTOR_COMPILE_THREADS=1 starts no processes to wait for"
 _MODULE = "<module>"
+_TUNER = re.compile(r"triton[/\\]runtime[/\\]autotuner\.py$")
 
 
 @dataclass(frozen=True)
@@ -72,6 +75,39 @@ def rest_of_run(evidence: Evidence) -> RestOfRun | None:
     changes = [_JAX_CACHE if is_jax else _TORCH_CACHES for each in took if each.name == _COMPILATION]
     changes += [_NO_WORKERS for each in took if each.what == _ENDS_WORKERS]
     return RestOfRun(parts.steady.duration_ns / parts.wall_ns, took, tuple(changes))
+
+
+@dataclass(frozen=True)
+class KernelsOutside:
+    """Kernels of the program that ran outside of its steady state alone.
+
+    Attributes:
+        names: Without their specializations, the one with most time first.
+        share: Of the GPU time of the run, 0 to 1.
+    """
+
+    names: tuple[str, ...]
+    share: float
+
+
+def kernels_outside(evidence: Evidence) -> KernelsOutside | None:
+    """Triton kernels that no rule has judged, as they did not run in the steady state; None: little or none."""
+    profile, tree = evidence.profile, evidence.profile.tree
+    if not (evidence.is_steady or evidence.of_steady) or "gpu_time" not in profile.metrics:
+        return None
+    run_ns = np.nan_to_num(profile.own("gpu_time").astype(np.float64))
+    is_tuned = below(profile, in_files(profile, _TUNER))
+    n_frames, frames = len(tree.frames), tree.frames
+    in_run, in_steady = (
+        np.bincount(tree.frame, np.where(is_tuned, 0.0, ns), n_frames) for ns in (run_ns, evidence.gpu_ns)
+    )
+    has_code = np.isin(np.array(frames.name), list(evidence.compiled.names)) & (frames.kind == FrameKind.KERNEL)
+    found = np.flatnonzero(has_code & (in_run > 0) & (in_steady == 0))
+    if in_run[found].sum() < _NAMED * run_ns.sum():
+        return None
+    ordered = found[np.argsort(-in_run[found], kind="stable")]
+    names = tuple(dict.fromkeys(base_name(frames.name[row]) for row in ordered.tolist()))
+    return KernelsOutside(names, float(in_run[found].sum() / run_ns.sum()))
 
 
 def _took(evidence: Evidence, parts: WallParts) -> Iterator[Took]:

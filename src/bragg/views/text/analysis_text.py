@@ -13,7 +13,7 @@ from textwrap import shorten
 from typing import Any
 
 from bragg.analyze.causes.bounds import Bounds, Part
-from bragg.analyze.causes.rest_of_run import Took, rest_of_run
+from bragg.analyze.causes.rest_of_run import Took, kernels_outside, rest_of_run
 from bragg.analyze.causes.work_finding import SHARE_OF_GPU
 from bragg.analyze.engine import Analysis
 from bragg.analyze.report import Answered
@@ -57,6 +57,7 @@ LEAST_GAIN = 0.01
 # What a message says of the launch at its call path.
 _THIS_LAUNCH = "this launch"
 _N_OPERATORS = 4
+_N_OUTSIDE = 4
 # As wide as a gain.
 _GAIN_INDENT = " " * 11
 OF_RUN = " of the run"
@@ -213,6 +214,13 @@ def _about_rest(answer: Answered) -> Iterator[str]:
         yield rest
     if _STEADY in rest:
         yield f"More: bragg view --part all -m host_time {quote(answer.name)}"
+    if outside := kernels_outside(answer.evidence):
+        named = outside.names[:_N_OUTSIDE]
+        others = f" and {len(outside.names) - len(named)} others" if len(outside.names) > len(named) else ""
+        yield (
+            f"Not judged: {', '.join(map(printable, named))}{others}, {percent_text(outside.share)} of the GPU time of "
+            "the run, as they ran outside of the steady state alone."
+        )
 
 
 def rest_sentence(answer: Answered) -> str:

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
+import numpy as np
 import pytest
 
 from bragg import formats
 from bragg.analyze.causes.evidence import Evidence
-from bragg.analyze.causes.rest_of_run import rest_of_run
+from bragg.analyze.causes.rest_of_run import KernelsOutside, kernels_outside, rest_of_run
 from bragg.model import Profile
+from tests.support.profiles import profile_from_text
 from tests.support.recordings import RECORDINGS
 
 PAIRS = Path(__file__).parents[3] / "golden/recordings/pairs"
@@ -59,3 +62,36 @@ def test_a_long_steady_state_needs_no_explanation(facts: dict[str, Any]) -> None
         assert parts.steady is not None
         facts = {"started_ns": parts.steady.begins_ns - 1_000_000}
     assert rest_of_run(Evidence(replace(profile, meta={**profile.meta, **facts}))) is None
+
+
+KERNELS = """
+root
+  main
+    scale<w4 s3 f16> 30us
+    scale<w4 s3 f32> 20us
+    product<w4 s3 f16> 40us
+    of_a_library 5us
+    /lib/triton/runtime/autotuner.py:100@Autotuner._bench
+      tuned<BLOCK=64 w4 s3 f16> 5us
+"""
+
+
+@pytest.mark.parametrize(
+    ("in_steady", "outside"),
+    [
+        (["product<w4 s3 f16>"], KernelsOutside(("scale",), 0.5)),
+        (["scale<w4 s3 f16>", "scale<w4 s3 f32>", "product<w4 s3 f16>"], None),
+        (["scale<w4 s3 f16>", "scale<w4 s3 f32>"], KernelsOutside(("product",), 0.4)),
+    ],
+)
+def test_kernels_that_ran_before_the_steady_state_alone_are_named(
+    in_steady: list[str], outside: KernelsOutside | None
+) -> None:
+    profile = profile_from_text(KERNELS)
+    names = np.array(profile.tree.frames.name)
+    coded = SimpleNamespace(names=[name for name in names.tolist() if "<" in name])
+    gpu_ns = np.where(np.isin(names[profile.tree.frame], in_steady), 1.0, 0.0)
+    evidence = SimpleNamespace(profile=profile, is_steady=True, of_steady=True, gpu_ns=gpu_ns, compiled=coded)
+    assert kernels_outside(cast(Evidence, evidence)) == outside
+    evidence.is_steady = evidence.of_steady = False
+    assert kernels_outside(cast(Evidence, evidence)) is None
