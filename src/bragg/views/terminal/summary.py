@@ -20,7 +20,7 @@ from bragg.model.ids import NodeId
 from bragg.model.regroup import without_readings
 from bragg.views.terminal.flat_view import default_metrics, flat_view, table_lines
 from bragg.views.terminal.view_options import ViewOptions
-from bragg.views.text.analysis_text import best_findings, best_lines
+from bragg.views.text.analysis_text import NO_CAUSE, best_findings, best_lines
 from bragg.views.text.folding import FoldedProfile, fold_libraries
 from bragg.views.text.labels import Labels
 from bragg.views.text.run_facts import RunFacts
@@ -66,6 +66,8 @@ def summary_lines(profile: Profile, style: Style, answered: Answered | None = No
     steps = steps_line(profile, steady)
     best = best_findings(answered.analysis, N_CAUSES) if answered else []
     bounds = list(best_lines(answered, best, style, _N_CHANGES)) if answered else []
+    if answered and answered.bounds.host_ns and not best:
+        bounds.append(NO_CAUSE)
     with_host = not best or not _explain_waits(best, steady)
     return [
         style.bold(style.cut(title, style.width)),

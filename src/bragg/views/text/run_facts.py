@@ -138,7 +138,7 @@ class RunFacts:
             return ""
         ran, ready = time_text(ran_ns), time_text(ready_ns)
         what = f"the main thread ran {ran}, and was ready to run for another {ready} in which it had no core"
-        return f"{what}: other threads or programs make these times longer"
+        return f"{what}: other programs, or its own threads (OMP_NUM_THREADS), make times longer"
 
     def cautions(self) -> Iterator[str]:
         """That the machine was busy with other work, and the warnings."""

@@ -58,7 +58,8 @@ def _line(profile: Profile, metric: str, whom: str) -> str:
     where, most_ns = _hottest_place(profile, metric)
     most = f", {share_text(most_ns / waited_ns)} of that in {where}"
     who = "host" if metric == "sync_time" else "main thread"
-    its_time = "its time after imports" if imports_ns else "its time"
+    is_whole = metric == WAIT_TIME and profile.measured("gpu_time")
+    its_time = f"its time{' after imports' if imports_ns else ' in the whole run' if is_whole else ''}"
     return f"the {who} waited {time_text(waited_ns)}{whom}, {share_text(share)} of {its_time}{most}"
 
 

@@ -69,7 +69,8 @@ class _Compiled:
         if self.inputs == self.programs:
             return (
                 f"{_TIMES}, for {self.inputs} shapes or types of its inputs",
-                "pad inputs whose sizes vary; calls for each parameter of a model belong into one jitted function",
+                "pad inputs whose sizes vary to a few sizes, and mask the padding; calls for each parameter of a model "
+                "belong into one jitted function",
                 Confidence.HEURISTIC,  # parameters of several shapes are as many programs
             )
         return (
