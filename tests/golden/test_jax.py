@@ -1,0 +1,31 @@
+"""What is said of programs of JAX that do what they need not, recorded on an H100 beside seven others."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from bragg import formats
+from bragg.analyze.report import answered
+
+RECORDINGS = Path(__file__).parent / "recordings/jax"
+
+
+@pytest.mark.parametrize(
+    ("name", "rule", "line"),
+    [
+        ("kvcache", "undonated-argument", 8),
+        ("fftlater", "complex-transform", 12),
+        ("lasttoken", "part-of-result", 12),
+        ("linattn", "costly-product-order", 9),
+        ("pairwise", "pairwise-sums", 11),
+        ("topk", "part-of-result", 10),
+        ("wheres", "both-branches", 13),
+    ],
+)
+def test_the_first_finding_is_what_the_compiled_program_need_not_do(name: str, rule: str, line: int) -> None:
+    first = answered(formats.load(RECORDINGS / f"h100-{name}.bragg")).worth(0.05)[0]
+    assert (first.rule, Path(first.file).name, first.line) == (rule, f"{name}.py", line)
+    assert first.gain is not None
+    assert first.gain.share > 0.2
