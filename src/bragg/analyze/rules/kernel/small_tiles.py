@@ -34,7 +34,7 @@ def _judge(kernel: HotKernel, compiled: CompiledKernel) -> Defect | None:
     if not kernel.num_sms or kernel.mean_ns < SHORT_LAUNCH.value:
         return None
     if not _is_small(worst, compiled, kernel.launches[0]):
-        return _of_short_sums(worst)
+        return _of_short_sums(worst) if len(dots) == 1 else None  # of attention, these are the columns of a head
     blocks = kernel.launches[0].blocks
     if blocks * worst.m * worst.n / _LARGER**2 < _BLOCKS_OF_SM * kernel.num_sms:
         return None
