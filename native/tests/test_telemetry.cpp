@@ -203,9 +203,9 @@ TEST(one_process_samples_a_gpu_and_others_take_its_readings) {
   CHECK_EQ(sampling->sampler(), 0);
   bragg::GpuReading reading;
   reading.values[bragg::gpu_quantity::kPower] = 321;
-  sampling->publish({3, reading});
+  sampling->publish({{3, reading}});
   reading.clock_reasons = 4;
-  sampling->publish({4, reading});
+  sampling->publish({{4, reading}});
   for (bragg::SharedGpu* each : {&other, &third}) {
     const auto readings = each->receive(5);
     REQUIRE(readings.size() == 2);
@@ -228,7 +228,7 @@ TEST(readings_of_a_gpu_do_not_reach_the_program_s_own_sockets) {
   close(lowest);
   bragg::SharedGpu sampling(uuid), other(uuid);
   CHECK(sampling.claim(1) && !other.claim(1));
-  sampling.publish({2, {}});  // accepts the other one
+  sampling.publish({{2, {}}});  // accepts the other one
   CHECK_EQ(other.receive(3).size(), 1);
   int theirs[2];
   REQUIRE(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK, 0, theirs) == 0);
@@ -237,7 +237,7 @@ TEST(readings_of_a_gpu_do_not_reach_the_program_s_own_sockets) {
   for (int number = theirs[1] + 1; number < 1024; ++number)
     if (fcntl(number, F_GETFD) >= 0 && is_socket(number)) taken.push_back(dup2(theirs[0], number));
   CHECK(taken.size() >= 3);  // who listens, and both ends
-  sampling.publish({4, {}});
+  sampling.publish({{4, {}}});
   CHECK(other.receive(5).empty());
   char byte;
   CHECK_EQ(recv(theirs[1], &byte, 1, 0), -1);

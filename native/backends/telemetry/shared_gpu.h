@@ -26,7 +26,7 @@ class SharedGpu {
 
   // Whether this process samples from now on: nobody else does, or whoever does is silent, or is not to be trusted.
   [[nodiscard]] bool claim(int64_t monotonic_ns);
-  void publish(const TimedReading& reading);
+  void publish(const std::vector<TimedReading>& readings);
   // What the sampling process has published since. When that process has ended, the next `claim` may be this one's.
   [[nodiscard]] std::vector<TimedReading> receive(int64_t monotonic_ns);
   // Another process may sample.

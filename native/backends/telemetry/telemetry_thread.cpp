@@ -18,8 +18,8 @@ namespace bragg {
 namespace {
 
 // CPU time of a sample: with what the thread takes besides, 0.1 % of a core at 10 samples a second.
-constexpr int64_t kBudgetNs = 60'000, kHostBudgetNs = 15'000;
-constexpr int64_t kTellNs = 1'000'000'000;         // it takes as long as a call of NVML; each border tells, too
+constexpr int64_t kBudgetNs = 50'000, kHostBudgetNs = 10'000;
+constexpr int64_t kTellNs = 10'000'000'000;        // it takes as long as a call of NVML; borders and new GPUs tell, too
 constexpr int64_t kRememberedNs = 60'000'000'000;  // more than the driver keeps
 constexpr size_t kMostPoints = 1 << 18;            // 6 MB: the consumer takes them every few ms
 
@@ -111,6 +111,7 @@ class TelemetryThread {
       if (!reason_.empty()) return tell();
       cost_.within_nvml([&] { gpus_.push_back(std::make_unique<UsedGpu>(library_, ordinal, is_thrifty_)); });
       if (!is_thrifty_) begin_energy(gpus_.back()->telemetry);
+      told_ns_ = 0;
     }
   }
 
@@ -199,10 +200,9 @@ class TelemetryThread {
         take(each);
         if (std::isfinite(each.reading.values[gpu_quantity::kPower])) gpu->telemetry.skip_kept(each.monotonic_ns);
       }
-      for (const TimedReading& each : read(*gpu, monotonic_time_ns)) {
-        take(each);
-        gpu->shared.publish(each);
-      }
+      const std::vector<TimedReading> mine = read(*gpu, monotonic_time_ns);
+      std::ranges::for_each(mine, take);
+      gpu->shared.publish(mine);
     }
     return readings;
   }

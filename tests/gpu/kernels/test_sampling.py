@@ -141,6 +141,14 @@ def test_energy_of_telemetry_is_mean_power_by_time(tmp_path: Path) -> None:
     assert told.missed_samples <= 0.05 * gpu.values["power_w"].samples  # beside other programs a call takes long
 
 
+def test_the_thread_of_telemetry_takes_a_thousandth_of_a_core(tmp_path: Path) -> None:
+    command = [sys.executable, str(PROGRAMS / "telemetry.py"), "thread", "10"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120, check=True)
+    share = float(done.stdout.splitlines()[-1])
+    print(f"the thread of telemetry takes {100 * share:.3f} % of a core at 10 Hz")
+    assert share <= 0.0015  # 0.1 % on a quiet machine
+
+
 def test_telemetry_costs_next_to_nothing(tmp_path: Path) -> None:
     """Ten times as many samples as usual cost no more than ten times the limit.
 

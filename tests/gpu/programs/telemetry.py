@@ -1,11 +1,12 @@
 """Matrix products for some seconds; or the same bursts with and without telemetry, in turn.
 
 Usage: telemetry.py SECONDS, or telemetry.py pairs COUNT HZ: prints a JSON object with the ratio of each pair of bursts,
-bound by the GPU and by the host.
+bound by the GPU and by the host; or telemetry.py thread HZ: prints the share of a core that the sampling thread takes.
 """
 
 from __future__ import annotations
 
+import itertools
 import json
 import sys
 import time
@@ -63,13 +64,37 @@ def ratios(burst: Callable[[], None], count: int, hz: float) -> list[float]:
     return found
 
 
-if sys.argv[1] == "pairs":
+def run_for(burst: Callable[[], None], seconds: float) -> None:
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        burst()
+
+
+def thread_share(burst: Callable[[], None], hz: float) -> float:
+    """CPU time of the sampling thread by the time, without its begin and the borders of phases, which cost alike."""
+    session = bragg.start("thread.bragg", backend="cuda", context="shadow", telemetry_hz=hz)
+    run_for(burst, 2)
+    taken_ns, span_ns = [], []
+    for phase, seconds in enumerate((1, 9, 3)):
+        run_for(burst, seconds)
+        session.advance_phase()
+        told = session.phase_profile(phase).meta["telemetry"]["sampling"]
+        taken_ns.append(told["cpu_ns"])
+        span_ns.append(told["span_ns"])
+    session.stop(save=False)
+    (long, short), (long_ns, short_ns) = (
+        [later - sooner for sooner, later in itertools.pairwise(row)] for row in (taken_ns, span_ns)
+    )
+    return (long - short) / (long_ns - short_ns)
+
+
+if sys.argv[1] == "thread":
+    print(thread_share(large(), float(sys.argv[2])))
+elif sys.argv[1] == "pairs":
     outer = bragg.start("outer.bragg", backend="cuda", context="shadow")  # so that sessions within attach nothing
     count, hz = int(sys.argv[2]), float(sys.argv[3])
     result = {"gpu": ratios(large(), count, hz), "host": ratios(small(), count, hz)}
     outer.stop(save=False)
     print(json.dumps(result))
 else:
-    work, end = large(), time.monotonic() + float(sys.argv[1])
-    while time.monotonic() < end:
-        work()
+    run_for(large(), float(sys.argv[1]))
