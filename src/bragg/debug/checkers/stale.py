@@ -8,7 +8,7 @@ import numpy as np
 
 from bragg.debug.checkers.checker import Checker, LaunchFindings
 from bragg.debug.memory.access import Access
-from bragg.debug.memory.addresses import NOWHERE, buffers_at, is_nowhere
+from bragg.debug.memory.addresses import is_in_torch_tensor, is_nowhere
 from bragg.debug.memory.lifetimes import Extent, freed, remember, replaced, suspicious
 from bragg.debug.state import Listeners, machine
 from bragg.debug.values import lift_array
@@ -54,8 +54,8 @@ def _watch(record: LaunchFindings) -> Listeners:
         for address in suspicious(addresses):
             gone = replaced(address)
             own = any(buffer.spans(address) for buffer in record.launch.buffers)  # Nothing says whence it comes.
-            if gone is None or own or buffers_at([address])[0] is NOWHERE:
-                continue  # Freed memory that belongs to nobody is reported when it is accessed.
+            if gone is None or own or not is_in_torch_tensor(address):
+                continue  # Memory of nobody is reported when it is accessed; NumPy tells nobody of addresses it gives.
             where = lift_array(addresses == address, addresses.ndim)
             message = f"a pointer to memory that belongs to another tensor by now: {_told(gone)}"
             record.at_line(message, _HINT, Severity.ERROR, where, started_at=gone.place, role="address taken at")

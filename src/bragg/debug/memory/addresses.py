@@ -16,12 +16,12 @@ from typing import Any
 import numpy as np
 
 from bragg.debug.faults import Unsupported
-from bragg.debug.memory.arrays import host_buffer, own_type
+from bragg.debug.memory.arrays import host_buffer, is_of_torch, own_type
 from bragg.debug.memory.storage import LIVE, Buffer
 from bragg.debug.numbers.dtypes import DTYPES
 from bragg.debug.state import launch_number, machine
 
-__all__ = ["NOWHERE", "buffers_at", "is_nowhere", "nowhere_at"]
+__all__ = ["NOWHERE", "buffers_at", "is_in_torch_tensor", "is_nowhere", "nowhere_at"]
 
 
 def nowhere_at(address: int) -> Buffer:
@@ -48,6 +48,12 @@ def buffers_at(addresses: Sequence[int]) -> list[Buffer]:
             _known(address) if buffer is None else buffer for address, buffer in zip(addresses, found, strict=True)
         ]
     return [NOWHERE if buffer is None else buffer for buffer in found]
+
+
+def is_in_torch_tensor(address: int) -> bool:
+    """A tensor of PyTorch that is alive lies at an address."""
+    extents = _census("tracked", _tracked_tensors)
+    return any(start <= address < start + size and is_of_torch(kept()) for start, size, kept in extents)
 
 
 def _known(address: int) -> Buffer | None:

@@ -73,6 +73,16 @@ def test_an_address_that_was_taken_anew_is_clean() -> None:
     assert rules(report) == []
 
 
+def test_an_array_of_numpy_where_a_tensor_was_is_clean() -> None:
+    memory = np.full(SIZE, 2, "f4")
+    with bragg.debug.check() as report:
+        old = moved_into(memory, 1)
+        assert old.data_ptr()
+        del old
+        sums[(1,)](np.array([memory.ctypes.data]), np.zeros(1, "f4"), B=64)
+    assert rules(report) == []
+
+
 def test_addresses_of_an_earlier_check_are_forgotten() -> None:
     memory = np.zeros(SIZE, "f4")
     with bragg.debug.check():
