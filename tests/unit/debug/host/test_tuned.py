@@ -176,3 +176,26 @@ def test_the_report_says_what_was_varied(programs: Any, said: str) -> None:
     with bragg.debug.check(add=["order-dependence", "launch-dependence"]) as report:
         doubled[programs](np.ones(40, "f4"), np.zeros(40, "f4"), 40, BLOCK=16, WIDTH=64)
     assert report.lines()[1:] == [f"doubled: {said}", report.summary()]
+
+
+@triton.jit
+def row_variances(x, out, n, CENTRED: tl.constexpr, BLOCK: tl.constexpr):  # noqa: N803
+    i = tl.arange(0, BLOCK)
+    value = tl.load(x + tl.program_id(0) * n + i, mask=i < n, other=0.0)
+    apart = value - tl.sum(value) / n
+    if CENTRED:
+        apart = tl.where(i < n, apart, 0.0)
+    tl.store(out + tl.program_id(0), tl.sum(apart * apart) / n)
+
+
+@pytest.mark.parametrize("centred", [True, False])
+def test_masked_lanes_that_count_in_a_reduction_show_with_a_wider_block(centred: bool) -> None:
+    x, out = np.arange(3 * 20, dtype="f4").reshape(3, 20), np.zeros(3, "f4")
+    with bragg.debug.check(add=["launch-dependence"]) as report:
+        row_variances[(3,)](x, out, 20, CENTRED=centred, BLOCK=32)
+    assert "row_variances: executed again with another BLOCK" in report.lines()
+    assert [one.message for one in report] == [
+        "elements of out change with BLOCK, which should not matter" for _ in range(not centred)
+    ]
+    if not centred:
+        assert report.findings[0].hint.startswith("Look at what lanes hold that masks leave out")

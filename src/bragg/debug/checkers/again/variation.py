@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
@@ -19,6 +20,11 @@ __all__ = ["VARIATION"]
 _MOST_CONFIGURATIONS = 8
 _FEWEST_LANES = 16
 _WARPS = (1, 2, 8)
+_HINT = "Look for a size that is taken for granted, a tail that is left out, or programs that overlap"
+_PADDING_HINT = (
+    "Look at what lanes hold that masks leave out: those of a reduction must count for nothing, as in"
+    " tl.where(mask, value, 0)"
+)
 
 
 @dataclass(frozen=True)
@@ -30,12 +36,14 @@ class _Variant:
         change: Its value, and the one instead of it.
         call: The launch.
         configuration: The one that its autotuner is to choose; None: its own choice.
+        hint: What to look for where results differ.
     """
 
     what: str
     change: str
     call: Call
     configuration: Any = None
+    hint: str = _HINT
 
     def launch(self) -> Launch:
         """The launch, ready to be executed; hooks of its configuration have run."""
@@ -81,7 +89,7 @@ def _differs(record: LaunchFindings, replay: Replay, variant: _Variant) -> bool:
                 writer.file,
                 writer.line,
                 f"elements of {difference.buffer.name} change with {variant.what}, which should not matter",
-                "Look for a size that is taken for granted, a tail that is left out, or programs that overlap",
+                variant.hint,
                 Severity.WARNING,
                 difference.buffer,
                 f"{difference.element} is {difference.before}, and {difference.after} with {variant.change}",
@@ -93,8 +101,10 @@ def _variants(launch: Launch) -> Iterator[_Variant]:
     call, names = launch.call, launch.program.function.__code__.co_names
     if call.tuner is not None and len(call.tuner.configs) > 1:
         yield from _configurations(call)
-    elif callable(call.grid):
-        yield from _block_sizes(launch)
+    else:
+        asked = _asked_by_grid(launch)
+        yield from _block_sizes(launch, asked)
+        yield from _padded_blocks(launch, asked)
     if "num_programs" in names and launch.grid[1:] == (1, 1):
         for count in sorted({max(launch.programs // 2, 1), launch.programs * 2 + 1} - {launch.programs}):
             change = f"{count} programs instead of {launch.programs}"
@@ -113,17 +123,44 @@ def _configurations(call: Call) -> Iterator[_Variant]:
             yield _Variant("the configuration", f"{one} instead of {chosen}", call, one)
 
 
-def _block_sizes(launch: Launch) -> Iterator[_Variant]:
-    """Constants that decide the size of the grid, at half and twice their size."""
+def _asked_by_grid(launch: Launch) -> set[str]:
+    """Arguments that decide the size of the grid."""
     asked = _Asked(launch.arguments)
-    launch.call.grid(asked)
-    for name in sorted(asked.names & launch.constants & launch.call.named.keys()):
-        size = launch.arguments[name]
-        if type(size) is not int or size < _FEWEST_LANES or size & (size - 1):
-            continue
-        for other in (size // 2, size * 2):
-            named = {**launch.call.named, name: other}
-            yield _Variant(name, f"{name}={other} instead of {size}", replace(launch.call, named=named))
+    if callable(launch.call.grid):
+        launch.call.grid(asked)
+    return asked.names
+
+
+def _block_sizes(launch: Launch, asked: set[str]) -> Iterator[_Variant]:
+    """Constants that decide the size of the grid, at half and twice their size."""
+    for name in sorted(asked & launch.constants & launch.call.named.keys()):
+        if _is_block(launch.arguments[name]):
+            for other in (launch.arguments[name] // 2, launch.arguments[name] * 2):
+                yield _resized(launch, name, other, _HINT)
+
+
+def _padded_blocks(launch: Launch, asked: set[str]) -> Iterator[_Variant]:
+    """Constants that are the next power of two above the extent of an axis, at twice their size."""
+    known = {number for one in launch.buffers for number in (*one.shape, *one.strides)}
+    padded = {1 << (extent - 1).bit_length() for one in launch.buffers for extent in one.shape if extent} - known
+    for name in sorted(_ends_of_ranges(launch) & launch.constants & launch.call.named.keys() - asked):
+        if _is_block(launch.arguments[name]) and launch.arguments[name] in padded:
+            yield _resized(launch, name, launch.arguments[name] * 2, _PADDING_HINT)
+
+
+def _ends_of_ranges(launch: Launch) -> set[str]:
+    calls = (node for node in launch.program.text.nodes if isinstance(node, ast.Call) and len(node.args) == 2)
+    ends = (call.args[1] for call in calls if isinstance(call.func, ast.Attribute) and call.func.attr == "arange")
+    return {end.id for end in ends if isinstance(end, ast.Name)}
+
+
+def _is_block(size: Any) -> bool:
+    return type(size) is int and size >= _FEWEST_LANES and not size & (size - 1)
+
+
+def _resized(launch: Launch, name: str, size: int, hint: str) -> _Variant:
+    call = replace(launch.call, named={**launch.call.named, name: size})
+    return _Variant(name, f"{name}={size} instead of {launch.arguments[name]}", call, hint=hint)
 
 
 class _Asked(dict[str, Any]):
