@@ -15,7 +15,7 @@ from bragg.model import FrameKind, Profile
 from bragg.model.ids import NodeId
 from bragg.model.kernels.names import base_name
 
-__all__ = ["NO_CODE", "KernelChoice", "checked_lines", "choose_kernel", "every_kernel", "why_absent"]
+__all__ = ["NO_CODE", "KernelChoice", "checked_lines", "choose_kernel", "every_kernel", "names_meant", "why_absent"]
 
 
 NO_CODE = "Kernels of Triton have code, those of libraries (cuBLAS, ATen, XLA) have none; time by line: bragg view"
@@ -59,7 +59,7 @@ def choose_kernel(profile: Profile, wanted: str | None) -> KernelChoice:
     codes = code_of_kernels(profile.sources)
     with_code = [name for name in kernels if _code_of(profile, name, codes)]
     with_text = with_code or [name for name in kernels if checked_lines(profile, name)]
-    meant = (with_text or list(kernels))[:1] if wanted is None else _meant(list(kernels), wanted)
+    meant = (with_text or list(kernels))[:1] if wanted is None else names_meant(list(kernels), wanted)
     if not meant:
         shown = f"Those with code: {', '.join(with_code[:5])}" if with_code else NO_CODE
         raise UsageError(f"no kernel is called {wanted!r}", hint=shown)
@@ -87,7 +87,16 @@ def _kernels_by_heat(profile: Profile) -> dict[str, list[NodeId]]:
     return {name: nodes[name] for name in sorted(nodes, key=heat, reverse=True)}
 
 
-def _meant(names: Sequence[str], wanted: str) -> list[str]:
+def names_meant(names: Sequence[str], wanted: str) -> list[str]:
+    """Those that are called so; else those that are without their specialization; else those that it is found in.
+
+    Args:
+        names: Of kernels.
+        wanted: A name, or a regular expression.
+
+    Raises:
+        UsageError: It is no regular expression.
+    """
     try:
         expression = re.compile(wanted)
     except re.error as error:

@@ -17,12 +17,14 @@ from bragg.analyze.bundle.files import bundle_of
 from bragg.cli.verbs.analyze import analyze
 from bragg.errors import UsageError
 from tests.support.recordings import RECORDINGS
+from tests.support.sampled_kernels import sampled_profile
 
 PRODUCT = RECORDINGS[0].parent / "kernels" / "h100-old-tensor-cores.bragg"
 
 
 def test_a_bundle_has_the_texts_the_facts_and_a_script() -> None:
-    files = bundle_of(formats.load(PRODUCT), "product")
+    bundle = bundle_of(formats.load(PRODUCT), "product")
+    files = bundle.files
     assert list(files) == ["kernel.ttir", "kernel.ttgir", "kernel.ptx", "kernel.sass", "facts.json", "reproduce.py"]
     assert "tt.func public @product" in files["kernel.ttir"]
     facts = json.loads(files["facts.json"])
@@ -31,6 +33,21 @@ def test_a_bundle_has_the_texts_the_facts_and_a_script() -> None:
     assert [(each["name"], each["divisibility"]) for each in facts["arguments"]] == [(name, 16) for name in "abcK"]
     assert facts["mean_ns"] == pytest.approx(537_683, abs=1)
     assert facts["versions"]["triton"]
+
+
+def test_a_part_of_a_name_is_enough() -> None:
+    profile = formats.load(PRODUCT)
+    bundle = bundle_of(profile, "duct<BM=64 .* w2")
+    assert (bundle.kernel, bundle.others) == ("product<BM=64 BN=64 BK=32 PRECISION=tf32 w2 s3 f16>", [])
+    assert json.loads(bundle.files["facts.json"])["name"] == bundle.kernel
+    with pytest.raises(UsageError, match="not a regular expression"):
+        bundle_of(profile, "product<(")
+
+
+def test_of_several_kernels_the_hottest_is_taken_and_the_others_are_named() -> None:
+    bundle = bundle_of(sampled_profile(), "softmax")
+    assert (bundle.kernel, bundle.others) == ("softmax<BLOCK=1024 w4 s3>", ["softmax<BLOCK=64 w4 s3>"])
+    assert json.loads(bundle.files["facts.json"])["mean_ns"] == 9000
 
 
 def test_a_kernel_without_code_is_no_bundle() -> None:

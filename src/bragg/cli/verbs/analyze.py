@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from bragg.cli.console import stream_style, write_json, write_lines
+from bragg.cli.console import say, stream_style, write_json, write_lines
 from bragg.cli.profile_file import READABLE, loaded, newest_profile, newest_profile_or_job
 from bragg.cli.progress import working
 from bragg.errors import UsageError
@@ -52,7 +52,11 @@ def _share(_: click.Context, __: click.Parameter, text: str) -> float:
 @click.option("--brief", is_flag=True, help="Print one JSON object of at most 2 kB: for programs that read the answer.")
 @click.option("--sarif", is_flag=True, help="Print SARIF 2.1.0, which editors show at the lines.")
 @click.option("--markdown", is_flag=True, help="Print Markdown, for comments on a change.")
-@click.option("--bundle", metavar="KERNEL", help="Write this kernel's code, facts and a script that runs it alone.")
+@click.option(
+    "--bundle",
+    metavar="KERNEL",
+    help="Write this kernel's code, facts and a script that runs it alone.",
+)
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="The directory of --bundle.  [KERNEL-bundle]")
 @click.pass_context
 def analyze(
@@ -113,16 +117,18 @@ def _bundle_example(path: Path) -> str:
 def _write_bundle(path: Path, kernel: str, output: Path | None) -> None:
     from bragg.analyze.bundle.files import bundle_of
 
-    files = bundle_of(loaded(path), kernel)
+    bundle = bundle_of(loaded(path), kernel)
     directory = output or Path(re.sub(r"\W+", "_", kernel).strip("_") + "-bundle")
     try:
         directory.mkdir(parents=True, exist_ok=True)
-        for name, text in files.items():
+        for name, text in bundle.files.items():
             (directory / name).write_text(text, encoding="utf-8")
     except OSError as error:
         raise UsageError(f"cannot write {directory}: {error.strerror}", hint="Say another directory with -o") from None
-    write_lines([f"{directory}: {', '.join(files)}"])
-    if "reproduce.py" in files:
+    write_lines([f"{directory}: {', '.join(bundle.files)}, of {bundle.kernel}"])
+    if bundle.others:
+        say([f"{kernel} also means {', '.join(bundle.others)}"])
+    if "reproduce.py" in bundle.files:
         write_lines([f"Compile it, and time it alone: python {directory / 'reproduce.py'} --help"])
 
 
