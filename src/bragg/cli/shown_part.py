@@ -82,6 +82,8 @@ def _best_part(
     if wanted is None and by_kernel:
         return ShownPart(part, options, (_KERNELS,))
     if wanted is not None:
+        for name in {*options.metrics, *filter(None, [options.sort])} & profile.metrics.keys() - part.metrics.keys():
+            raise UsageError(f"{name} is not known of the steady state alone", hint="Of the whole run: --part all")
         return ShownPart(part, options, ("the steady state alone; the whole run: --part all",))
     note = "the GPU waited for the host: this is the steady state, by host time; the whole run: --part all"
     return ShownPart(part, replace(options, metrics=_OF_HOST), (note,))

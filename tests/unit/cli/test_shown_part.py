@@ -150,3 +150,11 @@ def test_a_table_has_the_kernels_though_the_gpu_waited_for_the_host(view: View) 
     assert told["hints"][0].startswith("kernels of the steady state; what the GPU waited for: -m host_time")
     summed = view(IDLE.parent / "pairs/h100-cpu_work_slow.bragg", "--flat")
     assert (summed["metrics"][0]["name"], summed["rows"][0]["name"]) == ("gpu_time", "copy HtoD")
+
+
+def test_a_metric_of_the_whole_run_alone_is_said_to_be(bragg: Bragg) -> None:
+    outcome = bragg("view", IDLE, "--part", "steady", "-m", "samples")
+    assert (outcome.exit_code, outcome.stderr) == (
+        2,
+        "error: samples is not known of the steady state alone\nhint: Of the whole run: --part all\n",
+    )

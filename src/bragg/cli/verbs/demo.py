@@ -107,7 +107,9 @@ def _show(report: RunReport, sample: Path | None) -> None:
         say(["", f"A profile that was recorded on a GPU; all of it: bragg view {sample}"])
         _show_sample()
     name = quote(str(path))
-    say(["", f"Next: bragg view --flat {name}; bragg report {name}; bragg run your_script.py; bragg doctor"])
+    kernels = "Bugs of Triton kernels: bragg demo --files, then bragg check examples/debug/four_bugs.py"
+    say(["", *([kernels] if find_spec("triton") else [])])
+    say([f"Next: bragg view --flat {name}; bragg report {name}; bragg run your_script.py; bragg doctor"])
 
 
 def _show_sample() -> None:
