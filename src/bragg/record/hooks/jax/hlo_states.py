@@ -38,6 +38,7 @@ _LAID_OUT = re.compile(r" = \(?([a-z]\w*\[[\d,]*\])(\{[^}]*\})?")
 _BATCHED = re.compile(rf'op_name="([^"]*\b{BATCHED_COND}\b)')
 _CHOICE = re.compile(r'op_name="[^"]*/select_n"')
 _DECOMPOSED = re.compile(r'op_name="(?:[^"]*/)?(?:eigh|svd)"')
+_FILLS = ("broadcast", "iota", "constant")  # which a program cannot do without
 _LEAST_ELEMENTS = 1 << 10
 _SMALL_PART = 0.25
 
@@ -114,7 +115,8 @@ def _of_call(module: HloModule, flow: HloFlow, computation: str, each: Instructi
 
 def _of_fusion(module: HloModule, flow: HloFlow, computation: str, each: Instruction) -> str:
     if computation == module.entry and each.size >= _LEAST_ELEMENTS and flow.is_constant(computation, each):
-        return CONSTANT
+        made = flow.made(computation, each.name)
+        return "" if made is not None and made.code in _FILLS else CONSTANT
     if adds_up_differences(module, flow, each):
         return PAIRWISE
     return _of_product(module, flow, computation, each) if "kind=kCustom" in each.line else ""

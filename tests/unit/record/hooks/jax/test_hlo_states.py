@@ -301,6 +301,10 @@ def test_work_that_depends_on_no_argument_is_told() -> None:
     masked = "  %masked = f32[64,1000]{1,0} fusion(%table), kind=kLoop, calls=%m\n"
     rest = "  %x = f32[64,1000]{1,0} parameter(0)\n  %sum = f32[64,1000]{1,0} fusion(%x, %masked), kind=kLoop, calls=%s"
     assert states_of(table + masked + rest) == dict.fromkeys(("table", "masked"), HloState(CONSTANT, NOWHERE))
+    zeros = (
+        "%t () -> f32[64,1000] {\n  %zero = f32[] constant(0)\n  ROOT %all = f32[64,1000]{1,0} broadcast(%zero)\n}\n"
+    )
+    assert states_of(table + rest, zeros) == {}
 
 
 def test_branches_under_vmap_are_told_at_the_line_that_chooses() -> None:
