@@ -250,6 +250,7 @@ RULES = Registry(
         "until-last": "bragg.analyze.rules.operators.jax_states:LOOPS",
         "zeros-and-ones": "bragg.analyze.rules.operators.jax_states:MASKS",
         "pairwise-sums": "bragg.analyze.rules.operators.jax_states:PAIRS",
+        "repeated-forward": "bragg.analyze.rules.operators.repeated_forward:RULE",
         "whole-hessian": "bragg.analyze.rules.operators.jax_states:HESSIANS",
         "reverse-jacobian": "bragg.analyze.rules.operators.jax_states:JACOBIANS",
         "part-of-result": "bragg.analyze.rules.operators.jax_states:PARTS",
