@@ -29,8 +29,9 @@ _SAMPLING_BEGINS_S = 1.5
 _COPIED_BYTES, _SIDE = 1 << 30, 8192
 _BURST_S, _LEAST_ROUNDS = 0.5, 2
 _BURSTS = 3  # are timed in each session; of each step the median counts
+_NONE = "none"
 _SAMPLING: dict[str, dict[str, Any]] = {
-    "none": {"telemetry_hz": 0},
+    _NONE: {"telemetry_hz": 0},
     "counters": {"telemetry_hz": 0, "counters": "default"},
     "counters every 10 ms": {"telemetry_hz": 0, "counters": "default", "counter_interval_us": 10_000},
     "telemetry": {"telemetry_hz": 10},
@@ -115,28 +116,29 @@ def timed(burst: Burst, path: Path, options: dict[str, Any]) -> tuple[np.ndarray
     return np.median(steps_s, axis=0), float(profile.inclusive("gpu_time")[is_burst].sum()), n_samples
 
 
-def slowdown(burst: Burst, path: Path, budget_s: float) -> list[dict[str, Any]]:
+def slowdown(burst: Burst, path: Path, budget_s: float, sampled: list[str]) -> list[dict[str, Any]]:
     """A row of each kind of sampling, from as many rounds as the time allows."""
+    names = [_NONE, *sampled]
     rounds: list[dict[str, tuple[np.ndarray, float, int]]] = []
     deadline = time.monotonic() + budget_s
     while len(rounds) < _LEAST_ROUNDS or time.monotonic() < deadline:
-        order = list(_SAMPLING) if len(rounds) % 2 else list(reversed(_SAMPLING))
+        order = names if len(rounds) % 2 else names[::-1]
         rounds.append({name: timed(burst, path, _SAMPLING[name]) for name in order})
     rows = []
-    for name in _SAMPLING:
-        ratios = np.array([np.median(each[name][0] / each["none"][0]) for each in rounds])
+    for name in sampled:
+        ratios = np.array([np.median(each[name][0] / each[_NONE][0]) for each in rounds])
         rows.append(
             {
                 "sampled": name,
                 "rounds": len(rounds),
                 "steps": len(rounds[0][name][0]),
-                "step_us": round(1e6 * float(np.median([np.median(each["none"][0]) for each in rounds])), 1),
+                "step_us": round(1e6 * float(np.median([np.median(each[_NONE][0]) for each in rounds])), 1),
                 **told(ratios),
-                "gpu_time_median": round(float(np.median([each[name][1] / each["none"][1] for each in rounds])), 5),
+                "gpu_time_median": round(float(np.median([each[name][1] / each[_NONE][1] for each in rounds])), 5),
                 "least_samples": min(each[name][2] for each in rounds),
             }
         )
-    return rows[1:]
+    return rows
 
 
 def main() -> None:
@@ -145,6 +147,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, help="JSON file to write")
     parser.add_argument("--seconds", type=float, default=30, help="time for the rounds of one program")
     parser.add_argument("--programs", default=",".join(PROGRAMS))
+    parser.add_argument("--sampled", nargs="*", choices=[*_SAMPLING][1:], default=[*_SAMPLING][1:])
     parser.add_argument("--program", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.program:
@@ -154,16 +157,17 @@ def main() -> None:
         with scratch_directory() as directory:
             # With a session around them those within attach nothing.
             outer = bragg.start(f"{directory}/outer.bragg", **_RECORDED, telemetry_hz=0)
-            rows = slowdown(burst_of(arguments.program), Path(directory, "inner.bragg"), arguments.seconds)
+            burst = burst_of(arguments.program)
+            rows = slowdown(burst, Path(directory, "inner.bragg"), arguments.seconds, arguments.sampled)
             outer.stop(save=False)
         print(json.dumps({"rows": rows}))
         return
     found: list[dict[str, Any]] = []
     for program in arguments.programs.split(","):
-        command = [__file__, "--program", program, "--seconds", str(arguments.seconds)]
+        command = [__file__, "--program", program, "--seconds", str(arguments.seconds), "--sampled", *arguments.sampled]
         result = harness.in_child(command, 20 * arguments.seconds)
         found += [{"program": program, **row} for row in result.get("rows", [result])]
-        print(json.dumps(found[-len(_SAMPLING) + 1 :]), flush=True)
+        print(json.dumps(found[-len(arguments.sampled) :]), flush=True)
     harness.report("counters_slowdown", found, arguments.out)
 
 
