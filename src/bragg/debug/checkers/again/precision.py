@@ -49,12 +49,14 @@ class _Result:
         dtype: Its type.
         order: Number of this execution of a line among all of them.
         programs: Linear numbers of the programs.
+        narrowest: Bits after the point in the narrowest type of the line's results.
     """
 
     values: Array
     dtype: DType
     order: int
     programs: Array
+    narrowest: int
 
 
 @dataclass
@@ -70,9 +72,11 @@ class _Trace:
         if self.elements > _MOST_ELEMENTS:
             return
         here = kernel_line()
-        entry = _Result(result.data, result.dtype, self.executed, machine().active_programs)
+        bits = result.dtype.fp_mantissa_width
+        entry = _Result(result.data, result.dtype, self.executed, machine().active_programs, bits)
         results = self.lines.setdefault(here, [])
         if here == self.last:
+            entry.narrowest = min(bits, results[-1].narrowest)
             results[-1] = entry
         else:
             results.append(entry)
@@ -169,7 +173,7 @@ def _first_loss(own: _Trace, wide: _Trace) -> _Loss | None:
     ]
     narrowest = 52
     for mine, exact, place in sorted(pairs, key=lambda pair: pair[0].order):
-        narrowest = min(narrowest, mine.dtype.fp_mantissa_width)
+        narrowest = min(narrowest, mine.narrowest)
         if mine.values.shape != exact.values.shape:
             continue
         loss = _loss(mine, exact, place)
