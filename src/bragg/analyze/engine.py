@@ -8,8 +8,9 @@ from enum import Enum, auto
 
 from bragg.analyze.causes.evidence import Evidence
 from bragg.analyze.causes.frameworks import in_its_words
+from bragg.analyze.causes.host_finding import WAITS_A_STEP
 from bragg.analyze.causes.needs import OWN_HOST_TIME, TRACE, Need
-from bragg.analyze.causes.thresholds import Threshold
+from bragg.analyze.causes.thresholds import OFTEN, Threshold
 from bragg.analyze.causes.work_finding import SHARE_OF_GPU
 from bragg.model import Finding
 from bragg.registry import RULES, RUN_RULES, STEP_RULES
@@ -51,6 +52,8 @@ class Rule:
 
 # A cause that gains less than this share of what the whole does explains little of it.
 _EXPLAINS = 0.3
+# With many waits in a step no graph can be captured of it: they have to go first.
+_PREVENTS = 0.1
 
 
 @dataclass(frozen=True)
@@ -134,7 +137,12 @@ def ranked(found: Iterable[Finding]) -> list[Finding]:
 def _explains(cause: Finding, whole: Finding) -> bool:
     if cause.gain is None or whole.gain is None or not (_is_behind(cause, whole) or _costs_more(cause, whole)):
         return False
-    return cause.gain.is_once == whole.gain.is_once and cause.gain.share >= _EXPLAINS * whole.gain.share > 0
+    least = _PREVENTS if _waits_often(cause) else _EXPLAINS
+    return cause.gain.is_once == whole.gain.is_once and cause.gain.share >= least * whole.gain.share > 0
+
+
+def _waits_often(finding: Finding) -> bool:
+    return any(each.name == WAITS_A_STEP and each.value >= OFTEN.value for each in finding.evidence)
 
 
 def _is_behind(cause: Finding, whole: Finding) -> bool:
@@ -145,7 +153,8 @@ def _is_behind(cause: Finding, whole: Finding) -> bool:
 def _costs_more(cause: Finding, whole: Finding) -> bool:
     rules: Mapping[str, Rule] = RULES
     costs = [each.rule in rules and rules[each.rule].costs_precision for each in (cause, whole)]
-    return costs == [False, True] and any(each.name == SHARE_OF_GPU for each in cause.evidence)
+    is_waste = _waits_often(cause) or any(each.name == SHARE_OF_GPU for each in cause.evidence)
+    return costs == [False, True] and is_waste
 
 
 def _host_time(finding: Finding) -> HostTime:

@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from bragg.analyze.causes.evidence import Evidence
+from bragg.analyze.causes.host_finding import WAITS_A_STEP
 from bragg.analyze.causes.work_finding import SHARE_OF_GPU
 from bragg.analyze.engine import Rule, analysis, findings, ranked
 from bragg.model import Confidence, Finding, Gain, Profile, Quantity, Severity
@@ -198,5 +199,15 @@ def test_what_costs_precision_stands_behind_work_that_need_not_be_done(cause: st
     made = [
         Finding("full-precision-matmul", Severity.WARNING, "", gain=Gain(8, 10)),
         Finding(cause, Severity.WARNING, "", gain=Gain(share, 10), evidence=of_gpu),
+    ]
+    assert ranked(made)[0].rule == first
+
+
+@pytest.mark.parametrize(("waits", "first"), [(32, "synchronization"), (2, "many-launches")])
+def test_many_waits_in_a_step_stand_before_launches_that_no_graph_can_hold(waits: int, first: str) -> None:
+    made = [
+        Finding("many-launches", Severity.WARNING, "", gain=Gain(8, 10)),
+        Finding("full-precision-matmul", Severity.WARNING, "", gain=Gain(4, 10)),
+        Finding("synchronization", Severity.WARNING, "", gain=Gain(1, 10), evidence=(Quantity(WAITS_A_STEP, waits),)),
     ]
     assert ranked(made)[0].rule == first
