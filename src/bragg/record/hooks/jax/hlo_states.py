@@ -38,6 +38,7 @@ _LAID_OUT = re.compile(r" = \(?([a-z]\w*\[[\d,]*\])(\{[^}]*\})?")
 _BATCHED = re.compile(rf'op_name="([^"]*\b{BATCHED_COND}\b)')
 _CHOICE = re.compile(r'op_name="[^"]*/select_n"')
 _DECOMPOSED = re.compile(r'op_name="(?:[^"]*/)?(?:eigh|svd)"')
+_PARTIAL = re.compile(r'op_name="(?:[^"]*/)?(?:dot_general|conv_general_dilated|sort)"')  # may compute less
 _FILLS = ("broadcast", "iota", "constant")  # which a program cannot do without
 _LEAST_ELEMENTS = 1 << 10
 _SMALL_PART = 0.25
@@ -110,7 +111,7 @@ def _of_call(module: HloModule, flow: HloFlow, computation: str, each: Instructi
         matrix = len(flow.shape_of(computation, each.operand))
         used = [each.ranks[at] for at in flow.elements(computation, each) if at < len(each.ranks)]
         return VECTORS_UNUSED if used and max(used) < matrix else ""
-    return _of_product(module, flow, computation, each)
+    return _of_product(module, flow, computation, each) if _PARTIAL.search(each.line) else ""
 
 
 def _of_fusion(module: HloModule, flow: HloFlow, computation: str, each: Instruction) -> str:

@@ -116,6 +116,7 @@ MATRICES = """\
 SCORES = "  %s = f32[8,{n},{n}]{{2,1,0}} dot(%q, %k), lhs_batch_dims={{0}}, lhs_contracting_dims={{2}}\n"
 CALLED = (
     "  %called = (f32[8,{n},{n}]{{2,1,0}}, s8[64]{{0}}) custom-call(%q, %k), "
+    'metadata={{op_name="dot_general"}}, '
     'backend_config={{"lhs_contracting_dimensions":["2"],"lhs_batch_dimensions":["0"]}}\n'
     "  %s = f32[8,{n},{n}]{{2,1,0}} get-tuple-element(%called), index=0\n"
 )
@@ -161,7 +162,8 @@ def test_products_of_three_in_the_order_that_takes_more_are_told(second: str, n:
 
 
 SORT = "  %sort.1 = f32[64,1000]{1,0} sort(%x), dimensions={1}, to_apply=%compare"
-PRODUCT = '  %dot.1 = (f32[64,1000]{1,0}, s8[64]{0}) custom-call(%x, %y), custom_call_target="__cublas$gemm"'
+FACTOR = '  %cholesky.1 = f32[64,1000]{1,0} custom-call(%x), metadata={op_name="jit(f)/cholesky"}'
+PRODUCT = '  %dot.1 = (f32[64,1000]{1,0}, s8[64]{0}) custom-call(%x, %y), metadata={op_name="jit(f)/dot_general"}'
 
 
 @pytest.mark.parametrize(
@@ -173,6 +175,7 @@ PRODUCT = '  %dot.1 = (f32[64,1000]{1,0}, s8[64]{0}) custom-call(%x, %y), custom
         (PRODUCT, ["f32[64,1000]{1,0} get-tuple-element(%dot.1), index=0", "f32[1,1000]{1,0} slice(%use.0)"], True),
         (PRODUCT, ["f32[64,1000]{1,0} get-tuple-element(%dot.1), index=0", "f32[1,1000]{1,0} negate(%use.0)"], False),
         (SORT, ["f32[64]{0} gather(%sort.1, %places)"], True),
+        (FACTOR, ["f32[64]{0} gather(%cholesky.1, %places)"], False),  # the diagonal of a factor
         (SORT, ["f32[64]{0} gather(%values, %sort.1)"], False),  # of all places
     ],
 )
