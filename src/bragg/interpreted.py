@@ -6,13 +6,16 @@ a GPU executes it.
 
 from __future__ import annotations
 
+import atexit
 import os
 import sys
 from collections.abc import Mapping
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
+from bragg.code.kernel_files import CODE, COMPILED_FOR_TARGET, FILES
 from bragg.core import core
+from bragg.debug.compiled.launched_kernels import LaunchedKernels
 from bragg.debug.faults import KernelFault
 from bragg.debug.host.driver import HostDriver, has_gpu, has_host_driver, use_host_driver
 from bragg.debug.host.imports import when_imported
@@ -22,12 +25,14 @@ from bragg.debug.host.specialization import specialize
 from bragg.debug.host.torch_on_cpu import use_cpu_for_cuda
 from bragg.debug.state import Listeners
 from bragg.debug.switch import redirect
+from bragg.debug.targets import target_named
 from bragg.record.hooks.triton.kernel_names import specialization_of
 from bragg.record.hooks.triton.launch_metadata import told_of_launch
 from bragg.record.hooks.triton.specialization import specialized_name
-from bragg.record.inside.metadata import call_kernel_error, count_interpreted_launch
+from bragg.record.inside import autostart
+from bragg.record.inside.metadata import call_kernel_error, count_interpreted_launch, tell, tell_at_stop
 from bragg.record.inside.metric_values import record_metrics
-from bragg.record.inside.notes import note
+from bragg.record.inside.notes import guarded, note
 
 __all__ = ["interpret_launches"]
 
@@ -46,13 +51,14 @@ def interpret_launches(triton: ModuleType, options: Mapping[str, Any]) -> None:
     if not is_forced and (has_gpu() or not _needs_gpu(triton, os.environ)):
         return
     if not has_gpu():
-        use_host_driver()
+        use_host_driver(target_named(options["gpu_target"]) if options["gpu_target"] else None)
         if not _is_imported_by_torch():
             when_imported("torch", use_cpu_for_cuda)
     asks = options["launch_metadata"]
+    kernels = _launched_kernels(options["gpu_target"]) if options["gpu_target"] else None
 
     def run(kernel: Any, grid: Any, arguments: tuple[Any, ...], named: dict[str, Any]) -> None:
-        _execute(prepare(kernel, grid, arguments, named), asks)
+        _execute(prepare(kernel, grid, arguments, named), asks, kernels)
 
     call_kernel_error(KernelFault)
     redirect(run, (lambda: True) if is_forced else has_host_driver)
@@ -62,7 +68,30 @@ def _needs_gpu(triton: ModuleType, environ: Mapping[str, str]) -> bool:
     return environ.get("TRITON_INTERPRET") != "1" and set(triton.backends.backends) <= _GPU_BACKENDS
 
 
-def _execute(launch: Launch, asks: bool) -> None:
+def _launched_kernels(target: str) -> LaunchedKernels:
+    """Collects kernels; they are compiled at the end of the process, and the meta says where their code is."""
+    kernels, process = LaunchedKernels(target_named(target)), os.getpid()
+    places: dict[str, dict[str, str]] = {}
+
+    def compile_all() -> None:
+        recording = autostart.current()
+        if os.getpid() != process or recording is None:
+            return
+        recording.deactivate()  # The program does not wait for this.
+        for name, compiled in kernels.compiled().items():
+            if compiled.error:
+                note(f"{name} was not compiled for {target}: {compiled.error}")
+            else:
+                places[name] = {CODE: compiled.key, FILES: compiled.files}
+        recording.activate()
+
+    atexit.register(guarded(compile_all))
+    tell_at_stop(COMPILED_FOR_TARGET, lambda is_end: places)
+    tell("target", target)
+    return kernels
+
+
+def _execute(launch: Launch, asks: bool, kernels: LaunchedKernels | None) -> None:
     """Execute a launch as a kernel of the call path, between the hooks of the program."""
     if count_interpreted_launch() == 1:
         note("Triton kernels run in bragg's interpreter on the CPU: their times are not those of a GPU")
@@ -70,8 +99,11 @@ def _execute(launch: Launch, asks: bool) -> None:
     function = getattr(launch.jitted, "launch_metadata", None)
     given = (launch.grid, compiled.metadata, launch.arguments)
     name, values, arrays = told_of_launch(function, *given) if asks and function else (None, [], {})
+    shown = name or _name(compiled)
+    if kernels is not None:
+        kernels.add(shown, launch)
     with called_around(compiled.name, function, given):
-        core.enter_host_kernel(name or _name(compiled))
+        core.enter_host_kernel(shown)
         try:
             for metric, value in values:
                 core.add_value(metric, value)

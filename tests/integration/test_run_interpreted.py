@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from bragg.analyze.compiled_kernels import CompiledKernels
 from bragg.debug.host.driver import has_gpu
 from bragg.model import FrameKind, Profile
 from bragg.views.text.run_facts import RunFacts
@@ -83,6 +84,31 @@ assert (out == (x + 1) * 2).all()
     assert profile.meta["interpreted_launches"] == 4
     assert "(4 launches): not times of a GPU" in next(RunFacts(profile.meta).warnings())
     assert capfd.readouterr().err.count("Triton kernels run in bragg's interpreter on the CPU") == 1
+
+
+def test_kernels_are_compiled_for_a_gpu_that_is_not_there(recorder: Recorder) -> None:
+    run = record(
+        recorder,
+        """
+for _ in range(3): add[(4,)](x, y, out, 1000, BLOCK=256)
+scale[(8,)](out, 1000, BLOCK=128, num_warps=8)
+""",
+        gpu_target="sm_80",
+    )
+    assert run.result.exit_code == 0
+    profile = run.main
+    add, scale = (CompiledKernels(profile).of(name) for name in ("add<BLOCK=256 w4 s3 f32 !16:n>", "scale_1000"))
+    assert add is not None
+    assert scale is not None
+    assert (add.target, add.num_warps, add.occupancy, scale.num_warps) == ("cuda:80", 4, 1.0, 8)
+    assert [(each.is_store, each.compiled_bytes) for each in add.accesses or ()] == [(False, 4), (False, 4), (True, 4)]
+    assert (profile.run.target, profile.run.compiled_for_target.keys()) == (
+        "sm_80",
+        {"add<BLOCK=256 w4 s3 f32 !16:n>", "scale_1000"},
+    )
+    assert "gpu_time" not in profile.metrics
+    waited_in = {Path(file).name for file in profile.tree.frames.file}
+    assert not {"subprocess.py", "launched_kernels.py"} & waited_in, "the compiler is not part of the program"
 
 
 def test_hooks_of_the_program_are_called_around_a_launch(recorder: Recorder, capfd: pytest.CaptureFixture[str]) -> None:

@@ -119,7 +119,7 @@ def _named(kernel: KernelChoice) -> str:
 
 def _why_no_code(profile: Profile) -> str:
     if profile.run.interpreted_launches:
-        return "bragg's interpreter executed it, which compiles nothing: record on a GPU"
+        return "bragg's interpreter executed it, which compiles nothing: bragg run --target sm_90, or record on a GPU"
     return NO_CODE
 
 

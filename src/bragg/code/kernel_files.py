@@ -10,11 +10,13 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
-__all__ = ["CODE", "FILES", "SIZES", "attributes_of"]
+__all__ = ["CODE", "COMPILED_FOR_TARGET", "FILES", "SIZES", "attributes_of"]
 
 # Attributes of a kernel's frame: the name of its texts in the profile, `symbol/hash`, and the file that describes it,
 # beside which the others are.
 CODE, FILES = "code", "code_files"
+COMPILED_FOR_TARGET = "compiled_for_target"
+"""Of the meta: `CODE` and `FILES` of kernels that were executed on the CPU, by name."""
 SIZES = "sizes"
 """Whole numbers that its first launch passed: `n=781 stride=1024`."""
 

@@ -159,6 +159,8 @@ def _without_samples(tables: CaptureTables, scanned: Scan, limits: Limits) -> Pr
     values = values_of(tables, tree, limits)
     tree = replace(tree, frames=name_compiled_regions(tree.frames, Run(tables.meta).compiled_regions))
     attributes = attributes_of(tables, tree.frames)
+    for name, noted in Run(tables.meta).compiled_for_target.items():
+        attributes[name] = {**noted, **attributes.get(name, {})}
     damage = _damage(tables, scanned, _without_clock(tables, tracks, clocks_of(tables)))
     return Profile(
         meta={**tables.meta, "capture": damage, **({"attributes": attributes} if attributes else {})},

@@ -101,6 +101,8 @@ class RecordConfig:
         output: Name of the profile; `%s`: stem of the target's name, `%p`: process id, `%r`: rank, `%h`: host name.
         force: Overwrite existing profiles instead of numbering the new one.
         interpret: Execute Triton kernels on the CPU, under `bragg run`. `auto`: if there is no GPU.
+        gpu_target: Compile the Triton kernels that are executed on the CPU for this GPU too, `sm_90` or the like, when
+            the program ends; empty: for none.
         as_proton: Let `import triton.profiler` import `bragg.proton`, in the processes of `bragg run`.
 
     Raises:
@@ -145,6 +147,7 @@ class RecordConfig:
     output: str = "%s.bragg"
     force: bool = False
     interpret: Interpret = "auto"
+    gpu_target: str = ""
     as_proton: bool = False
 
     def __post_init__(self) -> None:

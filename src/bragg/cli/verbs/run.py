@@ -88,6 +88,17 @@ def _share(ctx: click.Context, param: click.Parameter, value: str | None) -> flo
         raise click.BadParameter(f"{value!r} is not a share; write 3% or 0.03", ctx, param) from error
 
 
+def _target_checked(_context: click.Context, _parameter: click.Parameter, value: str | None) -> str | None:
+    """The name of a GPU whose machine code can be read."""
+    if value is None:
+        return None
+    from bragg.debug.targets import target_named
+
+    if value == "any" or target_named(value).backend != "cuda":
+        raise click.BadParameter(f"{value!r} is not a GPU whose machine code bragg reads: sm_90, sm_100 and the like")
+    return value
+
+
 def _seconds(_context: click.Context, _parameter: click.Parameter, value: str | None) -> float | None:
     """A time with its unit, in s."""
     match = re.fullmatch(r"(\d+(?:\.\d+)?)(ms|s|min|h)", value or "0s")
@@ -292,6 +303,13 @@ def _seconds(_context: click.Context, _parameter: click.Parameter, value: str | 
     "--interpret",
     type=click.Choice(get_args(Interpret)),
     help="Execute Triton kernels on the CPU; auto: if there is no GPU.  [auto]",
+)
+@click.option(
+    "--target",
+    "gpu_target",
+    metavar="GPU",
+    callback=_target_checked,
+    help="Without a GPU: compile Triton kernels for this one, for bragg source: sm_90, sm_100 and the like.",
 )
 @click.option(
     "--repeat",

@@ -14,7 +14,7 @@ from contextlib import redirect_stdout
 from types import FunctionType, TracebackType
 from typing import Any, TextIO
 
-from bragg.debug.faults import KernelFault, as_tritons
+from bragg.debug.faults import KernelFault, Unsupported, as_tritons
 from bragg.debug.flow.aggregates import rebuilt
 from bragg.debug.flow.jitted import is_gluon, is_interpreted
 from bragg.debug.flow.ways import TypesQuestion
@@ -23,7 +23,7 @@ from bragg.debug.memory.blocks import Descriptor
 from bragg.debug.targets import Target
 from bragg.debug.values import Pointer, Tensor
 
-__all__ = ["gpu_dialect", "types_question"]
+__all__ = ["gpu_dialect", "kernel_source", "tile_dialect", "types_question"]
 
 _ALIGNMENT = 16
 # What Triton 3.4 to 3.9 say where a name has two types at one place.
@@ -46,6 +46,33 @@ def gpu_dialect(launch: Launch, target: Target) -> str:
     from triton.compiler import compile
 
     return str(compile(_source(launch), target=_tritons(target), options=_options(launch)).asm["ttgir"])
+
+
+def kernel_source(launch: Launch) -> Any:
+    """What Triton's compiler is given for a launch, without its tensors.
+
+    Raises:
+        Unsupported: It is of Gluon, or Triton's own interpreter stands for it.
+    """
+    if is_gluon(launch.jitted) or is_interpreted(launch.jitted):
+        raise Unsupported("only functions of @triton.jit are compiled")
+    return _source(launch)
+
+
+def tile_dialect(source: Any, options: dict[str, Any], target: Target) -> str:
+    """A kernel as Triton's compiler first writes it, before any pass.
+
+    Args:
+        source: See `kernel_source`.
+        options: Of the compiler.
+        target: The GPU.
+
+    Raises:
+        Exception: Whatever Triton's compiler raises.
+    """
+    with redirect_stdout(_Silent(sys.stdout)), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return str(_lower(source, options, _tritons(target)))
 
 
 def _tritons(target: Target) -> Any:
@@ -157,8 +184,8 @@ def _answer(launch: Launch, source: Any, target: Target) -> KernelFault | bool:
     return True
 
 
-def _lower(source: Any, options: dict[str, Any], target: Any) -> None:
-    """What Triton's compiler does first: each statement with its types."""
+def _lower(source: Any, options: dict[str, Any], target: Any) -> Any:
+    """What Triton's compiler does first: each statement with its types, as a module of MLIR."""
     from triton._C.libtriton import ir
     from triton.compiler.compiler import make_backend
 
@@ -174,7 +201,9 @@ def _lower(source: Any, options: dict[str, Any], target: Any) -> None:
         "context": context,
     }
     wanted = inspect.signature(source.make_ir).parameters
-    source.make_ir(**{name: value for name, value in given.items() if name in wanted})
+    module = source.make_ir(**{name: value for name, value in given.items() if name in wanted})
+    module.context = context  # A module does not keep it alive.
+    return module
 
 
 def _refusal(launch: Launch, error: BaseException) -> KernelFault | None:

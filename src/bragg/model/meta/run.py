@@ -296,6 +296,16 @@ class Run:
         return self._facts.count("interpreted_launches")
 
     @property
+    def target(self) -> str:
+        """The GPU that executed kernels of Triton's were compiled for, without one; empty: for none."""
+        return self._facts.text("target")
+
+    @property
+    def compiled_for_target(self) -> dict[str, dict[str, str]]:
+        """Attributes of kernels that were compiled so, by name: where their code is."""
+        return self._attributes("compiled_for_target")
+
+    @property
     def exact_launches(self) -> int:
         """Launches whose counters were counted exactly, one at a time: the host waited for each."""
         return sum(Facts(each).table("exact_counters").count("counted_launches") for each in self.recording_metas)
@@ -347,10 +357,12 @@ class Run:
     @cached_property
     def attributes(self) -> Mapping[str, Mapping[str, str]]:
         """Attributes of frames, by their names: modules, compilers' files, colours."""
-        tables = self._facts.table("attributes").tables()
+        return self._attributes("attributes")
+
+    def _attributes(self, key: str) -> dict[str, dict[str, str]]:
         return {
             name: {key: text for key, text in table.values().items() if isinstance(text, str)}
-            for name, table in tables.items()
+            for name, table in self._facts.table(key).tables().items()
         }
 
     @cached_property

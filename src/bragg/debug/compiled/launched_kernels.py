@@ -1,0 +1,144 @@
+"""Kernels that were launched, compiled for a GPU that need not be there when the program ends."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from bragg.debug.host.compiler import kernel_source, tile_dialect
+from bragg.debug.host.launch import Launch
+from bragg.debug.targets import Target
+
+__all__ = ["CompiledLaunch", "LaunchedKernels"]
+
+_SCRIPT = Path(__file__).with_name("compile_texts.py")
+# A product of matrices takes about a second, an attention ten.
+_WITHIN_S = 120.0
+# Of the processes that bragg records.
+_OWN_VARIABLES = "BRAGG_"
+
+
+@dataclass(frozen=True)
+class CompiledLaunch:
+    """What became of a kernel.
+
+    Attributes:
+        key: `symbol/hash`; empty: it was not compiled.
+        files: The file that describes what was compiled; the others are beside it.
+        error: Why it was not compiled.
+    """
+
+    key: str = ""
+    files: str = ""
+    error: str = ""
+
+
+@dataclass(frozen=True)
+class _Kernel:
+    """A kernel that waits for being compiled.
+
+    Attributes:
+        function: Name of its function.
+        source: What Triton's compiler is given.
+        options: Of the compiler.
+    """
+
+    function: str
+    source: Any
+    options: dict[str, Any]
+
+
+@dataclass
+class LaunchedKernels:
+    """The specializations that a program launched.
+
+    Attributes:
+        target: What they are compiled for.
+        environ: Of the compiler.
+        within_s: Time that all of them together may take.
+    """
+
+    target: Target
+    environ: Mapping[str, str] = field(default_factory=lambda: os.environ)
+    within_s: float = _WITHIN_S
+    _kernels: dict[str, _Kernel] = field(default_factory=dict)
+    _refused: dict[str, CompiledLaunch] = field(default_factory=dict)
+
+    def add(self, name: str, launch: Launch) -> None:
+        """Keep what is to be compiled of a launch, once for each name."""
+        if name in self._kernels or name in self._refused:
+            return
+        try:
+            source = kernel_source(launch)
+        except Exception as error:  # noqa: BLE001 - of Triton's classes, which have no common one
+            self._refused[name] = _failed(error)
+            return
+        options = {name: value for name, value in launch.options.items() if isinstance(value, (bool, int, float, str))}
+        self._kernels[name] = _Kernel(launch.kernel, source, options)
+
+    def compiled(self) -> dict[str, CompiledLaunch]:
+        """What became of each kernel, by name. They are compiled in another process, which may end or hang."""
+        found, texts = dict(self._refused), {}
+        ends_s = time.monotonic() + self.within_s
+        for name, kernel in self._kernels.items():
+            try:
+                texts[name] = tile_dialect(kernel.source, kernel.options, self.target)
+            except Exception as error:  # noqa: BLE001 - the compiler is Triton's, and its errors have no common class
+                found[name] = _failed(error)
+        while texts:
+            told, why = self._told(texts, ends_s - time.monotonic())
+            found |= zip(list(texts), told, strict=False)
+            if len(told) < len(texts):
+                found[list(texts)[len(told)]] = CompiledLaunch(error=why)
+            texts = {name: text for name, text in texts.items() if name not in found}
+        return found
+
+    def _told(self, texts: Mapping[str, str], within_s: float) -> tuple[list[CompiledLaunch], str]:
+        """What one process tells of the first kernels, and why it tells nothing of the next one."""
+        if within_s <= 0:
+            return [], f"there was no time left: {self.within_s:g} s are for all kernels"
+        with TemporaryDirectory() as directory:
+            jobs = Path(directory, "jobs.json")
+            jobs.write_text(json.dumps(list(self._jobs(texts, Path(directory)))), encoding="utf-8")
+            command = [sys.executable, str(_SCRIPT), str(jobs)]
+            try:
+                ended = subprocess.run(
+                    command, env=self._environment(), capture_output=True, timeout=within_s, check=False
+                )
+            except subprocess.TimeoutExpired as error:
+                return _read(error.stdout or b""), f"the compiler was stopped after {within_s:.0f} s"
+            return _read(ended.stdout), f"the compiler ended with {ended.returncode}: {_last_line(ended.stderr)}"
+
+    def _jobs(self, texts: Mapping[str, str], directory: Path) -> Iterator[dict[str, Any]]:
+        target = [self.target.backend, self.target.arch, self.target.warp_size]
+        for number, (name, text) in enumerate(texts.items()):
+            kernel, file = self._kernels[name], directory / f"{number}.ttir"
+            file.write_text(text, encoding="utf-8")
+            yield {"file": str(file), "name": kernel.function, "target": target, "options": kernel.options}
+
+    def _environment(self) -> dict[str, str]:
+        """That of the program, without what makes a process record itself."""
+        kept = {name: value for name, value in self.environ.items() if not name.startswith(_OWN_VARIABLES)}
+        return {**kept, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+
+
+def _failed(error: Exception) -> CompiledLaunch:
+    return CompiledLaunch(error=f"{type(error).__name__}: {error}")
+
+
+def _read(output: bytes) -> list[CompiledLaunch]:
+    """Whole lines; what Triton prints itself is passed over."""
+    lines = output.decode(errors="replace").splitlines(keepends=True)
+    return [CompiledLaunch(**json.loads(line)) for line in lines if line.startswith("{") and line.endswith("}\n")]
+
+
+def _last_line(text: bytes) -> str:
+    return next(reversed(text.decode(errors="replace").strip().splitlines()), "it said nothing")
