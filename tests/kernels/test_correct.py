@@ -25,6 +25,7 @@ def test_kernel_is_right_and_has_no_findings(name: str) -> None:
         pairs = CORRECT[name]()
     assert report.launches > 0
     assert len(report) == 0, "\n".join(report.lines())
+    assert not report.verdicts.notes
     for actual, expected in pairs:
         np.testing.assert_allclose(np.asarray(actual, "f8"), np.asarray(expected, "f8"), rtol=2e-3, atol=2e-3)
 

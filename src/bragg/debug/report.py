@@ -187,6 +187,7 @@ class Report:
             "launches": self.launches,
             "programs": self.programs,
             "verdicts": self.verdicts.to_json(),
+            "notes": list(self.verdicts.notes),
             "not_executed": [{"because": reason, "launches": count} for reason, count in self.refused.items()],
             "findings": [finding.to_json() for finding in self.findings],
         }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 from bragg.debug.checkers import Checker, LaunchFindings
@@ -18,6 +19,7 @@ from bragg.debug.host.patience import LaunchTooLong, Patience, Watched
 from bragg.debug.host.tuned import is_measured
 from bragg.debug.memory.emptiness import marked_allocations
 from bragg.debug.memory.lifetimes import remembered_addresses
+from bragg.debug.memory.unread import unread_columns
 from bragg.debug.outbox import Outbox
 from bragg.debug.pallas.interception import checked_pallas_calls
 from bragg.debug.report import Report
@@ -153,6 +155,7 @@ class CheckedSession:
         for checker in self._checkers:
             if checker.name in watching:
                 together.add(checker.watch(LaunchFindings(checker.name, launch, self.report, watching)))
+        together.add(unread_columns(launch, partial(self.report.verdicts.note, launch.kernel)))
         return together
 
 

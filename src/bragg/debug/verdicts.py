@@ -79,10 +79,16 @@ def _judged(launch: Launch, *, has_findings: bool, checkers: Collection[str]) ->
 
 
 class Verdicts:
-    """How many launches have which verdict, and in which other ways kernels were executed again."""
+    """How many launches have which verdict, and in which other ways kernels were executed again.
+
+    Attributes:
+        counts: Launches of each verdict.
+        notes: What the author of a kernel may want to know, once each.
+    """
 
     def __init__(self) -> None:
         self.counts: Counter[Verdict] = Counter()
+        self.notes: dict[str, None] = {}
         self._varied: dict[str, list[str]] = {}
 
     def vary(self, kernel: str, *whats: str) -> None:
@@ -90,15 +96,21 @@ class Verdicts:
         known = self._varied.setdefault(kernel, [])
         known.extend(what for what in whats if what not in known)
 
+    def note(self, kernel: str, text: str) -> None:
+        """Keep what its author may want to know of a kernel, and what no checker calls wrong."""
+        self.notes[f"{kernel}: {text}"] = None
+
     def absorb(self, others: Verdicts) -> None:
         """Add those of another process."""
         self.counts.update(others.counts)
+        self.notes.update(others.notes)
         for kernel, whats in others._varied.items():
             self.vary(kernel, *whats)
 
     def clear(self) -> None:
         """Begin anew."""
         self.counts.clear()
+        self.notes.clear()
         self._varied.clear()
 
     def kernels(self) -> list[str]:
@@ -113,7 +125,7 @@ class Verdicts:
             lines.append(f"clean for these values: {_launches(of['clean'])}")
             lines += [f"  {one}" for one in self.counts if one.verdict == "clean"]
         again = [f"{kernel}: {_variation(whats)}" for kernel, whats in self._varied.items()]
-        return lines + self._configurations() + again
+        return lines + [f"note: {note}" for note in self.notes] + self._configurations() + again
 
     def _proven(self, count: int) -> str:
         kernels = list(dict.fromkeys(one.kernel for one in self.counts if one.verdict == "proven"))
