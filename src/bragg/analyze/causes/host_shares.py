@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from bragg.analyze.causes.evidence import Evidence
-from bragg.analyze.causes.paths import hottest_place
+from bragg.analyze.causes.paths import hot_places, is_library
 from bragg.analyze.imports import imports_apart
 from bragg.model import FrameKind, Profile
 from bragg.model.host_time import WAIT_TIME
@@ -59,5 +59,6 @@ def host_shares(evidence: Evidence) -> list[HostShare]:
 
 
 def _hottest_line(profile: Profile, time_ns: FloatArray) -> str:
-    place = hottest_place(profile, time_ns > 0, time_ns)
-    return f"{place.file}:{place.line}" if place.file else ""
+    """Of the program: what libraries do when it ends, below no line of it, has none."""
+    places = hot_places(profile, time_ns > 0, time_ns)
+    return next((f"{each.file}:{each.line}" for each in places if each.file and not is_library(each.file)), "")

@@ -26,6 +26,7 @@ __all__ = [
     "hot_places",
     "hottest_place",
     "in_files",
+    "is_library",
     "line_above",
     "lines_above",
     "named",
@@ -143,9 +144,14 @@ def _lines_above(profile: Profile, node: int, kinds: tuple[FrameKind, ...]) -> l
 def _lines_of(frames: FrameTable, kinds: tuple[FrameKind, ...]) -> list[bool | None]:
     """Whether each frame is a line of a library; None: it is no line, or none of these kinds."""
     numbers = {int(kind) for kind in kinds}
-    is_library = {file: bool(_LIBRARY.search(file)) for file in set(frames.file)}
+    in_library = {file: is_library(file) for file in set(frames.file)}
     rows = zip(frames.kind.tolist(), frames.file, strict=True)
-    return [is_library[file] if file and kind in numbers else None for kind, file in rows]
+    return [in_library[file] if file and kind in numbers else None for kind, file in rows]
+
+
+def is_library(file: str) -> bool:
+    """Whether a file is none that a user changes."""
+    return bool(_LIBRARY.search(file))
 
 
 def hottest_place(

@@ -12,6 +12,7 @@ from bragg.analyze.causes.bounds import UNKNOWN, bounds_of
 from bragg.analyze.causes.evidence import Evidence
 from bragg.model import IdleTable, Profile, SliceTable, TrackKind, TrackTable
 from bragg.views.text.analysis_text import bounds_sentence
+from tests.support.profiles import profile_from_text
 from tests.support.stepped import stepped
 
 LATE = "host 0-4 aten::mm#operator > cuLaunchKernel#gpu_api ->1\ngpu 7-17 aten::mm#operator > gemm#kernel <-1"
@@ -111,3 +112,11 @@ def test_a_step_is_no_work_beside_a_copy() -> None:
     )
     alone = [alone_ns(Evidence(each), is_copy).sum() for each in (profile, marked)]
     assert alone[0] == alone[1] == pytest.approx(20 * 30_000, rel=0.06)
+
+
+def test_a_part_without_a_gpu_is_named_by_a_line_of_the_program() -> None:
+    text = "root\n  /x/lib/python3.11/site-packages/torch/library.py:665@_del_library host=9ms\n  a.py:3@train host=4ms"
+    (part,) = bounds_of(Evidence(profile_from_text(text))).parts
+    assert part.at == "a.py:3"
+    (part,) = bounds_of(Evidence(profile_from_text(text.partition("\n  a.py")[0]))).parts
+    assert part.at == ""
