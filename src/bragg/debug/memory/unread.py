@@ -25,7 +25,8 @@ class _Columns:
     """Which columns of a tensor the loads of a launch have read."""
 
     def __init__(self, launch: Launch, buffer: Buffer) -> None:
-        self._launch, self._buffer = launch, buffer
+        self._buffer = buffer
+        self._numbers = {name: value for name, value in launch.arguments.items() if type(value) is int}
         self._is_read = np.zeros(buffer.shape[-1], bool)
         self._mask, self._place = "", ("", 0)
 
@@ -33,7 +34,7 @@ class _Columns:
         """A load of the tensor; False: it reads all columns, or leaves them out for another reason."""
         self._place = access.place
         self._mask = access_text(*self._place, "load", self._buffer.name).mask
-        compared = {self._launch.arguments.get(name) for name in _compared_names(self._mask)}
+        compared = {self._numbers[name] for name in _compared_names(self._mask) & self._numbers.keys()}
         if len(self._is_read) in compared or not compared & set(self._buffer.shape[:-1]):
             return False
         self._is_read[access.offsets % len(self._is_read)] = True

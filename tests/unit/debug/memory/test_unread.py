@@ -38,6 +38,14 @@ def sums_of_tiles(x, out, rows, columns, stride, BLOCK: tl.constexpr):
     tl.store(out + tl.arange(0, BLOCK), tl.sum(value, 1), mask=tl.arange(0, BLOCK) < rows)
 
 
+@triton.jit
+def sums_of_lengths(x, lengths, out, rows, columns, stride, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    mask = (i < rows) & (i < tl.load(lengths + tl.program_id(0)))
+    value = tl.load(x + tl.program_id(0) * stride + i, mask=mask, other=0.0)
+    tl.store(out + tl.program_id(0), tl.sum(value))
+
+
 def report_of(kernel: Any, rows: int = 6, columns: int = 10, told: int = 10, programs: int = 6) -> Any:
     with bragg.debug.check() as report:
         kernel[(programs,)](np.ones((rows, columns), "f4"), np.zeros(rows, "f4"), rows, told, columns, BLOCK=16)
@@ -69,3 +77,10 @@ def test_columns_beyond_the_extent_of_another_axis_are_noted() -> None:
 )
 def test_what_is_read_as_it_is_meant_has_no_note(run: Callable[[], Any]) -> None:
     assert run().to_json()["notes"] == []
+
+
+def test_a_mask_may_compare_with_a_tensor() -> None:
+    with bragg.debug.check() as report:
+        lengths = np.full(6, 5, "i4")
+        sums_of_lengths[(6,)](np.ones((6, 10), "f4"), lengths, np.zeros(6, "f4"), 6, 10, 10, BLOCK=16)
+    assert report.to_json()["notes"] == []
