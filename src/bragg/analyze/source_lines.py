@@ -118,6 +118,8 @@ def _named(kernel: KernelChoice) -> str:
 
 
 def _why_no_code(profile: Profile) -> str:
+    if target := profile.run.target:
+        return f"it was not compiled for {target}, or its code is left out: bragg run said why"
     if profile.run.interpreted_launches:
         return "bragg's interpreter executed it, which compiles nothing: bragg run --target sm_90, or record on a GPU"
     return NO_CODE

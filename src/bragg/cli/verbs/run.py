@@ -15,7 +15,7 @@ import click
 from bragg.cli.completion import programs
 from bragg.cli.console import error_lines, late_hint, say, stream_style, write_json
 from bragg.cli.process_end import end_like
-from bragg.errors import BackendUnavailable, BraggError, NothingRecorded
+from bragg.errors import BackendUnavailable, BraggError, NothingRecorded, UsageError
 from bragg.record.config import Context, Data, Framework, Graphs, Interpret
 from bragg.registry import BACKENDS
 
@@ -396,7 +396,22 @@ def _config(choices: dict[str, Any]) -> RecordConfig:
     choices |= {"exact_kernels": kernels or None, "exact_metrics": names or None}
     if choices["counters"] and choices["data"] is None:
         choices["data"] = "trace"
+    if choices["gpu_target"]:
+        _check_interpreted(choices["interpret"])
     return RecordConfig(**{name: value for name, value in choices.items() if value is not None})
+
+
+def _check_interpreted(wish: str | None) -> None:
+    """Whether kernels will be executed on the CPU: those that a GPU executes are compiled for it.
+
+    Raises:
+        UsageError: They will not.
+    """
+    from bragg.debug.host.driver import has_gpu
+
+    if wish == "off" or (wish != "on" and has_gpu()):
+        why = "--interpret off leaves it out" if wish == "off" else "this machine has a GPU"
+        raise UsageError(f"--target is for kernels that bragg's interpreter executes, and {why}", hint="--interpret on")
 
 
 def _say_failure(error: BraggError, result: RunResult, *, as_json: bool) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -109,13 +110,15 @@ class LaunchedKernels:
             jobs = Path(directory, "jobs.json")
             jobs.write_text(json.dumps(list(self._jobs(texts, Path(directory)))), encoding="utf-8")
             command = [sys.executable, str(_SCRIPT), str(jobs)]
+            pipe, environ = subprocess.PIPE, self._environment()
+            compiler = subprocess.Popen(command, env=environ, stdout=pipe, stderr=pipe, start_new_session=True)
             try:
-                ended = subprocess.run(
-                    command, env=self._environment(), capture_output=True, timeout=within_s, check=False
-                )
-            except subprocess.TimeoutExpired as error:
-                return _read(error.stdout or b""), f"the compiler was stopped after {within_s:.0f} s"
-            return _read(ended.stdout), f"the compiler ended with {ended.returncode}: {_last_line(ended.stderr)}"
+                output, errors = compiler.communicate(timeout=within_s)
+            except subprocess.TimeoutExpired:
+                os.killpg(compiler.pid, signal.SIGKILL)  # ptxas, which it started, too
+                output, _ = compiler.communicate()
+                return _read(output), f"the compiler was stopped after {within_s:.0f} s"
+            return _read(output), f"the compiler ended with {compiler.returncode}: {_last_line(errors)}"
 
     def _jobs(self, texts: Mapping[str, str], directory: Path) -> Iterator[dict[str, Any]]:
         target = [self.target.backend, self.target.arch, self.target.warp_size]

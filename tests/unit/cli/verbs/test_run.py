@@ -218,6 +218,23 @@ def test_bad_command_line_is_said_before_anything_runs(
     assert outcome.stderr.startswith(error)
 
 
+@pytest.mark.parametrize(
+    ("arguments", "has_gpu", "said"),
+    [
+        (["--target", "gfx942"], False, "is not a GPU whose machine code bragg reads"),
+        (["--target", "sm_1"], False, "unknown target 'sm_1'"),
+        (["--target", "sm_90", "--interpret", "off"], False, "--interpret off leaves it out"),
+        (["--target", "sm_90"], True, "this machine has a GPU"),
+    ],
+)
+def test_a_target_is_for_kernels_that_are_interpreted(
+    bragg: Bragg, monkeypatch: pytest.MonkeyPatch, script: Path, arguments: list[str], has_gpu: bool, said: str
+) -> None:
+    monkeypatch.setattr("bragg.debug.host.driver.has_gpu", lambda: has_gpu)
+    outcome = bragg("run", *arguments, script)
+    assert (outcome.exit_code, said in outcome.stderr) == (2, True)
+
+
 def test_unwritable_place_is_said_before_the_program_starts(bragg: Bragg, script: Path) -> None:
     outcome = bragg("run", "-o", script / "out.bragg", script, "open('started', 'w')")
     assert outcome.exit_code == 1

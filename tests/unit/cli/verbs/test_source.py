@@ -72,3 +72,6 @@ def test_a_kernel_that_was_interpreted_says_why_it_has_no_code(
     formats.export(profile, "bragg", tmp_path / "run.bragg")
     assert main(["source", str(tmp_path / "run.bragg")]) == 7
     assert "interpreter executed it, which compiles nothing" in capsys.readouterr().err
+    formats.export(replace(profile, meta={"target": "sm_90"}), "bragg", tmp_path / "target.bragg")
+    assert main(["source", str(tmp_path / "target.bragg")]) == 7
+    assert "it was not compiled for sm_90" in capsys.readouterr().err

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import subprocess
 from pathlib import Path
 from types import SimpleNamespace
@@ -52,14 +53,30 @@ def test_a_compiler_that_ends_costs_one_kernel(
     }
 
 
-def test_a_compiler_that_hangs_is_stopped(kernels: LaunchedKernels, monkeypatch: pytest.MonkeyPatch) -> None:
-    def hangs(command: list[str], *, timeout: float, **_: Any) -> None:
-        raise subprocess.TimeoutExpired(command, timeout, output=b'{"key": "a/90", "files": "x.json"}\n{"key": "b')
+class Hanging:
+    """A process that has told of one kernel, and is at the next one."""
 
+    pid = 42
+
+    def __init__(self, *_: Any, **options: Any) -> None:
+        assert options["start_new_session"]
+
+    def communicate(self, timeout: float | None = None) -> tuple[bytes, bytes]:
+        if timeout is not None:
+            raise subprocess.TimeoutExpired("compiler", timeout)
+        return b'{"key": "a/90", "files": "x.json"}\n{"key": "b', b""
+
+
+def test_a_compiler_that_hangs_is_stopped_with_what_it_started(
+    kernels: LaunchedKernels, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stopped: list[tuple[int, int]] = []
     monkeypatch.setattr(launched_kernels, "time", SimpleNamespace(monotonic=iter([0.0, 5.0, 200.0]).__next__))
-    monkeypatch.setattr(subprocess, "run", hangs)
+    monkeypatch.setattr(subprocess, "Popen", Hanging)
+    monkeypatch.setattr("os.killpg", lambda *killed: stopped.append(killed))
     found = kernels.compiled()
     assert {name: each.key for name, each in found.items()} == {"r": "", "a": "a/90", "b": "", "c": ""}
+    assert stopped == [(42, signal.SIGKILL)]
     assert found["b"].error == "the compiler was stopped after 115 s"
     assert found["c"].error == "there was no time left: 120 s are for all kernels"
 
