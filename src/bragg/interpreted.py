@@ -78,12 +78,15 @@ def _launched_kernels(target: str) -> LaunchedKernels:
         if os.getpid() != process or recording is None:
             return
         recording.deactivate()  # The program does not wait for this.
-        for name, compiled in kernels.compiled().items():
+        try:
+            found = kernels.compiled()
+        finally:
+            recording.activate()
+        for name, compiled in found.items():
             if compiled.error:
                 note(f"{name} was not compiled for {target}: {compiled.error}")
             else:
                 places[name] = {CODE: compiled.key, FILES: compiled.files}
-        recording.activate()
 
     atexit.register(guarded(compile_all))
     tell_at_stop(COMPILED_FOR_TARGET, lambda is_end: places)
