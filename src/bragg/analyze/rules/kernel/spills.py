@@ -53,6 +53,7 @@ def _judge(kernel: HotKernel, compiled: CompiledKernel) -> Defect | None:
             *([Quantity("registers of a thread", compiled.registers)] if compiled.registers else []),
             *([Quantity("registers that the sum of the product takes", of_sum)] if of_sum else []),
         ),
+        is_of_launch=True,
     )
 
 
