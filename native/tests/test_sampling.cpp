@@ -218,8 +218,9 @@ TEST(windows_stay_within_their_budget_and_use_it) {
     }
 }
 
+constexpr int64_t kMs = 1'000'000;
+
 TEST(a_window_begins_with_its_first_launch) {
-  constexpr int64_t kMs = 1'000'000;
   DutyCycle cycle(0.1);
   CHECK(cycle.is_due(1, 100));
   cycle.opened(400 * kMs, 399 * kMs, 100);
@@ -230,6 +231,18 @@ TEST(a_window_begins_with_its_first_launch) {
   cycle.opened(2'000 * kMs, 0, 102);
   CHECK(!cycle.is_due(2'900 * kMs, 102));
   CHECK(cycle.is_due(3'020 * kMs, 102));  // of a program that launches nothing any more
+}
+
+TEST(a_window_before_the_first_launch_does_not_put_off_the_next_one) {
+  DutyCycle cycle(0.1);
+  CHECK(cycle.is_due(1, 0));
+  cycle.opened(100 * kMs, 99 * kMs, 0);
+  int64_t now_ns = 100 * kMs;
+  while (!cycle.is_due(now_ns, 0)) now_ns += 10 * kMs;
+  CHECK(now_ns >= 1'100 * kMs && now_ns <= 1'130 * kMs);
+  cycle.closed(now_ns, 0, 0);
+  CHECK(cycle.open_ns() <= 30 * kMs);
+  CHECK(cycle.is_due(now_ns + 110 * kMs, 0));
 }
 
 // On the fake GPU, where a kernel that runs for 2^20 ns on one multiprocessor has 2^(20 - period) samples.

@@ -24,7 +24,10 @@ void DutyCycle::Rate::add(uint64_t more, int64_t more_ns) {
 
 bool DutyCycle::is_due(int64_t now_ns, uint64_t launches) {
   const bool has_no_launch = is_open_ && launches == launches_;
-  if (has_no_launch && now_ns < since_ns_ + kPatienceNs) due_ns_ = now_ns + kWindowNs;
+  if (has_no_launch && now_ns < opened_ns_ + kPatienceNs) {
+    since_ns_ = now_ns;
+    due_ns_ = now_ns + kWindowNs;
+  }
   return now_ns >= due_ns_;
 }
 
@@ -43,6 +46,7 @@ void DutyCycle::opened(int64_t now_ns, int64_t call_ns, uint64_t launches) {
   }
   switch_ns_ = static_cast<double>(call_ns);
   is_open_ = true;
+  opened_ns_ = now_ns;
   due_ns_ = now_ns + kWindowNs;
 }
 

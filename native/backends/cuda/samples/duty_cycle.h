@@ -13,8 +13,9 @@ class DutyCycle {
   explicit DutyCycle(double budget) : budget_(budget) {}
 
   [[nodiscard]] bool is_open() const { return is_open_; }
-  // Whether the window, or the gap before the next one, is over. `launches`: of the program so far. Without one the
-  // window goes on for a while: beside other programs, a thread that waited for its begin may come back late.
+  // Whether the window, or the gap before the next one, is over. `launches`: of the program so far. A window begins
+  // with the first of them: beside other programs, a thread that waited for its opening may come back late. After a
+  // while without one it is over.
   [[nodiscard]] bool is_due(int64_t now_ns, uint64_t launches);
 
   // At the end of the calls that took `call_ns`.
@@ -43,6 +44,7 @@ class DutyCycle {
   bool is_open_ = false;
   int64_t due_ns_ = 0;
   int64_t first_ns_ = 0;
+  int64_t opened_ns_ = 0;
   int64_t since_ns_ = 0;  // of the window or gap
   uint64_t launches_ = 0;
   Rate in_windows_;
