@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import functools
 
-from bragg.grouping.hlo_names import BATCHED_COND
 from bragg.record.inside.notes import guarded, note
 
 TYPE_CHECKING = False
@@ -29,6 +28,8 @@ def mark_batched_conditions(conditionals: ModuleType) -> Callable[[], None] | No
         What undoes it; None when this JAX batches conditions otherwise.
     """
     import jax
+
+    from bragg.grouping.hlo_names import BATCHED_COND  # loads NumPy, which JAX has loaded
 
     primitive, batching = (getattr(conditionals, name, None) for name in ("cond_p", "batching"))
     tables = (getattr(batching, name, None) for name in _TABLES)
