@@ -221,6 +221,7 @@ def turns():  # of the thread that looks at what is loaded: it sleeps after each
         if (task / "comm").read_text() == "bragg sources\\n":
             fields = dict(line.split(":", 1) for line in (task / "status").read_text().splitlines())
             return int(fields["voluntary_ctxt_switches"])
+    return 0  # it has not begun
 probe.outer(launch, 1)
 _ctypes.dlclose(probe._handle)
 os.replace({str(second)!r}, {str(first)!r})
