@@ -291,10 +291,15 @@ class Facts:
         return found
 
     @cached_property
+    def host_calls(self) -> SliceTable:
+        """Slices of threads of the host without those inside of another one of the same node."""
+        return self.slices.take(self.on_host).outermost()
+
+    @cached_property
     def calls(self) -> FloatArray:
         """How often the host was in each node in `part`: [n_nodes]; without a timeline estimated from the whole run."""
         if self.has_timeline:
-            nodes = self.slices.take(self.on_host).outermost().node
+            nodes = self.host_calls.node
             return np.bincount(nodes, minlength=len(self.profile.tree)).astype(np.float64)
         counts = self.profile.metrics.get("host_count")
         if counts is None:

@@ -55,9 +55,10 @@ def long_operators(evidence: Evidence, nodes: BoolArray, least_ns: float) -> Ite
         outer = chosen & ~(chosen[np.maximum(tree.parent, 0)] & (names[np.maximum(tree.parent, 0)] == name))
         calls = float(evidence.calls[outer].sum())
         each_ns = float(idle_ns[chosen].sum()) / max(calls, 1.0)
+        if each_ns < least_ns:
+            continue
         n_long = _long_calls(evidence, outer)
-        is_once = n_long is not None and n_long < min(_RECURS, calls)
-        if each_ns >= least_ns and not is_once:
+        if n_long is None or n_long >= min(_RECURS, calls):
             text = _text(float(idle_ns[chosen].sum()), calls, n_long)
             told = (Quantity("calls", calls), Quantity("wait for each call", each_ns, "ns"))
             yield LongOperator(name, chosen, idle_ns, text, told, evidence.host_gain(chosen, _SAVED))
@@ -67,8 +68,7 @@ def _long_calls(evidence: Evidence, nodes: BoolArray) -> int | None:
     """How many calls take more than half of the mean; None: their times are not known."""
     if not evidence.has_timeline:
         return None
-    slices = evidence.slices.take(evidence.on_host).outermost()
-    durations = slices.duration_ns[nodes[slices.node]]
+    durations = evidence.host_calls.duration_ns[nodes[evidence.host_calls.node]]
     return int((durations > durations.mean() / 2).sum()) if len(durations) else None
 
 

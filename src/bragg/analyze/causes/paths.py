@@ -18,7 +18,9 @@ from bragg.model.tree import FrameTable
 __all__ = [
     "CALLERS",
     "IMPORTS",
+    "MODULE_CALLS",
     "OPERATIONS",
+    "TRITON_TUNER",
     "ZEROES",
     "below",
     "beside",
@@ -48,6 +50,10 @@ OPERATIONS = (FrameKind.PYTHON, FrameKind.OPERATOR)
 
 IMPORTS = re.compile(r"^<frozen importlib")
 """Files of the code that imports modules."""
+MODULE_CALLS = re.compile(r"[/\\]torch[/\\]nn[/\\]modules[/\\]module\.py$")
+"""The file of the code of PyTorch that calls modules."""
+TRITON_TUNER = re.compile(r"triton[/\\]runtime[/\\]autotuner\.py$")
+"""The file of Triton's autotuner."""
 
 # What empties gradients: of an optimizer, which PyTorch announces, and of a module.
 ZEROES = re.compile(r"Optimizer\.zero_grad#|Module\.zero_grad$")

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
 from bragg.analyze.causes.evidence import Evidence
-from bragg.analyze.causes.paths import IMPORTS, below, hottest_place, in_files, named
+from bragg.analyze.causes.paths import IMPORTS, TRITON_TUNER, below, hottest_place, in_files, named
 from bragg.analyze.wall.steady import covered_ns, during
 from bragg.analyze.wall.wall_time import WallParts
 from bragg.grouping.hlo_names import COMPILE
@@ -29,7 +28,6 @@ _TORCH_CACHES = "TORCHINDUCTOR_CACHE_DIR and TRITON_CACHE_DIR on a lasting disk 
 _ENDS_WORKERS = "shutdown_compile_workers"
 _NO_WORKERS = "TORCHINDUCTOR_COMPILE_THREADS=1 starts no processes to wait for"
 _MODULE = "<module>"
-_TUNER = re.compile(r"triton[/\\]runtime[/\\]autotuner\.py$")
 
 
 @dataclass(frozen=True)
@@ -96,7 +94,7 @@ def kernels_outside(evidence: Evidence) -> KernelsOutside | None:
     if not (evidence.is_steady or evidence.of_steady) or "gpu_time" not in profile.metrics:
         return None
     run_ns = np.nan_to_num(profile.own("gpu_time").astype(np.float64))
-    is_tuned = below(profile, in_files(profile, _TUNER))
+    is_tuned = below(profile, in_files(profile, TRITON_TUNER))
     n_frames, frames = len(tree.frames), tree.frames
     in_run, in_steady = (
         np.bincount(tree.frame, np.where(is_tuned, 0.0, ns), n_frames) for ns in (run_ns, evidence.gpu_ns)

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 import numpy as np
 
 from bragg.analyze.causes.evidence import Evidence
 from bragg.analyze.causes.needs import GPU_TIME, HOST_TIME
-from bragg.analyze.causes.paths import below, hottest_place, in_files, named
+from bragg.analyze.causes.paths import TRITON_TUNER, below, hottest_place, in_files, named
 from bragg.analyze.engine import Rule
 from bragg.model import Confidence, Finding, FrameKind, Gain, Quantity, Severity
 from bragg.model.kernels.names import base_name
 
 __all__ = ["RULE"]
 
-_TUNER = re.compile(r"triton[/\\]runtime[/\\]autotuner\.py$")
 # What `do_bench` takes for one configuration, of which 25 ms to warm up: its defaults.
 _BENCH_NS = 125_000_000
 _OFTEN = 3
@@ -25,7 +23,7 @@ _CHANGE = "fewer values in key= (round sizes up to powers of two), or triton.Con
 
 def _find(evidence: Evidence) -> Iterator[Finding]:
     profile, tree = evidence.profile, evidence.profile.tree
-    benches = in_files(profile, _TUNER) & named(profile, lambda name: name.endswith("._bench"))
+    benches = in_files(profile, TRITON_TUNER) & named(profile, lambda name: name.endswith("._bench"))
     inside = below(profile, benches)
     kernels = np.flatnonzero(inside & (tree.kind == FrameKind.KERNEL))
     names = {tree.frames.name[tree.frame[node]] for node in kernels.tolist()}

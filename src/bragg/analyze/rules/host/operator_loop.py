@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 import numpy as np
@@ -10,7 +9,7 @@ import numpy as np
 from bragg.analyze.causes.evidence import Evidence
 from bragg.analyze.causes.host_finding import Cause
 from bragg.analyze.causes.needs import IDLE, OPERATORS
-from bragg.analyze.causes.paths import below, in_files, named
+from bragg.analyze.causes.paths import MODULE_CALLS, below, in_files, named
 from bragg.analyze.causes.statements import statement_finding
 from bragg.analyze.causes.thresholds import MANY_CALLED, OF_WALL, RECURRING, WAITS
 from bragg.analyze.engine import HostTime, Rule
@@ -25,7 +24,6 @@ _CHANGE = (
     "one call for all of them: torch._foreach_* for a list of tensors, torch.stack, index_add_ or torch.vmap for a "
     "batch; or torch.compile around the loop"
 )
-_MODULES = re.compile(r"[/\\]torch[/\\]nn[/\\]modules[/\\]module\.py$")
 
 
 def _find(evidence: Evidence) -> Iterator[Finding]:
@@ -61,7 +59,7 @@ def _turns(evidence: Evidence) -> FloatArray:
     profile, callers, calls = evidence.profile, evidence.callers, evidence.calls
     called = (callers.line > 0) & (profile.tree.kind == FrameKind.OPERATOR) & evidence.host.launching
     called &= ~below(profile, named(profile, lambda name: name.startswith("Optimizer.")))
-    of_layers = below(profile, in_files(profile, _MODULES))
+    of_layers = below(profile, in_files(profile, MODULE_CALLS))
     works = called & callers.is_direct & evidence.has_work
     least, turns = WAITS.value * evidence.n_steps or RECURRING.value, np.zeros(len(calls))
     for inside in callers.by_function(called):

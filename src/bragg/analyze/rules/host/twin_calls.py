@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 import numpy as np
@@ -10,7 +9,7 @@ import numpy as np
 from bragg.analyze.causes.evidence import Evidence
 from bragg.analyze.causes.host_finding import Cause, host_finding
 from bragg.analyze.causes.needs import IDLE, OPERATORS
-from bragg.analyze.causes.paths import below, in_files, lines_above, named
+from bragg.analyze.causes.paths import MODULE_CALLS, below, in_files, lines_above, named
 from bragg.analyze.causes.thresholds import FEW_TWINS, MANY_LAUNCHES, OF_HOST, RECURRING
 from bragg.analyze.engine import HostTime, Rule
 from bragg.model import Confidence, Finding, FrameKind, Quantity
@@ -22,7 +21,6 @@ __all__ = ["RULE"]
 
 _CHANGE = "call it once on both batches: net(torch.cat([a, b])).chunk(2), if no call needs the result of another"
 _SAVED = 0.9
-_MODULES = re.compile(r"[/\\]torch[/\\]nn[/\\]modules[/\\]module\.py$")
 _FORWARD = "torch: forward"  # around the outermost module
 
 
@@ -86,7 +84,7 @@ def _unmeasured_sites(evidence: Evidence) -> dict[NodeId, float]:
     Each line calls its modules in proportion to how often these call the operator that they call least.
     """
     profile = evidence.profile
-    modules = in_files(profile, _MODULES)
+    modules = in_files(profile, MODULE_CALLS)
     outermost = modules & ~below(profile, modules)[np.maximum(profile.tree.parent, 0)]
     lines = {(lines_above(profile, NodeId(node)) or [NodeId(0)])[-1] for node in np.flatnonzero(outermost).tolist()}
     found = {}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 import numpy as np
@@ -11,7 +10,7 @@ from bragg.analyze.causes.evidence import Evidence
 from bragg.analyze.causes.host_finding import Cause, host_finding
 from bragg.analyze.causes.host_steps import GPU_TIME_OR_STEPS, HostCost, host_costs, host_steps
 from bragg.analyze.causes.needs import OPERATORS
-from bragg.analyze.causes.paths import below, children, in_files, lines_above, named
+from bragg.analyze.causes.paths import MODULE_CALLS, below, children, in_files, lines_above, named
 from bragg.analyze.causes.whole_gain import whole_gain
 from bragg.analyze.causes.work_finding import SHARE_OF_GPU
 from bragg.analyze.engine import HostTime, Rule
@@ -27,7 +26,6 @@ _CHANGE = (
     "requires_grad_(False) for its parameters; .detach() for what it gives to the network that is trained"
 )
 _GRADIENT = "torch::autograd::AccumulateGrad"
-_MODULES = re.compile(r"[/\\]torch[/\\]nn[/\\]modules[/\\]module\.py$")
 # Of the calls for one parameter, those that add: all but the first one where nobody empties it.
 _UNREAD, _EMPTIED, _LEAST_PASSES = 0.9, 0.5, 10
 
@@ -77,7 +75,7 @@ def _lines(evidence: Evidence, unread: BoolArray, emptied: BoolArray) -> BoolArr
     """The lines that call modules of which all gradients are unread: [n_nodes]."""
     profile, frame = evidence.profile, evidence.profile.tree.frame
     trained = {int(frame[line]) for node in np.flatnonzero(emptied).tolist() for line in lines_above(profile, node)}
-    modules, found = in_files(profile, _MODULES), np.zeros(len(frame), np.bool_)
+    modules, found = in_files(profile, MODULE_CALLS), np.zeros(len(frame), np.bool_)
     for node in np.flatnonzero(unread).tolist():
         own = [line for line in lines_above(profile, node) if int(frame[line]) not in trained]
         if own:
