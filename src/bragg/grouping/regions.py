@@ -26,16 +26,20 @@ __all__ = [
     "ACCUMULATION",
     "BACKWARD",
     "BACKWARD_REGION",
+    "DECODING_STEP",
     "OPTIMIZER",
     "REGIONS",
     "are_recorded",
     "group_by_region",
     "of_compilations",
     "step_function",
+    "step_noun",
 ]
 
 REGIONS = ("data", "forward", "backward", "optimizer")
 _STEP = "step"
+DECODING_STEP = "decoding step"
+"""As the recorder calls a turn of the loop in which a language model generates."""
 _STEP_OF = "step of "  # before the name of a function whose calls may be the steps
 _OTHER = "other"
 
@@ -135,10 +139,10 @@ def step_function(meta: Mapping[str, Any]) -> str:
         meta: Of a profile.
 
     Returns:
-        Its name; empty when optimizers end the steps, or nothing does.
+        Its name; empty when optimizers or turns of `generate` end the steps, or nothing does.
     """
     recorded = Run(meta).regions
-    if _STEP in recorded:
+    if _STEP in recorded or DECODING_STEP in recorded:
         return ""
     called = [
         (*_called(facts, called_ns), name.removeprefix(_STEP_OF))
@@ -146,6 +150,11 @@ def step_function(meta: Mapping[str, Any]) -> str:
         if name.startswith(_STEP_OF) and _is_amount(called_ns := facts.integer("called_ns"))
     ]
     return max(called, default=(False, 0.0, ""))[2]
+
+
+def step_noun(step_of: str) -> str:
+    """What to call a step, by what steps are: `step`, `decoding step`, or the name of a function."""
+    return DECODING_STEP if step_of == DECODING_STEP else _STEP
 
 
 def _called(facts: Facts, called_ns: int) -> tuple[bool, float]:

@@ -6,12 +6,14 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["ALL", "PROBES", "STEP", "chosen"]
+__all__ = ["ALL", "DECODING_STEP", "PROBES", "STEP", "chosen"]
 
 STEP = "step"
 ALL = (STEP, "data", "forward", "backward", "optimizer")
 """Names of what can be recorded: steps, and regions that are scopes."""
 
+DECODING_STEP = "decoding step"
+"""A turn of the loop in which a language model generates: one more token of each sequence."""
 
 PROBES = ("accesses", "branches", "values")
 """Names of what a launch of a kernel can count; see `bragg.code.instrument.probes`."""

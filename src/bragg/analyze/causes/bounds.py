@@ -64,6 +64,7 @@ class Bounds:
         n_gpus: GPUs that worked.
         host_ns: Without a GPU, the host's time apart from imports, which the parts are of; 0: a GPU worked.
         imports_ns: Without a GPU, the host's time in imports.
+        step: What to call a step.
     """
 
     by: str
@@ -77,6 +78,7 @@ class Bounds:
     n_gpus: int = 1
     host_ns: float = 0.0
     imports_ns: float = 0.0
+    step: str = "step"
 
 
 def bounds_of(evidence: Evidence) -> Bounds:
@@ -96,6 +98,7 @@ def bounds_of(evidence: Evidence) -> Bounds:
         *(by, busy, tuple(parts), evidence.wall_ns, evidence.n_steps, evidence.of_steady, is_estimate),
         gpu=evidence.bounding.busiest,
         n_gpus=evidence.n_devices,
+        step=evidence.steady.step if evidence.steady else "step",
     )
 
 
@@ -104,9 +107,11 @@ def _host_bounds(evidence: Evidence, shares: list[HostShare]) -> Bounds:
     shares = sorted(shares, key=lambda each: -each.time_ns)
     parts = tuple(Part(each.name, each.time_ns / host_ns, False, each.at) for each in shares)
     steps = host_steps(evidence)
-    of_ns, n_steps = (steps.duration_ns, steps.count) if steps else (0.0, 0)
+    of_ns, n_steps, step = (steps.duration_ns, steps.count, steps.noun) if steps else (0.0, 0, "step")
     imports_ns = imports_apart(evidence.profile)[1]
-    return Bounds(shares[0].name, None, parts, of_ns, n_steps, False, host_ns=host_ns, imports_ns=imports_ns)
+    return Bounds(
+        *(shares[0].name, None, parts, of_ns, n_steps, False), host_ns=host_ns, imports_ns=imports_ns, step=step
+    )
 
 
 def _worked_on(evidence: Evidence) -> bool:

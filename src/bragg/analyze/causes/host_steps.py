@@ -13,6 +13,7 @@ from bragg.analyze.causes.needs import GPU_TIME, TRACE, Need
 from bragg.analyze.causes.paths import IMPORTS, below, in_files
 from bragg.analyze.causes.thresholds import OF_STEP
 from bragg.analyze.wall.step_times import step_times
+from bragg.grouping.regions import step_noun
 from bragg.model import Confidence, Finding, Gain, Quantity
 from bragg.model.table import BoolArray, FloatArray
 
@@ -28,12 +29,14 @@ class HostSteps:
         duration_ns: Of all of these.
         of_run: Which part of the time in steps it is, without the first one, which is taken to be as long as others.
         made: How many the program made.
+        noun: What to call one.
     """
 
     count: int
     duration_ns: float
     of_run: float
     made: int
+    noun: str
 
 
 @dataclass(frozen=True)
@@ -66,7 +69,7 @@ def host_steps(evidence: Evidence) -> HostSteps | None:
     if after_first_ns <= 0:
         return None
     of_run = (times.count - 1) / times.count * step_ns * count / after_first_ns
-    return HostSteps(count, step_ns * count, of_run, times.count)
+    return HostSteps(count, step_ns * count, of_run, times.count, step_noun(times.name))
 
 
 WAITS_OR_STEPS = Need(

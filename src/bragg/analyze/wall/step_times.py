@@ -9,7 +9,7 @@ from typing import Any, TypeGuard
 import numpy as np
 from numpy.typing import NDArray
 
-from bragg.grouping.regions import OPTIMIZER, REGIONS, step_function
+from bragg.grouping.regions import DECODING_STEP, OPTIMIZER, REGIONS, step_function
 from bragg.model import FrameKind, Profile, TrackKind
 from bragg.model.facts import Facts
 from bragg.model.meta.run import Run
@@ -31,7 +31,7 @@ class StepTimes:
     """Steps, each from the end of the one before.
 
     Attributes:
-        name: `step`, or the function or region whose calls they are.
+        name: `step` or `decoding step`, or the function or region whose calls they are.
         began_ns: When the first step began, CLOCK_REALTIME; None: not known.
         ends_ns: int64 [n_known], ascending: ends of the first steps.
         count: All of them.
@@ -105,6 +105,7 @@ def _candidates(profile: Profile, function: str) -> Iterator[tuple[str, BoolArra
     first = next((name for name in names if name.startswith(OPTIMIZER[0])), "")
     if first:
         yield OPTIMIZER[0], named(first)[frame] & ~of_ranges
+    yield DECODING_STEP, (named(DECODING_STEP) & is_marker)[frame] & of_ranges
     if function:
         yield function, named(function)[frame] & ~of_ranges
     yield _FORWARD, (named(_FORWARD) & is_marker)[frame] & of_ranges
@@ -141,8 +142,8 @@ def _with_first(times: StepTimes, run: Run) -> StepTimes:
 def _of_meta(profile: Profile) -> StepTimes | None:
     recorded = profile.run.regions
     function = step_function(profile.meta)
-    names = {_STEP: _STEP, **({function: _OF_FUNCTION + function} if function else {}), _FORWARD: _FORWARD}
-    found = (_kept(name, recorded.table(key)) for name, key in names.items())
+    keys = (_STEP, DECODING_STEP, *([_OF_FUNCTION + function] if function else []), _FORWARD)
+    found = (_kept(key.removeprefix(_OF_FUNCTION), recorded.table(key)) for key in keys)
     return next((_with_first(times, profile.run) for times in found if times is not None), None)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
+from bragg.grouping.regions import step_noun
 from bragg.model.meta.overhead import Overhead
 
 __all__ = ["Steady", "WallParts"]
@@ -18,7 +19,8 @@ class Steady:
         begins_ns: When it begins, CLOCK_REALTIME.
         ends_ns: When it ends, CLOCK_REALTIME.
         n_steps: Steps in it; 0: none are known.
-        step_of: What one step is: `step`, or a call of the function or region that is named; empty without steps.
+        step_of: What one step is: `step`, `decoding step`, or a call of the function or region that is named; empty
+            without steps.
         n_launches: Work of the GPU that began in it: kernels, copies and sets.
         busy: Share of it in which each device worked, 0 to 1.
         overhead: What recording it cost, an estimate; None: about as much as in the run, or not known.
@@ -36,6 +38,11 @@ class Steady:
     def duration_ns(self) -> int:
         """Its part of the wall time."""
         return self.ends_ns - self.begins_ns
+
+    @property
+    def step(self) -> str:
+        """What to call a step."""
+        return step_noun(self.step_of)
 
     @property
     def step_ns(self) -> float:

@@ -18,6 +18,7 @@ from bragg.record.hooks.torch import (
     updates,
     waits,
 )
+from bragg.record.hooks.transformers import DECODING_HOOK
 from bragg.record.region_names import STEP, chosen
 
 TYPE_CHECKING = False
@@ -49,6 +50,7 @@ def operator_hooks(options: Mapping[str, Any]) -> list[Hook]:
             ("torch", operators.record_shaped_operators if wants_shapes else operators.record_operators),
             ("torch", waits.record_waits),
             (checkpoint.MODULE, checkpoint.mark_recomputation),
+            DECODING_HOOK,
         ]
     if wants_modules:
         hooks += [("torch", modules.record_modules), ("torch", updates.record_updates)]

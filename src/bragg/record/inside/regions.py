@@ -15,7 +15,7 @@ from bragg.core import core
 from bragg.duration_buckets import bucket_of
 from bragg.record.inside.first_calls import FirstCalls
 from bragg.record.inside.region_spans import RegionSpans
-from bragg.record.region_names import ALL, STEP
+from bragg.record.region_names import ALL, DECODING_STEP, STEP
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -102,13 +102,12 @@ class Regions:
 
     def __init__(self) -> None:
         self.thread = _Thread()
-        self.spans = RegionSpans(ALL)
+        self.spans = RegionSpans((*ALL, DECODING_STEP))
         self._scopes: dict[str, core.Scope | _State] = {name: core.Scope(f"torch: {name}") for name in ALL[1:]}
-        self._times = {name: Times() for name in ALL}
+        self._times = {name: Times() for name in (*ALL, DECODING_STEP)}
         self._free_lock()
         os.register_at_fork(after_in_child=self._free_lock)
-        self._step_began_ns: int | None = None
-        self._step_began_at_ns = 0  # CLOCK_REALTIME, as timelines are
+        self._began = dict[str, tuple[int, int]]()  # steps, by perf_counter and by CLOCK_REALTIME, as timelines are
         self._leader: Callable[[], object] = lambda: None
 
     def _free_lock(self) -> None:
@@ -138,8 +137,7 @@ class Regions:
         was_in_model, thread.is_in_model = thread.is_in_model, thread.is_in_model or name in ("forward", "backward")
         entry = _Open(name)
         thread.open.append(entry)
-        if self._step_began_ns is None:
-            self._step_began_ns, self._step_began_at_ns = entry.started_ns, entry.began_at_ns
+        self._began.setdefault(STEP, (entry.started_ns, entry.began_at_ns))
         ended = False
         try:
             with self._scopes[name]:
@@ -161,7 +159,8 @@ class Regions:
 
     def begin(self) -> None:
         """Regions are seen from now on: the first step begins with the first of them."""
-        self._step_began_ns, self._leader = None, lambda: None
+        self._began.pop(STEP, None)
+        self._leader = lambda: None
 
     def end_step(self, optimizer: object) -> None:
         """An optimizer has made a step. Where several take turns, the one that was first ends the training steps."""
@@ -170,15 +169,29 @@ class Regions:
             self._leader = weakref.ref(optimizer)
         elif leader is not optimizer:
             return
-        now_ns, at_ns = perf_counter_ns(), core.now_ns()
         with self._lock:
-            if self._step_began_ns is not None:
-                self._times[STEP].add(now_ns - self._step_began_ns, counts=True)
-                self._times[STEP].first_calls.add(self._step_began_at_ns, at_ns)
-                self.spans.add(STEP, self._step_began_at_ns, at_ns)
-            self._step_began_ns, self._step_began_at_ns = now_ns, at_ns
+            self._complete(STEP)
             for times in self._times.values():
                 times.in_steps_ns = times.total_ns
+
+    def begin_decoding(self) -> None:
+        """Decoding steps are seen from now on; the first one tells when the second begins."""
+        self._began.pop(DECODING_STEP, None)
+
+    def end_decoding_step(self) -> None:
+        """Each sequence has got a token."""
+        with self._lock:
+            self._complete(DECODING_STEP)
+
+    def _complete(self, name: str) -> None:
+        """A step ends, and the next one begins; the caller locks."""
+        now_ns, at_ns = perf_counter_ns(), core.now_ns()
+        if name in self._began:
+            began_ns, began_at_ns = self._began[name]
+            self._times[name].add(now_ns - began_ns, counts=True)
+            self._times[name].first_calls.add(began_at_ns, at_ns)
+            self.spans.add(name, began_at_ns, at_ns)
+        self._began[name] = now_ns, at_ns
 
     def reading(self) -> Reading:
         """All times until now, as JSON."""

@@ -193,7 +193,7 @@ def bounds_sentence(bounds: Bounds) -> str:
         return "What bounds the program is not known: no GPU worked, or too little, or it is not known when."
     where = "the steady state" if bounds.is_steady else "the time from first to last GPU work"
     per_step = (
-        f"in {count_text(bounds.n_steps, 'step')} of {time_text(bounds.of_ns / bounds.n_steps)}, "
+        f"in {count_text(bounds.n_steps, bounds.step)} of {time_text(bounds.of_ns / bounds.n_steps)}, "
         if bounds.n_steps
         else f"of {time_text(bounds.of_ns)}, {where}, "
     )
@@ -226,7 +226,11 @@ def _about_rest(answer: Answered) -> Iterator[str]:
 def rest_sentence(answer: Answered) -> str:
     """That steps are few; what took most of a run whose steady state is short, and how later runs take less."""
     rest, n_steps = rest_of_run(answer.evidence) if answer.bounds.is_steady else None, answer.bounds.n_steps
-    few = f"{count_text(n_steps, 'step')} are few: shares may differ in a longer run. " if 0 < n_steps < _FEW else ""
+    few = (
+        f"{count_text(n_steps, answer.bounds.step)} are few: shares may differ in a longer run. "
+        if 0 < n_steps < _FEW
+        else ""
+    )
     if rest is None:
         return few.rstrip()
     texts = [f"{each.name} {time_text(each.time_ns)} ({_where(each)})" for each in rest.took]
@@ -249,7 +253,7 @@ def _host_sentence(bounds: Bounds) -> str:
     bound, verb = ("bound", "take") if first.name in _PLURALS else ("bounds", "takes")
     most_of = "" if first.share >= _ALL else "most of " if first.share > _MOST else "much of "
     n_steps = bounds.n_steps
-    steps = f" ({count_text(n_steps, 'step')} of {time_text(bounds.of_ns / n_steps)})" if n_steps else ""
+    steps = f" ({count_text(n_steps, bounds.step)} of {time_text(bounds.of_ns / n_steps)})" if n_steps else ""
     takes = ", ".join(f"{part.name} {percent_text(part.share)}{_most_at(part)}" for part in others)
     return (
         f"{name} {bound} {most_of}the program, which uses no GPU{steps}: "
@@ -299,7 +303,7 @@ def _finding_lines(number: int, finding: Finding, operators: str, bounds: Bounds
     if gain and gain.wall_ns and gain.is_once:
         of_what = f" ({time_text(gain.wall_ns)})"
     elif gain and gain.wall_ns and bounds.n_steps:
-        of_what = f" of a step ({time_text(gain.wall_ns / bounds.n_steps)})"
+        of_what = f" of a {bounds.step} ({time_text(gain.wall_ns / bounds.n_steps)})"
     elif gain and gain.wall_ns:
         of_what = f"{' of the steady state' * bounds.is_steady} ({time_text(gain.wall_ns)})"
     saves = "saves " if gain and gain.wall_ns else ""

@@ -51,7 +51,7 @@ def region_notes(profile: Profile, regions: Profile) -> list[str]:
 def _of_steady(profile: Profile, steady: Steady) -> list[str]:
     """What steps are like after the warm-up, whose own may be a hundred times as long and make up most of the sums."""
     busy = f", {busy_text(steady.busy)}" if steady.busy else ""
-    line = f"without warm-up: {count_text(steady.n_steps, 'step')} of {time_text(steady.step_ns)}{busy}"
+    line = f"without warm-up: {count_text(steady.n_steps, steady.step)} of {time_text(steady.step_ns)}{busy}"
     return [line, *filter(None, [steps_line(profile, steady)])]
 
 

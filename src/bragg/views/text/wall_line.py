@@ -15,7 +15,6 @@ __all__ = ["busy_text", "wall_json", "wall_line", "wall_lines"]
 _N_NAMED = 2
 _N_LINES = 3
 _SEPARATOR = " | "
-_STEP = "step"
 _MUCH = 0.05  # is said of the overhead of the steady state, beside that of the run
 
 
@@ -69,8 +68,8 @@ def _about(steady: Steady) -> str:
     if not steady.n_steps:
         steps = f"{steady.n_launches:,} launches"
     else:
-        what = "" if steady.step_of == _STEP else f", calls of {printable(steady.step_of)}"
-        steps = f"{count_text(steady.n_steps, 'step')} of {time_text(steady.step_ns)}{what}"
+        what = "" if steady.step_of == steady.step else f", calls of {printable(steady.step_of)}"
+        steps = f"{count_text(steady.n_steps, steady.step)} of {time_text(steady.step_ns)}{what}"
     overhead = steady.overhead
     cost = f"recording +{percent_text(overhead.slowdown)}" if overhead and overhead.slowdown >= _MUCH else ""
     return ", ".join(filter(None, [steps, busy_text(steady.busy) if steady.busy else "", cost]))

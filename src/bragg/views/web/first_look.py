@@ -36,9 +36,17 @@ def _numbers(profile: Profile, answer: Answer, answered: Answered) -> Iterator[t
     elif facts.duration_text():
         yield facts.duration_text(), "wall time", ""
     if steady and steady.n_steps:
-        yield time_text(steady.step_ns), "a step", f"{count_text(steady.n_steps, 'step')} in the steady state"
+        yield (
+            time_text(steady.step_ns),
+            f"a {steady.step}",
+            f"{count_text(steady.n_steps, steady.step)} in the steady state",
+        )
     elif answered.bounds.host_ns and (n_steps := answered.bounds.n_steps):
-        yield time_text(answered.bounds.of_ns / n_steps), "a step", count_text(n_steps, "step")
+        yield (
+            time_text(answered.bounds.of_ns / n_steps),
+            f"a {answered.bounds.step}",
+            count_text(n_steps, answered.bounds.step),
+        )
     if steady and steady.busy:
         yield _busy(steady), "GPU busy", "in the steady state"
     elif facts.gpu_busy:

@@ -54,6 +54,12 @@ def test_slow_first_steps_are_the_warm_up() -> None:
     )
 
 
+def test_steps_of_decoding_are_called_so() -> None:
+    told = steps(200, 100, *[10] * 62, count=72, last_ms=1000)["regions"]["step"]
+    line = wall_line(wall_parts(recorded(regions={"decoding step": told})))
+    assert "| steady 700 ms (70 decoding steps of 10.0 ms, GPU busy 40 %) |" in line
+
+
 def test_a_first_step_of_which_only_the_end_is_known_is_a_warm_up() -> None:
     recorded_steps = steps(*[10] * 70, last_ms=700)
     kept = recorded_steps["regions"]["step"]["first_calls"]

@@ -64,6 +64,18 @@ def test_of_several_optimizers_the_first_one_ends_the_steps(clock: Clock) -> Non
     assert totals(measured)["step"][:2] == (3, 10 + 20 + 20)
 
 
+def test_a_decoding_step_lasts_from_one_turn_to_the_next(clock: Clock) -> None:
+    measured = Regions()
+    for lasts_ns in (1000, 10, 30):
+        clock.passes(lasts_ns)()
+        measured.end_decoding_step()
+    assert totals(measured) == {"decoding step": (2, 40, 0)}
+    measured.begin_decoding()
+    clock.passes(500)()
+    measured.end_decoding_step()
+    assert totals(measured) == {"decoding step": (2, 40, 0)}
+
+
 def test_time_belongs_to_the_innermost_region(clock: Clock) -> None:
     measured = Regions()
 
