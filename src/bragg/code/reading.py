@@ -1,4 +1,4 @@
-"""The code of kernels that a profile gets when its capture is read."""
+"""The code that a profile gets when its capture is read: of kernels, and of the program."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from enum import Enum
 
 from bragg.code.kernel_code import with_kernel_code
 from bragg.code.native_names import with_native_names
+from bragg.code.program_texts import with_program_texts
 from bragg.code.sampled_function import SampledFunction
 from bragg.code.sampled_lines import with_lines
 from bragg.code.source_place import CallChain
@@ -20,7 +21,7 @@ class CodeWish(Enum):
 
     Attributes:
         LINES: Names of native functions, and the source lines of sampled instructions.
-        TEXTS: Also the texts of kernels, which take seconds to collect, if the run keeps them.
+        TEXTS: Also the texts of kernels, which take seconds to collect, and of the program, if the run keeps them.
     """
 
     LINES = "lines"
@@ -38,4 +39,7 @@ def read_code(
         sampled: The functions; what is not known of one is missing.
     """
     has_texts = wish is CodeWish.TEXTS and profile.run.keeps_code
-    return (with_kernel_code if has_texts else with_lines)(with_native_names(profile), sampled)
+    if not has_texts:
+        return with_lines(with_native_names(profile), sampled)
+    found, chains = with_kernel_code(with_native_names(profile), sampled)
+    return with_program_texts(found), chains

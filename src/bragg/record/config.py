@@ -91,8 +91,8 @@ class RecordConfig:
             `values`, with commas between.
         nvtx: Record ranges and marks of NVTX; None: unless `BRAGG_NVTX` or `TRITON_ENABLE_NVTX` is off.
         launch_metadata: Call the `launch_metadata` functions of Triton kernels.
-        kernel_code: Keep the code of Triton kernels, and of others that are sampled, in the profile: source, TTIR,
-            TTGIR, PTX, SASS.
+        kernel_code: Keep the program's own Python files in the profile, and the code of Triton kernels and of others
+            that are sampled: source, TTIR, TTGIR, PTX, SASS.
         rotate_s: Time after which a new phase begins, s; each is written to a file of its own, `<name>.part_<number>`,
             as soon as it is complete. None: one profile of all.
         rotate_keep: How many of these files are kept, the latest ones; None: all.

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from bragg.analyze.causes.evidence import Evidence
-from bragg.analyze.causes.paths import hot_places, is_library
+from bragg.analyze.causes.paths import hot_places
 from bragg.analyze.imports import imports_apart
+from bragg.code.program_texts import is_library
 from bragg.model import FrameKind, Profile
 from bragg.model.host_time import WAIT_TIME
 from bragg.model.table import FloatArray

@@ -8,6 +8,7 @@ from functools import lru_cache
 
 import numpy as np
 
+from bragg.code.program_texts import is_library
 from bragg.model import FrameKind, Place, Profile
 from bragg.model.ids import NodeId
 from bragg.model.kernels.names import operator_name
@@ -28,18 +29,11 @@ __all__ = [
     "hot_places",
     "hottest_place",
     "in_files",
-    "is_library",
     "line_above",
     "lines_above",
     "named",
     "place_of",
 ]
-
-# Frames whose lines a user does not change: installed packages, Python's own files, code that a compiler wrote.
-_LIBRARY = re.compile(
-    r"[/\\](?:site|dist)-packages[/\\]|[/\\]lib(?:64)?[/\\]python3\.\d+[/\\]|^<|[/\\]c[a-z2-7]{51}\.py$"
-)
-
 
 _N_PROFILES = 4  # whose frames are remembered: each rule asks for them
 
@@ -153,11 +147,6 @@ def _lines_of(frames: FrameTable, kinds: tuple[FrameKind, ...]) -> list[bool | N
     in_library = {file: is_library(file) for file in set(frames.file)}
     rows = zip(frames.kind.tolist(), frames.file, strict=True)
     return [in_library[file] if file and kind in numbers else None for kind, file in rows]
-
-
-def is_library(file: str) -> bool:
-    """Whether a file is none that a user changes."""
-    return bool(_LIBRARY.search(file))
 
 
 def hottest_place(

@@ -297,7 +297,7 @@ def _seconds(_context: click.Context, _parameter: click.Parameter, value: str | 
 @click.option(
     "--kernel-code/--no-kernel-code",
     default=None,
-    help="Keep the source and compiled code of kernels in the profile; on by default.",
+    help="Keep the program's source and the code of its kernels in the profile; on by default.",
 )
 @click.option(
     "--interpret",
