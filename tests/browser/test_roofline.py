@@ -101,7 +101,7 @@ def test_an_address_chooses_a_kernel_by_name_or_node(pages: Any) -> None:
 
 
 def test_what_is_not_drawn_is_listed_with_the_reason(roofline: Any) -> None:
-    expect(roofline.locator(".roofline-list")).to_contain_text("sort: no flops")
+    expect(roofline.locator(".roofline-list")).to_contain_text("no flops: sort, ")
     expect(roofline.locator("circle.point")).to_have_count(2)
 
 

@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { RooflineData, RooflinePoint } from "../../data/roofline";
 import { traceFromText } from "../timeline/trace_text";
+import { absentLines } from "./absent";
 import { needs } from "./needs";
 import { Axis, axesOf, decadeText, drawn, neighbour, radius, roofLines } from "./scale";
 
@@ -114,6 +115,19 @@ it("areas are shares of the time", () => {
 
 it("points without a place are not drawn", () => {
   expect(drawn(CHART).map((one) => one.name)).toEqual(["matmul", "softmax"]);
+});
+
+it("what is not drawn is a line for each reason", () => {
+  const rest = ["a", "b", "c", "d", "e"].map((name, row) => ({
+    ...point(name, 1, 1, row * 1e5),
+    absent: "no flops",
+  }));
+  const points = [...rest, { ...point("f", 1, 1, 5e6), absent: "no bytes" }, CHART.points[0]];
+  expect(absentLines({ ...CHART, points })).toEqual([
+    "no bytes: f, 50.0 % of the GPU time",
+    "no flops: e, d, c and 2 others, 10.0 % of the GPU time",
+  ]);
+  expect(absentLines({ ...CHART, points: CHART.points.slice(0, 2) })).toEqual([]);
 });
 
 it("keys go to the nearest point in their direction", () => {

@@ -7,6 +7,7 @@ import { bytesText, rateText, shareText, timeText } from "../../ui/numbers";
 import { cut, printable } from "../../ui/text";
 import { Tooltip } from "../../ui/tooltip";
 import type { Host, View } from "../view";
+import { absentLines } from "./absent";
 import { type Axis, axesOf, type Box, decadeText, drawn, neighbour, type RoofLine, radius, roofLines } from "./scale";
 
 const SVG = "http://www.w3.org/2000/svg";
@@ -174,11 +175,10 @@ export class RooflineView implements View {
 
   /** What has no place in the chart, and why. */
   private absent(): HTMLElement[] {
-    const absent = this.chart.points.filter((point) => point.absent !== "");
-    if (absent.length === 0) return [];
+    const lines = absentLines(this.chart);
+    if (lines.length === 0) return [];
     const list = element("ul", "note");
-    for (const point of absent)
-      list.append(element("li", "", printable(`${point.name.slice(0, 200)}: ${point.absent}`)));
+    for (const line of lines) list.append(element("li", "", printable(line)));
     return [element("h2", "", "Not drawn"), list];
   }
 

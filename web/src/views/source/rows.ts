@@ -36,13 +36,14 @@ export interface Note {
   text: string;
 }
 
-/** The findings about lines of the source, by row. */
-export function notesOf(pane: CodePane, findings: Finding[]): Note[] {
+/** The findings about lines of the source, by row; not those of other kernels that share them. */
+export function notesOf(pane: CodePane, findings: Finding[], kernel: string): Note[] {
+  const own = findings.filter((found) => !found.kernel || found.kernel === kernel);
   const notes: Note[] = [];
   const starts = [...pane.sections.map(([row]) => row), pane.lines.length];
   for (const [section, [begin, , file]] of pane.sections.entries()) {
     for (let row = begin; row < starts[section + 1]; row += 1) {
-      for (const found of findings) {
+      for (const found of own) {
         if (found.file !== file || found.line !== pane.numbers[row]) continue;
         notes.push({ row, text: `^ ${found.rule}: ${found.message}` });
       }

@@ -114,13 +114,27 @@ describe("entries of a pane", () => {
 
   it("have the findings below their lines", () => {
     const found = { rule: "spills", message: "48 instructions", file: "/a.py", line: 2 } as Finding;
-    const notes = notesOf(parted, [found, { ...found, line: 3 }, { ...found, file: "/b.py", line: 3 }]);
+    const notes = notesOf(parted, [found, { ...found, line: 3 }, { ...found, file: "/b.py", line: 3 }], "k<32>");
     expect(notes).toEqual([
       { row: 1, text: "^ spills: 48 instructions" },
       { row: 2, text: "^ spills: 48 instructions" },
     ]);
     expect([...entriesOf(parted, false, notes)]).toEqual([-1, 0, 1, -3, -2, 2, -4]);
     expect([...placesOf(entriesOf(parted, false, notes), 3)]).toEqual([1, 2, 5]);
+  });
+
+  it("have no findings of other specializations", () => {
+    const found = { rule: "spills", message: "48 instructions", file: "/a.py", line: 2 } as Finding;
+    const notes = notesOf(
+      parted,
+      [
+        { ...found, kernel: "k<64>" },
+        { ...found, kernel: "k<32>" },
+      ],
+      "k<32>",
+    );
+    expect(notes.map((note) => note.row)).toEqual([1]);
+    expect(notesOf(parted, [{ ...found, kernel: "k<64>" }], "k<32>")).toEqual([]);
   });
 
   it("exist where they are seen", () => {

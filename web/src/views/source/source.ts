@@ -188,7 +188,7 @@ export class SourceView implements View {
   }
 
   private notes(text: CodePane): Note[] {
-    return text.stage === "python" ? notesOf(text, this.data.findings?.rows ?? []) : [];
+    return text.stage === "python" ? notesOf(text, this.data.findings?.rows ?? [], this.kernel.name) : [];
   }
 
   /** Where samples are most; without any what a finding is about, and what that became. */
