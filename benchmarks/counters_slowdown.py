@@ -1,7 +1,8 @@
 """How much slower programs become while counters or telemetry sample: `python benchmarks/counters_slowdown.py`.
 
 Rounds of sessions in one recorded process, in alternating order: each samples counters, telemetry, or nothing. Counters
-begin a second after their session, so the program runs for that long before some bursts are timed. A program that the
+begin a second after their session and find their interval in the next two, so the program runs for that long before
+some bursts are timed; a session that has samples of counters and wants none is an error. A program that the
 host bounds is timed step by step, and each burst has the same steps: a round's figure is the median over the steps of
 their time by that of the same steps without sampling. `low` to `high` are where the median over rounds lies with 90 %
 confidence.
@@ -25,7 +26,7 @@ import harness
 from step_cost import told
 
 PROGRAMS = ("gpt2_small", "dynamic_net", "copy", "matmul")
-_SAMPLING_BEGINS_S = 1.5
+_SAMPLING_BEGINS_S = 3.5
 _COPIED_BYTES, _SIDE = 1 << 30, 8192
 _BURST_S, _LEAST_ROUNDS = 0.5, 2
 _BURSTS = 3  # are timed in each session; of each step the median counts
@@ -113,6 +114,8 @@ def timed(burst: Burst, path: Path, options: dict[str, Any]) -> tuple[np.ndarray
     is_burst = np.array([tree.frames.name[frame] == "burst" for frame in tree.frame])
     counters = profile.meta.get("counters", {})
     n_samples = sum(device.get("samples", 0) for device in counters.get("devices", {}).values())
+    if len(profile.counters) and options == _SAMPLING[_NONE]:
+        raise SystemExit("counters were sampled in a session that wants none")
     return np.median(steps_s, axis=0), float(profile.inclusive("gpu_time")[is_burst].sum()), n_samples
 
 

@@ -60,6 +60,8 @@ class EventSource {
   virtual void end_phase(const SourceOptions&) {}
   // The last session that samples instructions ends: brings the last of them.
   virtual void end_samples() {}
+  // A session that wanted it ends: brings the last of what is only for it.
+  virtual void end_session(const SourceOptions&) {}
   // The last session has ended.
   virtual void stop() = 0;
 

@@ -93,7 +93,7 @@ class ThreadedSource : public EventSource {
   }
   void prepare(std::shared_ptr<Shared> shared) {
     const std::lock_guard lock(mutex_);
-    if (shared_ == nullptr && !hangs_) shared_ = std::move(shared);
+    if ((shared_ == nullptr || has_ended(*shared_)) && !hangs_) shared_ = std::move(shared);
   }
   void begin_prepared(void (*run)(const std::shared_ptr<Shared>&)) {
     const std::lock_guard lock(mutex_);
@@ -132,6 +132,10 @@ class ThreadedSource : public EventSource {
   [[nodiscard]] static bool note_begin(Shared& shared) {
     const std::lock_guard lock(shared.mutex);
     return !shared.must_end && !std::exchange(shared.has_begun, true);
+  }
+  [[nodiscard]] static bool has_ended(Shared& shared) {
+    const std::lock_guard lock(shared.mutex);
+    return shared.has_ended;
   }
 
   mutable std::mutex mutex_;  // of `shared_`

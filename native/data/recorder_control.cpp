@@ -244,11 +244,10 @@ void Recorder::stop(int session, const std::string& meta_json) {
     Phase* phase = current(session);
     if (phase == nullptr) return;  // another thread was faster
     if (responds(*threads_)) {
-      const bool is_last = is_last_sampled(*phase);
-      sources_.for_each([&](EventSource& source) {
-        if (is_last) source.end_samples();
-        source.look();
-      });
+      if (is_last_sampled(*phase)) sources_.for_each([](EventSource& source) { source.end_samples(); });
+      sources_.for_each(phase->options().uses_devices,
+                        [&](EventSource& source) { source.end_session(phase->options().of_sources); });
+      sources_.for_each([](EventSource& source) { source.look(); });
     }
     update_collecting();
     {

@@ -265,3 +265,29 @@ def test_sessions_that_start_and_stop_again_and_again_all_count(counted: Record)
     counts = json.loads(run.output.strip().splitlines()[-1])
     assert len(counts) == 20
     assert all(isinstance(count, int) and count > 0 for count in counts), counts
+
+
+def test_counters_end_with_the_last_session_that_wants_them(counted: Record) -> None:
+    """The session around them would have samples of what follows, and the program would be slower for nothing."""
+    body = """
+    import json
+    devices = []
+    for number, (counters, interval_us) in enumerate((("dram", 200), ("tensor", 400))):
+        options = dict(backend="cuda", context="shadow", data="trace")
+        with bragg.profile(f"within{number}", **options, counters=counters, counter_interval_us=interval_us) as session:
+            work(0.2)
+        devices.append(session.profile().meta["counters"]["devices"]["0"])
+        work(0.3)
+    print(json.dumps(devices))
+    """
+    run = counted(body, counters="")
+    first, second = json.loads(run.output.strip().splitlines()[-1])
+    assert (first["interval_ns"], second["interval_ns"]) == (200_000, 400_000)
+    assert len(values(run.main, "DRAM read")[0]) == first["samples"] > 0
+    assert len(values(run.main, "tensor pipe active")[0]) == second["samples"] > 0
+
+
+def test_the_last_kernel_is_sampled(counted: Record) -> None:
+    profile = counted("work(0.5)").main
+    last_start_ns = profile.slices.start_ns[profile.tracks.kind[profile.slices.track] == TrackKind.GPU_STREAM].max()
+    assert values(profile, "DRAM read")[0].max() > last_start_ns

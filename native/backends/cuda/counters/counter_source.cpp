@@ -118,17 +118,19 @@ class CounterSource final : public ThreadedSource<Sampling, CounterPoint> {
  public:
   void start(const SourceOptions& options) override {
     if (options.counters.empty()) return;
+    ++sessions_;
     auto sampling = std::make_shared<Sampling>();
     sampling->settings = {counters_of(options.counters), uint64_t{options.counter_interval_us} * 1000};
     begin(std::move(sampling), [](const std::shared_ptr<Sampling>& own) { CounterThread(own).run(); });
   }
   void collect(const Collecting&) override {}  // a restart would cost more than what a pause saves
-  // The last session ends: its samples come before its capture is complete.
-  void end_samples() override {
-    end(kEndPatience, "CUPTI does not return from sampling counters: their last values are missing");
+  // The last one that wants them: its samples come before its capture is complete. Others may go on.
+  void end_session(const SourceOptions& options) override {
+    if (!options.counters.empty() && --sessions_ == 0) end_sampling();
   }
   void stop() override {
-    end_samples();
+    sessions_ = 0;
+    end_sampling();
     let_go();
   }
 
@@ -155,11 +157,17 @@ class CounterSource final : public ThreadedSource<Sampling, CounterPoint> {
   }
 
   void forget() override {
+    sessions_ = 0;
     counters_.clear();
     tracks_.clear();
   }
 
  private:
+  void end_sampling() {
+    end(kEndPatience, "CUPTI does not return from sampling counters: their last values are missing");
+  }
+
+  size_t sessions_ = 0;  // that want them
   // Consumer side.
   std::map<uint32_t, std::vector<Counter>> counters_;
   std::map<std::pair<uint32_t, std::string>, TrackId> tracks_;
