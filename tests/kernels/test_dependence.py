@@ -11,6 +11,8 @@ import numpy as np
 import pytest
 
 import bragg.debug
+from bragg.debug.checkers.again.replay import Replay
+from bragg.debug.faults import Unsupported
 
 pytest.importorskip("triton")
 pytest.importorskip("ml_dtypes")
@@ -166,3 +168,13 @@ def test_what_fails_at_once_is_not_said_to_fail_when_it_is_tuned() -> None:
     with bragg.debug.check(only=["out-of-bounds", "tuned-twice"]) as report:
         tuned()(doubles_too_many)[(1,)](np.ones(20, "f4"), np.zeros(20, "f4"), 20)
     assert [finding.rule for finding in report] == ["out-of-bounds"], report.lines()
+
+
+def test_a_second_run_that_the_engine_cannot_make_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    def differences(*_: object) -> None:
+        raise Unsupported("a hook needs a GPU")
+
+    monkeypatch.setattr(Replay, "differences", differences)
+    with bragg.debug.check(only=["tuned-twice"]) as report:
+        tuned()(adds)[(7,)](np.ones(100, "f4"), np.zeros(1, "f4"), 100)
+    assert "note: adds: tuned-twice could not judge: a hook needs a GPU" in report.verdicts.lines()

@@ -83,6 +83,12 @@ def _has_specialized(frames: FrameTable) -> bool:
     return any(map(is_specialized, kernels))
 
 
+def _runs_torch(frames: FrameTable) -> bool:
+    """Whether operators of PyTorch ran: a program without them has no defect in its use of autograd."""
+    kinds = zip(frames.name, frames.kind.tolist(), strict=True)
+    return any(kind == FrameKind.OPERATOR and name.startswith("aten::") for name, kind in kinds)
+
+
 GPU_COUNT = Need("counts of GPU work", "", _has("gpu_count"))
 GPU_TIME = Need("GPU time", "", _has("gpu_time"))
 OWN_HOST_TIME = Need(
@@ -95,7 +101,11 @@ SAMPLES = Need("samples of instructions", "--sample", _has("num_samples"))
 STEADY = Need("a steady state", "", lambda evidence: evidence.steady is not None)
 OPERATORS = Need("operators", "", _kind(FrameKind.OPERATOR))
 API_CALLS = Need("calls of the GPU's API", "--gpu-api", _calls_api)
-AUTOGRAD = Need("counts of autograd", "", lambda evidence: evidence.profile.run.autograd_nodes is not None)
+AUTOGRAD = Need(
+    "counts of autograd",
+    "",
+    lambda evidence: evidence.profile.run.autograd_nodes is not None or not _runs_torch(evidence.profile.tree.frames),
+)
 LAUNCHES = Need("launch configurations", "", lambda evidence: bool(len(evidence.profile.kernels)))
 LAUNCH_COUNT = Need(
     "how often it launches, and what GPUs waited for",

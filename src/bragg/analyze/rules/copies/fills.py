@@ -8,10 +8,10 @@ from collections.abc import Iterator
 from bragg.analyze.causes.evidence import Evidence
 from bragg.analyze.causes.needs import GPU_TIME
 from bragg.analyze.causes.paths import ZEROES, below, named
+from bragg.analyze.causes.row_loops import loops_over_rows
 from bragg.analyze.causes.thresholds import MANY_FILLS
 from bragg.analyze.causes.work_finding import Work, work_findings
 from bragg.analyze.engine import HostTime, Rule
-from bragg.analyze.rules.host.row_loop import loops_over_rows
 from bragg.model import Confidence, Finding
 
 __all__ = ["RULE"]

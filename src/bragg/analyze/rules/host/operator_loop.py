@@ -10,10 +10,10 @@ from bragg.analyze.causes.evidence import Evidence
 from bragg.analyze.causes.host_finding import Cause
 from bragg.analyze.causes.needs import IDLE, OPERATORS
 from bragg.analyze.causes.paths import MODULE_CALLS, below, in_files, named
+from bragg.analyze.causes.row_loops import loops_over_rows
 from bragg.analyze.causes.statements import statement_finding
 from bragg.analyze.causes.thresholds import MANY_CALLED, OF_WALL, RECURRING, WAITS
 from bragg.analyze.engine import HostTime, Rule
-from bragg.analyze.rules.host.row_loop import loops_over_rows
 from bragg.model import Confidence, Finding, FrameKind, Quantity
 from bragg.model.finding import percent_text
 from bragg.model.table import FloatArray

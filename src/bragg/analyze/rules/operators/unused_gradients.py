@@ -13,7 +13,8 @@ from bragg.analyze.causes.needs import AUTOGRAD, OPERATORS
 from bragg.analyze.causes.paths import below, named
 from bragg.analyze.causes.thresholds import MANY_NODES, WAITS
 from bragg.analyze.engine import HostTime, Rule
-from bragg.model import Confidence, Finding, FrameKind, Quantity
+from bragg.grouping.hlo_names import RECOMPUTE
+from bragg.model import Confidence, Finding, FrameKind, Profile, Quantity
 from bragg.model.table import BoolArray
 
 __all__ = ["RULE"]
@@ -28,7 +29,7 @@ _PART = 0.2  # of what autograd records: less is a metric
 def _find(evidence: Evidence) -> Iterator[Finding]:
     profile = evidence.profile
     made, ran = profile.run.autograd_nodes or 0, profile.run.evaluated_nodes or 0
-    unused = made - ran
+    unused = made - ran - _recomputed(profile)
     if unused < max(MANY_NODES.value, _PART * made):
         return
     goes_back = named(profile, _BACKWARD.fullmatch)
@@ -47,6 +48,13 @@ def _find(evidence: Evidence) -> Iterator[Finding]:
         (Quantity("recorded operators", made), Quantity("of these in a backward pass", ran)),
     )
     yield host_finding(evidence, operators, weight, cause)
+
+
+def _recomputed(profile: Profile) -> int:
+    """At most so many operators were recorded while checkpoints ran them again: one of both is never evaluated."""
+    if "host_count" not in profile.metrics:
+        return 0
+    return int(profile.own("host_count")[below(profile, named(profile, RECOMPUTE[1].__eq__))].sum())
 
 
 def _of_passes(evidence: Evidence, goes_back: BoolArray) -> BoolArray:

@@ -54,7 +54,8 @@ def _compare(record: LaunchFindings, replay: Replay) -> None:
     except KernelFault as fault:
         _tell_fault(record, fault)
         return
-    except Unsupported:
+    except Unsupported as problem:
+        record.report.verdicts.note(launch.kernel, f"tuned-twice could not judge: {problem}")
         return
     for difference in differences:
         _tell(record, replay, difference)

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from bragg.analyze.causes.evidence import Evidence
+from bragg.analyze.causes.paths import below, named
 from bragg.analyze.engine import analysis
-from bragg.model import Finding, Profile
+from bragg.model import Finding, Metric, MetricKind, Profile
 from tests.support.stepped import stepped
 
 LINE = "train.py:8@f"
@@ -70,6 +72,20 @@ def test_products_in_tf32_are_found_where_none_are_in_16_bits() -> None:
     )
     assert finding.line == 8
     assert found("tf32-products", ran(product)) == []
+
+
+def test_operators_that_checkpoints_run_again_are_recorded_twice_and_fine() -> None:
+    again = "train.py:5@step > aten::mm#operator > [backward]#state > [recompute]#state > aten::mm#operator"
+    profile = ran((again, ADD), ("train.py:12@validate > aten::mm#operator", ADD))
+    inside = below(profile, named(profile, "[recompute]".__eq__)) & named(profile, "aten::mm".__eq__)
+    calls = Metric("host_count", "1", MetricKind.EXCLUSIVE, np.where(inside, 1000, 0))
+    for made, n_found in ((2000, 0), (3000, 1)):
+        statistics = {"autograd_nodes": made, "evaluated_nodes": 1000}
+        counted = replace(
+            profile, meta={**profile.meta, "statistics": statistics}, metrics={**profile.metrics, "host_count": calls}
+        )
+        found_unused = found("unused-gradients", counted)
+        assert [each.message.split(" operators")[0] for each in found_unused] == ["autograd recorded 1,000"] * n_found
 
 
 def test_a_validation_that_records_for_no_backward_pass_is_found_beside_a_training_that_does() -> None:
