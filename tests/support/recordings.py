@@ -17,6 +17,7 @@ __all__ = ["RECORDINGS", "SAMPLE", "busy_ns", "curve", "gpu_work", "without_time
 
 _ROOT = Path(__file__).parents[2]
 RECORDINGS = sorted((_ROOT / "tests/golden/recordings").glob("*.bragg"))
+DEFAULT_RECORDINGS = sorted((_ROOT / "tests/golden/recordings/default").glob("*.bragg"))
 SAMPLE = _ROOT / "src/bragg/data/sample-h100.bragg"
 
 

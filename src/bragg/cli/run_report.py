@@ -145,7 +145,7 @@ class RunReport:
         profile = self.shown
         answer = answered(profile)
         lines = summary_lines(profile, style, answer)
-        said = {finding.message for finding in best_findings(answer.analysis, N_CAUSES)}
+        said = {finding.message for finding in best_findings(answer, N_CAUSES)}
         hints = [hint for hint in findings(answer.evidence) if hint.message not in said]
         return [*lines, *map(style.dim, style.paragraphs(hint.text for hint in hints))]
 

@@ -99,4 +99,4 @@ def _best(profile: Profile) -> list[str]:
     from bragg.views.text.analysis_text import best_findings, best_lines
 
     found = answered(profile)
-    return list(best_lines(found, best_findings(found.analysis, 1), stream_style(sys.stderr)))
+    return list(best_lines(found, best_findings(found, 1), stream_style(sys.stderr)))

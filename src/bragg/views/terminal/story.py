@@ -29,7 +29,7 @@ def _lines(profile: Profile, style: Style) -> Iterator[str]:
     title = ", ".join(filter(None, (facts.command, ", ".join(facts.devices), facts.duration_text())))
     yield style.bold(style.cut(title, style.width))
     yield from wall_lines(parts, style)
-    best = best_findings(answer.analysis, _N_CAUSES)
+    best = best_findings(answer, _N_CAUSES)
     yield from best_lines(answer, best, style, _N_CAUSES)
 
 
@@ -44,7 +44,7 @@ def answer_lines(evidence: Evidence, style: Style) -> list[str]:
     if not is_known or len(profile.slices) > _MANY_SLICES or len(profile.tree) > _MANY_NODES:
         return []
     answer = answered_by(evidence)
-    best = best_findings(answer.analysis, _N_CAUSES)
+    best = best_findings(answer, _N_CAUSES)
     shown = [each for each in best if each is best[0] or _gain(each) > _gain(best[0])]
     return list(best_lines(answer, shown, style))
 

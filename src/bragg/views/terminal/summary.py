@@ -13,7 +13,7 @@ from bragg.analyze.report import Answered
 from bragg.analyze.wall.parts import wall_parts
 from bragg.analyze.wall.steady import MOSTLY_IDLE, steady_profile
 from bragg.analyze.wall.wall_time import Steady
-from bragg.model import Profile
+from bragg.model import CallTree, FrameKind, Profile
 from bragg.model.finding import Finding
 from bragg.model.host_time import own_work
 from bragg.model.ids import NodeId
@@ -22,6 +22,7 @@ from bragg.views.terminal.flat_view import default_metrics, flat_view, table_lin
 from bragg.views.terminal.view_options import ViewOptions
 from bragg.views.text.analysis_text import NO_CAUSE, best_findings, best_lines
 from bragg.views.text.folding import FoldedProfile, fold_libraries
+from bragg.views.text.folding_rules import library_of
 from bragg.views.text.labels import Labels
 from bragg.views.text.run_facts import RunFacts
 from bragg.views.text.style import Style
@@ -64,7 +65,7 @@ def summary_lines(profile: Profile, style: Style, answered: Answered | None = No
     steady = parts.steady if parts else None
     title = f"{facts.command or 'the program'} ran {facts.duration_text()}".rstrip()
     steps = steps_line(profile, steady)
-    best = best_findings(answered.analysis, N_CAUSES) if answered else []
+    best = best_findings(answered, N_CAUSES) if answered else []
     bounds = list(best_lines(answered, best, style, _N_CHANGES)) if answered else []
     if answered and answered.bounds.host_ns and not best:
         bounds.append(NO_CAUSE)
@@ -204,15 +205,36 @@ def _hottest_paths(
 
 
 def _path_text(folded: FoldedProfile, node: NodeId, style: Style, room: int) -> str:
-    """The callers of a node and itself; the outermost are left out where there is no room."""
+    """The callers of a node and itself.
+
+    Where there is no room the outermost are left out, then libraries, last the innermost line of the program.
+    """
     tree = folded.profile.tree
     labels = Labels(tree.frames)
     if node == 0:
         return style.cut(labels.own_text(tree.frame_of(node)), room)
     path = tree.path(node)[1:]
     names = [f"{folded.name(step, labels)} {labels.place(tree.frame_of(step))}".rstrip() for step in path]
-    text = style.arrow.join(names)
-    while style.width_of(text) > room and len(names) > 1:
-        names = names[1:]
-        text = style.arrow.join([style.ellipsis, *names])
-    return style.cut(text, room)
+    own = max((at for at, step in enumerate(path) if _is_of_program(tree, step)), default=0)
+    kept = list(range(len(names)))
+    for left_out in (*range(own), *range(own + 1, len(names) - 1), own):
+        if style.width_of(_joined(names, kept, style)) <= room or len(kept) == 1:
+            break
+        kept.remove(left_out)
+    return style.cut(_joined(names, kept, style), room)
+
+
+def _is_of_program(tree: CallTree, node: NodeId) -> bool:
+    file = tree.frames.file[tree.frame_of(node)]
+    return tree.kind[node] == FrameKind.PYTHON and bool(file) and not library_of(file)
+
+
+def _joined(names: Sequence[str], kept: Sequence[int], style: Style) -> str:
+    """The names that are kept, with an ellipsis for those left out before each."""
+    before = [-1, *kept]
+    parts = [
+        part
+        for last, at in zip(before, kept, strict=False)
+        for part in ([style.ellipsis] if at > last + 1 else []) + [names[at]]
+    ]
+    return style.arrow.join(parts)

@@ -112,9 +112,10 @@ def analysis_lines(answer: Answered, style: Style, least_gain: float = LEAST_GAI
     return lines
 
 
-def best_findings(analysis: Analysis, n: int) -> list[Finding]:
-    """The findings that gain most."""
-    return [each for each in analysis.findings if each.gain is not None and each.is_worth(LEAST_GAIN)][:n]
+def best_findings(answer: Answered, n: int) -> list[Finding]:
+    """The findings that gain most; where none has a known gain, what was found."""
+    worth = answer.worth(LEAST_GAIN)
+    return ([each for each in worth if each.gain is not None] or worth)[:n]
 
 
 def best_lines(answer: Answered, best: Sequence[Finding], style: Style, n_changes: int = 0) -> Iterator[str]:
@@ -130,12 +131,13 @@ def best_lines(answer: Answered, best: Sequence[Finding], style: Style, n_change
     if bounds.host_ns or (bounds.busy is not None and bounds.of_ns):
         *lines, last = style.wrap(bounds_sentence(bounds), _N_WRAPPED)
         yield from map(style.bold, lines)
-        title = "To save of these steps:" if bounds.n_steps else "To save of this time:" if bounds.of_ns else "To save:"
+        title = _title(bounds, best)
         titled = f"{last} {title}" if best else last
         yield from map(style.bold, [titled] if style.fits(titled) or not best else [last, title])
     for number, finding in enumerate(best):
         sure = "heuristic: " if finding.confidence is Confidence.HEURISTIC else ""
-        text = f"  {gain_text(finding):>7}  {sure}{_message(finding)}{_at(finding)}"
+        gain = f"{gain_text(finding):>7}  " if finding.gain else ""
+        text = f"  {gain}{sure}{_message(finding)}{_at(finding)}"
         yield from style.wrap(text, _N_WRAPPED, _GAIN_INDENT)
         if finding.hint and number < n_changes:
             yield from map(
@@ -143,6 +145,16 @@ def best_lines(answer: Answered, best: Sequence[Finding], style: Style, n_change
             )
     if rest := rest_sentence(answer):
         yield from style.wrap(rest, _N_WRAPPED, "  ")
+
+
+def _title(bounds: Bounds, best: Sequence[Finding]) -> str:
+    """What the gains below it are shares of, as far as they do not say it themselves."""
+    gains = [finding.gain for finding in best if finding.gain is not None]
+    if best and not gains:
+        return "Found:"
+    if all(gain.is_once for gain in gains) or not (bounds.n_steps or bounds.of_ns):
+        return "To save:"
+    return f"To save of {f'these {bounds.step}s' if bounds.n_steps else 'this time'}:"
 
 
 def changed_findings(before: Answered, after: Answered) -> tuple[list[Finding], list[Finding]]:
@@ -333,6 +345,8 @@ def _rest(
         yield NO_CAUSE
     elif not worth:
         yield "No rule found a cause." if analysis.findings or analysis.fine else "No rule could judge."
+    if _is_out_of_order(worth[:n_shown]):
+        yield "In this order, since a cause stands before what it explains in part, and what costs precision last"
     nothing = [each.rule for each in analysis.findings if each.gain is not None and each.gain.is_nothing]
     more, small = len(worth) - n_shown, len(analysis.findings) - len(worth) - len(nothing)
     if more > 0:
@@ -347,6 +361,12 @@ def _rest(
         yield f"Fine: {_names(analysis.fine, n_names)}"
     if not bounds.host_ns:  # else no option would tell more
         yield from _skipped(analysis, n_names)
+
+
+def _is_out_of_order(shown: Sequence[Finding]) -> bool:
+    """Whether some finding saves more than one before it."""
+    shares = [each.gain.share for each in shown if each.gain is not None and not each.gain.is_once]
+    return shares != sorted(shares, reverse=True)
 
 
 def _behind_the_host(hidden: list[Finding]) -> Iterator[str]:

@@ -12,7 +12,7 @@ from click.testing import CliRunner
 
 from bragg.cli.verbs.analyze import analyze
 from bragg.errors import UsageError
-from tests.support.recordings import SAMPLE
+from tests.support.recordings import DEFAULT_RECORDINGS, SAMPLE
 
 
 def run(*arguments: str) -> str:
@@ -32,6 +32,15 @@ def test_the_default_is_a_sentence_and_findings_with_lines() -> None:
     assert lines[-1] == "Not judged: unused-gradients without counts of autograd"
     assert len(lines) <= 25
     assert all(lines)
+
+
+def test_an_order_that_is_not_that_of_the_gains_is_explained() -> None:
+    (path,) = (path for path in DEFAULT_RECORDINGS if "dynamic_net" in path.stem)
+    lines = CliRunner().invoke(analyze, [str(path)], catch_exceptions=False).output.splitlines()
+    gains = [line.partition("saves ")[2].partition(" %")[0] for line in lines if line[:2] in ("1.", "2.")]
+    assert gains == ["38", "70"]
+    assert "In this order, since a cause stands before what it explains in part, and what costs precision last" in lines
+    assert not any(line.startswith("In this order") for line in run().splitlines())
 
 
 def test_the_gate_is_confidence_and_gain() -> None:

@@ -2,7 +2,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from bragg.analyze.report import answered
 from bragg.duration_buckets import bucket_of
+from bragg.model import Finding, Severity
 from bragg.views.terminal.summary import summary_lines
 from bragg.views.text.style import PLAIN, Style
 from tests.support.profiles import profile_from_text
@@ -47,6 +49,27 @@ def test_summary_of_a_host_program_names_its_hottest_paths() -> None:
 def test_outermost_callers_are_left_out_where_there_is_no_room() -> None:
     profile = profile_from_text("root\n  a.py:1@main\n    a.py:2@work\n      kernel 9ms")
     assert summary_lines(profile, Style(width=60))[-1] == "  9.00 ms  100.0 % of gpu_time  … → work a.py:2 → kernel"
+
+
+def test_the_innermost_line_of_the_program_stays_where_there_is_no_room() -> None:
+    torch = "/lib/python3.12/site-packages/torch/nn/modules/linear.py:134@Linear.forward"
+    text = f"root\n  a.py:1@main\n    a.py:2@Block.forward\n      {torch}\n        aten::linear host=9ms"
+    (line,) = summary_lines(profile_from_text(text), Style(width=80))[1:]
+    assert line == "  9.00 ms  100.0 % of host_time  … → Block.forward a.py:2 → … → aten::linear"
+    (line,) = summary_lines(profile_from_text(text), Style(width=60))[1:]
+    assert line == "  9.00 ms  100.0 % of host_time  … → aten::linear"
+
+
+def test_findings_without_a_known_gain_are_named() -> None:
+    found = Finding("graph-breaks", Severity.NOTE, "20 parts go through Python", "fullgraph=True", file="a.py", line=7)
+    profile = replace(profile_from_text("root\n  a.py:7@main host=9ms"), meta=META, carried=[found])
+    lines = summary_lines(profile, PLAIN, answered(profile))
+    at = next(number for number, line in enumerate(lines) if line.endswith(" Found:"))
+    assert [line.strip() for line in lines[at + 1 : at + 3]] == [
+        "20 parts go through Python (a.py:7)",
+        "Change: fullgraph=True",
+    ]
+    assert not any("No rule found" in line for line in lines)
 
 
 def test_summary_of_everything_has_at_most_thirteen_lines() -> None:

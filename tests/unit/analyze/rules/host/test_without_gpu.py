@@ -22,6 +22,7 @@ STEP = "train.py:9@main > Optimizer.step#{}.step#operator"
 IMPORTS = (
     "train.py:1@<module> > <frozen importlib._bootstrap>:1360@_find_and_load > numpy/lib/_npyio_impl.py:1@<module>"
 )
+AGAIN = "train.py:7@main > aten::linear#operator > [backward]#state > [recompute]#state > aten::mm#operator"
 _NPYIO = "/lib/python3.12/site-packages/numpy/lib/_npyio_impl.py"
 SAVES = "train.py:11@main > /lib/python3.12/site-packages/torch/serialization.py:900@save"
 SAVES_ARRAYS = f"train.py:11@main > {_NPYIO}:700@savez_compressed > {_NPYIO}:750@_savez"
@@ -83,6 +84,7 @@ def updates(optimizer: str, n_operators: int, operator: str = "aten::mul_") -> l
         ("output-in-steps", 11, [f"host 0-200 {SAVES}"], 0.18),
         ("output-in-steps", 11, [f"host 0-200 {SAVES_ARRAYS}"], 0.18),
         ("optimizer-loop", 9, updates("AdamW", 40), 0.2),
+        ("recomputed-activations", 7, [f"host 0-300 {AGAIN}"], 0.3),
     ],
 )
 def test_what_a_step_spends_is_gained(rule: str, line: int, lines: list[str], share: float) -> None:
