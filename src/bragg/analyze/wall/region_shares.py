@@ -13,6 +13,7 @@ from bragg.model import FrameKind, Profile, TrackKind
 __all__ = ["median_shares", "region_shares"]
 
 _OTHER = "other"
+_ONE_CALL = 1.2  # a step: some more come after the last one, or are of a validation
 
 
 def region_shares(profile: Profile, steady: Steady) -> dict[str, float]:
@@ -32,7 +33,8 @@ def region_shares(profile: Profile, steady: Steady) -> dict[str, float]:
 def median_shares(profile: Profile) -> tuple[float, dict[str, float]] | None:
     """The median step, ns, and what regions take of it, by the median of their calls; None: there is none.
 
-    One step that compiled for seconds decides the average of forty, but not their median.
+    One step that compiled for seconds decides the average of forty, but not their median. Where a step calls a region
+    several times, the median call tells nothing of their sum: there are no shares.
     """
     try:
         regions = group_by_region(profile)
@@ -43,6 +45,8 @@ def median_shares(profile: Profile) -> tuple[float, dict[str, float]] | None:
     calls, median_ns = regions.own("region_calls"), regions.own("region_time_p50")
     if not calls[0] or not median_ns[0] > 0:
         return None
+    if (calls > _ONE_CALL * calls[0]).any():
+        return float(median_ns[0]), {}
     per_step = np.nan_to_num(median_ns) * calls / (median_ns[0] * calls[0])
     return float(median_ns[0]), _with_other({name: float(per_step[1 + row]) for row, name in enumerate(REGIONS)})
 

@@ -45,14 +45,15 @@ def steps_line(profile: Profile, steady: Steady | None = None) -> str:
     known = times if times and times.name in (_STEP, function) else None
     step_ns, n_steps = known.usual() if known else (total_ns / count, count)
     steps = f"{count_text(n_steps, 'step')} of {time_text(step_ns)}{_after_slow(known) if known else ''}"
-    median = median_shares(profile)
-    if median is not None and total_ns > _SKEWED * median[0] * count:
-        shares = median[1]
-        if times is None:
-            steps = f"{count_text(count, 'step')}, the median {time_text(median[0])}"
     if function:
         return f"{steps}, calls of {function}"
-    return _with_shares(steps, shares) if are_recorded(regions) else steps
+    if not are_recorded(regions):
+        return steps
+    of_which = f"; of all {count}" if n_steps < count else ""
+    median = median_shares(profile)
+    if median is not None and median[1] and total_ns > _SKEWED * median[0] * count:
+        of_which, shares = f"; the median one of {time_text(median[0])}", median[1]
+    return _with_shares(f"{steps}{of_which}", shares)
 
 
 def _after_slow(times: StepTimes) -> str:

@@ -83,3 +83,11 @@ def test_medians_of_regions_are_no_averages() -> None:
     forward = {"count": 10, "total_ns": 4500, "in_steps_ns": 4500, "buckets": {"4": 9, "200": 1}}
     found = median_shares(Profile({"regions": {"step": buckets, "forward": forward}}, trace_from_text(TRACE).tree))
     assert found == (10.0, {"forward": 0.4, "other": 0.6})
+
+
+def test_the_median_of_calls_tells_nothing_of_several_in_a_step() -> None:
+    step = {"count": 10, "total_ns": 1000, "in_steps_ns": 1000, "buckets": {"100": 10}}
+    forward = {"count": 20, "total_ns": 900, "in_steps_ns": 900, "buckets": {"10": 11, "90": 9}}
+    found = median_shares(Profile({"regions": {"step": step, "forward": forward}}, trace_from_text(TRACE).tree))
+    assert found is not None
+    assert found[1] == {}

@@ -111,7 +111,11 @@ def test_one_slow_step_makes_no_average() -> None:
     }
     meta = {**META, "regions": {"step": step, "data": data}}
     line = summary_lines(replace(profile_from_text("root\n  k 1us"), meta=meta), PLAIN)[1]
-    assert line == "10 steps, the median 10.2 ms: data 50.0 %, other 50.0 %"
+    assert line == "10 steps of 99.0 ms; the median one of 10.2 ms: data 50.0 %, other 50.0 %"
+    several = {**data, "count": 20, "buckets": {str(bucket_of(5_000_000)): 20}}
+    meta = {**META, "regions": {"step": step, "data": several}}
+    line = summary_lines(replace(profile_from_text("root\n  k 1us"), meta=meta), PLAIN)[1]
+    assert line == "10 steps of 99.0 ms: data 96.0 %, other 4.0 %"
 
 
 def test_imports_of_a_host_program_are_a_sentence_before_what_it_did() -> None:
