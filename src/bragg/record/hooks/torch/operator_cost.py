@@ -35,18 +35,17 @@ def tell_cost_of_observers(torch: ModuleType, library: str) -> None:
 
 
 def _cost_ns(torch: ModuleType, library: str) -> int:
-    """For one operator: the difference of the medians."""
-    plain_ns: list[int] = []
-    observed_ns: list[int] = []
+    """For one operator: the median over rounds, as a core that another program shares changes its pace meanwhile."""
+    added_ns: list[int] = []
     evicting = bytearray(_EVICTING_BYTES)
     for _ in range(_ROUNDS):
-        plain_ns += _times_ns(torch, evicting)
+        plain_ns = _median(_times_ns(torch, evicting))
         core.begin_operator_trial(library)
         try:
-            observed_ns += _times_ns(torch, evicting)
+            added_ns.append(_median(_times_ns(torch, evicting)) - plain_ns)
         finally:
             core.end_operator_trial("aten::empty")
-    return max(_median(observed_ns) - _median(plain_ns), 0)
+    return max(_median(added_ns), 0)
 
 
 def _times_ns(torch: ModuleType, evicting: bytearray) -> list[int]:
