@@ -23,6 +23,7 @@ struct Followed {
   vectorcallfunc call;  // the object's own
   uint32_t frame;
   CallSteps::Function* steps;  // none: of a library, whose calls are no steps
+  PyObject* watch;             // owned: sees arguments of the first calls, until it says no; none: no more
 };
 
 // By object. One that died leaves its row: an object that gets its address gets the row, or is never followed.
@@ -76,9 +77,21 @@ bool enter_callback() noexcept {
   return is_within_call;
 }
 
+// Threads: that of the call, with the GIL.
+void show_arguments(PyObject* object, PyObject* watch, PyObject* const* arguments, size_t count, PyObject* names) {
+  PyObject* wants_more = PyObject_Vectorcall(watch, arguments, PyVectorcall_NARGS(count), names);
+  if (wants_more == nullptr) PyErr_Clear();
+  if (wants_more != Py_True) {
+    const std::lock_guard lock(mutex);
+    followed().find(object)->second.watch = nullptr;  // It stays alive: another thread may be about to call it.
+  }
+  Py_XDECREF(wants_more);
+}
+
 PyObject* call_followed(PyObject* object, PyObject* const* arguments, size_t count, PyObject* names) noexcept {
   const Followed found = find(object);
   if (!is_outermost()) return found.call(object, arguments, count, names);
+  if (found.watch != nullptr) show_arguments(object, found.watch, arguments, count, names);
   enter(found.frame, found.steps);
   PyObject* result = found.call(object, arguments, count, names);
   leave();
@@ -130,8 +143,16 @@ bool follow_calls(nb::handle object, const std::string& name, bool are_steps) {
   const uint32_t frame = frame_of(name);
   const std::lock_guard lock(mutex);
   if (call == call_followed) return true;
-  followed()[object.ptr()] = {call, frame, are_steps ? &call_steps().function(name) : nullptr};
+  followed()[object.ptr()] = {call, frame, are_steps ? &call_steps().function(name) : nullptr, nullptr};
   call = call_followed;
+  return true;
+}
+
+bool watch_arguments(nb::handle object, nb::object watch) {
+  const std::lock_guard lock(mutex);
+  const auto found = followed().find(object.ptr());
+  if (found == followed().end()) return false;
+  found->second.watch = watch.release().ptr();
   return true;
 }
 
@@ -139,6 +160,7 @@ bool follow_calls(nb::handle object, const std::string& name, bool are_steps) {
 
 void bind_followed_calls(nb::module_& module) {
   module.def("follow_calls", &follow_calls, "object"_a, "name"_a, "are_steps"_a = true);
+  module.def("watch_arguments", &watch_arguments, "object"_a, "watch"_a);
   module.def("enter_call", &enter_call, "name"_a);
   module.def("exit_call", &leave);
   module.def("enter_callback", &enter_callback);

@@ -235,6 +235,13 @@ def observe_operators(shapes: bool) -> bool:
     """
 
 def stop_observing_operators() -> None: ...
+def watch_arguments(object: object, watch: Callable[..., bool]) -> bool:
+    """Show arguments of the next calls of an object that is followed to a function, until that returns no True.
+
+    Returns:
+        False when the object is not followed.
+    """
+
 def follow_calls(object: object, name: str, are_steps: bool = True) -> bool:
     """Show calls of an object that implements the vectorcall protocol as an operator, unless one such call is open.
 

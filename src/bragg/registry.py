@@ -255,6 +255,8 @@ RULES = Registry(
         "reverse-jacobian": "bragg.analyze.rules.operators.jax_states:JACOBIANS",
         "part-of-result": "bragg.analyze.rules.operators.jax_states:PARTS",
         "unused-vectors": "bragg.analyze.rules.operators.jax_states:VECTORS",
+        "evaluated-before": "bragg.analyze.rules.operators.jax_states:REPEATS",
+        "same-arguments": "bragg.analyze.rules.operators.jax_states:SAME",
         "constant-work": "bragg.analyze.rules.operators.jax_states:CONSTANTS",
         "host-code": "bragg.analyze.rules.host.host_code:RULE",
         "row-loop": "bragg.analyze.rules.host.row_loop:RULE",

@@ -9,7 +9,7 @@ says that `dot_general` of the scopes `block0` and `layer` was differentiated (`
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 
 from bragg.model.tree import FrameKind
@@ -28,17 +28,22 @@ __all__ = [
     "CONTROL",
     "COPIED",
     "COSTLY_ORDER",
+    "EVALUATED_BEFORE",
     "MADE_AT",
     "MOSTLY_UNUSED",
     "PAIRWISE",
     "RECOMPUTE",
     "REVERSE_JACOBIAN",
+    "SAME_ARGUMENTS",
+    "SAME_CALLS",
     "UNTIL_LAST",
     "VECTORS_UNUSED",
     "WHOLE_HESSIAN",
     "ZEROS_AND_ONES",
+    "arguments_of",
     "path_of_name",
     "symbol_of",
+    "with_arguments",
 ]
 
 BACKWARD = (FrameKind.STATE, "[backward]")
@@ -55,6 +60,12 @@ COSTLY_ORDER = "[costly order of products]"
 """Matrix products that are multiplied with a third matrix, in the order that takes more operations."""
 PAIRWISE = "[pairwise differences]"
 """Sums of squares of differences of all pairs of rows."""
+EVALUATED_BEFORE = "[evaluated before]"
+"""Operations that the last turn or call has done, if the arguments that follow are the same at each call."""
+SAME_ARGUMENTS = "[from the same arguments]"
+"""Operations that depend on the arguments that follow alone, which are the same at each call."""
+SAME_CALLS = "same arguments "
+"""Attributes of a jitted function begin like this, one for each of its name; the values are of `with_arguments`."""
 REVERSE_JACOBIAN = "[jacobian in reverse mode]"
 """The backward pass of a Jacobian that has many more outputs than inputs."""
 WHOLE_HESSIAN = "[whole hessian]"
@@ -114,6 +125,16 @@ def path_of_name(op_name: str, *, is_whole: bool = True) -> tuple[PathFrame, ...
     for segment in segments:
         reader.read(segment)
     return reader.path(primitive)
+
+
+def with_arguments(state: str, names: Iterable[str]) -> str:
+    """A state that holds if arguments of these names are the same at each call."""
+    return " | ".join((state, *sorted(names)))
+
+
+def arguments_of(state: str) -> frozenset[str]:
+    """The names in a text of `with_arguments`."""
+    return frozenset(state.split(" | ")[1:])
 
 
 def symbol_of(op: str) -> str:

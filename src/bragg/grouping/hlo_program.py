@@ -7,6 +7,8 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
+from bragg.grouping.hlo_names import SAME_CALLS, arguments_of
+
 __all__ = [
     "NOT_JUDGED",
     "NOWHERE",
@@ -30,6 +32,7 @@ class HloPlace(NamedTuple):
 
 
 NOWHERE = HloPlace("", 0)
+_NO_WORDS = re.compile(r"[\W_]")
 _ELEMENTS = re.compile(r"\[\d+ \w+,? ")
 
 
@@ -72,6 +75,7 @@ class HloPrograms:
     """
 
     def __init__(self, attributes: Mapping[str, Mapping[str, str]]) -> None:
+        self._same = _same_arguments(attributes)
         self._programs = {
             module: [_operations(text) for key, text in values.items() if key.startswith(PROGRAM_KEY)]
             for module, values in attributes.items()
@@ -92,8 +96,28 @@ class HloPrograms:
             _agreed((each.op_name for each in found), op_name),
             _agreed((each.place for each in found), NOWHERE),
             _agreed_collective([each.collective for each in found]),
-            _agreed((each.state for each in found), NOT_JUDGED),
+            self._confirmed(module, _agreed((each.state for each in found), NOT_JUDGED)),
         )
+
+    def _confirmed(self, module: str, state: HloState) -> HloState:
+        """A state, if the arguments that it names are the same at each call."""
+        return state if arguments_of(state.name) <= self._same.get(_words(module), frozenset()) else NOT_JUDGED
+
+
+def _same_arguments(attributes: Mapping[str, Mapping[str, str]]) -> dict[str, frozenset[str]]:
+    """Arguments that are the same at each call, by function; of several of its name those of all."""
+    found: dict[str, frozenset[str]] = {}
+    for function, values in attributes.items():
+        for key, value in values.items():
+            if key.startswith(SAME_CALLS):
+                same = arguments_of(value)
+                found[_words(function)] = found.get(_words(function), same) & same
+    return found
+
+
+def _words(name: str) -> str:
+    """What `jit(f)` and `jit_f` have in common."""
+    return _NO_WORDS.sub("", name)
 
 
 def _agreed(values: Iterable[Any], otherwise: Any) -> Any:

@@ -20,9 +20,11 @@ from bragg.grouping.hlo_names import (
     CONSTANT,
     COPIED,
     COSTLY_ORDER,
+    EVALUATED_BEFORE,
     MOSTLY_UNUSED,
     PAIRWISE,
     REVERSE_JACOBIAN,
+    SAME_ARGUMENTS,
     UNTIL_LAST,
     VECTORS_UNUSED,
     WHOLE_HESSIAN,
@@ -42,6 +44,8 @@ __all__ = [
     "ORDERS",
     "PAIRS",
     "PARTS",
+    "REPEATS",
+    "SAME",
     "TRANSFORMS",
     "VECTORS",
 ]
@@ -222,6 +226,32 @@ CONSTANTS = _rule(
         "compute it once before, and pass it as an argument",
         1.0,
         Confidence.LIKELY,
+        is_launched=True,
+    ),
+)
+REPEATS = _rule(
+    EVALUATED_BEFORE,
+    "values of a state that JAX computes again in the next turn or call",
+    Work(
+        "evaluated-before",
+        "each turn or call computes for its state what the last one has computed for it already",
+        "keep the value beside the state, as an output and the next input (of scan: in the carry)",
+        1.0,
+        Confidence.LIKELY,
+        with_host=True,
+        is_launched=True,
+    ),
+)
+SAME = _rule(
+    SAME_ARGUMENTS,
+    "work of jitted functions on arguments that are the same at each call",
+    Work(
+        "same-arguments",
+        "a jitted function computes the same in each call: this work depends only on arguments that do not change",
+        "compute it once before the steps, in a jitted function of its own, and pass the result",
+        1.0,
+        Confidence.LIKELY,
+        least_share=0.1,
         is_launched=True,
     ),
 )

@@ -12,6 +12,7 @@ import sys
 from types import FunctionType
 
 from bragg.core import core
+from bragg.record.hooks.jax.arguments import ArgumentWatch
 from bragg.record.hooks.methods import wrap
 from bragg.record.inside.notes import guarded, note
 
@@ -61,6 +62,8 @@ def record_calls(pjit: ModuleType) -> Undo | None:
             function = make_function(*arguments, **options)
             name = f"jit({_name_of(function)})"
             _follow(function, name)
+            if hasattr(function, "__wrapped__") and not _is_own(function):
+                core.watch_arguments(function, ArgumentWatch(name, function))
             if line := _line_of_program(sys._getframe(1)):
                 core.describe_operator(name, f"{MADE_AT}{line}", "jit")
             return function
@@ -231,8 +234,12 @@ def _existing(module: ModuleType, types: tuple[str, ...]) -> list[Any]:
 
 @guarded
 def _follow(function: Any, name: str) -> None:
-    module = str(getattr(function, "__module__", ""))
-    core.follow_calls(function, name, module.partition(".")[0] != _PUBLIC)
+    core.follow_calls(function, name, not _is_own(function))
+
+
+def _is_own(function: Any) -> bool:
+    """Whether it is a function of JAX itself."""
+    return str(getattr(function, "__module__", "")).partition(".")[0] == _PUBLIC
 
 
 def _name_of(function: Any) -> str:

@@ -9,7 +9,7 @@ from math import prod
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
 __all__ = ["HloModule", "Instruction"]
 
@@ -120,6 +120,15 @@ class HloModule:
     def executed(self) -> Iterator[tuple[str, list[Instruction]]]:
         """Computations that are not parts of an instruction, by name."""
         return ((name, rows) for name, rows in self.computations.items() if name not in self.fused)
+
+    def run_by(self, executed: Iterable[Instruction]) -> list[str]:
+        """Names of instructions, and of all that those of them run that are loops or calls."""
+        found, waiting = [], list(executed)
+        while waiting:
+            each = waiting.pop()
+            found.append(each.name)
+            waiting += self.computations.get(each.called, ()) if each.code in ("while", "call") else ()
+        return found
 
     def root(self, computation: str) -> Instruction | None:
         """What a computation returns; None: it is not known."""

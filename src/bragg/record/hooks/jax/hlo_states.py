@@ -21,6 +21,7 @@ from bragg.record.hooks.jax.hlo_flow import PARTS
 from bragg.record.hooks.jax.hlo_jacobians import jacobian_states
 from bragg.record.hooks.jax.hlo_loops import loop_states
 from bragg.record.hooks.jax.hlo_products import adds_up_differences, has_costly_order, multiplies_zeros_and_ones
+from bragg.record.hooks.jax.hlo_repeats import repeat_states
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -56,7 +57,7 @@ def states_in(module: HloModule, flow: HloFlow, places: Places) -> dict[str, Hlo
             elif batched and (cond := _BATCHED.search(each.line)) and not _CHOICE.search(each.line):
                 found[each.name] = HloState(BOTH_BRANCHES, batched.get(cond[1], only))
     whole = loop_states(module, flow, places) | jacobian_states(module, flow, places)
-    return found | whole | dict(_copied(module, flow, places))
+    return repeat_states(module, places) | found | whole | dict(_copied(module, flow, places))
 
 
 def _batched_conds(module: HloModule, places: Places) -> dict[str, HloPlace]:

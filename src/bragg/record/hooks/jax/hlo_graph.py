@@ -1,0 +1,144 @@
+"""The values of one computation of an HLO module, with all that is fused in their place."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from functools import cached_property
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from bragg.record.hooks.jax.hlo_module import HloModule, Instruction
+
+__all__ = ["HloGraph", "Value"]
+
+_HANDED_ON = frozenset({"bitcast", "copy", "copy-start", "copy-done", "opt-barrier"})
+_INLINED = frozenset({"fusion", "call"})
+_SOURCES = frozenset({"constant", "parameter", "iota"})
+_PART = re.compile(r"%([\w.-]+)#(\d+)")  # JAX 0.11, of a tuple
+_SHAPE = re.compile(r"[a-z]\w*\[[\d,]*\]")
+_PRIMITIVE = re.compile(r'op_name="(?:[^"]*/)?([^"/]*)"')
+# What is not the same in copies of an operation.
+_OWN = re.compile(
+    r", (?:metadata|backend_config|frontend_attributes)=\{.*|"
+    r"\b(?:calls|to_apply|body|condition|branch_computations|channel_id)=\{?%?[\w.%-]+(?:, %[\w.-]+)*\}?"
+)
+
+
+@dataclass(eq=False)
+class Value:
+    """What an instruction computes.
+
+    Attributes:
+        made: The instruction, which may be a part of a fused one.
+        executed: The instruction that is executed, itself or what it is fused into.
+        operands: What it is computed from.
+        sources: Which of what the computation is given it depends on, a bit for each.
+        element: Of the tuple that it is; -1: all of it.
+        codes: Of a loop, what it does.
+    """
+
+    made: Instruction
+    executed: Instruction
+    operands: list[Value]
+    sources: int
+    element: int = -1
+    codes: str = ""
+    _elements: dict[int, Value] = field(default_factory=dict)
+
+    @cached_property
+    def kind(self) -> str:
+        """The same for all that compute the same from the same operands, in the same type and shape."""
+        line, code = self.made.line, self.made.code
+        begin = line.find(" = ")
+        end = line.find(f" {code}(", begin)
+        given = line[end:] if code in _SOURCES else line[line.find(")", end) :]
+        primitive = _PRIMITIVE.search(line)
+        parts = (str(self.element), line[begin:end], code, _OWN.sub("", given), self.codes)
+        return "|".join((*parts, primitive[1] if primitive else ""))
+
+    @cached_property
+    def shape(self) -> str:
+        """Type and sizes, as `f32[8,64]`; empty: it is a tuple."""
+        line = self.made.line
+        shapes = _SHAPE.findall(line, line.find(" = "), line.find(f" {self.made.code}("))
+        at = 0 if len(shapes) == 1 else self.element
+        return shapes[at] if 0 <= at < len(shapes) else ""
+
+    def part(self, element: int) -> Value:
+        """One element of the tuple that it is."""
+        if self.made.code == "tuple" and self.element < 0 and element < len(self.operands):
+            return self.operands[element]
+        if element not in self._elements:
+            sources = 1 << element if self.made.code == "parameter" else self.sources
+            self._elements[element] = Value(self.made, self.executed, self.operands, sources, element, self.codes)
+        return self._elements[element]
+
+
+class HloGraph:
+    """Values of a computation.
+
+    Attributes:
+        is_turn: Whether it is the body of a loop: it is given one tuple, and returns the next one.
+        values: In the order in which they are computed.
+
+    Args:
+        module: The module.
+        computation: One that is executed.
+    """
+
+    def __init__(self, module: HloModule, computation: str) -> None:
+        self._module = module
+        self.is_turn = computation != module.entry
+        self.values: list[Value] = []
+        self._root = self._add(computation, None, None)
+
+    @cached_property
+    def results(self) -> list[Value]:
+        """What the computation returns, by element of the tuple."""
+        if self._root is None:
+            return []
+        return self._root.operands if self._root.made.code == "tuple" else [self._root]
+
+    @cached_property
+    def given(self) -> dict[int, Value]:
+        """What it is given, by bit in `sources`."""
+        parameters = [each for each in self.values if each.made.code == "parameter" and each.made.position >= 0]
+        if not self.is_turn:
+            return {each.made.position: each for each in parameters}
+        return {at: each for whole in parameters for at, each in whole._elements.items()}
+
+    def _add(self, computation: str, given: list[Value] | None, executed: Instruction | None) -> Value | None:
+        known: dict[str, Value] = {}
+        value = None
+        for each in self._module.computations.get(computation, ()):
+            value = known[each.name] = self._value(each, known, given, executed or each)
+        root = self._module.root(computation)
+        return known.get(root.name) if root else value
+
+    def _value(
+        self, each: Instruction, known: dict[str, Value], given: list[Value] | None, executed: Instruction
+    ) -> Value:
+        if each.code == "parameter" and given is not None and 0 <= each.position < len(given):
+            return given[each.position]
+        operands = [] if each.code in _SOURCES else _operands(each, known)
+        if each.code in _HANDED_ON and operands:
+            return operands[0]
+        if each.code == "get-tuple-element" and operands and each.position >= 0:
+            return operands[0].part(each.position)
+        inlined = self._add(each.called, operands, executed) if each.code in _INLINED and each.called else None
+        if inlined is not None:
+            return inlined
+        sources = 1 << max(each.position, 0) if each.code == "parameter" else 0
+        for operand in operands:
+            sources |= operand.sources
+        codes = "".join(row.code for row in self._module.computations.get(each.called, ())) if each.called else ""
+        value = Value(each, executed, operands, sources, codes=codes)
+        self.values.append(value)
+        return value
+
+
+def _operands(each: Instruction, known: dict[str, Value]) -> list[Value]:
+    parts = dict(_PART.findall(each.line)) if "#" in each.line else {}
+    found = ((known.get(name), parts.get(name)) for name in each.operands)
+    return [value.part(int(part)) if part else value for value, part in found if value is not None]

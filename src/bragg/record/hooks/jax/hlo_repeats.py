@@ -1,0 +1,164 @@
+"""What a turn of a loop, or a call of a program, computes though the last one has done so.
+
+    new = x + noise;  x = where(f(new) > f(x), new, x)
+
+computes f(x), which the last turn knows as f(new) or f(x). One of the two is the other with the state in place of what
+becomes of it. A program may also compute something from arguments that are the same at each call; which these are is
+known when it runs (`arguments.py`), so such states name them.
+"""
+
+from __future__ import annotations
+
+from itertools import permutations
+
+from bragg.grouping.hlo_names import EVALUATED_BEFORE, SAME_ARGUMENTS, with_arguments
+from bragg.grouping.hlo_program import NOWHERE, HloState
+from bragg.record.hooks.jax.hlo_graph import HloGraph
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from bragg.record.hooks.jax.hlo_graph import Value
+    from bragg.record.hooks.jax.hlo_module import HloModule
+    from bragg.record.hooks.jax.hlo_places import Places
+
+__all__ = ["repeat_states"]
+
+_LONG = frozenset({"while", "dot", "sort", "fft", "convolution", "custom-call", "reduce", "scatter", "gather"})
+_LEAST_ELEMENTS = 1 << 12  # of an operand; what is smaller takes no time
+_MOST_ALIKE, _MOST_COMPARED = 6, 4096
+_MOST_NAMED = 8
+
+
+def repeat_states(module: HloModule, places: Places) -> dict[str, HloState]:
+    """States by name of operation."""
+    entry = HloGraph(module, module.entry)
+    names = _names_of(entry, places)
+    found = _from_same_arguments(module, entry, names)
+    loops = [HloGraph(module, each) for each, (_, call) in module.callers.items() if call.code == "while"]
+    for graph in (entry, *loops):
+        turns = _Turns(graph)
+        for old, new in _alike(graph):
+            matched, shared = turns.match(old, new)
+            needed = _named(shared, names) if graph is entry else []
+            if matched and needed is not None and (_is_differentiated(new) or not _is_differentiated(old)):
+                others = {each.executed for _, each in matched}
+                again = {each.executed for each, _ in matched} - others
+                state = HloState(with_arguments(EVALUATED_BEFORE, needed), places.read(old.made.line).place)
+                found |= dict.fromkeys(module.run_by(again), state)
+    return found
+
+
+def _names_of(entry: HloGraph, places: Places) -> dict[int, str | None]:
+    """Names of arguments by bit; constants that JAX passes as arguments have none. None: it is not known."""
+    names = {at: places.read(each.made.line).op_name for at, each in entry.given.items()}
+    return {at: None if "/" in name else name for at, name in names.items()}
+
+
+def _named(sources: int, names: dict[int, str | None]) -> list[str] | None:
+    """The arguments that these are; None: they are too many, or not known."""
+    found = [name for at, name in names.items() if sources >> at & 1]
+    known = [name for name in found if name]
+    return known if len(known) <= _MOST_NAMED and None not in found else None
+
+
+def _from_same_arguments(module: HloModule, entry: HloGraph, names: dict[int, str | None]) -> dict[str, HloState]:
+    """Of operations that depend on some of the arguments alone."""
+    sources: dict[str, int] = {}
+    executed = {}
+    for value in entry.values:
+        name = value.executed.name
+        sources[name] = sources.get(name, 0) | value.sources
+        if value.made.code not in ("parameter", "constant") and _is_large(value):
+            executed[name] = value.executed
+    named = [name for name in names.values() if name != ""]
+    found: dict[str, HloState] = {}
+    for name, instruction in executed.items():
+        needed = _named(sources[name], names)
+        if needed and len(needed) < len(named):
+            state = HloState(with_arguments(SAME_ARGUMENTS, needed), NOWHERE)
+            found |= dict.fromkeys(module.run_by([instruction]), state)
+    return found
+
+
+def _is_large(value: Value) -> bool:
+    return max((each.made.size for each in (value, *value.operands)), default=0) >= _LEAST_ELEMENTS
+
+
+def _alike(graph: HloGraph) -> Iterator[tuple[Value, Value]]:
+    """Pairs of long operations that do the same."""
+    kinds: dict[str, list[Value]] = {}
+    for value in graph.values:
+        if value.made.code in _LONG and _is_large(value):
+            kinds.setdefault(value.kind, []).append(value)
+    for same in kinds.values():
+        if len(same) <= _MOST_ALIKE:
+            yield from permutations(same, 2)
+
+
+def _is_differentiated(value: Value) -> bool:
+    """Whether a gradient needs what leads to it."""
+    return "jvp(" in value.made.line
+
+
+class _Turns:
+    """What becomes of the state of a loop, or of the arguments of a program, in a turn.
+
+    Args:
+        graph: Of the body of the loop, or of the program.
+    """
+
+    def __init__(self, graph: HloGraph) -> None:
+        self._next: dict[Value, set[Value]] = {}
+        self._bits = {value: 1 << at for at, value in graph.given.items()}
+        self._kept = 0
+        for at, given in graph.given.items():
+            results: Iterable[Value] = graph.results[at : at + 1] if graph.is_turn else _of_its_shape(given, graph)
+            self._next[given] = {each for result in results for each in _next_of(given, result)}
+            if not graph.is_turn or [given] == list(results):
+                self._kept |= 1 << at
+
+    def match(self, old: Value, new: Value) -> tuple[list[tuple[Value, Value]], int]:
+        """Values that are others with the state in place of what becomes of it, and what both depend on beside it.
+
+        No values: it is not so.
+        """
+        waiting, matched = [(old, new)], []
+        seen: set[tuple[Value, Value]] = set()
+        shared = moved = 0
+        while waiting:
+            pair = one, other = waiting.pop()
+            if pair in seen:
+                continue
+            seen.add(pair)
+            if one is other:
+                shared |= one.sources
+            elif one in self._next:
+                if other not in self._next[one]:
+                    return [], 0
+                moved |= self._bits[one]
+            elif len(one.operands) != len(other.operands) or one.kind != other.kind or len(seen) > _MOST_COMPARED:
+                return [], 0
+            else:
+                matched.append(pair)
+                waiting += zip(one.operands, other.operands, strict=True)
+        is_same = moved and not shared & moved and not shared & ~self._kept
+        return (matched, shared) if is_same else ([], 0)
+
+
+def _of_its_shape(given: Value, graph: HloGraph) -> list[Value]:
+    return [each for each in graph.results if each.shape == given.shape != ""]
+
+
+def _next_of(given: Value, result: Value) -> set[Value]:
+    """What a state may become: all that is chosen from, if it may stay as it is."""
+    chosen: set[Value] = set()
+    waiting = [result]
+    while waiting:
+        value = waiting.pop()
+        if value.made.code == "select":
+            waiting += value.operands[1:]
+        else:
+            chosen.add(value)
+    return {result, *chosen} - {given} if given in chosen else {result}
