@@ -253,6 +253,7 @@ RULES = Registry(
         "repeated-forward": "bragg.analyze.rules.operators.repeated_forward:RULE",
         "whole-hessian": "bragg.analyze.rules.operators.jax_states:HESSIANS",
         "reverse-jacobian": "bragg.analyze.rules.operators.jax_states:JACOBIANS",
+        "forward-jacobian": "bragg.analyze.rules.operators.jax_states:GRADIENTS",
         "part-of-result": "bragg.analyze.rules.operators.jax_states:PARTS",
         "unused-vectors": "bragg.analyze.rules.operators.jax_states:VECTORS",
         "evaluated-before": "bragg.analyze.rules.operators.jax_states:REPEATS",

@@ -29,6 +29,8 @@ __all__ = [
     "COPIED",
     "COSTLY_ORDER",
     "EVALUATED_BEFORE",
+    "FORWARD_JACOBIAN",
+    "JACOBIAN",
     "MADE_AT",
     "MOSTLY_UNUSED",
     "PAIRWISE",
@@ -66,6 +68,10 @@ SAME_ARGUMENTS = "[from the same arguments]"
 """Operations that depend on the arguments that follow alone, which are the same at each call."""
 SAME_CALLS = "same arguments "
 """Attributes of a jitted function begin like this, one for each of its name; the values are of `with_arguments`."""
+FORWARD_JACOBIAN = "[jacobian in forward mode]"
+"""What computes a Jacobian that has many more inputs than outputs, or a gradient, one input after the other."""
+JACOBIAN = "counted_jacobian_"
+"""The scope of each Jacobian begins like this; a number follows."""
 REVERSE_JACOBIAN = "[jacobian in reverse mode]"
 """The backward pass of a Jacobian that has many more outputs than inputs."""
 WHOLE_HESSIAN = "[whole hessian]"
@@ -170,7 +176,7 @@ class _Reader:
                 self.read(part, is_inside=True)
         elif segment == "rematted_computation":
             self._phases.append(RECOMPUTE)
-        elif segment not in _WRAPPERS and segment not in (self._module, _MAIN):
+        elif segment not in _WRAPPERS and not segment.startswith(JACOBIAN) and segment not in (self._module, _MAIN):
             self._add(segment, is_inside)
 
     def _add(self, segment: str, is_inside: bool) -> None:

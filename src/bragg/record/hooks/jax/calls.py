@@ -7,19 +7,19 @@ from __future__ import annotations
 
 import functools
 import gc
-import re
 import sys
 from types import FunctionType
 
 from bragg.core import core
 from bragg.record.hooks.jax.arguments import ArgumentWatch
+from bragg.record.hooks.jax.lines import line_of_program
 from bragg.record.hooks.methods import wrap
 from bragg.record.inside.notes import guarded, note
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
-    from types import FrameType, ModuleType
+    from types import ModuleType
     from typing import Any, TypeVar
 
     from bragg.record.hooks.imports import Hook
@@ -40,7 +40,6 @@ __all__ = [
 ]
 
 _PUBLIC = "jax"
-_LIBRARY = re.compile(r"[/\\](?:site|dist)-packages[/\\]|[/\\]lib(?:64)?[/\\]python3\.\d+[/\\]")
 # Functions of JAX's own type, whose calls run no Python once they are compiled, and what makes them.
 _TYPES = {"PjitFunction": "jit", "PmapFunction": "pmap"}
 
@@ -64,7 +63,7 @@ def record_calls(pjit: ModuleType) -> Undo | None:
             _follow(function, name)
             if hasattr(function, "__wrapped__") and not _is_own(function):
                 core.watch_arguments(function, ArgumentWatch(name, function))
-            if line := _line_of_program(sys._getframe(1)):
+            if line := line_of_program(sys._getframe(1)):
                 core.describe_operator(name, f"{MADE_AT}{line}", "jit")
             return function
 
@@ -81,18 +80,6 @@ def record_calls(pjit: ModuleType) -> Undo | None:
         undo_making()
 
     return undo
-
-
-def _line_of_program(frame: FrameType | None) -> str:
-    """File and line outside of libraries that this frame is called from; empty: it is of an import, or unknown."""
-    while frame is not None:
-        file = frame.f_code.co_filename
-        if file.startswith("<frozen importlib"):
-            return ""
-        if not _LIBRARY.search(file):
-            return f"{file}:{frame.f_lineno}"
-        frame = frame.f_back
-    return ""
 
 
 def record_transposed_calls(pjit: ModuleType) -> Undo | None:

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import functools
 
-from bragg.record.inside.notes import guarded, note
+from bragg.record.hooks.jax.lines import leave_out
+from bragg.record.inside.notes import note
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ def mark_batched_conditions(conditionals: ModuleType) -> Callable[[], None] | No
         note(f"JAX {jax.__version__} batches conditions in an unknown way: cond under vmap is not told from other work")
         return None
     rule = table[primitive]
-    _leave_out_own_lines()
+    leave_out(__file__)
 
     @functools.wraps(rule)
     def batch(*arguments: Any, **options: Any) -> Any:
@@ -50,14 +51,6 @@ def mark_batched_conditions(conditionals: ModuleType) -> Callable[[], None] | No
 
     table[primitive] = batch
     return functools.partial(table.__setitem__, primitive, rule)
-
-
-@guarded
-def _leave_out_own_lines() -> None:
-    """Let lines of operations be those of the program."""
-    from jax._src.source_info_util import register_exclusion
-
-    register_exclusion(__file__)
 
 
 HOOK = ("jax._src.lax.control_flow.conditionals", mark_batched_conditions)

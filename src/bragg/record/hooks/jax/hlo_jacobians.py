@@ -1,62 +1,53 @@
-"""Jacobians and Hessians that an HLO module computes as a whole, by the names that JAX gives to what computes them.
+"""Jacobians and Hessians that an HLO module computes as a whole, by the scopes of `jacobians.py`.
 
-jit(f)/jvp()/sin                        forward pass of a Jacobian in reverse mode, once
-jit(f)/vmap(transpose(jvp()))/mul       its backward pass, for all outputs
-jit(f)/vmap(jvp(transpose(jvp())))/mul  the derivative of a gradient, for all inputs
+jit(f)/counted_jacobian_0/vmap(transpose(jvp()))/mul       the backward pass of a Jacobian, for all outputs
+jit(f)/counted_jacobian_1/vmap(jvp(transpose(jvp())))/mul  the derivative of a gradient, for all inputs
 """
 
 from __future__ import annotations
 
 import re
-from math import prod
 
-from bragg.grouping.hlo_names import REVERSE_JACOBIAN, WHOLE_HESSIAN
-from bragg.grouping.hlo_program import NOWHERE, HloPlace, HloState
+from bragg.grouping.hlo_names import FORWARD_JACOBIAN, JACOBIAN, REVERSE_JACOBIAN, WHOLE_HESSIAN
+from bragg.grouping.hlo_program import HloPlace, HloState
+from bragg.record.hooks.jax.jacobians import JACOBIANS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from bragg.record.hooks.jax.hlo_flow import HloFlow
-    from bragg.record.hooks.jax.hlo_module import HloModule, Instruction
-    from bragg.record.hooks.jax.hlo_places import Places
+    from bragg.record.hooks.jax.hlo_module import HloModule
+    from bragg.record.hooks.jax.jacobians import Jacobian
 
 __all__ = ["jacobian_states"]
 
-_HESSIAN = re.compile(r'op_name="[^"]*\bvmap\(jvp\((?:vmap\()?transpose\(')
-_BACKWARD = re.compile(r'op_name="([^"]*/)vmap\((transpose\(jvp\()')
+_SCOPE = re.compile(rf'op_name="[^"]*?\b{JACOBIAN}(\d+)\b([^"]*)"')
 _SOLVES = re.compile(r'op_name="[^"]*/(?:lu|cholesky|triangular_solve|eigh?|svd)"')
-_MANY_OUTPUTS = 4  # times as many as inputs
+_MANY = 4  # times as many passes as the other mode takes
 
 
-def jacobian_states(module: HloModule, flow: HloFlow, places: Places) -> dict[str, HloState]:
-    """States by name of operation: of Hessians that nothing solves with, and of Jacobians with few inputs."""
-    rows = [each for _, rows in module.executed() for each in rows if "vmap(" in each.line]
-    backward = [(found[1], each) for each in rows if (found := _BACKWARD.search(each.line))]
-    has_many = {prefix: _has_many_outputs(module, flow, prefix) for prefix in {prefix for prefix, _ in backward}}
-    states = [(REVERSE_JACOBIAN, each) for prefix, each in backward if has_many[prefix]]
-    hessian = [(WHOLE_HESSIAN, each) for each in rows if _HESSIAN.search(each.line)]
-    if hessian and not any(_SOLVES.search(each.line) for _, rows in module.executed() for each in rows):
-        states += hessian
-    bases = _bases(module, places) if states else set()
-    return {each.name: HloState(state, _place_of_basis(bases, places, each)) for state, each in states}
+def jacobian_states(module: HloModule) -> dict[str, HloState]:
+    """States by name of operation: Hessians that nothing solves with, and Jacobians in the mode of more passes."""
+    inside = [
+        (each, found) for rows in module.computations.values() for each in rows if (found := _SCOPE.search(each.line))
+    ]
+    hessians = {found[1] for _, found in inside if "transpose(" in found[2] and not _is_reverse(found[1])}
+    solves = hessians and any(_SOLVES.search(each.line) for _, rows in module.executed() for each in rows)
+    states: dict[str, HloState] = {}
+    for each, found in inside:
+        jacobian = JACOBIANS.get(found[1])
+        state = _state(jacobian, found[1] in hessians and not solves) if jacobian else ""
+        if state and jacobian:
+            file, _, line = jacobian.place.rpartition(":")
+            states[each.name] = HloState(state, HloPlace(file, int(line or 0)))
+    return states
 
 
-def _has_many_outputs(module: HloModule, flow: HloFlow, prefix: str) -> bool:
-    """Whether a Jacobian has many more outputs than inputs; gradients of each element of a batch are none."""
-    texts = [each.line for rows in module.computations.values() for each in rows]
-    if any(f'"{prefix}vmap(jvp(' in text for text in texts) or not any(f'"{prefix}jvp(' in text for text in texts):
-        return False
-    entry = module.computations.get(module.entry, ())
-    shapes = [flow.shape_of(module.entry, each.name) for each in entry if f'"{prefix}vmap(transpose(' in each.line]
-    shapes = [shape for shape in shapes if len(shape) > 1]
-    return bool(shapes) and shapes[-1][0] >= _MANY_OUTPUTS * prod(shapes[-1][1:])
+def _is_reverse(number: str) -> bool:
+    return number not in JACOBIANS or JACOBIANS[number].is_reverse
 
 
-def _bases(module: HloModule, places: Places) -> set[HloPlace]:
-    """Lines at which JAX makes row and column numbers, as of the basis of a Jacobian."""
-    made = (row for rows in module.computations.values() for row in rows if row.code == "iota")
-    return {places.read(row.line).place for row in made if "jvp(" not in row.line}
-
-
-def _place_of_basis(bases: set[HloPlace], places: Places, each: Instruction) -> HloPlace:
-    """The line that asks for the Jacobian, where JAX makes its basis."""
-    return next((place for place in places.stack(each.line) if place in bases), NOWHERE)
+def _state(jacobian: Jacobian, is_hessian: bool) -> str:
+    if is_hessian:
+        return WHOLE_HESSIAN
+    if jacobian.n_passes < _MANY * jacobian.n_others:
+        return ""
+    return REVERSE_JACOBIAN if jacobian.is_reverse else FORWARD_JACOBIAN

@@ -11,6 +11,7 @@ from bragg.grouping.hlo_names import (
     CONSTANT,
     COPIED,
     COSTLY_ORDER,
+    JACOBIAN,
     MOSTLY_UNUSED,
     PAIRWISE,
     VECTORS_UNUSED,
@@ -56,7 +57,7 @@ def states_in(module: HloModule, flow: HloFlow, places: Places) -> dict[str, Hlo
                 found[each.name] = HloState(told, places.read(each.line).place)
             elif batched and (cond := _BATCHED.search(each.line)) and not _CHOICE.search(each.line):
                 found[each.name] = HloState(BOTH_BRANCHES, batched.get(cond[1], only))
-    whole = loop_states(module, flow, places) | jacobian_states(module, flow, places)
+    whole = loop_states(module, flow, places) | jacobian_states(module)
     return repeat_states(module, places) | found | whole | dict(_copied(module, flow, places))
 
 
@@ -95,8 +96,7 @@ def _is_of_real(module: HloModule, flow: HloFlow, made: Instruction) -> bool:
 def _of_product(module: HloModule, flow: HloFlow, computation: str, each: Instruction) -> str:
     if has_costly_order(module, flow, computation, each):
         return COSTLY_ORDER
-    is_of_jacobian = "vmap(jvp(" in each.line  # whose basis is zeros and ones
-    if not is_of_jacobian and multiplies_zeros_and_ones(module, flow, computation, each):
+    if JACOBIAN not in each.line and multiplies_zeros_and_ones(module, flow, computation, each):
         return ZEROS_AND_ONES
     return _of_part(module, flow, computation, each)
 

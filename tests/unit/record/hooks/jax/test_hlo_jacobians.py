@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import importlib
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
 
-from bragg.grouping.hlo_names import REVERSE_JACOBIAN, WHOLE_HESSIAN
+from bragg.grouping.hlo_names import FORWARD_JACOBIAN, REVERSE_JACOBIAN, WHOLE_HESSIAN
 from bragg.record.hooks.jax.hlo_text import operations_in
+from bragg.record.hooks.jax.jacobians import mark_jacobians
 
 jax = pytest.importorskip("jax")
+
+
+@pytest.fixture(autouse=True)
+def _marked() -> Iterator[None]:
+    undo = mark_jacobians(importlib.import_module("jax._src.api"))
+    assert undo is not None
+    yield
+    undo()
 
 
 def loss(w: Any) -> Any:
@@ -33,6 +43,13 @@ def newton(w: Any, v: Any) -> Any:
         (newton, ""),
         (lambda w, _: jax.jacrev(curve)(w[:3]), REVERSE_JACOBIAN),
         (lambda w, _: jax.jacfwd(curve)(w[:3]), ""),
+        (lambda w, v: jax.vmap(lambda p: jax.jacrev(curve)(p))(jax.numpy.outer(v, w[:3])), REVERSE_JACOBIAN),
+        (
+            lambda w, _: jax.lax.scan(lambda p, _: (p - jax.jacrev(curve)(p).sum(0), None), w[:3], length=3),
+            REVERSE_JACOBIAN,
+        ),
+        (lambda w, _: jax.jacfwd(loss)(w), FORWARD_JACOBIAN),
+        (lambda w, _: jax.jacrev(loss)(w), ""),
         (lambda w, _: jax.jacrev(lambda w: w[:2] * w.sum())(w), ""),  # few outputs
         (lambda w, v: jax.vmap(jax.grad(lambda w, x: loss(w * x)), (None, 0))(w[:3], v), ""),  # of each element
     ],
@@ -43,5 +60,9 @@ def test_derivatives_that_take_more_passes_than_needed_are_told_where_they_are_a
     w = jax.numpy.ones(32)
     text = jax.jit(derive).lower(w, w).compile().as_text()
     states = {each.state for each in operations_in(text, lambda file: file != __file__).values()}
-    told = {each.name: each.place.line for each in states if each.name in (REVERSE_JACOBIAN, WHOLE_HESSIAN)}
+    told = {
+        each.name: each.place.line
+        for each in states
+        if each.name in (FORWARD_JACOBIAN, REVERSE_JACOBIAN, WHOLE_HESSIAN)
+    }
     assert told == ({state: derive.__code__.co_firstlineno} if state else {})
