@@ -54,6 +54,20 @@ def test_what_an_operation_need_not_do_is_kept_where_programs_agree() -> None:
     assert programs(program_text(told), program_text(FIRST)).find("jit_f", "copy.2") == HloOperation("", NOWHERE)
 
 
+def test_what_follows_from_some_arguments_is_judged_where_these_are_the_same_at_each_call() -> None:
+    state = HloState("[from the same arguments] | a | b", HloPlace("g.py", 5))
+    text = program_text({"dot.2": HloOperation("", NOWHERE, "", state)})
+
+    def judged(*same: str) -> HloState:
+        calls = {f"same arguments {number}": value for number, value in enumerate(same)}
+        known = HloPrograms({"jit_f": {f"{PROGRAM_KEY} 1": text}, "jit(f)": calls, "jit(g)": {"same arguments 7": ""}})
+        return known.find("jit_f", "dot.2").state
+
+    assert judged(" | a | b | c") == state
+    assert judged(" | a | b | c", " | a | b") == state
+    assert judged(" | a | b", " | a") == judged(" | a") == judged("") == judged() == HloState("", NOWHERE)
+
+
 @pytest.mark.parametrize(
     ("other", "agreed"),
     [

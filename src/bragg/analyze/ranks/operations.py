@@ -24,7 +24,7 @@ _ALSO_OPERATORS = ("barrier", "gather", "scatter")
 _OF_COMPILERS = _OPERATIONS[:4]
 _TYPES = re.compile(r"_(f16|bf16|f32|f64|f8e4m3|f8e5m2|[iu]8|[iu]32|[iu]64)(?![a-z0-9])")
 # `native/intake/collective_names` writes it: `collective allreduce[1024 f32, group 0 of 8]`,
-# and `record/hooks/jax/hlo_collectives`: `collective all-reduce[1024 f32, group devices 0-7 of 8]`, or, where these are
+# and `record/hooks/jax/hlo/collectives`: `collective all-reduce[1024 f32, group devices 0-7 of 8]`, or, where these are
 # not known, `collective all-reduce[1024 f32 in groups of 8]`.
 _TOLD = re.compile(
     r"collective (?P<name>[\w-]+)\[(?:(?P<count>\d+) (?P<dtype>\w+),? )?"

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from types import ModuleType
     from typing import Any
 
-    from bragg.record.hooks.jax.hlo_collectives import CompiledFor
+    from bragg.record.hooks.jax.hlo.collectives import CompiledFor
 
 __all__ = ["COMPILER", "read_ranges", "record_compilations"]
 
@@ -125,7 +125,7 @@ def _keep_operations(executable: Any, devices: Any) -> None:
         devices: That it was compiled for, an array of any shape; None: not known.
     """
     from bragg.grouping.hlo_program import PROGRAM_KEY, program_text
-    from bragg.record.hooks.jax.hlo_text import operations_in
+    from bragg.record.hooks.jax.hlo.text import operations_in
 
     compiled_for = _compiled_for(devices)
     for module in executable.hlo_modules():
@@ -150,7 +150,7 @@ def _started(module: Any) -> Iterator[tuple[str, str]]:
 def _compiled_for(devices: Any) -> CompiledFor | None:
     import numpy as np
 
-    from bragg.record.hooks.jax.hlo_collectives import CompiledFor
+    from bragg.record.hooks.jax.hlo.collectives import CompiledFor
 
     if devices is None:
         return None

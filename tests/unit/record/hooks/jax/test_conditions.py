@@ -6,7 +6,7 @@ import pytest
 
 from bragg.grouping.hlo_names import BOTH_BRANCHES
 from bragg.record.hooks.jax import conditions
-from bragg.record.hooks.jax.hlo_text import operations_in
+from bragg.record.hooks.jax.hlo.text import operations_in
 
 jax = pytest.importorskip("jax")
 

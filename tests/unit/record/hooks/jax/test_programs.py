@@ -9,7 +9,7 @@ import pytest
 
 from bragg.record.hooks.jax import programs as jax
 from tests.support.fake_core import FakeCore
-from tests.unit.record.hooks.jax.test_hlo_text import TABLES
+from tests.unit.record.hooks.jax.hlo.test_hlo_text import TABLES
 
 
 @pytest.fixture

@@ -13,15 +13,15 @@ from itertools import permutations
 
 from bragg.grouping.hlo_names import EVALUATED_BEFORE, SAME_ARGUMENTS, with_arguments
 from bragg.grouping.hlo_program import NOWHERE, HloState
-from bragg.record.hooks.jax.hlo_graph import HloGraph
+from bragg.record.hooks.jax.hlo.graph import HloGraph
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from bragg.record.hooks.jax.hlo_graph import Value
-    from bragg.record.hooks.jax.hlo_module import HloModule
-    from bragg.record.hooks.jax.hlo_places import Places
+    from bragg.record.hooks.jax.hlo.graph import Value
+    from bragg.record.hooks.jax.hlo.module import HloModule
+    from bragg.record.hooks.jax.hlo.places import Places
 
 __all__ = ["repeat_states"]
 
@@ -38,16 +38,24 @@ def repeat_states(module: HloModule, places: Places) -> dict[str, HloState]:
     found = _from_same_arguments(module, entry, names)
     loops = [HloGraph(module, each) for each, (_, call) in module.callers.items() if call.code == "while"]
     for graph in (entry, *loops):
-        turns = _Turns(graph)
-        for old, new in _alike(graph):
-            matched, shared = turns.match(old, new)
+        for again, instead, shared in _repeated(graph):
             needed = _named(shared, names) if graph is entry else []
-            if matched and needed is not None and (_is_differentiated(new) or not _is_differentiated(old)):
-                others = {each.executed for _, each in matched}
-                again = {each.executed for each, _ in matched} - others
-                state = HloState(with_arguments(EVALUATED_BEFORE, needed), places.read(old.made.line).place)
-                found |= dict.fromkeys(module.run_by(again), state)
+            executed = {each.executed for each in again} - {each.executed for each in instead}
+            if needed is not None:
+                state = HloState(with_arguments(EVALUATED_BEFORE, needed), places.read(again[0].made.line).place)
+                found |= dict.fromkeys(module.run_by(executed), state)
     return found
+
+
+def _repeated(graph: HloGraph) -> Iterator[tuple[list[Value], list[Value], int]]:
+    """Values of which the next turn computes one again, that one first, and what else they depend on."""
+    turns = _Turns(graph)
+    for old, new in _alike(graph):
+        matched, shared = turns.match(old, new)
+        if matched:
+            again, instead = ([pair[at] for pair in matched] for at in (0, 1))
+            is_needed = _is_differentiated(old) and not _is_differentiated(new)  # for a gradient
+            yield (instead, again, shared) if is_needed else (again, instead, shared)
 
 
 def _names_of(entry: HloGraph, places: Places) -> dict[int, str | None]:

@@ -16,7 +16,7 @@ from bragg.grouping.hlo_names import (
     ZEROS_AND_ONES,
 )
 from bragg.grouping.hlo_program import NOWHERE, HloPlace, HloState
-from bragg.record.hooks.jax.hlo_text import operations_in
+from bragg.record.hooks.jax.hlo.text import operations_in
 
 LAYOUT = "entry_computation_layout={(f32[4000,480]{1,0}, f32[64]{0})->(f32[4000,480]{1,0}, f32[64]{0})}"
 FILE = 'source_file="sea.py"'

@@ -14,7 +14,7 @@ from bragg.record.hooks.jax.jacobians import JACOBIANS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from bragg.record.hooks.jax.hlo_module import HloModule
+    from bragg.record.hooks.jax.hlo.module import HloModule
     from bragg.record.hooks.jax.jacobians import Jacobian
 
 __all__ = ["jacobian_states"]

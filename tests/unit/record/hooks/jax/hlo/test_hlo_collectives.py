@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 
 from bragg.analyze.ranks.operations import Call, call_of_frame
-from bragg.record.hooks.jax.hlo_collectives import CompiledFor, collective_of
-from bragg.record.hooks.jax.hlo_text import operations_in
+from bragg.record.hooks.jax.hlo.collectives import CompiledFor, collective_of
+from bragg.record.hooks.jax.hlo.text import operations_in
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-    from bragg.record.hooks.jax.hlo_module import HloModule, Instruction
+    from bragg.record.hooks.jax.hlo.module import HloModule, Instruction
 
 __all__ = ["PARTS", "HloFlow"]
 

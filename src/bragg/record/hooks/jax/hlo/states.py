@@ -18,19 +18,19 @@ from bragg.grouping.hlo_names import (
     ZEROS_AND_ONES,
 )
 from bragg.grouping.hlo_program import NOWHERE, HloPlace, HloState
-from bragg.record.hooks.jax.hlo_flow import PARTS
-from bragg.record.hooks.jax.hlo_jacobians import jacobian_states
-from bragg.record.hooks.jax.hlo_loops import loop_states
-from bragg.record.hooks.jax.hlo_products import adds_up_differences, has_costly_order, multiplies_zeros_and_ones
-from bragg.record.hooks.jax.hlo_repeats import repeat_states
+from bragg.record.hooks.jax.hlo.flow import PARTS
+from bragg.record.hooks.jax.hlo.jacobians import jacobian_states
+from bragg.record.hooks.jax.hlo.loops import loop_states
+from bragg.record.hooks.jax.hlo.products import adds_up_differences, has_costly_order, multiplies_zeros_and_ones
+from bragg.record.hooks.jax.hlo.repeats import repeat_states
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from bragg.record.hooks.jax.hlo_flow import HloFlow
-    from bragg.record.hooks.jax.hlo_module import HloModule, Instruction
-    from bragg.record.hooks.jax.hlo_places import Places
+    from bragg.record.hooks.jax.hlo.flow import HloFlow
+    from bragg.record.hooks.jax.hlo.module import HloModule, Instruction
+    from bragg.record.hooks.jax.hlo.places import Places
 
 __all__ = ["states_in"]
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from bragg.grouping.hlo_names import FORWARD_JACOBIAN, REVERSE_JACOBIAN, WHOLE_HESSIAN
-from bragg.record.hooks.jax.hlo_text import operations_in
+from bragg.record.hooks.jax.hlo.text import operations_in
 from bragg.record.hooks.jax.jacobians import mark_jacobians
 
 jax = pytest.importorskip("jax")

@@ -11,9 +11,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from bragg.record.hooks.jax.hlo_flow import HloFlow
-    from bragg.record.hooks.jax.hlo_module import HloModule, Instruction
-    from bragg.record.hooks.jax.hlo_places import Places
+    from bragg.record.hooks.jax.hlo.flow import HloFlow
+    from bragg.record.hooks.jax.hlo.module import HloModule, Instruction
+    from bragg.record.hooks.jax.hlo.places import Places
 
 __all__ = ["loop_states"]
 

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bragg.grouping.hlo_program import NOWHERE, HloOperation, HloPlace
-from bragg.record.hooks.jax.hlo_text import operations_in
+from bragg.record.hooks.jax.hlo.text import operations_in
 
 TABLES = """\
 HloModule jit_a, is_scheduled=true, entry_computation_layout={(f32[8]{0})->f32[8]{0}}

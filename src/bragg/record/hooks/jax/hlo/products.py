@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from bragg.record.hooks.jax.hlo_flow import HloFlow
-    from bragg.record.hooks.jax.hlo_module import HloModule, Instruction
+    from bragg.record.hooks.jax.hlo.flow import HloFlow
+    from bragg.record.hooks.jax.hlo.module import HloModule, Instruction
 
 __all__ = ["adds_up_differences", "has_costly_order", "multiplies_zeros_and_ones"]
 

@@ -6,11 +6,11 @@ import re
 from dataclasses import replace
 
 from bragg.grouping.hlo_program import NOWHERE, HloOperation
-from bragg.record.hooks.jax.hlo_collectives import CompiledFor, collective_of
-from bragg.record.hooks.jax.hlo_flow import HloFlow
-from bragg.record.hooks.jax.hlo_module import HloModule, Instruction
-from bragg.record.hooks.jax.hlo_places import Places
-from bragg.record.hooks.jax.hlo_states import states_in
+from bragg.record.hooks.jax.hlo.collectives import CompiledFor, collective_of
+from bragg.record.hooks.jax.hlo.flow import HloFlow
+from bragg.record.hooks.jax.hlo.module import HloModule, Instruction
+from bragg.record.hooks.jax.hlo.places import Places
+from bragg.record.hooks.jax.hlo.states import states_in
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

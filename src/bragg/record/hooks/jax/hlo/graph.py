@@ -8,7 +8,7 @@ from functools import cached_property
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from bragg.record.hooks.jax.hlo_module import HloModule, Instruction
+    from bragg.record.hooks.jax.hlo.module import HloModule, Instruction
 
 __all__ = ["HloGraph", "Value"]
 

@@ -1,0 +1,1 @@
+"""The text of HLO modules, and what it tells of operations that are executed."""

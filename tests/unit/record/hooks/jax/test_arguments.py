@@ -1,0 +1,63 @@
+"""Arguments that are the same at each call of a jitted function."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from bragg.record.hooks.jax import arguments
+from tests.support.fake_core import FakeCore
+
+jax = pytest.importorskip("jax")
+
+
+@pytest.fixture
+def core(monkeypatch: pytest.MonkeyPatch) -> FakeCore:
+    fake = FakeCore()
+    monkeypatch.setattr(arguments, "core", fake)
+    return fake
+
+
+def step(state: Any, fixed: Any, rate: float = 0.1) -> Any:
+    return state
+
+
+STEP = jax.jit(step)
+
+
+def described(core: FakeCore) -> list[str]:
+    return [call[3] for call in core.calls if call[0] == "describe_operator"]
+
+
+def test_arrays_that_stay_the_same_are_told_by_jaxs_names(core: FakeCore) -> None:
+    watch = arguments.ArgumentWatch("jit(step)", STEP)
+    array = jax.numpy.arange
+    fixed, changing = {"a": [array(3.0)]}, array(5.0)
+    for number in range(3):
+        assert watch(array(2.0), {**fixed, "b": changing}, rate=0.5)
+        assert len(described(core)) == (number == 2)
+    assert watch(array(2.0), {**fixed, "b": array(5.0)})
+    assert described(core) == [" | fixed['a'][0] | fixed['b']", " | fixed['a'][0]"]
+
+
+def test_a_program_whose_arguments_are_all_the_same_only_measures(core: FakeCore) -> None:
+    watch = arguments.ArgumentWatch("jit(step)", STEP)
+    state, fixed = jax.numpy.ones(2), jax.numpy.ones(3)
+    for _ in range(4):
+        assert watch(state, fixed)
+    assert described(core) == [""]
+
+
+def test_nothing_is_watched_once_all_arguments_have_changed(core: FakeCore) -> None:
+    watch = arguments.ArgumentWatch("jit(step)", STEP)
+    assert watch(jax.numpy.ones(2), 1.0)
+    assert not watch(jax.numpy.ones(2), 1.0)
+    assert described(core) == []
+
+
+def test_the_first_calls_are_enough(core: FakeCore) -> None:
+    watch = arguments.ArgumentWatch("jit(step)", STEP)
+    fixed = jax.numpy.ones(3)
+    seen = [watch(jax.numpy.ones(2), fixed) for _ in range(16)]
+    assert seen == [True] * 15 + [False]
