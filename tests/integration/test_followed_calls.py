@@ -76,6 +76,36 @@ def test_outermost_calls_are_operators_however_they_end(tmp_path: Path) -> None:
     assert {name: entered(run.main, name) for name in expected} == expected
 
 
+def test_arguments_are_shown_until_nobody_wants_them(tmp_path: Path) -> None:
+    program = """
+        import functools
+        import bragg._core as core
+
+        core.record_followed_calls(True)
+        watched, failing = functools.partial(dict, c=3), functools.partial(int)
+        seen = []
+
+        def watch(*arguments, **options):
+            seen.append((arguments, options))
+            return len(seen) < 3
+
+        def fail(*arguments):
+            seen.append(arguments)
+            raise KeyError("the watch's")
+
+        assert not core.watch_arguments(watched, watch)
+        for function, show in ((watched, watch), (failing, fail)):
+            assert core.follow_calls(function, "jit(f)")
+            assert core.watch_arguments(function, show)
+        for _ in range(5):
+            assert watched([(1, 2)], b=3) == {1: 2, "b": 3, "c": 3}
+        assert seen == [(([(1, 2)],), {"b": 3})] * 3
+        assert failing("7") == failing("7") == 7
+        assert seen[3:] == [("7",)]
+    """
+    assert Recorder(tmp_path).program(program, context="shadow", sample_interval_us=0).result.exit_code == 0
+
+
 def test_calls_work_while_nothing_records() -> None:
     function = partial(divmod, 7)
     assert core.follow_calls(function, "divmod")

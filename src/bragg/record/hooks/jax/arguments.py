@@ -34,7 +34,7 @@ class ArgumentWatch:
     def __init__(self, name: str, function: Any) -> None:
         self.is_watching = True
         self._name, self._number = name, next(_numbers)
-        self._function = weakref.ref(function)
+        self._function: weakref.ref[Any] = weakref.ref(function)
         self._same: dict[str, Any] = {}
         self._n_calls = 0
 
@@ -53,8 +53,9 @@ class ArgumentWatch:
     def _compare(self, arguments: tuple[Any, ...], options: dict[str, Any]) -> None:
         from bragg.grouping.hlo_names import SAME_CALLS, with_arguments
 
-        signature = inspect.signature(self._function())
-        given = dict(_arrays(signature.bind(*arguments, **options).arguments))
+        function = self._function()
+        bound = inspect.signature(function).bind(*arguments, **options) if function else None
+        given = dict(_arrays(bound.arguments)) if bound else {}
         if len(given) > _MOST_ARRAYS:
             return
         if self._n_calls == 1:
