@@ -305,15 +305,19 @@ def assigning_line(file: str, line: int, name: str) -> int:
 
 
 class _Replaced(ast.NodeTransformer):
-    """Puts values in the place of names."""
+    """Puts values in the place of names; a name in its own value, as in `x = x + i`, is what it was before."""
 
     def __init__(self, values: Mapping[str, ast.expr]) -> None:
-        self._values = values
+        self._values = dict(values)
 
     def visit_Name(self, node: ast.Name) -> ast.expr:
         """Replace one."""
-        value = self._values.get(node.id)
-        return node if value is None else self.generic_visit(copy.deepcopy(value))  # type: ignore[return-value]
+        value = self._values.pop(node.id, None)
+        if value is None:
+            return node
+        replaced: ast.expr = self.visit(copy.deepcopy(value))
+        self._values[node.id] = value
+        return replaced
 
 
 def _conditions(function: ast.FunctionDef, line: int) -> dict[str, ast.expr]:

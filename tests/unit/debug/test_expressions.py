@@ -99,3 +99,23 @@ def test_masks_are_spelled_out_as_the_conditions_that_they_stand_for(tmp_path: P
     path = tmp_path / "named.py"
     path.write_text(NAMED)
     assert access_text(str(path), line, "load", "x").mask == mask
+
+
+MOVED = """\
+def kernel(x, y, n):
+    i = tl.arange(0, 64)
+    x = x + tl.program_id(0) * n
+    p = q + i
+    q = p + y
+    a = tl.load(x + i, mask=i < n)
+    b = tl.load(q, mask=i < n)
+"""
+
+
+@pytest.mark.parametrize(
+    ("line", "tensor", "address"), [(6, "x", "x + tl.program_id(0) * n + i"), (7, "y", "q + i + y")]
+)
+def test_a_pointer_in_its_own_value_is_what_it_was_before(tmp_path: Path, line: int, tensor: str, address: str) -> None:
+    path = tmp_path / "moved.py"
+    path.write_text(MOVED)
+    assert access_text(str(path), line, "load", tensor).address == address

@@ -7,6 +7,7 @@ import os
 import re
 import types
 import weakref
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -39,6 +40,7 @@ _FIRST_BATCH = 4
 _MOST_PROGRAMS = 1 << 16
 # What Python raises for the text of a kernel that Triton does not compile.
 _OF_TEXT = (NameError, TypeError, AttributeError)
+_MOST_CALLS = 10  # of one function within another: what calls itself without end does so hundreds of times
 _NO_RECURSION = "Triton does not compile recursion: write a loop"
 
 
@@ -377,7 +379,7 @@ def _placed_faults(launch: Launch) -> Iterator[None]:
         yield
     except RecursionError as error:
         place = _kernel_place(error)
-        if not place:
+        if not place or not _repeats_functions(error):
             raise
         endless = KernelFault("functions of the kernel call each other without end", hint=_NO_RECURSION)
         endless.place(launch.kernel, *place)
@@ -414,6 +416,16 @@ def _kernel_place(error: BaseException) -> tuple[str, int] | None:
             place = trace.tb_frame.f_code.co_filename, trace.tb_lineno
         trace = trace.tb_next
     return place
+
+
+def _repeats_functions(error: RecursionError) -> bool:
+    """Whether it is the kernel that calls itself, and not what executes it."""
+    called: Counter[types.CodeType] = Counter()
+    trace = error.__traceback__
+    while trace:
+        called[trace.tb_frame.f_code] += is_kernel(trace.tb_frame)
+        trace = trace.tb_next
+    return max(called.values()) > _MOST_CALLS
 
 
 def without_engine(error: Exception) -> Exception:

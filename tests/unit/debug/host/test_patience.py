@@ -30,6 +30,13 @@ def one_store(out):
 
 
 @triton.jit
+def row(x, out, n, stride, block: tl.constexpr):
+    i = tl.arange(0, block)
+    x = x + tl.program_id(0) * stride
+    tl.store(out + tl.program_id(0), tl.sum(tl.load(x + i, mask=i < n, other=0.0)))
+
+
+@triton.jit
 def locked(lock):
     while tl.atomic_cas(lock, 0, 1) == 1:
         pass
@@ -97,6 +104,25 @@ def test_recursion_is_a_finding_of_one_kernel() -> None:
     assert caught.value.hint == "Triton does not compile recursion: write a loop"
     assert caught.value.line == calls_itself.fn.__code__.co_firstlineno + 2
     assert len(session.report) == 1
+
+
+def test_a_parameter_that_is_moved_along_is_no_recursion() -> None:
+    out = np.zeros(3, "f4")
+    session = CheckedSession(chosen_checkers())
+    session.run(row, (3,), (np.ones((3, 60), "f4"), out, 60, 60), {"block": 64})
+    assert (len(session.report), out.tolist()) == (0, [60.0, 60.0, 60.0])
+    session.run(row, (3,), (np.ones((3, 60), "f4"), out, 61, 60), {"block": 64})
+    assert "out-of-bounds" in {finding.rule for finding in session.report}
+
+
+def test_recursion_of_what_executes_a_kernel_is_no_fault_of_the_kernel(monkeypatch: pytest.MonkeyPatch) -> None:
+    def explain(*_: object) -> None:
+        raise RecursionError
+
+    session = CheckedSession(chosen_checkers())
+    monkeypatch.setattr("bragg.debug.memory.access.Access.__init__", explain)
+    with pytest.raises(RecursionError):
+        session.run(one_store, (1,), (np.zeros(8, "f4"),), {})
 
 
 def test_short_launch_says_nothing() -> None:
