@@ -190,6 +190,8 @@ class _Difference:
         for name, runs in zip(self.names, (self.before, self.after), strict=True):
             if starved := next(filter(None, (RunFacts(run.meta).starved for run in runs)), ""):
                 yield style.warning(f"warning: {name}: {starved}")
+        if launches := self._unlike_launches():
+            yield launches
         if self.scripts:
             before, after = (Path(script).name for script in self.scripts)
             yield style.dim(f"functions of {after} are compared with those of {before}")
@@ -197,6 +199,19 @@ class _Difference:
             yield style.dim(f"{self.unrelated}, so this compares what ran; call paths: --by path")
         yield from diff_lines(self.comparison, style, max_rows)
         yield from compiled_lines(self.compiled, style)
+
+    def _unlike_launches(self) -> str:
+        """That one run launched its main kernel more often than the other; else empty: steps compare such runs."""
+        from bragg.analyze.comparing.diff import By, compare_sets
+        from bragg.analyze.comparing.launches import unlike_launches
+        from bragg.views.text.diff_text import launches_text
+
+        runs = (*self.before, *self.after)
+        if len(runs) > 2 or self.step is not None or not all(run.measured("gpu_time") for run in runs):
+            return ""
+        kernels = compare_sets(self.before, self.after, By.KERNEL, "gpu_time")
+        found = unlike_launches(kernels)
+        return launches_text(found, kernels.tree.frames) if found else ""
 
     def unrelated_note(self) -> str:
         """That hardly a call path is in both, where call paths were compared; else empty."""
@@ -259,11 +274,11 @@ def _compared(
     script = script_of(before[-1])
     matched = [with_script(run, script, before[-1]) for run in after]
     copy = script_of(after[-1]) if any(one is not other for one, other in zip(matched, after, strict=True)) else ""
-    after = matched
+    as_recorded, after = after, matched
     name = choose_names(after[-1], [metric], ())[0] if metric else None
     step = step_verdict(before, after)
     are_small = all(_is_small(file) for side in sides for file in side)
-    changed = _changed(before, after) if are_small else ([], [])
+    changed = _changed(before, as_recorded) if are_small else ([], [])
     (before, before_ns), (after, after_ns) = (_without_imports(runs, name) for runs in (before, after))
     with working("Comparing"):
         one, other = _folded(before, after) if by == _PATH and folds else (before, after)

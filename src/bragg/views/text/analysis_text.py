@@ -183,12 +183,14 @@ def changed_findings(before: Answered, after: Answered) -> tuple[list[Finding], 
 
 
 def changed_lines(gone: Sequence[Finding], new: Sequence[Finding], style: Style) -> list[str]:
-    """A line for each finding that has gone or is new."""
-    lines = [
-        f"{word}: {finding_line(each)}"
-        for word, found in (("finding gone", gone), ("new finding", new))
-        for each in found
-    ]
+    """A line for each finding that has gone, is new, or is still there in other words."""
+    before, lines = list(gone), []
+    for each in new:
+        same = next((one for one in before if one.rule == each.rule), None)
+        if same is not None:
+            before.remove(same)
+        lines.append(f"{f'finding changed: {gain_text(same)} > ' if same else 'new finding: '}{finding_line(each)}")
+    lines = [*(f"finding gone: {finding_line(each)}" for each in before), *lines]
     return [style.cut(line, style.width) for line in lines]
 
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from bragg.analyze.comparing.comparison import Comparison
 from bragg.analyze.comparing.gates import Verdict
+from bragg.analyze.comparing.launches import Launches
 from bragg.analyze.comparing.repeats import FALSE_ALARMS
 from bragg.model import FrameKind, FrameTable
 from bragg.model.ids import ROOT, FrameId, NodeId
@@ -24,6 +25,7 @@ __all__ = [
     "diff_json",
     "diff_lines",
     "judged_text",
+    "launches_text",
     "named_frames",
     "path_text",
     "step_text",
@@ -104,6 +106,19 @@ def judged_text(verdict: Verdict) -> str:
         return f"{verdict.metric} {after}{steps}, at most {most}"
     more = f"; {verdict.n_exceeded - 1} more" if verdict.n_exceeded > 1 else ""
     return f"{verdict.metric} {step_text(verdict)}{more}"
+
+
+def launches_text(launches: Launches, frames: FrameTable) -> str:
+    """How often a kernel was launched before and after, and how long a launch took.
+
+    Args:
+        launches: Of the kernel.
+        frames: Of the comparison.
+    """
+    name = Labels(frames).text(launches.frame)
+    counts = f"{launches.before:,} times before and {launches.after:,} times after"
+    means = _values_text(launches.mean_before_ns, launches.mean_after_ns, "ns")
+    return f"{name} was launched {counts}, and a launch took {means}: sums do not tell which run is faster"
 
 
 def step_text(verdict: Verdict) -> str:

@@ -6,6 +6,7 @@ import pytest
 from bragg.analyze.comparing.comparison import Comparison
 from bragg.analyze.comparing.diff import By, compare
 from bragg.analyze.comparing.gates import Limit, rows_verdict
+from bragg.analyze.comparing.launches import unlike_launches
 from bragg.errors import UsageError
 from tests.support.profiles import profile_from_text
 
@@ -41,6 +42,15 @@ def test_kernel_is_compared_whatever_its_specialization_device_and_caller() -> N
         ("relu", 10_000, 0),
         ("load", 5_000, 4_000),
     ]
+
+
+def test_launches_of_the_main_kernel_that_are_not_as_many_are_told() -> None:
+    more = AFTER.replace("130us x10", "40us x50")
+    found = unlike_launches(compared(By.KERNEL, after=more))
+    assert found is not None
+    assert (found.before, found.after, found.mean_before_ns, found.mean_after_ns) == (10, 50, 10_000, 800)
+    assert unlike_launches(compared(By.KERNEL)) is None
+    assert unlike_launches(compared(By.KERNEL, after="root\n  other 100us x99")) is None
 
 
 def test_specializations_are_compared_each_on_its_own() -> None:

@@ -196,6 +196,25 @@ def test_diff_names_findings_that_have_gone_and_new_ones(bragg: Bragg, tmp_path:
     assert bragg("diff", fast, slow).stdout.splitlines()[1].startswith("new finding: 71 %")
 
 
+def test_a_finding_that_stays_is_changed_and_has_the_place_of_the_run_after(bragg: Bragg) -> None:
+    slow, fast = (RECORDINGS[0].parent / "unseen" / f"h100-dune_restorer_{name}.bragg" for name in ("slow", "fast"))
+    findings = [line for line in bragg("diff", slow, fast).stdout.splitlines() if "finding" in line]
+    assert [line.partition(":")[0] for line in findings] == ["finding gone", "finding changed"]
+    assert findings[1].startswith("finding changed: 60 % > 51 %  full-precision-matmul: ")
+    assert "dune_restorer_fast.py:45" in findings[1]
+
+
+def test_a_kernel_that_was_launched_more_often_is_compared_by_launch(bragg: Bragg, tmp_path: Path) -> None:
+    for name, launches in (("few", "100us x10"), ("many", "120us x60")):
+        formats.export(profile_from_text(f"root\n  step\n    heat {launches} @0"), "bragg", tmp_path / name)
+    lines = bragg("diff", tmp_path / "few", tmp_path / "many").stdout.splitlines()
+    assert lines[0] == (
+        "heat was launched 10 times before and 60 times after, and a launch took 10.0 us before, 2.00 us after: "
+        "-8.00 us (-80.0 %): sums do not tell which run is faster"
+    )
+    assert lines[1].startswith("gpu_time: 100 us before, 120 us after")
+
+
 def test_programs_without_common_paths_are_compared_by_what_ran(bragg: Bragg, tmp_path: Path) -> None:
     for name, scope in (("one", "train"), ("other", "serve")):
         formats.export(
