@@ -64,18 +64,27 @@ def _record(shell: InteractiveShell, line: str, cell: str) -> Profile | None:
     """The profile of a cell; None, and the reason on stderr, where there is none."""
     try:
         options = recording_options(line)
+        numbers = dict(getattr(shell.compile, "_filename_map", {}))
         session = bragg.start(options.pop("output"), **options)
         try:
             shell.run_cell(_below_its_magic(cell))
         finally:
             profile = bragg.stop(session)
         if session.path is not None:  # what `stop` returns has no timeline
+            _renumber(shell, numbers)
             profile = with_cell_names(bragg.load(session.path), shell)
             say([f"Wrote {session.path}", *_best(profile)])
     except BraggError as error:
         say(error_lines(error.message, error.hint))
         return None
     return profile
+
+
+def _renumber(shell: InteractiveShell, before: dict[str, int]) -> None:
+    """Give cells that were compiled since the number of the cell that the magic is in: IPython counts on before it."""
+    numbers: dict[str, int] = getattr(shell.compile, "_filename_map", {})
+    own = len(shell.history_manager.input_hist_parsed) - 1
+    numbers.update({file: own for file, number in numbers.items() if number == own + 1 != before.get(file)})
 
 
 def _below_its_magic(cell: str) -> str:

@@ -116,6 +116,21 @@ def test_what_costs_little_or_has_no_other_way_is_fine(rule: str, lines: list[st
     assert found(rule, *lines) == []
 
 
+def test_no_step_waits_longer_than_it_takes() -> None:
+    profile = waiting(recorded("host 0-10 train.py:7@main > aten::mm#operator", "host 20-900 train.py:8@main"), 8)
+    is_line = profile.tree.frames.line[profile.tree.frame] == 8
+    of_a_slow_first_step = {
+        name: replace(metric, own=np.where(is_line, 10 * metric.own, metric.own))
+        for name, metric in profile.metrics.items()
+        if name in ("host_time", WAIT_TIME)
+    }
+    slow = replace(profile, metrics={**profile.metrics, **of_a_slow_first_step})
+    (finding,) = analysis(Evidence(slow), ["host-code"]).findings
+    assert finding.message.endswith("1.00 ms a step")
+    assert finding.gain is not None
+    assert finding.gain.share == pytest.approx(0.9)
+
+
 def test_parts_of_the_host_s_time_add_up_and_name_their_lines() -> None:
     profile = stepped(
         f"host 0-400 {LOADS}\nhost 400-500 train.py:7@main > aten::mm#operator\nhost 500-800 train.py:8@main\n"
