@@ -58,9 +58,7 @@ class EventSource {
   // A phase of a session that records this source begins, or has ended. Cheap: the work lock may be held.
   virtual void begin_phase(const SourceOptions&) {}
   virtual void end_phase(const SourceOptions&) {}
-  // The last session that samples instructions ends: brings the last of them.
-  virtual void end_samples() {}
-  // A session that wanted it ends: brings the last of what is only for it.
+  // A session that wanted it ends: brings the last samples and counts, if no other one wants them.
   virtual void end_session(const SourceOptions&) {}
   // The last session has ended.
   virtual void stop() = 0;

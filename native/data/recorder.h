@@ -159,7 +159,6 @@ class Recorder final : private EventSink {
   void add_graph_values();
   void note_sampled_kernel(const Phase& phase, const DeviceEvent& event, uint64_t cubin_crc, NodeId node);
   void settle_samples();
-  [[nodiscard]] bool is_last_sampled(const Phase& phase);
   void end_samples(Phase& phase);
   void give_samples(uint32_t session, const SampleTarget* target, const Code& code, const PcSample& sample,
                     uint64_t count, bool is_exact);

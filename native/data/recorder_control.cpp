@@ -244,7 +244,6 @@ void Recorder::stop(int session, const std::string& meta_json) {
     Phase* phase = current(session);
     if (phase == nullptr) return;  // another thread was faster
     if (responds(*threads_)) {
-      if (is_last_sampled(*phase)) sources_.for_each([](EventSource& source) { source.end_samples(); });
       sources_.for_each(phase->options().uses_devices,
                         [&](EventSource& source) { source.end_session(phase->options().of_sources); });
       sources_.for_each([](EventSource& source) { source.look(); });

@@ -27,11 +27,6 @@ void Recorder::take(const InstructionCount& count) {
   });
 }
 
-bool Recorder::is_last_sampled(const Phase& phase) {
-  const std::lock_guard work(work_mutex_);
-  return samples_of_session_.size() == 1 && samples_of_session_.contains(phase.session());
-}
-
 void Recorder::settle_samples() {
   for (auto& [session, attribution] : samples_of_session_)
     attribution.settle([this, session = session](auto&&... what) { give_samples(session, what...); });

@@ -267,3 +267,17 @@ def test_what_cannot_be_asked_for_is_refused(counted: Record, options: dict[str,
     run = counted("", **options)
     assert run.exit_code == 2
     assert words in run.talk
+
+
+def test_counting_ends_with_the_session_that_wants_it(record: Record) -> None:
+    """The next one chooses its own kernels, and what runs between them is as fast as ever."""
+    body = """
+    for pattern in ("copy", "matmul"):
+        options = dict(backend="cuda", context="shadow", exact_kernels=pattern, exact_launches=1)
+        with bragg.profile(f"counted_{pattern}", **options), bragg.scope(pattern): work(3, "copy", "matmul")
+        with bragg.scope("between"):
+            gpu.launch("copy", grid=(7, 1, 1))
+            gpu.synchronize()
+    """
+    run = record(body, start=START + WORK)
+    assert values(run.main, "exact_count") == {"copy/copy": 1, "matmul/matmul": 1}

@@ -22,6 +22,8 @@ class CudaSource final : public EventSource {
   void start(const SourceOptions& options) override {
     pc_sampling::want(options.sampling);
     exact_counters::want(options.exact);
+    sampled_sessions_ += is_sampled(options) ? 1 : 0;
+    counted_sessions_ += is_counted(options) ? 1 : 0;
     cuda_backend::set_graph_level(options.whole_graphs);
     cuda_backend::start(options.library_candidates);
   }
@@ -29,12 +31,14 @@ class CudaSource final : public EventSource {
     cuda_backend::set_collecting(wanted.is_on, wanted.api_level);
     pc_sampling::set_active(wanted.is_on);
   }
-  void end_samples() override {
-    pc_sampling::finish();
-    exact_counters::finish();
+  void end_session(const SourceOptions& options) override {
+    if (is_sampled(options) && --sampled_sessions_ == 0) pc_sampling::finish();
+    if (is_counted(options) && --counted_sessions_ == 0) exact_counters::finish();
   }
   void stop() override {
-    end_samples();
+    sampled_sessions_ = counted_sessions_ = 0;
+    pc_sampling::finish();
+    exact_counters::finish();
     cuda_backend::detach();
   }
 
@@ -116,9 +120,16 @@ class CudaSource final : public EventSource {
     exact_counters::after_fork_in_child();
     LaunchGate::instance().after_fork_in_child();
     arrived_.clear();
+    sampled_sessions_ = counted_sessions_ = 0;
   }
 
  private:
+  [[nodiscard]] static bool is_sampled(const SourceOptions& options) {
+    return options.sampling.mode != SamplingMode::Off;
+  }
+  [[nodiscard]] static bool is_counted(const SourceOptions& options) { return !options.exact.pattern.empty(); }
+
+  size_t sampled_sessions_ = 0, counted_sessions_ = 0;
   std::vector<ArrivedValue> arrived_;      // gathered
   std::vector<uint64_t> multiprocessors_;  // by device
 };
