@@ -24,15 +24,23 @@ __all__ = [
     "COMPILE",
     "COMPILED",
     "COMPLEX",
+    "COMPLEX_PRODUCT",
     "CONSTANT",
     "CONTROL",
     "COPIED",
     "COSTLY_ORDER",
+    "DENSE_GRADIENT",
+    "DIAGONAL",
+    "DOUBLE",
+    "DOUBLE_AT",
     "EVALUATED_BEFORE",
     "FORWARD_JACOBIAN",
+    "INDEPENDENT_TURNS",
     "JACOBIAN",
+    "LATE_PRODUCT",
     "MADE_AT",
     "MOSTLY_UNUSED",
+    "OUTER",
     "PAIRWISE",
     "RECOMPUTE",
     "REVERSE_JACOBIAN",
@@ -41,6 +49,8 @@ __all__ = [
     "UNTIL_LAST",
     "VECTORS_UNUSED",
     "WHOLE_HESSIAN",
+    "WIDE_FILTER",
+    "WINDOWS",
     "ZEROS_AND_ONES",
     "arguments_of",
     "path_of_name",
@@ -60,6 +70,26 @@ COMPLEX = "[complex transform of real values]"
 """Fourier transforms that make or take real values, and are complex."""
 COSTLY_ORDER = "[costly order of products]"
 """Matrix products that are multiplied with a third matrix, in the order that takes more operations."""
+COMPLEX_PRODUCT = "[complex product of real values]"
+"""Matrix products of complex numbers of which a factor is real."""
+DENSE_GRADIENT = "[gradient of a whole table]"
+"""Gradients of tables of which few rows were used, and what is computed from these gradients element by element."""
+DOUBLE = "[64-bit numbers]"
+"""Operations on arrays of 64-bit floating point."""
+DOUBLE_AT = "enables 64 bits at"
+"""The attribute of compilations that has the line of the program that enabled 64-bit numbers."""
+INDEPENDENT_TURNS = "[independent turns]"
+"""Loops whose turns need nothing of each other."""
+LATE_PRODUCT = "[product of rows looked up]"
+"""Matrix products with rows of a table that has fewer rows than are looked up."""
+WINDOWS = "[overlapping windows]"
+"""Gathers that write each element many times, into windows that overlap."""
+DIAGONAL = "[product with a diagonal matrix]"
+"""Matrix products with a matrix that is zero but for its diagonal."""
+OUTER = "[product with an outer product]"
+"""Matrix products with a matrix of all products of elements of two others: an outer or a Kronecker product."""
+WIDE_FILTER = "[wide filter]"
+"""Convolutions of single channels with filters that are wide in two dimensions."""
 PAIRWISE = "[pairwise differences]"
 """Sums of squares of differences of all pairs of rows."""
 EVALUATED_BEFORE = "[evaluated before]"

@@ -5,13 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from bragg.analyze.causes.evidence import Evidence
-from bragg.analyze.causes.sampled_code import sampled_code
+from bragg.analyze.causes.sampled_code import SAME_MOST, SAME_SHARE, sampled_code
 from bragg.analyze.causes.thresholds import COMPILE_WAIT, WAITS
 
-__all__ = ["SAME_MOST", "SAME_SHARE", "compiled_meanwhile_ns"]
-
-SAME_SHARE, SAME_MOST = 0.5, 1.3
-"""Samples stand for 10 ms each: code that is not so long as the wait, or longer, is not what is waited for."""
+__all__ = ["compiled_meanwhile_ns"]
 
 
 def compiled_meanwhile_ns(evidence: Evidence) -> float:

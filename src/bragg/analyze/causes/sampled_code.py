@@ -8,11 +8,15 @@ from dataclasses import dataclass
 import numpy as np
 
 from bragg.analyze.causes.evidence import Evidence
-from bragg.analyze.causes.paths import IMPORTS, below, in_files
+from bragg.analyze.causes.paths import IMPORTS, below, in_files, named
+from bragg.analyze.causes.thresholds import WAITS
 from bragg.model import FrameKind
 from bragg.model.table import BoolArray
 
-__all__ = ["SampledCode", "sampled_code"]
+__all__ = ["SAME_MOST", "SAME_SHARE", "SampledCode", "sampled_code", "waited_code"]
+
+SAME_SHARE, SAME_MOST = 0.5, 1.3
+"""Samples stand for 10 ms each: code that is not so long as the wait, or longer, is not what is waited for."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,3 +63,25 @@ def sampled_code(evidence: Evidence, others: BoolArray) -> Iterator[SampledCode]
         chosen = np.zeros(len(tree), np.bool_)
         chosen[nodes] = True
         yield SampledCode(chosen, float(time_ns[nodes].sum()))
+
+
+def waited_code(evidence: Evidence, wait_ns: float, others: BoolArray | None = None) -> SampledCode | None:
+    """The code that takes most of the time, of what takes about as long as the GPU waits.
+
+    Args:
+        evidence: Of a profile.
+        wait_ns: How long it waits.
+        others: What else is not meant: [n_nodes].
+    """
+    host = evidence.host
+    # The main thread waits while the engine of autograd launches; what makes a model, or starts CUDA, does not recur.
+    engine = named(evidence.profile, ("_engine_run_backward", "_lazy_init").__contains__)
+    is_rare = (evidence.calls > 0) & (evidence.calls < WAITS.value * evidence.steps)
+    once = below(evidence.profile, engine | (is_rare & (evidence.profile.tree.kind == FrameKind.OPERATOR)))
+    left_out = host.input | host.compilation | host.output | host.waiting | host.allocation | once
+    if others is not None:
+        left_out = left_out | others
+    fitting = [
+        each for each in sampled_code(evidence, left_out) if SAME_SHARE * wait_ns <= each.time_ns <= SAME_MOST * wait_ns
+    ]
+    return max(fitting, key=lambda each: each.time_ns, default=None)

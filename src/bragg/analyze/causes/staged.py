@@ -6,6 +6,7 @@ import numpy as np
 
 from bragg.analyze.causes.evidence import Evidence
 from bragg.analyze.causes.paths import below, named
+from bragg.analyze.causes.sampled_code import waited_code
 from bragg.analyze.causes.thresholds import STAGED_COPY, WAITS
 from bragg.grouping.hlo_names import CALLS
 from bragg.model.table import BoolArray, FloatArray
@@ -22,7 +23,10 @@ def staged_copies(evidence: Evidence) -> tuple[FloatArray, FloatArray]:
 
 
 def jitted_with_copies(evidence: Evidence) -> tuple[BoolArray, BoolArray]:
-    """JAX's jitted functions that copy an argument from the host at each call, and these copies: each [n_nodes]."""
+    """JAX's jitted functions that copy an argument from the host at each call, and these copies: each [n_nodes].
+
+    None where the program has code between the calls that takes as long as the GPU waits.
+    """
     profile, parent = evidence.profile, evidence.profile.tree.parent
     jitted = named(profile, lambda name: name.startswith(CALLS))
     above = np.maximum(parent, 0)
@@ -31,6 +35,10 @@ def jitted_with_copies(evidence: Evidence) -> tuple[BoolArray, BoolArray]:
     copies = named(profile, "copy HtoD".__eq__) & jitted[above] & is_long & (evidence.gpu_count >= WAITS.value * calls)
     found = np.zeros(len(parent), np.bool_)
     found[above[copies]] = True
+    wait_ns = float(evidence.code_wait_ns[found].sum())
+    within_calls = below(profile, found) | named(profile, "[waiting]".__eq__)
+    if wait_ns and waited_code(evidence, wait_ns, within_calls):
+        return np.zeros_like(found), np.zeros_like(found)
     return found, copies
 
 

@@ -55,6 +55,7 @@ __all__ = [
     "SHORT_CALL",
     "SHORT_KERNEL",
     "SHORT_LAUNCH",
+    "SHORT_TURN",
     "SLOW_LINES",
     "SMALL_COLLECTIVE",
     "SMALL_COPY",
@@ -190,6 +191,7 @@ COLLIDING = Threshold(
 )
 WASTED_WAVE = Threshold(0.2, "share", "of the last wave of blocks that stays empty", "NCU, catalogue of waves: 0.2")
 SHORT_LAUNCH = Threshold(10_000, "ns", "a kernel that is bound by its launch, whatever its grid", "HTA: 5-20 us")
+SHORT_TURN = Threshold(20_000, "ns", "kernels of a loop that leave most of a GPU idle, on average", "our choice")
 BLOCK_LAUNCH = Threshold(
     150,
     "ns",

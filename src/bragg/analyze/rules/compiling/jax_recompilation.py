@@ -48,8 +48,8 @@ class _Compiled:
 
     @property
     def is_same(self) -> bool:
-        """Whether most compilations repeat one of the same program."""
-        return 0 < self.programs <= self.count / 2
+        """Whether most compilations repeat one of the same program; some may, as numbers in two are rounded alike."""
+        return 0 < self.programs <= self.count / 4
 
     def cause(self) -> tuple[str, str, Confidence]:
         """Why it was compiled again, what to do about it, and how sure that is."""

@@ -6,19 +6,18 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from bragg.analyze.causes.compiled_meanwhile import SAME_MOST, SAME_SHARE
 from bragg.analyze.causes.evidence import Evidence
 from bragg.analyze.causes.host_finding import Cause, host_finding, three_digits
 from bragg.analyze.causes.host_steps import WAITS_OR_STEPS, HostCost, host_costs
 from bragg.analyze.causes.input_waits import late_batches_ns
 from bragg.analyze.causes.needs import HOST_TIME
-from bragg.analyze.causes.paths import below, named
+from bragg.analyze.causes.paths import below
 from bragg.analyze.causes.recurring_waits import recurring_waits
-from bragg.analyze.causes.sampled_code import SampledCode, sampled_code
+from bragg.analyze.causes.sampled_code import waited_code
 from bragg.analyze.causes.staged import jitted_with_copies
 from bragg.analyze.causes.thresholds import LONG_CODE, OF_STEP, WAITS, WRITING
 from bragg.analyze.engine import HostTime, Rule
-from bragg.model import Confidence, Finding, FrameKind, Quantity
+from bragg.model import Confidence, Finding, Quantity
 from bragg.model.table import BoolArray, FloatArray
 
 __all__ = ["RULE"]
@@ -49,7 +48,7 @@ def _find(evidence: Evidence) -> Iterator[Finding]:
     n_waits = float(evidence.pauses[waits_ns > 0].sum())
     if not n_waits or wait_ns <= 0 or wait_ns < WRITING.value * evidence.wall_ns:
         return
-    sampled = _waited_for(evidence, wait_ns)
+    sampled = waited_code(evidence, wait_ns)
     if sampled is None and not evidence.of_steady:
         return
     nodes = below(evidence.profile, sampled.nodes) if sampled else waits_ns > 0
@@ -76,20 +75,6 @@ def _before(evidence: Evidence, waits_ns: FloatArray, wait_ns: float) -> str:
     if most_ns >= _MOST * wait_ns:
         return "code of the host before this launch"
     return f"code of the host before launches, {three_digits(evidence.per_step(most_ns) / 1e6)} ms before this one"
-
-
-def _waited_for(evidence: Evidence, wait_ns: float) -> SampledCode | None:
-    """The code that takes most of the time, of what takes about as long as the GPU waits."""
-    host = evidence.host
-    # The main thread waits while the engine of autograd launches; what makes a model, or starts CUDA, does not recur.
-    engine = named(evidence.profile, ("_engine_run_backward", "_lazy_init").__contains__)
-    is_rare = (evidence.calls > 0) & (evidence.calls < WAITS.value * evidence.steps)
-    once = below(evidence.profile, engine | (is_rare & (evidence.profile.tree.kind == FrameKind.OPERATOR)))
-    others = host.input | host.compilation | host.output | host.waiting | host.allocation | once
-    fitting = [
-        each for each in sampled_code(evidence, others) if SAME_SHARE * wait_ns <= each.time_ns <= SAME_MOST * wait_ns
-    ]
-    return max(fitting, key=lambda each: each.time_ns, default=None)
 
 
 def _compile_each_time(evidence: Evidence) -> BoolArray:

@@ -1,23 +1,43 @@
-"""Kernels of libraries that compute in 64 bits, which GPUs for machine learning do at a fraction of the speed."""
+"""Kernels that compute in 64 bits, which GPUs for machine learning do at a fraction of the speed."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
-from bragg.analyze.causes.work_finding import Work
-from bragg.analyze.rules.work_rule import work_rule
-from bragg.model import Confidence
+from bragg.analyze.causes.evidence import Evidence
+from bragg.analyze.causes.host_finding import moved
+from bragg.analyze.causes.needs import GPU_TIME
+from bragg.analyze.causes.paths import below, named
+from bragg.analyze.causes.thresholds import MUCH_GPU
+from bragg.analyze.causes.work_finding import Work, work_findings
+from bragg.analyze.engine import Rule
+from bragg.grouping.hlo_names import DOUBLE, DOUBLE_AT
+from bragg.model import Confidence, Finding, Place
 
 __all__ = ["RULE"]
 
 # Half of the bytes at least; products gain more, up to the 15 of TF32 beside FP64 on tensor cores.
-_WORK = Work(
+_SAVED, _HALF = 0.7, 0.5
+_CHANGE = (
+    "use float32: NumPy's arrays are float64 unless converted (torch.from_numpy(x).float()), JAX's with jax_enable_x64"
+)
+_OF_LIBRARIES = Work(
     "double-precision",
     "kernels of libraries in 64-bit floating point",
-    "use float32: NumPy's arrays are float64 unless converted (torch.from_numpy(x).float()), JAX's with jax_enable_x64",
-    0.7,
+    _CHANGE,
+    _SAVED,
     Confidence.LIKELY,
     least_share=0.05,
+)
+_OF_XLA = Work(
+    "double-precision",
+    "operations of JAX in 64-bit floating point",
+    "float32: jnp.zeros(n, jnp.float32) and the like, or without jax_enable_x64 if only integers need it",
+    _HALF,
+    Confidence.LIKELY,
+    least_share=0.05,
+    is_launched=True,
 )
 _DOUBLE = re.compile(
     r"\bdouble\b|dgemm|_d884|f64f64_f64f64|f64gemm|_f64(?:_|\b)|dsyrk|dtrsm"
@@ -25,4 +45,20 @@ _DOUBLE = re.compile(
     r"|^_ZN2at6native.*(?:(?:Functor|_[a-z]+)Id+(?:E|NS)|EUld+E_)"
 )
 
-RULE = work_rule(_WORK, _DOUBLE, "kernels of libraries in 64-bit floating point")
+
+def _find(evidence: Evidence) -> Iterator[Finding]:
+    of_xla = below(evidence.profile, named(evidence.profile, DOUBLE.__eq__))
+    yield from work_findings(evidence, named(evidence.profile, _DOUBLE.search) & ~of_xla, _OF_LIBRARIES)
+    for finding in work_findings(evidence, of_xla, _OF_XLA):
+        enabled = _enabled_at(evidence)
+        yield moved(finding, enabled) if enabled else finding
+
+
+def _enabled_at(evidence: Evidence) -> Place | None:
+    """The line that enables 64-bit numbers of JAX."""
+    told = next((values[DOUBLE_AT] for values in evidence.profile.run.attributes.values() if DOUBLE_AT in values), "")
+    file, _, line = told.rpartition(":")
+    return Place(file, int(line)) if line.isdecimal() else None
+
+
+RULE = Rule(_find, "kernels in 64-bit floating point", (GPU_TIME,), (MUCH_GPU,), _CHANGE)

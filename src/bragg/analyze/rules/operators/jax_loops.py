@@ -17,6 +17,7 @@ from bragg.analyze.causes.thresholds import MANY_TURNS, SHORT_LAUNCH
 from bragg.analyze.causes.whole_gain import whole_gain
 from bragg.analyze.causes.work_finding import Work, work_findings
 from bragg.analyze.engine import Rule
+from bragg.grouping.hlo_names import INDEPENDENT_TURNS
 from bragg.model import Confidence, Finding
 from bragg.model.table import BoolArray, FloatArray
 
@@ -47,7 +48,8 @@ _WRITES = "dynamic_update_slice"
 
 def _find_short(evidence: Evidence) -> Iterator[Finding]:
     many = _turns(evidence) >= MANY_TURNS.value
-    kernels = many & (evidence.gpu_ns > 0) & ~_writes(evidence)
+    others = below(evidence.profile, named(evidence.profile, INDEPENDENT_TURNS.__eq__))  # a rule of its own
+    kernels = many & (evidence.gpu_ns > 0) & ~_writes(evidence) & ~others
     count, time_ns = float(evidence.gpu_count[kernels].sum()), float(evidence.gpu_ns[kernels].sum())
     if count and time_ns <= SHORT_LAUNCH.value * count:
         # Most of the time of such a loop may be that of launching its kernels.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 
 import numpy as np
@@ -11,24 +12,32 @@ from bragg.analyze.causes.host_finding import moved
 from bragg.analyze.causes.jitted_calls import made_at
 from bragg.analyze.causes.needs import GPU_TIME
 from bragg.analyze.causes.paths import below, named
-from bragg.analyze.causes.thresholds import MUCH_GPU
+from bragg.analyze.causes.thresholds import MUCH_GPU, SHORT_TURN
 from bragg.analyze.causes.work_finding import Work, work_findings
 from bragg.analyze.engine import HostTime, Rule
 from bragg.grouping.hlo_names import (
     BOTH_BRANCHES,
     COMPLEX,
+    COMPLEX_PRODUCT,
     CONSTANT,
     COPIED,
     COSTLY_ORDER,
+    DENSE_GRADIENT,
+    DIAGONAL,
     EVALUATED_BEFORE,
     FORWARD_JACOBIAN,
+    INDEPENDENT_TURNS,
+    LATE_PRODUCT,
     MOSTLY_UNUSED,
+    OUTER,
     PAIRWISE,
     REVERSE_JACOBIAN,
     SAME_ARGUMENTS,
     UNTIL_LAST,
     VECTORS_UNUSED,
     WHOLE_HESSIAN,
+    WIDE_FILTER,
+    WINDOWS,
     ZEROS_AND_ONES,
 )
 from bragg.model import Confidence, Finding, Place
@@ -36,33 +45,44 @@ from bragg.model.table import BoolArray
 
 __all__ = [
     "BRANCHES",
+    "COMPLEX_PRODUCTS",
     "CONSTANTS",
     "COPIES",
+    "DENSE",
+    "DIAGONALS",
+    "FILTERS",
     "GRADIENTS",
     "HESSIANS",
+    "INDEPENDENT",
     "JACOBIANS",
+    "LATE",
     "LOOPS",
     "MASKS",
     "ORDERS",
+    "OUTERS",
     "PAIRS",
     "PARTS",
     "REPEATS",
     "SAME",
     "TRANSFORMS",
     "VECTORS",
+    "WINDOWED",
 ]
 
 
-def _rule(state: str, finds: str, work: Work) -> Rule:
-    """A rule about all work below a state."""
+def _rule(state: str, finds: str, work: Work, most_ns: float = math.inf) -> Rule:
+    """A rule about all work below a state, whose kernels take at most this long on average."""
 
     def find(evidence: Evidence) -> Iterator[Finding]:
         states = named(evidence.profile, lambda name: name.startswith(state))
         nodes = below(evidence.profile, states)
+        if float(evidence.gpu_ns[nodes].sum()) > most_ns * float(evidence.gpu_count[nodes].sum()):
+            return
         for finding in work_findings(evidence, nodes, work):
             yield _at_cause(evidence, finding, states, is_copy=state == COPIED)
 
-    return Rule(find, finds, (GPU_TIME,), (MUCH_GPU,), work.change, host_time=HostTime.CAUSE)
+    numbers = (MUCH_GPU,) if most_ns == math.inf else (MUCH_GPU, SHORT_TURN)
+    return Rule(find, finds, (GPU_TIME,), numbers, work.change, host_time=HostTime.CAUSE)
 
 
 def _at_cause(evidence: Evidence, finding: Finding, states: BoolArray, *, is_copy: bool) -> Finding:
@@ -265,6 +285,111 @@ SAME = _rule(
         "a jitted function computes the same in each call: this work depends only on arguments that do not change",
         "compute it once before the steps, in a jitted function of its own, and pass the result",
         1.0,
+        Confidence.LIKELY,
+        least_share=0.1,
+        is_launched=True,
+    ),
+)
+DIAGONALS = _rule(
+    DIAGONAL,
+    "matrix products of JAX with a diagonal matrix",
+    Work(
+        "diagonal-matrix",
+        "matrix products with a matrix that is zero but for its diagonal",
+        "multiply rows or columns: d[:, None] * x instead of jnp.diag(d) @ x, x * d instead of x @ jnp.diag(d)",
+        0.9,
+        Confidence.LIKELY,
+        is_launched=True,
+    ),
+)
+OUTERS = _rule(
+    OUTER,
+    "matrix products of JAX with an outer or a Kronecker product",
+    Work(
+        "outer-product",
+        "matrix products with all products of elements of two arrays (an outer or a Kronecker product)",
+        "multiply by one factor after the other: a * (b @ x) for outer(a, b) @ x; a @ x.reshape(n, m) @ b.T for "
+        "kron(a, b) @ x",
+        0.9,
+        Confidence.LIKELY,
+        is_launched=True,
+    ),
+)
+FILTERS = _rule(
+    WIDE_FILTER,
+    "convolutions of JAX of single channels with wide filters",
+    Work(
+        "wide-filter",
+        "convolutions of single channels with filters that are wide in two dimensions",
+        "if the filter is an outer product (Gaussian, box): one convolution along each dimension; else by Fourier "
+        'transforms (jax.scipy.signal.fftconvolve, convolve(method="fft"))',
+        0.7,
+        Confidence.HEURISTIC,
+        least_share=0.1,
+        is_launched=True,
+    ),
+)
+COMPLEX_PRODUCTS = _rule(
+    COMPLEX_PRODUCT,
+    "complex matrix products of JAX with real factors",
+    Work(
+        "complex-product",
+        "matrix products of complex numbers of which a factor is made of real ones",
+        "multiply real matrices, the real and the imaginary part as columns of one: at most half of the operations",
+        0.5,
+        Confidence.LIKELY,
+        is_launched=True,
+    ),
+)
+DENSE = _rule(
+    DENSE_GRADIENT,
+    "gradients of JAX with respect to a whole table",
+    Work(
+        "dense-gradient",
+        "the gradient of a whole table is made, and applied, though few of its rows were looked up",
+        "differentiate with respect to the rows (rows = table[ids] before jax.grad), and update these: "
+        "table.at[ids].add(-rate * gradient), with the table donated",
+        0.9,
+        Confidence.LIKELY,
+        least_share=0.15,
+        is_launched=True,
+    ),
+)
+INDEPENDENT = _rule(
+    INDEPENDENT_TURNS,
+    "loops of JAX with short kernels whose turns do not need each other",
+    Work(
+        "independent-turns",
+        "a loop of JAX runs short kernels turn by turn, though no turn needs the result of another",
+        "jax.vmap over all of them, or more at a time (lax.map with a larger batch_size); sum afterwards",
+        0.6,
+        Confidence.LIKELY,
+        least_share=0.1,
+        with_host=True,
+        is_launched=True,
+    ),
+    SHORT_TURN.value,
+)
+LATE = _rule(
+    LATE_PRODUCT,
+    "matrix products of JAX with rows that were looked up several times",
+    Work(
+        "product-after-lookup",
+        "a matrix is multiplied with rows of a table, each as often as it was looked up",
+        "multiply the table first, which has fewer rows, and look up rows of the product: (table @ w)[ids]",
+        0.7,
+        Confidence.LIKELY,
+        is_launched=True,
+    ),
+)
+WINDOWED = _rule(
+    WINDOWS,
+    "windows of JAX that overlap, gathered",
+    Work(
+        "overlapping-windows",
+        "windows that overlap are gathered, each element many times",
+        "sums, means: differences of jnp.cumsum, or lax.reduce_window; weighted: jnp.convolve or lax.conv",
+        0.8,
         Confidence.LIKELY,
         least_share=0.1,
         is_launched=True,

@@ -63,9 +63,11 @@ class ArgumentWatch:
         before = len(self._same)
         self._same = {name: known for name, known in self._same.items() if known() is given.get(name)}
         has_changed = self._n_calls == _LEAST_CALLS or len(self._same) < before
-        if self._n_calls >= _LEAST_CALLS and has_changed:
-            some = self._same if len(self._same) < len(given) else ()  # all: of a program that only measures
-            core.describe_operator(self._name, f"{SAME_CALLS}{self._number}", with_arguments("", some))
+        is_some = len(self._same) < len(given)  # else the program only measures
+        if self._n_calls >= _LEAST_CALLS and has_changed and is_some:
+            # Of several values of one key the first one would stay.
+            key = f"{SAME_CALLS}{self._number} of {self._n_calls} calls"
+            core.describe_operator(self._name, key, with_arguments("", self._same))
         self.is_watching = bool(self._same)
 
 

@@ -46,7 +46,9 @@ def test_a_program_whose_arguments_are_all_the_same_only_measures(core: FakeCore
     state, fixed = jax.numpy.ones(2), jax.numpy.ones(3)
     for _ in range(4):
         assert watch(state, fixed)
-    assert described(core) == [""]
+    assert described(core) == []
+    assert watch(jax.numpy.ones(2), fixed)
+    assert described(core) == [" | fixed"]
 
 
 def test_nothing_is_watched_once_all_arguments_have_changed(core: FakeCore) -> None:

@@ -14,6 +14,7 @@ __all__ = ["HloGraph", "Value"]
 
 _HANDED_ON = frozenset({"bitcast", "copy", "copy-start", "copy-done", "opt-barrier"})
 _INLINED = frozenset({"fusion", "call"})
+_SAME_ELEMENTS = frozenset({"reshape", "transpose", "convert", "bitcast-convert"})
 _SOURCES = frozenset({"constant", "parameter", "iota"})
 _PART = re.compile(r"%([\w.-]+)#(\d+)")  # JAX 0.11, of a tuple
 _SHAPE = re.compile(r"[a-z]\w*\[[\d,]*\]")
@@ -65,6 +66,21 @@ class Value:
         at = 0 if len(shapes) == 1 else self.element
         return shapes[at] if 0 <= at < len(shapes) else ""
 
+    @property
+    def plain(self) -> Value:
+        """What has its elements, in another order, shape or type."""
+        value = self
+        while value.made.code in _SAME_ELEMENTS and value.operands:
+            value = value.operands[0]
+        return value
+
+    def is_number(self, number: str) -> bool:
+        """Whether all its elements are this constant."""
+        value = self
+        while value.made.code in ("broadcast", *_SAME_ELEMENTS) and value.operands:
+            value = value.operands[0]
+        return value.made.code == "constant" and f"constant({number})" in value.made.line
+
     def part(self, element: int) -> Value:
         """One element of the tuple that it is."""
         if self.made.code == "tuple" and self.element < 0 and element < len(self.operands):
@@ -79,6 +95,7 @@ class HloGraph:
     """Values of a computation.
 
     Attributes:
+        computation: Its name.
         is_turn: Whether it is the body of a loop: it is given one tuple, and returns the next one.
         values: In the order in which they are computed.
 
@@ -89,6 +106,7 @@ class HloGraph:
 
     def __init__(self, module: HloModule, computation: str) -> None:
         self._module = module
+        self.computation = computation
         self.is_turn = computation != module.entry
         self.values: list[Value] = []
         self._root = self._add(computation, None, None)
@@ -107,6 +125,18 @@ class HloGraph:
         if not self.is_turn:
             return {each.made.position: each for each in parameters}
         return {at: each for whole in parameters for at, each in whole._elements.items()}
+
+    def users(self, value: Value) -> list[Value]:
+        """What a value, or a part of it, is an operand of."""
+        return self._users.get((value.made, value.executed), [])
+
+    @cached_property
+    def _users(self) -> dict[tuple[Instruction, Instruction], list[Value]]:
+        users: dict[tuple[Instruction, Instruction], list[Value]] = {}
+        for value in self.values:
+            for made in dict.fromkeys((each.made, each.executed) for each in value.operands):
+                users.setdefault(made, []).append(value)
+        return users
 
     def _add(self, computation: str, given: list[Value] | None, executed: Instruction | None) -> Value | None:
         known: dict[str, Value] = {}

@@ -49,6 +49,10 @@ class Places:
             return HloOperation(name, HloPlace(file, _number(_SOURCE_LINE.search(line, at))))
         return HloOperation(name, self._of_frame(_number(_STACK_FRAME.search(line, at))))
 
+    def nearest(self, lines: list[str]) -> HloPlace:
+        """The place of the first of some instructions that has one."""
+        return next((place for line in lines if (place := self.read(line).place) != NOWHERE), NOWHERE)
+
     def stack(self, line: str) -> list[HloPlace]:
         """The lines that called the code of an instruction, its own first; before JAX 0.8 they are not known."""
         return list(self._stack(_number(_STACK_FRAME.search(line))))

@@ -13,13 +13,12 @@ from itertools import permutations
 
 from bragg.grouping.hlo_names import EVALUATED_BEFORE, SAME_ARGUMENTS, with_arguments
 from bragg.grouping.hlo_program import NOWHERE, HloState
-from bragg.record.hooks.jax.hlo.graph import HloGraph
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from bragg.record.hooks.jax.hlo.graph import Value
+    from bragg.record.hooks.jax.hlo.graph import HloGraph, Value
     from bragg.record.hooks.jax.hlo.module import HloModule
     from bragg.record.hooks.jax.hlo.places import Places
 
@@ -31,13 +30,18 @@ _MOST_ALIKE, _MOST_COMPARED = 6, 4096
 _MOST_NAMED = 8
 
 
-def repeat_states(module: HloModule, places: Places) -> dict[str, HloState]:
-    """States by name of operation."""
-    entry = HloGraph(module, module.entry)
+def repeat_states(module: HloModule, entry: HloGraph, turns: Iterable[HloGraph], places: Places) -> dict[str, HloState]:
+    """States by name of operation.
+
+    Args:
+        module: The module.
+        entry: Its values.
+        turns: Those of the bodies of its loops.
+        places: Of its operations.
+    """
     names = _names_of(entry, places)
     found = _from_same_arguments(module, entry, names)
-    loops = [HloGraph(module, each) for each, (_, call) in module.callers.items() if call.code == "while"]
-    for graph in (entry, *loops):
+    for graph in (entry, *turns):
         for again, instead, shared in _repeated(graph):
             needed = _named(shared, names) if graph is entry else []
             executed = {each.executed for each in again} - {each.executed for each in instead}

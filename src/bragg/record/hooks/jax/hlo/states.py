@@ -11,6 +11,7 @@ from bragg.grouping.hlo_names import (
     CONSTANT,
     COPIED,
     COSTLY_ORDER,
+    DOUBLE,
     JACOBIAN,
     MOSTLY_UNUSED,
     PAIRWISE,
@@ -18,11 +19,15 @@ from bragg.grouping.hlo_names import (
     ZEROS_AND_ONES,
 )
 from bragg.grouping.hlo_program import NOWHERE, HloPlace, HloState
+from bragg.record.hooks.jax.hlo.factors import factor_states
 from bragg.record.hooks.jax.hlo.flow import PARTS
+from bragg.record.hooks.jax.hlo.graph import HloGraph
 from bragg.record.hooks.jax.hlo.jacobians import jacobian_states
 from bragg.record.hooks.jax.hlo.loops import loop_states
 from bragg.record.hooks.jax.hlo.products import adds_up_differences, has_costly_order, multiplies_zeros_and_ones
 from bragg.record.hooks.jax.hlo.repeats import repeat_states
+from bragg.record.hooks.jax.hlo.tables import table_states
+from bragg.record.hooks.jax.hlo.turns import turn_states
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -58,7 +63,19 @@ def states_in(module: HloModule, flow: HloFlow, places: Places) -> dict[str, Hlo
             elif batched and (cond := _BATCHED.search(each.line)) and not _CHOICE.search(each.line):
                 found[each.name] = HloState(BOTH_BRANCHES, batched.get(cond[1], only))
     whole = loop_states(module, flow, places) | jacobian_states(module)
-    return repeat_states(module, places) | found | whole | dict(_copied(module, flow, places))
+    entry = HloGraph(module, module.entry)
+    turns = [HloGraph(module, body) for body, (_, call) in module.callers.items() if call.code == "while"]
+    for graph in (entry, *turns):
+        found = found | factor_states(graph, places) | table_states(graph, places)
+    # The first ones hold for some runs alone, or say less.
+    likely = repeat_states(module, entry, turns, places) | turn_states(module, turns, places) | _doubles(module, places)
+    return likely | found | whole | dict(_copied(module, flow, places))
+
+
+def _doubles(module: HloModule, places: Places) -> dict[str, HloState]:
+    """Operations that make large arrays of 64-bit floating point."""
+    rows = [each for _, rows in module.executed() for each in rows if each.type in ("f64", "c128")]
+    return {each.name: HloState(DOUBLE, places.read(each.line).place) for each in rows if each.size >= _LEAST_ELEMENTS}
 
 
 def _batched_conds(module: HloModule, places: Places) -> dict[str, HloPlace]:

@@ -1,0 +1,116 @@
+"""Products and convolutions of an HLO module with a factor whose form makes them cheaper, or a result of little use.
+
+diag(d) @ x    rows of x, each times a number        kron(a, b) @ x, outer(a, b) @ x    two products that are smaller
+diag(x @ y)    sums of x * y.T                       conv(x, outer(g, g))               two of one dimension each
+"""
+
+from __future__ import annotations
+
+import re
+
+from bragg.grouping.hlo_names import COMPLEX_PRODUCT, DIAGONAL, MOSTLY_UNUSED, OUTER, WIDE_FILTER
+from bragg.grouping.hlo_program import HloState
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from bragg.record.hooks.jax.hlo.graph import HloGraph, Value
+    from bragg.record.hooks.jax.hlo.places import Places
+
+__all__ = ["factor_states"]
+
+_DOT, _CONVOLUTION = re.compile(r"\blhs_contracting_dim"), re.compile(r"\bwindow=\{size=(\d+)x(\d+)")
+_GROUPS = re.compile(r"\bfeature_group_count=(\d+)")
+_BROADCAST = re.compile(r"\bdimensions=\{([\d,]*)\}")
+_LEAST_ELEMENTS = 1 << 12
+_WIDE = 9  # elements of each side of a filter
+
+
+def factor_states(graph: HloGraph, places: Places) -> dict[str, HloState]:
+    """States by name of operation, of one computation."""
+    found: dict[str, HloState] = {}
+    for value in graph.values:
+        state = _state(graph, value) if value.made.code in ("dot", "convolution", "custom-call") else ""
+        if state:
+            found[value.executed.name] = HloState(state, places.nearest(_lines(graph, value)))
+    return found
+
+
+def _lines(graph: HloGraph, value: Value) -> list[str]:
+    """Text of an operation, then of what is around it: XLA's own versions of some have no place."""
+    return [each.made.line for each in (value, *graph.users(value), *value.operands)]
+
+
+def _state(graph: HloGraph, value: Value) -> str:
+    if window := _CONVOLUTION.search(value.made.line):
+        sides = int(window[1]), int(window[2])
+        return WIDE_FILTER if min(sides) >= _WIDE and _is_of_one_channel(value, sides[0] * sides[1]) else ""
+    if not _DOT.search(value.made.line):
+        return ""
+    factors = [each.plain for each in value.operands[:2] if each.made.size >= _LEAST_ELEMENTS]
+    if any(_is_diagonal(each) for each in factors):
+        return DIAGONAL
+    if any(_is_outer(each) for each in factors):
+        return OUTER
+    if value.made.type in ("c64", "c128") and any(_is_real(each) for each in value.operands[:2]):
+        return COMPLEX_PRODUCT
+    return MOSTLY_UNUSED if _is_used_on_diagonal(graph, value) else ""
+
+
+def _is_diagonal(value: Value) -> bool:
+    """Whether it is chosen where row and column are the same, and zero elsewhere."""
+    return value.made.code == "select" and _is_identity(value.operands[0]) and value.operands[2].is_number("0")
+
+
+def _is_real(value: Value) -> bool:
+    """Whether complex numbers are made of real ones."""
+    while value.made.code in ("reshape", "transpose", "convert", "complex") and value.operands:
+        if value.operands[0].shape.startswith("f"):
+            return value.made.code == "convert" or value.operands[-1].is_number("0")
+        value = value.operands[0]
+    return False
+
+
+def _is_identity(value: Value) -> bool:
+    """Whether it compares numbers of rows with those of columns."""
+    value = value.plain
+    if value.made.code != "compare" or "direction=EQ" not in value.made.line:
+        return False
+    numbers = [_numbering(each) for each in value.operands]
+    return all(numbers) and numbers[0] != numbers[1]
+
+
+def _numbering(value: Value) -> str:
+    """Which dimension's numbers it holds; empty: it is something else."""
+    while value.made.code in ("broadcast", "convert", "add") and value.operands:
+        if value.made.code == "broadcast" and _is_numbers(value.operands[0]):
+            found = _BROADCAST.search(value.made.line)
+            return found[1] if found else ""
+        value = value.operands[0]
+    found = re.search(r"iota_dimension=(\d+)", value.made.line) if value.made.code == "iota" else None
+    return found[1] if found else ""
+
+
+def _is_numbers(value: Value) -> bool:
+    return value.made.code == "iota" and "," not in value.shape
+
+
+def _is_outer(value: Value) -> bool:
+    """Whether it multiplies each element of one array by each of another one."""
+    if value.made.code != "multiply" or not all(each.made.code == "broadcast" for each in value.operands):
+        return False
+    given = [each.operands[0] for each in value.operands]
+    over = [set(found[1].split(",")) for each in value.operands if (found := _BROADCAST.search(each.made.line))]
+    return len(over) == 2 and not over[0] & over[1] and all(each.made.size > 1 for each in given)
+
+
+def _is_of_one_channel(value: Value, window: int) -> bool:
+    """Whether a filter adds up no channels: then its two sides alone make its work."""
+    groups = _GROUPS.search(value.made.line)
+    return len(value.operands) > 1 and value.operands[1].made.size <= window * int(groups[1] if groups else 1)
+
+
+def _is_used_on_diagonal(graph: HloGraph, value: Value) -> bool:
+    uses = graph.users(value)
+    while uses and all(each.plain is not each for each in uses):
+        uses = [user for each in uses for user in graph.users(each)]
+    return bool(uses) and all(_is_diagonal(each) for each in uses)

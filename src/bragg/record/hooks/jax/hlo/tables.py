@@ -1,0 +1,73 @@
+"""Rows of tables in an HLO module: gradients that are mostly zero, work on rows that were looked up many times.
+
+grad(loss)(table)            zeros of the size of the table, of which a few rows get a gradient
+table[ids] @ w               the same product for each time that a row is looked up
+x[:, arange + windows]       each element as often as windows overlap
+"""
+
+from __future__ import annotations
+
+from bragg.grouping.hlo_names import DENSE_GRADIENT, LATE_PRODUCT, WINDOWS
+from bragg.grouping.hlo_program import HloState
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from bragg.record.hooks.jax.hlo.graph import HloGraph, Value
+    from bragg.record.hooks.jax.hlo.places import Places
+
+__all__ = ["table_states"]
+
+_BACKWARD = "transpose("
+_LEAST_ELEMENTS = 1 << 16
+_FEW = 4  # times as many elements as are used
+_OVERLAPS = 8  # of each element
+_MOST_USES = 16
+
+
+def table_states(graph: HloGraph, places: Places) -> dict[str, HloState]:
+    """States by name of operation, of one computation."""
+    found: dict[str, HloState] = {}
+    for value in graph.values:
+        state = _state(value) if value.made.code in _JUDGES and value.made.size >= _LEAST_ELEMENTS else ""
+        if state:
+            place = places.nearest([value.made.line, value.executed.line])
+            all_of_it = _of_its_size(graph, value) if state == DENSE_GRADIENT else [value]
+            found |= {each.executed.name: HloState(state, place) for each in all_of_it}
+    return found
+
+
+def _state(value: Value) -> str:
+    return _JUDGES[value.made.code](value)
+
+
+def _of_scatter(value: Value) -> str:
+    if _BACKWARD not in value.made.line or len(value.operands) != 3:
+        return ""
+    table, _, rows = value.operands
+    return DENSE_GRADIENT if table.is_number("0") and value.made.size >= _FEW * rows.made.size else ""
+
+
+def _of_product(value: Value) -> str:
+    is_batched = "lhs_batch_dims={0" in value.made.line or 'lhs_batch_dimensions":["' in value.made.line
+    if _BACKWARD in value.made.line or is_batched:
+        return ""
+    looked_up = [each for factor in value.operands[:2] if (each := factor.plain).made.code == "gather"]
+    return LATE_PRODUCT if any(each.made.size >= _FEW * each.operands[0].made.size for each in looked_up) else ""
+
+
+def _of_gather(value: Value) -> str:
+    if len(value.operands) != 2 or value.operands[1].sources or _BACKWARD in value.made.line:
+        return ""
+    return WINDOWS if value.made.size >= _OVERLAPS * value.operands[0].made.size else ""
+
+
+_JUDGES = {"scatter": _of_scatter, "dot": _of_product, "custom-call": _of_product, "gather": _of_gather}
+
+
+def _of_its_size(graph: HloGraph, value: Value) -> list[Value]:
+    """A value, what it is added to, and what is computed from it element by element."""
+    found, waiting = [value.operands[0]], [value]
+    while waiting and len(found) < _MOST_USES:
+        found.append(each := waiting.pop())
+        waiting += [user for user in graph.users(each) if user.made.size == value.made.size and user not in found]
+    return [each for each in found if each.executed.code not in ("parameter", "constant", "while")]
