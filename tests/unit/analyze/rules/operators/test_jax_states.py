@@ -42,6 +42,13 @@ def found(rule: str, profile: Profile) -> list[Finding]:
         ("pairwise-sums", "[pairwise differences]", "reduce_sum#operator > input_reduce#kernel", 0.8),
         ("whole-hessian", "[whole hessian]", "mul#operator > fusion#kernel", 0.9),
         ("reverse-jacobian", "[jacobian in reverse mode]", "while#operator > fusion#kernel", 0.7),
+        ("diagonal-matrix", "[product with a diagonal matrix]", "dot_general#operator > gemm#kernel", 0.9),
+        ("outer-product", "[product with an outer product]", "dot_general#operator > gemm#kernel", 0.9),
+        ("wide-filter", "[wide filter]", "conv_general_dilated#operator > conv#kernel", 0.7),
+        ("complex-product", "[complex product of real values]", "dot_general#operator > gemm#kernel", 0.5),
+        ("dense-gradient", "[gradient of a whole table]", "scatter-add#operator > fusion#kernel", 0.9),
+        ("product-after-lookup", "[product of rows looked up]", "dot_general#operator > gemm#kernel", 0.7),
+        ("overlapping-windows", "[overlapping windows]", "gather#operator > fusion#kernel", 0.8),
         ("forward-jacobian", "[jacobian in forward mode]", "while#operator > fusion#kernel", 0.7),
         ("evaluated-before", "[evaluated before]", "dot_general#operator > gemm#kernel", 1.0),
         ("same-arguments", "[from the same arguments] | cov", "dot_general#operator > gemm#kernel", 1.0),
@@ -59,6 +66,21 @@ def test_work_that_need_not_be_done_is_found_where_the_program_asks_for_it(
     assert finding.gain.share == pytest.approx(200 * saved / 430, abs=0.03)
     assert "1 launch a step, 50 % of the GPU time" in finding.message
     assert found(rule, ran(state, op, other_us=20_000)) == []
+
+
+def test_64_bit_numbers_are_found_where_they_are_enabled() -> None:
+    profile = ran("[64-bit numbers]", "mul#operator > fusion#kernel")
+    enabled = {"[compile] jit_step": {"enables 64 bits at": "train.py:3"}}
+    (finding,) = found("double-precision", replace(profile, meta={**profile.meta, "attributes": enabled}))
+    assert (finding.file, finding.line) == ("train.py", 3)
+    assert [(each.file, each.line) for each in finding.places] == [("train.py", 20)]
+
+
+@pytest.mark.parametrize(("work_us", "is_short"), [(15, True), (200, False)])
+def test_turns_that_need_nothing_of_each_other_are_found_while_they_are_short(work_us: int, is_short: bool) -> None:
+    work = f"{CALL} > [independent turns]#state > while#operator > dot_general#operator > gemm#kernel"
+    profile = stepped(f"host 0-10 {CALL}\ngpu 20-{20 + work_us} {work}", 30 + work_us)
+    assert [each.rule for each in found("independent-turns", profile)] == ["independent-turns"] * is_short
 
 
 def test_copied_arguments_are_found_where_the_function_is_jitted() -> None:

@@ -1,0 +1,107 @@
+"""Factors, tables and loops that programs could do without, of programs that JAX compiles for the CPU."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from bragg.grouping import hlo_names as names
+from bragg.record.hooks.jax.hlo.text import operations_in
+
+jax = pytest.importorskip("jax")
+SQUARE, ROWS = (128, 128), (512, 128)
+
+
+def states(function: Callable[..., Any], *shapes: tuple[int, ...], type_: str = "float32") -> set[tuple[str, int]]:
+    """States that name no arguments, and how many lines behind the function's first line they are."""
+    given = [jax.numpy.zeros(shape, "int32" if len(shape) == 1 else type_) for shape in shapes]
+    text = jax.jit(function).lower(*given).compile().as_text()
+    found = operations_in(text, lambda file: file != __file__).values()
+    first = function.__code__.co_firstlineno
+    kept = {(each.state.name, each.state.place.line - first) for each in found if each.state.name}
+    return {(name, line) for name, line in kept if not names.arguments_of(name) and name != names.CONSTANT}
+
+
+@pytest.mark.parametrize(
+    ("function", "shapes", "state"),
+    [
+        (lambda d, x: jax.numpy.diag(d[:128].astype("float32")) @ x, [(128,), SQUARE], names.DIAGONAL),
+        (lambda a, x: jax.numpy.triu(a) @ x, [SQUARE, SQUARE], ""),
+        (lambda a, b, x: jax.numpy.kron(a[:8, :8], b[:16, :16]) @ x, [SQUARE, SQUARE, SQUARE], names.OUTER),
+        (lambda a, b, x: (a * b) @ x, [SQUARE, SQUARE, SQUARE], ""),
+        (lambda a, b: jax.numpy.trace(a @ b), [SQUARE, SQUARE], names.MOSTLY_UNUSED),
+        (lambda a, b: jax.numpy.tril(a @ b).sum(), [SQUARE, SQUARE], ""),
+        (lambda a, b: a.astype("complex64") @ jax.lax.complex(b, a), [SQUARE, SQUARE], names.COMPLEX_PRODUCT),
+        (lambda a, b: jax.lax.complex(a, b) @ jax.lax.complex(b, a), [SQUARE, SQUARE], ""),
+        (lambda t, i, w: t[i] @ w, [SQUARE, (4096,), SQUARE], names.LATE_PRODUCT),
+        (lambda t, i, w: t[i] @ w, [ROWS, (256,), SQUARE], ""),
+        (
+            lambda x: x[:, jax.numpy.arange(64)[:, None] + jax.numpy.arange(65)[None, :]].sum(-1),
+            [ROWS],
+            names.WINDOWS,
+        ),
+        (lambda x, i: x[:, i].sum(-1), [SQUARE, (2048,)], ""),
+    ],
+)
+def test_factors_and_rows_that_make_work_are_told(
+    function: Callable[..., Any], shapes: list[tuple[int, ...]], state: str
+) -> None:
+    assert states(function, *shapes) == ({(state, 0)} if state else set())
+
+
+@pytest.mark.parametrize(("side", "channels", "is_told"), [(11, 1, True), (5, 1, False), (11, 4, False)])
+def test_wide_filters_of_single_channels_are_told(side: int, channels: int, is_told: bool) -> None:
+    def blur(x: Any, k: Any) -> Any:
+        return jax.lax.conv_general_dilated(x, k, (1, 1), "SAME")
+
+    found = states(blur, (2, channels, 64, 64), (1, channels, side, side))
+    assert {name for name, _ in found} == ({names.WIDE_FILTER} if is_told else set())
+
+
+def embedded(table: Any, ids: Any) -> Any:
+    return jax.numpy.tanh(table[ids]).sum()
+
+
+@pytest.mark.parametrize(("n_rows", "is_told"), [(4096, True), (256, False)])
+def test_gradients_of_whole_tables_are_told_where_rows_are_looked_up(n_rows: int, is_told: bool) -> None:
+    def step(table: Any, ids: Any) -> Any:
+        return table - 0.1 * jax.grad(embedded)(table, ids)
+
+    line = embedded.__code__.co_firstlineno + 1 - step.__code__.co_firstlineno
+    assert states(step, (n_rows, 512), (512,)) == ({(names.DENSE_GRADIENT, line)} if is_told else set())
+
+
+def mapped(xs: Any) -> Any:
+    return jax.lax.map(lambda x: jax.numpy.tanh(x @ xs), xs.reshape(8, 16, 128))
+
+
+def added_up(xs: Any) -> Any:
+    return jax.lax.fori_loop(0, 8, lambda i, total: total + xs[i] @ xs, jax.numpy.zeros(128))
+
+
+def chained(xs: Any) -> Any:
+    return jax.lax.fori_loop(0, 8, lambda i, x: x @ xs, xs + 1.0)
+
+
+def running(xs: Any) -> Any:
+    return jax.lax.scan(lambda total, x: (total + x, total @ xs), xs[0], xs)[1]
+
+
+@pytest.mark.parametrize(("loop", "is_told"), [(mapped, True), (added_up, True), (chained, False), (running, False)])
+def test_loops_whose_turns_need_nothing_of_each_other_are_told(loop: Callable[..., Any], is_told: bool) -> None:
+    assert states(loop, SQUARE) == ({(names.INDEPENDENT_TURNS, 1)} if is_told else set())
+
+
+def test_large_arrays_of_64_bits_are_told() -> None:
+    def scaled(x: Any) -> Any:
+        return x * 2.0
+
+    assert states(scaled, SQUARE) == set()
+    jax.config.update("jax_enable_x64", True)
+    try:
+        assert states(scaled, SQUARE, type_="float64") == {(names.DOUBLE, 1)}
+        assert states(scaled, (4, 4), type_="float64") == set()
+    finally:
+        jax.config.update("jax_enable_x64", False)
