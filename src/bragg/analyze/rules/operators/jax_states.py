@@ -295,7 +295,7 @@ DIAGONALS = _rule(
     "matrix products of JAX with a diagonal matrix",
     Work(
         "diagonal-matrix",
-        "matrix products with a matrix that is zero but for its diagonal",
+        "matrix products with a matrix that is zero except on its diagonal",
         "multiply rows or columns: d[:, None] * x instead of jnp.diag(d) @ x, x * d instead of x @ jnp.diag(d)",
         0.9,
         Confidence.LIKELY,
