@@ -136,6 +136,6 @@ def _concluded(report: Report, output: FindingsOutput, root: Path, end: _End, pr
     output.write(Outcome(report, root, problem), has_text=error is None or len(report) > 0)
     if said:
         say([said])
-    elif step := output.next_step(report, program):
+    elif not (problem and not len(report)) and (step := output.next_step(report, program)):
         say([f"Next: {step}"])
     return _FINDINGS if len(report) else code

@@ -73,6 +73,8 @@ class FindingsOutput:
         if self.is_brief:
             return f"bragg check {program}" if len(report) else ""
         is_text_alone = self.format_name is None and not self.as_json and self.profile is None
+        if is_text_alone and report.launches and not len(report) and not report.verdicts.are_varied:
+            return f"bragg check --all {program}  (also in another order and with other block sizes)"
         stop = _stop(report) if is_text_alone else ""
         return f"bragg debug {stop} {program}" if stop else ""
 

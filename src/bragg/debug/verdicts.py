@@ -113,6 +113,11 @@ class Verdicts:
         self.notes.clear()
         self._varied.clear()
 
+    @property
+    def are_varied(self) -> bool:
+        """Whether kernels were executed again in other ways, or were to be."""
+        return bool(self._varied)
+
     def kernels(self) -> list[str]:
         """Those that were launched."""
         return list(dict.fromkeys(one.kernel for one in self.counts))
@@ -130,8 +135,11 @@ class Verdicts:
     def _proven(self, count: int) -> str:
         kernels = list(dict.fromkeys(one.kernel for one in self.counts if one.verdict == "proven"))
         more = f" and {len(kernels) - _SHOWN} more" if len(kernels) > _SHOWN else ""
-        named = f"{_launches(count)} of {', '.join(kernels[:_SHOWN])}{more}; results are not checked"
-        return f"proven whatever the data holds: no access outside of a tensor, no race ({named})"
+        named = f"{_launches(count)} of {', '.join(kernels[:_SHOWN])}{more}"
+        return (
+            f"no access outside of a tensor and no race, proven whatever the data holds ({named}); whether results are "
+            "right was not checked"
+        )
 
     def _configurations(self) -> list[str]:
         """Which kernels have more configurations than were executed with."""
