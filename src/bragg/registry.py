@@ -221,6 +221,7 @@ RULES = Registry(
         "pairwise-differences": "bragg.analyze.rules.operators.distances:RULE",
         "rebuilt-mask": "bragg.analyze.rules.operators.masks:RULE",
         "one-hot": "bragg.analyze.rules.operators.one_hot:RULE",
+        "loop-invariant": "bragg.analyze.rules.operators.loop_invariants:RULE",
         "dense-embedding-gradient": "bragg.analyze.rules.operators.dense_gradients:RULE",
         "fills": "bragg.analyze.rules.copies.fills:RULE",
         "device-copies": "bragg.analyze.rules.copies.device_copies:RULE",

@@ -28,6 +28,7 @@ __all__ = [
     "SAMPLES",
     "STEADY",
     "TELEMETRY",
+    "TEXT",
     "TIMELINE",
     "TRACE",
     "Need",
@@ -122,4 +123,5 @@ MEMORY = Need(
     "--memory",
     lambda evidence: bool(told.devices) if (told := gpu_memory_of(evidence.profile.meta)) else False,
 )
+TEXT = Need("the text of the program", "", lambda evidence: evidence.text.is_known)
 CODE = Need("code of Triton kernels", "", _has_code)

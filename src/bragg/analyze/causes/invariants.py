@@ -1,0 +1,319 @@
+"""What in a loop of a program is computed from the same values in each turn, by its text.
+
+A value changes if it comes from the loop's variable, from what an earlier turn left, from chance or input, or from a
+state that the loop trains. What is not known to stay the same changes.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+from bragg.analyze.causes.program_text import FileText, Function, Loop, call_name, names_read
+
+__all__ = ["Turns", "computed"]
+
+_CHANCE = re.compile(
+    r"rand\w*|\w*random\w*|rng|normal_?|bernoulli_?|multinomial|dropout\w*|uniform_?|choice|shuffle|permutation|r?sample|"
+    r"next|read\w*|load\w*|get|pop|perf_counter|time|input|recv|item_queue|exponential_?|poisson|default_rng"
+)
+_TRAINS = re.compile(r"backward|zero_grad|step|train_step|update\w*")
+_STATE = re.compile(r"Parameter|requires_grad_?|parameters|state_dict|nn")
+_IN_PLACE = re.compile(r"[a-z]\w*[a-z0-9]_|append|extend|update|insert|add|remove|copyto|fill|sort|clear|push|put|roll")
+_ORDERED = (ast.List, ast.Tuple, ast.ListComp)
+
+
+@dataclass(frozen=True, eq=False)
+class Turns:
+    """The turns of one loop.
+
+    Attributes:
+        file: That it is in.
+        loop: The loop.
+        data_changes: Whether to take its data as changing though it does not: a loop that repeats everything stands
+            for one with new data.
+    """
+
+    file: FileText
+    loop: Loop
+    data_changes: bool = False
+
+    @cached_property
+    def function(self) -> Function:
+        """That the loop is in."""
+        return self.file.function_of(self.loop)
+
+    @cached_property
+    def goes_on(self) -> bool:
+        """Whether turns go on from what earlier ones left, or take the same list again, as epochs do."""
+        inner = [each for each in ast.walk(self.loop) if isinstance(each, ast.For) and each is not self.loop]
+        takes_again = any(self._is_listed(each.iter) and not _is_counted(each.iter) for each in inner)
+        return takes_again or bool(self._carried & self._used)
+
+    @cached_property
+    def _used(self) -> frozenset[str]:
+        """Variables that the loop reads in statements other than those that set them."""
+        found: set[str] = set()
+        for each in ast.walk(self.loop):
+            if isinstance(each, ast.stmt) and (value := computed(each)) is not None:
+                found |= names_read(value) - _stored(each)
+        return frozenset(found)
+
+    @cached_property
+    def changing(self) -> frozenset[str]:
+        """Variables of the function that differ between turns."""
+        carried = self._carried | self._targets | self._mutated(self.loop)
+        return self._spread(self.loop, carried)
+
+    def changing_in(self, function: Function, call: ast.stmt, changing: frozenset[str]) -> frozenset[str]:
+        """Variables of a function that a statement calls, which differ between turns.
+
+        Args:
+            function: That is called.
+            call: The statement.
+            changing: Variables that differ where the statement is.
+        """
+        if isinstance(function, (ast.Module, ast.Lambda)):
+            return frozenset()
+        named = [each.arg for each in (*function.args.posonlyargs, *function.args.args)]
+        bound = named[1:] if named[:1] in (["self"], ["cls"]) else named
+        found = {each.arg for each in (function.args.vararg, function.args.kwarg) if each}
+        for made in _calls_in(call, function.name):
+            for at, value in enumerate(made.args):
+                if isinstance(value, ast.Starred):
+                    found |= set(bound)
+                elif at < len(bound) and self.changes(value, changing):
+                    found.add(bound[at])
+            for keyword in made.keywords:
+                if keyword.arg is None:
+                    found |= set(bound)
+                elif self.changes(keyword.value, changing):
+                    found.add(keyword.arg)
+        if named[:1] == ["self"] and "self" in changing:
+            found.add("self")
+        return self._spread(function, found | self._mutated(function))
+
+    def changes(self, value: ast.AST, changing: frozenset[str]) -> bool:
+        """Whether a value may differ between turns, where these variables do."""
+        return bool(names_read(value) & changing) or any(self._is_unsteady(part) for part in ast.walk(value))
+
+    def _is_unsteady(self, part: ast.AST) -> bool:
+        if isinstance(part, ast.Call) and _CHANCE.fullmatch(call_name(part)):
+            return True
+        if isinstance(part, (ast.Yield, ast.YieldFrom, ast.Await)):
+            return True
+        if isinstance(part, ast.Call) and (made := self.file.functions.get(call_name(part))):
+            return any(self._is_unsteady(each) for function in made for each in self._parts_of(function))
+        if isinstance(part, ast.Attribute) and isinstance(part.ctx, ast.Load):
+            return part.attr in self._set_later or (self.trains and self._is_state(part))
+        if isinstance(part, ast.Name) and self.data_changes and self._is_data(part):
+            return True
+        return isinstance(part, ast.Name) and self.trains and self._is_state(part)
+
+    def _parts_of(self, function: ast.AST) -> Iterator[ast.AST]:
+        """The parts of a function, once: of functions that call each other too."""
+        if function not in self._visited:
+            self._visited.add(function)
+            yield from ast.walk(function)
+
+    @cached_property
+    def _visited(self) -> set[ast.AST]:
+        return set()
+
+    @cached_property
+    def trains(self) -> bool:
+        """Whether turns change parameters."""
+        inside = list(ast.walk(self.loop))
+        called = {call_name(each) for each in inside if isinstance(each, ast.Call)}
+        within = [
+            each for name in called for function in self.file.functions.get(name, []) for each in ast.walk(function)
+        ]
+        return any(
+            isinstance(each, ast.Call) and isinstance(each.func, ast.Attribute) and _TRAINS.fullmatch(each.func.attr)
+            for each in (*inside, *within)
+        )
+
+    def _is_state(self, part: ast.Name | ast.Attribute) -> bool:
+        """Whether a variable may be a parameter or a network that is not frozen."""
+        if isinstance(part, ast.Name) and part.id in ("torch", "F", "nn", "np", "math"):
+            return False
+        name = call_name(part)
+        if name in self._frozen:
+            return False
+        values = list(self.file.origins(part))
+        return name == "self" or any(
+            isinstance(each, (ast.Name, ast.Attribute))
+            and (_STATE.fullmatch(call_name(each)) or call_name(each) in self.file.classes)
+            for each in values
+        )
+
+    @cached_property
+    def _frozen(self) -> set[str]:
+        """Networks whose parameters nothing trains: `net.requires_grad_(False)`, alone or for each parameter."""
+        found = set()
+        for each in ast.walk(self.file.tree):
+            if not (isinstance(each, ast.Call) and call_name(each) == "requires_grad_" and _is_false(each)):
+                continue
+            owner = each.func.value if isinstance(each.func, ast.Attribute) else each
+            found.add(call_name(owner))
+            for part in self.file.origins(owner):
+                if isinstance(part, ast.Attribute) and part.attr == "parameters":
+                    found.add(call_name(part.value))
+        return found - {""}
+
+    def _is_data(self, part: ast.Name) -> bool:
+        """Whether a variable may hold a tensor: it is no number, no function, no class and no network."""
+        if not isinstance(part.ctx, ast.Load) or part.id == "self":
+            return False
+        values = self.file.assigned(part.id, self.file.function_of(part))
+        return any(not _is_plain(value) and not self._is_state(part) for value in values)
+
+    @cached_property
+    def _targets(self) -> frozenset[str]:
+        """Variables of this loop and, unless they take the elements of a list, of loops in it."""
+        found: set[str] = set()
+        for each in ast.walk(self.loop):
+            if isinstance(each, (ast.For, ast.AsyncFor)) and (each is self.loop or not self._is_listed(each.iter)):
+                found |= _stored(each.target)
+        return frozenset(found)
+
+    def _is_listed(self, value: ast.expr) -> bool:
+        """Whether each loop over a value takes the same."""
+        if isinstance(value, ast.Call) and call_name(value) in ("range", "zip", "enumerate", "reversed"):
+            return all(self._is_listed(each) for each in value.args)
+        if isinstance(value, ast.Call):
+            return call_name(value) in ("split", "chunk", "unbind", "arange", "keys", "values", "items")
+        if isinstance(value, ast.Name):
+            values = self.file.assigned(value.id, self.file.function_of(value))
+            return bool(values) and all(isinstance(each, (*_ORDERED, ast.Constant, ast.BinOp)) for each in values)
+        return isinstance(value, (*_ORDERED, ast.Constant, ast.BinOp, ast.Attribute))
+
+    @cached_property
+    def _carried(self) -> frozenset[str]:
+        """Variables that a turn reads before it sets them: as the one before left them."""
+        read: dict[str, tuple[int, int]] = {}
+        stored: dict[str, tuple[int, int]] = {}
+        for each in ast.walk(self.loop):
+            if not isinstance(each, ast.Name):
+                continue
+            at = (each.lineno, each.col_offset)
+            if isinstance(each.ctx, ast.Load):
+                read[each.id] = min(read.get(each.id, at), at)
+            else:
+                end = self._end_of_statement(each)
+                stored[each.id] = min(stored.get(each.id, end), end)
+        augmented = {
+            each.target.id
+            for each in ast.walk(self.loop)
+            if isinstance(each, ast.AugAssign) and isinstance(each.target, ast.Name)
+        }
+        return frozenset(augmented | {name for name, at in stored.items() if read.get(name, at) < at})
+
+    def _end_of_statement(self, name: ast.Name) -> tuple[int, int]:
+        """Where a variable has its new value: behind the statement that sets it; of a loop, in its body."""
+        part: ast.AST = name
+        while not isinstance(part, (ast.stmt, ast.comprehension)):
+            part = self.file.parents[part]
+        if isinstance(part, (ast.For, ast.AsyncFor, ast.With, ast.AsyncWith)):
+            return (part.body[0].lineno, 0)
+        if isinstance(part, ast.comprehension):
+            return (0, 0)
+        return (part.end_lineno or part.lineno, part.end_col_offset or 0) if isinstance(part, ast.stmt) else (0, 0)
+
+    def _mutated(self, within: ast.AST) -> frozenset[str]:
+        """Variables whose values are changed in place, or may be by a call whose result nobody takes."""
+        found: set[str] = set()
+        for each in ast.walk(within):
+            if isinstance(each, (ast.Subscript, ast.Attribute)):
+                is_changed = isinstance(each.ctx, ast.Store) or _IN_PLACE.fullmatch(getattr(each, "attr", ""))
+                found |= {_root(each)} if is_changed else set()
+            elif isinstance(each, ast.Expr) and isinstance(each.value, ast.Call):
+                found |= {_root(value) for value in each.value.args}
+            elif isinstance(each, ast.keyword) and each.arg == "out":
+                found |= {_root(each.value)}
+        return frozenset(found - {"", "self", "torch"})
+
+    @cached_property
+    def _set_later(self) -> frozenset[str]:
+        """Attributes that are set outside of constructors, or changed in place."""
+        found: set[str] = set()
+        for each in ast.walk(self.file.tree):
+            function = self.file.function_of(each)
+            if getattr(function, "name", "") in ("__init__", "reset_parameters"):
+                continue
+            if not isinstance(each, (ast.Attribute, ast.Subscript)):
+                continue
+            if isinstance(each, ast.Attribute) and isinstance(each.ctx, ast.Store):
+                found.add(each.attr)
+            is_changed = isinstance(each.ctx, ast.Store) or _IN_PLACE.fullmatch(getattr(each, "attr", ""))
+            if is_changed and isinstance(each.value, ast.Attribute):
+                found.add(each.value.attr)
+        return frozenset(found)
+
+    def _spread(self, within: ast.AST, changing: frozenset[str] | set[str]) -> frozenset[str]:
+        """These variables, and those that are set from what changes."""
+        found = set(changing)
+        statements = [each for each in ast.walk(within) if isinstance(each, (ast.Assign, ast.AnnAssign, ast.AugAssign))]
+        statements_of = [(_stored(each), each.value) for each in statements if each.value is not None]
+        statements_of += [(_stored(each.target), each.iter) for each in _loops_in(within)]
+        statements_of += [
+            (_stored(each.target), each.value) for each in ast.walk(within) if isinstance(each, ast.NamedExpr)
+        ]
+        grows = True
+        while grows:
+            before = len(found)
+            for stored, value in statements_of:
+                if not stored <= found and self.changes(value, frozenset(found)):
+                    found |= stored
+            grows = len(found) > before
+        return frozenset(found)
+
+
+def _loops_in(within: ast.AST) -> list[ast.For | ast.AsyncFor | ast.comprehension]:
+    return [each for each in ast.walk(within) if isinstance(each, (ast.For, ast.AsyncFor, ast.comprehension))]
+
+
+def _calls_in(statement: ast.stmt, name: str) -> list[ast.Call]:
+    """The calls of a function in a statement; all, if it is called by another name."""
+    calls = [each for each in ast.walk(computed(statement) or statement) if isinstance(each, ast.Call)]
+    return [each for each in calls if call_name(each) == name] or calls
+
+
+def computed(statement: ast.stmt) -> ast.expr | None:
+    """What a statement computes itself, without its body; None: nothing, or several things."""
+    if isinstance(statement, (ast.For, ast.AsyncFor)):
+        return statement.iter
+    if isinstance(statement, (ast.While, ast.If)):
+        return statement.test
+    value = getattr(statement, "value", None)
+    return value if isinstance(value, ast.expr) else None
+
+
+def _stored(part: ast.AST) -> set[str]:
+    return {each.id for each in ast.walk(part) if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store)}
+
+
+def _root(part: ast.AST) -> str:
+    """The variable that an expression of attributes and subscripts begins with; empty: it begins with none."""
+    while isinstance(part, (ast.Attribute, ast.Subscript, ast.Starred)):
+        part = part.value
+    return part.id if isinstance(part, ast.Name) else ""
+
+
+def _is_false(call: ast.Call) -> bool:
+    values = [*call.args, *(each.value for each in call.keywords)]
+    return any(isinstance(each, ast.Constant) and each.value is False for each in values)
+
+
+def _is_counted(value: ast.expr) -> bool:
+    return isinstance(value, ast.Call) and call_name(value) == "range"
+
+
+def _is_plain(value: ast.expr) -> bool:
+    return all(
+        isinstance(each, (ast.Constant, ast.Tuple, ast.BinOp, ast.operator, ast.UnaryOp, ast.unaryop, ast.Load))
+        for each in ast.walk(value)
+    )

@@ -1,0 +1,255 @@
+"""The program's own text, as far as the profile has it: statements at lines of call paths, and where values come from.
+
+What is said by it is a guess: names are followed by their spelling, and nothing is executed.
+"""
+
+from __future__ import annotations
+
+import ast
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+from bragg.model import FrameKind, Profile
+
+__all__ = ["FileText", "ProgramText", "call_name", "names_read"]
+
+Function = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.Module
+Loop = ast.For | ast.AsyncFor | ast.While
+
+_MAX_ORIGINS = 400  # parts of expressions that a value may come from
+
+
+def call_name(call: ast.expr) -> str:
+    """The last part of what is called or named: `matmul` of `torch.matmul(a, b)`; empty: it has no name."""
+    func = call.func if isinstance(call, ast.Call) else call
+    return func.attr if isinstance(func, ast.Attribute) else func.id if isinstance(func, ast.Name) else ""
+
+
+def names_read(part: ast.AST) -> set[str]:
+    """Names of variables that an expression or statement reads."""
+    return {each.id for each in ast.walk(part) if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Load)}
+
+
+@dataclass(frozen=True, eq=False)
+class FileText:
+    """One file of a program.
+
+    Attributes:
+        tree: As Python parsed it.
+    """
+
+    tree: ast.Module
+
+    @cached_property
+    def parents(self) -> dict[ast.AST, ast.AST]:
+        """What each part is in."""
+        return {child: each for each in ast.walk(self.tree) for child in ast.iter_child_nodes(each)}
+
+    @cached_property
+    def _statements(self) -> dict[int, ast.stmt]:
+        """The innermost statement of each line; of those with bodies the lines before these."""
+        found: dict[int, ast.stmt] = {}
+        for each in ast.walk(self.tree):  # outer ones come first
+            if isinstance(each, ast.stmt):
+                found.update(dict.fromkeys(range(each.lineno, (each.end_lineno or each.lineno) + 1), each))
+        return found
+
+    @cached_property
+    def functions(self) -> dict[str, list[ast.FunctionDef | ast.AsyncFunctionDef]]:
+        """Functions and methods by their names."""
+        found: dict[str, list[ast.FunctionDef | ast.AsyncFunctionDef]] = {}
+        for each in ast.walk(self.tree):
+            if isinstance(each, (ast.FunctionDef, ast.AsyncFunctionDef)):
+                found.setdefault(each.name, []).append(each)
+        return found
+
+    @cached_property
+    def classes(self) -> dict[str, ast.ClassDef]:
+        """Classes by their names."""
+        return {each.name: each for each in ast.walk(self.tree) if isinstance(each, ast.ClassDef)}
+
+    @cached_property
+    def attributes(self) -> dict[str, list[ast.expr]]:
+        """What attributes of objects are set to, by their names, buffers and parameters that are registered too."""
+        found: dict[str, list[ast.expr]] = {}
+        for each in ast.walk(self.tree):
+            for target, value in _assigned(each):
+                if isinstance(target, ast.Attribute):
+                    found.setdefault(target.attr, []).append(value)
+            if isinstance(each, ast.Call) and call_name(each).startswith("register_") and len(each.args) > 1:
+                name = each.args[0]
+                if isinstance(name, ast.Constant) and isinstance(name.value, str):
+                    found.setdefault(name.value, []).append(each.args[1])
+        return found
+
+    def statement(self, line: int) -> ast.stmt | None:
+        """The statement of a line."""
+        return self._statements.get(line)
+
+    def function_of(self, part: ast.AST) -> Function:
+        """The innermost function that a part is in; the whole file, if it is in none."""
+        while part in self.parents:
+            part = self.parents[part]
+            if isinstance(part, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)):
+                return part
+        return self.tree
+
+    def loops_of(self, statement: ast.stmt) -> list[Loop]:
+        """The loops of its function that a statement is in the body of, the outermost first."""
+        found: list[Loop] = []
+        part: ast.AST = statement
+        while part in self.parents and not isinstance(part, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+            above = self.parents[part]
+            if isinstance(above, (ast.For, ast.AsyncFor, ast.While)) and part in above.body:
+                found.append(above)
+            part = above
+        return found[::-1]
+
+    def assigned(self, name: str, function: ast.AST) -> list[ast.expr]:
+        """What a variable is set to in a function, or in the file if the function does not set it."""
+        inside = self._names_of(function).get(name)
+        return inside if inside is not None else self._names_of(self.tree).get(name, [])
+
+    def _names_of(self, function: ast.AST) -> dict[str, list[ast.expr]]:
+        if function not in self._names:
+            found: dict[str, list[ast.expr]] = {}
+            for each in ast.walk(function):
+                for target, value in _assigned(each):
+                    if isinstance(target, ast.Name) and self.function_of(target) is function:
+                        found.setdefault(target.id, []).append(value)
+            self._names[function] = found
+        return self._names[function]
+
+    @cached_property
+    def _names(self) -> dict[ast.AST, dict[str, list[ast.expr]]]:
+        return {}
+
+    def arguments(self, name: str, function: Function) -> list[ast.expr]:
+        """What calls in this file give for a parameter of a function; empty: it has no such parameter, or no call."""
+        if isinstance(function, ast.Module):
+            return []
+        parameters = [each.arg for each in (*function.args.posonlyargs, *function.args.args)]
+        named = [*parameters, *(each.arg for each in function.args.kwonlyargs)]
+        if name not in named or isinstance(function, ast.Lambda):
+            return []
+        skipped = 1 if parameters[:1] in (["self"], ["cls"]) else 0
+        at = parameters.index(name) - skipped if name in parameters else len(parameters)
+        calls = self._calls_of(function)
+        found = [each.value for call in calls for each in call.keywords if each.arg == name]
+        positional = [call.args for call in calls if 0 <= at < len(call.args)]
+        return found + [args[at] for args in positional if not any(isinstance(each, ast.Starred) for each in args)]
+
+    def _calls_of(self, function: ast.FunctionDef | ast.AsyncFunctionDef) -> list[ast.Call]:
+        """Calls of a function by its name; of a constructor by its class, of what calls an object does by variables."""
+        owner = self.parents[function]
+        if not isinstance(owner, ast.ClassDef) or function.name not in ("__init__", "__call__", "forward"):
+            return self._calls.get(function.name, [])
+        if function.name == "__init__":
+            return self._calls.get(owner.name, [])
+        made = {
+            call_name(target)
+            for each in ast.walk(self.tree)
+            for target, value in _assigned(each)
+            if any(isinstance(part, ast.Call) and call_name(part) == owner.name for part in ast.walk(value))
+        }
+        return [call for name in sorted(made - {""}) for call in self._calls.get(name, [])]
+
+    @cached_property
+    def _calls(self) -> dict[str, list[ast.Call]]:
+        """Calls by the name that they call."""
+        found: dict[str, list[ast.Call]] = {}
+        for each in ast.walk(self.tree):
+            if isinstance(each, ast.Call):
+                found.setdefault(call_name(each), []).append(each)
+        return found
+
+    def origins(self, value: ast.expr) -> Iterator[ast.AST]:
+        """Parts of all expressions that a value may come from, its own first.
+
+        Followed are variables, attributes, arguments and what functions of this file return.
+        """
+        waiting: list[ast.AST] = [value]
+        seen: set[ast.AST] = set()
+        while waiting and len(seen) < _MAX_ORIGINS:
+            for part in ast.walk(waiting.pop(0)):
+                if part in seen:
+                    continue
+                seen.add(part)
+                yield part
+                waiting += self._behind(part)
+
+    def _behind(self, part: ast.AST) -> list[ast.expr]:
+        if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Load):
+            function = self.function_of(part)
+            return self.assigned(part.id, function) + self.arguments(part.id, function)
+        if isinstance(part, ast.Attribute):
+            return self.attributes.get(part.attr, [])
+        if isinstance(part, ast.Call):
+            returns = (each for function in self.functions.get(call_name(part), []) for each in ast.walk(function))
+            return [each.value for each in returns if isinstance(each, ast.Return) and each.value is not None]
+        return []
+
+
+def _assigned(part: ast.AST) -> Iterator[tuple[ast.expr, ast.expr]]:
+    """Targets of a statement with their values; of a tuple each has its own, where there is one."""
+    if isinstance(part, ast.Assign):
+        pairs = [(target, part.value) for target in part.targets]
+    elif isinstance(part, (ast.AnnAssign, ast.AugAssign, ast.NamedExpr)) and part.value is not None:
+        pairs = [(part.target, part.value)]
+    elif isinstance(part, (ast.For, ast.AsyncFor, ast.comprehension)):
+        pairs = [(part.target, part.iter)]
+    elif isinstance(part, ast.withitem) and part.optional_vars is not None:
+        pairs = [(part.optional_vars, part.context_expr)]
+    else:
+        return
+    while pairs:
+        target, value = pairs.pop()
+        if isinstance(target, (ast.Tuple, ast.List)):
+            values = value.elts if isinstance(value, (ast.Tuple, ast.List)) else []
+            each_has_one = len(values) == len(target.elts)
+            pairs += [(each, values[at] if each_has_one else value) for at, each in enumerate(target.elts)]
+        else:
+            yield target.value if isinstance(target, ast.Starred) else target, value
+
+
+class ProgramText:
+    """The files of a program.
+
+    Args:
+        profile: Whose sources hold them.
+    """
+
+    def __init__(self, profile: Profile) -> None:
+        self._profile = profile
+        self._files: dict[str, FileText | None] = {}
+
+    @property
+    def is_known(self) -> bool:
+        """Whether the profile has the text of a file that a call path names."""
+        sources, frames = self._profile.sources, self._profile.tree.frames
+        kinds = frames.kind.tolist()
+        return any(file in sources for file, kind in zip(frames.file, kinds, strict=True) if kind == FrameKind.PYTHON)
+
+    def file(self, name: str) -> FileText | None:
+        """One file; None: the profile lacks it, or it is no Python."""
+        if name not in self._files:
+            self._files[name] = _parsed(self._profile.sources.get(name, ""))
+        return self._files[name]
+
+    def at(self, node: int) -> tuple[FileText, ast.stmt] | None:
+        """The file and the statement of a node of Python code; None: its text is not known."""
+        frame = int(self._profile.tree.frame[node])
+        file = self.file(self._profile.tree.frames.file[frame])
+        statement = file.statement(int(self._profile.tree.frames.line[frame])) if file else None
+        return (file, statement) if file and statement else None
+
+
+def _parsed(text: str) -> FileText | None:
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return FileText(ast.parse(text)) if text else None
+    except (SyntaxError, ValueError, RecursionError):
+        return None

@@ -1,0 +1,139 @@
+"""Work of a loop that is the same in each turn, by the text of the program."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from bragg.analyze.causes.evidence import Evidence
+from bragg.analyze.causes.host_finding import moved
+from bragg.analyze.causes.invariants import Turns, computed
+from bragg.analyze.causes.needs import GPU_TIME, OPERATORS, TEXT
+from bragg.analyze.causes.paths import below, lines_above, named, place_of
+from bragg.analyze.causes.program_text import FileText, Loop
+from bragg.analyze.causes.recurring import recurs
+from bragg.analyze.causes.work_finding import Work, work_findings
+from bragg.analyze.engine import HostTime, Rule
+from bragg.model import Confidence, Finding
+from bragg.model.ids import NodeId
+from bragg.model.table import BoolArray, FloatArray
+
+__all__ = ["RULE"]
+
+_WORK = Work(
+    "loop-invariant",
+    "a loop computes in each turn what its text says stays the same",
+    "compute it once, before the loop, and hand it to what uses it",
+    0.9,
+    Confidence.HEURISTIC,
+    with_host=True,
+    least_share=0.1,
+    is_launched=True,
+)
+_CHANCE = re.compile("rand|normal_|uniform_|bernoulli|multinomial|dropout|exponential_")
+_WHOLE = 0.9  # of a loop's work: one that repeats it all stands for a loop over data, as benchmarks do
+_N_NODES = 400  # the heaviest hold nearly all of the work
+
+
+@dataclass
+class _Repeated:
+    """What a loop repeats.
+
+    Attributes:
+        loop: Its node.
+        nodes: Of the repeated work, by the statement that begins it.
+        repeated: Its weight.
+        whole: Weight of all that the loop does.
+    """
+
+    loop: NodeId
+    nodes: dict[NodeId, list[int]] = field(default_factory=lambda: defaultdict(list))
+    repeated: float = 0.0
+    whole: float = 0.0
+
+
+_Statements = dict[NodeId, tuple[_Repeated, list[int]]]
+
+
+def _find(evidence: Evidence) -> Iterator[Finding]:
+    weight = evidence.gpu_ns + (0.0 if evidence.idle_ns is None else evidence.idle_ns)
+    parts = [each for each in _loops(evidence, weight) if each.repeated < _WHOLE * each.whole]
+    statements: _Statements = {}
+    for each in parts:
+        for statement, nodes in each.nodes.items():
+            if recurs(evidence, [statement]) and len(nodes) > len(statements.get(statement, (each, []))[1]):
+                statements[statement] = each, nodes
+    chosen = np.zeros(len(weight), np.bool_)
+    chosen[[node for _, nodes in statements.values() for node in nodes]] = True
+    for finding in work_findings(evidence, _with_launches(evidence, chosen, statements), _WORK):
+        heaviest = max(statements, key=lambda line: float(weight[statements[line][1]].sum()))
+        loop = place_of(evidence.profile, statements[heaviest][0].loop)
+        others = [place_of(evidence.profile, each) for each in statements if each != heaviest]
+        yield replace(moved(finding, place_of(evidence.profile, heaviest), [loop, *others]), kernel="")
+
+
+def _with_launches(evidence: Evidence, chosen: BoolArray, statements: _Statements) -> BoolArray:
+    """Repeated work with the host's code that launches it."""
+    at = np.zeros(len(chosen), np.bool_)
+    at[list(statements)] = True
+    found: BoolArray = chosen | (below(evidence.profile, at) & evidence.host.launching)
+    return found
+
+
+def _loops(evidence: Evidence, weight: FloatArray) -> Iterable[_Repeated]:
+    """The loops of the program with what they repeat.
+
+    The outermost one stands for a loop over data, though programs that are measured often take the same again.
+    """
+    found: dict[tuple[Loop, bool], _Repeated] = {}
+    known: dict[Loop, Turns] = {}
+    chance = below(evidence.profile, named(evidence.profile, _CHANCE.search))
+    chosen = np.flatnonzero(weight > 0)
+    for node in chosen[np.argsort(-weight[chosen], kind="stable")][:_N_NODES].tolist():
+        chain = [(line, evidence.text.at(line)) for line in lines_above(evidence.profile, NodeId(node))]
+        is_outermost = True
+        for depth, (line, at) in enumerate(chain):
+            for loop in at[0].loops_of(at[1]) if at else ():
+                key = loop, is_outermost
+                if at and loop not in known:
+                    known[loop] = Turns(at[0], loop)
+                turns = replace(known[loop], data_changes=is_outermost and not known[loop].goes_on)
+                of_loop = found.setdefault(key, _Repeated(line))
+                of_loop.whole += float(weight[node])
+                begins, is_outermost = _begins(turns, chain[depth:]), False
+                if begins is not None and not chance[node]:
+                    of_loop.repeated += float(weight[node])
+                    of_loop.nodes[begins].append(node)
+    return found.values()
+
+
+def _begins(turns: Turns, chain: list[tuple[NodeId, tuple[FileText, ast.stmt] | None]]) -> NodeId | None:
+    """The outermost statement of a call path whose value stays the same; None: all of them may change."""
+    changing = turns.changing
+    for (line, at), (_, called) in zip(chain, [*chain[1:], (None, None)], strict=True):
+        if at is None or at[0] is not turns.file:
+            return None
+        value = computed(at[1])
+        # What the loop itself does with data is as good as new.
+        is_data = turns.data_changes and line == chain[0][0]
+        if value is not None and not is_data and not turns.changes(value, changing):
+            return line
+        if called is None or called[0] is not turns.file:
+            return None
+        changing = turns.changing_in(called[0].function_of(called[1]), at[1], changing)
+    return None
+
+
+RULE = Rule(
+    _find,
+    "work that is the same in each turn of a loop",
+    (GPU_TIME, OPERATORS, TEXT),
+    (),
+    _WORK.change,
+    host_time=HostTime.CAUSE,
+)
