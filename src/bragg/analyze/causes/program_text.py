@@ -18,6 +18,11 @@ __all__ = ["FileText", "ProgramText", "call_name", "names_read"]
 Function = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.Module
 Loop = ast.For | ast.AsyncFor | ast.While
 
+_SAME_VALUES = {
+    *("T", "mT", "t", "to", "cuda", "cpu", "float", "half", "bfloat16", "double", "contiguous", "transpose"),
+    *("permute", "view", "reshape", "unsqueeze", "squeeze", "expand", "clone", "detach", "repeat", "type", "flip"),
+    *("requires_grad_", "flatten", "unflatten", "expand_as", "type_as"),
+}
 _MAX_ORIGINS = 400  # parts of expressions that a value may come from
 
 
@@ -179,6 +184,26 @@ class FileText:
                 seen.add(part)
                 yield part
                 waiting += self._behind(part)
+
+    def makers(self, value: ast.expr) -> list[ast.expr]:
+        """Expressions that make a value, beyond variables and what only changes its type, place or layout."""
+        waiting, seen, found = [value], set[ast.AST](), list[ast.expr]()
+        while waiting and len(seen) < _MAX_ORIGINS:
+            part = waiting.pop()
+            if part in seen:
+                continue
+            seen.add(part)
+            if isinstance(part, ast.Call) and isinstance(part.func, ast.Attribute) and part.func.attr in _SAME_VALUES:
+                behind = [part.func.value]
+            elif isinstance(part, ast.Subscript) or (isinstance(part, ast.Attribute) and part.attr in _SAME_VALUES):
+                behind = [part.value]
+            elif isinstance(part, ast.BinOp) and isinstance(part.op, ast.Div):
+                behind = [part.left]
+            else:
+                behind = self._behind(part)
+            waiting += behind
+            found += [] if behind else [part]
+        return found
 
     def _behind(self, part: ast.AST) -> list[ast.expr]:
         if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Load):

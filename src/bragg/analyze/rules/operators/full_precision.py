@@ -6,8 +6,10 @@ import re
 from collections.abc import Iterator
 
 from bragg.analyze.causes.evidence import Evidence
+from bragg.analyze.causes.host_finding import moved
 from bragg.analyze.causes.needs import GPU_TIME
 from bragg.analyze.causes.paths import named
+from bragg.analyze.causes.text_calls import lines_of
 from bragg.analyze.causes.thresholds import MUCH_GPU
 from bragg.analyze.causes.work_finding import Work, work_findings
 from bragg.analyze.engine import Rule
@@ -26,10 +28,14 @@ _WORK = Work(
 _FULL = re.compile(r"sgemm|_s?gemm_f32f32_f32f32_f32|f32f32_f32f32.*ffma|simt_sgemm|_ffma_")
 _TENSOR_CORES = re.compile(r"tf32|tensorop|hmma|wgmma|_h_bz|bf16|f16")
 
+_SWITCH = re.compile(r"allow_tf32 = False|set_float32_matmul_precision\('highest'\)|fp32_precision = 'ieee'")
+
 
 def _find(evidence: Evidence) -> Iterator[Finding]:
     nodes = named(evidence.profile, lambda name: _FULL.search(name) and not _TENSOR_CORES.search(name))
-    yield from work_findings(evidence, nodes, _WORK)
+    switches = lines_of(evidence, _SWITCH)
+    for finding in work_findings(evidence, nodes, _WORK):
+        yield moved(finding, switches[0], switches[1:]) if switches else finding
 
 
 RULE = Rule(

@@ -1,15 +1,19 @@
-"""Attention that is given a mask of bools, which rules out its fastest kernels."""
+"""Attention that is given a mask, which it reads, and whose hidden part it computes."""
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 
 from bragg.analyze.causes.evidence import Evidence
 from bragg.analyze.causes.needs import GPU_TIME, OPERATORS
 from bragg.analyze.causes.paths import below, children, named
+from bragg.analyze.causes.program_text import FileText, call_name
+from bragg.analyze.causes.text_calls import argument, statements_above
 from bragg.analyze.causes.work_finding import Work, work_findings
 from bragg.analyze.engine import Rule
 from bragg.model import Confidence, Finding
@@ -26,16 +30,51 @@ _WORK = Work(
     least_share=0.1,
     is_launched=True,
 )
+_CAUSAL = replace(
+    _WORK,
+    what="attention is given a causal mask as a tensor, which it reads; tiles that it hides are computed",
+    change="is_causal=True of scaled_dot_product_attention, without a mask: flash attention leaves out what it hides",
+    confidence=Confidence.LIKELY,
+)
 _ATTENTION = "aten::scaled_dot_product_attention"
 _CUTS = re.compile(r"aten::(?:triu|tril)_?")  # masks that are made in the same function have a rule of their own
+_MASKS = ("attn_mask", "mask", "src_mask", "tgt_mask", "attention_mask", "causal_mask")
+_MAKES_CAUSAL = {"triu", "tril", "triu_", "tril_", "generate_square_subsequent_mask"}
+_POSITION = 3  # of the mask among the arguments of attention
 
 
 def _find(evidence: Evidence) -> Iterator[Finding]:
     profile, function = evidence.profile, evidence.callers.function
+    attends = named(profile, _ATTENTION.__eq__) & evidence.has_work
+    causal = np.zeros(len(function), np.bool_)
+    causal[[node for node in np.flatnonzero(attends).tolist() if _is_causal(evidence, node)]] = True
     masked = np.zeros(len(function), np.bool_)
     masked[profile.tree.parent[children(profile, _ATTENTION, "aten::where") & evidence.has_work]] = True
-    masked &= ~np.isin(function, function[named(profile, _CUTS.fullmatch) & (function >= 0)])
-    yield from work_findings(evidence, below(profile, masked), _WORK)
+    cuts = np.isin(function, function[named(profile, _CUTS.fullmatch) & (function >= 0)])
+    yield from work_findings(evidence, below(profile, causal & ~cuts), _CAUSAL)
+    yield from work_findings(evidence, below(profile, masked & ~causal & ~cuts), _WORK)
 
 
-RULE = Rule(_find, "attention with masks of bools", (GPU_TIME, OPERATORS), (), _WORK.change)
+def _is_causal(evidence: Evidence, node: int) -> bool:
+    """Whether a line above attention hands it a mask that is made of a triangle, and does not say that it is one."""
+    for _, file, statement in statements_above(evidence, node):
+        for call in ast.walk(statement):
+            if not isinstance(call, ast.Call) or _says_so(call):
+                continue
+            position = _POSITION if call_name(call) == "scaled_dot_product_attention" else -1
+            masks = [argument(call, name, position) for name in _MASKS]
+            if any(mask is not None and _is_triangle(file, mask) for mask in masks):
+                return True
+    return False
+
+
+def _says_so(call: ast.Call) -> bool:
+    told = [argument(call, name) for name in ("is_causal", "tgt_is_causal")]
+    return any(each is not None and not (isinstance(each, ast.Constant) and not each.value) for each in told)
+
+
+def _is_triangle(file: FileText, mask: ast.expr) -> bool:
+    return any(isinstance(each, ast.Call) and call_name(each) in _MAKES_CAUSAL for each in file.origins(mask))
+
+
+RULE = Rule(_find, "attention with masks of bools, or causal masks", (GPU_TIME, OPERATORS), (), _WORK.change)

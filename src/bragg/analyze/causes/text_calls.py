@@ -1,0 +1,64 @@
+"""Work of a program by the text of the lines that call it."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Callable, Iterator
+
+import numpy as np
+
+from bragg.analyze.causes.evidence import Evidence
+from bragg.analyze.causes.paths import lines_above
+from bragg.analyze.causes.program_text import FileText, call_name
+from bragg.model import Place
+from bragg.model.ids import NodeId
+from bragg.model.table import BoolArray
+
+__all__ = ["argument", "calls_at", "fits", "lines_of", "statements_above"]
+
+Test = Callable[[FileText, ast.stmt], object]
+
+
+def fits(evidence: Evidence, nodes: BoolArray, test: Test) -> BoolArray:
+    """Those of some nodes that a line calls whose statement passes a test: both [n_nodes]."""
+    line = evidence.callers.line
+    passed = {
+        each: bool(test(*at)) for each in np.unique(line[nodes & (line > 0)]).tolist() if (at := evidence.text.at(each))
+    }
+    chosen = np.zeros(len(nodes), np.bool_)
+    chosen[[each for each, has_passed in passed.items() if has_passed]] = True
+    found: BoolArray = nodes & chosen[line]
+    return found
+
+
+def statements_above(evidence: Evidence, node: int) -> Iterator[tuple[NodeId, FileText, ast.stmt]]:
+    """The lines of the program above a node whose text is known, the innermost first."""
+    for line in reversed(lines_above(evidence.profile, NodeId(node))):
+        if at := evidence.text.at(line):
+            yield line, *at
+
+
+def lines_of(evidence: Evidence, text: re.Pattern[str]) -> list[Place]:
+    """Where simple statements and `with` of the program match a text, as `ast.unparse` writes it."""
+    found = []
+    for name in evidence.profile.sources:
+        file = evidence.text.file(name) if name.endswith(".py") else None
+        for each in ast.walk(file.tree) if file else ():
+            part = each.context_expr if isinstance(each, ast.withitem) else each
+            if isinstance(each, (ast.Assign, ast.Expr, ast.withitem)) and text.search(ast.unparse(part)):
+                found.append(Place(name, getattr(part, "lineno", 0)))
+    return found
+
+
+def calls_at(statement: ast.stmt, *names: str) -> list[ast.Call]:
+    """Calls of these names in a statement."""
+    return [each for each in ast.walk(statement) if isinstance(each, ast.Call) and call_name(each) in names]
+
+
+def argument(call: ast.Call, name: str, position: int = -1) -> ast.expr | None:
+    """An argument of a call that is given and is not None, by its name or its position."""
+    found = next((each.value for each in call.keywords if each.arg == name), None)
+    if found is None and 0 <= position < len(call.args):
+        found = call.args[position]
+    return None if isinstance(found, ast.Constant) and found.value is None else found

@@ -1,0 +1,100 @@
+"""Operators for whose purpose, as the operators beside them tell, PyTorch has cheaper ones."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+
+import numpy as np
+
+from bragg.analyze.causes.evidence import Evidence
+from bragg.analyze.causes.needs import GPU_TIME, OPERATORS
+from bragg.analyze.causes.paths import below, named
+from bragg.analyze.causes.work_finding import Work, work_findings
+from bragg.analyze.engine import Rule
+from bragg.model import Confidence, Finding
+from bragg.model.table import BoolArray
+
+__all__ = ["RULE"]
+
+_NAME = "cheaper-operator"
+
+
+def _windows(evidence: Evidence) -> BoolArray:
+    """Windows that are written out for a product, and the product."""
+    unfolds = _called(evidence, r"aten::im2col")
+    products = _called(evidence, r"aten::(?:matmul|bmm|einsum|mm)")
+    near = evidence.callers.near(unfolds, products)
+    return near | evidence.callers.near(products, near)
+
+
+def _logarithms(evidence: Evidence) -> BoolArray:
+    softmax, log = _called(evidence, r"aten::_?softmax"), _called(evidence, r"aten::log_?")
+    after = evidence.callers.near(log, softmax, before=True)
+    return after | evidence.callers.near(softmax, after)
+
+
+def _real_transforms(evidence: Evidence) -> BoolArray:
+    """Complex transforms of real numbers, and inverse ones of which the real part is taken."""
+    profile = evidence.profile
+    whole = _called(evidence, r"aten::fft_fft[2n]?")
+    is_real = np.zeros(len(whole), np.bool_)
+    is_real[profile.tree.parent[named(profile, "aten::_fft_r2c".__eq__)]] = True
+    inverse = evidence.callers.near(_called(evidence, r"aten::fft_ifft[2n]?"), _called(evidence, r"aten::real"))
+    return (whole & is_real) | (inverse if (whole & is_real).any() else np.zeros_like(inverse))
+
+
+def _log_products(evidence: Evidence) -> BoolArray:
+    """Sums of all pairs whose exponentials are added up."""
+    adds, sums = _called(evidence, r"aten::add"), _called(evidence, r"aten::logsumexp")
+    rows = evidence.callers.counted_near(adds, _called(evidence, r"aten::unsqueeze"), evidence.calls)
+    pairs = evidence.callers.near(adds, sums) & (rows >= np.maximum(evidence.calls, 1)) & (rows > 0)
+    return pairs | evidence.callers.near(sums, pairs)
+
+
+def _called(evidence: Evidence, pattern: str) -> BoolArray:
+    return named(evidence.profile, re.compile(pattern).fullmatch) & (evidence.callers.line > 0)
+
+
+_WORKS: tuple[tuple[Callable[[Evidence], BoolArray], str, str, float], ...] = (
+    (
+        _windows,
+        "windows of an image are written out and multiplied with weights",
+        "torch.nn.functional.conv2d: a convolution writes no windows",
+        0.7,
+    ),
+    (
+        _logarithms,
+        "the logarithm of a softmax, which is written first",
+        "torch.log_softmax; with the class that is right, nn.functional.cross_entropy: one pass, and no log(0)",
+        0.6,
+    ),
+    (
+        _real_transforms,
+        "complex Fourier transforms of real numbers, half of whose result repeats the other half",
+        "torch.fft.rfft and irfft (rfft2, irfft2)",
+        0.45,
+    ),
+    (
+        _log_products,
+        "sums of logarithms of all pairs are written, and their exponentials added up",
+        "a matrix product of exponentials: m = a.amax(1, keepdim=True); (a - m).exp() @ t.exp() in place of "
+        "logsumexp(a[:, :, None] + t, 1), then log() + m",
+        0.85,
+    ),
+)
+
+
+def _find(evidence: Evidence) -> Iterator[Finding]:
+    for nodes_of, what, change, saved in _WORKS:
+        work = Work(_NAME, what, change, saved, Confidence.HEURISTIC, least_share=0.1, is_launched=True)
+        yield from work_findings(evidence, below(evidence.profile, nodes_of(evidence)), work)
+
+
+RULE = Rule(
+    _find,
+    "operators instead of which others need less work",
+    (GPU_TIME, OPERATORS),
+    (),
+    "conv2d instead of unfold and a product; log_softmax or cross_entropy; rfft; products of exponentials",
+)
