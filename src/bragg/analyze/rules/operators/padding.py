@@ -1,0 +1,101 @@
+"""Sequences that are padded to a fixed length, by the text of the program."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from bragg.analyze.causes.evidence import Evidence
+from bragg.analyze.causes.needs import GPU_TIME, OPERATORS, TEXT
+from bragg.analyze.causes.program_text import FileText, call_name
+from bragg.analyze.engine import Rule
+from bragg.model import Confidence, Finding, Place, Severity
+
+__all__ = ["RULE"]
+
+_CHANGE = (
+    "if most sequences are shorter: pad each batch to its longest sequence, put sequences of like lengths together, or "
+    "pack them (nested tensors, cu_seqlens)"
+)
+_FILLED = ("zeros", "full", "ones", "empty", "new_zeros", "new_full")
+_LENGTHS = ("len", "max", "amax")
+
+
+def _find(evidence: Evidence) -> Iterator[Finding]:
+    named = {file for file in evidence.profile.tree.frames.file if file in evidence.profile.sources}
+    for name in sorted(named):
+        file = evidence.text.file(name)
+        places = [Place(name, each.lineno) for each in _padded(file)] if file else []
+        if places:
+            yield Finding(
+                "padded-batch",
+                Severity.WARNING,
+                "sequences are padded to a fixed length, by the text of the program: how much of it is padding is not "
+                "recorded",
+                _CHANGE,
+                file=name,
+                line=places[0].line,
+                places=tuple(places[1:]),
+                confidence=Confidence.HEURISTIC,
+            )
+
+
+def _padded(file: FileText) -> Iterator[ast.expr]:
+    """Where tensors are made of a fixed size, of which each row gets as much as it has, or lengths become masks."""
+    packs = any(_packs(each) for each in ast.walk(file.tree))
+    for each in ast.walk(file.tree):
+        if isinstance(each, ast.Subscript) and isinstance(each.ctx, ast.Store) and _is_beginning(each.slice):
+            makers = file.makers(each.value)
+            yield from (made for made in makers if isinstance(made, ast.Call) and _is_fixed(file, made))
+        elif isinstance(each, ast.Compare) and not packs and _is_mask(file, each):
+            yield each
+        elif isinstance(each, ast.keyword) and each.arg == "padding" and _is_text(each.value, "max_length"):
+            yield each.value
+
+
+def _is_beginning(index: ast.expr) -> bool:
+    """Whether it is `[i, :n]`."""
+    if not isinstance(index, ast.Tuple) or len(index.elts) != 2 or not isinstance(index.elts[0], ast.Name):
+        return False
+    part = index.elts[1]
+    return (
+        isinstance(part, ast.Slice)
+        and part.lower is None
+        and isinstance(part.upper, (ast.Name, ast.Call, ast.Subscript))
+    )
+
+
+def _is_fixed(file: FileText, made: ast.Call) -> bool:
+    """Whether the size of a tensor does not follow from the sequences of a batch."""
+    if call_name(made) not in _FILLED:
+        return False
+    sizes = made.args[0].elts if made.args and isinstance(made.args[0], (ast.Tuple, ast.List)) else made.args
+    return len(sizes) >= 2 and not _follows(file, sizes[1])
+
+
+def _follows(file: FileText, size: ast.expr) -> bool:
+    called = {call_name(each) for each in file.origins(size) if isinstance(each, ast.Call)}
+    return bool(called & set(_LENGTHS))
+
+
+def _is_mask(file: FileText, compared: ast.Compare) -> bool:
+    """Whether it is `torch.arange(n) < lengths[:, None]`, with an n that is no maximum of lengths."""
+    if len(compared.ops) != 1 or not isinstance(compared.ops[0], (ast.Lt, ast.GtE, ast.Gt, ast.LtE)):
+        return False
+    sides = [compared.left, compared.comparators[0]]
+    ranges = [made for side in sides for made in file.makers(side) if ast.unparse(made).startswith("torch.arange")]
+    names = {each.id.lower() for side in sides for each in ast.walk(side) if isinstance(each, ast.Name)}
+    has_lengths = any("len" in name for name in names)
+    return has_lengths and bool(ranges) and not any(_follows(file, each) for each in ranges)
+
+
+def _packs(part: ast.AST) -> bool:
+    """Whether rows are chosen by a mask: `x[mask]`."""
+    return isinstance(part, ast.Subscript) and isinstance(part.slice, ast.Name) and "mask" in part.slice.id
+
+
+def _is_text(value: ast.expr, text: str) -> bool:
+    return isinstance(value, ast.Constant) and value.value == text
+
+
+RULE = Rule(_find, "sequences that are padded to a fixed length", (GPU_TIME, OPERATORS, TEXT), (), _CHANGE)
