@@ -231,6 +231,7 @@ RULES = Registry(
         "unfused-epilogue": "bragg.analyze.rules.operators.epilogues:RULE",
         "padded-batch": "bragg.analyze.rules.operators.padding:RULE",
         "same-call": "bragg.analyze.rules.operators.same_calls:RULE",
+        "evaluation-in-steps": "bragg.analyze.rules.operators.evaluation_in_steps:RULE",
         "dense-embedding-gradient": "bragg.analyze.rules.operators.dense_gradients:RULE",
         "fills": "bragg.analyze.rules.copies.fills:RULE",
         "device-copies": "bragg.analyze.rules.copies.device_copies:RULE",

@@ -69,6 +69,7 @@ def test_the_cause_is_named_at_its_line_and_no_other(name: str, rules: list[str]
         ("nhwc_batchnorm", "uncoalesced-access", 20),
         ("gelu_linear", "register-spills", 44),
         ("residual_norm", "type-copies", 28),
+        ("keyword_distill", "unread-gradients", 45),
     ],
 )
 def test_the_first_finding_is_the_cause_and_the_repaired_program_is_without_it(name: str, rule: str, line: int) -> None:

@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
-from bragg.analyze.causes.program_text import FileText, Function, Loop, call_name, names_read
+from bragg.analyze.causes.program_text import FileText, Function, Loop, call_name, names_read, names_set
 
 __all__ = ["Turns", "computed"]
 
@@ -59,7 +58,7 @@ class Turns:
         found: set[str] = set()
         for each in ast.walk(self.loop):
             if isinstance(each, ast.stmt) and (value := computed(each)) is not None:
-                found |= names_read(value) - _stored(each)
+                found |= names_read(value) - names_set(each)
         return frozenset(found)
 
     @cached_property
@@ -92,7 +91,7 @@ class Turns:
                     found |= set(bound)
                 elif self.changes(keyword.value, changing):
                     found.add(keyword.arg)
-        if named[:1] == ["self"] and "self" in changing:
+        if named[:1] == ["self"] and any(self.changes(made.func, changing) for made in _calls_in(call, function.name)):
             found.add("self")
         return self._spread(function, found | self._mutated(function))
 
@@ -105,23 +104,26 @@ class Turns:
             return True
         if isinstance(part, (ast.Yield, ast.YieldFrom, ast.Await)):
             return True
-        if isinstance(part, ast.Call) and (made := self.file.functions.get(call_name(part))):
-            return any(self._is_unsteady(each) for function in made for each in self._parts_of(function))
+        if isinstance(part, ast.Call) and any(map(self._is_unsteady_function, self._called(part))):
+            return True
         if isinstance(part, ast.Attribute) and isinstance(part.ctx, ast.Load):
             return part.attr in self._set_later or (self.trains and self._is_state(part))
         if isinstance(part, ast.Name) and self.data_changes and self._is_data(part):
             return True
         return isinstance(part, ast.Name) and self.trains and self._is_state(part)
 
-    def _parts_of(self, function: ast.AST) -> Iterator[ast.AST]:
-        """The parts of a function, once: of functions that call each other too."""
-        if function not in self._visited:
-            self._visited.add(function)
-            yield from ast.walk(function)
+    def _called(self, call: ast.Call) -> list[ast.FunctionDef | ast.AsyncFunctionDef]:
+        return self.file.functions.get(call_name(call), [])
+
+    def _is_unsteady_function(self, function: ast.AST) -> bool:
+        if function not in self._unsteady:
+            self._unsteady[function] = False  # functions may call each other
+            self._unsteady[function] = any(map(self._is_unsteady, ast.walk(function)))
+        return self._unsteady[function]
 
     @cached_property
-    def _visited(self) -> set[ast.AST]:
-        return set()
+    def _unsteady(self) -> dict[ast.AST, bool]:
+        return {}
 
     @cached_property
     def trains(self) -> bool:
@@ -177,7 +179,7 @@ class Turns:
         found: set[str] = set()
         for each in ast.walk(self.loop):
             if isinstance(each, (ast.For, ast.AsyncFor)) and (each is self.loop or not self._is_listed(each.iter)):
-                found |= _stored(each.target)
+                found |= names_set(each.target)
         return frozenset(found)
 
     def _is_listed(self, value: ast.expr) -> bool:
@@ -257,10 +259,10 @@ class Turns:
         """These variables, and those that are set from what changes."""
         found = set(changing)
         statements = [each for each in ast.walk(within) if isinstance(each, (ast.Assign, ast.AnnAssign, ast.AugAssign))]
-        statements_of = [(_stored(each), each.value) for each in statements if each.value is not None]
-        statements_of += [(_stored(each.target), each.iter) for each in _loops_in(within)]
+        statements_of = [(names_set(each), each.value) for each in statements if each.value is not None]
+        statements_of += [(names_set(each.target), each.iter) for each in _loops_in(within)]
         statements_of += [
-            (_stored(each.target), each.value) for each in ast.walk(within) if isinstance(each, ast.NamedExpr)
+            (names_set(each.target), each.value) for each in ast.walk(within) if isinstance(each, ast.NamedExpr)
         ]
         grows = True
         while grows:
@@ -290,10 +292,6 @@ def computed(statement: ast.stmt) -> ast.expr | None:
         return statement.test
     value = getattr(statement, "value", None)
     return value if isinstance(value, ast.expr) else None
-
-
-def _stored(part: ast.AST) -> set[str]:
-    return {each.id for each in ast.walk(part) if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store)}
 
 
 def _root(part: ast.AST) -> str:

@@ -13,7 +13,7 @@ from functools import cached_property
 
 from bragg.model import FrameKind, Profile
 
-__all__ = ["FileText", "ProgramText", "call_name", "names_read"]
+__all__ = ["FileText", "ProgramText", "call_name", "names_read", "names_set"]
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.Module
 Loop = ast.For | ast.AsyncFor | ast.While
@@ -35,6 +35,11 @@ def call_name(call: ast.expr) -> str:
 def names_read(part: ast.AST) -> set[str]:
     """Names of variables that an expression or statement reads."""
     return {each.id for each in ast.walk(part) if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Load)}
+
+
+def names_set(part: ast.AST) -> set[str]:
+    """Names of variables that an expression or statement sets."""
+    return {each.id for each in ast.walk(part) if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store)}
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,12 +12,13 @@ from bragg.analyze.causes.evidence import Evidence
 from bragg.analyze.causes.frameworks import is_training
 from bragg.analyze.causes.host_finding import moved
 from bragg.analyze.causes.needs import GPU_TIME
-from bragg.analyze.causes.paths import below, hottest_place, in_files, named
+from bragg.analyze.causes.paths import below, hot_places, hottest_place, in_files, named
 from bragg.analyze.causes.thresholds import MUCH_GPU
 from bragg.analyze.causes.work_finding import Work, work_findings
 from bragg.analyze.engine import HostTime, Rule
 from bragg.analyze.rules.copies.repetitions import repetitions
 from bragg.model import Confidence, Finding, Place
+from bragg.model.table import BoolArray
 
 __all__ = ["RULE"]
 
@@ -36,6 +37,7 @@ _CHANGE_OF_AUTOCAST = (
 )
 # An optimizer adds updates that are smaller than the distance between two numbers of 8 bits.
 _CHANGE_OF_TRAINING = "keep the weights in bfloat16, if the training stands it: small updates are lost"
+_ASKED = 0.3
 _AUTOCAST = re.compile(r"[/\\]torch[/\\]amp[/\\]autocast_mode\.py$")
 # Operators whose arguments autocast casts.
 _OF_CASTS = re.compile(r"aten::(?:linear|conv\w*|matmul|mm|bmm|addmm|baddbmm|einsum|scaled_dot_product_attention)")
@@ -60,7 +62,16 @@ def _find(evidence: Evidence) -> Iterator[Finding]:
         elif entered.file:
             yield moved(replace(finding, hint=_CHANGE_OF_AUTOCAST), entered)
         else:
-            yield finding
+            yield _at_its_line(evidence, finding, copies, launching & evidence.callers.is_direct)
+
+
+def _at_its_line(evidence: Evidence, finding: Finding, copies: BoolArray, asked: BoolArray) -> Finding:
+    """The finding where the program asks for copies, if these are a good part: other operators make some for them."""
+    weight = np.where(copies & below(evidence.profile, asked), evidence.gpu_ns, 0.0)
+    if float(weight.sum()) < _ASKED * float(evidence.gpu_ns[copies].sum()):
+        return finding
+    lines = hot_places(evidence.profile, weight > 0, weight)
+    return moved(finding, lines[0], lines[1:])
 
 
 RULE = Rule(

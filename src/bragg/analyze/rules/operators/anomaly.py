@@ -8,8 +8,10 @@ from collections.abc import Iterator
 import numpy as np
 
 from bragg.analyze.causes.evidence import Evidence
+from bragg.analyze.causes.host_finding import moved
 from bragg.analyze.causes.needs import GPU_TIME
 from bragg.analyze.causes.paths import below, in_files, named
+from bragg.analyze.causes.text_calls import lines_of
 from bragg.analyze.causes.work_finding import Work, work_findings
 from bragg.analyze.engine import HostTime, Rule
 from bragg.model import Confidence, Finding, FrameKind
@@ -30,6 +32,7 @@ _WORK = Work(
 # the forward pass made the node.
 _GRADIENT = re.compile(r"(?:autograd::engine::evaluate_function: )?\w+Backward\d*")
 _LOOKS = re.compile(r"aten::(?:isnan|_is_any_true|any|item|is_nonzero)")
+_SWITCH = re.compile(r"detect_anomaly\(")
 _STACKS = re.compile(r"[/\\]torch[/\\]fx[/\\]traceback\.py$")
 
 
@@ -44,7 +47,9 @@ def _find(evidence: Evidence) -> Iterator[Finding]:
     makes = np.zeros(len(parent), np.bool_)
     makes[parent[named(profile, "[backward]".__eq__)]] = True
     nodes = below(profile, looks | in_files(profile, _STACKS)) | (makes & (profile.tree.kind == FrameKind.OPERATOR))
-    yield from work_findings(evidence, nodes, _WORK)
+    switches = lines_of(evidence, _SWITCH)
+    for finding in work_findings(evidence, nodes, _WORK):
+        yield moved(finding, switches[0], switches[1:]) if switches else finding
 
 
 RULE = Rule(

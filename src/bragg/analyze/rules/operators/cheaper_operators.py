@@ -11,7 +11,7 @@ from bragg.analyze.causes.evidence import Evidence
 from bragg.analyze.causes.needs import GPU_TIME, OPERATORS
 from bragg.analyze.causes.paths import below, named
 from bragg.analyze.causes.work_finding import Work, work_findings
-from bragg.analyze.engine import Rule
+from bragg.analyze.engine import HostTime, Rule
 from bragg.model import Confidence, Finding
 from bragg.model.table import BoolArray
 
@@ -39,7 +39,9 @@ def _real_transforms(evidence: Evidence) -> BoolArray:
     profile = evidence.profile
     whole = _called(evidence, r"aten::fft_fft[2n]?")
     is_real = np.zeros(len(whole), np.bool_)
-    is_real[profile.tree.parent[named(profile, "aten::_fft_r2c".__eq__)]] = True
+    # Of several axes the transform makes complex numbers first, of one the other half afterwards (2.4 to 2.11).
+    makes_complex = named(profile, re.compile(r"aten::(?:_fft_r2c|to)").fullmatch) & evidence.has_work
+    is_real[profile.tree.parent[makes_complex]] = True
     inverse = evidence.callers.near(_called(evidence, r"aten::fft_ifft[2n]?"), _called(evidence, r"aten::real"))
     return (whole & is_real) | (inverse if (whole & is_real).any() else np.zeros_like(inverse))
 
@@ -87,7 +89,7 @@ _WORKS: tuple[tuple[Callable[[Evidence], BoolArray], str, str, float], ...] = (
 
 def _find(evidence: Evidence) -> Iterator[Finding]:
     for nodes_of, what, change, saved in _WORKS:
-        work = Work(_NAME, what, change, saved, Confidence.HEURISTIC, least_share=0.1, is_launched=True)
+        work = Work(_NAME, what, change, saved, Confidence.HEURISTIC, with_host=True, least_share=0.1, is_launched=True)
         yield from work_findings(evidence, below(evidence.profile, nodes_of(evidence)), work)
 
 
@@ -97,4 +99,5 @@ RULE = Rule(
     (GPU_TIME, OPERATORS),
     (),
     "conv2d instead of unfold and a product; log_softmax or cross_entropy; rfft; products of exponentials",
+    host_time=HostTime.CAUSE,
 )

@@ -11,7 +11,7 @@ import numpy as np
 from bragg.analyze.causes.evidence import Evidence
 from bragg.analyze.causes.needs import GPU_TIME, OPERATORS, TEXT
 from bragg.analyze.causes.paths import below, lines_above, named
-from bragg.analyze.causes.program_text import FileText, names_read
+from bragg.analyze.causes.program_text import FileText, names_read, names_set
 from bragg.analyze.causes.work_finding import Work, work_findings
 from bragg.analyze.engine import HostTime, Rule
 from bragg.model import Confidence, Finding, FrameKind
@@ -32,8 +32,8 @@ _WORK = Work(
 )
 _ELEMENTWISE = re.compile(
     r"aten::(?:r?sub|add|mul|div|neg|abs|pow|square|r?sqrt|reciprocal|exp|log|erf|sin|cos|tanh|sigmoid|relu|gelu|silu|"
-    r"leaky_relu|hardtanh|softplus|elu|where|masked_fill|clamp(?:_min|_max)?|maximum|minimum|to|_to_copy|round|sign|"
-    r"floor|addcmul|copy)_?"
+    r"leaky_relu|hardtanh|softplus|elu|where|masked_fill|clamp(?:_min|_max)?|maximum|minimum|round|sign|floor|"
+    r"addcmul)_?"
 )
 _LEVELS = 2  # the function that launches the kernel, and the one that calls it
 
@@ -63,22 +63,18 @@ def _beside(evidence: Evidence, operators: BoolArray, file: FileText, launch: as
     """Operators of a function that use what a statement launches a kernel for, or make what it takes."""
     function = file.function_of(launch)
     statements = [each for each in ast.walk(function) if isinstance(each, (ast.Assign, ast.AugAssign, ast.Return))]
-    made = _stored(launch) | (_handed(launch) if isinstance(launch, ast.Expr) else set())
+    made = names_set(launch) | (_handed(launch) if isinstance(launch, ast.Expr) else set())
     behind: set[ast.stmt] = {launch} if not isinstance(launch, ast.Expr) else set()
     for each in sorted(statements, key=lambda statement: statement.lineno):
         if each.lineno > launch.lineno and each.value is not None and names_read(each.value) & made:
             behind.add(each)
-            made |= _stored(each)
-    before = {each for each in statements if each.lineno < launch.lineno and _stored(each) & names_read(launch)}
+            made |= names_set(each)
+    before = {each for each in statements if each.lineno < launch.lineno and names_set(each) & names_read(launch)}
     found = np.zeros(len(operators), np.bool_)
     for node in np.flatnonzero(operators).tolist():
         at = evidence.text.at(int(evidence.callers.line[node]))
         found[node] = at is not None and at[1] in behind | before
     return found
-
-
-def _stored(part: ast.AST) -> set[str]:
-    return {each.id for each in ast.walk(part) if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store)}
 
 
 def _handed(launch: ast.stmt) -> set[str]:

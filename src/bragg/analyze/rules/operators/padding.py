@@ -45,24 +45,38 @@ def _padded(file: FileText) -> Iterator[ast.expr]:
     packs = any(_packs(each) for each in ast.walk(file.tree))
     for each in ast.walk(file.tree):
         if isinstance(each, ast.Subscript) and isinstance(each.ctx, ast.Store) and _is_beginning(each.slice):
-            makers = file.makers(each.value)
-            yield from (made for made in makers if isinstance(made, ast.Call) and _is_fixed(file, made))
-        elif isinstance(each, ast.Compare) and not packs and _is_mask(file, each):
+            yield from (made for made in _made(file, each.value) if _is_fixed(file, made))
+        elif (isinstance(each, ast.Compare) and not packs and _is_mask(file, each)) or (
+            isinstance(each, ast.Constant) and each.value == "max_length" and _is_argument(file, each)
+        ):
             yield each
-        elif isinstance(each, ast.keyword) and each.arg == "padding" and _is_text(each.value, "max_length"):
-            yield each.value
 
 
 def _is_beginning(index: ast.expr) -> bool:
-    """Whether it is `[i, :n]`."""
-    if not isinstance(index, ast.Tuple) or len(index.elts) != 2 or not isinstance(index.elts[0], ast.Name):
+    """Whether it is `[:len(x)]`, `[i, :n]` or the like."""
+    row, part = index.elts if isinstance(index, ast.Tuple) and len(index.elts) == 2 else (None, index)
+    if not isinstance(part, ast.Slice) or part.lower is not None or not (row is None or isinstance(row, ast.Name)):
         return False
-    part = index.elts[1]
-    return (
-        isinstance(part, ast.Slice)
-        and part.lower is None
-        and isinstance(part.upper, (ast.Name, ast.Call, ast.Subscript))
-    )
+    is_length = isinstance(part.upper, ast.Call) and call_name(part.upper) == "len"
+    return is_length or (row is not None and isinstance(part.upper, (ast.Name, ast.Call, ast.Subscript)))
+
+
+def _made(file: FileText, value: ast.expr) -> list[ast.Call]:
+    """Calls that make a tensor, or the tensors whose rows a loop takes."""
+    made = [each for each in file.makers(value) if isinstance(each, ast.Call)]
+    rows = [each for call in made if call_name(call) in ("zip", "enumerate") for each in call.args]
+    return made + [each for row in rows for each in file.makers(row) if isinstance(each, ast.Call)]
+
+
+def _is_argument(file: FileText, value: ast.Constant) -> bool:
+    """Whether it is the value of an argument `padding`, or its default that no call replaces."""
+    above = file.parents[value]
+    if isinstance(above, ast.keyword):
+        return above.arg == "padding"
+    if not isinstance(above, ast.arguments):
+        return False
+    calls = (each for each in ast.walk(file.tree) if isinstance(each, ast.Call))
+    return not any(keyword.arg == "padding" for call in calls for keyword in call.keywords)
 
 
 def _is_fixed(file: FileText, made: ast.Call) -> bool:
@@ -92,10 +106,6 @@ def _is_mask(file: FileText, compared: ast.Compare) -> bool:
 def _packs(part: ast.AST) -> bool:
     """Whether rows are chosen by a mask: `x[mask]`."""
     return isinstance(part, ast.Subscript) and isinstance(part.slice, ast.Name) and "mask" in part.slice.id
-
-
-def _is_text(value: ast.expr, text: str) -> bool:
-    return isinstance(value, ast.Constant) and value.value == text
 
 
 RULE = Rule(_find, "sequences that are padded to a fixed length", (GPU_TIME, OPERATORS, TEXT), (), _CHANGE)

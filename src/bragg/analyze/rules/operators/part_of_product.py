@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Iterator
 
@@ -10,6 +11,8 @@ import numpy as np
 from bragg.analyze.causes.evidence import Evidence
 from bragg.analyze.causes.needs import GPU_TIME, OPERATORS
 from bragg.analyze.causes.paths import below, named
+from bragg.analyze.causes.program_text import FileText
+from bragg.analyze.causes.text_calls import fits
 from bragg.analyze.causes.work_finding import Work, work_findings
 from bragg.analyze.engine import Rule
 from bragg.analyze.rules.operators.diagonal_products import makes_diagonal
@@ -34,6 +37,7 @@ _TAKES = re.compile(r"aten::(?:select|diag|diagonal|trace)")
 def _find(evidence: Evidence) -> Iterator[Finding]:
     profile, callers, calls = evidence.profile, evidence.callers, evidence.calls
     takes = named(profile, _TAKES.fullmatch) & callers.is_direct & ~_above(profile, makes_diagonal(evidence))
+    takes &= ~fits(evidence, takes, _takes_operands)
     products = callers.near(named(profile, _PRODUCTS.fullmatch), takes)
     # Rows that a loop takes one by one are all used, and so are the parts that several calls take. One of two products
     # is the factor of the other.
@@ -42,6 +46,16 @@ def _find(evidence: Evidence) -> Iterator[Finding]:
         if not taken <= of_products * (1 + _SAME) <= _MOST * taken * (1 + _SAME):
             products[inside] = False
     yield from work_findings(evidence, below(profile, products & (callers.line > 0)), _WORK)
+
+
+def _takes_operands(file: FileText, statement: ast.stmt) -> bool:
+    """Whether a statement takes parts of arguments and attributes alone, of which it computes something."""
+    parts = [each for each in ast.walk(statement) if isinstance(each, ast.Subscript)]
+    return bool(parts) and not any(
+        isinstance(each.value, (ast.Call, ast.BinOp))
+        or (isinstance(each.value, ast.Name) and file.assigned(each.value.id, file.function_of(each)))
+        for each in parts
+    )
 
 
 def _above(profile: Profile, nodes: BoolArray) -> BoolArray:

@@ -12,7 +12,7 @@ from bragg.analyze.causes.evidence import Evidence
 from bragg.analyze.causes.host_finding import moved
 from bragg.analyze.causes.needs import GPU_TIME, OPERATORS, TEXT
 from bragg.analyze.causes.paths import below, named, place_of
-from bragg.analyze.causes.program_text import FileText, names_read
+from bragg.analyze.causes.program_text import FileText, names_read, names_set
 from bragg.analyze.causes.work_finding import Work, work_findings
 from bragg.analyze.engine import HostTime, Rule
 from bragg.model import Confidence, Finding, FrameKind
@@ -86,9 +86,8 @@ def _calls(statement: ast.stmt) -> list[ast.Call]:
 
 def _changes(statement: ast.stmt, names: set[str]) -> bool:
     """Whether a statement sets one of some variables, or a call may change it."""
-    stored = {each.id for each in ast.walk(statement) if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store)}
     is_call = isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call)
-    return bool(stored & names) or is_call
+    return bool(names_set(statement) & names) or is_call
 
 
 RULE = Rule(

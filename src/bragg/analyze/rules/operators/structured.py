@@ -8,14 +8,17 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 
+import numpy as np
+
 from bragg.analyze.causes.evidence import Evidence
 from bragg.analyze.causes.needs import GPU_TIME, OPERATORS, TEXT
 from bragg.analyze.causes.paths import below, named
-from bragg.analyze.causes.program_text import FileText, call_name
+from bragg.analyze.causes.program_text import FileText, call_name, names_set
 from bragg.analyze.causes.text_calls import fits
 from bragg.analyze.causes.work_finding import Work, work_findings
 from bragg.analyze.engine import Rule
 from bragg.model import Confidence, Finding
+from bragg.model.table import BoolArray
 
 __all__ = ["RULE"]
 
@@ -43,6 +46,7 @@ class _Structure:
         operators: That multiply with it.
         saved: Share of their time that goes away.
         is_made: Whether an expression makes one.
+        with_making: Whether making it goes away, too.
     """
 
     what: str
@@ -50,14 +54,31 @@ class _Structure:
     operators: re.Pattern[str]
     saved: float
     is_made: Callable[[FileText, ast.expr], object]
+    with_making: bool = False
 
 
 def _find(evidence: Evidence) -> Iterator[Finding]:
     for kind in _STRUCTURES:
         nodes = named(evidence.profile, kind.operators.fullmatch) & evidence.has_work & (evidence.callers.line > 0)
         made = fits(evidence, nodes, partial(_has, kind=kind))
+        if kind.with_making:
+            made |= _making(evidence, made, kind)
         work = replace(_WORK, what=kind.what, change=kind.change, saved=kind.saved)
         yield from work_findings(evidence, below(evidence.profile, made), work)
+
+
+def _making(evidence: Evidence, products: BoolArray, kind: _Structure) -> BoolArray:
+    """Operators of the statements that make the matrices of some products, in the functions of these."""
+    callers, found = evidence.callers, np.zeros(len(products), np.bool_)
+    number = evidence.profile.tree.frames.line[evidence.profile.tree.frame]
+    for line in np.unique(callers.line[products]).tolist():
+        at = evidence.text.at(line)
+        makers = [made for factor in _factors(at[1]) for made in at[0].makers(factor)] if at else []
+        parts = [part for made in makers if at and kind.is_made(at[0], made) for part in at[0].origins(made)]
+        lines = {each.lineno for each in parts if isinstance(each, ast.expr)}
+        own = (callers.function == callers.function_of_line[line]) & evidence.has_work
+        found |= own & np.isin(number[callers.line], list(lines))
+    return found
 
 
 def _has(file: FileText, statement: ast.stmt, *, kind: _Structure) -> bool:
@@ -83,12 +104,38 @@ def _is_triangle_of_ones(_: FileText, value: ast.expr) -> bool:
     return call_name(value) in ("tril", "triu") and isinstance(inner, ast.Call) and call_name(inner) in ("ones", "full")
 
 
+def _is_low_rank(file: FileText, value: ast.expr) -> bool:
+    """Whether it is a weight with a product of two factors added: `w + scale * b @ a`."""
+    if not isinstance(value, ast.BinOp) or not isinstance(value.op, ast.Add):
+        return False
+    return any(_is_product(file, side) for side in (value.left, value.right)) and any(
+        isinstance(each, (ast.Attribute, ast.Name)) and call_name(each).startswith(("weight", "w", "W"))
+        for each in (value.left, value.right)
+    )
+
+
+def _is_product(file: FileText, value: ast.expr) -> bool:
+    """Whether a matrix is a product of others, which may be scaled."""
+    scaled = (each for made in file.makers(value) for each in _scaled(made))
+    return any(
+        (isinstance(each, ast.BinOp) and isinstance(each.op, ast.MatMult))
+        or call_name(each) in ("matmul", "mm", "bmm", "einsum")
+        for part in scaled
+        for each in file.makers(part)
+    )
+
+
+def _scaled(value: ast.expr) -> list[ast.expr]:
+    is_scaled = isinstance(value, ast.BinOp) and isinstance(value.op, ast.Mult)
+    return [value.left, value.right] if isinstance(value, ast.BinOp) and is_scaled else [value]
+
+
 def _is_scattered(file: FileText, value: ast.expr) -> bool:
     """Whether a matrix of zeros gets elements by index tensors: `a[rows, columns] = 1`."""
     if not isinstance(value, ast.Call) or call_name(value) not in ("zeros", "zeros_like", "new_zeros"):
         return False
     target = file.parents.get(value)
-    names = _stored(target) if isinstance(target, ast.Assign) else set()
+    names = names_set(target) if isinstance(target, ast.Assign) else set()
     return any(
         isinstance(each, ast.Subscript)
         and isinstance(each.ctx, ast.Store)
@@ -97,10 +144,6 @@ def _is_scattered(file: FileText, value: ast.expr) -> bool:
         and all(isinstance(index, (ast.Name, ast.Subscript)) for index in each.slice.elts)
         for each in ast.walk(file.function_of(value))
     )
-
-
-def _stored(part: ast.AST) -> set[str]:
-    return {each.id for each in ast.walk(part) if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store)}
 
 
 def _is_fourier(file: FileText, value: ast.expr) -> bool:
@@ -147,6 +190,14 @@ _STRUCTURES = (
         _PRODUCTS,
         0.8,
         _is_call("block_diag"),
+    ),
+    _Structure(
+        "products of narrow factors are added to a weight, which is then multiplied with few rows",
+        "multiply the rows with the factors: x @ w.T + (x @ a.T) @ b.T; or add them once, if they stay the same",
+        _PRODUCTS,
+        0.8,
+        _is_low_rank,
+        with_making=True,
     ),
     _Structure(
         "products with a triangle of ones, which add up rows",

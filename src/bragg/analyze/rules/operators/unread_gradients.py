@@ -61,8 +61,20 @@ def _find(evidence: Evidence) -> Iterator[Finding]:
             Quantity(SHARE_OF_GPU, float(evidence.gpu_ns[backward].sum() / max(evidence.gpu_ns.sum(), 1.0)), "share"),
         ),
     )
+    lines = _innermost(evidence, lines, unread)
     of_line = np.where(lines, profile.tree.sum_up(np.where(backward, evidence.gpu_ns, 0.0)) + 1, 0.0)
     yield host_finding(evidence, lines, of_line, cause)
+
+
+def _innermost(evidence: Evidence, lines: BoolArray, unread: BoolArray) -> BoolArray:
+    """For each line the innermost one below it that has all of its gradients: there the network is called."""
+    tree, found = evidence.profile.tree, np.zeros(len(lines), np.bool_)
+    counts = tree.sum_up(np.where(unread, evidence.calls, 0.0))
+    chains = [lines_above(evidence.profile, NodeId(node)) for node in np.flatnonzero(unread).tolist()]
+    for line in np.flatnonzero(lines).tolist():
+        inside = [chain[chain.index(NodeId(line)) :] for chain in chains if line in chain]
+        found[[each for each in inside[0] if counts[each] == counts[line]][-1] if inside else line] = True
+    return found
 
 
 def _n_optimizers(evidence: Evidence) -> int:

@@ -1,0 +1,72 @@
+"""What is said of slow programs by their text, which their recordings hold, and what is not said of repaired ones."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from bragg import formats
+from bragg.analyze.report import answered
+from bragg.model import Finding
+
+RECORDINGS = Path(__file__).parent / "recordings/texts"
+
+
+def found(name: str) -> dict[str, Finding]:
+    """The first finding of each rule."""
+    told = answered(formats.load(RECORDINGS / f"h100-{name}.bragg")).worth(0.05)
+    return {each.rule: each for each in reversed(told)}
+
+
+@pytest.mark.parametrize(
+    ("name", "rule", "line", "least_share"),
+    [
+        ("causal_add", "masked-attention", 19, 0.2),
+        ("cumsum_matmul", "structured-product", 15, 0.5),
+        ("kron", "structured-product", 6, 0.5),
+        ("separable", "structured-product", 15, 0.5),
+        ("tenant_lora", "structured-product", 36, 0.4),
+        ("last_position", "late-part", 16, 0.7),
+        ("prefix", "whole-prefix", 26, 0.5),
+        ("mcmc", "repeated-evaluation", 18, 0.4),
+        ("frozen_features", "loop-invariant", 25, 0.1),
+        ("softmax_log", "cheaper-operator", 8, 0.3),
+        ("unfold_conv", "cheaper-operator", 7, 0.5),
+        ("fft_complex", "cheaper-operator", 6, 0.3),
+        ("deterministic", "switched-off", 6, 0.2),
+        ("triton_epilogue", "unfused-epilogue", 19, 0.5),
+        ("weather_downscale", "type-copies", 29, 0.2),  # where the program asks for copies
+    ],
+)
+def test_the_cause_is_named_at_its_line(name: str, rule: str, line: int, least_share: float) -> None:
+    finding = found(f"{name}_slow")[rule]
+    assert (Path(finding.file).name, finding.line) == (f"{name}_slow.py", line)
+    assert finding.gain is not None
+    assert least_share < finding.gain.share < 1
+
+
+@pytest.mark.parametrize(
+    ("name", "rule", "line"), [("adjacency", "structured-product", 20), ("protein_embed", "padded-batch", 38)]
+)
+def test_a_cause_may_have_no_known_gain(name: str, rule: str, line: int) -> None:
+    finding = found(f"{name}_slow")[rule]
+    assert (Path(finding.file).name, finding.line, finding.gain) == (f"{name}_slow.py", line, None)
+
+
+@pytest.mark.parametrize(
+    ("name", "rules"),
+    [
+        ("causal_add", {"masked-attention"}),
+        ("tenant_lora", {"structured-product", "part-of-product", "loop-invariant"}),
+        ("protein_embed", {"padded-batch", "masked-attention"}),
+    ],
+)
+def test_repaired_programs_are_without_it(name: str, rules: set[str]) -> None:
+    assert not rules & found(f"{name}_fast").keys()
+
+
+def test_other_lines_of_a_finding_lead_to_where_a_value_is_used_or_comes_from() -> None:
+    late, prefix = found("last_position_slow")["late-part"], found("prefix_slow")["loop-invariant"]
+    assert [each.line for each in late.places] == [21, 31]  # takes the last position
+    assert (prefix.line, prefix.places[0].line) == (16, 26)  # the encoder, and the loop
