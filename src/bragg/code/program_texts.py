@@ -5,25 +5,16 @@ Rules read in them what operators do not tell: which arguments a call has, and w
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
 from bragg.model import FrameKind, Profile
+from bragg.model.library_files import is_library
 
-__all__ = ["is_library", "with_program_texts"]
+__all__ = ["with_program_texts"]
 
-# Files whose lines a user does not change: installed packages, Python's own files, code that a compiler wrote.
-_LIBRARY = re.compile(
-    r"[/\\](?:site|dist)-packages[/\\]|[/\\]lib(?:64)?[/\\]python3\.\d+[/\\]|^<|[/\\]c[a-z2-7]{51}\.py$"
-)
 _MAX_FILE_BYTES, _MAX_BYTES = 512 << 10, 4 << 20  # a long file of a program has 200 kB
-
-
-def is_library(file: str) -> bool:
-    """Whether a file is none that a user changes."""
-    return bool(_LIBRARY.search(file))
 
 
 def with_program_texts(profile: Profile) -> Profile:

@@ -9,9 +9,9 @@ import numpy as np
 from bragg.analyze.causes.evidence import Evidence
 from bragg.analyze.causes.paths import hot_places
 from bragg.analyze.imports import imports_apart
-from bragg.code.program_texts import is_library
 from bragg.model import FrameKind, Profile
 from bragg.model.host_time import WAIT_TIME
+from bragg.model.library_files import is_library
 from bragg.model.table import FloatArray
 
 __all__ = ["HostShare", "host_shares"]

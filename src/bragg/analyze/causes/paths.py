@@ -8,10 +8,10 @@ from functools import lru_cache
 
 import numpy as np
 
-from bragg.code.program_texts import is_library
 from bragg.model import FrameKind, Place, Profile
 from bragg.model.ids import NodeId
 from bragg.model.kernels.names import operator_name
+from bragg.model.library_files import is_library
 from bragg.model.table import BoolArray, FloatArray, Int64Array
 from bragg.model.transform import with_descendants
 from bragg.model.tree import FrameTable

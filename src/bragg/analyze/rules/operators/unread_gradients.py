@@ -67,13 +67,14 @@ def _find(evidence: Evidence) -> Iterator[Finding]:
 
 
 def _innermost(evidence: Evidence, lines: BoolArray, unread: BoolArray) -> BoolArray:
-    """For each line the innermost one below it that has all of its gradients: there the network is called."""
+    """For each line the innermost one that has all of its gradients in other lines: there the network is called."""
     tree, found = evidence.profile.tree, np.zeros(len(lines), np.bool_)
     counts = tree.sum_up(np.where(unread, evidence.calls, 0.0))
     chains = [lines_above(evidence.profile, NodeId(node)) for node in np.flatnonzero(unread).tolist()]
     for line in np.flatnonzero(lines).tolist():
         inside = [chain[chain.index(NodeId(line)) :] for chain in chains if line in chain]
-        found[[each for each in inside[0] if counts[each] == counts[line]][-1] if inside else line] = True
+        calling = [each for each in (inside[0] if inside else ()) if all(each in chain[:-1] for chain in inside)]
+        found[[each for each in calling if counts[each] == counts[line]][-1] if calling else line] = True
     return found
 
 
