@@ -18,12 +18,14 @@ __all__ = [
     "AccessText",
     "Step",
     "access_text",
+    "accesses_at",
     "arange_ends",
     "assigning_line",
     "changes_what_it_loads",
     "feeding",
     "feeds",
     "first_argument",
+    "function_at",
     "loop_names",
     "mask_shape",
     "number_of",
@@ -60,7 +62,7 @@ def access_text(file: str, line: int, kind: str, tensor: str) -> AccessText:
         kind: `load`, `store` or `atomic`.
         tensor: Name of the parameter; chooses among several accesses of a line.
     """
-    found, position = _accesses(file, line, kind, tensor), _MASK[kind]
+    found, position = accesses_at(file, line, kind, tensor), _MASK[kind]
     has_filler = bool(found) and all(_has_filler(call, position) for call in found)
     if len(found) != 1:
         return AccessText(has_filler=has_filler)
@@ -72,7 +74,7 @@ def access_text(file: str, line: int, kind: str, tensor: str) -> AccessText:
     return AccessText("" if pointer is None else _spelled_address(file, line, pointer, tensor), text, has_filler)
 
 
-def _accesses(file: str, line: int, kind: str, tensor: str) -> list[ast.Call]:
+def accesses_at(file: str, line: int, kind: str, tensor: str) -> list[ast.Call]:
     """Those of a line that may be the one of a kind to a tensor."""
     found = [call for call in _calls(file) if _spans(call, line) and kind in ast.unparse(call.func)]
     if len(found) < 2:
@@ -100,7 +102,7 @@ def mask_shape(file: str, line: int, kind: str, tensor: str, names: Mapping[str,
         tensor: Name of the parameter.
         names: What names hold at the line.
     """
-    found = _accesses(file, line, kind, tensor)
+    found = accesses_at(file, line, kind, tensor)
     mask = _mask_of(found[0], _MASK[kind]) if len(found) == 1 else None
     return None if mask is None else _shape_of(mask, names)
 
@@ -187,7 +189,7 @@ def _turns(loop: ast.For | ast.While, amount: ast.expr) -> ast.expr | None:
 @lru_cache(maxsize=1024)
 def pointer_step(file: str, line: int, kind: str, tensor: str) -> Step | None:
     """What the loop around an access adds to its pointer; arguments are those of `access_text`; None: not known."""
-    found = _accesses(file, line, kind, tensor)
+    found = accesses_at(file, line, kind, tensor)
     pointer = _pointer_of(found[0]) if len(found) == 1 else None
     names = [] if pointer is None else sorted(_names(pointer))
     return next((step for name in names if (step := _step_of(file, line, name)) is not None), None)
@@ -195,7 +197,7 @@ def pointer_step(file: str, line: int, kind: str, tensor: str) -> Step | None:
 
 def _step_of(file: str, line: int, name: str) -> Step | None:
     """Of a name that is set once before a loop around a line, and added to once in it."""
-    function = _function(file, line)
+    function = function_at(file, line)
     made = [node for node in walk(function or ast.Pass()) if isinstance(node, _ASSIGNMENTS) and name in _assigned(node)]
     loops = [one for one in walk(function or ast.Pass()) if isinstance(one, ast.For | ast.While) and _spans(one, line)]
     around = [loop for loop in loops if len(made) == 2 and made[1] in loop.body and made[0].lineno < loop.lineno]
@@ -220,7 +222,7 @@ def _added(statement: ast.stmt, name: str) -> ast.expr | None:
 @lru_cache(maxsize=1024)
 def loop_names(file: str, line: int) -> tuple[str, ...]:
     """What the loops around a line count by, the outer ones first."""
-    function = _function(file, line)
+    function = function_at(file, line)
     loops = [one for one in walk(function or ast.Pass()) if isinstance(one, ast.For) and _spans(one, line)]
     return tuple(one.target.id for one in loops if isinstance(one.target, ast.Name) and one.lineno < line)
 
@@ -262,7 +264,7 @@ def changes_what_it_loads(file: str, line: int) -> bool:
     """The store at a line goes where loaded indices say, and its value comes from a load of the same address."""
     calls = [call for call in _calls(file) if call.args and _name(call) in ("load", "store")]
     stores = [call for call in calls if _name(call) == "store" and _spans(call, line)]
-    if _function(file, line) is None or len(stores) != 1 or len(stores[0].args) == 1:
+    if function_at(file, line) is None or len(stores) != 1 or len(stores[0].args) == 1:
         return False
 
     def loads(value: ast.expr) -> list[str]:
@@ -277,7 +279,7 @@ def changes_what_it_loads(file: str, line: int) -> bool:
 @lru_cache(maxsize=1024)
 def remainder_feeds_an_address(file: str, line: int) -> bool:
     """The address of an access is computed from a `%` at the line, as the source of one function tells."""
-    function = _function(file, line)
+    function = function_at(file, line)
     calls = [node for node in walk(function or ast.Pass()) if isinstance(node, ast.Call) and _is_access(node)]
     addresses = [call.args[0] for call in calls if call.args]
     return any(_has_remainder(one, line) or line in _origins(file, one.lineno, _names(one))[0] for one in addresses)
@@ -353,7 +355,7 @@ _LONGEST_ADDRESS = 160
 
 def _spelled_out(file: str, line: int, mask: ast.expr) -> str:
     """A mask whose names are replaced by the conditions that they stand for: `i < n`, not `mask`."""
-    function = _function(file, line)
+    function = function_at(file, line)
     plain = ast.unparse(mask)
     if function is None or isinstance(mask, ast.Compare):
         return plain
@@ -363,7 +365,7 @@ def _spelled_out(file: str, line: int, mask: ast.expr) -> str:
 
 def _spelled_address(file: str, line: int, pointer: ast.expr, tensor: str) -> str:
     """An address whose pointers are replaced by what they are made of: `x + row * stride`, not `x_row`."""
-    function = _function(file, line)
+    function = function_at(file, line)
     plain = ast.unparse(pointer)
     if function is None:
         return plain
@@ -430,7 +432,7 @@ def feeds(place: tuple[str, int], here: tuple[str, int]) -> bool:
 @lru_cache(maxsize=1024)
 def _feeding_lines(file: str, line: int) -> frozenset[int]:
     """Lines of the function around a line whose values may come to it, its own included; empty when it is not known."""
-    function = _function(file, line)
+    function = function_at(file, line)
     if function is None:
         return frozenset()
     here = [node for node in walk(function) if isinstance(node, ast.Name) and node.lineno == line]
@@ -441,7 +443,7 @@ def _feeding_lines(file: str, line: int) -> frozenset[int]:
 @lru_cache(maxsize=1024)
 def _origins(file: str, line: int, names: frozenset[str]) -> tuple[frozenset[int], frozenset[str]]:
     """Lines of the function around a line from which names get their values, and all names that take part."""
-    function = _function(file, line)
+    function = function_at(file, line)
     statements = [node for node in walk(function or ast.Pass()) if isinstance(node, _ASSIGNMENTS)]
     feeding = [node for node in statements if names & _assigned(node)]
     lines = frozenset(number for node in feeding for number in range(node.lineno, (node.end_lineno or node.lineno) + 1))
@@ -453,7 +455,7 @@ _ASSIGNMENTS = (ast.Assign, ast.AugAssign, ast.AnnAssign)
 _SIMPLE = (*_ASSIGNMENTS, ast.Expr, ast.Return)
 
 
-def _function(file: str, line: int) -> ast.FunctionDef | None:
+def function_at(file: str, line: int) -> ast.FunctionDef | None:
     """The innermost function around a line."""
     around = [node for node in _functions(file) if _spans(node, line)]
     return around[-1] if around else None

@@ -13,6 +13,7 @@ import numpy as np
 
 from bragg.debug.checkers.again.replay import Replay
 from bragg.debug.checkers.checker import Checker, LaunchFindings, Source
+from bragg.debug.checkers.neutral import filler_hint
 from bragg.debug.expressions import access_text, feeding
 from bragg.debug.faults import KernelFault
 from bragg.debug.findings import TensorFacts
@@ -36,10 +37,7 @@ _USES = {
     "histogram": "is counted",
 }
 
-_MASKED = (
-    "a value of a masked-off lane that was loaded without `other` {}",
-    "Give the load a value for these lanes: other=0",
-)
+_MASKED = "a value of a masked-off lane that was loaded without `other` {}"
 # Undefined though no load is masked: the call of a function whose other ways return a value, or inline assembly.
 _NOT_GIVEN = (
     "a value that is undefined on this way {}",
@@ -105,7 +103,9 @@ def _watch(record: LaunchFindings) -> Listeners:
     def tell(use: str, taint: Array, bit: int, _buffer: Buffer | None) -> None:
         if bit not in (UNDEFINED, CHOSEN, UNWRITTEN) or use not in _USES:
             return
-        sources, (message, hint) = (never, _NEVER) if bit == UNWRITTEN else (masked, _MASKED if masked else _NOT_GIVEN)
+        sources, (message, hint) = (never, _NEVER) if bit == UNWRITTEN else (masked, _NOT_GIVEN)
+        if bit != UNWRITTEN and masked:
+            message = _MASKED
         lanes = (taint & bit) != 0
         is_copy = use == "store" and bit == UNWRITTEN and not machine().operations
         is_in_doubt = can_wait and use == "store" and bit != UNWRITTEN and machine().may_cancel
@@ -113,7 +113,8 @@ def _watch(record: LaunchFindings) -> Listeners:
             is_harmless = is_copy and source is not None and source.place not in partly and _is_float(source)
             severity = Severity.NOTE if is_harmless else Severity.ERROR
             held = effects.held if is_in_doubt else None
-            record.at_line(message.format(_USES[use]), hint, severity, own, source, held=held)
+            fix = _filler(source) if message == _MASKED else hint
+            record.at_line(message.format(_USES[use]), fix, severity, own, source, held=held)
 
     def mark(access: Access, sources: Sources, source: Source) -> None:
         """The same load has the same mark, whatever is wrong with it; those beyond the last mark have none."""
@@ -162,6 +163,12 @@ def _blamed(sources: Sources, taint: Array) -> list[tuple[Source | None, Array]]
         return marked
     places = feeding(list(sources), kernel_line())
     return [(source, taint != 0) for place in places for source, _ in sources[place].values()] or [(None, taint != 0)]
+
+
+def _filler(source: Source | None) -> str:
+    if source is None or source.tensor is None:
+        return filler_hint(*kernel_line(), "", "")
+    return filler_hint(*source.place, source.tensor.name, source.tensor.dtype)
 
 
 def _is_float(source: Source) -> bool:

@@ -1,0 +1,149 @@
+"""What lanes that a mask leaves out should hold: what changes nothing where the loaded value goes.
+
+It is what the source of one function tells: 0 before a sum or a product of matrices, -inf before a maximum or exp.
+"""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass, replace
+from functools import lru_cache
+
+from bragg.debug.expressions import accesses_at, function_at
+from bragg.debug.flow.nodes import walk
+
+__all__ = ["filler_hint"]
+
+_LOWEST, _HIGHEST, _ZERO, _ONE = "-float('inf')", "float('inf')", "0", "1"
+
+# What leaves the result of a function as it is.
+_NEUTRAL = {
+    **dict.fromkeys(("max", "argmax", "maximum", "softmax", "exp", "exp2"), _LOWEST),
+    **dict.fromkeys(("min", "argmin", "minimum"), _HIGHEST),
+    **dict.fromkeys(("sum", "cumsum", "dot", "xor_sum", "atomic_add"), _ZERO),
+    **dict.fromkeys(("cumprod",), _ONE),
+}
+# Functions and methods whose result holds the values that they are given.
+_CARRIERS = {"to", "cast", "reshape", "view", "trans", "permute", "expand_dims", "broadcast_to", "ravel", "split"}
+# Those whose result such a value ends in, as it is.
+_ENDS = {"store", "load", "where"}
+
+_GENERAL = f"other=0 for a sum, other={_LOWEST} for a maximum or exp"
+
+
+@dataclass(frozen=True)
+class _Way:
+    """How a value has come to a node.
+
+    Attributes:
+        is_direct: As it was loaded, but for what is added to it.
+        is_absolute: Without its sign.
+    """
+
+    is_direct: bool = True
+    is_absolute: bool = False
+
+
+@lru_cache(maxsize=1024)
+def filler_hint(file: str, line: int, tensor: str, dtype: str) -> str:
+    """What to do about lanes without a value.
+
+    Args:
+        file: Of the load.
+        line: Of the load.
+        tensor: Name of the parameter.
+        dtype: Of its elements.
+    """
+    calls, function = accesses_at(file, line, "load", tensor), function_at(file, line)
+    needs = _needs(function, calls[0]) if function is not None and len(calls) == 1 else None
+    give = "Give the load a value for these lanes"
+    if needs is None:
+        return f"{give} that leaves the result as it is: {_GENERAL}"
+    if not needs:
+        return f"{give}: other=0"
+    values: dict[str, list[str]] = {}
+    for name, (value, _) in needs.items():
+        values.setdefault(_of_type(value, dtype), []).append(f"tl.{name}")
+    if len(values) > 1:
+        each = ", ".join(f"{value} before {' and '.join(names)}" for value, names in values.items())
+        return f"Give these lanes the value that each use needs, with tl.where: {each}"
+    ((value, names),) = values.items()
+    uses = " and ".join(names)
+    is_of_block = any(keyword.arg == "boundary_check" for keyword in calls[0].keywords)
+    if not all(is_direct for _, is_direct in needs.values()) or (is_of_block and value != _ZERO):
+        return f"Give these lanes the value {value} before {uses}, with tl.where"
+    filler = "padding_option='zero'" if is_of_block else f"other={value}"
+    return f"{give}, which goes into {uses}: {filler}"
+
+
+def _of_type(value: str, dtype: str) -> str:
+    """Integers have no infinities."""
+    if "int" not in dtype or value not in (_LOWEST, _HIGHEST):
+        return value
+    bits = int(dtype.split("int")[1])
+    if dtype.startswith("u"):
+        return _ZERO if value == _LOWEST else f"{2**bits - 1}"
+    return f"{-(2 ** (bits - 1))}" if value == _LOWEST else f"{2 ** (bits - 1) - 1}"
+
+
+def _needs(function: ast.FunctionDef, load: ast.Call) -> dict[str, tuple[str, bool]] | None:
+    """For each function that a loaded value goes into: what changes nothing there, and whether it gets it as loaded.
+
+    None: the source does not tell. Empty: it is stored, or is an address.
+    """
+    nodes = walk(function)
+    parents = {child: node for node in nodes for child in ast.iter_child_nodes(node)}
+    needs: dict[str, tuple[str, bool]] = {}
+    seen: set[str] = set()
+    waiting: list[tuple[ast.AST, _Way]] = [(load, _Way())]
+    for node, way in waiting:
+        end = _climb(node, way, parents)
+        if end is None:
+            return None
+        stop, way = end
+        if isinstance(stop, ast.Call) and _called(stop) in _NEUTRAL:
+            name = _called(stop)
+            value = _ZERO if way.is_absolute and name in ("max", "maximum") else _NEUTRAL[name]
+            needs[name] = value, way.is_direct or value == _ZERO
+        for name in _targets(stop) - seen:
+            seen.add(name)
+            waiting += [(use, way) for use in nodes if _is_use(use, name, load.lineno)]
+    return needs
+
+
+def _climb(node: ast.AST, way: _Way, parents: dict[ast.AST, ast.AST]) -> tuple[ast.AST, _Way] | None:
+    """The call or the assignment in which a value ends, and the way to it; None: it cannot be told."""
+    while True:
+        child, node = node, parents[node]
+        if isinstance(node, ast.Call):
+            name = _called(node)
+            if name in _NEUTRAL or name in _ENDS:
+                return node, way
+            if name == "abs":
+                way = replace(way, is_absolute=True)
+            elif name not in _CARRIERS:
+                return None
+        elif isinstance(node, ast.BinOp):
+            is_kept = isinstance(node.op, ast.Add) or (isinstance(node.op, ast.Sub) and child is node.left)
+            way = way if is_kept else replace(way, is_direct=False)
+        elif isinstance(node, ast.UnaryOp):
+            way = replace(way, is_direct=False)
+        elif isinstance(node, ast.Assign | ast.AnnAssign | ast.AugAssign):
+            return node, way
+        elif not isinstance(node, ast.Attribute | ast.Subscript | ast.Compare | ast.keyword):
+            return None
+
+
+def _called(call: ast.Call) -> str:
+    return call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
+
+
+def _targets(node: ast.AST) -> set[str]:
+    if isinstance(node, ast.Call):
+        return set()
+    return {part.id for part in walk(node) if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store)}
+
+
+def _is_use(node: ast.AST, name: str, after: int) -> bool:
+    is_name = isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Load)
+    return is_name and getattr(node, "lineno", 0) >= after
