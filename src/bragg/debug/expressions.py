@@ -12,6 +12,7 @@ from functools import lru_cache
 from typing import Any
 
 from bragg.debug.flow.nodes import walk
+from bragg.debug.state import machine
 from bragg.debug.values import Tensor
 
 __all__ = [
@@ -29,6 +30,7 @@ __all__ = [
     "loop_names",
     "mask_shape",
     "number_of",
+    "pointer_of",
     "pointer_step",
     "remainder_feeds_an_address",
 ]
@@ -66,7 +68,7 @@ def access_text(file: str, line: int, kind: str, tensor: str) -> AccessText:
     has_filler = bool(found) and all(_has_filler(call, position) for call in found)
     if len(found) != 1:
         return AccessText(has_filler=has_filler)
-    call, pointer, mask = found[0], _pointer_of(found[0]), _mask_of(found[0], position)
+    call, pointer, mask = found[0], pointer_of(found[0]), _mask_of(found[0], position)
     text = "" if mask is None else _spelled_out(file, line, mask)
     check = next((one.value for one in call.keywords if one.arg == "boundary_check"), None)
     if check is not None:
@@ -75,14 +77,15 @@ def access_text(file: str, line: int, kind: str, tensor: str) -> AccessText:
 
 
 def accesses_at(file: str, line: int, kind: str, tensor: str) -> list[ast.Call]:
-    """Those of a line that may be the one of a kind to a tensor."""
+    """Those of a line that may be the one of a kind to a tensor; arguments are those of `access_text`."""
     found = [call for call in _calls(file) if _spans(call, line) and kind in ast.unparse(call.func)]
     if len(found) < 2:
         return found
     return [call for call in found if call.args and tensor in _origins(file, line, _names(call.args[0]))[1]] or found
 
 
-def _pointer_of(call: ast.Call) -> ast.expr | None:
+def pointer_of(call: ast.Call) -> ast.expr | None:
+    """What an access is given as its pointer; None: nothing."""
     named = {keyword.arg: keyword.value for keyword in call.keywords}
     return call.args[0] if call.args else named.get("pointer")
 
@@ -190,7 +193,7 @@ def _turns(loop: ast.For | ast.While, amount: ast.expr) -> ast.expr | None:
 def pointer_step(file: str, line: int, kind: str, tensor: str) -> Step | None:
     """What the loop around an access adds to its pointer; arguments are those of `access_text`; None: not known."""
     found = accesses_at(file, line, kind, tensor)
-    pointer = _pointer_of(found[0]) if len(found) == 1 else None
+    pointer = pointer_of(found[0]) if len(found) == 1 else None
     names = [] if pointer is None else sorted(_names(pointer))
     return next((step for name in names if (step := _step_of(file, line, name)) is not None), None)
 
@@ -236,7 +239,7 @@ def number_of(node: ast.expr, names: Mapping[str, Any], row: int | None = None) 
     Args:
         node: The expression.
         names: What the names hold.
-        row: Position of the program whose values count; None: all programs have one value.
+        row: Position, among the active programs, of the one whose values count; None: all programs have one value.
     """
     if isinstance(node, ast.BinOp) and type(node.op) in _ARITHMETIC:
         left, right = number_of(node.left, names, row), number_of(node.right, names, row)
@@ -246,9 +249,18 @@ def number_of(node: ast.expr, names: Mapping[str, Any], row: int | None = None) 
     if isinstance(value, Tensor) and not value.shape and value.dtype.is_int():
         data = value.data
         if row is not None:
-            return int(data[row if len(data) > 1 else 0])
+            place = _place(row, len(data))
+            return None if place is None else int(data[place])
         return int(data[0]) if (data == data[0]).all() else None
     return value if isinstance(value, int) else None
+
+
+def _place(row: int, length: int) -> int | None:
+    """Where a program has its value: names from before programs parted hold those of the whole batch; None: unknown."""
+    now = machine()
+    if length in (1, len(now.rows)):
+        return 0 if length == 1 else row
+    return int(now.rows[row]) if length == len(now.linear) else None
 
 
 @lru_cache(maxsize=1024)

@@ -5,12 +5,14 @@ A mask hides a wrong step, and the results stay wrong. So steps are compared wit
 
 from __future__ import annotations
 
+import ast
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
+from bragg.debug.address_terms import address_terms
 from bragg.debug.checkers.rows import program_steps
 from bragg.debug.expressions import Step, access_text, mask_shape, number_of, pointer_step
 from bragg.debug.flow.place import kernel_line, kernel_names
@@ -247,11 +249,29 @@ def _of_mask(seen: _Seen) -> str:
     """What the mask must compare."""
     mask = access_text(*kernel_line(), seen.access.kind, seen.buffer.name).mask
     axis, limit = _exceeded(seen)
+    if axis is not None and (fault := _wrong_index(seen, axis)):
+        return fault
     if not mask:
         return f"Give the access a mask that compares {limit}"
     if axis is not None and not _is_masked_along(seen, axis):
         return f"The mask {mask} does not look at axis {axis}: compare {limit}"
     return f"The mask {mask} lets these lanes through: compare {limit}"
+
+
+def _wrong_index(seen: _Seen, carried: int) -> str:
+    """The index of another axis than that which the lanes leave, of the first program outside, is beyond its extent."""
+    buffer, names = seen.buffer, kernel_names()
+    for term in address_terms(*kernel_line(), seen.access.kind, buffer.name):
+        factors = (term.left, term.right) if isinstance(term, ast.BinOp) and isinstance(term.op, ast.Mult) else ()
+        for index, stride in (factors, factors[::-1]) if factors else ():
+            distance, position = number_of(stride, names, seen.row), number_of(index, names, seen.row)
+            if distance is None or position is None or distance < 2 or buffer.strides.count(distance) != 1:
+                continue
+            axis = buffer.strides.index(distance)
+            if axis != carried and not 0 <= position < buffer.shape[axis]:
+                text = f"{ast.unparse(index)}, the index of axis {axis} of {buffer.name}, is {position}"
+                return f"{text}, and the extent of that axis {buffer.shape[axis]}: correct it"
+    return ""
 
 
 def _exceeded(seen: _Seen) -> tuple[int | None, str]:

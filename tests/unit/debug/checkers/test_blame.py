@@ -204,3 +204,22 @@ def test_an_axis_that_boundary_check_leaves_out() -> None:
     assert found.hint == (
         "The mask boundary_check=(1,) does not look at axis 0: compare the index of axis 0 of x with its extent, 10"
     )
+
+
+@triton.jit
+def adds_rows_of_a_head(x, out, heads, groups, n, token, head, B: tl.constexpr, D: tl.constexpr):
+    h = tl.program_id(1) // groups
+    tokens, d = tl.arange(0, B), tl.arange(0, D)
+    place = x + h * head + tokens[:, None] * token + d[None, :]
+    total = tl.zeros((B, D), tl.float32)
+    for start in range(0, tl.minimum(tl.program_id(0) * 16 + 8, n), B):
+        total += tl.load(place, mask=(start + tokens)[:, None] < n, other=0.0)
+        place += B * token
+    tl.store(out + (tl.program_id(1) * 2 + tl.program_id(0)) * D + d, tl.sum(total, 0))
+
+
+def test_the_index_of_the_axis_that_is_beyond_its_extent_is_named() -> None:
+    x = np.ones((20, 2, 16), "f4")
+    found = finding_of(adds_rows_of_a_head, (2, 6), x, np.zeros((12, 16), "f4"), 2, 2, 20, 32, 16, B=8, D=16)
+    assert found.witness.index == (20, 0, 0)
+    assert found.hint == "h, the index of axis 1 of x, is 2, and the extent of that axis 2: correct it"

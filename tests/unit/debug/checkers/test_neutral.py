@@ -97,7 +97,8 @@ def hints_of(kernel: Any, dtype: str = "f4") -> set[str]:
         (
             range_and_sum,
             "f4",
-            "Give these lanes the value that each use needs, with tl.where: -float('inf') before tl.max, 0 before tl.sum",
+            "Give these lanes the value that each use needs, with tl.where:"
+            " -float('inf') before tl.max, 0 before tl.sum",
         ),
         (stored, "f4", f"{GIVE}: other=0"),
         (
