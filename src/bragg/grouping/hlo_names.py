@@ -43,9 +43,13 @@ __all__ = [
     "OUTER",
     "PAIRWISE",
     "RECOMPUTE",
+    "REPEATED_FACTOR",
     "REVERSE_JACOBIAN",
     "SAME_ARGUMENTS",
     "SAME_CALLS",
+    "SAME_TURNS",
+    "SPLIT_PRODUCT",
+    "SUMMED_PRODUCT",
     "UNTIL_LAST",
     "VECTORS_UNUSED",
     "WHOLE_HESSIAN",
@@ -84,6 +88,14 @@ LATE_PRODUCT = "[product of rows looked up]"
 """Matrix products with rows of a table that has fewer rows than are looked up."""
 WINDOWS = "[overlapping windows]"
 """Gathers that write each element many times, into windows that overlap."""
+REPEATED_FACTOR = "[product with repeated rows]"
+"""Matrix products with a matrix whose rows were repeated in memory, and what repeats them."""
+SAME_TURNS = "[same in each turn]"
+"""Long operations of loops that do the same in each turn."""
+SPLIT_PRODUCT = "[product of a sum]"
+"""Matrix products that are added to others with one of their factors."""
+SUMMED_PRODUCT = "[product by a sum]"
+"""Products of elements that are added up as a matrix product would."""
 DIAGONAL = "[product with a diagonal matrix]"
 """Matrix products with a matrix that is zero except on its diagonal."""
 OUTER = "[product with an outer product]"

@@ -31,8 +31,12 @@ from bragg.grouping.hlo_names import (
     MOSTLY_UNUSED,
     OUTER,
     PAIRWISE,
+    REPEATED_FACTOR,
     REVERSE_JACOBIAN,
     SAME_ARGUMENTS,
+    SAME_TURNS,
+    SPLIT_PRODUCT,
+    SUMMED_PRODUCT,
     UNTIL_LAST,
     VECTORS_UNUSED,
     WHOLE_HESSIAN,
@@ -62,9 +66,13 @@ __all__ = [
     "OUTERS",
     "PAIRS",
     "PARTS",
+    "REPEATED",
     "REPEATS",
     "SAME",
+    "SPLIT",
+    "SUMS",
     "TRANSFORMS",
+    "TURNS",
     "VECTORS",
     "WINDOWED",
 ]
@@ -392,6 +400,54 @@ WINDOWED = _rule(
         0.8,
         Confidence.LIKELY,
         least_share=0.1,
+        is_launched=True,
+    ),
+)
+REPEATED = _rule(
+    REPEATED_FACTOR,
+    "matrix products of JAX with rows that were repeated",
+    Work(
+        "repeated-rows",
+        "rows are repeated in memory (jnp.repeat, tile, broadcast_to) for a matrix product with them",
+        "jnp.einsum with one more dimension on the other side (queries in groups, for keys that they share): no copies",
+        0.5,
+        Confidence.LIKELY,
+        is_launched=True,
+    ),
+)
+SUMS = _rule(
+    SUMMED_PRODUCT,
+    "products of all pairs that JAX adds up without a matrix product",
+    Work(
+        "summed-products",
+        "products of elements are added up one by one, which is a matrix product without tensor cores",
+        'a @ b or jnp.einsum("ij,jk->ik", a, b); the mean of gradients of single examples: the gradient of their mean',
+        0.8,
+        Confidence.LIKELY,
+        is_launched=True,
+    ),
+)
+SPLIT = _rule(
+    SPLIT_PRODUCT,
+    "matrix products of JAX with one factor, which are added up",
+    Work(
+        "split-product",
+        "matrix products with one factor are added to others: a @ x + a @ y",
+        "add first, and multiply once: a @ (x + y); gradients of several losses: jax.grad of their sum",
+        0.9,
+        Confidence.LIKELY,
+        is_launched=True,
+    ),
+)
+TURNS = _rule(
+    SAME_TURNS,
+    "operations of JAX that are the same in each turn of a loop",
+    Work(
+        "same-in-each-turn",
+        "a loop of JAX computes the same in each turn: this work depends on nothing that changes",
+        "compute it once before the loop, and use it in the function of a turn",
+        0.9,
+        Confidence.LIKELY,
         is_launched=True,
     ),
 )

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from bragg.grouping.hlo_names import COMPLEX_PRODUCT, DIAGONAL, MOSTLY_UNUSED, OUTER, WIDE_FILTER
+from bragg.grouping.hlo_names import COMPLEX_PRODUCT, DIAGONAL, MOSTLY_UNUSED, OUTER, REPEATED_FACTOR, WIDE_FILTER
 from bragg.grouping.hlo_program import HloState
 
 TYPE_CHECKING = False
@@ -22,6 +22,7 @@ _DOT, _CONVOLUTION = re.compile(r"\blhs_contracting_dim"), re.compile(r"\bwindow
 _GROUPS = re.compile(r"\bfeature_group_count=(\d+)")
 _BROADCAST = re.compile(r"\bdimensions=\{([\d,]*)\}")
 _LEAST_ELEMENTS = 1 << 12
+_REPEATED = 4
 _WIDE = 9  # elements of each side of a filter
 
 
@@ -31,7 +32,9 @@ def factor_states(graph: HloGraph, places: Places) -> dict[str, HloState]:
     for value in graph.values:
         state = _state(graph, value) if value.made.code in ("dot", "convolution", "custom-call") else ""
         if state:
-            found[value.executed.name] = HloState(state, places.nearest(_lines(graph, value)))
+            place = places.nearest(_lines(graph, value))
+            repeats = [each.plain for each in value.operands if state == REPEATED_FACTOR and _is_repeated(value, each)]
+            found |= {each.executed.name: HloState(state, place) for each in (value, *repeats)}
     return found
 
 
@@ -53,6 +56,8 @@ def _state(graph: HloGraph, value: Value) -> str:
         return OUTER
     if value.made.type in ("c64", "c128") and any(_is_real(each) for each in value.operands[:2]):
         return COMPLEX_PRODUCT
+    if any(_is_repeated(value, each) for each in value.operands[:2]):
+        return REPEATED_FACTOR
     return MOSTLY_UNUSED if _is_used_on_diagonal(graph, value) else ""
 
 
@@ -68,6 +73,14 @@ def _is_real(value: Value) -> bool:
             return value.made.code == "convert" or value.operands[-1].is_number("0")
         value = value.operands[0]
     return False
+
+
+def _is_repeated(product: Value, value: Value) -> bool:
+    """Whether a factor has each element of a matrix several times, and is written to memory for the product."""
+    value = value.plain
+    if value.made.code != "broadcast" or value.executed is product.executed:
+        return False
+    return _LEAST_ELEMENTS <= value.operands[0].made.size <= value.made.size / _REPEATED
 
 
 def _is_identity(value: Value) -> bool:

@@ -10,7 +10,11 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from bragg.record.hooks.jax.hlo.module import HloModule, Instruction
 
-__all__ = ["HloGraph", "Value"]
+__all__ = ["LONG", "HloGraph", "Value"]
+
+LONG = frozenset({"while", "dot", "sort", "fft", "convolution", "custom-call", "reduce", "scatter", "gather"})
+"""What takes long, if it is large."""
+_LEAST_ELEMENTS = 1 << 12  # of a value or an operand
 
 _HANDED_ON = frozenset({"bitcast", "copy", "copy-start", "copy-done", "opt-barrier"})
 _INLINED = frozenset({"fusion", "call"})
@@ -36,7 +40,7 @@ class Value:
         operands: What it is computed from.
         sources: Which of what the computation is given it depends on, a bit for each.
         element: Of the tuple that it is; -1: all of it.
-        codes: Of a loop, what it does.
+        codes: Of a loop or a reduction, what it does.
     """
 
     made: Instruction
@@ -65,6 +69,11 @@ class Value:
         shapes = _SHAPE.findall(line, line.find(" = "), line.find(f" {self.made.code}("))
         at = 0 if len(shapes) == 1 else self.element
         return shapes[at] if 0 <= at < len(shapes) else ""
+
+    @property
+    def is_large(self) -> bool:
+        """Whether it has many elements, or is made from many."""
+        return max((each.made.size for each in (self, *self.operands)), default=0) >= _LEAST_ELEMENTS
 
     @property
     def plain(self) -> Value:

@@ -13,6 +13,7 @@ from itertools import permutations
 
 from bragg.grouping.hlo_names import EVALUATED_BEFORE, SAME_ARGUMENTS, with_arguments
 from bragg.grouping.hlo_program import NOWHERE, HloState
+from bragg.record.hooks.jax.hlo.graph import LONG
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -24,8 +25,6 @@ if TYPE_CHECKING:
 
 __all__ = ["repeat_states"]
 
-_LONG = frozenset({"while", "dot", "sort", "fft", "convolution", "custom-call", "reduce", "scatter", "gather"})
-_LEAST_ELEMENTS = 1 << 12  # of an operand; what is smaller takes no time
 _MOST_ALIKE, _MOST_COMPARED = 6, 4096
 _MOST_NAMED = 8
 
@@ -82,7 +81,7 @@ def _from_same_arguments(module: HloModule, entry: HloGraph, names: dict[int, st
     for value in entry.values:
         name = value.executed.name
         sources[name] = sources.get(name, 0) | value.sources
-        if value.made.code not in ("parameter", "constant") and _is_large(value):
+        if value.made.code not in ("parameter", "constant") and value.is_large:
             executed[name] = value.executed
     named = [name for name in names.values() if name != ""]
     found: dict[str, HloState] = {}
@@ -94,15 +93,11 @@ def _from_same_arguments(module: HloModule, entry: HloGraph, names: dict[int, st
     return found
 
 
-def _is_large(value: Value) -> bool:
-    return max((each.made.size for each in (value, *value.operands)), default=0) >= _LEAST_ELEMENTS
-
-
 def _alike(graph: HloGraph) -> Iterator[tuple[Value, Value]]:
     """Pairs of long operations that do the same."""
     kinds: dict[str, list[Value]] = {}
     for value in graph.values:
-        if value.made.code in _LONG and _is_large(value):
+        if value.made.code in LONG and value.is_large:
             kinds.setdefault(value.kind, []).append(value)
     for same in kinds.values():
         if len(same) <= _MOST_ALIKE:

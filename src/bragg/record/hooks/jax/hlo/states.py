@@ -26,6 +26,7 @@ from bragg.record.hooks.jax.hlo.jacobians import jacobian_states
 from bragg.record.hooks.jax.hlo.loops import loop_states
 from bragg.record.hooks.jax.hlo.products import adds_up_differences, has_costly_order, multiplies_zeros_and_ones
 from bragg.record.hooks.jax.hlo.repeats import repeat_states
+from bragg.record.hooks.jax.hlo.sums import sum_states
 from bragg.record.hooks.jax.hlo.tables import table_states
 from bragg.record.hooks.jax.hlo.turns import turn_states
 
@@ -66,7 +67,7 @@ def states_in(module: HloModule, flow: HloFlow, places: Places) -> dict[str, Hlo
     entry = HloGraph(module, module.entry)
     turns = [HloGraph(module, body) for body, (_, call) in module.callers.items() if call.code == "while"]
     for graph in (entry, *turns):
-        found = found | factor_states(graph, places) | table_states(graph, places)
+        found = found | sum_states(graph, places) | factor_states(graph, places) | table_states(graph, places)
     # The first ones hold for some runs alone, or say less.
     likely = repeat_states(module, entry, turns, places) | turn_states(module, turns, places) | _doubles(module, places)
     return likely | found | whole | dict(_copied(module, flow, places))

@@ -1,9 +1,10 @@
-"""Loops of an HLO module whose turns do not need each other: they keep an output each, or add to a sum."""
+"""Loops of an HLO module whose turns do not need each other (they keep an output, or add to a sum), or do the same."""
 
 from __future__ import annotations
 
-from bragg.grouping.hlo_names import INDEPENDENT_TURNS
+from bragg.grouping.hlo_names import INDEPENDENT_TURNS, SAME_TURNS
 from bragg.grouping.hlo_program import HloState
+from bragg.record.hooks.jax.hlo.graph import LONG
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,6 +19,13 @@ def turn_states(module: HloModule, turns: list[HloGraph], places: Places) -> dic
     """States by name of operation, at the line of the loop; of loops in each other the outer one counts."""
     found: dict[str, HloState] = {}
     for graph in turns:
+        changing = sum(1 << at for at, each in enumerate(graph.results) if each is not graph.given.get(at))
+        same = {
+            each for each in graph.values if each.made.code in LONG and each.is_large and not each.sources & changing
+        }
+        for each in same:
+            state = HloState(SAME_TURNS, places.read(each.made.line).place)
+            found |= dict.fromkeys(module.run_by([each.executed]), state)
         if _are_independent(graph):
             _, loop = module.callers[graph.computation]
             state = HloState(INDEPENDENT_TURNS, places.read(loop.line).place)

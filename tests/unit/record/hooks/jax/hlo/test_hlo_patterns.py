@@ -35,6 +35,16 @@ def states(function: Callable[..., Any], *shapes: tuple[int, ...], type_: str = 
         (lambda a, b: jax.numpy.tril(a @ b).sum(), [SQUARE, SQUARE], ""),
         (lambda a, b: a.astype("complex64") @ jax.lax.complex(b, a), [SQUARE, SQUARE], names.COMPLEX_PRODUCT),
         (lambda a, b: jax.lax.complex(a, b) @ jax.lax.complex(b, a), [SQUARE, SQUARE], ""),
+        (lambda a, b: (a[:, :, None] * b[None]).sum(1), [ROWS, SQUARE], names.SUMMED_PRODUCT),
+        (lambda a, b: (a[:, :, None] * b[None]).max(1), [ROWS, SQUARE], ""),
+        (lambda a, b: (a[:, :, None] * b[:, None]).sum(2), [ROWS, ROWS], ""),
+        (lambda a, b, c: a @ b + a @ c, [SQUARE, SQUARE, SQUARE], names.SPLIT_PRODUCT),
+        (lambda a, b, c: a @ b + b @ c, [SQUARE, SQUARE, SQUARE], ""),
+        (
+            lambda q, k: jax.numpy.einsum("hik,hjk->hij", q.reshape(8, 64, 128), jax.numpy.repeat(k[None], 8, 0)),
+            [ROWS, SQUARE],
+            names.REPEATED_FACTOR,
+        ),
         (lambda t, i, w: t[i] @ w, [SQUARE, (4096,), SQUARE], names.LATE_PRODUCT),
         (lambda t, i, w: t[i] @ w, [ROWS, (256,), SQUARE], ""),
         (

@@ -1,0 +1,68 @@
+"""Sums of an HLO module that a matrix product, or one less, would give.
+
+(a[:, :, None] * b[None]).sum(1)    a @ b, without tensor cores
+a @ x + a @ y                       a @ (x + y)
+"""
+
+from __future__ import annotations
+
+import re
+
+from bragg.grouping.hlo_names import SPLIT_PRODUCT, SUMMED_PRODUCT
+from bragg.grouping.hlo_program import HloState
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from bragg.record.hooks.jax.hlo.graph import HloGraph, Value
+    from bragg.record.hooks.jax.hlo.places import Places
+
+__all__ = ["sum_states"]
+
+_DIMENSIONS = re.compile(r"\bdimensions=\{([\d,]*)\}")
+_PRODUCTS = ("dot", "custom-call")
+_CONTRACTS = "lhs_contracting_dim"
+_LEAST_PRODUCTS, _LEAST_ELEMENTS = 1 << 22, 1 << 14
+
+
+def sum_states(graph: HloGraph, places: Places) -> dict[str, HloState]:
+    """States by name of operation, of one computation."""
+    found: dict[str, HloState] = {}
+    for value in graph.values:
+        if value.made.code == "reduce" and value.codes.endswith("add") and _is_product(value):
+            place = places.nearest([value.made.line, value.executed.line])
+            found[value.executed.name] = HloState(SUMMED_PRODUCT, place)
+        for product in _split(value) if value.made.code in ("add", "custom-call") else ():
+            found[product.executed.name] = HloState(SPLIT_PRODUCT, places.read(product.made.line).place)
+    return found
+
+
+def _is_product(value: Value) -> bool:
+    """Whether it adds up products of elements as a matrix product does: each of rows by each of columns."""
+    factors = value.operands[0].plain if value.operands else value
+    if factors.made.code != "multiply" or factors.made.size < _LEAST_PRODUCTS or value.operands[0] is not factors:
+        return False
+    added = _dimensions(value)
+    over = [_dimensions(each) for each in factors.operands if each.made.code == "broadcast"]
+    return len(over) == 2 and added <= over[0] & over[1] and bool(added and over[0] - over[1] and over[1] - over[0])
+
+
+def _dimensions(value: Value) -> set[str]:
+    found = _DIMENSIONS.search(value.made.line)
+    return set(found[1].split(",")) - {""} if found else set()
+
+
+def _split(value: Value) -> list[Value]:
+    """The products that a sum has, if they share a factor: those that one product of a sum would spare."""
+    if value.made.code == "custom-call":  # which may add to what a product before it gives
+        parts = [value, value.operands[2].plain] if len(value.operands) == 3 else []
+    else:
+        parts = [each.plain for each in value.operands]
+    is_long = len(parts) == 2 and all(_is_long(each) for each in parts)
+    if not is_long or parts[0] is parts[1] or _CONTRACTS not in parts[1].made.line:
+        return []
+    shares = any(one is other for one, other in zip(parts[0].operands[:2], parts[1].operands[:2], strict=True))
+    return parts[1:] if shares and parts[0].shape == parts[1].shape else []
+
+
+def _is_long(value: Value) -> bool:
+    return value.made.code in _PRODUCTS and value.made.size >= _LEAST_ELEMENTS and _CONTRACTS in value.made.line
