@@ -18,6 +18,7 @@ _LEAST_ELEMENTS = 1 << 12  # of a value or an operand
 
 _HANDED_ON = frozenset({"bitcast", "copy", "copy-start", "copy-done", "opt-barrier"})
 _INLINED = frozenset({"fusion", "call"})
+_RUNS_OTHERS = frozenset({"while", "reduce"})
 _SAME_ELEMENTS = frozenset({"reshape", "transpose", "convert", "bitcast-convert"})
 _SOURCES = frozenset({"constant", "parameter", "iota"})
 _PART = re.compile(r"%([\w.-]+)#(\d+)")  # JAX 0.11, of a tuple
@@ -158,21 +159,22 @@ class HloGraph:
     def _value(
         self, each: Instruction, known: dict[str, Value], given: list[Value] | None, executed: Instruction
     ) -> Value:
-        if each.code == "parameter" and given is not None and 0 <= each.position < len(given):
+        code = each.code
+        if code == "parameter" and given is not None and 0 <= each.position < len(given):
             return given[each.position]
-        operands = [] if each.code in _SOURCES else _operands(each, known)
-        if each.code in _HANDED_ON and operands:
+        operands = [] if code in _SOURCES else _operands(each, known)
+        if code in _HANDED_ON and operands:
             return operands[0]
-        if each.code == "get-tuple-element" and operands and each.position >= 0:
+        if code == "get-tuple-element" and operands and each.position >= 0:
             return operands[0].part(each.position)
-        inlined = self._add(each.called, operands, executed) if each.code in _INLINED and each.called else None
+        inlined = self._add(each.called, operands, executed) if code in _INLINED else None
         if inlined is not None:
             return inlined
-        sources = 1 << max(each.position, 0) if each.code == "parameter" else 0
+        sources = 1 << max(each.position, 0) if code == "parameter" else 0
         for operand in operands:
             sources |= operand.sources
-        codes = "".join(row.code for row in self._module.computations.get(each.called, ())) if each.called else ""
-        value = Value(each, executed, operands, sources, codes=codes)
+        inside = self._module.computations.get(each.called, ()) if code in _RUNS_OTHERS else ()
+        value = Value(each, executed, operands, sources, codes="".join(row.code for row in inside))
         self.values.append(value)
         return value
 

@@ -76,6 +76,9 @@ def _named(sources: int, names: dict[int, str | None]) -> list[str] | None:
 
 def _from_same_arguments(module: HloModule, entry: HloGraph, names: dict[int, str | None]) -> dict[str, HloState]:
     """Of operations that depend on some of the arguments alone."""
+    named = [name for name in names.values() if name != ""]
+    if len(named) < 2:
+        return {}
     sources: dict[str, int] = {}
     executed = {}
     for value in entry.values:
@@ -83,7 +86,6 @@ def _from_same_arguments(module: HloModule, entry: HloGraph, names: dict[int, st
         sources[name] = sources.get(name, 0) | value.sources
         if value.made.code not in ("parameter", "constant") and value.is_large:
             executed[name] = value.executed
-    named = [name for name in names.values() if name != ""]
     found: dict[str, HloState] = {}
     for name, instruction in executed.items():
         needed = _named(sources[name], names)

@@ -21,7 +21,7 @@ from bragg.grouping.hlo_names import (
 from bragg.grouping.hlo_program import NOWHERE, HloPlace, HloState
 from bragg.record.hooks.jax.hlo.factors import factor_states
 from bragg.record.hooks.jax.hlo.flow import PARTS
-from bragg.record.hooks.jax.hlo.graph import HloGraph
+from bragg.record.hooks.jax.hlo.graph import LONG, HloGraph
 from bragg.record.hooks.jax.hlo.jacobians import jacobian_states
 from bragg.record.hooks.jax.hlo.loops import loop_states
 from bragg.record.hooks.jax.hlo.products import adds_up_differences, has_costly_order, multiplies_zeros_and_ones
@@ -64,13 +64,25 @@ def states_in(module: HloModule, flow: HloFlow, places: Places) -> dict[str, Hlo
             elif batched and (cond := _BATCHED.search(each.line)) and not _CHOICE.search(each.line):
                 found[each.name] = HloState(BOTH_BRANCHES, batched.get(cond[1], only))
     whole = loop_states(module, flow, places) | jacobian_states(module)
+    # What comes first holds for some runs alone, or says less.
+    of_values = _of_values(module, places) if _is_worth_a_look(module) else {}
+    return _doubles(module, places) | of_values | found | whole | dict(_copied(module, flow, places))
+
+
+def _of_values(module: HloModule, places: Places) -> dict[str, HloState]:
     entry = HloGraph(module, module.entry)
     turns = [HloGraph(module, body) for body, (_, call) in module.callers.items() if call.code == "while"]
+    found = repeat_states(module, entry, turns, places) | turn_states(module, turns, places)
     for graph in (entry, *turns):
-        found = found | sum_states(graph, places) | factor_states(graph, places) | table_states(graph, places)
-    # The first ones hold for some runs alone, or say less.
-    likely = repeat_states(module, entry, turns, places) | turn_states(module, turns, places) | _doubles(module, places)
-    return likely | found | whole | dict(_copied(module, flow, places))
+        found |= sum_states(graph, places) | factor_states(graph, places) | table_states(graph, places)
+    return found
+
+
+def _is_worth_a_look(module: HloModule) -> bool:
+    """Whether it has something long, or several arguments, of which some may stay the same."""
+    return module.header.partition("->")[0].count("[") > 1 or any(
+        each.code in LONG for rows in module.computations.values() for each in rows
+    )
 
 
 def _doubles(module: HloModule, places: Places) -> dict[str, HloState]:
