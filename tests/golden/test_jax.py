@@ -22,6 +22,7 @@ RECORDINGS = Path(__file__).parent / "recordings/jax"
         ("pairwise", "pairwise-sums", 11),
         ("topk", "part-of-result", 10),
         ("wheres", "both-branches", 13),
+        ("numpy_noise", "host-code", 8),  # before an array of NumPy is given to a function
     ],
 )
 def test_the_first_finding_is_what_the_compiled_program_need_not_do(name: str, rule: str, line: int) -> None:

@@ -106,6 +106,13 @@ root
             Confidence.HEURISTIC,
         ),
         (
+            dict.fromkeys(range(3), 0),  # of static numbers, of which some are rounded to the same
+            "jit__f was compiled 6 times, 6 s, as 3 programs for 1 shapes or types of its inputs: static arguments, or "
+            "values that it reads, differ",
+            9,
+            Confidence.LIKELY,
+        ),
+        (
             {number: number // 3 for number in range(6)},
             "jit__f was compiled 6 times, 6 s, as 6 programs for 2 shapes or types of its inputs: static arguments, or "
             "values that it reads, differ",
