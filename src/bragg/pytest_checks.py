@@ -11,6 +11,7 @@ from functools import cached_property
 import pytest
 
 from bragg.debug.children import with_children
+from bragg.debug.consequences import grouped_lines
 from bragg.debug.findings import KernelFinding
 from bragg.debug.host.target import host_without_gpu
 from bragg.debug.report import Report
@@ -138,7 +139,7 @@ def _left_out(item: pytest.Item) -> set[str]:
 
 
 def _text(findings: Sequence[KernelFinding]) -> str:
-    return "\n".join(printable(line) for finding in findings for line in finding.lines())
+    return "\n".join(map(printable, grouped_lines(findings))).rstrip()
 
 
 def _summary(checked: Sequence[_Checked]) -> str:

@@ -9,6 +9,7 @@ import pytest
 from bragg import formats
 from bragg.analyze.report import answered
 from bragg.model.finding import Gain
+from bragg.views.text.analysis_text import bounds_sentence
 
 RECORDINGS = Path(__file__).parent / "recordings/unseen"
 
@@ -77,6 +78,16 @@ def test_the_first_finding_is_the_cause_and_the_repaired_program_is_without_it(n
     first = slow.worth(0.05)[0]
     assert (first.rule, Path(first.file).name, first.line) == (rule, f"{name}_slow.py", line)
     assert rule not in {each.rule for each in fast.worth(0.0)}
+
+
+def test_a_layout_that_an_atomic_needs_is_told_with_the_atomic_alone() -> None:
+    found = answered(formats.load(RECORDINGS / "h100-rms_backward_slow.bragg")).worth(0.0)
+    assert not [each for each in found if each.rule == "layout-conversion-in-loop"]
+
+
+def test_a_gpu_that_worked_is_said_to_have_worked_where_it_is_not_known_when() -> None:
+    profile = formats.load(RECORDINGS.parent / "kernels" / "h100-units.bragg")
+    assert "not known: the GPU worked 8.56 s, " in bounds_sentence(answered(profile).bounds)
 
 
 def test_autocast_is_not_kept_while_weights_change() -> None:

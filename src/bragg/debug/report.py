@@ -9,6 +9,7 @@ from dataclasses import replace
 from itertools import takewhile
 from typing import Any
 
+from bragg.debug.consequences import grouped, grouped_lines
 from bragg.debug.findings import KernelFinding, causes_first
 from bragg.debug.flow.place import kernel_line
 from bragg.debug.host.compiled_lines import origins
@@ -152,9 +153,8 @@ class Report:
         return [*(f"not executed: {reason}" for reason in self.refused), self.summary()]
 
     def finding_lines(self) -> list[str]:
-        """All findings as text."""
-        blocks = [[*finding.lines(), ""] for finding in self.findings]
-        return [line for block in blocks for line in block]
+        """All findings as text, those of one defect together."""
+        return grouped_lines(self.findings)
 
     @property
     def first_stop(self) -> KernelFinding | None:
@@ -175,11 +175,14 @@ class Report:
         """One line."""
         if not self.launches and not self._found and not self.refused:
             return "no launches"
-        counts = {severity: sum(f.severity is severity for f in self.findings) for severity in reversed(Severity)}
+        groups = grouped(self.findings)
+        counts = {severity: sum(f.severity is severity for f, _ in groups) for severity in reversed(Severity)}
         found = ", ".join(_counted(count, severity.name.lower()) for severity, count in counts.items() if count)
         launches, programs = _counted(self.launches, "launch", "es"), _counted(self.programs, "program")
         more = f"; {_counted(self.refused.total(), 'launch', 'es')} not executed" if self.refused else ""
-        return f"{found or 'no findings'} in {launches} of {programs}{more}"
+        followers = sum(len(others) for _, others in groups)
+        follow = f" ({followers} more may follow)" if followers else ""
+        return f"{found or 'no findings'}{follow} in {launches} of {programs}{more}"
 
     def to_json(self) -> dict[str, Any]:
         """All findings as JSON values."""

@@ -65,6 +65,7 @@ class Bounds:
         host_ns: Without a GPU, the host's time apart from imports, which the parts are of; 0: a GPU worked.
         imports_ns: Without a GPU, the host's time in imports.
         step: What to call a step.
+        gpu_ns: GPU time of all; 0: no GPU worked.
     """
 
     by: str
@@ -79,6 +80,7 @@ class Bounds:
     host_ns: float = 0.0
     imports_ns: float = 0.0
     step: str = "step"
+    gpu_ns: float = 0.0
 
 
 def bounds_of(evidence: Evidence) -> Bounds:
@@ -99,6 +101,7 @@ def bounds_of(evidence: Evidence) -> Bounds:
         gpu=evidence.bounding.busiest,
         n_gpus=evidence.n_devices,
         step=evidence.steady.step if evidence.steady else "step",
+        gpu_ns=float(evidence.gpu_ns.sum()),
     )
 
 

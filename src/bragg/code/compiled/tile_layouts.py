@@ -60,8 +60,9 @@ class TileLayouts:
         for operation in self._module.operations:
             tile = tile_of(operation.text)
             if operation.name.endswith(".convert_layout") and operation.depth and tile and tile.elements > 1:
-                reason = self._transposition(operation) or operation
-                yield operation.chain, Conversion(place_of_chain(reason.chain), tile.elements)
+                reason = self._transposition(operation)
+                place = place_of_chain((reason or operation).chain)
+                yield operation.chain, Conversion(place, tile.elements, is_transposed=reason is not None)
 
     def _transposition(self, conversion: Operation) -> Operation | None:
         """The transposition in the same loop for which layouts of another order are needed."""

@@ -12,7 +12,7 @@ from functools import lru_cache
 from bragg.debug.expressions import accesses_at, function_at
 from bragg.debug.flow.nodes import walk
 
-__all__ = ["filler_hint"]
+__all__ = ["filler_hint", "is_computed_with"]
 
 _LOWEST, _HIGHEST, _ZERO, _ONE = "-float('inf')", "float('inf')", "0", "1"
 
@@ -38,10 +38,21 @@ class _Way:
     Attributes:
         is_direct: As it was loaded, but for what is added to it.
         is_absolute: Without its sign.
+        is_changed: Something was computed of it.
     """
 
     is_direct: bool = True
     is_absolute: bool = False
+    is_changed: bool = False
+
+
+_Ends = list[tuple[ast.AST, _Way]]
+
+
+def is_computed_with(file: str, line: int, tensor: str) -> bool:
+    """The source says that a loaded value is more than moved; arguments are those of `filler_hint`."""
+    ends = _ends(file, line, tensor) or []
+    return any(way.is_changed for _, way in ends) or bool(_needs(ends))
 
 
 @lru_cache(maxsize=1024)
@@ -54,11 +65,11 @@ def filler_hint(file: str, line: int, tensor: str, dtype: str) -> str:
         tensor: Name of the parameter.
         dtype: Of its elements.
     """
-    calls, function = accesses_at(file, line, "load", tensor), function_at(file, line)
-    needs = _needs(function, calls[0]) if function is not None and len(calls) == 1 else None
+    ends = _ends(file, line, tensor)
     give = "Give the load a value for these lanes"
-    if needs is None:
+    if ends is None:
         return f"{give} that leaves the result as it is: {_GENERAL}"
+    needs = _needs(ends)
     if not needs:
         return f"{give}: other=0"
     values: dict[str, list[str]] = {}
@@ -69,7 +80,8 @@ def filler_hint(file: str, line: int, tensor: str, dtype: str) -> str:
         return f"Give these lanes the value that each use needs, with tl.where: {each}"
     ((value, names),) = values.items()
     uses = " and ".join(names)
-    is_of_block = any(keyword.arg == "boundary_check" for keyword in calls[0].keywords)
+    (load,) = accesses_at(file, line, "load", tensor)
+    is_of_block = any(keyword.arg == "boundary_check" for keyword in load.keywords)
     if not all(is_direct for _, is_direct in needs.values()) or (is_of_block and value != _ZERO):
         return f"Give these lanes the value {value} before {uses}, with tl.where"
     filler = "padding_option='zero'" if is_of_block else f"other={value}"
@@ -86,29 +98,41 @@ def _of_type(value: str, dtype: str) -> str:
     return f"{-(2 ** (bits - 1))}" if value == _LOWEST else f"{2 ** (bits - 1) - 1}"
 
 
-def _needs(function: ast.FunctionDef, load: ast.Call) -> dict[str, tuple[str, bool]] | None:
+def _needs(ends: _Ends) -> dict[str, tuple[str, bool]]:
     """For each function that a loaded value goes into: what changes nothing there, and whether it gets it as loaded.
 
-    None: the source does not tell. Empty: it is stored, or is an address.
+    Empty: it is stored, or is an address.
     """
-    nodes = walk(function)
-    parents = {child: node for node in nodes for child in ast.iter_child_nodes(node)}
     needs: dict[str, tuple[str, bool]] = {}
-    seen: set[str] = set()
-    waiting: list[tuple[ast.AST, _Way]] = [(load, _Way())]
-    for node, way in waiting:
-        end = _climb(node, way, parents)
-        if end is None:
-            return None
-        stop, way = end
-        if isinstance(stop, ast.Call) and _called(stop) in _NEUTRAL:
-            name = _called(stop)
+    for stop, way in ends:
+        if isinstance(stop, ast.Call) and (name := _called(stop)) in _NEUTRAL:
             value = _ZERO if way.is_absolute and name in ("max", "maximum") else _NEUTRAL[name]
             needs[name] = value, way.is_direct or value == _ZERO
+    return needs
+
+
+@lru_cache(maxsize=1024)
+def _ends(file: str, line: int, tensor: str) -> _Ends | None:
+    """Calls and assignments that a loaded value goes into; None: the source does not tell."""
+    calls, function = accesses_at(file, line, "load", tensor), function_at(file, line)
+    if function is None or len(calls) != 1:
+        return None
+    load = calls[0]
+    nodes = walk(function)
+    parents = {child: node for node in nodes for child in ast.iter_child_nodes(node)}
+    seen: set[str] = set()
+    waiting: list[tuple[ast.AST, _Way]] = [(load, _Way())]
+    ends: list[tuple[ast.AST, _Way]] = []
+    for node, before in waiting:
+        end = _climb(node, before, parents)
+        if end is None:
+            return None
+        ends.append(end)
+        stop, way = end
         for name in _targets(stop) - seen:
             seen.add(name)
             waiting += [(use, way) for use in nodes if _is_use(use, name, load.lineno)]
-    return needs
+    return ends
 
 
 def _climb(node: ast.AST, way: _Way, parents: dict[ast.AST, ast.AST]) -> tuple[ast.AST, _Way] | None:
@@ -120,15 +144,17 @@ def _climb(node: ast.AST, way: _Way, parents: dict[ast.AST, ast.AST]) -> tuple[a
             if name in _NEUTRAL or name in _ENDS:
                 return node, way
             if name == "abs":
-                way = replace(way, is_absolute=True)
+                way = replace(way, is_absolute=True, is_changed=True)
             elif name not in _CARRIERS:
                 return None
         elif isinstance(node, ast.BinOp):
             is_kept = isinstance(node.op, ast.Add) or (isinstance(node.op, ast.Sub) and child is node.left)
-            way = way if is_kept else replace(way, is_direct=False)
+            way = replace(way, is_direct=way.is_direct and is_kept, is_changed=True)
         elif isinstance(node, ast.UnaryOp):
-            way = replace(way, is_direct=False)
-        elif isinstance(node, ast.Assign | ast.AnnAssign | ast.AugAssign):
+            way = replace(way, is_direct=False, is_changed=True)
+        elif isinstance(node, ast.AugAssign):
+            return node, replace(way, is_changed=True)
+        elif isinstance(node, ast.Assign | ast.AnnAssign):
             return node, way
         elif not isinstance(node, ast.Attribute | ast.Subscript | ast.Compare | ast.keyword):
             return None

@@ -13,7 +13,7 @@ import numpy as np
 
 from bragg.debug.checkers.again.replay import Replay
 from bragg.debug.checkers.checker import Checker, LaunchFindings, Source
-from bragg.debug.checkers.neutral import filler_hint
+from bragg.debug.checkers.neutral import filler_hint, is_computed_with
 from bragg.debug.expressions import access_text, feeding
 from bragg.debug.faults import KernelFault
 from bragg.debug.findings import TensorFacts
@@ -110,7 +110,7 @@ def _watch(record: LaunchFindings) -> Listeners:
         is_copy = use == "store" and bit == UNWRITTEN and not machine().operations
         is_in_doubt = can_wait and use == "store" and bit != UNWRITTEN and machine().may_cancel
         for source, own in _blamed(sources, taint * lanes):
-            is_harmless = is_copy and source is not None and source.place not in partly and _is_float(source)
+            is_harmless = is_copy and source is not None and source.place not in partly and _is_moved(source)
             severity = Severity.NOTE if is_harmless else Severity.ERROR
             held = effects.held if is_in_doubt else None
             fix = _filler(source) if message == _MASKED else hint
@@ -171,9 +171,10 @@ def _filler(source: Source | None) -> str:
     return filler_hint(*source.place, source.tensor.name, source.tensor.dtype)
 
 
-def _is_float(source: Source) -> bool:
-    """Arithmetic of integers is not counted: what is stored may be no copy."""
-    return source.tensor is not None and "fp" in source.tensor.dtype
+def _is_moved(source: Source) -> bool:
+    """A float that the text computes nothing with. Arithmetic of integers is not counted: it may be no copy."""
+    tensor = source.tensor
+    return tensor is not None and "fp" in tensor.dtype and not is_computed_with(*source.place, tensor.name)
 
 
 def _left_out(access: Access) -> Array:

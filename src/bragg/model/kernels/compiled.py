@@ -218,10 +218,12 @@ class Conversion:
     Attributes:
         place: Its line; of a transposition that is the reason, the line of that.
         elements: Of the tile.
+        is_transposed: A transposition is the reason.
     """
 
     place: Place
     elements: int
+    is_transposed: bool = False
 
 
 @dataclass(frozen=True)

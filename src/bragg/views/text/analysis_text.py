@@ -204,7 +204,8 @@ def bounds_sentence(bounds: Bounds) -> str:
     if bounds.host_ns:
         return _host_sentence(bounds)
     if bounds.busy is None or not bounds.of_ns:
-        return "What bounds the program is not known: no GPU worked, or too little, or it is not known when."
+        worked = f"the GPU worked {time_text(bounds.gpu_ns)}, too little or at times that are not known"
+        return f"What bounds the program is not known: {worked if bounds.gpu_ns else 'no GPU worked'}."
     where = "the steady state" if bounds.is_steady else "the time from first to last GPU work"
     per_step = (
         f"in {count_text(bounds.n_steps, bounds.step)} of {time_text(bounds.of_ns / bounds.n_steps)}, "

@@ -47,7 +47,10 @@ def test_a_program_that_hardly_used_the_gpu_or_failed_there_is_not_judged() -> N
     failed = replace(enough, meta={**enough.meta, "kernel_error": "an illegal memory access was encountered"})
     found = bounds_of(Evidence(failed))
     assert found.busy is None
-    assert bounds_sentence(found).endswith("not known: no GPU worked, or too little, or it is not known when.")
+    assert bounds_sentence(found) == (
+        "What bounds the program is not known: the GPU worked 190 us, too little or at times that are not known."
+    )
+    assert bounds_sentence(replace(found, gpu_ns=0.0)) == "What bounds the program is not known: no GPU worked."
 
 
 def test_input_that_is_waited_for_is_named() -> None:
