@@ -250,6 +250,7 @@ RULES = Registry(
         "graph-breaks": "bragg.analyze.rules.compiling.graph_breaks:RULE",
         "guards": "bragg.analyze.rules.compiling.guards:RULE",
         "host-callbacks": "bragg.analyze.rules.host.jax_callbacks:RULE",
+        "debug-settings": "bragg.analyze.rules.host.jax_debugging:RULE",
         "eager-jax": "bragg.analyze.rules.host.eager_jax:RULE",
         "short-jitted-calls": "bragg.analyze.rules.host.short_jitted:RULE",
         "short-turns": "bragg.analyze.rules.operators.jax_loops:TURNS",

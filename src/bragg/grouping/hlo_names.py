@@ -32,7 +32,6 @@ __all__ = [
     "DENSE_GRADIENT",
     "DIAGONAL",
     "DOUBLE",
-    "DOUBLE_AT",
     "EVALUATED_BEFORE",
     "FORWARD_JACOBIAN",
     "INDEPENDENT_TURNS",
@@ -80,8 +79,6 @@ DENSE_GRADIENT = "[gradient of a whole table]"
 """Gradients of tables of which few rows were used, and what is computed from these gradients element by element."""
 DOUBLE = "[64-bit numbers]"
 """Operations on arrays of 64-bit floating point."""
-DOUBLE_AT = "enables 64 bits at"
-"""The attribute of compilations that has the line of the program that enabled 64-bit numbers."""
 INDEPENDENT_TURNS = "[independent turns]"
 """Loops whose turns need nothing of each other."""
 LATE_PRODUCT = "[product of rows looked up]"

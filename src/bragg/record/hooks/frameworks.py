@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bragg.record.hooks.jax import conditions, doubles, jacobians, profiler, programs
+from bragg.record.hooks.jax import conditions, jacobians, profiler, programs
 from bragg.record.hooks.jax import distributed as jax_distributed
 from bragg.record.hooks.jax import memory as jax_memory
 from bragg.record.hooks.jax.calls import CALL_HOOKS
@@ -63,7 +63,6 @@ def operator_hooks(options: Mapping[str, Any]) -> list[Hook]:
             (programs.COMPILER, programs.record_compilations),
             conditions.HOOK,
             jacobians.HOOK,
-            doubles.HOOK,
         ]
     if options["memory"]:
         hooks += [jax_memory.HOOK, segments.HOOK]

@@ -9,11 +9,12 @@ from bragg.analyze.causes.evidence import Evidence
 from bragg.analyze.causes.host_finding import moved
 from bragg.analyze.causes.needs import GPU_TIME
 from bragg.analyze.causes.paths import below, named
+from bragg.analyze.causes.text_calls import lines_of
 from bragg.analyze.causes.thresholds import MUCH_GPU
 from bragg.analyze.causes.work_finding import Work, work_findings
 from bragg.analyze.engine import Rule
-from bragg.grouping.hlo_names import DOUBLE, DOUBLE_AT
-from bragg.model import Confidence, Finding, Place
+from bragg.grouping.hlo_names import DOUBLE
+from bragg.model import Confidence, Finding
 
 __all__ = ["RULE"]
 
@@ -39,6 +40,7 @@ _OF_XLA = Work(
     least_share=0.05,
     is_launched=True,
 )
+_ENABLES = re.compile(r"\bjax_enable_x64\b.*True|\bJAX_ENABLE_X64\b|\benable_x64\(")
 _DOUBLE = re.compile(
     r"\bdouble\b|dgemm|_d884|f64f64_f64f64|f64gemm|_f64(?:_|\b)|dsyrk|dtrsm"
     # PyTorch's elementwise kernels as compilers write their names: functors of doubles, and lambdas that take them.
@@ -50,15 +52,8 @@ def _find(evidence: Evidence) -> Iterator[Finding]:
     of_xla = below(evidence.profile, named(evidence.profile, DOUBLE.__eq__))
     yield from work_findings(evidence, named(evidence.profile, _DOUBLE.search) & ~of_xla, _OF_LIBRARIES)
     for finding in work_findings(evidence, of_xla, _OF_XLA):
-        enabled = _enabled_at(evidence)
-        yield moved(finding, enabled) if enabled else finding
-
-
-def _enabled_at(evidence: Evidence) -> Place | None:
-    """The line that enables 64-bit numbers of JAX."""
-    told = next((values[DOUBLE_AT] for values in evidence.profile.run.attributes.values() if DOUBLE_AT in values), "")
-    file, _, line = told.rpartition(":")
-    return Place(file, int(line)) if line.isdecimal() else None
+        enabled = lines_of(evidence, _ENABLES)
+        yield moved(finding, enabled[0], enabled[1:]) if enabled else finding
 
 
 RULE = Rule(_find, "kernels in 64-bit floating point", (GPU_TIME,), (MUCH_GPU,), _CHANGE)

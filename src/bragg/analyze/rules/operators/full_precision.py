@@ -21,14 +21,18 @@ __all__ = ["RULE"]
 _WORK = Work(
     "full-precision-matmul",
     "matrix products in 32-bit floating point without tensor cores",
-    'torch.set_float32_matmul_precision("high") (TF32), or torch.autocast in bfloat16, if the precision is enough',
+    'torch.set_float32_matmul_precision("high") (TF32), or torch.autocast in bfloat16, if the precision is enough; '
+    'JAX: without precision="highest"',
     0.75,
     Confidence.LIKELY,
 )
 _FULL = re.compile(r"sgemm|_s?gemm_f32f32_f32f32_f32|f32f32_f32f32.*ffma|simt_sgemm|_ffma_")
 _TENSOR_CORES = re.compile(r"tf32|tensorop|hmma|wgmma|_h_bz|bf16|f16")
 
-_SWITCH = re.compile(r"allow_tf32 = False|set_float32_matmul_precision\('highest'\)|fp32_precision = 'ieee'")
+_SWITCH = re.compile(
+    r"allow_tf32 = False|set_float32_matmul_precision\('highest'\)|fp32_precision = 'ieee'"
+    r"|default_matmul_precision\b|\bprecision=.*(?:HIGHEST|'highest'|'float32')"  # JAX multiplies in TF32 otherwise
+)
 
 
 def _find(evidence: Evidence) -> Iterator[Finding]:

@@ -11,7 +11,6 @@ import re
 import sys
 
 from bragg.core import core
-from bragg.record.hooks.jax.doubles import enabled_at
 from bragg.record.inside.notes import guarded, note
 
 TYPE_CHECKING = False
@@ -92,7 +91,7 @@ def _name_of(computation: Any) -> str:
 @guarded
 def _tell_apart(name: str, computation: Any) -> None:
     """Say which program of its name this is, and which inputs it has: why a function is compiled again."""
-    from bragg.grouping.hlo_names import COMPILE, COMPILED, DOUBLE_AT
+    from bragg.grouping.hlo_names import COMPILE, COMPILED
 
     text = computation.operation.get_asm(large_elements_limit=_ELEMENTS)
     main = _MAIN.search(text)
@@ -100,8 +99,6 @@ def _tell_apart(name: str, computation: Any) -> None:
     program = programs.setdefault(hash(text), len(programs))
     kind = inputs.setdefault(main[0] if main else text, len(inputs))
     core.describe_scope(f"{COMPILE}{name}", f"{COMPILED}{program}", f"inputs {kind}")
-    if line := enabled_at():
-        core.describe_scope(f"{COMPILE}{name}", DOUBLE_AT, line)
 
 
 def _has_ranges(backend: Any) -> bool:

@@ -74,10 +74,39 @@ def test_work_that_need_not_be_done_is_found_where_the_program_asks_for_it(
 
 def test_64_bit_numbers_are_found_where_they_are_enabled() -> None:
     profile = ran("[64-bit numbers]", "mul#operator > fusion#kernel")
-    enabled = {"[compile] jit_step": {"enables 64 bits at": "train.py:3"}}
-    (finding,) = found("double-precision", replace(profile, meta={**profile.meta, "attributes": enabled}))
+    text = 'import jax\n\njax.config.update("jax_enable_x64", True)\n'
+    (finding,) = found("double-precision", replace(profile, sources={"train.py": text}))
     assert (finding.file, finding.line) == ("train.py", 3)
     assert [(each.file, each.line) for each in finding.places] == [("train.py", 20)]
+    (finding,) = found("double-precision", replace(profile, sources={"train.py": text.replace("True", "False")}))
+    assert finding.line == 20
+
+
+def test_full_precision_is_found_where_it_is_asked_for() -> None:
+    profile = stepped(
+        f"host 0-10 {CALL}\ngpu 20-220 {CALL} > dot_general#operator > sm80_xmma_gemm_f32f32_f32f32_f32#kernel", 230
+    )
+    (finding,) = found("full-precision-matmul", profile)
+    assert finding.line == 20
+    text = 'import jax\njax.config.update("jax_default_matmul_precision", "highest")\n'
+    (finding,) = found("full-precision-matmul", replace(profile, sources={"train.py": text}))
+    assert finding.line == 2
+
+
+@pytest.mark.parametrize(
+    ("line", "is_told"),
+    [
+        ('jax.config.update("jax_debug_nans", True)', True),
+        ('os.environ["JAX_DISABLE_JIT"] = "1"', True),
+        ('jax.config.update("jax_debug_nans", False)', False),
+    ],
+)
+def test_settings_for_debugging_are_found_where_the_gpu_waits(line: str, is_told: bool) -> None:
+    launched = f"host 0-500 {CALL} > cuLaunchKernel#gpu_api ->1\ngpu 510-530 {CALL} > gemm#kernel <-1"
+    waiting = stepped(launched, 600)
+    busy = stepped(f"host 0-5 {CALL}\ngpu 10-590 {CALL} > gemm#kernel", 600)
+    told = [found("debug-settings", replace(each, sources={"train.py": f"\n{line}\n"})) for each in (waiting, busy)]
+    assert [[each.line for each in findings] for findings in told] == [[2] * is_told, []]
 
 
 @pytest.mark.parametrize(("work_us", "is_short"), [(15, True), (200, False)])
