@@ -66,8 +66,8 @@ struct Sampler {
   ThreadWaits waits;               // main thread
   std::unique_ptr<Ticker> ticker;  // GIL
   std::atomic<const void*> main_thread{nullptr};
-  std::atomic<bool> is_due{false};
-  std::atomic<int64_t> taken_ns{0};  // when the ticker took the GIL away from a thread that ran; 0: it did not
+  std::atomic<bool> is_queued{false};  // take_queued_sample is one of the interpreter's pending calls
+  std::atomic<int64_t> taken_ns{0};    // when the ticker took the GIL away from a thread that ran; 0: it did not
 };
 
 Sampler& sampler() {
@@ -138,14 +138,19 @@ void record_stays(const ThreadPlaces& places, Span whole, int64_t waited_ns, int
   }
 }
 
-int take_sample(void*) {
+void take_sample() {
   Sampler& self = sampler();
-  self.is_due.store(false);
   const int64_t held_up_ns = interruption_ns();
   const int64_t now_ns = bragg_now_ns();
   const int64_t sampled_ns = std::exchange(self.sampled_ns, now_ns);
   const int64_t waited_ns = self.waits.since_last(now_ns - sampled_ns);
   record_stays(self.ticker ? self.ticker->take_places() : ThreadPlaces{}, {sampled_ns, now_ns}, waited_ns, held_up_ns);
+}
+
+// A scope may have taken it meanwhile.
+int take_queued_sample(void*) {
+  sampler().is_queued.store(false);
+  if (is_sample_due.exchange(false)) take_sample();
   return 0;
 }
 
@@ -161,18 +166,23 @@ void Ticker::run(std::chrono::microseconds interval) {
   std::unique_lock lock(mutex_);
   while (!stop_signal_.wait_for(lock, interval, [&] { return stopping_; })) {
     see_main_thread();
-    if (self.is_due.exchange(true)) continue;
+    if (is_sample_due.exchange(true)) continue;
     lock.unlock();
-    if (Py_AddPendingCall(take_sample, nullptr) == 0) {
+    if (self.is_queued.exchange(true) || Py_AddPendingCall(take_queued_sample, nullptr) == 0) {
       hurry_pending_calls();
     } else {
-      self.is_due.store(false);
+      self.is_queued.store(false);
+      is_sample_due.store(false);
     }
     lock.lock();
   }
 }
 
 }  // namespace
+
+void take_due_sample() {
+  if (PyThreadState_Get() == sampler().main_thread.load() && is_sample_due.exchange(false)) take_sample();
+}
 
 void start_host_sampler(uint32_t interval_us) {
   Sampler& self = sampler();
@@ -197,7 +207,8 @@ void forget_host_sampler_after_fork() {
   Sampler& self = sampler();
   (void)self.ticker.release();  // its thread does not exist here
   self.waits.forget();
-  self.is_due.store(false);  // a sample that the parent's thread had asked for would be waited for without end
+  self.is_queued.store(false);  // a sample that the parent's thread had asked for would be waited for without end
+  is_sample_due.store(false);
   self.taken_ns.store(0);
   self.users = 0;
 }

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "api/bragg_core.h"
+#include "bindings/host_sampler.h"
 #include "bindings/tasks.h"
 
 // Threads: those that hold the GIL.
@@ -42,6 +43,7 @@ class NameCache {
 inline constinit NameCache scope_names;
 
 inline void leave_scope(const void* owner = nullptr) {
+  settle_samples();
   if (!tasks.were_ever_seen()) {
     bragg_scope_exit_of(owner);
   } else if (bragg_task_scope_exit(owner) != 0) {
@@ -51,6 +53,7 @@ inline void leave_scope(const void* owner = nullptr) {
 
 [[nodiscard]] inline bool enter_named(PyObject* name, const void* owner = nullptr) {
   if (bragg_has_session() == 0) return false;
+  settle_samples();
   const uint32_t frame = scope_names.frame_of(name);
   if (!tasks.were_seen()) {
     bragg_scope_enter_of(frame, owner);

@@ -192,3 +192,63 @@ def test_threads_are_sampled_whose_frames_come_and_go_while_they_are_looked_at(r
         sample_interval_us=50,
     )
     assert time_in(run.main, "work") > 0.3e9
+
+
+def test_what_a_scope_ends_with_counts_once(recorder: Recorder) -> None:
+    run = recorder.program(
+        """
+        import time
+        import bragg
+        import numpy as np
+
+        def last(a):
+            with bragg.scope("block"):
+                a @ a
+
+        @bragg.scope("function")
+        def returns(a):
+            return a @ a
+
+        def stores(a):
+            with bragg.scope("before a store"):
+                product = a @ a
+                stored = 1
+
+        def multiply(a, seconds):
+            for call in (last, returns, stores):
+                ends = time.perf_counter() + seconds
+                while time.perf_counter() < ends:
+                    call(a)
+
+        multiply(np.ones((1000, 1000)), 0.3)
+        """
+    )
+    scopes = [time_in(run.main, name) for name in ("block", "function", "before a store")]
+    assert min(scopes) > 0.2e9
+    assert time_in(run.main, "returns") > 0.1e9  # in the scope around it
+    # The last call of each may have begun right before its time was over.
+    assert sum(scopes) <= time_in(run.main, "multiply") < 1.3e9
+
+
+def test_arguments_of_a_scoped_function_are_not_its_time(recorder: Recorder) -> None:
+    run = recorder.program(
+        """
+        import time
+        import bragg
+        import numpy as np
+
+        @bragg.scope("scope")
+        def scoped(a):
+            return a @ a
+
+        def multiply(a, seconds):
+            ends = time.perf_counter() + seconds
+            while time.perf_counter() < ends:
+                scoped(a @ a)
+
+        multiply(np.ones((700, 700)), 0.6)
+        """
+    )
+    whole = time_in(run.main, "multiply")
+    assert 0.5e9 < whole < 0.9e9
+    assert 0.3 < time_in(run.main, "scope") / whole < 0.7

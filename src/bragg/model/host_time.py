@@ -39,9 +39,10 @@ def own_host_time(
     """Own host time of each node, so that a node's time is its own plus its children's.
 
     A measured node has at least its measured time. A sample at a line that calls an operator is the operator's time, so
-    elsewhere only samples beyond the measured children count. What was waited, which is sampled at a node of its own
-    below the line, is what remains beside the line's work: an operator that waits is measured. A measured state stands
-    below what it belongs to, like the backward pass of an operator, but did not run inside it.
+    elsewhere only samples beyond the measured children count: beyond what of their time no sample inside of them tells.
+    What was waited, which is sampled at a node of its own below the line, is what remains beside the line's work: an
+    operator that waits is measured. A measured state stands below what it belongs to, like the backward pass of an
+    operator, but did not run inside it.
 
     Args:
         tree: The call tree.
@@ -52,7 +53,8 @@ def own_host_time(
     own = np.zeros(len(tree), np.int64)
     inside = np.zeros(len(tree), np.int64)
     remaining = np.zeros(len(tree), np.int64)
-    measured_inside = np.zeros(len(tree), np.int64)
+    unsampled_inside = np.zeros(len(tree), np.int64)
+    sampled_inside = np.zeros(len(tree), np.int64)
     is_measured_kind = np.isin(tree.kind, _MEASURED_KINDS)
     runs_inside_parent = ~(is_measured & (tree.kind == FrameKind.STATE))
     is_waiting = waiting_nodes(tree) & ~is_measured
@@ -60,7 +62,7 @@ def own_host_time(
     waited_ns = np.zeros(len(tree), np.int64)
     np.add.at(waited_ns, tree.parent[waiting], sampled_ns[waiting])
     for level in reversed(tree.levels):
-        sampled = sampled_ns[level] + waited_ns[level] - measured_inside[level]
+        sampled = sampled_ns[level] + waited_ns[level] - unsampled_inside[level]
         beyond = np.maximum(np.where(is_measured[level], measured_ns[level] - inside[level], sampled), 0)
         worked = np.where(is_measured[level], beyond - waited_ns[level], np.minimum(beyond, sampled_ns[level]))
         own[level] = np.where(is_waiting[level], 0, np.maximum(worked, 0))
@@ -69,7 +71,10 @@ def own_host_time(
         inner = level[(level != 0) & runs_inside_parent[level] & ~is_waiting[level]]
         total = own[inner] + inside[inner]
         np.add.at(inside, tree.parent[inner], total)
-        np.add.at(measured_inside, tree.parent[inner], np.where(is_measured_kind[inner], total, 0))
+        all_samples = sampled_ns[inner] + waited_ns[inner] + sampled_inside[inner]
+        np.add.at(sampled_inside, tree.parent[inner], all_samples)
+        unsampled = np.where(is_measured_kind[inner], np.maximum(total - all_samples, 0), 0)
+        np.add.at(unsampled_inside, tree.parent[inner], unsampled)
     parents, first = np.unique(tree.parent[waiting], return_index=True)
     own[waiting[first]] = remaining[parents]
     return own

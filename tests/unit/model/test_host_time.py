@@ -38,6 +38,12 @@ def test_samples_at_a_line_that_calls_an_operator_are_the_operators() -> None:
     assert inclusive(text, {"aten::mm": 8}, {"a.py:1@f": 11})["a.py:1@f"] == 11
 
 
+def test_samples_inside_of_a_scope_are_not_taken_from_the_line_that_enters_it() -> None:
+    text = "root\n  a.py:1@f\n    scope\n      b.py:2@g"
+    times = inclusive(text, {"scope": 8}, {"a.py:1@f": 6, "b.py:2@g": 7})
+    assert times == {"root": 13, "a.py:1@f": 13, "scope": 8, "b.py:2@g": 7}
+
+
 def test_samples_in_called_functions_add_up() -> None:
     text = "root\n  a.py:1@f\n    b.py:2@g"
     assert inclusive(text, {}, {"a.py:1@f": 6, "b.py:2@g": 5})["root"] == 11
