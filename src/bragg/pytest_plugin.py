@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 if TYPE_CHECKING:
+    from types import ModuleType
+
     from bragg.model import Profile
     from bragg.record.inside.session import Session
 
@@ -105,6 +107,7 @@ class _TestProfiler:
         self._n_lines = int(config.getoption("--bragg-lines"))
         self._fail_on: str | None = config.getoption("--bragg-fail-on")
         self._measured: list[_Measured] = []
+        _execute_kernels_without_gpu()
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_call(self, item: pytest.Item) -> Generator[None, object, object]:
@@ -164,6 +167,19 @@ class _TestProfiler:
             return None
 
 
+def _execute_kernels_without_gpu() -> None:
+    """Triton's kernels and tensors on `cuda` are executed on the CPU where there is no GPU, as by `bragg run`."""
+    from bragg.record.config import RecordConfig
+    from bragg.record.hooks.imports import when_imported
+
+    def interpret(triton: ModuleType) -> None:
+        from bragg.interpreted import interpret_launches
+
+        interpret_launches(triton, RecordConfig().options())
+
+    when_imported("triton", interpret)
+
+
 def _stop(session: Session, nodeid: str) -> _Measured:
     from bragg.errors import NothingRecorded
 
@@ -212,7 +228,7 @@ def _summary_lines(measured: list[_Measured], n_lines: int, here: Path) -> list[
         lines.append(f"and {count_text(len(recorded) - len(shown), 'more test')}")
     empty = sum(not test.path and not test.problem for test in measured)
     if empty:
-        lines.append(f"{count_text(empty, 'test')} did nothing that can be measured")
+        lines.append(f"{count_text(empty, 'test')} did nothing that can be measured, or failed before it did")
     lines += [f"not recorded: {test.nodeid}: {test.problem}" for test in measured if test.problem]
     return [*lines, *(f"Next: bragg view '{test.path.removeprefix(f'{here}/')}'" for test in shown[:1])]
 

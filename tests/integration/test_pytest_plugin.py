@@ -102,6 +102,32 @@ def test_kernels_are_counted_and_tests_ordered_by_gpu_time(run: Run, tmp_path: P
     assert bragg.load(tmp_path / "out" / "test_it.py" / "test_long.bragg").total("gpu_count") == 8
 
 
+def test_kernels_for_a_gpu_are_executed_and_recorded_where_there_is_none(run: Run, tmp_path: Path) -> None:
+    pytest.importorskip("triton")
+    pytest.importorskip("torch")
+    done = run(
+        """
+        import torch, triton, triton.language as tl
+
+        @triton.jit
+        def double(x, B: tl.constexpr):
+            i = tl.program_id(0) * B + tl.arange(0, B)
+            tl.store(x + i, tl.load(x + i) * 2)
+
+        def test_double():
+            x = torch.ones(64, device="cuda")
+            double[(2,)](x, B=32)
+            assert x.is_cuda and (x == 2).all()
+        """,
+        "--bragg",
+        variables={"CUDA_VISIBLE_DEVICES": ""},
+    )
+    assert "1 passed" in done.stdout, done.stdout
+    profile = bragg.load(tmp_path / "bragg-results/test_it.py/test_double.bragg")
+    frames = profile.tree.frames
+    assert "double" in {frames.name[frame].partition("<")[0] for frame in profile.tree.frame}
+
+
 @pytest.mark.parametrize(("sure", "outcome"), [("heuristic", "1 failed, 1 passed"), ("proven", "2 passed")])
 def test_a_finding_fails_its_test_where_that_is_wanted(run: Run, sure: str, outcome: str) -> None:
     source = """
