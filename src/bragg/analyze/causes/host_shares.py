@@ -47,9 +47,9 @@ def host_shares(evidence: Evidence) -> list[HostShare]:
         "input": np.where(host.input, own_ns, 0.0),
         "compilation": np.where(host.compilation, own_ns, 0.0),
         "output": np.where(host.output, own_ns, 0.0),
-        "waiting": np.where(rest, waited_ns, 0.0),
+        "waiting": np.where(rest & ~is_kernel, waited_ns, 0.0),
         "operators": np.where(rest & is_operator, own_ns - waited_ns, 0.0),
-        "interpreted kernels": np.where(rest & is_kernel, own_ns - waited_ns, 0.0),
+        "interpreted kernels": np.where(rest & is_kernel, own_ns, 0.0),
         "Python and native code": np.where(rest & ~(is_operator | is_kernel), own_ns - waited_ns, 0.0),
     }
     return [

@@ -273,10 +273,11 @@ def _host_sentence(bounds: Bounds) -> str:
     return (
         f"{name} {bound} {most_of}the program, which uses no GPU{steps}: "
         f"of {time_text(bounds.host_ns)} on the host after imports, {first.name} {verb} {percent_text(first.share)}"
-        f"{_most_at(first)}{', ' if takes else ''}{takes}."
+        f"{_most_at(first)}{', ' if takes else ''}{takes}.{_INTERPRETED if first.name == 'interpreted kernels' else ''}"
     )
 
 
+_INTERPRETED = " That is the time of bragg's interpreter, which executes kernels here instead of a GPU."
 _PLURALS = ("operators", "interpreted kernels", "Python and native code")
 
 

@@ -9,6 +9,7 @@ from bragg.grouping.workers import WORKER_METRICS, WORKER_TIME
 from bragg.model import FrameKind, Profile
 from bragg.model.host_time import WAIT_TIME
 from bragg.model.ids import FrameId
+from bragg.model.table import FloatArray
 from bragg.views.text.folding_rules import library_of
 from bragg.views.text.labels import Labels
 from bragg.views.text.units import count_text, share_text, time_text
@@ -47,7 +48,8 @@ def _line(profile: Profile, metric: str, whom: str) -> str:
     if metric not in profile.metrics or profile.total("host_time") <= 0:
         return ""
     profile, imports_ns = imports_apart(profile) if metric == WAIT_TIME else (profile, 0.0)
-    waited_ns = profile.total(metric)
+    own_ns = _of_program(profile, metric)
+    waited_ns = float(own_ns.sum())
     whole_ns = profile.total("host_time")
     if metric == WAIT_TIME and profile.run.duration_ns and not profile.run.is_merged:
         # Of the main thread, which lasts as long as the run.
@@ -55,7 +57,7 @@ def _line(profile: Profile, metric: str, whom: str) -> str:
     share = waited_ns / whole_ns if whole_ns else 0.0
     if share < _LITTLE:
         return ""
-    where, most_ns = _hottest_place(profile, metric)
+    where, most_ns = _hottest_place(profile, own_ns)
     most = f", {share_text(most_ns / waited_ns)} of that in {where}"
     who = "host" if metric == "sync_time" else "main thread"
     is_whole = metric == WAIT_TIME and profile.measured("gpu_time")
@@ -63,9 +65,15 @@ def _line(profile: Profile, metric: str, whom: str) -> str:
     return f"the {who} waited {time_text(waited_ns)}{whom}, {share_text(share)} of {its_time}{most}"
 
 
-def _hottest_place(profile: Profile, metric: str) -> tuple[str, float]:
+def _of_program(profile: Profile, metric: str) -> FloatArray:
+    """The time of each node, without that of kernels that are interpreted: the interpreter's threads wait there."""
+    own_ns = profile.own(metric).astype(np.float64)
+    return np.where(profile.tree.kind == FrameKind.KERNEL, 0.0, own_ns) if metric == WAIT_TIME else own_ns
+
+
+def _hottest_place(profile: Profile, own_ns: FloatArray) -> tuple[str, float]:
     """The code of the program that waits longest, whatever it calls to do so, and how long."""
-    tree, own = profile.tree, profile.own(metric)
+    tree = profile.tree
     is_own_code = np.array(
         [
             kind in (FrameKind.SCOPE, FrameKind.OPERATOR) or (kind == FrameKind.PYTHON and not library_of(file))
@@ -75,6 +83,6 @@ def _hottest_place(profile: Profile, metric: str) -> tuple[str, float]:
     place = np.full(len(tree), tree.frame[0])  # the frame of the innermost own code at or above each node
     for level in tree.levels[1:]:
         place[level] = np.where(is_own_code[level], tree.frame[level], place[tree.parent[level]])
-    by_place = np.bincount(place, weights=own, minlength=len(tree.frames))
+    by_place = np.bincount(place, weights=own_ns, minlength=len(tree.frames))
     hottest = FrameId(int(by_place.argmax()))
     return Labels(tree.frames).in_sentence(hottest), float(by_place[hottest])

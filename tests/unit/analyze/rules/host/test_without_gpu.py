@@ -10,9 +10,10 @@ import pytest
 from bragg.analyze.causes.bounds import bounds_of
 from bragg.analyze.causes.evidence import Evidence
 from bragg.analyze.engine import analysis
-from bragg.model import Confidence, Finding, Metric, MetricKind, Profile
+from bragg.model import Confidence, Finding, FrameKind, Metric, MetricKind, Profile
 from bragg.model.host_time import WAIT_TIME
 from bragg.views.text.analysis_text import bounds_sentence
+from bragg.views.text.waiting import waiting_lines
 from tests.support.profiles import profile_from_text
 from tests.support.stepped import stepped
 
@@ -159,6 +160,20 @@ def test_kernels_that_the_host_executes_are_a_part_of_its_time() -> None:
         ("interpreted kernels", 0.75),
         ("Python and native code", 0.25),
     ]
+
+
+def test_threads_of_the_interpreter_that_wait_are_not_the_program_that_waits() -> None:
+    profile = profile_from_text("root\n  main host=1ms\n    scale #kernel host=3ms")
+    waits = np.where(profile.tree.kind == FrameKind.KERNEL, 2_000_000, 0)
+    waited = Metric(WAIT_TIME, "ns", MetricKind.INCLUSIVE, waits)
+    profile = replace(profile, metrics={**profile.metrics, WAIT_TIME: waited})
+    bounds = bounds_of(Evidence(profile))
+    assert [(part.name, part.share) for part in bounds.parts] == [
+        ("interpreted kernels", 0.75),
+        ("Python and native code", 0.25),
+    ]
+    assert waiting_lines(profile) == []
+    assert "interpreter, which executes kernels here instead of a GPU" in bounds_sentence(bounds)
 
 
 def test_elements_that_a_loop_reads_are_asked_for_at_once() -> None:
