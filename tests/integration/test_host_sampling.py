@@ -55,6 +55,33 @@ def test_code_that_keeps_the_gil_is_seen_beside_code_that_releases_it(recorder: 
     assert sum(times.values()) > 0.7e9
 
 
+def test_an_operation_at_the_end_of_a_scope_counts_once(recorder: Recorder) -> None:
+    run = recorder.program(
+        """
+        import bragg
+
+        large = 3 ** 400_000
+
+        def inner():
+            with bragg.scope("outer"):
+                with bragg.scope("work"):
+                    product = large * large  # no call after which Python could look up
+
+        for _ in range(12):
+            inner()
+        """
+    )
+    profile, work_ns = run.main, time_in(run.main, "work")
+    assert work_ns > 50e6
+    assert time_in(profile, "inner") < 1.2 * work_ns
+    is_inner, is_work = (
+        np.array([name == wanted for name in profile.tree.frames.name])[profile.tree.frame]
+        for wanted in ("inner", "work")
+    )
+    of_line = is_inner & is_work[profile.tree.parent]
+    assert float(profile.inclusive("host_time")[of_line].sum()) > 0.5 * work_ns
+
+
 def test_every_fork_is_sampled(recorder: Recorder) -> None:
     run = recorder.program(
         """
