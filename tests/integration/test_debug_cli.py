@@ -237,6 +237,14 @@ def test_options_behind_the_program_are_answered_with_the_order(tmp_path: Path) 
     assert "hint: The program got" in bragg("debug", script, "--break-on", "data-race").stderr
 
 
+def test_a_script_that_is_not_there_is_answered_with_what_may_be_meant(tmp_path: Path) -> None:
+    script = write(tmp_path)
+    near = bragg("check", script.with_name("scirpt.py"))
+    assert (near.returncode, near.stderr.splitlines()[-1]) == (2, f"hint: Did you mean {script}?")
+    assert bragg("check", "python3", script).stderr.splitlines()[-1] == f"hint: The script stands alone: {script}"
+    assert bragg("check", "nothing_like_it").stderr.splitlines()[-1] == "hint: A module is run with -m"
+
+
 def test_launches_are_varied_on_request(tmp_path: Path) -> None:
     pushed = "out[0] = 0; scale[lambda meta: (30 // meta['BLOCK'],)](np.ones(30, 'f4'), out, 30, BLOCK=16)"
     script = write(tmp_path, end=pushed)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import difflib
 import importlib.util
 import re
 import runpy
+import shlex
 import sys
 import traceback
 from bdb import BdbQuit
@@ -53,13 +55,23 @@ def run_program(arguments: Sequence[str], *, is_module: bool = False) -> int:
         place = str(Path.cwd())
     else:
         if not Path(name).is_file():
-            raise UsageError(f"there is no script {name!r}", hint="A module is run with -m")
+            raise UsageError(f"there is no script {name!r}", hint=_how_to_name_it(arguments))
         if (kind := _NO_SCRIPTS.get(Path(name).suffix)) is not None:
             raise UsageError(f"{name} is a {kind}, not a script", hint="Give the script that launches the kernels")
         run = lambda: runpy.run_path(name, run_name="__main__")  # noqa: E731
         place = str(Path(name).resolve().parent)
     with _command_line([name, *arguments[1:]], place):
         return _exit_code(run)
+
+
+def _how_to_name_it(arguments: Sequence[str]) -> str:
+    """What else a script that is not there may be meant to be."""
+    path = Path(arguments[0])
+    if re.fullmatch(r"python[\d.]*", path.name) and len(arguments) > 1:
+        return f"The script stands alone: {shlex.join(arguments[1:])}"
+    files = [each.name for each in path.parent.glob("*.py")]
+    near = difflib.get_close_matches(path.name, files, n=1)
+    return f"Did you mean {path.with_name(near[0])}?" if near else "A module is run with -m"
 
 
 @contextmanager

@@ -153,6 +153,8 @@ def _value(value: Any) -> str:
     if isinstance(value, tuple):
         return f"({','.join(map(_value, value))})"
     text = value if isinstance(value, str) else getattr(value, "__name__", None) or str(value)
+    if text == "":
+        return "''"
     if len(text) > _MAX_VALUE_LENGTH or not _PLAIN_VALUE.fullmatch(text):
         return f"#{_digest(text)}"
     is_number = isinstance(value, str) and not text.isidentifier()

@@ -65,6 +65,7 @@ def test_arguments_that_were_not_looked_at_are_not_called_unaligned() -> None:
         (None, "None"),
         ("relu", "relu"),
         ("64", "'64'"),
+        ("", "''"),
         ((1, "a"), "(1,a)"),
         (short_names, "short_names"),
     ],
