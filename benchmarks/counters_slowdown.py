@@ -2,8 +2,7 @@
 
 Rounds of sessions in one recorded process, in alternating order: each samples counters, telemetry, or nothing. Counters
 begin a second after their session and find their interval in the next two, so the program runs for that long before
-some bursts are timed; a session that has samples of counters and wants none is an error. Meanwhile the threads of the
-program share one core: on cores of the scheduler's choice equal bursts differ by a quarter. A program that the host
+some bursts are timed; a session that has samples of counters and wants none is an error. A program that the host
 bounds is timed step by step, and each burst has the same steps: a round's figure is the median over the steps of
 their time by that of the same steps without sampling. `low` to `high` are where the median over rounds lies with 90 %
 confidence.
@@ -13,11 +12,10 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import random
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
+from collections.abc import Callable
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -100,25 +98,6 @@ def burst_of(name: str) -> Burst:
     return burst
 
 
-@contextmanager
-def on_one_core() -> Iterator[None]:
-    """The thread that launches and those of PyTorch's backward; the recorder's may be anywhere."""
-    cores = os.sched_getaffinity(0)
-    tasks = [int(task.name) for task in Path("/proc/self/task").iterdir() if is_of_program(task)]
-    try:
-        for task in tasks:
-            os.sched_setaffinity(task, {max(cores)})
-        yield
-    finally:
-        for task in tasks:
-            os.sched_setaffinity(task, cores)
-
-
-def is_of_program(task: Path) -> bool:
-    """Whether a thread launches."""
-    return int(task.name) == os.getpid() or (task / "comm").read_text().startswith("pt_autograd")
-
-
 def timed(burst: Burst, path: Path, options: dict[str, Any]) -> tuple[np.ndarray, float, int]:
     """Seconds of each step, GPU time in ns, and how many samples of counters were taken, in a session."""
     import bragg
@@ -128,7 +107,7 @@ def timed(burst: Burst, path: Path, options: dict[str, Any]) -> tuple[np.ndarray
         burst()
         while time.monotonic() < begins_s:
             burst()
-        with on_one_core(), bragg.scope("burst"):
+        with bragg.scope("burst"):
             steps_s = np.diff([burst() for _ in range(_BURSTS)])
     profile = session.profile()
     tree = profile.tree
