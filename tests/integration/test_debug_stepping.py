@@ -104,6 +104,25 @@ def test_values_are_arrays_at_the_prompt_with_a_row_for_each_program(tmp_path: P
     assert re.match(r"pointer<fp32> into x \(fp32\[30\], at 0x[0-9a-f]+\), elements int64\[\]: 0", output[7])
 
 
+def test_lanes_that_were_not_read_are_undefined_and_count_for_nothing(tmp_path: Path) -> None:
+    script = write(tmp_path)
+    script.write_text(script.read_text().replace("mask=mask, other=0.0", "mask=mask"))
+    commands = ["p values", "p values.mean()", "p np.max(values)", "p np.median(values)", "print(values)"]
+    commands += ["p np.median(values.to(tl.int32))", "c"]
+    output = at_prompt(script, [*STEP_TO_NEXT, *commands])[3 + 3 * len(STEP_TO_NEXT) :]
+    shown = [line.replace("np.float32(", "").replace("np.float64(", "").rstrip(")") for line in output]
+    assert shown[:-2] == [
+        "fp32[8], 2 programs, -- is undefined: [[16.0 17.0 18.0 19.0 20.0 21.0 22.0 23.0]",
+        " [24.0 25.0 26.0 27.0 28.0 29.0 -- --]]",
+        "22.5",
+        "29.0",
+        "nan",
+        "pid (2, 0, 0)  [16. 17. 18. 19. 20. 21. 22. 23.]",
+        "pid (3, 0, 0)  [24.0 25.0 26.0 27.0 28.0 29.0 -- --]",
+        "*** ValueError: elements are undefined: methods such as .max() and .mean() leave them out",
+    ]
+
+
 @pytest.mark.skipif(sys.version_info < (3, 11), reason="this Python does not tell what part of a line is executed")
 def test_steps_follow_the_authors_lines_into_helpers_and_back_to_the_script(tmp_path: Path) -> None:
     commands = [*STEP_TO_NEXT, "s", "s", "p block", "s", "r", "n", "n", "n", "c"]

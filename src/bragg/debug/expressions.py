@@ -27,6 +27,7 @@ __all__ = [
     "feeds",
     "first_argument",
     "function_at",
+    "indexed_at",
     "loop_names",
     "mask_shape",
     "number_of",
@@ -272,6 +273,14 @@ def first_argument(file: str, line: int, name: str) -> str:
 
 
 @lru_cache(maxsize=1024)
+def indexed_at(file: str, line: int) -> tuple[str, str]:
+    """What is indexed at a line, and by what; empty: not one value alone."""
+    nodes = [node for node in _nodes(file) if isinstance(node, ast.Subscript) and _spans(node, line)]
+    if len(nodes) != 1 or isinstance(nodes[0].slice, ast.Slice | ast.Tuple):
+        return "", ""
+    return ast.unparse(nodes[0].value), ast.unparse(nodes[0].slice)
+
+
 def changes_what_it_loads(file: str, line: int) -> bool:
     """The store at a line goes where loaded indices say, and its value comes from a load of the same address."""
     calls = [call for call in _calls(file) if call.args and _name(call) in ("load", "store")]

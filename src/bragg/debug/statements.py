@@ -14,6 +14,7 @@ from bragg.debug.numbers.dtypes import DTYPES
 from bragg.debug.numbers.operands import as_tensor
 from bragg.debug.numbers.promotion import is_number
 from bragg.debug.numbers.shapes import broadcast_pair
+from bragg.debug.shown import array_text
 from bragg.debug.state import machine
 from bragg.debug.values import Pointer, Tensor
 
@@ -59,8 +60,9 @@ def _text(value: Any, row: int, as_hex: bool) -> str:
         return hex(value) if as_hex and isinstance(value, int) else str(value)
     rows = value.active_data()
     data = rows[row if len(rows) > 1 else 0]
-    formatter: Any = {"int": hex} if as_hex else None
-    return np.array2string(data, threshold=1 << 20, formatter=formatter) if data.ndim else str(data.item())
+    if data.ndim:
+        return array_text(data, 1 << 20, as_hex=as_hex)
+    return str(data if np.ma.is_masked(data) else data.item())
 
 
 def static_assert(condition: Any, message: str = "") -> None:

@@ -18,6 +18,7 @@ import numpy as np
 from bragg.debug.faults import KernelFault
 from bragg.debug.numbers.affine import Affine
 from bragg.debug.numbers.dtypes import DTYPES, DType, PointerType, Shape
+from bragg.debug.shown import array_text
 from bragg.debug.state import machine
 from bragg.model.table import Array
 from bragg.registry import load
@@ -63,6 +64,7 @@ IN_FLIGHT = 128  # Of a product that runs beside the kernel and was not waited f
 CHOSEN = 256  # By an undefined element, among known ones: which of them it is, nobody knows.
 # What must not be used in any way.
 MEANINGLESS = (UNDEFINED, CHOSEN, UNWRITTEN, DIVIDED, SHIFTED, IN_FLIGHT)
+_MEANINGLESS = np.uint32(sum(MEANINGLESS))
 LOADS = tuple(1 << bit for bit in range(9, 32))
 
 
@@ -211,8 +213,17 @@ class _Shown(Operators):
         return OPERATORS["getitem"](self, key)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
-        """For NumPy's functions at a debugger's prompt: a row for each active program."""
-        return np.array(self.active_data(), dtype, copy=copy)
+        """For NumPy's functions at a debugger's prompt: a row for each active program.
+
+        Raises:
+            ValueError: Elements are undefined, for which numbers that are no floats have no value.
+        """
+        data = self.active_data()
+        if isinstance(data, np.ma.MaskedArray):
+            if data.dtype.kind != "f":
+                raise ValueError("elements are undefined: methods such as .max() and .mean() leave them out")
+            data = data.filled(np.nan)
+        return np.array(data, dtype, copy=copy)
 
 
 class Tensor(_Shown):
@@ -326,21 +337,26 @@ class Tensor(_Shown):
     def __repr__(self) -> str:
         data = self.active_data()
         per_program = "" if len(data) == 1 else f", {len(data)} programs"
-        text = np.array2string(data[0] if len(data) == 1 else data, threshold=64, precision=6)
-        return f"{self.dtype}{list(self.shape)}{per_program}: {text}"
+        undefined = ", -- is undefined" if isinstance(data, np.ma.MaskedArray) else ""
+        text = array_text(data[0] if len(data) == 1 else data, 64)
+        return f"{self.dtype}{list(self.shape)}{per_program}{undefined}: {text}"
 
     def active_data(self) -> Array:
         """A row for each active program, or one for all, of a tensor that a debugger shows: [active or 1, *block].
 
-        They are in the carrier of the type, as `data` is. Programs that went another way have rows too where a kernel
-        has not used the tensor since.
+        They are in the carrier of the type, as `data` is, and masked where they are undefined. Programs that went
+        another way have rows too where a kernel has not used the tensor since.
         """
+        data = self.data
+        if self.taint is not None:
+            is_undefined = np.broadcast_to(lift_array(self.taint, data.ndim) & _MEANINGLESS != 0, data.shape)
+            data = np.ma.array(data, mask=is_undefined) if is_undefined.any() else data
         try:
             now = machine()
         except KernelFault:  # The kernel has ended.
-            return self.data
+            return data
         is_narrow = self.programs != len(now.linear) or len(now.rows) == len(now.linear)
-        return self.data if is_narrow else self.data[now.rows]
+        return data if is_narrow else data[now.rows]
 
 
 class Pointer(_Shown):

@@ -101,6 +101,31 @@ def test_what_triton_refuses_raises_what_triton_raises(kernel: Any, message: str
 
 
 @triton.jit
+def indexed_pointer(x, N: tl.constexpr):
+    for i in range(N):
+        v = x[i]
+        tl.store(x + N, v)
+
+
+@triton.jit
+def indexed_twice(x, N: tl.constexpr):
+    tl.store(x + N, x[0] + x[1])
+
+
+@pytest.mark.parametrize(
+    ("kernel", "fix"),
+    [
+        (indexed_pointer, "tl.load(x + i)"),
+        (indexed_twice, "tl.load(pointer + index), with tl.arange for several elements"),
+    ],
+)
+def test_who_indexes_a_pointer_is_told_how_to_load(kernel: Any, fix: str) -> None:
+    with bragg.debug.check() as report, pytest.raises(triton.CompilationError, match="a pointer is loaded from"):
+        kernel[(1,)](np.ones(4, "f4"), 2)
+    assert [finding.hint for finding in report] == [fix]
+
+
+@triton.jit
 def narrow_pointers(x, N: tl.constexpr):
     tl.store(x + tl.arange(0, N)[None, :], tl.zeros((N, N), tl.float32))
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from bragg.debug.faults import KernelFault
+from bragg.debug.flow.place import kernel_line
 from bragg.debug.values import Pointer, Tensor, lift_array
 from bragg.debug.versions import is_before
 from bragg.model.table import Array
@@ -117,6 +118,8 @@ def getitem(x: Any, key: Any) -> Any:
     parts = key if isinstance(key, tuple) else (key,)
     for part in parts:
         if not (part is None or (isinstance(part, slice) and part == slice(None))):
+            if isinstance(x, Pointer):
+                raise _indexed_pointer(part)
             raise KernelFault(
                 f"unsupported tensor index {part}: a block is indexed with : and None alone",
                 hint="Use masks, tl.gather or tl.split",
@@ -128,6 +131,16 @@ def getitem(x: Any, key: Any) -> Any:
         if part is None:
             x = expand_dims(x, axis if x.shape else 0)  # A single value takes them wherever they stand.
     return x
+
+
+def _indexed_pointer(index: Any) -> KernelFault:
+    from bragg.debug.expressions import indexed_at
+
+    name, by = indexed_at(*kernel_line())
+    return KernelFault(
+        f"unsupported tensor index {index}: a pointer is loaded from or stored to, and not indexed",
+        hint=f"tl.load({name} + {by})" if name else "tl.load(pointer + index), with tl.arange for several elements",
+    )
 
 
 def reshape(x: Any, shape: tuple[int, ...]) -> Any:
