@@ -153,7 +153,11 @@ def test_the_stack_holds_nothing_but_the_program(tmp_path: Path) -> None:
 
 def test_breakpoints_may_wait_for_a_program(tmp_path: Path) -> None:
     script = write(tmp_path)
-    assert at_prompt(script, ["p pid", "c"], "--at-program", "3")[3] == "int32[], 2 programs: [2 3]"
+    output = at_prompt(script, ["p pid[1]", "c"], "--at-program", "3")
+    assert output[3:5] == [
+        "program (3, 0, 0) is row 1 of values that differ between programs: p name[1]",
+        "np.int32(3)",
+    ]
     assert at_prompt(script, ["p pid", "c"], "--at-program", "1")[0] == "result 87.0"
 
 
@@ -164,6 +168,13 @@ def test_a_finding_opens_the_debugger_where_the_chosen_program_shows_it(tmp_path
     assert output[0] == f"error: out-of-bounds in kernel ({tmp_path}/script.py:15)"
     assert any(line.startswith("int1[8], 4 programs: [[ True") for line in output)
     assert "result" in at_prompt(script, ["p mask", "c", "c"], *options, "0")[0]
+
+
+def test_a_finding_names_the_row_of_the_program_that_shows_it(tmp_path: Path) -> None:
+    script = write(tmp_path, "pass", "kernel[(4,)](x, out, 31, BLOCK=8)")
+    output = at_prompt(script, ["p pid[3]", "q"], "--break-on", "out-of-bounds")
+    assert "program (3, 0, 0) is row 3 of values that differ between programs: p name[3]" in output
+    assert "np.int32(3)" in output
 
 
 def test_quitting_ends_the_program_without_a_traceback(tmp_path: Path) -> None:

@@ -33,9 +33,11 @@ class KernelDebugger(pdb.Pdb):
 
     Attributes:
         n_stops: Of all debuggers of this process.
+        chosen: The program that the user, or a finding, asks for; None: none.
     """
 
     n_stops: ClassVar[int] = 0
+    chosen: ClassVar[Program | None] = None
 
     def stop_here(self, frame: FrameType) -> bool:
         """Stop in the author's frames only."""
@@ -67,6 +69,11 @@ class KernelDebugger(pdb.Pdb):
         super().print_stack_entry(frame_lineno, prompt_prefix)
         if is_kernel(frame_lineno[0]):
             self.message(_active_programs())
+            if self.chosen is not None and _is_active(self.chosen):
+                row = _row(self.chosen)
+                self.message(
+                    f"program {self.chosen} is row {row} of values that differ between programs: p name[{row}]"
+                )
 
 
 def kernel_frame(frame: FrameType | None) -> FrameType | None:
@@ -126,13 +133,14 @@ def stepping(program: Program | None = None) -> Iterator[None]:
         if frame is not None and (program is None or _is_active(program)):
             open_at(frame)
 
+    KernelDebugger.chosen = program
     sys.breakpointhook = pdb.set_trace = stop
     STOPS.stop = stop_at_line
     try:
         yield
     finally:
         sys.breakpointhook, pdb.set_trace = hook, set_trace
-        STOPS.stop = None
+        STOPS.stop = KernelDebugger.chosen = None
         if _is_traced_by_this_debugger():
             sys.settrace(None)  # The program has ended while it was stepped through.
 
@@ -143,9 +151,17 @@ def _is_traced_by_this_debugger() -> bool:
 
 def _is_active(program: Program) -> bool:
     """A program is among those that execute the current statement."""
-    now = machine()
-    x, y, _ = now.grid
-    return program[0] + x * (program[1] + y * program[2]) in now.active_programs
+    return _number(program) in machine().active_programs
+
+
+def _row(program: Program) -> int:
+    """Position of a program among those that execute the current statement."""
+    return int(np.searchsorted(machine().active_programs, _number(program)))
+
+
+def _number(program: Program) -> int:
+    x, y, _ = machine().grid
+    return program[0] + x * (program[1] + y * program[2])
 
 
 def _active_programs() -> str:

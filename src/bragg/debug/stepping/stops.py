@@ -17,7 +17,7 @@ from bragg.debug.flow.place import kernel_line
 from bragg.debug.memory.access import Access
 from bragg.debug.memory.storage import Buffer
 from bragg.debug.state import Listeners
-from bragg.debug.stepping.debugger import kernel_frame, open_at
+from bragg.debug.stepping.debugger import KernelDebugger, kernel_frame, open_at
 from bragg.errors import UsageError
 from bragg.registry import CHECKERS
 
@@ -44,6 +44,8 @@ def stop_on(rules: Sequence[str], program: tuple[int, int, int] | None = None) -
         shows_it = program is None or program in (program_ids(number, finding.grid) for number in finding.programs)
         if finding.rule in rules and shows_it and frame is not None:
             print("\n".join(finding.lines()))
+            if program is None and finding.witness is not None:
+                KernelDebugger.chosen = finding.witness.program
             open_at(frame)
 
     return stop
