@@ -7,6 +7,7 @@ from typing import Any
 
 from bragg.analyze.wall.wall_time import Steady, WallParts
 from bragg.model.finding import percent_text
+from bragg.model.meta.overhead import Overhead
 from bragg.views.text.style import Style, printable
 from bragg.views.text.units import count_text, time_text
 
@@ -70,6 +71,10 @@ def _about(steady: Steady) -> str:
     else:
         what = "" if steady.step_of == steady.step else f", calls of {printable(steady.step_of)}"
         steps = f"{count_text(steady.n_steps, steady.step)} of {time_text(steady.step_ns)}{what}"
-    overhead = steady.overhead
-    cost = f"recording +{percent_text(overhead.slowdown)}" if overhead and overhead.slowdown >= _MUCH else ""
-    return ", ".join(filter(None, [steps, busy_text(steady.busy) if steady.busy else "", cost]))
+    return ", ".join(filter(None, [steps, busy_text(steady.busy) if steady.busy else "", _cost_text(steady.overhead)]))
+
+
+def _cost_text(overhead: Overhead | None) -> str:
+    if overhead is None or overhead.slowdown < _MUCH:
+        return ""
+    return f"recording {'at least ' * bool(overhead.unknown)}+{percent_text(overhead.slowdown)}"

@@ -124,7 +124,7 @@ def test_a_steady_state_that_launches_most_has_an_overhead_of_its_own() -> None:
     assert parts.steady is not None
     assert parts.steady.overhead is None  # about that of the run
     parts = wall_parts(recorded(works_from=600, overhead=overhead))
-    assert "steady 400 ms (4,000 launches, GPU busy 40 %, recording +21 %)" in wall_line(parts)
+    assert "steady 400 ms (4,000 launches, GPU busy 40 %, recording at least +21 %)" in wall_line(parts)
     told = wall_json(parts)
     assert told is not None
     assert told["steady"]["overhead"]["slowdown"] == pytest.approx(70 / 330, rel=0.01)
