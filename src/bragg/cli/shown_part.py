@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from bragg.errors import UsageError
+from bragg.errors import NothingRecorded, UsageError
 
 if TYPE_CHECKING:
     from bragg.analyze.causes.evidence import Evidence
@@ -110,13 +110,23 @@ def part_without_imports(profile: Profile, options: ViewOptions) -> ShownPart | 
     from bragg.analyze.imports import imports_apart
     from bragg.views.text.units import share_text, time_text
 
-    is_asked = options.metrics or options.sort or options.include or options.exclude
+    is_asked = options.metrics or options.sort
     ran, imports_ns = (profile, 0.0) if is_asked else imports_apart(profile)
-    if not imports_ns:
+    if not imports_ns or not _has_paths(ran, options):
         return None
     share = share_text(imports_ns / profile.total("host_time"))
     note = f"imports took {time_text(imports_ns)}, {share} of host_time, and are left out; with them: --part all"
     return ShownPart(ran, options, (note,))
+
+
+def _has_paths(profile: Profile, options: ViewOptions) -> bool:
+    """Whether call paths that the reader asks for took time; if none did, those of imports may be meant."""
+    from bragg.views.terminal.filters import filter_paths
+
+    try:
+        return filter_paths(profile, options.include, options.exclude).profile.total("host_time") > 0
+    except NothingRecorded:
+        return False
 
 
 def _of_sums(profile: Profile, options: ViewOptions, steady: Steady | None) -> ShownPart:

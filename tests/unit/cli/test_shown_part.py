@@ -105,6 +105,11 @@ def test_imports_of_a_program_without_a_gpu_are_left_out_and_named(view: View, t
     assert view(path)["hints"] == [note]
     assert total(view(path, "--part", "all"), "host_time") == 100e6
     assert total(view(path, "--include", "torch"), "host_time") == 60e6
+    assert (view(path, "--include", "work")["hints"], total(view(path, "--include", "work"), "host_time")) == (
+        [note],
+        30e6,
+    )
+    assert total(view(path, "--exclude", "work"), "host_time") == 10e6
 
 
 def test_the_tree_does_not_depend_on_how_long_imports_took(view: View, tmp_path: Path) -> None:
