@@ -17,17 +17,20 @@ _IDLE = 0.5
 class Evidence(Facts):
     """Facts of a profile, and gains in its wall time."""
 
-    def gpu_gain(self, nodes: BoolArray, saved: float = 1.0, *, saving_is_measured: bool = False) -> Gain | None:
+    def gpu_gain(
+        self, nodes: BoolArray, saved: float = 1.0, *, saving_is_measured: bool = False, with_launches: bool = False
+    ) -> Gain | None:
         """What the program gains when work of a GPU gets shorter; None: no timeline tells, and it is not clear.
 
         Args:
             nodes: Whose own GPU time: [n_nodes].
             saved: Share of that time that goes away, 0 to 1.
             saving_is_measured: Whether samples or clocks tell `saved`.
+            with_launches: Whether their launches go away with them.
         """
         if not self.wall_ns:
             return None
-        found = self._gain_of_bounding(nodes, saved)
+        found = self._gain_of_bounding(nodes, saved, with_launches=with_launches)
         if found is None:
             return None
         wall_ns, limit = found
@@ -38,7 +41,7 @@ class Evidence(Facts):
             limit = "the busiest GPU"
         return self.gain(wall_ns, limit, saving_is_measured=saving_is_measured)
 
-    def _gain_of_bounding(self, nodes: BoolArray, saved: float) -> tuple[float, str] | None:
+    def _gain_of_bounding(self, nodes: BoolArray, saved: float, *, with_launches: bool) -> tuple[float, str] | None:
         """Wall time that work of the bounding GPUs gains, and what limits it; None: not clear."""
         total_ns = float(self.bounding_ns[nodes].sum()) * saved / self.bounding.count
         most_ns = self.wall_ns - self.host_floor_ns
@@ -52,7 +55,9 @@ class Evidence(Facts):
         if self.busy is not None and waited_ns >= total_ns:
             return total_ns, ""
         if self.is_jitted and self.busy is not None and self.idle_ns is not None:
-            found_ns = max(min(total_ns, most_ns, self.wall_ns - self._dispatching_ns), 0.0)
+            launches, all_launches = float(self.gpu_count[nodes].sum()), float(self.gpu_count.sum())
+            left = 1 - saved * launches / max(all_launches, 1) if with_launches else 1.0
+            found_ns = max(min(total_ns, most_ns, self.wall_ns - self._dispatching_ns * left), 0.0)
             return found_ns, "the host" if found_ns < total_ns else ""
         if self.busy is not None and self.busy < _IDLE:
             return 0.0, "the host"

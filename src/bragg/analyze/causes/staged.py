@@ -7,7 +7,7 @@ import numpy as np
 from bragg.analyze.causes.evidence import Evidence
 from bragg.analyze.causes.paths import below, named
 from bragg.analyze.causes.sampled_code import waited_code
-from bragg.analyze.causes.thresholds import STAGED_COPY, WAITS
+from bragg.analyze.causes.thresholds import STAGED_COPY, WAITS, WRITING
 from bragg.grouping.hlo_names import CALLS
 from bragg.model.table import BoolArray, FloatArray
 
@@ -31,13 +31,13 @@ def jitted_with_copies(evidence: Evidence) -> tuple[BoolArray, BoolArray]:
     jitted = named(profile, lambda name: name.startswith(CALLS))
     above = np.maximum(parent, 0)
     calls = np.maximum(evidence.calls[above], WAITS.value * evidence.steps)
-    is_long = evidence.gpu_ns >= STAGED_COPY.value * np.maximum(evidence.gpu_count, 1)
+    is_long = evidence.gpu_ns >= STAGED_COPY.value * calls  # of weights each may be short
     copies = named(profile, "copy HtoD".__eq__) & jitted[above] & is_long & (evidence.gpu_count >= WAITS.value * calls)
     found = np.zeros(len(parent), np.bool_)
     found[above[copies]] = True
     wait_ns = float(evidence.code_wait_ns[found].sum())
     within_calls = below(profile, found) | named(profile, "[waiting]".__eq__)
-    if wait_ns and waited_code(evidence, wait_ns, within_calls):
+    if wait_ns >= WRITING.value * evidence.wall_ns and waited_code(evidence, wait_ns, within_calls):
         return np.zeros_like(found), np.zeros_like(found)
     return found, copies
 

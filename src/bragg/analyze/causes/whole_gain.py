@@ -17,7 +17,7 @@ def whole_gain(evidence: Evidence, nodes: BoolArray, saved: float = 1.0) -> Gain
         nodes: [n_nodes], kernels, copies and what launches them.
         saved: Share of both that goes away, 0 to 1.
     """
-    gpu, host = evidence.gpu_gain(nodes, saved), evidence.host_gain(nodes, saved)
+    gpu, host = evidence.gpu_gain(nodes, saved, with_launches=True), evidence.host_gain(nodes, saved)
     if gpu is None and host is None:
         return None
     waits_ns = sum(each.wall_ns for each in (gpu, host) if each)

@@ -57,7 +57,7 @@ def _of_numpy(evidence: Evidence, jitted: BoolArray, copies: BoolArray) -> Itera
         return
     waits_ns = np.where(jitted, np.maximum(evidence.code_wait_ns, idle_ns), 0.0)
     host_ns, gpu_ns = float(waits_ns.sum()), float(evidence.gpu_ns[copies].sum())
-    if not host_ns:
+    if not host_ns + gpu_ns:
         return
     n = float(evidence.gpu_count[copies].sum())
     cause = Cause(
@@ -74,7 +74,8 @@ def _of_numpy(evidence: Evidence, jitted: BoolArray, copies: BoolArray) -> Itera
         gain=evidence.gain((host_ns + gpu_ns) * _ALONE),
         confidence=Confidence.LIKELY,
     )
-    yield host_finding(evidence, jitted, waits_ns, cause)
+    copied_ns = np.bincount(evidence.profile.tree.parent[copies], evidence.gpu_ns[copies], len(jitted))
+    yield host_finding(evidence, jitted, waits_ns + copied_ns, cause)
 
 
 def _limit(alone_share: float) -> str:
