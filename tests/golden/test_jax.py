@@ -1,4 +1,4 @@
-"""What is said of programs of JAX that do what they need not, recorded on an H100 beside seven others."""
+"""What is said of programs of JAX that do what they need not, recorded on H100s beside others."""
 
 from __future__ import annotations
 
@@ -22,6 +22,14 @@ RECORDINGS = Path(__file__).parent / "recordings/jax"
         ("pairwise", "pairwise-sums", 11),
         ("topk", "part-of-result", 10),
         ("wheres", "both-branches", 13),
+        ("complex_of_real", "complex-product", 4),
+        ("decay_fit", "reverse-jacobian", 11),  # within vmap
+        ("diagonal", "diagonal-matrix", 4),
+        ("gather_then_layer", "product-after-lookup", 4),
+        ("map_scan", "independent-turns", 6),
+        ("same_args", "same-arguments", 4),
+        ("separable", "wide-filter", 7),
+        ("wide_fwd", "forward-jacobian", 7),
         ("numpy_noise", "host-code", 8),  # before an array of NumPy is given to a function
     ],
 )

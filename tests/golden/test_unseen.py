@@ -70,6 +70,8 @@ def test_the_cause_is_named_at_its_line_and_no_other(name: str, rules: list[str]
         ("nhwc_batchnorm", "uncoalesced-access", 20),
         ("gelu_linear", "register-spills", 44),
         ("residual_norm", "type-copies", 28),
+        ("ctr_embedding", "dense-gradient", 71),
+        ("room_acoustics", "double-precision", 15),  # where 64 bits are enabled
         ("keyword_distill", "unread-gradients", 45),
     ],
 )
