@@ -15,10 +15,21 @@ from bragg.model import FrameKind, Profile
 from bragg.model.ids import NodeId
 from bragg.model.kernels.names import base_name
 
-__all__ = ["NO_CODE", "KernelChoice", "checked_lines", "choose_kernel", "every_kernel", "names_meant", "why_absent"]
+__all__ = [
+    "KernelChoice",
+    "checked_lines",
+    "choose_kernel",
+    "every_kernel",
+    "names_meant",
+    "why_absent",
+    "why_no_code",
+]
 
 
-NO_CODE = "Kernels of Triton have code, those of libraries (cuBLAS, ATen, XLA) have none; time by line: bragg view"
+NO_CODE = (
+    "No kernel of this profile has code: those of Triton have, those of libraries (cuBLAS, ATen, XLA) have none; "
+    "time by line: bragg view"
+)
 """What to do where no kernel of a profile has code."""
 
 
@@ -61,9 +72,18 @@ def choose_kernel(profile: Profile, wanted: str | None) -> KernelChoice:
     with_text = with_code or [name for name in kernels if checked_lines(profile, name)]
     meant = (with_text or list(kernels))[:1] if wanted is None else names_meant(list(kernels), wanted)
     if not meant:
-        shown = f"Those with code: {', '.join(with_code[:5])}" if with_code else NO_CODE
-        raise UsageError(f"no kernel is called {wanted!r}", hint=shown)
+        raise UsageError(f"no kernel is called {wanted!r}", hint=_with_code(with_code))
     return KernelChoice(meant[0], kernels[meant[0]], _code_of(profile, meant[0], codes), meant[1:])
+
+
+def why_no_code(profile: Profile) -> str:
+    """Which kernels have code, where one has none."""
+    codes = code_of_kernels(profile.sources)
+    return _with_code([name for name in _kernels_by_heat(profile) if _code_of(profile, name, codes)])
+
+
+def _with_code(names: Sequence[str]) -> str:
+    return f"Those with code: {', '.join(names[:5])}" if names else NO_CODE
 
 
 def every_kernel(profile: Profile) -> list[KernelChoice]:

@@ -29,7 +29,7 @@ from typing import NamedTuple
 
 from bragg.analyze.annotated_code import AnnotatedCode, Clocks, CodeSection, Samples, SourceLine, StagedCode
 from bragg.analyze.instruction_nodes import flops_by_offset, line_nodes, offset_bytes
-from bragg.analyze.kernel_choice import NO_CODE, KernelChoice, checked_lines, why_absent
+from bragg.analyze.kernel_choice import KernelChoice, checked_lines, why_absent, why_no_code
 from bragg.code.compiled.instruction_kinds import instruction_kinds
 from bragg.code.sass_listing import Instruction
 from bragg.code.source_map import KernelCode, Stage
@@ -122,7 +122,7 @@ def _why_no_code(profile: Profile) -> str:
         return f"it was not compiled for {target}, or its code is left out: bragg run said why"
     if profile.run.interpreted_launches:
         return "bragg's interpreter executed it, which compiles nothing: bragg run --target sm_90, or record on a GPU"
-    return NO_CODE
+    return why_no_code(profile)
 
 
 @dataclass(frozen=True)

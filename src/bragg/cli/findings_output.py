@@ -82,7 +82,8 @@ class FindingsOutput:
         from bragg.cli.annotations.carried import carry_findings
         from bragg.views.text.units import count_text
 
-        carry_findings(profile, [finding.to_finding() for finding in report])
+        doubt = carry_findings(profile, [finding.to_finding() for finding in report], report.verdicts.kernels())
+        say([f"warning: {doubt}"] if doubt else [])
         say([f"Added {count_text(len(report), 'finding')} to {profile}. Next: bragg report {quote(str(profile))}"])
 
 

@@ -9,7 +9,10 @@ import numpy as np
 import pytest
 
 import bragg.debug
+from bragg.cli.annotations.outcome import Outcome
 from bragg.cli.findings_output import FindingsOutput
+from bragg.formats.bragg import write
+from tests.support.profiles import profile_from_text
 
 pytest.importorskip("triton")
 
@@ -45,3 +48,16 @@ def test_what_the_end_of_the_program_tells_is_looked_at_in_its_line() -> None:
     (finding,) = report
     place = os.path.relpath(Path(__file__))
     assert FindingsOutput().next_step(report, "last.py") == f"bragg debug --break {place}:{finding.line} last.py"
+
+
+@pytest.mark.parametrize(("kernel", "is_warned"), [("all_but_the_last", False), ("other", True)])
+def test_findings_go_into_the_profile_of_another_program_with_a_warning(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], kernel: str, is_warned: bool
+) -> None:
+    path = tmp_path / "run.bragg"
+    write(profile_from_text(f"root\n  train.py:5@step\n    {kernel} 5us"), path)
+    with bragg.debug.check() as report:
+        all_but_the_last[(1,)](np.empty(16, "f4"), 16, BLOCK=16)
+    FindingsOutput(profile=path).write(Outcome(report, tmp_path, ""), has_text=False)
+    warning = f"warning: {path} has none of the kernels that were checked (all_but_the_last): is it of another program?"
+    assert (warning in capsys.readouterr().err) is is_warned

@@ -20,11 +20,19 @@ __all__ = ["carry_findings"]
 _MOST_BYTES = 1 << 20
 
 
-def carry_findings(path: Path, found: Sequence[Finding]) -> None:
+def carry_findings(path: Path, found: Sequence[Finding], launched: Sequence[str] = ()) -> str:
     """Write findings into a profile, in place of those of an earlier check.
+
+    Args:
+        path: The profile.
+        found: The findings.
+        launched: Names of the kernels that the checked program launched.
 
     Each gets the call path where its kernel takes most time, if the kernel is in the profile, and the text of its file,
     so that views show the line on another machine.
+
+    Returns:
+        Why the profile seems to be of another program; empty: it does not.
 
     Raises:
         BadFile: The profile cannot be read or written.
@@ -34,6 +42,9 @@ def carry_findings(path: Path, found: Sequence[Finding]) -> None:
     carried = [replace(each, node=node.get(each.kernel), file=_known_as(profile, each.file)) for each in found]
     texts = _texts({each.file for each in carried} - profile.sources.keys())
     write(replace(profile, carried=carried, sources={**profile.sources, **texts}), path)
+    if not launched or not node or node.keys() & set(launched):
+        return ""
+    return f"{path} has none of the kernels that were checked ({', '.join(launched)}): is it of another program?"
 
 
 def _known_as(profile: Profile, file: str) -> str:
