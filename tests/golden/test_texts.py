@@ -37,6 +37,8 @@ def found(name: str) -> dict[str, Finding]:
         ("deterministic", "switched-off", 6, 0.2),
         ("triton_epilogue", "unfused-epilogue", 19, 0.5),
         ("weather_downscale", "type-copies", 29, 0.2),  # where the program asks for copies
+        ("tanimoto_screen", "small-tiles", 41, 0.3),  # where the sizes of the tiles stand
+        ("heat_pinn", "anomaly-mode", 65, 0.5),  # where it is switched on
     ],
 )
 def test_the_cause_is_named_at_its_line(name: str, rule: str, line: int, least_share: float) -> None:

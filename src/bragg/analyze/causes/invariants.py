@@ -53,6 +53,17 @@ class Turns:
         return takes_again or bool(self._carried & self._used)
 
     @cached_property
+    def fresh(self) -> frozenset[str]:
+        """Variables with data of this turn: of the loop's variable, of chance or of input."""
+        found = set(self._targets)
+        statements = [each for each in ast.walk(self.loop) if isinstance(each, (ast.Assign, ast.AnnAssign))]
+        for _ in statements:
+            for each in statements:
+                if each.value and (names_read(each.value) & found or any(map(_is_chance, ast.walk(each.value)))):
+                    found |= names_set(each)
+        return frozenset(found)
+
+    @cached_property
     def _used(self) -> frozenset[str]:
         """Variables that the loop reads in statements other than those that set them."""
         found: set[str] = set()
@@ -100,7 +111,7 @@ class Turns:
         return bool(names_read(value) & changing) or any(self._is_unsteady(part) for part in ast.walk(value))
 
     def _is_unsteady(self, part: ast.AST) -> bool:
-        if isinstance(part, ast.Call) and _CHANCE.fullmatch(call_name(part)):
+        if _is_chance(part):
             return True
         if isinstance(part, (ast.Yield, ast.YieldFrom, ast.Await)):
             return True
@@ -304,6 +315,10 @@ def _root(part: ast.AST) -> str:
 def _is_false(call: ast.Call) -> bool:
     values = [*call.args, *(each.value for each in call.keywords)]
     return any(isinstance(each, ast.Constant) and each.value is False for each in values)
+
+
+def _is_chance(part: ast.AST) -> bool:
+    return isinstance(part, ast.Call) and bool(_CHANCE.fullmatch(call_name(part)))
 
 
 def _is_counted(value: ast.expr) -> bool:

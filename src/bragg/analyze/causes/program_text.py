@@ -213,13 +213,24 @@ class FileText:
     def _behind(self, part: ast.AST) -> list[ast.expr]:
         if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Load):
             function = self.function_of(part)
-            return self.assigned(part.id, function) + self.arguments(part.id, function)
+            given = self.arguments(part.id, function)
+            return self.assigned(part.id, function) + given + _default(part.id, function)
         if isinstance(part, ast.Attribute):
             return self.attributes.get(part.attr, [])
         if isinstance(part, ast.Call):
             returns = (each for function in self.functions.get(call_name(part), []) for each in ast.walk(function))
             return [each.value for each in returns if isinstance(each, ast.Return) and each.value is not None]
         return []
+
+
+def _default(name: str, function: Function) -> list[ast.expr]:
+    """What a parameter of a function is where a call gives nothing for it."""
+    if isinstance(function, ast.Module):
+        return []
+    listed = [*function.args.posonlyargs, *function.args.args]
+    pairs = zip(reversed(listed), reversed(function.args.defaults), strict=False)
+    named = zip(function.args.kwonlyargs, function.args.kw_defaults, strict=True)
+    return [value for parameter, value in (*pairs, *named) if parameter.arg == name and value is not None]
 
 
 def _assigned(part: ast.AST) -> Iterator[tuple[ast.expr, ast.expr]]:

@@ -15,7 +15,7 @@ from bragg.analyze.causes.host_finding import moved
 from bragg.analyze.causes.invariants import Turns, computed
 from bragg.analyze.causes.needs import GPU_TIME, OPERATORS, TEXT
 from bragg.analyze.causes.paths import below, lines_above, named, place_of
-from bragg.analyze.causes.program_text import FileText, Loop
+from bragg.analyze.causes.program_text import FileText, Loop, names_read
 from bragg.analyze.causes.recurring import recurs
 from bragg.analyze.causes.work_finding import Work, work_findings
 from bragg.analyze.engine import HostTime, Rule
@@ -37,7 +37,11 @@ _WORK = Work(
 )
 _CHANCE = re.compile("rand|normal_|uniform_|bernoulli|multinomial|dropout|exponential_")
 _WHOLE = 0.9  # of a loop's work: one that repeats it all stands for a loop over data, as benchmarks do
+_DATA = 0.2  # of a loop's work, with what is new in each turn
 _N_NODES = 400  # the heaviest hold nearly all of the work
+
+
+_Chain = list[tuple[NodeId, tuple[FileText, ast.stmt] | None]]
 
 
 @dataclass
@@ -86,33 +90,58 @@ def _with_launches(evidence: Evidence, chosen: BoolArray, statements: _Statement
 
 
 def _loops(evidence: Evidence, weight: FloatArray) -> Iterable[_Repeated]:
-    """The loops of the program with what they repeat.
-
-    The outermost one stands for a loop over data, though programs that are measured often take the same again.
-    """
-    found: dict[tuple[Loop, bool], _Repeated] = {}
-    known: dict[Loop, Turns] = {}
+    """The loops of the program with what they repeat."""
+    found: dict[Loop, _Repeated] = {}
+    known: dict[tuple[Loop, bool], Turns] = {}
     chance = below(evidence.profile, named(evidence.profile, _CHANCE.search))
-    chosen = np.flatnonzero(weight > 0)
-    for node in chosen[np.argsort(-weight[chosen], kind="stable")][:_N_NODES].tolist():
-        chain = [(line, evidence.text.at(line)) for line in lines_above(evidence.profile, NodeId(node))]
+    chains = _chains(evidence, weight)
+    with_data = _loops_with_data(chains, weight)
+    for node, chain in chains.items():
         is_outermost = True
         for depth, (line, at) in enumerate(chain):
             for loop in at[0].loops_of(at[1]) if at else ():
-                key = loop, is_outermost
-                if at and loop not in known:
-                    known[loop] = Turns(at[0], loop)
-                turns = replace(known[loop], data_changes=is_outermost and not known[loop].goes_on)
-                of_loop = found.setdefault(key, _Repeated(line))
+                key = loop, is_outermost and loop not in with_data
+                if at and key not in known:
+                    known[key] = Turns(at[0], *key)
+                of_loop = found.setdefault(loop, _Repeated(line))
                 of_loop.whole += float(weight[node])
-                begins, is_outermost = _begins(turns, chain[depth:]), False
+                begins, is_outermost = _begins(known[key], chain[depth:]), False
                 if begins is not None and not chance[node]:
                     of_loop.repeated += float(weight[node])
                     of_loop.nodes[begins].append(node)
     return found.values()
 
 
-def _begins(turns: Turns, chain: list[tuple[NodeId, tuple[FileText, ast.stmt] | None]]) -> NodeId | None:
+def _chains(evidence: Evidence, weight: FloatArray) -> dict[int, _Chain]:
+    """The heaviest nodes, each with the lines of the program above it, the outermost first, and their statements."""
+    chosen = np.flatnonzero((weight > 0) & ~evidence.in_graph)
+    heaviest = chosen[np.argsort(-weight[chosen], kind="stable")][:_N_NODES].tolist()
+    return {
+        node: [(line, evidence.text.at(line)) for line in lines_above(evidence.profile, NodeId(node))]
+        for node in heaviest
+    }
+
+
+def _loops_with_data(chains: dict[int, _Chain], weight: FloatArray) -> set[Loop]:
+    """Loops that go on from their last turn, or that do a good part of their work with new data.
+
+    What an outermost loop does else with the same data stands for a loop over data, as in programs that are measured.
+    """
+    whole: dict[Loop, float] = defaultdict(float)
+    of_data: dict[Loop, float] = defaultdict(float)
+    known: dict[Loop, Turns] = {}
+    for node, chain in chains.items():
+        for _, at in chain:
+            for loop in at[0].loops_of(at[1]) if at else ():
+                turns = known.setdefault(loop, Turns(at[0], loop)) if at else known[loop]
+                value = computed(at[1]) if at and not isinstance(at[1], ast.Expr) else None
+                whole[loop] += float(weight[node])
+                is_data = turns.goes_on or (value is not None and names_read(value) & turns.fresh)
+                of_data[loop] += float(weight[node]) if is_data else 0.0
+    return {loop for loop in whole if of_data[loop] >= _DATA * whole[loop]}
+
+
+def _begins(turns: Turns, chain: _Chain) -> NodeId | None:
     """The outermost statement of a call path whose value stays the same; None: all of them may change."""
     changing = turns.changing
     for (line, at), (_, called) in zip(chain, [*chain[1:], (None, None)], strict=True):
