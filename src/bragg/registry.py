@@ -232,6 +232,8 @@ RULES = Registry(
         "padded-batch": "bragg.analyze.rules.operators.padding:RULE",
         "same-call": "bragg.analyze.rules.operators.same_calls:RULE",
         "evaluation-in-steps": "bragg.analyze.rules.operators.evaluation_in_steps:RULE",
+        "all-experts": "bragg.analyze.rules.operators.all_experts:RULE",
+        "repeated-parametrization": "bragg.analyze.rules.operators.parametrizations:RULE",
         "dense-embedding-gradient": "bragg.analyze.rules.operators.dense_gradients:RULE",
         "fills": "bragg.analyze.rules.copies.fills:RULE",
         "device-copies": "bragg.analyze.rules.copies.device_copies:RULE",

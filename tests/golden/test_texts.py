@@ -37,6 +37,12 @@ def found(name: str) -> dict[str, Finding]:
         ("deterministic", "switched-off", 6, 0.2),
         ("triton_epilogue", "unfused-epilogue", 19, 0.5),
         ("weather_downscale", "type-copies", 29, 0.2),  # where the program asks for copies
+        ("hmm", "cheaper-operator", 10, 0.3),
+        ("cosine_pairs", "cheaper-operator", 6, 0.8),
+        ("moe_dense", "all-experts", 19, 0.5),
+        ("mlm_head", "late-part", 16, 0.2),  # a mask chooses from what it computes
+        ("ode_repeat", "same-call", 16, 0.5),
+        ("weight_norm", "repeated-parametrization", 19, 0.2),
         ("tanimoto_screen", "small-tiles", 41, 0.3),  # where the sizes of the tiles stand
         ("heat_pinn", "anomaly-mode", 65, 0.5),  # where it is switched on
     ],
@@ -60,6 +66,11 @@ def test_a_cause_may_have_no_known_gain(name: str, rule: str, line: int) -> None
     ("name", "rules"),
     [
         ("causal_add", {"masked-attention"}),
+        ("mcmc", {"repeated-evaluation"}),
+        ("last_position", {"late-part"}),
+        ("separable", {"structured-product"}),
+        ("adjacency", {"structured-product"}),
+        ("triton_epilogue", {"unfused-epilogue"}),
         ("tenant_lora", {"structured-product", "part-of-product", "loop-invariant"}),
         ("protein_embed", {"padded-batch", "masked-attention"}),
     ],

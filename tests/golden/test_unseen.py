@@ -72,6 +72,7 @@ def test_the_cause_is_named_at_its_line_and_no_other(name: str, rules: list[str]
         ("residual_norm", "type-copies", 28),
         ("ctr_embedding", "dense-gradient", 71),
         ("room_acoustics", "double-precision", 15),  # where 64 bits are enabled
+        ("ecg_unitary_rnn", "repeated-parametrization", 39),
         ("keyword_distill", "unread-gradients", 45),
     ],
 )

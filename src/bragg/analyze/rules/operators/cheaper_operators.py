@@ -54,6 +54,13 @@ def _log_products(evidence: Evidence) -> BoolArray:
     return pairs | evidence.callers.near(sums, pairs)
 
 
+def _cosines(evidence: Evidence) -> BoolArray:
+    """Cosines of all pairs of rows."""
+    cosines = _called(evidence, r"aten::cosine_similarity")
+    rows = evidence.callers.counted_near(cosines, _called(evidence, r"aten::unsqueeze"), evidence.calls)
+    return cosines & (rows >= 2 * np.maximum(evidence.calls, 1))
+
+
 def _called(evidence: Evidence, pattern: str) -> BoolArray:
     return named(evidence.profile, re.compile(pattern).fullmatch) & (evidence.callers.line > 0)
 
@@ -78,6 +85,12 @@ _WORKS: tuple[tuple[Callable[[Evidence], BoolArray], str, str, float], ...] = (
         0.45,
     ),
     (
+        _cosines,
+        "cosines of all pairs of rows, whose products are written for each pair",
+        "normalize the rows, and multiply: F.normalize(a, dim=-1) @ F.normalize(b, dim=-1).T",
+        0.9,
+    ),
+    (
         _log_products,
         "sums of logarithms of all pairs are written, and their exponentials added up",
         "a matrix product of exponentials: m = a.amax(1, keepdim=True); (a - m).exp() @ t.exp() in place of "
@@ -98,6 +111,7 @@ RULE = Rule(
     "operators instead of which others need less work",
     (GPU_TIME, OPERATORS),
     (),
-    "conv2d instead of unfold and a product; log_softmax or cross_entropy; rfft; products of exponentials",
+    "conv2d instead of unfold and a product; log_softmax or cross_entropy; rfft; products of normalized rows, or of "
+    "exponentials",
     host_time=HostTime.CAUSE,
 )

@@ -1,10 +1,11 @@
-"""Products over all positions of a sequence, of which a function that calls them takes the last one."""
+"""Products over all positions of a sequence, of which the program takes one or some afterwards."""
 
 from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 
 import numpy as np
 
@@ -29,6 +30,12 @@ _WORK = Work(
     Confidence.HEURISTIC,
     least_share=0.1,
 )
+_CHOSEN = replace(
+    _WORK,
+    what="products over all positions, of which a mask chooses some afterwards",
+    change="choose before the product, if the mask leaves few: head(h[mask]) instead of head(h)[mask]",
+    saved=0.7,
+)
 _PRODUCTS = re.compile(r"aten::(?:linear|matmul|mm|bmm|addmm|einsum)")
 # Where keys and values of earlier positions are kept, there is one position.
 _CACHES = re.compile(r"\b\w*(?:cache|past|kv)\w*\b", re.I)
@@ -37,39 +44,53 @@ _CACHES = re.compile(r"\b\w*(?:cache|past|kv)\w*\b", re.I)
 def _find(evidence: Evidence) -> Iterator[Finding]:
     profile = evidence.profile
     products = named(profile, _PRODUCTS.fullmatch) & (evidence.callers.line > 0) & evidence.has_work
-    takers = {node: line for node in np.flatnonzero(products).tolist() if (line := _taken(evidence, node)) is not None}
-    late = np.zeros(len(products), np.bool_)
-    late[list(takers)] = True
-    for finding in work_findings(evidence, below(profile, late), _WORK):
-        others = [place_of(profile, line) for line in dict.fromkeys(takers.values())]
-        yield moved(finding, Place(finding.file, finding.line, node=finding.node), others)
+    for is_meant, work in ((_is_part, _WORK), (_is_chosen, _CHOSEN)):
+        takers = {
+            node: line
+            for node in np.flatnonzero(products).tolist()
+            if (line := _taken(evidence, node, is_meant)) is not None
+        }
+        late = np.zeros(len(products), np.bool_)
+        late[list(takers)] = True
+        for finding in work_findings(evidence, below(profile, late), work):
+            others = [place_of(profile, line) for line in dict.fromkeys(takers.values())]
+            yield moved(finding, Place(finding.file, finding.line, node=finding.node), others)
 
 
-def _taken(evidence: Evidence, node: int) -> NodeId | None:
-    """The line that takes one position of a product which a function it calls has returned; None: none does."""
+_Test = Callable[[FileText, ast.AST], bool]
+
+
+def _taken(evidence: Evidence, node: int, is_meant: _Test) -> NodeId | None:
+    """The line that takes a part of a product, which a function it calls has returned; None: none does.
+
+    What takes one position in the same function is not meant: operators tell it, and a rule of its own.
+    """
     for depth, (line, file, statement) in enumerate(statements_above(evidence, node)):
         function = file.function_of(statement)
         if any(_CACHES.search(each.arg) for each in ast.walk(function) if isinstance(each, ast.arg)):
             return None
-        if isinstance(statement, ast.Return):
-            if statement.value is not None and _is_part(statement.value):
-                return line if depth else None
-            if not _is_call_or_name(statement.value):
-                return None
-        elif isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name):
-            if _is_part(statement.value):
-                return line if depth else None
-            used = _uses(file, statement.targets[0].id, statement)
-            if used == "part":
-                return line if depth else None
-            if used != "returned":
-                return None
-        else:
-            return line if depth and any(_is_part(each) for each in ast.walk(statement)) else None
+        use = _use(file, statement, is_meant)
+        if use == "part":
+            return line if depth or is_meant is _is_chosen else None
+        if use != "returned":
+            return None
     return None
 
 
-def _uses(file: FileText, name: str, statement: ast.stmt) -> str:
+def _use(file: FileText, statement: ast.stmt, is_meant: _Test) -> str:
+    """What becomes of a value that a statement computes: a `part` of it is taken, it is `returned`, or neither."""
+    if isinstance(statement, ast.Return):
+        if statement.value is not None and is_meant(file, statement.value):
+            return "part"
+        return "returned" if _is_call_or_name(statement.value) else ""
+    if isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name):
+        if is_meant(file, statement.value):
+            return "part"
+        return _uses(file, statement.targets[0].id, statement, is_meant)
+    return "part" if any(is_meant(file, each) for each in ast.walk(statement)) else ""
+
+
+def _uses(file: FileText, name: str, statement: ast.stmt, is_meant: _Test) -> str:
     """How a function uses a variable after a statement that sets it: as a `part`, `returned`, or in other ways."""
     loads = [
         each
@@ -79,15 +100,22 @@ def _uses(file: FileText, name: str, statement: ast.stmt) -> str:
         and isinstance(each.ctx, ast.Load)
         and each.lineno > (statement.end_lineno or statement.lineno)
     ]
-    if loads and all(_is_part(file.parents[each]) for each in loads):
+    if loads and all(is_meant(file, file.parents[each]) for each in loads):
         return "part"
     return "returned" if loads and all(isinstance(file.parents[each], ast.Return) for each in loads) else ""
 
 
-def _is_part(value: ast.AST) -> bool:
+def _is_chosen(file: FileText, value: ast.AST) -> bool:
+    """Whether it is `x[mask]`, with a mask that is a comparison."""
+    if not isinstance(value, ast.Subscript) or not isinstance(value.slice, ast.Name):
+        return False
+    return any(isinstance(each, ast.Compare) for each in file.makers(value.slice))
+
+
+def _is_part(file: FileText, value: ast.AST) -> bool:
     """Whether it is `x[:, -1]`, or the like: one position, beside a slice."""
     if isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute):
-        return _is_part(value.func.value)
+        return _is_part(file, value.func.value)
     if not isinstance(value, ast.Subscript) or not isinstance(value.slice, ast.Tuple):
         return False
     parts = value.slice.elts
@@ -107,5 +135,5 @@ def _is_call_or_name(value: ast.expr | None) -> bool:
 
 
 RULE = Rule(
-    _find, "products over all positions of which one is taken later", (GPU_TIME, OPERATORS, TEXT), (), _WORK.change
+    _find, "products over all positions of which some are taken later", (GPU_TIME, OPERATORS, TEXT), (), _WORK.change
 )
