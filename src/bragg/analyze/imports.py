@@ -12,7 +12,7 @@ from bragg.model.transform import with_descendants
 
 __all__ = ["LEAST_IMPORTS", "imports_apart", "without_imports"]
 
-LEAST_IMPORTS = 0.1
+LEAST_IMPORTS = 0.01
 """Of host time: less is not worth a sentence of a run."""
 _MACHINERY = "<frozen importlib"
 

@@ -139,9 +139,9 @@ def test_paths_that_took_next_to_nothing_are_not_listed_unless_there_are_no_othe
 def test_imports_that_took_little_are_no_row_and_no_sentence() -> None:
     text = """root
   <frozen importlib._bootstrap>:1@_find_and_load
-    torch.py:1@<module> host=9ms
-  a.py:2@work host=91ms"""
-    assert summary_lines(profile_from_text(text), PLAIN)[1:] == ["  91.0 ms   91.0 % of host_time  work a.py:2"]
+    torch.py:1@<module> host=900us
+  a.py:2@work host=99100us"""
+    assert summary_lines(profile_from_text(text), PLAIN)[1:] == ["  99.1 ms   99.1 % of host_time  work a.py:2"]
 
 
 def test_imports_are_all_of_a_program_that_does_nothing_else() -> None:
