@@ -25,7 +25,8 @@ if TYPE_CHECKING:
 
 __all__ = ["repeat_states"]
 
-_MOST_ALIKE, _MOST_COMPARED = 6, 4096
+_MOST_ALIKE, _MOST_RESULTS = 6, 16
+_MOST_COMPARED = 1 << 15  # pairs of values, of one computation: 30 ms
 _MOST_NAMED = 8
 
 
@@ -122,8 +123,10 @@ class _Turns:
         self._next: dict[Value, set[Value]] = {}
         self._bits = {value: 1 << at for at, value in graph.given.items()}
         self._kept = 0
+        self._left = _MOST_COMPARED
+        by_shape = _by_shape(graph.results)
         for at, given in graph.given.items():
-            results: Iterable[Value] = graph.results[at : at + 1] if graph.is_turn else _of_its_shape(given, graph)
+            results: Iterable[Value] = graph.results[at : at + 1] if graph.is_turn else by_shape.get(given.shape, ())
             self._next[given] = {each for result in results for each in _next_of(given, result)}
             if not graph.is_turn or [given] == list(results):
                 self._kept |= 1 << at
@@ -141,13 +144,14 @@ class _Turns:
             if pair in seen:
                 continue
             seen.add(pair)
+            self._left -= 1
             if one is other:
                 shared |= one.sources
             elif one in self._next:
                 if other not in self._next[one]:
                     return [], 0
                 moved |= self._bits[one]
-            elif len(one.operands) != len(other.operands) or one.kind != other.kind or len(seen) > _MOST_COMPARED:
+            elif len(one.operands) != len(other.operands) or one.kind != other.kind or self._left < 0:
                 return [], 0
             else:
                 matched.append(pair)
@@ -156,16 +160,24 @@ class _Turns:
         return (matched, shared) if is_same else ([], 0)
 
 
-def _of_its_shape(given: Value, graph: HloGraph) -> list[Value]:
-    return [each for each in graph.results if each.shape == given.shape != ""]
+def _by_shape(results: list[Value]) -> dict[str, list[Value]]:
+    """What may be the next value of an argument of this shape; not of shapes that many have."""
+    found: dict[str, list[Value]] = {}
+    for each in results:
+        found.setdefault(each.shape, []).append(each)
+    return {shape: alike for shape, alike in found.items() if shape and len(alike) <= _MOST_RESULTS}
 
 
 def _next_of(given: Value, result: Value) -> set[Value]:
     """What a state may become: all that is chosen from, if it may stay as it is."""
     chosen: set[Value] = set()
+    seen: set[Value] = set()
     waiting = [result]
     while waiting:
         value = waiting.pop()
+        if value in seen:
+            continue
+        seen.add(value)
         if value.made.code == "select":
             waiting += value.operands[1:]
         else:
