@@ -25,8 +25,10 @@ _LITTLE = 0.01
 def recurring_waits(evidence: Evidence) -> BoolArray:
     """Nodes that wait in Python code, for nothing that is computed, loaded or written, in the steps: [n_nodes].
 
-    Samples do not tell how often a line waited. It is in the steps where its function, or one that called it, does
-    earlier what each step does: what comes before the first step is not.
+    Samples do not tell how often a line waited, but not more often than they were taken. It is in the steps where its
+    function, or one that called it, does earlier what each step does: what comes before the first step is not. Neither
+    is what a function waits for before it does that, unless it did so as often as there are steps, and one that called
+    it does such things elsewhere, too: it then makes a batch for what follows.
     """
     profile, tree, host = evidence.profile, evidence.profile.tree, evidence.host
     found: BoolArray = np.zeros(len(tree), np.bool_)
@@ -37,18 +39,24 @@ def recurring_waits(evidence: Evidence) -> BoolArray:
     has_steps = tree.sum_up(is_often.astype(np.int64)) > 0
     computes = in_files(profile, _COMPUTES)
     waited_ns = np.where(host.input | host.compilation | host.output, 0, profile.own(WAIT_TIME))
+    samples = profile.own("samples") if "samples" in profile.metrics else np.zeros(len(tree))
     waits = (waited_ns > 0) & (waited_ns >= _LITTLE * waited_ns.sum())
     for node in np.flatnonzero(waits).tolist():
         code = int(tree.parent[node]) if tree.kind[node] == FrameKind.STATE else node
         if tree.kind[code] == FrameKind.PYTHON and not computes[code]:
-            found[node] = _is_in_steps(evidence, code, has_steps)
+            is_each = samples[node] >= WAITS.value * steps.made
+            found[node] = _is_in_steps(evidence, code, has_steps, is_each=bool(is_each))
     return found
 
 
-def _is_in_steps(evidence: Evidence, code: int, has_steps: BoolArray) -> bool:
-    """Whether the innermost function around this code that makes steps began with one before it."""
+def _is_in_steps(evidence: Evidence, code: int, has_steps: BoolArray, *, is_each: bool) -> bool:
+    """Whether the innermost function around this code that makes steps began with one before it.
+
+    Or, if each step may have waited, whether one further out makes them on several lines.
+    """
     tree = evidence.profile.tree
     frames, line = tree.frames, tree.frames.line[tree.frame]
+    is_outer = False
     while code > 0:
         frame = int(tree.frame[code])
         beside = np.flatnonzero(has_steps & (tree.parent == tree.parent[code]) & (tree.kind == FrameKind.PYTHON))
@@ -58,7 +66,12 @@ def _is_in_steps(evidence: Evidence, code: int, has_steps: BoolArray) -> bool:
             if (frames.name[tree.frame[node]], frames.file[tree.frame[node]])
             == (frames.name[frame], frames.file[frame])
         ]
-        if own:
-            return bool(line[own].min() <= line[code])
+        if own and not is_outer:
+            is_in_steps = bool(line[own].min() <= line[code])
+            if is_in_steps or not is_each:
+                return is_in_steps
+            is_outer = True
+        elif own and line[own].min() < line[own].max():
+            return True
         code = int(tree.parent[code])
     return False

@@ -10,6 +10,7 @@ from bragg.analyze.causes.evidence import Evidence
 from bragg.analyze.causes.host_finding import Cause, host_finding, three_digits
 from bragg.analyze.causes.host_steps import WAITS_OR_STEPS, HostCost, host_costs
 from bragg.analyze.causes.input_waits import SINGLE, WORKERS, late_batches_ns, loading
+from bragg.analyze.causes.needs import Need
 from bragg.analyze.causes.thresholds import OF_STEP, READY_BATCH, WAITED
 from bragg.analyze.engine import HostTime, Rule
 from bragg.model import Confidence, Finding, Quantity
@@ -76,10 +77,16 @@ def _find(evidence: Evidence) -> Iterator[Finding]:
         yield host_finding(evidence, inside, idle_ns, cause)
 
 
+_HAS_LOADER = Need(
+    "a DataLoader",
+    "",
+    lambda evidence: any(loading(evidence.profile, kind).any() for kind in (SINGLE, WORKERS)),
+)
+
 RULE = Rule(
     _find,
     "steps that wait for a DataLoader",
-    (WAITS_OR_STEPS,),
+    (WAITS_OR_STEPS, _HAS_LOADER),
     (WAITED, READY_BATCH, OF_STEP),
     "workers, pinned memory, prefetching",
     host_time=HostTime.CAUSE,

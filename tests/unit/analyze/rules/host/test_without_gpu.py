@@ -197,6 +197,37 @@ def test_a_line_that_waits_in_each_step_is_found(waits: str, line: int, shares: 
     assert [each.gain.share for each in findings if each.gain] == pytest.approx(shares, abs=0.005)
 
 
+BATCH = "train.py:5@main > train.py:20@get_batch"
+MADE_THERE = ["host 100-150 train.py:5@main > train.py:21@get_batch > aten::randint#operator"]
+TRAINS = ["host 150-400 train.py:6@main > aten::mm#operator"]
+
+
+@pytest.mark.parametrize(
+    ("lines", "n_samples", "shares"),
+    [
+        ([*MADE_THERE, *TRAINS], 20, [0.09]),
+        ([*MADE_THERE, *TRAINS], 1, []),  # one wait, before the steps
+        (MADE_THERE, 20, []),  # of the only function with steps, before they begin
+    ],
+)
+def test_a_batch_is_waited_for_before_operators_that_complete_it(
+    lines: list[str], n_samples: int, shares: list[float]
+) -> None:
+    profile = waiting(recorded(f"host 0-100 {BATCH}", *lines), 20)
+    is_line = profile.tree.frames.line[profile.tree.frame] == 20
+    samples = Metric("samples", "1", MetricKind.INCLUSIVE, np.where(is_line, n_samples, 0))
+    profile = replace(profile, metrics={**profile.metrics, "samples": samples})
+    findings = analysis(Evidence(profile), ["host-code"]).findings
+    assert [each.gain.share for each in findings if each.gain] == pytest.approx(shares, abs=0.005)
+
+
+def test_data_loading_is_not_judged_without_a_loader() -> None:
+    profile = recorded(*TRAINS)
+    judged = analysis(Evidence(profile), ["data-loading"])
+    assert (judged.fine, list(judged.skipped)) == ([], ["data-loading"])
+    assert analysis(Evidence(recorded(f"host 0-20 {LOADS}")), ["data-loading"]).fine == ["data-loading"]
+
+
 def test_without_steps_nobody_is_judged() -> None:
     profile = stepped(f"host 0-400 {LOADS}", 1000, n_steps=1)
     assert list(analysis(Evidence(profile), ["data-loading"]).skipped) == ["data-loading"]
