@@ -53,9 +53,11 @@ class ArgumentWatch:
     def _compare(self, arguments: tuple[Any, ...], options: dict[str, Any]) -> None:
         from bragg.grouping.hlo_names import SAME_CALLS, with_arguments
 
-        function = self._function()
-        bound = inspect.signature(function).bind(*arguments, **options) if function else None
-        given = dict(_arrays(bound.arguments)) if bound else {}
+        try:
+            bound = inspect.signature(self._function() or (lambda: None)).bind(*arguments, **options)
+        except (TypeError, ValueError):  # It tells none, or the call fails.
+            return
+        given = dict(_arrays(bound.arguments))
         if len(given) > _MOST_ARRAYS:
             return
         if self._n_calls == 1:

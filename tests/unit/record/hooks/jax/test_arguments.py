@@ -63,3 +63,8 @@ def test_the_first_calls_are_enough(core: FakeCore) -> None:
     fixed = jax.numpy.ones(3)
     seen = [watch(jax.numpy.ones(2), fixed) for _ in range(16)]
     assert seen == [True] * 15 + [False]
+
+
+def test_a_call_that_fails_is_the_programs_own_matter(core: FakeCore, capfd: pytest.CaptureFixture[str]) -> None:
+    assert not arguments.ArgumentWatch("jit(step)", STEP)(unknown=3)
+    assert (core.calls, capfd.readouterr().err) == ([], "")
