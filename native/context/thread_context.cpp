@@ -163,7 +163,7 @@ inline void ThreadContext::note_opening(Entry& entry, const InnermostPython& pyt
   if (entry.has_calls) native_path().read_opening(opening.calls);
 }
 
-void ThreadContext::open(ContextNodes outer, const InnermostPython& python, Source source, FrameId frame,
+void ThreadContext::open(const Where& where, const InnermostPython& python, Source source, FrameId frame,
                          EntryKind kind, EntryOwner owner) noexcept {
   ended_ = 0;
   if (depth_ >= kMaxOpenEntries) {
@@ -173,7 +173,7 @@ void ThreadContext::open(ContextNodes outer, const InnermostPython& python, Sour
   }
   if (depth_ == capacity_ || (depth_ > 0 && entries_[depth_ - 1].opening + 1 == capacity_)) make_room();
   Entry& entry = entries_[depth_];
-  entry.nodes = children(outer, frame);
+  entry.nodes = children(where, python.frames, frame);
   entry.source = source;
   entry.owner = owner;
   entry.kind = kind;
@@ -190,7 +190,7 @@ void ThreadContext::push_path(Source source, std::span<const FrameId> above, Fra
   auto& tree = CallingContextTree::instance();
   ContextNodes outer = here();
   for (const FrameId each : above) outer = {tree.child(outer.shadow, each), tree.child(outer.python, each)};
-  open(outer, InnermostPython(), source, frame, EntryKind::Range, nullptr);
+  open({outer}, InnermostPython(), source, frame, EntryKind::Range, nullptr);
 }
 
 std::optional<ContextNodes> ThreadContext::innermost_operator() const noexcept {
@@ -332,25 +332,27 @@ ContextNodes ThreadContext::inherited() const noexcept {
           from->published_python_.load(std::memory_order_acquire)};
 }
 
-inline ContextNodes ThreadContext::here(const InnermostPython& python) noexcept {
-  if (is_in_api_call()) return api_call.nodes;
+inline ThreadContext::Where ThreadContext::where(const InnermostPython& python) noexcept {
+  if (is_in_api_call()) return {api_call.nodes};
   follow_task();
   ContextNodes nodes;
   if (const Entry* entry = innermost()) {
     nodes = entry->nodes;
     if (entry->source == Source::HostKernel || python.frame.code == nullptr || entry->opened_at == python.frame)
-      return nodes;
+      return {nodes};
   } else if (python.frame.code == nullptr) {
-    return has_own_context() ? nodes : inherited();
+    return {has_own_context() ? nodes : inherited()};
   }
-  nodes.python = python_node(nodes.python, python.frames);
-  return nodes;
+  return python_below(nodes, python.frames);
+}
+inline ContextNodes ThreadContext::here(const InnermostPython& python) noexcept {
+  return nodes_at(where(python), python.frames);
 }
 ContextNodes ThreadContext::here() noexcept { return here(InnermostPython()); }
 
 void ThreadContext::push(Source source, FrameId frame, EntryKind kind, EntryOwner owner) noexcept {
   const InnermostPython python;
-  open(here(python), python, source, frame, kind, owner);
+  open(where(python), python, source, frame, kind, owner);
 }
 
 void ThreadContext::begin_api_call(const ApiCallId& id, FrameId frame, SessionMask mask, uint32_t epoch) noexcept {

@@ -170,7 +170,7 @@ class ThreadContext {
   void push_path(Source source, std::span<const FrameId> above, FrameId frame) noexcept;
   // Below `outer`, wherever the thread is.
   void push_elsewhere(ContextNodes outer, Source source, FrameId frame, EntryOwner owner = nullptr) noexcept {
-    open(outer, InnermostPython(), source, frame, EntryKind::Elsewhere, owner);
+    open({outer}, InnermostPython(), source, frame, EntryKind::Elsewhere, owner);
   }
   void pop(Source source, EntryOwner owner = nullptr) noexcept;
 
@@ -267,9 +267,16 @@ class ThreadContext {
     NodeId python = NodeId::None;  // without the native frames inside the innermost Python frame
   };
   struct alignas(32) ChildCache {
-    ContextNodes outer;
+    uint64_t place = 0;
     FrameId frame = FrameId::Root;  // the root's, which is nobody's child
     ContextNodes nodes;
+  };
+  // Where the thread is, before the nodes of Python's frames are looked up.
+  struct Where {
+    ContextNodes entry;      // the innermost one's, or the root's
+    uint32_t n_frames = 0;   // of Python since it was opened
+    bool is_whole = false;   // these are all frames, also those above the entry
+    uint64_t path_hash = 0;  // of these; 0: there are none
   };
   // A program that begins ranges and never ends them has more of them the longer it runs.
   static constexpr uint32_t kMaxOpenEntries = 4096;
@@ -317,7 +324,7 @@ class ThreadContext {
     RawFrame frame{};  // without code: there is none
   };
   void push(Source source, FrameId frame, EntryKind kind, EntryOwner owner) noexcept;
-  void open(ContextNodes outer, const InnermostPython& python, Source source, FrameId frame, EntryKind kind,
+  void open(const Where& where, const InnermostPython& python, Source source, FrameId frame, EntryKind kind,
             EntryOwner owner) noexcept;
   void note_opening(Entry& entry, const InnermostPython& python) noexcept;
   void read_opening(const Entry& entry, PythonFrameIterator frames) noexcept;
@@ -327,9 +334,11 @@ class ThreadContext {
   [[nodiscard]] bool has_own_context() const noexcept;
   [[nodiscard]] const ThreadContext* lender() const noexcept;  // whose context this thread is in; nullptr: nobody's
   [[nodiscard]] ContextNodes inherited() const noexcept;
+  [[nodiscard]] Where where(const InnermostPython& python) noexcept;
+  [[nodiscard]] Where python_below(ContextNodes entry, const PythonFrameIterator& frames) noexcept;
+  [[nodiscard]] ContextNodes nodes_at(const Where& where, const PythonFrameIterator& frames) noexcept;
   [[nodiscard]] ContextNodes here(const InnermostPython& python) noexcept;
-  [[nodiscard]] ContextNodes children(ContextNodes outer, FrameId frame) noexcept;
-  [[nodiscard]] NodeId python_node(NodeId outer, PythonFrameIterator frames) noexcept;
+  [[nodiscard]] ContextNodes children(const Where& where, const PythonFrameIterator& frames, FrameId frame) noexcept;
   // Where the thread was when a sample saw it there: in scopes that have ended since, too.
   [[nodiscard]] ContextNodes seen(const HostSample& sample) noexcept;
   void note_end(const Entry& entry, int64_t now_ns) noexcept;

@@ -86,34 +86,36 @@ const OpeningFrames& ThreadContext::opening_frames() const noexcept {
   return entry != nullptr && entry->opened_at.code != nullptr ? openings_[entry->opening].frames : kNoFrames;
 }
 
-NodeId ThreadContext::python_node(NodeId outer, PythonFrameIterator frames) noexcept {
-  PythonFrameIterator walk = frames;
-  RawFrame raw{};
-  if (!walk.next(raw)) return outer;
+ThreadContext::Where ThreadContext::python_below(ContextNodes entry, const PythonFrameIterator& frames) noexcept {
+  Where where{entry};
   const OpeningFrames& opened_in = opening_frames();
   const bool is_opened = &opened_in != &kNoFrames;
-  uint32_t count = 0;
   uint64_t hash = 1;
   bool reached_opening = false;
-  do {
+  frames.for_each([&](const RawFrame& raw, uint64_t instruction) {
     const RawFrame* opener = is_opened ? opened_in.find(raw) : nullptr;
     // The frame that opened the entry is above it in the tree: it is added again only if it has moved on since.
     reached_opening = opener != nullptr;
-    if (reached_opening && opener->instruction_offset == raw.instruction_offset) break;
-    ++count;
-    hash = mix(hash, instruction_of(raw));
-  } while (!reached_opening && count < kMaxPathFrames && walk.next(raw));
-  if (count == 0) return outer;  // no Python since
+    if (reached_opening && opener->instruction_offset == raw.instruction_offset) return false;
+    hash = mix(hash, instruction);
+    return ++where.n_frames < kMaxPathFrames && !reached_opening;
+  });
+  if (where.n_frames == 0) return where;  // no Python since
   context_lenders.note_python(this);
-  const bool is_whole = depth_ > 0 && !reached_opening;
-  hash = mix(hash + (is_whole ? 2 : 0), pair_of(PythonFrameIds::epoch(), outer)) | 1;
-  PathCache& cached = path_cache_.at(hash);
-  if (cached.hash != hash) {
-    const NodeId node = append_frames(outer, frames, count, is_whole);
-    cached = {hash, node, node};
+  where.is_whole = depth_ > 0 && !reached_opening;
+  where.path_hash = mix(hash + (where.is_whole ? 2 : 0), pair_of(PythonFrameIds::epoch(), entry.python)) | 1;
+  return where;
+}
+
+ContextNodes ThreadContext::nodes_at(const Where& where, const PythonFrameIterator& frames) noexcept {
+  if (where.n_frames == 0) return where.entry;
+  PathCache& cached = path_cache_.at(where.path_hash);
+  if (cached.hash != where.path_hash) {
+    const NodeId node = append_frames(where.entry.python, frames, where.n_frames, where.is_whole);
+    cached = {where.path_hash, node, node};
   }
   if (depth_ == 0) publish({kRootNode, cached.node});
-  return cached.node;
+  return {where.entry.shadow, cached.node};
 }
 
 // Not inlined: its frames are 24 KB of stack, which the call of each operator would touch.
@@ -129,18 +131,21 @@ NodeId ThreadContext::python_node(NodeId outer, PythonFrameIterator frames) noex
   return node;
 }
 
-ContextNodes ThreadContext::children(ContextNodes outer, FrameId frame) noexcept {
+// Of a path that Python code has gone since, the nodes of its frames are looked up only where the child is not known.
+ContextNodes ThreadContext::children(const Where& where, const PythonFrameIterator& frames, FrameId frame) noexcept {
   const bool has_python = recording_state.python.load(std::memory_order_relaxed) != 0;
-  if (!has_python) outer.python = NodeId::None;
-  const uint64_t hash = spread(pair_of(outer.shadow, outer.python) ^ spread(uint64_t{number_of(frame)}));
+  const NodeId above = has_python ? where.entry.python : NodeId::None;
+  const uint64_t place = pair_of(where.entry.shadow, above) + where.path_hash;
+  const uint64_t hash = spread(place ^ spread(uint64_t{number_of(frame)}));
   ChildCache& known = child_cache_.at(hash);
-  if (known.frame == frame && known.outer == outer) return known.nodes;
+  if (known.frame == frame && known.place == place) return known.nodes;
+  const ContextNodes outer = nodes_at(where, frames);
   auto& tree = CallingContextTree::instance();
   ContextNodes nodes;
   nodes.shadow = tree.child(outer.shadow, frame);
   nodes.python = has_python ? tree.child(outer.python, frame) : nodes.shadow;
   // What the tree refuses it counts.
-  if (nodes.shadow != outer.shadow && nodes.python != outer.python) known = {outer, frame, nodes};
+  if (nodes.shadow != outer.shadow && nodes.python != outer.python) known = {place, frame, nodes};
   return nodes;
 }
 

@@ -109,6 +109,27 @@ TEST(lines_since_an_entry_was_opened_are_told_below_it_also_when_it_was_opened_i
   CHECK_EQ(here(), "2");
 }
 
+// Twice: the second time all are known. Both frames are of one function, so each path has one of the same lines in the
+// other order.
+TEST(an_operator_is_below_the_lines_that_it_is_called_from_however_many_such_places_there_are) {
+  Program in;
+  IndexFrame outer{1, &in.frame, &function, 0}, inner{1, &outer, &function, 0};
+  in.run(inner);
+  for (int pass = 0; pass < 2; ++pass)
+    for (outer.last_instruction = 0; outer.last_instruction < 60; ++outer.last_instruction)
+      for (inner.last_instruction = 0; inner.last_instruction < 60; ++inner.last_instruction) {
+        const std::string lines =
+            "0 " + std::to_string(100 + outer.last_instruction) + " " + std::to_string(100 + inner.last_instruction);
+        push("first");
+        CHECK_EQ(here(), lines + " first");
+        pop();
+        push("second");
+        CHECK_EQ(here(), lines + " second");
+        pop();
+        CHECK_EQ(here(), lines);
+      }
+}
+
 // Below an entry that a function opened, its caller's line is told only when that has moved on.
 TEST(entries_that_are_removed_from_among_others_leave_them_the_lines_that_they_were_opened_in) {
   Program in;
