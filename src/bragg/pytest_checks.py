@@ -11,11 +11,11 @@ from functools import cached_property
 import pytest
 
 from bragg.debug.children import with_children
-from bragg.debug.consequences import grouped_lines
 from bragg.debug.findings import KernelFinding
 from bragg.debug.host.target import host_without_gpu
 from bragg.debug.report import Report
 from bragg.debug.session import CheckedSession, checking, chosen_checkers
+from bragg.debug.texts.consequences import grouped_lines
 from bragg.model import Severity
 from bragg.views.text.style import printable
 from bragg.views.text.units import count_text

@@ -9,10 +9,10 @@ from dataclasses import replace
 from itertools import takewhile
 from typing import Any
 
-from bragg.debug.consequences import grouped, grouped_lines
 from bragg.debug.findings import KernelFinding, causes_first
 from bragg.debug.flow.place import kernel_line
 from bragg.debug.host.compiled_lines import origins
+from bragg.debug.texts.consequences import grouped, grouped_lines
 from bragg.debug.verdicts import Verdicts
 from bragg.model import Severity
 

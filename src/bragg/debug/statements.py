@@ -14,8 +14,8 @@ from bragg.debug.numbers.dtypes import DTYPES
 from bragg.debug.numbers.operands import as_tensor
 from bragg.debug.numbers.promotion import is_number
 from bragg.debug.numbers.shapes import broadcast_pair
-from bragg.debug.shown import array_text
 from bragg.debug.state import machine
+from bragg.debug.texts.shown import array_text
 from bragg.debug.values import Pointer, Tensor
 
 __all__ = ["asserted", "device_print", "static_assert", "static_print"]

@@ -18,8 +18,8 @@ import numpy as np
 from bragg.debug.faults import KernelFault
 from bragg.debug.numbers.affine import Affine
 from bragg.debug.numbers.dtypes import DTYPES, DType, PointerType, Shape
-from bragg.debug.shown import array_text
 from bragg.debug.state import machine
+from bragg.debug.texts.shown import array_text
 from bragg.model.table import Array
 from bragg.registry import load
 

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bragg.debug.address_terms import address_terms
 from bragg.debug.checkers.rows import program_steps
 from bragg.debug.expressions import Step, access_text, mask_shape, number_of, pointer_step
 from bragg.debug.flow.place import kernel_line, kernel_names
@@ -20,6 +19,7 @@ from bragg.debug.lazy import lazy
 from bragg.debug.memory.access import Access
 from bragg.debug.memory.storage import Buffer
 from bragg.debug.state import machine
+from bragg.debug.texts.address_terms import address_terms
 from bragg.debug.values import lift_array
 from bragg.model.table import Array
 

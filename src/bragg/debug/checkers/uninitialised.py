@@ -13,7 +13,6 @@ import numpy as np
 
 from bragg.debug.checkers.again.replay import Replay
 from bragg.debug.checkers.checker import Checker, LaunchFindings, Source
-from bragg.debug.checkers.neutral import filler_hint, is_computed_with
 from bragg.debug.expressions import access_text, feeding
 from bragg.debug.faults import KernelFault
 from bragg.debug.findings import TensorFacts
@@ -23,6 +22,7 @@ from bragg.debug.memory.access import Access
 from bragg.debug.memory.emptiness import unwritten
 from bragg.debug.memory.storage import Buffer
 from bragg.debug.state import Listeners, machine
+from bragg.debug.texts.neutral import filler_hint, is_computed_with
 from bragg.debug.values import CHOSEN, LOADS, UNDEFINED, UNWRITTEN, lift_array
 from bragg.model import Severity
 from bragg.model.table import Array

@@ -15,7 +15,7 @@ def array_text(data: Array, threshold: int, *, as_hex: bool = False) -> str:
     """Numbers as NumPy prints them; those of a masked array that are undefined as `--`.
 
     Args:
-        data: An array, or a single value.
+        data: Of any shape and type, or a single value.
         threshold: Of more elements only the first and last of each axis are shown.
         as_hex: Integers are shown so.
     """
