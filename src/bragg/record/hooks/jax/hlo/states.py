@@ -44,9 +44,10 @@ _DONATED = re.compile(r"\}: \((\d+),")
 _LAID_OUT = re.compile(r" = \(?([a-z]\w*\[[\d,]*\])(\{[^}]*\})?")
 # Both branches of a `cond` under `vmap`, and what chooses between their results: at its line.
 _BATCHED = re.compile(rf'op_name="([^"]*\b{BATCHED_COND}\b)')
-_CHOICE = re.compile(r'op_name="[^"]*/select_n"')
+_CHOICE = re.compile(rf'op_name="([^"]*\b{BATCHED_COND})\)*/select_n"')
 _DECOMPOSED = re.compile(r'op_name="(?:[^"]*/)?(?:eigh|svd)"')
 _PARTIAL = re.compile(r'op_name="(?:[^"]*/)?(?:dot_general|conv_general_dilated|sort)"')  # may compute less
+_LARGEST = re.compile(r'op_name="(?:[^"]*/)?(?:top_k|approx_top_k)"')  # XLA sorts for these; no more was asked for
 _FILLS = ("broadcast", "iota", "constant")  # which a program cannot do without
 _LEAST_ELEMENTS = 1 << 10
 _SMALL_PART = 0.25
@@ -94,7 +95,7 @@ def _doubles(module: HloModule, places: Places) -> dict[str, HloState]:
 def _batched_conds(module: HloModule, places: Places) -> dict[str, HloPlace]:
     """Lines of conditions under `vmap`, by what the names of their operations begin with."""
     selects = (each for rows in module.computations.values() for each in rows if each.code == "select")
-    found = ((_BATCHED.search(each.line), each) for each in selects)
+    found = ((_CHOICE.search(each.line), each) for each in selects)
     return {cond[1]: places.read(each.line).place for cond, each in found if cond}
 
 
@@ -137,6 +138,10 @@ def _of_part(_module: HloModule, flow: HloFlow, computation: str, each: Instruct
     return MOSTLY_UNUSED if uses and sum(use.size for use in uses) <= _SMALL_PART * each.size else ""
 
 
+def _of_sort(module: HloModule, flow: HloFlow, computation: str, each: Instruction) -> str:
+    return "" if _LARGEST.search(each.line) else _of_part(module, flow, computation, each)
+
+
 def _of_call(module: HloModule, flow: HloFlow, computation: str, each: Instruction) -> str:
     if _DECOMPOSED.search(each.line):
         matrix = len(flow.shape_of(computation, each.operand))
@@ -156,7 +161,7 @@ def _of_fusion(module: HloModule, flow: HloFlow, computation: str, each: Instruc
 
 _JUDGES: dict[str, Callable[[HloModule, HloFlow, str, Instruction], str]] = {
     "fft": _of_transform,
-    "sort": _of_part,
+    "sort": _of_sort,
     "dot": _of_product,
     "convolution": _of_part,
     "custom-call": _of_call,

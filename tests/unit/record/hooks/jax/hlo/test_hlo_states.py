@@ -162,6 +162,7 @@ def test_products_of_three_in_the_order_that_takes_more_are_told(second: str, n:
 
 
 SORT = "  %sort.1 = f32[64,1000]{1,0} sort(%x), dimensions={1}, to_apply=%compare"
+LARGEST = f'{SORT}, metadata={{op_name="jit(f)/top_k"}}'
 FACTOR = '  %cholesky.1 = f32[64,1000]{1,0} custom-call(%x), metadata={op_name="jit(f)/cholesky"}'
 PRODUCT = '  %dot.1 = (f32[64,1000]{1,0}, s8[64]{0}) custom-call(%x, %y), metadata={op_name="jit(f)/dot_general"}'
 
@@ -177,6 +178,7 @@ PRODUCT = '  %dot.1 = (f32[64,1000]{1,0}, s8[64]{0}) custom-call(%x, %y), metada
         (SORT, ["f32[64]{0} gather(%sort.1, %places)"], True),
         (FACTOR, ["f32[64]{0} gather(%cholesky.1, %places)"], False),  # the diagonal of a factor
         (SORT, ["f32[64]{0} gather(%values, %sort.1)"], False),  # of all places
+        (LARGEST, ["f32[64,10]{1,0} slice(%sort.1), slice={[0:64], [0:10]}"], False),  # no more was asked for
     ],
 )
 def test_results_of_which_a_small_part_is_used_are_told(made: str, uses: list[str], is_told: bool) -> None:
@@ -315,9 +317,11 @@ def test_branches_under_vmap_are_told_at_the_line_that_chooses() -> None:
     rows = [
         row.format("sin", "fusion", "vmap(batched_cond)/while/body/sin", FILE, 4),
         row.format("chosen", "select", "vmap(batched_cond)/select_n", FILE, 7),
+        row.format("own", "select", "vmap(batched_cond)/jit(_where)/select_n", FILE, 5),
         row.format("mul", "fusion", "vmap(f)/mul", FILE, 9),
     ]
-    assert states_of("\n".join(rows)) == {"sin": HloState("[both branches]", HloPlace("sea.py", 7))}
+    state = HloState(BOTH_BRANCHES, HloPlace("sea.py", 7))
+    assert states_of("\n".join(rows)) == dict.fromkeys(("sin", "own"), state)
 
 
 def test_copies_that_xla_puts_into_a_loop_belong_to_the_loop() -> None:
