@@ -45,6 +45,7 @@ def found(name: str) -> dict[str, Finding]:
         ("weight_norm", "repeated-parametrization", 19, 0.2),
         ("tanimoto_screen", "small-tiles", 41, 0.3),  # where the sizes of the tiles stand
         ("heat_pinn", "anomaly-mode", 65, 0.5),  # where it is switched on
+        ("whale_calls", "double-precision", 31, 0.3),  # where numbers of 64 bits come from
     ],
 )
 def test_the_cause_is_named_at_its_line(name: str, rule: str, line: int, least_share: float) -> None:
