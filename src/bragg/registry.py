@@ -228,6 +228,7 @@ RULES = Registry(
         "structured-product": "bragg.analyze.rules.operators.structured:RULE",
         "switched-off": "bragg.analyze.rules.operators.switched_off:RULE",
         "cheaper-operator": "bragg.analyze.rules.operators.cheaper_operators:RULE",
+        "late-layer": "bragg.analyze.rules.operators.late_layers:RULE",
         "unfused-epilogue": "bragg.analyze.rules.operators.epilogues:RULE",
         "padded-batch": "bragg.analyze.rules.operators.padding:RULE",
         "same-call": "bragg.analyze.rules.operators.same_calls:RULE",

@@ -45,6 +45,7 @@ def found(name: str) -> dict[str, Finding]:
         ("weight_norm", "repeated-parametrization", 19, 0.2),
         ("tanimoto_screen", "small-tiles", 41, 0.3),  # where the sizes of the tiles stand
         ("heat_pinn", "anomaly-mode", 65, 0.5),  # where it is switched on
+        ("crop_segmenter", "late-layer", 49, 0.4),
         ("whale_calls", "double-precision", 31, 0.3),  # where numbers of 64 bits come from
     ],
 )
@@ -74,6 +75,7 @@ def test_a_cause_may_have_no_known_gain(name: str, rule: str, line: int) -> None
         ("triton_epilogue", {"unfused-epilogue"}),
         ("tenant_lora", {"structured-product", "part-of-product", "loop-invariant"}),
         ("protein_embed", {"padded-batch", "masked-attention"}),
+        ("crop_segmenter", {"late-layer"}),
     ],
 )
 def test_repaired_programs_are_without_it(name: str, rules: set[str]) -> None:

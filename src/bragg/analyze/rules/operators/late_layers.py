@@ -1,0 +1,64 @@
+"""Convolutions of single pixels right after these were interpolated, as the program's text tells."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+from bragg.analyze.causes.evidence import Evidence
+from bragg.analyze.causes.needs import GPU_TIME, OPERATORS, TEXT
+from bragg.analyze.causes.paths import below, named
+from bragg.analyze.causes.program_text import FileText, call_name
+from bragg.analyze.causes.text_calls import argument, fits
+from bragg.analyze.causes.work_finding import Work, work_findings
+from bragg.analyze.engine import Rule
+from bragg.model import Confidence, Finding
+
+__all__ = ["RULE"]
+
+_WORK = Work(
+    "late-layer",
+    "images are upsampled with all their channels, and then given to a convolution of single pixels (1x1)",
+    "exchange them, they commute: interpolate(conv(x)) is conv(interpolate(x)), with fewer channels to interpolate",
+    0.7,
+    Confidence.HEURISTIC,
+    least_share=0.1,
+)
+_CONVOLUTIONS = re.compile(r"aten::conv[23]?d|aten::convolution")
+_UPSAMPLING = re.compile(r"aten::_?upsample_\w+")
+_LAYERS = ("Conv1d", "Conv2d", "Conv3d")
+_UPSAMPLES = ("interpolate", "upsample", "Upsample", "UpsamplingNearest2d", "UpsamplingBilinear2d")
+
+
+def _find(evidence: Evidence) -> Iterator[Finding]:
+    has_line = evidence.callers.line > 0
+    late = fits(evidence, named(evidence.profile, _CONVOLUTIONS.fullmatch) & has_line, _is_late)
+    upsamples = named(evidence.profile, _UPSAMPLING.fullmatch) & has_line
+    nodes = late | evidence.callers.near(upsamples, late)
+    yield from work_findings(evidence, below(evidence.profile, nodes), _WORK)
+
+
+def _is_late(file: FileText, statement: ast.stmt) -> bool:
+    calls = [each for each in ast.walk(statement) if isinstance(each, ast.Call) and each.args]
+    return any(_is_of_pixels(file, each) and _is_upsampled(file, each.args[0]) for each in calls)
+
+
+def _is_of_pixels(file: FileText, call: ast.Call) -> bool:
+    made = file.attributes.get(call_name(call), [])
+    layers = [each for each in made if isinstance(each, ast.Call) and call_name(each) in _LAYERS]
+    return any(_is_one(argument(each, "kernel_size", 2)) for each in layers)
+
+
+def _is_one(size: ast.expr | None) -> bool:
+    numbers = size.elts if isinstance(size, ast.Tuple) else [size]
+    return all(isinstance(each, ast.Constant) and each.value == 1 for each in numbers)
+
+
+def _is_upsampled(file: FileText, value: ast.expr) -> bool:
+    makers = [each for each in file.makers(value) if isinstance(each, ast.Call)]
+    behind = [made for each in makers for made in (each, *file.attributes.get(call_name(each), []))]
+    return any(isinstance(each, ast.Call) and call_name(each) in _UPSAMPLES for each in behind)
+
+
+RULE = Rule(_find, "convolutions of single pixels after upsampling", (GPU_TIME, OPERATORS, TEXT), (), _WORK.change)
