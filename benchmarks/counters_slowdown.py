@@ -37,7 +37,7 @@ _SAMPLING: dict[str, dict[str, Any]] = {
     "counters every 10 ms": {"telemetry_hz": 0, "counters": "default", "counter_interval_us": 10_000},
     "telemetry": {"telemetry_hz": 10},
 }
-_RECORDED: dict[str, Any] = {"backend": "cuda", "context": "shadow", "framework": "off", "data": "trace"}
+RECORDED: dict[str, Any] = {"backend": "cuda", "context": "shadow", "framework": "off", "data": "trace"}
 
 
 def copy() -> Callable[[], object]:
@@ -102,7 +102,7 @@ def timed(burst: Burst, path: Path, options: dict[str, Any]) -> tuple[np.ndarray
     """Seconds of each step, GPU time in ns, and how many samples of counters were taken, in a session."""
     import bragg
 
-    with bragg.profile(str(path), **_RECORDED, **options) as session:
+    with bragg.profile(str(path), **RECORDED, **options) as session:
         begins_s = time.monotonic() + (_SAMPLING_BEGINS_S if options.get("counters") else 0)
         burst()
         while time.monotonic() < begins_s:
@@ -159,7 +159,7 @@ def main() -> None:
 
         with scratch_directory() as directory:
             # With a session around them those within attach nothing.
-            outer = bragg.start(f"{directory}/outer.bragg", **_RECORDED, telemetry_hz=0)
+            outer = bragg.start(f"{directory}/outer.bragg", **RECORDED, telemetry_hz=0)
             burst = burst_of(arguments.program)
             rows = slowdown(burst, Path(directory, "inner.bragg"), arguments.seconds, arguments.sampled)
             outer.stop(save=False)
