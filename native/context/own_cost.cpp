@@ -38,6 +38,9 @@ void OwnCost::note(CostPart part, int64_t elapsed_ns, uint64_t waits_before) noe
   add(sums.timed, 1);
   add(sums.timed_ns, usual_ns);
   add(sums.rest_ns, own_ns - usual_ns);
+  if (apart_ns_ < 0) return;
+  add(sums.apart, 1);
+  add(sums.apart_ns, std::min(static_cast<uint64_t>(apart_ns_), usual_ns));
 }
 
 void OwnCost::add_to(CostTotals& totals) const noexcept {
@@ -46,6 +49,8 @@ void OwnCost::add_to(CostTotals& totals) const noexcept {
     totals.parts[i].timed += parts_[i].timed.load(std::memory_order_relaxed);
     totals.parts[i].timed_ns += parts_[i].timed_ns.load(std::memory_order_relaxed);
     totals.parts[i].rest_ns += parts_[i].rest_ns.load(std::memory_order_relaxed);
+    totals.parts[i].apart += parts_[i].apart.load(std::memory_order_relaxed);
+    totals.parts[i].apart_ns += parts_[i].apart_ns.load(std::memory_order_relaxed);
   }
 }
 
@@ -54,12 +59,18 @@ CostTotals CostTotals::since(const CostTotals& before) const noexcept {
   since.waits_ns = waits_ns - before.waits_ns;
   for (size_t i = 0; i < parts.size(); ++i)
     since.parts[i] = {parts[i].timed - before.parts[i].timed, parts[i].timed_ns - before.parts[i].timed_ns,
-                      parts[i].rest_ns - before.parts[i].rest_ns};
+                      parts[i].rest_ns - before.parts[i].rest_ns, parts[i].apart - before.parts[i].apart,
+                      parts[i].apart_ns - before.parts[i].apart_ns};
   return since;
 }
 
+// What was timed apart read the clock twice more.
 uint64_t CostTotals::Part::ns() const noexcept {
-  return (timed_ns - std::min(timed * reading_ns(), timed_ns)) * kMeasureEvery + rest_ns;
+  return (timed_ns - std::min((timed + 2 * apart) * reading_ns(), timed_ns)) * kMeasureEvery + rest_ns;
+}
+
+uint64_t CostTotals::Part::ns_apart() const noexcept {
+  return (apart_ns - std::min(apart * reading_ns(), apart_ns)) * kMeasureEvery;
 }
 
 }  // namespace bragg

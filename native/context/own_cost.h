@@ -21,9 +21,12 @@ struct CostTotals {
     uint64_t timed = 0;  // calls
     uint64_t timed_ns = 0;
     uint64_t rest_ns = 0;  // measured in full, so not multiplied
+    uint64_t apart = 0;    // of the timed calls, those that timed something apart
+    uint64_t apart_ns = 0;
 
     [[nodiscard]] uint64_t calls() const noexcept { return timed * kMeasureEvery; }
     [[nodiscard]] uint64_t ns() const noexcept;  // of all calls, without the readings of the clock
+    [[nodiscard]] uint64_t ns_apart() const noexcept;
   };
   static constexpr uint32_t kMeasureEvery = 64;  // on average: from 1 to 127
 
@@ -42,9 +45,21 @@ class OwnCost {
     if (--until_timed_ != 0) [[likely]]
       return work();
     const uint64_t waits_before = waits_ns_.load(std::memory_order_relaxed);
+    apart_ns_ = -1;
     const int64_t start_ns = now_ns();
     work();
     note(part, now_ns() - start_ns, waits_before);
+  }
+
+  // Once in a call: what takes long because of the program's depth, not of caches.
+  template <class Work>
+  auto measure_apart(Work&& work) noexcept {
+    if (until_timed_ != 0) [[likely]]
+      return work();
+    const int64_t start_ns = now_ns();
+    const auto result = work();
+    apart_ns_ = now_ns() - start_ns;
+    return result;
   }
 
   // A wait is measured exactly, and is not part of what is timed and multiplied.
@@ -62,6 +77,8 @@ class OwnCost {
     std::atomic<uint64_t> timed{0};
     std::atomic<uint64_t> timed_ns{0};
     std::atomic<uint64_t> rest_ns{0};
+    std::atomic<uint64_t> apart{0};
+    std::atomic<uint64_t> apart_ns{0};
   };
 
   static void add(std::atomic<uint64_t>& sum, uint64_t value) noexcept {
@@ -70,9 +87,10 @@ class OwnCost {
   [[nodiscard]] Part& of(CostPart part) noexcept { return parts_[static_cast<size_t>(part)]; }
   void note(CostPart part, int64_t elapsed_ns, uint64_t waits_before) noexcept;
 
-  uint32_t until_timed_ = 1;  // the first call, which also draws the next number
+  uint32_t until_timed_ = 1;  // the first call, which also draws the next number; 0: this call is timed
   uint32_t random_ = 0;
   std::atomic<uint64_t> waits_ns_{0};
+  int64_t apart_ns_ = -1;  // of the call that is timed; -1: nothing was
   std::array<Part, kCostParts> parts_{};
 };
 

@@ -106,7 +106,7 @@ Event launch_event(EventKind kind, SessionMask mask, CorrelationId correlation, 
 void note_launch(ThreadContext& thread, const cupti::CallbackData& data, const LaunchCall& call,
                  SessionMask mask) noexcept {
   note_context(thread, data.context);
-  const ContextNodes nodes = thread.here_in_native_code();
+  const ContextNodes nodes = thread.cost.measure_apart([&] { return thread.here_in_native_code(); });
   const void* function = launched_function(data, call);
   const StringId name = kernel_name(thread, function);
   OpenCall& open = thread.open_call;
