@@ -81,7 +81,7 @@ def said_by(path: Path) -> dict[str, Any]:
     return {
         "said": overhead.slowdown,
         "is_own": own is not None,
-        "is_at_least": bool(overhead.unknown),
+        "is_at_least": overhead.is_at_least,
         "of_run": whole.slowdown if whole else None,
         "parts": overhead.to_json()["parts"],
     }

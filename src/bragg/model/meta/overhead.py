@@ -32,6 +32,7 @@ _GPU_PART = "gpu_records"
 # What the recorder does in the middle of the program's code, which then finds its own code and data displaced from the
 # caches. That time is the program's and nobody counts it: beside Llama's generate on an H100 up to two thirds of what
 # is counted. Below this slowdown it is within 2 points.
+_DISPLACED = "caches that the program's code finds displaced"
 _DISPLACING = ("records", "launches", "operators", "scopes", "values", "api_calls")
 _LEAST_DISPLACED = 0.05
 _LEAST_WORK_NS = 20_000_000  # Less work gives no share: one late call would decide it.
@@ -66,19 +67,31 @@ class Overhead:
             to the last event, without pauses of more than 10 s.
         work_ns: That time as recorded.
         parts: Causes, the largest first. Together they may exceed what was added: the GPU's work hides some.
-        unknown: Causes whose cost is not known: the slowdown is at least so much. Empty: none is known to matter.
+        unknown: Causes whose cost is not known. Empty: none is known to matter.
+        is_estimated: Some part comes from a calibration, which the program's own may fall below.
     """
 
     slowdown: float
     work_ns: int
     parts: tuple[OverheadPart, ...]
     unknown: tuple[str, ...]
+    is_estimated: bool
+
+    @property
+    def is_at_least(self) -> bool:
+        """What is known was measured, and is not all."""
+        return bool(self.unknown) and not self.is_estimated
+
+    @property
+    def left_out(self) -> tuple[str, ...]:
+        """Of the unknown causes those that the recorder knows nothing of."""
+        return tuple(name for name in self.unknown if name != _DISPLACED)
 
     def to_json(self) -> dict[str, Any]:
         """JSON values."""
         return {
             "slowdown": round(self.slowdown, 5),
-            "is_at_least": bool(self.unknown),
+            "is_at_least": self.is_at_least,
             "unknown": list(self.unknown),
             "work_ns": self.work_ns,
             "parts": {part.name: part.to_json() for part in self.parts},
@@ -131,7 +144,8 @@ def _overhead(run: Run, table: Facts) -> Overhead | None:
     added_ns = min(added_ns, 0.95 * work_ns)
     displacing_ns = exposed * sum(table.count(f"{name}_ns") for name in _DISPLACING)
     displaces = displacing_ns >= _LEAST_DISPLACED * (work_ns - added_ns)
-    return Overhead(added_ns / (work_ns - added_ns), work_ns, tuple(parts), _unknown(run, displaces))
+    slowdown = added_ns / (work_ns - added_ns)
+    return Overhead(slowdown, work_ns, tuple(parts), _unknown(run, displaces), _is_estimated(run, table))
 
 
 def _part(table: Facts, name: str, text: str) -> OverheadPart | None:
@@ -139,9 +153,14 @@ def _part(table: Facts, name: str, text: str) -> OverheadPart | None:
     return OverheadPart(text, cost_ns, table.count(f"{name}_calls") or None) if cost_ns else None
 
 
+def _is_estimated(run: Run, table: Facts) -> bool:
+    is_calibrated = table.count("operators_ns") > 0 and not run.overhead.count("uncalibrated_operators")
+    return is_calibrated or table.count("records_ns") > 0 or table.count(f"{_GPU_PART}_ns") > 0
+
+
 def _unknown(run: Run, displaces: bool) -> tuple[str, ...]:
     found = {
-        "caches that the program's code finds displaced": displaces,
+        _DISPLACED: displaces,
         "PyTorch's part of operators": run.overhead.count("uncalibrated_operators") > 0,
         "instruction samples": run.was_sampled,
     }

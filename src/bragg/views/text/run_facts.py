@@ -61,11 +61,17 @@ class RunFacts:
 
     @property
     def overhead_text(self) -> str:
-        """The same in words: `estimated overhead 1.8 %`, `overhead at least 1.8 %`; empty when not known."""
+        """The same in words; empty when not known.
+
+        `estimated overhead 1.8 %`, `estimated overhead 1.8 % without instruction samples`, `overhead at least 1.8 %`.
+        """
         if self.overhead is None:
             return ""
         share = share_text(self.overhead.slowdown)
-        return f"overhead at least {share}" if self.overhead.unknown else f"estimated overhead {share}"
+        if self.overhead.is_at_least:
+            return f"overhead at least {share}"
+        left_out = " and ".join(self.overhead.left_out)
+        return f"estimated overhead {share}" + (f" without {left_out}" if left_out else "")
 
     @property
     def recorder(self) -> str:

@@ -77,4 +77,4 @@ def _about(steady: Steady) -> str:
 def _cost_text(overhead: Overhead | None) -> str:
     if overhead is None or overhead.slowdown < _MUCH:
         return ""
-    return f"recording {'at least ' * bool(overhead.unknown)}+{percent_text(overhead.slowdown)}"
+    return f"recording {'at least ' * overhead.is_at_least}+{percent_text(overhead.slowdown)}"

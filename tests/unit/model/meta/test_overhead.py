@@ -66,10 +66,11 @@ def test_what_has_an_unknown_cost_makes_it_at_least_so_much() -> None:
     assert (plain.unknown, itt.unknown) == ((), ("PyTorch's part of operators",))
     assert sampled.unknown == ("instruction samples",)
     assert itt.to_json()["is_at_least"]
+    assert (itt.left_out, sampled.left_out) == (itt.unknown, sampled.unknown)
 
 
 @pytest.mark.parametrize(
-    ("table", "is_at_least"),
+    ("table", "displaces"),
     [
         ({"operators_ns": 47 * MS}, False),
         ({"operators_ns": 48 * MS}, True),
@@ -79,13 +80,31 @@ def test_what_has_an_unknown_cost_makes_it_at_least_so_much() -> None:
         ({"operators_ns": 100 * MS, "gpu_fed_ns": 950 * MS, "gpu_records_ns": 30 * MS}, True),
     ],
 )
-def test_costs_in_the_middle_of_the_programs_code_are_at_least_so_much_once_they_matter(
-    table: dict[str, int], is_at_least: bool
+def test_costs_in_the_middle_of_the_programs_code_displace_it_from_caches_once_they_matter(
+    table: dict[str, int], displaces: bool
 ) -> None:
     found = overhead_of(meta(**table))
     assert found is not None
+    assert found.unknown == (("caches that the program's code finds displaced",) if displaces else ())
+    assert found.left_out == ()
+
+
+@pytest.mark.parametrize(
+    ("table", "is_at_least"),
+    [
+        ({"scopes_ns": 100 * MS}, True),
+        ({"scopes_ns": 10 * MS}, False),  # nothing is unknown
+        ({"scopes_ns": 100 * MS, "records_ns": MS}, False),
+        ({"operators_ns": 100 * MS, "operators_calls": 64}, False),
+        ({"operators_ns": 100 * MS, "operators_calls": 64, "uncalibrated_operators": 64}, True),
+        ({"operators_ns": 100 * MS, "gpu_fed_ns": 950 * MS, "gpu_records_ns": 30 * MS}, False),
+    ],
+)
+def test_only_what_is_measured_is_at_least_so_much(table: dict[str, int], is_at_least: bool) -> None:
+    found = overhead_of(meta(**table))
+    assert found is not None
+    assert found.is_at_least == is_at_least
     assert found.to_json()["is_at_least"] == is_at_least
-    assert found.unknown == (("caches that the program's code finds displaced",) if is_at_least else ())
 
 
 def test_it_never_takes_all_of_the_time() -> None:

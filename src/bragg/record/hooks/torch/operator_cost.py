@@ -15,8 +15,10 @@ __all__ = ["tell_cost_of_observers"]
 # 5 ms in all. The first operator after an observer came or went is not timed.
 _OPERATORS, _ROUNDS = 8, 8
 # Between two operators a program runs so much that most of PyTorch's observing has left the caches: with warm ones it
-# takes 70 ns, in a program 100 to 200.
+# takes 70 ns, in a program 100 to 240 (the most: benchmarks/results/h100-llama.json). Copying so much empties the L2 of
+# a core, which takes 160 to 700 ns, depending on the machine: more than a program's operators find.
 _EVICTING_BYTES = 1 << 20
+_COLDEST = 3  # times what it takes with warm caches
 
 _is_told = False
 
@@ -35,9 +37,14 @@ def tell_cost_of_observers(torch: ModuleType, library: str) -> None:
 
 
 def _cost_ns(torch: ModuleType, library: str) -> int:
-    """For one operator: the median over rounds, as a core that another program shares changes its pace meanwhile."""
+    """For one operator."""
+    cold_ns, warm_ns = (_added_ns(torch, library, bytearray(size)) for size in (_EVICTING_BYTES, 0))
+    return max(min(cold_ns, _COLDEST * warm_ns), 0)
+
+
+def _added_ns(torch: ModuleType, library: str, evicting: bytearray) -> int:
+    """The median over rounds, as a core that another program shares changes its pace meanwhile."""
     added_ns: list[int] = []
-    evicting = bytearray(_EVICTING_BYTES)
     for _ in range(_ROUNDS):
         plain_ns = _median(_times_ns(torch, evicting))
         core.begin_operator_trial(library)
@@ -45,11 +52,11 @@ def _cost_ns(torch: ModuleType, library: str) -> int:
             added_ns.append(_median(_times_ns(torch, evicting)) - plain_ns)
         finally:
             core.end_operator_trial("aten::empty")
-    return max(_median(added_ns), 0)
+    return _median(added_ns)
 
 
 def _times_ns(torch: ModuleType, evicting: bytearray) -> list[int]:
-    """Time of some operators, each with cold caches: other memory is copied before it."""
+    """Time of some operators, with caches as cold as the memory is large that is copied before each."""
     times_ns = []
     for _ in range(_OPERATORS + 1):
         bytes(evicting)
