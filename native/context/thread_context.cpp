@@ -52,7 +52,6 @@ void ThreadContext::on_thread_exit(void* context) {
 void ThreadContext::reset(uint32_t new_system_id) noexcept {
   system_id = new_system_id;
   depth_ = 0;
-  ended_ = 0;
   unopened_ = 0;
   followed_ = {};
   task_ = kNoTask;
@@ -165,7 +164,6 @@ inline void ThreadContext::note_opening(Entry& entry, const InnermostPython& pyt
 
 void ThreadContext::open(const Where& where, const InnermostPython& python, Source source, FrameId frame,
                          EntryKind kind, EntryOwner owner) noexcept {
-  ended_ = 0;
   if (depth_ >= kMaxOpenEntries) {
     ++unopened_;
     too_deep.fetch_add(1, std::memory_order_relaxed);
@@ -242,19 +240,14 @@ std::optional<ThreadContext::Entry> ThreadContext::take(Source source, EntryOwne
 void ThreadContext::remove(uint32_t index) noexcept {
   if (index + 1 < depth_) std::copy(&entries_[index + 1], &entries_[depth_], &entries_[index]);
   --depth_;
-  ended_ = 0;
   publish(depth_ > 0 ? entries_[depth_ - 1].nodes : ContextNodes{});
 }
 
 void ThreadContext::finish(const Entry& entry) noexcept {
   if (entry.kind == EntryKind::Elsewhere) note_time_elsewhere(entry);
   const SessionMask mask = still_active(entry.mask);
-  if (mask == 0 || entry.source == Source::State) {
-    ended_ = 0;
-    return;
-  }
+  if (mask == 0 || entry.source == Source::State) return;
   const Interval interval{entry.start_ns, now_ns()};
-  note_end(entry, interval.end_ns);
   record_made([&] { return Event::spanning(EventKind::Scope, mask, entry.nodes, interval); });
 }
 
@@ -264,30 +257,6 @@ void ThreadContext::note_time_elsewhere(const Entry& ended) noexcept {
   if (ended.start_ns != 0 && !is_inner) elsewhere_ns_ += now_ns() - std::max(ended.start_ns, sampled_ns_);
 }
 
-void ThreadContext::note_end(const Entry& entry, int64_t now_ns) noexcept {
-  if (entry.source != Source::Api || &entry != &entries_[depth_]) {
-    ended_ = 0;
-  } else if (ended_++ == 0) {
-    first_end_ns_ = now_ns;
-  }
-}
-
-// A sample waits for the interpreter to look at pending calls, which it does not between the end of an operation of an
-// extension and that of the scope around it: the scope has measured that time, which is not to count outside once more.
-ContextNodes ThreadContext::seen(const HostSample& sample) noexcept {
-  follow_task();
-  const InnermostPython python(PythonFrameIterator(sample.place, sample.caller));
-  const bool was_inside =
-      ended_ > 0 && entries_[depth_ + ended_ - 1].start_ns <= sample.seen_ns && sample.seen_ns < first_end_ns_;
-  if (!was_inside) return here(python);
-  const uint8_t reopened = std::exchange(ended_, uint8_t{0});
-  depth_ += reopened;
-  const ContextNodes nodes = here(python);
-  depth_ -= reopened;
-  ended_ = reopened;
-  return nodes;
-}
-
 void ThreadContext::record_sample(SessionMask mask, const HostSample& sample) noexcept {
   sampled_ns_ = sample.taken_ns;
   const int64_t elsewhere_ns = std::min(elsewhere_ns_, sample.elapsed_ns);
@@ -295,7 +264,7 @@ void ThreadContext::record_sample(SessionMask mask, const HostSample& sample) no
   const int64_t here_ns = std::max<int64_t>(sample.elapsed_ns - elsewhere_ns, 0);
   const int64_t wait_ns = std::clamp<int64_t>(sample.waited_ns, 0, here_ns);
   const int64_t work_ns = here_ns - wait_ns;
-  const ContextNodes nodes = seen(sample);
+  const ContextNodes nodes = here(InnermostPython(PythonFrameIterator(sample.place, sample.caller)));
   const auto record_part = [&](NodeId node, Interval part, bool is_smaller) {
     Event event = Event::spanning(EventKind::Sample, mask, {nodes.shadow, node}, part);
     event.is_smaller_part = is_smaller;

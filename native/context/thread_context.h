@@ -78,7 +78,6 @@ struct HostSample {
   int64_t elapsed_ns;
   int64_t waited_ns;  // of these
   bool is_last;       // of those that are taken at once
-  int64_t seen_ns;    // when it was seen in this place; 0: not known
   RawFrame place;     // the frame it was in; it is there now if its frames have neither this nor the next one
   RawFrame caller;    // what called it, if its code still lives: it may have returned since
 };
@@ -141,7 +140,6 @@ class ThreadContext {
   uint32_t depth_ = 0;
   uint32_t unopened_ = 0;   // entries beyond the most that may be open; they end before those that are
   bool is_behind_ = false;  // the consumer: it has not read the ring since this thread waited for it in vain
-  uint8_t ended_ = 0;       // scopes of the API that ended one after the other, and still lie above the open entries
   std::atomic<NodeId> published_shadow_{kRootNode};
   std::atomic<NodeId> published_python_{kRootNode};
 
@@ -339,9 +337,6 @@ class ThreadContext {
   [[nodiscard]] ContextNodes nodes_at(const Where& where, const PythonFrameIterator& frames) noexcept;
   [[nodiscard]] ContextNodes here(const InnermostPython& python) noexcept;
   [[nodiscard]] ContextNodes children(const Where& where, const PythonFrameIterator& frames, FrameId frame) noexcept;
-  // Where the thread was when a sample saw it there: in scopes that have ended since, too.
-  [[nodiscard]] ContextNodes seen(const HostSample& sample) noexcept;
-  void note_end(const Entry& entry, int64_t now_ns) noexcept;
   [[nodiscard]] NodeId native_node(NodeId outer) noexcept;
   [[nodiscard]] NodeId append_frames(NodeId node, PythonFrameIterator frames, uint32_t count, bool is_whole) noexcept;
   [[nodiscard]] PathCache append_frames(NodeId node, std::span<const PathFrame> frames) noexcept;
@@ -369,7 +364,6 @@ class ThreadContext {
   std::unordered_map<const void*, TaskSlot> slots_;
   int64_t sampled_ns_ = 0;    // when the last sample was taken
   int64_t elsewhere_ns_ = 0;  // measured elsewhere since
-  int64_t first_end_ns_ = 0;  // when the first of `ended_` ended
   ZeroedTable<PathCache, kCacheBits> path_cache_;
   ZeroedTable<ChildCache, kCacheBits> child_cache_;
   std::unique_ptr<NativeCallPath> native_path_;

@@ -156,7 +156,6 @@ void ThreadContext::park_others(std::span<const TaskSlot> visible) noexcept {
     }
   }
   depth_ = kept;
-  ended_ = 0;
 }
 
 void ThreadContext::bring_back(TaskSlot slot) noexcept {
@@ -168,7 +167,6 @@ void ThreadContext::append(const Entry& entry, const Opening* opening) noexcept 
   if (depth_ == capacity_ || (depth_ > 0 && entries_[depth_ - 1].opening + 1 == capacity_)) make_room();
   const uint32_t place = depth_ > 0 ? entries_[depth_ - 1].opening + 1 : 0;
   openings_[place] = opening != nullptr ? *opening : Opening{};
-  ended_ = 0;
   entries_[depth_] = entry;
   entries_[depth_].opening = place;
   ++depth_;
