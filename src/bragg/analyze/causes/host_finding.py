@@ -11,7 +11,17 @@ from bragg.analyze.causes.recurring import callers_of
 from bragg.model import Confidence, Finding, Gain, Place, Quantity, Severity
 from bragg.model.table import BoolArray, FloatArray
 
-__all__ = ["WAITS_A_STEP", "Cause", "counted", "host_finding", "lasting", "moved", "three_digits", "with_places"]
+__all__ = [
+    "WAITS_A_STEP",
+    "Cause",
+    "counted",
+    "host_finding",
+    "lasting",
+    "moved",
+    "moved_to",
+    "three_digits",
+    "with_places",
+]
 
 WAITS_A_STEP = "waits a step"
 """A quantity of findings about a host that waits for a GPU, where steps are known."""
@@ -80,6 +90,11 @@ def moved(finding: Finding, place: Place, others: Iterable[Place] = ()) -> Findi
         if each.file and (each.file, each.line) != (place.file, place.line):
             kept.setdefault((each.file, each.line), each)
     return replace(finding, node=place.node, file=place.file, line=place.line, places=tuple(kept.values()))
+
+
+def moved_to(finding: Finding, places: Sequence[Place]) -> Finding:
+    """The finding at the first of some places, with the others; where it is, if there are none."""
+    return moved(finding, places[0], places[1:]) if places else finding
 
 
 def counted(evidence: Evidence, count: float, noun: str = "", nouns: str = "") -> str:

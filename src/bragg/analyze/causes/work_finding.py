@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from bragg.analyze.causes.evidence import Evidence
-from bragg.analyze.causes.host_finding import counted, with_places
-from bragg.analyze.causes.paths import OPERATIONS, hot_places
+from bragg.analyze.causes.host_finding import counted, moved_to, with_places
+from bragg.analyze.causes.paths import OPERATIONS, below, hot_places, place_of
 from bragg.analyze.causes.thresholds import MUCH_GPU
 from bragg.analyze.causes.whole_gain import whole_gain
 from bragg.model import Confidence, Finding, FrameKind, Quantity, Severity
 from bragg.model.finding import percent_text
+from bragg.model.ids import NodeId
 from bragg.model.table import BoolArray
 
-__all__ = ["SHARE_OF_GPU", "Work", "work_findings"]
+__all__ = ["SHARE_OF_GPU", "Work", "line_findings", "work_findings"]
 
 SHARE_OF_GPU = "share of the GPU time"
 """A quantity of these findings."""
@@ -84,3 +85,20 @@ def work_findings(evidence: Evidence, nodes: BoolArray, work: Work) -> Iterator[
 
 def _counted(evidence: Evidence, count: float, work: Work) -> str:
     return counted(evidence, count, "launch", "launches") if work.is_launched else counted(evidence, count)
+
+
+def line_findings(evidence: Evidence, lines: Sequence[int], work: Work) -> Iterator[Finding]:
+    """What is to be said of all work below some lines of the program: at the one with most of it, with the others.
+
+    Args:
+        evidence: Of the profile.
+        lines: Their nodes.
+        work: What it is.
+    """
+    tree = evidence.profile.tree
+    chosen = np.zeros(len(tree), np.bool_)
+    chosen[lines] = True
+    works = tree.sum_up(evidence.gpu_ns)
+    places = [place_of(evidence.profile, NodeId(line)) for line in sorted(lines, key=lambda each: -float(works[each]))]
+    for finding in work_findings(evidence, below(evidence.profile, chosen), work):
+        yield moved_to(finding, places)

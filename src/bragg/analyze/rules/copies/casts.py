@@ -10,7 +10,7 @@ import numpy as np
 
 from bragg.analyze.causes.evidence import Evidence
 from bragg.analyze.causes.frameworks import is_training
-from bragg.analyze.causes.host_finding import moved
+from bragg.analyze.causes.host_finding import moved, moved_to
 from bragg.analyze.causes.needs import GPU_TIME
 from bragg.analyze.causes.paths import below, hot_places, hottest_place, in_files, named
 from bragg.analyze.causes.thresholds import MUCH_GPU
@@ -71,7 +71,7 @@ def _at_its_line(evidence: Evidence, finding: Finding, copies: BoolArray, asked:
     if float(weight.sum()) < _ASKED * float(evidence.gpu_ns[copies].sum()):
         return finding
     lines = hot_places(evidence.profile, weight > 0, weight)
-    return moved(finding, lines[0], lines[1:])
+    return moved_to(finding, lines)
 
 
 RULE = Rule(

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from bragg.analyze.causes.evidence import Evidence
-from bragg.analyze.causes.host_finding import moved
+from bragg.analyze.causes.host_finding import moved_to
 from bragg.analyze.causes.needs import GPU_TIME
 from bragg.analyze.causes.paths import below, in_files, named
 from bragg.analyze.causes.text_calls import lines_of
@@ -49,7 +49,7 @@ def _find(evidence: Evidence) -> Iterator[Finding]:
     nodes = below(profile, looks | in_files(profile, _STACKS)) | (makes & (profile.tree.kind == FrameKind.OPERATOR))
     switches = lines_of(evidence, _SWITCH)
     for finding in work_findings(evidence, nodes, _WORK):
-        yield moved(finding, switches[0], switches[1:]) if switches else finding
+        yield moved_to(finding, switches)
 
 
 RULE = Rule(

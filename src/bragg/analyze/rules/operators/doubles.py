@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 
 from bragg.analyze.causes.evidence import Evidence
-from bragg.analyze.causes.host_finding import moved
+from bragg.analyze.causes.host_finding import moved_to
 from bragg.analyze.causes.invariants import computed
 from bragg.analyze.causes.needs import GPU_TIME
 from bragg.analyze.causes.paths import below, named
@@ -58,19 +58,17 @@ _DOUBLE = re.compile(
 def _find(evidence: Evidence) -> Iterator[Finding]:
     of_xla = below(evidence.profile, named(evidence.profile, DOUBLE.__eq__))
     for finding in work_findings(evidence, named(evidence.profile, _DOUBLE.search) & ~of_xla, _OF_LIBRARIES):
-        yield _at(finding, _made(evidence, finding))
+        yield moved_to(finding, _made(evidence, finding))
     for finding in work_findings(evidence, of_xla, _OF_XLA):
-        yield _at(finding, lines_of(evidence, _ENABLES))
-
-
-def _at(finding: Finding, places: list[Place]) -> Finding:
-    return moved(finding, places[0], places[1:]) if places else finding
+        yield moved_to(finding, lines_of(evidence, _ENABLES))
 
 
 def _made(evidence: Evidence, finding: Finding) -> list[Place]:
     """Where the numbers of 64 bits come from that the line of a finding computes with, by the program's text."""
     tree = evidence.profile.tree
-    for line, file, statement in statements_above(evidence, finding.node) if finding.node is not None else ():
+    if finding.node is None:
+        return []
+    for line, file, statement in statements_above(evidence, finding.node):
         value = computed(statement)
         makers = [each for each in file.origins(value) if _makes_doubles(file, each)] if value else []
         if makers:

@@ -8,14 +8,11 @@ from collections.abc import Iterator
 import numpy as np
 
 from bragg.analyze.causes.evidence import Evidence
-from bragg.analyze.causes.host_finding import moved
 from bragg.analyze.causes.needs import GPU_TIME, OPERATORS, TEXT
-from bragg.analyze.causes.paths import below, place_of
 from bragg.analyze.causes.program_text import FileText, Loop, call_name, names_read, names_set
-from bragg.analyze.causes.work_finding import Work, work_findings
+from bragg.analyze.causes.work_finding import Work, line_findings
 from bragg.analyze.engine import HostTime, Rule
 from bragg.model import Confidence, Finding, FrameKind
-from bragg.model.ids import NodeId
 
 __all__ = ["RULE"]
 
@@ -37,12 +34,7 @@ def _find(evidence: Evidence) -> Iterator[Finding]:
     works = tree.sum_up(evidence.gpu_ns)
     hot = (tree.kind == FrameKind.PYTHON) & (works >= _WORK.least_share * float(evidence.gpu_ns.sum()))
     found = [node for node in np.flatnonzero(hot).tolist() if (at := evidence.text.at(node)) and _evaluates(*at)]
-    chosen = np.zeros(len(tree), np.bool_)
-    chosen[found] = True
-    for finding in work_findings(evidence, below(evidence.profile, chosen), _WORK):
-        lines = sorted(found, key=lambda each: -float(works[each]))
-        others = [place_of(evidence.profile, NodeId(line)) for line in lines[1:]]
-        yield moved(finding, place_of(evidence.profile, NodeId(lines[0])), others)
+    yield from line_findings(evidence, found, _WORK)
 
 
 def _evaluates(file: FileText, statement: ast.stmt) -> bool:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from bragg.analyze.causes.evidence import Evidence
-from bragg.analyze.causes.host_finding import moved
+from bragg.analyze.causes.host_finding import moved_to
 from bragg.analyze.causes.needs import GPU_TIME
 from bragg.analyze.causes.paths import named
 from bragg.analyze.causes.text_calls import lines_of
@@ -39,7 +39,7 @@ def _find(evidence: Evidence) -> Iterator[Finding]:
     nodes = named(evidence.profile, lambda name: _FULL.search(name) and not _TENSOR_CORES.search(name))
     switches = lines_of(evidence, _SWITCH)
     for finding in work_findings(evidence, nodes, _WORK):
-        yield moved(finding, switches[0], switches[1:]) if switches else finding
+        yield moved_to(finding, switches)
 
 
 RULE = Rule(

@@ -9,14 +9,11 @@ from collections.abc import Iterator
 import numpy as np
 
 from bragg.analyze.causes.evidence import Evidence
-from bragg.analyze.causes.host_finding import moved
 from bragg.analyze.causes.needs import GPU_TIME, OPERATORS, TEXT
-from bragg.analyze.causes.paths import below, place_of
 from bragg.analyze.causes.program_text import FileText, Loop, call_name, names_read
-from bragg.analyze.causes.work_finding import Work, work_findings
+from bragg.analyze.causes.work_finding import Work, line_findings
 from bragg.analyze.engine import HostTime, Rule
 from bragg.model import Confidence, Finding, FrameKind
-from bragg.model.ids import NodeId
 
 __all__ = ["RULE"]
 
@@ -35,13 +32,7 @@ _WORK = Work(
 def _find(evidence: Evidence) -> Iterator[Finding]:
     tree = evidence.profile.tree
     again = [node for node in np.flatnonzero(tree.kind == FrameKind.PYTHON).tolist() if _computes_again(evidence, node)]
-    chosen = np.zeros(len(tree), np.bool_)
-    chosen[again] = True
-    works = tree.sum_up(evidence.gpu_ns)
-    for finding in work_findings(evidence, below(evidence.profile, chosen), _WORK):
-        lines = sorted(again, key=lambda each: -float(works[each]))
-        places = [place_of(evidence.profile, NodeId(line)) for line in lines]
-        yield moved(finding, places[0], places[1:])
+    yield from line_findings(evidence, again, _WORK)
 
 
 def _computes_again(evidence: Evidence, node: int) -> bool:

@@ -9,14 +9,12 @@ from collections.abc import Iterator
 import numpy as np
 
 from bragg.analyze.causes.evidence import Evidence
-from bragg.analyze.causes.host_finding import moved
 from bragg.analyze.causes.needs import GPU_TIME, OPERATORS, TEXT
-from bragg.analyze.causes.paths import below, named, place_of
+from bragg.analyze.causes.paths import named
 from bragg.analyze.causes.program_text import FileText, names_read, names_set
-from bragg.analyze.causes.work_finding import Work, work_findings
+from bragg.analyze.causes.work_finding import Work, line_findings
 from bragg.analyze.engine import HostTime, Rule
 from bragg.model import Confidence, Finding, FrameKind
-from bragg.model.ids import NodeId
 
 __all__ = ["RULE"]
 
@@ -40,12 +38,7 @@ def _find(evidence: Evidence) -> Iterator[Finding]:
     hot = (tree.kind == FrameKind.PYTHON) & (works >= _WORK.least_share * float(evidence.gpu_ns.sum()))
     hot &= tree.sum_up(named(profile, _CHANCE.search).astype(np.int64)) == 0
     again = [node for node in np.flatnonzero(hot).tolist() if (at := evidence.text.at(node)) and _is_second(*at)]
-    chosen = np.zeros(len(tree), np.bool_)
-    chosen[again] = True
-    for finding in work_findings(evidence, below(profile, chosen), _WORK):
-        lines = sorted(again, key=lambda each: -float(works[each]))
-        places = [place_of(profile, NodeId(line)) for line in lines]
-        yield moved(finding, places[0], places[1:])
+    yield from line_findings(evidence, again, _WORK)
 
 
 def _is_second(file: FileText, statement: ast.stmt) -> bool:

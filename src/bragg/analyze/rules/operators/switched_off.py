@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from bragg.analyze.causes.evidence import Evidence
-from bragg.analyze.causes.host_finding import moved
+from bragg.analyze.causes.host_finding import moved_to
 from bragg.analyze.causes.needs import GPU_TIME, OPERATORS, TEXT
 from bragg.analyze.causes.paths import below, named
 from bragg.analyze.causes.text_calls import lines_of
@@ -79,7 +79,7 @@ def _find(evidence: Evidence) -> Iterator[Finding]:
         inner = below(profile, slow) & named(profile, switch.inner.fullmatch)
         nodes = below(profile, slow & (profile.tree.sum_up(inner.astype("int64")) > 0))
         for finding in work_findings(evidence, nodes, replace(_WORK, saved=switch.saved)):
-            yield moved(finding, lines[0], lines[1:])
+            yield moved_to(finding, lines)
 
 
 RULE = Rule(_find, "fast operators that the program switches off", (GPU_TIME, OPERATORS, TEXT), (), _WORK.change)
