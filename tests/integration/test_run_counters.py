@@ -180,13 +180,16 @@ def test_sets_that_do_not_go_together_take_turns(counted: Record) -> None:
         for name in ("copy", "matmul"): gpu.launch(name)
         gpu.synchronize(); time.sleep(0.002)
     """
-    profile = counted(body, counters="default,l2", counter_interval=1000).main
-    device = profile.meta["counters"]["devices"]["0"]
+    for _ in range(3):  # a busy machine may be late to take samples, which then begin again
+        profile = counted(body, counters="default,l2", counter_interval=1000).main
+        device = profile.meta["counters"]["devices"]["0"]
+        if device["restarts"] == 0:
+            break
     default, l2 = device["sets"]
     assert "LTS.TriageCompute.lts__average_t_sector_hit_rate_realtime.ratio" in l2["metrics"]
     assert "tpc__warps_active_shader_cs_realtime.avg.pct_of_peak_sustained_elapsed" in default["metrics"]
     assert device["metrics"] == default["metrics"] + l2["metrics"]
-    assert (device["left_out"], device["not_a_number"]) == ([], 0)  # on a busy machine sampling may begin again
+    assert (device["left_out"], device["not_a_number"], device["restarts"]) == ([], 0, 0)
     assert device["turns"] >= 2
     assert min(default["sampled_ns"], l2["sampled_ns"]) > 0.2e9
     assert device["samples"] == default["samples"] + l2["samples"]
