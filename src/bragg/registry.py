@@ -133,6 +133,7 @@ CHECKERS = Registry(
         "data-race": "bragg.debug.checkers.sharing.races:RACES",
         "missing-barrier": "bragg.debug.checkers.sharing.barriers:BARRIERS",
         "uninitialised-read": "bragg.debug.checkers.uninitialised:UNINITIALISED",
+        "masked-lanes": "bragg.debug.checkers.again.masked_lanes:MASKED_LANES",
         "unwritten": "bragg.debug.checkers.unwritten:UNWRITTEN_RESULT",
         "broken-promise": "bragg.debug.checkers.promises:PROMISES",
         "integer-overflow": "bragg.debug.checkers.overflow:OVERFLOW",

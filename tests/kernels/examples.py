@@ -25,6 +25,7 @@ EXAMPLES = {
     "data-race": "shift_in_place",
     "missing-barrier": "neighbour_of_what_was_stored",
     "uninitialised-read": "sums_lanes_that_were_not_loaded",
+    "masked-lanes": "maximum_of_negative_numbers",
     "unwritten": "grid_without_the_last_tile",
     "broken-promise": "not_contiguous",
     "integer-overflow": "square_of_a_row_number_in_32_bits",

@@ -24,6 +24,9 @@ class Report:
 
     Args:
         tell: Called with each new finding, while the kernel is at its line.
+
+    Attributes:
+        without_lanes: How often each kernel was executed once more, without lanes that masks leave out.
     """
 
     def __init__(self, tell: Callable[[KernelFinding], None] | None = None) -> None:
@@ -34,6 +37,7 @@ class Report:
         self.additions = 0
         self.refused: Counter[str] = Counter()
         self.verdicts = Verdicts()
+        self.without_lanes: Counter[str] = Counter()
         self._stops: set[str] = set()
         self._judgements: dict[tuple[Any, ...], Callable[[], None]] = {}
 

@@ -27,6 +27,7 @@ __all__ = [
     "each_tracker",
     "is_wide",
     "launch_number",
+    "leaves_out",
     "machine",
     "tell_result",
     "use",
@@ -61,6 +62,8 @@ class Listeners:
         is_resident: No more programs than the target holds at once are under way.
         is_wide: Conversions to floats give float64, whatever the kernel asks for.
         garbage: Of lanes that the mask of a load leaves out without a value; None: they are marked as undefined.
+        left_out: Lanes that the mask of a load leaves out with a value are left out of reductions, too; (their taint
+            where they hold another value; the one that changes nothing). None: they count like all others.
     """
 
     access: Sequence[Callable[[Any], None]] = ()
@@ -86,6 +89,7 @@ class Listeners:
     is_resident: bool = False
     is_wide: bool = False
     garbage: np.random.Generator | None = None
+    left_out: Callable[[Array, float], None] | None = None
 
     def add(self, others: Listeners) -> None:
         """Call what others call, too."""
@@ -251,6 +255,14 @@ def use(new: Machine | None) -> Machine | None:
     global _machine
     before, _machine = _machine, new
     return before
+
+
+def leaves_out() -> Callable[[Array, float], None] | None:
+    """Is told of lanes that are left out of reductions since a mask left them out; None: they count.
+
+    It gets their taint, uint8 or uint32 [programs or 1, *block], and the value that changes nothing there.
+    """
+    return None if _machine is None else _machine.listeners.left_out
 
 
 def each_tracker() -> Sequence[Any]:

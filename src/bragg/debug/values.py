@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 __all__ = [
     "CHOSEN",
     "DIVIDED",
+    "FILLED",
     "IN_FLIGHT",
     "MEANINGLESS",
     "MISLED",
@@ -52,7 +53,7 @@ __all__ = [
 
 Bounds = tuple[int, int] | None
 
-# The lower nine bits of a taint: why an element must not be used. Those above them: of which loads it comes.
+# The lower ten bits of a taint: why an element must not be used. Those above them: of which loads it comes.
 UNDEFINED = 1
 OVERFLOWN = 2
 MISLED = 4  # It rests on a promise that does not hold.
@@ -62,10 +63,11 @@ SHIFTED = 32  # By as many bits as the integer has, or more.
 SIGNAL = 64  # What an atomic that acquires has returned: to decide by it is to wait for what it has seen.
 IN_FLIGHT = 128  # Of a product that runs beside the kernel and was not waited for.
 CHOSEN = 256  # By an undefined element, among known ones: which of them it is, nobody knows.
+FILLED = 512  # A lane that a mask leaves out, with the value that the load gives it; marked where reductions skip it.
 # What must not be used in any way.
 MEANINGLESS = (UNDEFINED, CHOSEN, UNWRITTEN, DIVIDED, SHIFTED, IN_FLIGHT)
 _MEANINGLESS = np.uint32(sum(MEANINGLESS))
-LOADS = tuple(1 << bit for bit in range(9, 32))
+LOADS = tuple(1 << bit for bit in range(10, 32))
 
 
 class _OperatorTable(dict[str, Callable[..., Any]]):

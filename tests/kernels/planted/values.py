@@ -199,6 +199,23 @@ def product_in_32_bits_beside_a_number_of_64(x, out):
     tl.store(out + tl.program_id(0), tl.program_id(0).to(tl.int64) + product)
 
 
+@bug("masked-lanes", lambda: -1 - np.arange(4000, dtype="f4"), floats(4), 1000, tensor="x", B=1024)
+@triton.jit
+def maximum_of_negative_numbers(x, out, n, B: tl.constexpr):
+    columns = tl.arange(0, B)
+    row = tl.load(x + tl.program_id(0) * n + columns, mask=columns < n, other=0.0)  # bug
+    tl.store(out + tl.program_id(0), tl.max(row, 0))
+
+
+@bug("masked-lanes", floats(4, 100), floats(4), 100, tensor="x", B=128)
+@triton.jit
+def variance_with_lanes_that_were_not_loaded(x, out, n, B: tl.constexpr):
+    columns = tl.arange(0, B)
+    row = tl.load(x + tl.program_id(0) * n + columns, mask=columns < n, other=0.0)  # bug
+    apart = row - tl.sum(row, 0) / n
+    tl.store(out + tl.program_id(0), tl.sum(apart * apart, 0) / n)
+
+
 @bug("unwritten", floats(1000), empty(1000), 1000, tensor="out", grid=(7,), B=128)
 @triton.jit
 def grid_without_the_last_tile(x, out, n, B: tl.constexpr):

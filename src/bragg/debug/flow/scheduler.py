@@ -12,13 +12,12 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from types import FunctionType, ModuleType
 from typing import Any
 
 import numpy as np
 
 from bragg.debug.faults import KernelFault, RuntimeFault, TooManyPrograms
-from bragg.debug.flow.jitted import is_jitted, is_of, python_function
+from bragg.debug.flow.called import name_of, texts_of
 from bragg.debug.flow.nodes import walk
 from bragg.debug.flow.place import kernel_line
 from bragg.debug.flow.program import Program
@@ -44,60 +43,29 @@ _MOST_RESIDENT = 4224
 
 def waits(program: Program) -> bool:
     """A function, or one that it calls, has a `while` that watches memory."""
-    return _waits(program, set())
+    return any(_waits(text) for text in texts_of(program))
 
 
-def _waits(program: Program, seen: set[int]) -> bool:
-    """Triton's own functions never do."""
-    if id(program) in seen or not program.is_rewritten:
-        return False
-    seen.add(id(program))
-    has_waiting_loop, called = _shape_of(program.text)
-    targets = (_called(expression, program.function) for expression in called)
-    return has_waiting_loop or any(
-        _waits(Program.of(python_function(target), target), seen)
-        for target in targets
-        if is_jitted(target) and not is_of(python_function(target), "triton")
-    )
-
-
-def _shape_of(text: Text) -> tuple[bool, list[ast.expr]]:
-    """Whether a function's text waits, and what it calls: names outside of it."""
+def _waits(text: Text) -> bool:
     if waits not in text.found:
-        nodes = text.nodes
-        is_waiting = any(_watches(node) for node in nodes if isinstance(node, ast.While))
-        is_waiting |= any(_name_of(node) == "atomic_poll" for node in nodes if isinstance(node, ast.Call))
-        text.found[waits] = is_waiting, text.free_names
-    shape: tuple[bool, list[ast.expr]] = text.found[waits]
-    return shape
+        is_waiting = any(_watches(node) for node in text.nodes if isinstance(node, ast.While))
+        is_waiting |= any(name_of(node) == "atomic_poll" for node in text.nodes if isinstance(node, ast.Call))
+        text.found[waits] = is_waiting
+    found: bool = text.found[waits]
+    return found
 
 
 def _watches(loop: ast.While) -> bool:
     in_test = {id(node) for node in walk(loop.test)}
     calls = [node for node in walk(loop) if isinstance(node, ast.Call)]
     return any(
-        _name_of(call).startswith("atomic_")
-        or (_name_of(call) == "load" and (id(call) in in_test or _is_volatile(call)))
+        name_of(call).startswith("atomic_") or (name_of(call) == "load" and (id(call) in in_test or _is_volatile(call)))
         for call in calls
     )
 
 
-def _name_of(call: ast.Call) -> str:
-    return call.func.attr if isinstance(call.func, ast.Attribute) else str(getattr(call.func, "id", ""))
-
-
 def _is_volatile(call: ast.Call) -> bool:
     return any(keyword.arg == "volatile" for keyword in call.keywords)
-
-
-def _called(expression: ast.expr, function: FunctionType) -> Any:
-    if isinstance(expression, ast.Name):
-        return function.__globals__.get(expression.id)
-    if isinstance(expression, ast.Attribute) and isinstance(expression.value, ast.Name):
-        module = function.__globals__.get(expression.value.id)
-        is_own = isinstance(module, ModuleType) and not module.__name__.startswith("triton.")
-        return getattr(module, expression.attr, None) if is_own else None
-    return None
 
 
 def run_in_turns(

@@ -15,9 +15,10 @@ from bragg.debug.numbers.casts import cast
 from bragg.debug.numbers.dtypes import DTYPES, DType
 from bragg.debug.numbers.operands import affine_of, as_tensor
 from bragg.debug.numbers.shapes import broadcast_to, common_shape
-from bragg.debug.state import machine
+from bragg.debug.state import leaves_out, machine
 from bragg.debug.values import (
     CHOSEN,
+    FILLED,
     LOADS,
     MEANINGLESS,
     MISLED,
@@ -131,13 +132,26 @@ def _filled(data: Array, dtype: DType, shape: tuple[int, ...], mask: Any, other:
             return Tensor(np.where(lanes, data, _garbage(garbage, dtype, data.shape)), dtype)
         return Tensor(data, dtype, taint=~lanes * np.uint32(UNDEFINED | origin))
     filler = broadcast_to(cast(as_tensor(other), dtype), shape)
-    if filler.programs == 1 and filler.taint is None and not filler.data.any() and not np.signbit(filler.data).any():
+    mark = FILLED | origin if leaves_out() is not None and _counts_for_nothing(filler) else 0
+    if not mark and filler.taint is None and _is_plain_zero(filler):
         return Tensor(data, dtype)  # Lanes that were not read hold zero.
     rank = len(shape) + 1
     taint = None
     if filler.taint is not None:
         taint = np.where(lanes, np.uint8(0), lift_array(filler.taint, rank))
+    if mark:
+        taint = ~lanes * np.uint32(mark) | (np.uint32(0) if taint is None else taint)
     return Tensor(np.where(lanes, data, filler.data), dtype, taint=taint)
+
+
+def _is_plain_zero(filler: Tensor) -> bool:
+    """Lanes that are not read hold it anyway."""
+    return filler.programs == 1 and not filler.data.any() and not np.signbit(filler.data).any()
+
+
+def _counts_for_nothing(filler: Tensor) -> bool:
+    """It is 0 or infinite, as what is to change no result; any other number is a value that the author has chosen."""
+    return not filler.data[np.isfinite(filler.data)].any()
 
 
 def _garbage(random: np.random.Generator, dtype: DType, shape: tuple[int, ...]) -> Array:

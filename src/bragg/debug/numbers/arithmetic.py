@@ -14,6 +14,7 @@ from bragg.debug.numbers.casts import cast
 from bragg.debug.numbers.comparisons import constant_mask
 from bragg.debug.numbers.directed import operate
 from bragg.debug.numbers.dtypes import DTYPES, DType
+from bragg.debug.numbers.left_out import greater_or_lesser, selected_taint
 from bragg.debug.numbers.operands import affine_of, as_tensor, elementwise, in_common_type, pair
 from bragg.debug.numbers.promotion import extremes_are_wide, is_number
 from bragg.debug.numbers.shapes import broadcast_pair, common_shape
@@ -360,7 +361,7 @@ def _selected_taint(mask: Array, test: Tensor, x: Tensor, y: Tensor, rank: int) 
     is_open = c & np.uint32(UNDEFINED | CHOSEN) != 0
     if is_open.any() and x.dtype.bits > 1:
         c = np.where(is_open & ((a | b) & UNDEFINED != 0), c | a | b, taint_of_choice(c))
-    return np.where(mask, a, b) | c
+    return selected_taint(mask, test, x, y, np.where(mask, a, b) | c)
 
 
 def _extreme(
@@ -381,7 +382,7 @@ def _extreme(
             return np.where((left == 0) & (right == 0), zero(left, right), chosen)
         return chosen
 
-    return elementwise(choose, dtype, x, y)
+    return greater_or_lesser(elementwise(choose, dtype, x, y), x, y, is_greater=number is np.fmax)
 
 
 def _wide(value: Any) -> Tensor:

@@ -9,6 +9,7 @@ import numpy as np
 
 from bragg.debug.memory.provenance import addresses_of
 from bragg.debug.numbers.dtypes import DTYPES
+from bragg.debug.numbers.left_out import without_others
 from bragg.debug.numbers.operands import pair
 from bragg.debug.state import machine
 from bragg.debug.values import OPERATORS, Pointer, Tensor, lift_array, merged_taint
@@ -44,7 +45,7 @@ def comparison(name: str) -> Callable[[Any, Any], Any]:
                 return constant_mask(np.broadcast_shapes(x.shape, y.shape), decided)
         rank = max(x.data.ndim, y.data.ndim)
         data = function(lift_array(x.data, rank), lift_array(y.data, rank))
-        result = Tensor(data, _BOOL, taint=merged_taint(x, y))
+        result = Tensor(data, _BOOL, taint=without_others(merged_taint(x, y), (x, y), data.shape))
         if result.taint is not None:
             for listener in machine().listeners.compared:
                 listener(name, (a, x), (b, y), data)

@@ -10,6 +10,7 @@ from bragg.debug.faults import KernelFault
 from bragg.debug.numbers.arithmetic import add
 from bragg.debug.numbers.casts import cast
 from bragg.debug.numbers.dtypes import DTYPES, DType
+from bragg.debug.numbers.left_out import product_sides
 from bragg.debug.numbers.operands import as_tensor, finished
 from bragg.debug.numbers.tensor_core import cut_to_tf32, fused_product, split_product
 from bragg.debug.state import machine
@@ -51,6 +52,7 @@ def dot(
         raise KernelFault(f"tl.dot has no input_precision {precision!r}", hint=f"Choose {', '.join(_PRECISIONS)}")
     result = _result_type(x.dtype, out_dtype)
     start = None if acc is None else cast(as_tensor(acc), result)
+    x, y = product_sides(x, y)
     if x.dtype.name == "fp32" and precision == "ieee":
         return _fused(x, y, start, result)
     carried = finished(_product(x, y, precision), result, *_extremes(x, y))

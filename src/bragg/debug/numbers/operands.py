@@ -11,6 +11,7 @@ from bragg.debug.faults import KernelFault
 from bragg.debug.numbers.affine import Affine
 from bragg.debug.numbers.casts import cast
 from bragg.debug.numbers.dtypes import DType
+from bragg.debug.numbers.left_out import without_others
 from bragg.debug.numbers.promotion import common_type, is_number, type_with_number
 from bragg.debug.numbers.rounding import round_to
 from bragg.debug.state import machine
@@ -62,7 +63,7 @@ def finished(data: Array, dtype: DType, *operands: Any) -> Tensor:
     """The result of an operation, [programs or 1, *block]: rounded to its type, with the operands' taint."""
     if dtype.is_narrow:
         data = round_to(data, dtype)
-    result = Tensor(data, dtype, taint=merged_taint(*operands))
+    result = Tensor(data, dtype, taint=without_others(merged_taint(*operands), operands, data.shape))
     if dtype.is_floating():
         now = machine()
         now.operations += 1

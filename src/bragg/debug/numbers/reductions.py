@@ -10,6 +10,7 @@ import numpy as np
 from bragg.debug.faults import BlockAsCondition, KernelFault, RuntimeFault
 from bragg.debug.flow.lanes import map_elementwise
 from bragg.debug.numbers.dtypes import DTYPES
+from bragg.debug.numbers.left_out import reduced_sides, scanned_taint
 from bragg.debug.numbers.operands import as_tensor, finished
 from bragg.debug.numbers.shapes import broadcast_to, rearranged, reshape
 from bragg.debug.state import machine
@@ -77,6 +78,7 @@ def _axis(axis: int, rank: int) -> int:
 
 def _reduce_known(inputs: list[Tensor], axis: int, combine: Combine) -> list[Tensor] | None:
     name = _standard_name(combine)
+    inputs = reduced_sides(inputs, axis, name)
     first = inputs[0]
     taint = [_reduced_taint(one, axis) for one in inputs]
     if name in _KNOWN and len(inputs) == 1:
@@ -175,7 +177,7 @@ def _scan_known(inputs: list[Tensor], axis: int, combine: Combine) -> list[Tenso
     result = finished(_KNOWN[name].accumulate(first.data, axis=axis + 1, dtype=first.data.dtype), first.dtype)
     if first.taint is not None:
         whole = np.broadcast_to(lift_array(first.taint, first.data.ndim), first.data.shape)
-        result.taint = np.bitwise_or.accumulate(whole, axis=axis + 1)
+        result.taint = scanned_taint(np.bitwise_or.accumulate(whole, axis=axis + 1), whole)
     return [result]
 
 

@@ -12,7 +12,7 @@ from bragg.debug.numbers.casts import bitcast, cast
 from bragg.debug.numbers.dtypes import DTYPES, DType
 from bragg.debug.numbers.operands import as_tensor
 from bragg.debug.numbers.rounding import round_to
-from bragg.debug.values import Tensor, lift_array
+from bragg.debug.values import FILLED, Tensor, lift_array
 from bragg.model.table import Array
 
 __all__ = ["E2M1_VALUES", "dot_scaled", "fp4_to_fp"]
@@ -129,7 +129,7 @@ def _taint(product: Tensor, *operands: Any) -> Array | None:
             own = np.bitwise_or.reduce(operand.taint.reshape(len(operand.taint), -1), axis=1)
             own = lift_array(own, product.data.ndim)
             taint = own if taint is None else taint | own
-    return None if taint is None else np.asarray(taint)
+    return None if taint is None else np.asarray(taint & ~np.uint32(FILLED))
 
 
 def fp4_to_fp(source: Any, element: DType, axis: int) -> Tensor:

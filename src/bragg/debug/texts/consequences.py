@@ -88,4 +88,5 @@ _RULES: dict[tuple[str, str], Callable[[KernelFinding, KernelFinding], bool]] = 
     ("data-race", "out-of-bounds"): _is_by_lanes_outside,
     ("data-race", "data-race"): _is_same_order,
     ("uninitialised-read", "data-race"): _is_same_access,
+    ("launch-dependence", "masked-lanes"): lambda _one, _cause: True,
 }

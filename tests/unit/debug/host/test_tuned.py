@@ -191,7 +191,7 @@ def row_variances(x, out, n, CENTRED: tl.constexpr, BLOCK: tl.constexpr):  # noq
 @pytest.mark.parametrize("centred", [True, False])
 def test_masked_lanes_that_count_in_a_reduction_show_with_a_wider_block(centred: bool) -> None:
     x, out = np.arange(3 * 20, dtype="f4").reshape(3, 20), np.zeros(3, "f4")
-    with bragg.debug.check(add=["launch-dependence"]) as report:
+    with bragg.debug.check(add=["launch-dependence"], without=["masked-lanes"]) as report:
         row_variances[(3,)](x, out, 20, CENTRED=centred, BLOCK=32)
     assert "row_variances: executed again with another BLOCK" in report.lines()
     assert [one.message for one in report] == [
@@ -199,3 +199,14 @@ def test_masked_lanes_that_count_in_a_reduction_show_with_a_wider_block(centred:
     ]
     if not centred:
         assert report.findings[0].hint.startswith("Look at what lanes hold that masks leave out")
+
+
+def test_a_wider_block_is_told_with_the_lanes_that_make_it_matter() -> None:
+    x, out = np.arange(3 * 20, dtype="f4").reshape(3, 20), np.zeros(3, "f4")
+    with bragg.debug.check(add=["launch-dependence"]) as report:
+        row_variances[(3,)](x, out, 20, CENTRED=False, BLOCK=32)
+    assert [one.rule for one in report] == ["masked-lanes", "launch-dependence"]
+    told = [line for line in report.lines() if "may follow from it" in line]
+    assert told == [
+        "  1 more may follow from it, so check again when it is mended: launch-dependence at line 188 (out)"
+    ]
