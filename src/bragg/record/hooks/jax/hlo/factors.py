@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from bragg.record.hooks.jax.hlo.graph import HloGraph, Value
     from bragg.record.hooks.jax.hlo.places import Places
 
-__all__ = ["factor_states"]
+__all__ = ["factor_states", "is_diagonal"]
 
 _DOT, _CONVOLUTION = re.compile(r"\blhs_contracting_dim"), re.compile(r"\bwindow=\{size=(\d+)x(\d+)")
 _GROUPS = re.compile(r"\bfeature_group_count=(\d+)")
@@ -50,7 +50,7 @@ def _state(graph: HloGraph, value: Value) -> str:
     if not _DOT.search(value.made.line):
         return ""
     factors = [each.plain for each in value.operands[:2] if each.made.size >= _LEAST_ELEMENTS]
-    if any(_is_diagonal(each) for each in factors):
+    if any(is_diagonal(each) for each in factors):
         return DIAGONAL
     if any(_is_outer(each) for each in factors):
         return OUTER
@@ -61,9 +61,10 @@ def _state(graph: HloGraph, value: Value) -> str:
     return MOSTLY_UNUSED if _is_used_on_diagonal(graph, value) else ""
 
 
-def _is_diagonal(value: Value) -> bool:
+def is_diagonal(value: Value) -> bool:
     """Whether it is chosen where row and column are the same, and zero elsewhere."""
-    return value.made.code == "select" and _is_identity(value.operands[0]) and value.operands[2].is_number("0")
+    is_choice = value.made.code == "select" and len(value.operands) == 3
+    return is_choice and _is_identity(value.operands[0]) and value.operands[2].is_number("0")
 
 
 def _is_real(value: Value) -> bool:
@@ -126,4 +127,4 @@ def _is_used_on_diagonal(graph: HloGraph, value: Value) -> bool:
     uses = graph.users(value)
     while uses and all(each.plain is not each for each in uses):
         uses = [user for each in uses for user in graph.users(each)]
-    return bool(uses) and all(_is_diagonal(each) for each in uses)
+    return bool(uses) and all(is_diagonal(each) for each in uses)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 from functools import cached_property
+from math import prod
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -23,6 +24,7 @@ _SAME_ELEMENTS = frozenset({"reshape", "transpose", "convert", "bitcast-convert"
 _SOURCES = frozenset({"constant", "parameter", "iota"})
 _PART = re.compile(r"%([\w.-]+)#(\d+)")  # JAX 0.11, of a tuple
 _SHAPE = re.compile(r"[a-z]\w*\[[\d,]*\]")
+_LAYOUT = re.compile(r"\]\{([\d,]+)")
 _PRIMITIVE = re.compile(r'op_name="(?:[^"]*/)?([^"/]*)"')
 # What is not the same in copies of an operation.
 _OWN = re.compile(
@@ -70,6 +72,23 @@ class Value:
         shapes = _SHAPE.findall(line, line.find(" = "), line.find(f" {self.made.code}("))
         at = 0 if len(shapes) == 1 else self.element
         return shapes[at] if 0 <= at < len(shapes) else ""
+
+    @cached_property
+    def sizes(self) -> list[int]:
+        """Of its dimensions; empty: it is a number or a tuple."""
+        return [int(size) for size in self.shape.partition("[")[2].rstrip("]").split(",") if size]
+
+    @cached_property
+    def size(self) -> int:
+        """How many elements it has; of a tuple its first array."""
+        return prod(self.sizes) if self.element >= 0 else self.made.size
+
+    @cached_property
+    def is_row_major(self) -> bool:
+        """Whether elements that are neighbours in the last dimension are so in memory; of a tuple all its arrays."""
+        line = self.made.line
+        layouts = _LAYOUT.findall(line, line.find(" = "), line.find(f" {self.made.code}("))
+        return all(axes == sorted(axes, reverse=True) for axes in ([*map(int, each.split(","))] for each in layouts))
 
     @property
     def is_large(self) -> bool:

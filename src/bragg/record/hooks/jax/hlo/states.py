@@ -13,14 +13,13 @@ from bragg.grouping.hlo_names import (
     COSTLY_ORDER,
     DOUBLE,
     JACOBIAN,
-    MOSTLY_UNUSED,
     PAIRWISE,
     VECTORS_UNUSED,
     ZEROS_AND_ONES,
 )
 from bragg.grouping.hlo_program import NOWHERE, HloPlace, HloState
+from bragg.record.hooks.jax.hlo.demand import unused_states
 from bragg.record.hooks.jax.hlo.factors import factor_states
-from bragg.record.hooks.jax.hlo.flow import PARTS
 from bragg.record.hooks.jax.hlo.graph import LONG, HloGraph
 from bragg.record.hooks.jax.hlo.jacobians import jacobian_states
 from bragg.record.hooks.jax.hlo.loops import loop_states
@@ -46,11 +45,9 @@ _LAID_OUT = re.compile(r" = \(?([a-z]\w*\[[\d,]*\])(\{[^}]*\})?")
 _BATCHED = re.compile(rf'op_name="([^"]*\b{BATCHED_COND}\b)')
 _CHOICE = re.compile(rf'op_name="([^"]*\b{BATCHED_COND})\)*/select_n"')
 _DECOMPOSED = re.compile(r'op_name="(?:[^"]*/)?(?:eigh|svd)"')
-_PARTIAL = re.compile(r'op_name="(?:[^"]*/)?(?:dot_general|conv_general_dilated|sort)"')  # may compute less
-_LARGEST = re.compile(r'op_name="(?:[^"]*/)?(?:top_k|approx_top_k)"')  # XLA sorts for these; no more was asked for
+_PRODUCT = re.compile(r'op_name="(?:[^"]*/)?dot_general"')
 _FILLS = ("broadcast", "iota", "constant")  # which a program cannot do without
 _LEAST_ELEMENTS = 1 << 10
-_SMALL_PART = 0.25
 
 
 def states_in(module: HloModule, flow: HloFlow, places: Places) -> dict[str, HloState]:
@@ -73,7 +70,8 @@ def states_in(module: HloModule, flow: HloFlow, places: Places) -> dict[str, Hlo
 def _of_values(module: HloModule, places: Places) -> dict[str, HloState]:
     entry = HloGraph(module, module.entry)
     turns = [HloGraph(module, body) for body, (_, call) in module.callers.items() if call.code == "while"]
-    found = repeat_states(module, entry, turns, places) | turn_states(module, turns, places)
+    found = repeat_states(module, entry, turns, places) | unused_states(module, entry, turns, places)
+    found |= turn_states(module, turns, places)
     for graph in (entry, *turns):
         found |= sum_states(graph, places) | factor_states(graph, places) | table_states(graph, places)
     return found
@@ -110,7 +108,7 @@ def _of_transform(module: HloModule, flow: HloFlow, computation: str, each: Inst
         is_real = made is not None and made.code in ("convert", "complex") and _is_of_real(module, flow, made)
     else:
         is_real = "fft_type=IFFT" in each.line and bool(flow.uses(computation, each, ("real",)))
-    return COMPLEX if is_real else _of_part(module, flow, computation, each)
+    return COMPLEX if is_real else ""
 
 
 def _is_of_real(module: HloModule, flow: HloFlow, made: Instruction) -> bool:
@@ -129,17 +127,7 @@ def _of_product(module: HloModule, flow: HloFlow, computation: str, each: Instru
         return COSTLY_ORDER
     if JACOBIAN not in each.line and multiplies_zeros_and_ones(module, flow, computation, each):
         return ZEROS_AND_ONES
-    return _of_part(module, flow, computation, each)
-
-
-def _of_part(_module: HloModule, flow: HloFlow, computation: str, each: Instruction) -> str:
-    """Whether all that uses it takes a small part of it."""
-    uses = flow.uses(computation, each, PARTS)
-    return MOSTLY_UNUSED if uses and sum(use.size for use in uses) <= _SMALL_PART * each.size else ""
-
-
-def _of_sort(module: HloModule, flow: HloFlow, computation: str, each: Instruction) -> str:
-    return "" if _LARGEST.search(each.line) else _of_part(module, flow, computation, each)
+    return ""
 
 
 def _of_call(module: HloModule, flow: HloFlow, computation: str, each: Instruction) -> str:
@@ -147,7 +135,7 @@ def _of_call(module: HloModule, flow: HloFlow, computation: str, each: Instructi
         matrix = len(flow.shape_of(computation, each.operand))
         used = [each.ranks[at] for at in flow.elements(computation, each) if at < len(each.ranks)]
         return VECTORS_UNUSED if used and max(used) < matrix else ""
-    return _of_product(module, flow, computation, each) if _PARTIAL.search(each.line) else ""
+    return _of_product(module, flow, computation, each) if _PRODUCT.search(each.line) else ""
 
 
 def _of_fusion(module: HloModule, flow: HloFlow, computation: str, each: Instruction) -> str:
@@ -161,9 +149,7 @@ def _of_fusion(module: HloModule, flow: HloFlow, computation: str, each: Instruc
 
 _JUDGES: dict[str, Callable[[HloModule, HloFlow, str, Instruction], str]] = {
     "fft": _of_transform,
-    "sort": _of_sort,
     "dot": _of_product,
-    "convolution": _of_part,
     "custom-call": _of_call,
     "fusion": _of_fusion,
 }

@@ -1,0 +1,137 @@
+"""Which part of what an HLO module computes is used by something: at most so much, as sizes tell.
+
+(h @ w)[:, -1]         one row of each matrix of h is of use
+scan(...)[1][-1]       of what turns write to, the last counts, one of all
+jacrev(f)(x)[i, i]     of all pairs those on the diagonal
+"""
+
+from __future__ import annotations
+
+import re
+
+from bragg.grouping.hlo_names import MOSTLY_UNUSED
+from bragg.grouping.hlo_program import HloState
+from bragg.record.hooks.jax.hlo.factors import is_diagonal
+from bragg.record.hooks.jax.hlo.flow import PARTS
+from bragg.record.hooks.jax.hlo.shares import ELEMENTWISE, Share, share_of_operand, whole
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from bragg.record.hooks.jax.hlo.graph import HloGraph, Value
+    from bragg.record.hooks.jax.hlo.module import HloModule, Instruction
+    from bragg.record.hooks.jax.hlo.places import Places
+
+__all__ = ["unused_states"]
+
+_SMALL_PART = 0.25
+_LEAST_ELEMENTS = 1 << 10
+# Of these a part can be computed alone.
+_SEPARABLE = frozenset({"dot", "convolution", "reduce", "gather", "select", "dynamic-update-slice", "custom-call"})
+_SOME = frozenset({"sort", "fft"})  # or something cheaper can
+_NO_WORK = frozenset({"parameter", "constant", "iota", "broadcast", "tuple", "slice", "dynamic-slice"})
+_ORDER = frozenset({"reshape", "transpose", "convert", "bitcast-convert", "concatenate", "pad"})
+_LARGEST = re.compile(r'op_name="(?:[^"]*/)?(?:top_k|approx_top_k)"')  # XLA sorts for these; no more was asked for
+_CONTRACTS = "lhs_contracting_dim"
+
+
+def unused_states(module: HloModule, entry: HloGraph, turns: Iterable[HloGraph], places: Places) -> dict[str, HloState]:
+    """States by name of operation, of what makes large arrays of which little is used."""
+    bodies = {graph.computation: graph for graph in turns}
+    found: dict[str, HloState] = {}
+    waiting: list[tuple[HloGraph, dict[int, Share], str]] = [(entry, {}, "")]
+    while waiting:
+        graph, outside, loop = waiting.pop()
+        demand = _Demand(graph, outside) if _takes_parts(graph) or outside else None
+        for value in demand.mostly_unused() if demand else ():
+            lines = [value.made.line, value.executed.line]
+            place = places.nearest([loop] if value.made.code == "dynamic-update-slice" and loop else lines)
+            found |= dict.fromkeys(module.run_by([value.executed]), HloState(MOSTLY_UNUSED, place))
+        for value in graph.values:
+            body = bodies.pop(value.made.called, None) if value.made.code == "while" else None
+            if body:
+                waiting.append((body, demand.of_elements(value) if demand else {}, value.made.line))
+    return found
+
+
+def _takes_parts(graph: HloGraph) -> bool:
+    """Whether anything takes a small part of what something else has computed."""
+    return any(_takes_part(value) if value.made.code in PARTS else is_diagonal(value) for value in graph.values)
+
+
+def _takes_part(value: Value) -> bool:
+    operand = value.operands[0] if value.operands else value
+    is_part = operand.size >= _LEAST_ELEMENTS and value.size <= _SMALL_PART * operand.size
+    return is_part and operand.plain.made.code not in ("parameter", "constant", "iota")
+
+
+class _Demand:
+    """Shares of the values of a computation that are used.
+
+    Args:
+        graph: The values.
+        outside: Of a loop, those of its results that what comes after it uses.
+    """
+
+    def __init__(self, graph: HloGraph, outside: dict[int, Share]) -> None:
+        self._graph = graph
+        self._used: dict[tuple[Instruction, Instruction, int], Share] = {}
+        self._beyond: dict[Instruction, float] = {}  # used by others than what it is fused with
+        kept = self._kept(outside)
+        written = {graph.results[at] for at in kept}
+        for at, result in enumerate(graph.results):
+            self._use(result, kept.get(at) or whole(result), None)
+        for value in reversed(graph.values):
+            result = value if value.shape or value.made.code == "tuple" else value.part(0)
+            share = self._used.get((value.made, value.executed, result.element))
+            share = share or self._used.get((value.made, value.executed, -1))
+            for at, operand in enumerate(value.operands if share else ()):
+                is_of_turn = value in written and at == 1
+                self._use(operand, share if is_of_turn else share_of_operand(result, at, share), value)
+
+    def of_elements(self, value: Value) -> dict[int, Share]:
+        """Shares of the elements of a tuple that are not used as a whole."""
+        shares = {at: self._used.get((value.made, value.executed, at)) for at in range(len(value.made.ranks))}
+        return {at: share for at, share in shares.items() if share and share.part <= _SMALL_PART}
+
+    def mostly_unused(self) -> list[Value]:
+        """Values that are written to memory, of which little is used; the last of what is fused."""
+        found: dict[Instruction, Value] = {}
+        others: set[Instruction] = set()
+        for value in self._graph.values:
+            if _is_separable(value):
+                found[value.executed] = value
+            elif value.made.code not in _NO_WORK | _ORDER:
+                others.add(value.executed)
+        return [value for executed, value in found.items() if executed not in others and self._is_unused(value)]
+
+    def _is_unused(self, value: Value) -> bool:
+        return value.made.size >= _LEAST_ELEMENTS and 0 < self._beyond.get(value.executed, 0.0) <= _SMALL_PART
+
+    def _kept(self, outside: dict[int, Share]) -> dict[int, Share]:
+        """Outputs of a loop that its turns only write to, of which little is used afterwards."""
+        kept = {}
+        for at, share in outside.items():
+            given, result = self._graph.given.get(at), self._graph.results[at]
+            is_written = result.made.code == "dynamic-update-slice" and result.operands[0] is given
+            users = [each for each in self._graph.users(given) if given in each.operands] if given and is_written else []
+            if users == [result]:
+                kept[at] = share
+        return kept
+
+    def _use(self, value: Value, share: Share, user: Value | None) -> None:
+        for element in {-1, value.element}:
+            key = (value.made, value.executed, element)
+            known = self._used.get(key)
+            self._used[key] = known.joined(share) if known else share
+        if user is None or user.executed is not value.executed:
+            self._beyond[value.executed] = self._beyond.get(value.executed, 0.0) + share.part
+
+
+def _is_separable(value: Value) -> bool:
+    if value.made.code == "custom-call":
+        return _CONTRACTS in value.made.line
+    if value.made.code in _SOME:
+        return not _LARGEST.search(value.made.line)
+    return value.made.code in _SEPARABLE or value.made.code in ELEMENTWISE

@@ -1,0 +1,111 @@
+"""What little is used of, of programs that JAX compiles for the CPU."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from bragg.grouping.hlo_names import MOSTLY_UNUSED
+from bragg.record.hooks.jax.hlo.text import operations_in
+
+jax = pytest.importorskip("jax")
+np = jax.numpy
+SQUARE, TOKENS = (64, 64), (16, 32, 64)
+
+
+def unused(function: Callable[..., Any], *shapes: tuple[int, ...]) -> set[tuple[str, int]]:
+    """Primitives of which little is used, and how many lines behind the function's first line they are."""
+    given = [np.zeros(shape, "int32" if len(shape) == 1 else "float32") for shape in shapes]
+    text = jax.jit(function).lower(*given).compile().as_text()
+    found = operations_in(text, lambda file: file != __file__).values()
+    first = function.__code__.co_firstlineno
+    told = (each for each in found if each.state.name == MOSTLY_UNUSED)
+    return {(each.op_name.rpartition("/")[2], each.state.place.line - first) for each in told}
+
+
+def few_rows(x: Any, w: Any) -> Any:
+    h = np.tanh(x @ w)
+    h = h / np.linalg.norm(h, axis=-1, keepdims=True)
+    return (h @ w)[:32]
+
+
+def few_rows_early(x: Any, w: Any) -> Any:
+    h = np.tanh(x[:32] @ w)
+    h = h / np.linalg.norm(h, axis=-1, keepdims=True)
+    return h @ w
+
+
+def last_query(q: Any, k: Any, v: Any) -> Any:
+    weights = jax.nn.softmax(q @ k.mT)
+    return (weights @ v)[:, -1]
+
+
+def every_key(q: Any, k: Any, v: Any) -> Any:
+    weights = jax.nn.softmax(q[:, -1:] @ k.mT)
+    return weights @ v
+
+
+def own_gradients(x: Any) -> Any:
+    pairs = jax.vmap(lambda row: np.tanh(np.outer(row, row)).sum())
+    own = np.arange(x.shape[0])
+    return jax.jacrev(pairs)(x)[own, own]
+
+
+def gradients(x: Any) -> Any:
+    pairs = jax.vmap(jax.grad(lambda row: np.tanh(np.outer(row, row)).sum()))
+    return pairs(x)
+
+
+@pytest.mark.parametrize(
+    ("function", "shapes", "lines"),
+    [
+        (few_rows, [(1024, 64), SQUARE], {1, 2, 3}),
+        (few_rows_early, [(1024, 64), SQUARE], set()),
+        (last_query, [TOKENS, TOKENS, TOKENS], {1, 2}),
+        (every_key, [TOKENS, TOKENS, TOKENS], set()),
+        (own_gradients, [SQUARE], {1}),
+        (gradients, [SQUARE], set()),
+    ],
+)
+def test_what_leads_to_a_part_alone_is_told_where_it_is_computed(
+    function: Callable[..., Any], shapes: list[tuple[int, ...]], lines: set[int]
+) -> None:
+    assert {line for _, line in unused(function, *shapes)} == lines
+
+
+def turn(state: Any, _: Any) -> Any:
+    state = np.tanh(state @ state)
+    return state, np.cos(state) @ state
+
+
+def last_output(x: Any) -> Any:
+    return jax.lax.scan(turn, x, None, length=8)[1][-1]
+
+
+def all_outputs(x: Any) -> Any:
+    return jax.lax.scan(turn, x, None, length=8)[1]
+
+
+def last_state(x: Any) -> Any:
+    return jax.lax.scan(lambda x, _: (turn(x, _)[0], None), x, None, length=8)[0]
+
+
+def test_outputs_of_turns_of_which_the_last_counts_are_told_with_what_is_computed_for_them() -> None:
+    in_turn = turn.__code__.co_firstlineno + 2 - last_output.__code__.co_firstlineno
+    told = unused(last_output, SQUARE)
+    assert ("dynamic_update_slice", 1) in told
+    assert {line for _, line in told} == {1, in_turn}
+    assert unused(all_outputs, SQUARE) == unused(last_state, SQUARE) == set()
+
+
+def test_rows_that_are_sorted_though_few_are_taken_are_told() -> None:
+    def best(scores: Any, x: Any) -> Any:
+        return x[np.argsort(scores)][:10]
+
+    def ranked(scores: Any, x: Any) -> Any:
+        return x[np.argsort(scores)]
+
+    assert unused(best, (4096,), (4096, 8)) == {("sort", 1)}
+    assert unused(ranked, (4096,), (4096, 8)) == set()
