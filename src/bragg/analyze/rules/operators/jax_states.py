@@ -242,7 +242,7 @@ PARTS = _rule(
         "part-of-result",
         "at most a quarter of what these operations compute is used",
         "take the part first (h[:, -1] @ w instead of (h @ w)[:, -1]); lax.top_k, jnp.partition, min or max instead of "
-        "a sort",
+        "a sort; of scan the last state instead of all outputs; jax.vmap(jax.grad(f)) instead of a Jacobian's diagonal",
         0.75,
         Confidence.LIKELY,
         is_launched=True,

@@ -10,9 +10,10 @@ from __future__ import annotations
 import re
 
 from bragg.grouping.hlo_names import MOSTLY_UNUSED
-from bragg.grouping.hlo_program import HloState
+from bragg.grouping.hlo_program import NOWHERE, HloState
 from bragg.record.hooks.jax.hlo.factors import is_diagonal
 from bragg.record.hooks.jax.hlo.flow import PARTS
+from bragg.record.hooks.jax.hlo.jacobians import place_of_jacobian
 from bragg.record.hooks.jax.hlo.shares import ELEMENTWISE, Share, share_of_operand, whole
 
 TYPE_CHECKING = False
@@ -45,8 +46,10 @@ def unused_states(module: HloModule, entry: HloGraph, turns: Iterable[HloGraph],
         graph, outside, loop = waiting.pop()
         demand = _Demand(graph, outside) if _takes_parts(graph) or outside else None
         for value in demand.mostly_unused() if demand else ():
-            lines = [value.made.line, value.executed.line]
-            place = places.nearest([loop] if value.made.code == "dynamic-update-slice" and loop else lines)
+            is_output = value.made.code == "dynamic-update-slice" and loop
+            lines = [loop] if is_output else [value.made.line, value.executed.line]
+            place = place_of_jacobian(value.made.line)
+            place = place if place != NOWHERE else places.nearest(lines)
             found |= dict.fromkeys(module.run_by([value.executed]), HloState(MOSTLY_UNUSED, place))
         for value in graph.values:
             body = bodies.pop(value.made.called, None) if value.made.code == "while" else None
@@ -83,11 +86,15 @@ class _Demand:
         for at, result in enumerate(graph.results):
             self._use(result, kept.get(at) or whole(result), None)
         for value in reversed(graph.values):
-            result = value if value.shape or value.made.code == "tuple" else value.part(0)
-            share = self._used.get((value.made, value.executed, result.element))
-            share = share or self._used.get((value.made, value.executed, -1))
-            for at, operand in enumerate(value.operands if share else ()):
-                is_of_turn = value in written and at == 1
+            self._follow(value, is_output=value in written)
+
+    def _follow(self, value: Value, *, is_output: bool) -> None:
+        """Use what a value is computed from as far as it is used itself."""
+        result = value if value.shape or value.made.code == "tuple" else value.part(0)
+        used = (self._used.get((value.made, value.executed, element)) for element in (result.element, -1))
+        if share := next((each for each in used if each), None):
+            for at, operand in enumerate(value.operands):
+                is_of_turn = is_output and at == 1
                 self._use(operand, share if is_of_turn else share_of_operand(result, at, share), value)
 
     def of_elements(self, value: Value) -> dict[int, Share]:
@@ -112,12 +119,11 @@ class _Demand:
     def _kept(self, outside: dict[int, Share]) -> dict[int, Share]:
         """Outputs of a loop that its turns only write to, of which little is used afterwards."""
         kept = {}
-        for at, share in outside.items():
-            given, result = self._graph.given.get(at), self._graph.results[at]
-            is_written = result.made.code == "dynamic-update-slice" and result.operands[0] is given
-            users = [each for each in self._graph.users(given) if given in each.operands] if given and is_written else []
-            if users == [result]:
-                kept[at] = share
+        for at, result in enumerate(self._graph.results):
+            given = self._graph.given.get(at) if at in outside else None
+            users = [each for each in self._graph.users(given) if given in each.operands] if given else []
+            if users == [result] and result.made.code == "dynamic-update-slice" and result.operands[0] is given:
+                kept[at] = outside[at]
         return kept
 
     def _use(self, value: Value, share: Share, user: Value | None) -> None:

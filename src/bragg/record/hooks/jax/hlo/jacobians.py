@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 
 from bragg.grouping.hlo_names import FORWARD_JACOBIAN, JACOBIAN, REVERSE_JACOBIAN, WHOLE_HESSIAN
-from bragg.grouping.hlo_program import HloPlace, HloState
+from bragg.grouping.hlo_program import NOWHERE, HloPlace, HloState
 from bragg.record.hooks.jax.jacobians import JACOBIANS
 
 TYPE_CHECKING = False
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from bragg.record.hooks.jax.hlo.module import HloModule
     from bragg.record.hooks.jax.jacobians import Jacobian
 
-__all__ = ["jacobian_states"]
+__all__ = ["jacobian_states", "place_of_jacobian"]
 
 _SCOPE = re.compile(rf'op_name="[^"]*?\b{JACOBIAN}(\d+)\b([^"]*)"')
 _SOLVES = re.compile(r'op_name="[^"]*/(?:lu|cholesky|triangular_solve|eigh?|svd)"')
@@ -36,9 +36,20 @@ def jacobian_states(module: HloModule) -> dict[str, HloState]:
         jacobian = JACOBIANS.get(found[1])
         state = _state(jacobian, found[1] in hessians and not solves) if jacobian else ""
         if state and jacobian:
-            file, _, line = jacobian.place.rpartition(":")
-            states[each.name] = HloState(state, HloPlace(file, int(line or 0)))
+            states[each.name] = HloState(state, _place(jacobian))
     return states
+
+
+def place_of_jacobian(line: str) -> HloPlace:
+    """Where the Jacobian is asked for that an instruction belongs to; `NOWHERE`: to none."""
+    found = _SCOPE.search(line) if JACOBIAN in line else None
+    jacobian = JACOBIANS.get(found[1]) if found else None
+    return _place(jacobian) if jacobian else NOWHERE
+
+
+def _place(jacobian: Jacobian) -> HloPlace:
+    file, _, line = jacobian.place.rpartition(":")
+    return HloPlace(file, int(line or 0))
 
 
 def _is_reverse(number: str) -> bool:

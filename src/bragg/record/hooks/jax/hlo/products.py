@@ -20,6 +20,7 @@ _INNER, _BATCH = (
 _PRODUCTS = ("dot", "custom-call")  # those of libraries are calls
 _MUCH_LESS = 0.5
 _MANY_PAIRS = 1 << 20
+_LEAST_INNER = 8  # below, a matrix product has little to add up
 
 
 class _Product(NamedTuple):
@@ -99,7 +100,9 @@ def adds_up_differences(module: HloModule, flow: HloFlow, each: Instruction) -> 
     for row in module.computations.get(each.called, ()):
         squares = flow.made(each.called, row.operand) if row.code == "reduce" else None
         difference = flow.made(each.called, squares.operand) if squares and squares.code == "multiply" else None
-        if difference is None or difference.code != "subtract" or difference.size < _MANY_PAIRS:
+        if difference is None or difference.code != "subtract":
+            continue
+        if difference.size < max(_MANY_PAIRS, _LEAST_INNER * row.size):
             continue
         made = [flow.made(each.called, name) for name in difference.operands]
         if all(one is not None and one.code == "broadcast" and _grows(flow, each.called, one) for one in made):

@@ -36,8 +36,7 @@ _LISTS = {
     }.items()
 }
 _DIMENSIONS, _OFFSETS, _MAPPED, _SLICES = (
-    re.compile(rf"\b{name}=\{{([\d,]*)\}}")
-    for name in ("dimensions", "offset_dims", "start_index_map", "slice_sizes")
+    re.compile(rf"\b{name}=\{{([\d,]*)\}}") for name in ("dimensions", "offset_dims", "start_index_map", "slice_sizes")
 )
 
 
@@ -112,7 +111,9 @@ def _of_slice(user: Value, at: int, share: Share) -> Share:
 def _of_gather(user: Value, at: int, share: Share) -> Share:
     operand, line = user.operands[at], user.made.line
     offsets, mapped, slices = (_numbers(each, line) for each in (_OFFSETS, _MAPPED, _SLICES))
-    rows = [(side, size) for d, (side, size) in enumerate(zip(share.sides, user.sizes, strict=True)) if d not in offsets]
+    rows = [
+        (side, size) for d, (side, size) in enumerate(zip(share.sides, user.sizes, strict=True)) if d not in offsets
+    ]
     used = prod(side for side, _ in rows)
     if at:  # the indices, a row for each of these
         return Share((1.0,) * len(operand.sizes), used)

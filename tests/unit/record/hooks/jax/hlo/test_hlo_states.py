@@ -251,6 +251,7 @@ def test_sums_of_squared_differences_of_all_pairs_are_told() -> None:
     assert {name: each.name for name, each in states_of(entry, PAIRS).items()} == {"distances": PAIRWISE}
     scaled = PAIRS.replace("multiply(%apart, %apart)", "multiply(%apart, %columns)")
     assert states_of(entry, scaled) == {}
+    assert states_of(entry, PAIRS.replace("2048,8]", "2048,3]")) == {}  # coordinates: a product adds up nothing
 
 
 BATCHED_LOOP = f"""\
