@@ -89,6 +89,10 @@ class Registry(Mapping[str, Any]):
         """Whether there is such a row; its module is not imported."""
         return name in self._rows
 
+    def is_plug_in(self, name: str) -> bool:
+        """Whether another package added this row: that it is right, or even there, is not for bragg to say."""
+        return name not in self._own
+
     def __iter__(self) -> Iterator[str]:
         return iter(self._rows)
 

@@ -46,3 +46,4 @@ def test_packages_add_rows_by_entry_points(monkeypatch: pytest.MonkeyPatch, tmp_
     assert list(registry) == ["join", "split"]
     assert registry["join"]("a", "b") == "a/b"  # an own row cannot be replaced
     assert registry["split"]("a/b") == ("a", "b")
+    assert [name for name in registry if registry.is_plug_in(name)] == ["split"]

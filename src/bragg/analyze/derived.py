@@ -42,6 +42,8 @@ _OTHER_NAMES = {"time": "gpu_time", "count": "gpu_count", "cpu_time": "host_time
 _STALL_GROUPS = {f"stall_{group.value.replace(' ', '_')}": group for group in StallGroup if group.is_stall}
 # What sampled counters say is of the kernels that they tell apart (formats/captured/counted.py).
 _OF_COUNTED_TIME = ("tensor_active", "sm_active", "occupancy", "l2_busy", "l1_busy", "pipe_busy")
+# The set of counters that has them, where it is not the default one.
+_OF_SET = {"l2_busy": " l2", "l1_busy": " units", "pipe_busy": " units"}
 # What samples of telemetry say of the time that they cover (formats/captured/metered.py): metric, unit, and how many of
 # it are one of the metric's unit by nanosecond.
 _OF_METERED_TIME = {
@@ -176,7 +178,10 @@ def _counted(profile: Profile, name: str) -> Derived:
     """A rate of memory, or a share of the time that counters tell of."""
     group, metric = (name, f"{name}_time") if name in _OF_COUNTED_TIME else ("dram", MEASURED_BYTES)
     if metric not in profile.metrics:
-        raise UsageError(f"{name} needs hardware counters, and this profile has none", hint="bragg run --counters")
+        raise UsageError(
+            f"{name} needs hardware counters that this profile does not have",
+            hint=f"bragg run --counters{_OF_SET.get(name, '')}",
+        )
     time_ns, value = profile.inclusive(f"{group}_counted_time"), profile.inclusive(metric).astype(np.float64)
     checks = [(time_ns == 0, _NOT_COUNTED)]
     if name == "dram_gbs":

@@ -87,19 +87,30 @@ def analysis(evidence: Evidence, names: Sequence[str] = ()) -> Analysis:
     Raises:
         UsageError: There is no such rule.
     """
-    rules: Mapping[str, Rule] = {name: RULES[name] for name in names or _whole_run()}
     told = [] if names else list(evidence.profile.carried)
     result = Analysis()
-    for name, rule in rules.items():
-        missing = _missing(rule, evidence)
-        if missing is not None:
-            result.skipped[name] = _without_options_given(missing, evidence)
-        elif found := list(rule.find(evidence)):
+    for name in dict.fromkeys(names or _whole_run()):
+        found = _asked(name, evidence)
+        if isinstance(found, Need):
+            result.skipped[name] = found
+        elif found:
             told += [in_its_words(finding, evidence.profile) for finding in found]
         else:
             result.fine.append(name)
     result.findings.extend(ranked(told))
     return result
+
+
+def _asked(name: str, evidence: Evidence) -> list[Finding] | Need:
+    """What a rule finds, or what it misses; a rule of another package that fails ends no analysis."""
+    try:
+        rule: Rule = RULES[name]
+        missing = _missing(rule, evidence)
+        return list(rule.find(evidence)) if missing is None else _without_options_given(missing, evidence)
+    except Exception as error:
+        if name not in RULES or not RULES.is_plug_in(name):
+            raise
+        return Need(f"a working plug-in ({type(error).__name__}: {error})", "", lambda _: False)
 
 
 def _whole_run() -> tuple[str, ...]:

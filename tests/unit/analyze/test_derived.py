@@ -310,7 +310,10 @@ def test_shares_of_counters_are_of_what_they_tell(name: str, step: float, copy: 
     assert found.why_absent(node_named(profile, "short"))
 
 
-def test_shares_of_counters_need_counters() -> None:
-    with pytest.raises(UsageError, match="tensor_active needs hardware counters") as error:
-        evaluate(profile_from_text("root\n  k 1ms @0"), "tensor_active")
-    assert error.value.hint == "bragg run --counters"
+@pytest.mark.parametrize(
+    ("name", "option"), [("tensor_active", ""), ("dram_gbs", ""), ("l2_busy", " l2"), ("pipe_busy", " units")]
+)
+def test_shares_of_counters_need_these_counters(name: str, option: str) -> None:
+    with pytest.raises(UsageError, match=f"{name} needs hardware counters that this profile does not have") as error:
+        evaluate(profile_from_text("root\n  k 1ms @0"), name)
+    assert error.value.hint == f"bragg run --counters{option}"

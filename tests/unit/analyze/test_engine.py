@@ -3,15 +3,17 @@ from __future__ import annotations
 import subprocess
 import sys
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
+from bragg.analyze import engine
 from bragg.analyze.causes.evidence import Evidence
 from bragg.analyze.causes.host_finding import WAITS_A_STEP
 from bragg.analyze.causes.work_finding import SHARE_OF_GPU
 from bragg.analyze.engine import Rule, analysis, findings, ranked
 from bragg.model import Confidence, Finding, Gain, Profile, Quantity, Severity
-from bragg.registry import RULES, RUN_RULES, STEP_RULES
+from bragg.registry import RULES, RUN_RULES, STEP_RULES, Registry
 from tests.support.profiles import profile_from_text
 from tests.support.traces import trace_from_text
 
@@ -160,6 +162,44 @@ def test_a_finding_names_its_row_and_how_much_it_matters() -> None:
     (finding,) = findings(Evidence(profile))
     assert (finding.rule in RULES, finding.severity) == (True, Severity.WARNING)
     assert finding.hint == "keep these and the function the same; JAX_EXPLAIN_CACHE_MISSES=1 lets JAX tell what differs"
+
+
+PLUG_IN = """
+from bragg.analyze.engine import Rule
+from bragg.model import Finding, Severity
+
+def fail(evidence):
+    raise KeyError("gpu_time")
+
+FAILING = Rule(fail, "nothing")
+WORKING = Rule(lambda evidence: iter([Finding("many-rows", Severity.NOTE, "there are rows")]), "rows")
+"""
+
+
+def test_rules_of_other_packages_that_fail_are_told_and_the_others_judge(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "others-1.0.dist-info").mkdir()
+    (tmp_path / "others-1.0.dist-info/METADATA").write_text("Metadata-Version: 2.1\nName: others\nVersion: 1.0\n")
+    points = "broken = no_such_module:RULE\nfailing = rules_of_others:FAILING\nmany-rows = rules_of_others:WORKING\n"
+    (tmp_path / "others-1.0.dist-info/entry_points.txt").write_text(f"[bragg.rules]\n{points}")
+    (tmp_path / "rules_of_others.py").write_text(PLUG_IN)
+    monkeypatch.syspath_prepend(tmp_path)
+    own = {"recompilation": "bragg.analyze.rules.compiling.jax_recompilation:RULE"}
+    monkeypatch.setattr(engine, "RULES", Registry("rule", own, group="bragg.rules"))
+    found = analysis(Evidence(profile_from_text("root\n  main host=3ms")))
+    assert [each.rule for each in found.findings] == ["many-rows"]
+    assert {name: need.what for name, need in found.skipped.items()} == {
+        "broken": "a working plug-in (ModuleNotFoundError: No module named 'no_such_module')",
+        "failing": "a working plug-in (KeyError: 'gpu_time')",
+    }
+    assert found.fine == ["recompilation"]
+
+
+def test_a_rule_of_bragg_that_fails_is_a_defect(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(engine, "RULES", Registry("rule", {"broken": "no_such_module:RULE"}))
+    with pytest.raises(ModuleNotFoundError, match="no_such_module"):
+        analysis(Evidence(profile_from_text("root\n  main host=3ms")))
 
 
 def test_what_saves_more_of_each_step_comes_first() -> None:

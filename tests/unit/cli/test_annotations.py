@@ -9,11 +9,14 @@ from xml.etree import ElementTree
 
 import pytest
 
+from bragg import registry
+from bragg.cli.annotations import sarif
 from bragg.cli.annotations.outcome import Outcome
 from bragg.debug.findings import KernelFinding, TensorFacts
 from bragg.debug.report import Report
 from bragg.debug.verdicts import Verdict
-from bragg.model import Severity
+from bragg.model import Confidence, Finding, Place, Severity
+from bragg.model.ids import NodeId
 from bragg.registry import ANNOTATIONS, CHECKERS
 
 HOSTILE = "bad\x1b[31m\n::error::%0A ]]> <b> \" ' é \udcff"
@@ -159,6 +162,30 @@ def test_sarif_is_valid(problem: str) -> None:
     for found in ((), (finding(code="tl.load(x)", other=other), finding(file="", line=0, kernel=""))):
         (line,) = ANNOTATIONS["sarif"](outcome(*found, problem=problem))
         jsonschema.validate(json.loads(line), SARIF)
+
+
+def test_sarif_of_an_analysis_has_findings_of_checks_and_of_other_packages_and_other_lines() -> None:
+    jsonschema = pytest.importorskip("jsonschema")
+    places = (Place("/project/b.py", 7), Place(node=NodeId(3)))
+    found = [
+        Finding("many-launches", Severity.WARNING, "much", file="/project/a.py", line=3, places=places),
+        Finding("out-of-bounds", Severity.ERROR, "outside", file="/project/a.py", line=5),
+        Finding("of-another-package", Severity.NOTE, "unknown", confidence=Confidence.HEURISTIC),
+    ]
+    (line,) = sarif.analysis_lines(found, Path("/project"))
+    jsonschema.validate(json.loads(line), SARIF)
+    run = json.loads(line)["runs"][0]
+    rules, results = run["tool"]["driver"]["rules"], run["results"]
+    told = [rules[result["ruleIndex"]] for result in results]
+    assert [(rule["id"], rule["shortDescription"]["text"]) for rule in told] == [
+        ("many-launches", registry.RULES["many-launches"].summary),
+        ("out-of-bounds", CHECKERS["out-of-bounds"].summary),
+        ("of-another-package", "of-another-package"),
+    ]
+    (other,) = results[0]["relatedLocations"]
+    assert other["physicalLocation"]["artifactLocation"]["uri"] == "b.py"
+    assert other["physicalLocation"]["region"] == {"startLine": 7}
+    assert [result["properties"]["confidence"] for result in results] == ["likely", "likely", "heuristic"]
 
 
 def test_sarif_lists_every_checker_as_a_rule() -> None:

@@ -16,7 +16,7 @@ from urllib.parse import quote
 import bragg
 from bragg.cli.annotations.outcome import Outcome, message_of, relative, text_of
 from bragg.model import Finding, Severity
-from bragg.registry import CHECKERS, RULES
+from bragg.registry import CHECKERS, RULES, Registry
 from bragg.views.text.style import printable
 
 if TYPE_CHECKING:
@@ -31,23 +31,43 @@ _LEVELS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.NOTE: 
 
 def lines(outcome: Outcome) -> list[str]:
     """The findings of a check as a document, on one line."""
-    rules = {name: CHECKERS[name].summary for name in CHECKERS} | {"kernel-fault": "what ends a kernel"}
+    rules = _summaries(CHECKERS) | _FAULT
     results = [_of_check(finding, list(rules), outcome) for finding in outcome.report]
     return [_document("bragg check", rules, outcome.root, results, outcome.problem)]
 
 
 def analysis_lines(found: Sequence[Finding], root: Path) -> list[str]:
-    """The findings of an analysis as a document, on one line."""
-    rules = {name: RULES[name].summary for name in RULES}
-    results = []
-    for finding in found:
-        place = {**_location(finding.file, finding.line, "", root), **_function(finding.kernel)}
-        parts = (finding.rule, finding.kernel, relative(finding.file, root).as_posix())
-        result = _result(finding, list(rules), printable(finding.text), _fenced(printable(finding.text)), parts)
-        result["locations"] = [place] if finding.file else []
-        result["properties"] = {"gain": finding.gain.share if finding.gain else None}
-        results.append(result)
+    """The findings of an analysis as a document, on one line; those that checks added to its profile among them."""
+    rules = _summaries(RULES)
+    others = {**_summaries(CHECKERS), **_FAULT}
+    for name in dict.fromkeys(finding.rule for finding in found if finding.rule not in rules):
+        rules[name] = RULES[name].summary if name in RULES else others.get(name, name)
+    results = [_of_analysis(finding, list(rules), root) for finding in found]
     return [_document("bragg analyze", rules, root, results)]
+
+
+def _of_analysis(finding: Finding, rules: list[str], root: Path) -> dict[str, Any]:
+    parts = (finding.rule, finding.kernel, relative(finding.file, root).as_posix())
+    result = _result(finding, rules, printable(finding.text), _fenced(printable(finding.text)), parts)
+    place = {**_location(finding.file, finding.line, "", root), **_function(finding.kernel)}
+    result["locations"] = [place] if finding.file else []
+    others = [each for each in finding.places if each.file]
+    if others:
+        result["relatedLocations"] = [
+            {"id": number, "message": {"text": "it shows here, too"}, **_location(each.file, each.line, "", root)}
+            for number, each in enumerate(others, 1)
+        ]
+    gain, confidence = finding.gain.share if finding.gain else None, finding.confidence.name.lower()
+    result["properties"] = {"gain": gain, "confidence": confidence}
+    return result
+
+
+_FAULT = {"kernel-fault": "what ends a kernel"}
+
+
+def _summaries(table: Registry) -> dict[str, str]:
+    """Of the rules of bragg itself: those of other packages may not be there."""
+    return {name: table[name].summary for name in table if not table.is_plug_in(name)}
 
 
 def _document(

@@ -419,6 +419,12 @@ def place_text(finding: Finding) -> str:
     return f"{short_path(finding.file)}:{finding.line}" if finding.file else ""
 
 
+def _whole_place(finding: Finding) -> str:
+    """The same as programs open it: the whole path, unless it is very long."""
+    is_long = len(finding.file) > _BRIEF_MESSAGE
+    return place_text(finding) if is_long or not finding.file else f"{printable(finding.file)}:{finding.line}"
+
+
 def short_path(file: str) -> str:
     """A path from the package or from here, as editors open it; of others the last three parts."""
     for folder in ("site-packages/", "dist-packages/"):
@@ -456,13 +462,16 @@ _BRIEF_MESSAGE = 160
 
 
 def brief_json(answers: Sequence[Answered], least_gain: float) -> dict[str, Any]:
-    """The answer in at most 2 kB: as many findings as fit, and how many do not."""
-    n = max((len(one.worth(least_gain)) for one in answers), default=0)
-    while True:
-        values = {"profiles": [_brief(one, least_gain, n) for one in answers]}
-        if n == 0 or len(json.dumps(values).encode()) <= _BRIEF_BYTES:
-            return values
-        n -= 1
+    """The answer in at most 2 kB: as many findings as fit, then as many profiles, and how many do not."""
+    most = max((len(one.worth(least_gain)) for one in answers), default=0)
+    shown = [*((len(answers), n) for n in range(most, -1, -1)), *((n, 0) for n in range(len(answers) - 1, -1, -1))]
+    for n_profiles, n_findings in shown:
+        values: dict[str, Any] = {"profiles": [_brief(one, least_gain, n_findings) for one in answers[:n_profiles]]}
+        if n_profiles < len(answers):
+            values["more"] = len(answers) - n_profiles
+        if len(json.dumps(values).encode()) <= _BRIEF_BYTES:
+            break
+    return values
 
 
 def _brief(answer: Answered, least_gain: float, n: int) -> dict[str, Any]:
@@ -477,7 +486,7 @@ def _brief(answer: Answered, least_gain: float, n: int) -> dict[str, Any]:
                 "rule": finding.rule,
                 "gain": None if finding.gain is None else round(finding.gain.share, 4),
                 "confidence": finding.confidence.name.lower(),
-                "at": place_text(finding) or finding.kernel[:_BRIEF_MESSAGE],
+                "at": _whole_place(finding) or finding.kernel[:_BRIEF_MESSAGE],
                 "message": shorten(printable(finding.message), _BRIEF_MESSAGE, placeholder=" …"),
                 "change": shorten(printable(finding.hint), _BRIEF_MESSAGE, placeholder=" …"),
             }

@@ -66,6 +66,22 @@ def test_the_brief_answer_is_short() -> None:
     assert set(first) == {"rule", "gain", "confidence", "at", "message", "change"}
 
 
+def test_the_brief_answer_to_many_profiles_is_short_too() -> None:
+    arguments = [*map(str, DEFAULT_RECORDINGS), *[str(SAMPLE)] * 12, "--brief"]
+    output = CliRunner().invoke(analyze, arguments, catch_exceptions=False).output
+    assert len(output.encode()) <= 2048
+    answer = json.loads(output)
+    assert answer["profiles"][0]["file"] == str(DEFAULT_RECORDINGS[0])[-160:]
+    assert len(answer["profiles"]) + answer["more"] == len(DEFAULT_RECORDINGS) + 12
+
+
+def test_the_brief_answer_has_paths_that_programs_can_open() -> None:
+    (path,) = (path for path in DEFAULT_RECORDINGS if "llama" in path.stem)
+    output = CliRunner().invoke(analyze, [str(path), "--brief"], catch_exceptions=False).output
+    first = json.loads(output)["profiles"][0]["findings"][0]
+    assert first["at"] == "tests/gpu/programs/real/llama_generate.py:12"
+
+
 def test_sarif_has_the_line() -> None:
     (document,) = json.loads(run("--sarif", "--rule", "full-precision-matmul"))["runs"]
     (result,) = document["results"]
