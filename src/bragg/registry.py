@@ -277,6 +277,8 @@ RULES = Registry(
         "dense-gradient": "bragg.analyze.rules.operators.jax_states:DENSE",
         "product-after-lookup": "bragg.analyze.rules.operators.jax_states:LATE",
         "overlapping-windows": "bragg.analyze.rules.operators.jax_states:WINDOWED",
+        "column-lookup": "bragg.analyze.rules.operators.jax_states:COLUMNS",
+        "sort-of-places": "bragg.analyze.rules.operators.jax_states:RANKED",
         "complex-product": "bragg.analyze.rules.operators.jax_states:COMPLEX_PRODUCTS",
         "repeated-rows": "bragg.analyze.rules.operators.jax_states:REPEATED",
         "summed-products": "bragg.analyze.rules.operators.jax_states:SUMS",

@@ -41,12 +41,14 @@ __all__ = [
     "MOSTLY_UNUSED",
     "OUTER",
     "PAIRWISE",
+    "RANKS",
     "RECOMPUTE",
     "REPEATED_FACTOR",
     "REVERSE_JACOBIAN",
     "SAME_ARGUMENTS",
     "SAME_CALLS",
     "SAME_TURNS",
+    "SCATTERED",
     "SPLIT_PRODUCT",
     "SUMMED_PRODUCT",
     "UNTIL_LAST",
@@ -85,6 +87,10 @@ LATE_PRODUCT = "[product of rows looked up]"
 """Matrix products with rows of a table that has fewer rows than are looked up."""
 WINDOWS = "[overlapping windows]"
 """Gathers that write each element many times, into windows that overlap."""
+RANKS = "[sort of sorted places]"
+"""Sorts of the places that another sort has found."""
+SCATTERED = "[columns of a table]"
+"""Gathers of columns of an argument, whose elements lie a row apart in memory."""
 REPEATED_FACTOR = "[product with repeated rows]"
 """Matrix products with a matrix whose rows were repeated in memory, and what repeats them."""
 SAME_TURNS = "[same in each turn]"

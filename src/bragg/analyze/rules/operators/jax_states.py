@@ -31,10 +31,12 @@ from bragg.grouping.hlo_names import (
     MOSTLY_UNUSED,
     OUTER,
     PAIRWISE,
+    RANKS,
     REPEATED_FACTOR,
     REVERSE_JACOBIAN,
     SAME_ARGUMENTS,
     SAME_TURNS,
+    SCATTERED,
     SPLIT_PRODUCT,
     SUMMED_PRODUCT,
     UNTIL_LAST,
@@ -49,6 +51,7 @@ from bragg.model.table import BoolArray
 
 __all__ = [
     "BRANCHES",
+    "COLUMNS",
     "COMPLEX_PRODUCTS",
     "CONSTANTS",
     "COPIES",
@@ -66,6 +69,7 @@ __all__ = [
     "OUTERS",
     "PAIRS",
     "PARTS",
+    "RANKED",
     "REPEATED",
     "REPEATS",
     "SAME",
@@ -242,7 +246,8 @@ PARTS = _rule(
         "part-of-result",
         "at most a quarter of what these operations compute is used",
         "take the part first (h[:, -1] @ w instead of (h @ w)[:, -1]); lax.top_k, jnp.partition, min or max instead of "
-        "a sort; of scan the last state instead of all outputs; jax.vmap(jax.grad(f)) instead of a Jacobian's diagonal",
+        "a sort; of scan the last state instead of all outputs; jax.vmap(jax.grad(f)) for the diagonal of a Jacobian; "
+        "jax.experimental.sparse.linalg.lobpcg_standard, or a randomized SVD, for a few vectors",
         0.75,
         Confidence.LIKELY,
         is_launched=True,
@@ -328,7 +333,7 @@ FILTERS = _rule(
     "convolutions of JAX of single channels with wide filters",
     Work(
         "wide-filter",
-        "convolutions of single channels with filters that are wide in two dimensions",
+        "convolutions of single channels with wide filters",
         "if the filter is an outer product (Gaussian, box): one convolution along each dimension; else by Fourier "
         'transforms (jax.scipy.signal.fftconvolve, convolve(method="fft"))',
         0.7,
@@ -400,6 +405,32 @@ WINDOWED = _rule(
         0.8,
         Confidence.LIKELY,
         least_share=0.1,
+        is_launched=True,
+    ),
+)
+COLUMNS = _rule(
+    SCATTERED,
+    "columns of tables that JAX looks up",
+    Work(
+        "column-lookup",
+        "columns of a table are looked up, whose elements lie a row apart: up to 32 B move for each of them",
+        "keep the table transposed, so that what is looked up together lies together: table_t[ids] with table_t = "
+        "jnp.transpose(table), made once",
+        0.6,
+        Confidence.HEURISTIC,
+        least_share=0.1,
+        is_launched=True,
+    ),
+)
+RANKED = _rule(
+    RANKS,
+    "sorts of JAX of what another sort has found",
+    Work(
+        "sort-of-places",
+        "places that a sort has found are sorted again (argsort of argsort), to know the rank of each element",
+        "order = jnp.argsort(x); ranks = jnp.zeros_like(order).at[order].set(jnp.arange(order.size))",
+        0.7,
+        Confidence.LIKELY,
         is_launched=True,
     ),
 )

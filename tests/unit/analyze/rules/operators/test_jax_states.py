@@ -49,6 +49,8 @@ def found(rule: str, profile: Profile) -> list[Finding]:
         ("dense-gradient", "[gradient of a whole table]", "scatter-add#operator > fusion#kernel", 0.9),
         ("product-after-lookup", "[product of rows looked up]", "dot_general#operator > gemm#kernel", 0.7),
         ("overlapping-windows", "[overlapping windows]", "gather#operator > fusion#kernel", 0.8),
+        ("column-lookup", "[columns of a table]", "gather#operator > fusion#kernel", 0.6),
+        ("sort-of-places", "[sort of sorted places]", "sort#operator > sort#kernel", 0.7),
         ("repeated-rows", "[product with repeated rows]", "dot_general#operator > gemm#kernel", 0.5),
         ("summed-products", "[product by a sum]", "reduce_sum#operator > fusion#kernel", 0.8),
         ("split-product", "[product of a sum]", "dot_general#operator > gemm#kernel", 0.9),

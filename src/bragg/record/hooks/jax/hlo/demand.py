@@ -35,6 +35,7 @@ _NO_WORK = frozenset({"parameter", "constant", "iota", "broadcast", "tuple", "sl
 _ORDER = frozenset({"reshape", "transpose", "convert", "bitcast-convert", "concatenate", "pad"})
 _LARGEST = re.compile(r'op_name="(?:[^"]*/)?(?:top_k|approx_top_k)"')  # XLA sorts for these; no more was asked for
 _CONTRACTS = "lhs_contracting_dim"
+_DECOMPOSED = re.compile(r'op_name="(?:[^"]*/)?(?:eigh|svd)"')
 
 
 def unused_states(module: HloModule, entry: HloGraph, turns: Iterable[HloGraph], places: Places) -> dict[str, HloState]:
@@ -132,12 +133,18 @@ class _Demand:
             known = self._used.get(key)
             self._used[key] = known.joined(share) if known else share
         if user is None or user.executed is not value.executed:
-            self._beyond[value.executed] = self._beyond.get(value.executed, 0.0) + share.part
+            part = share.part * _of_first(value)
+            self._beyond[value.executed] = self._beyond.get(value.executed, 0.0) + part
+
+
+def _of_first(value: Value) -> float:
+    """Of what a library computes its size, as a share of the first array: values, or a flag, beside vectors."""
+    return value.size / value.made.size if value.made.code == "custom-call" and value.made.size else 1.0
 
 
 def _is_separable(value: Value) -> bool:
     if value.made.code == "custom-call":
-        return _CONTRACTS in value.made.line
+        return _CONTRACTS in value.made.line or bool(_DECOMPOSED.search(value.made.line))
     if value.made.code in _SOME:
         return not _LARGEST.search(value.made.line)
     return value.made.code in _SEPARABLE or value.made.code in ELEMENTWISE

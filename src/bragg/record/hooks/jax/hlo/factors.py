@@ -18,12 +18,12 @@ if TYPE_CHECKING:
 
 __all__ = ["factor_states", "is_diagonal"]
 
-_DOT, _CONVOLUTION = re.compile(r"\blhs_contracting_dim"), re.compile(r"\bwindow=\{size=(\d+)x(\d+)")
+_DOT, _CONVOLUTION = re.compile(r"\blhs_contracting_dim"), re.compile(r"\bwindow=\{size=(\d+)(?:x(\d+))?[ }]")
 _GROUPS = re.compile(r"\bfeature_group_count=(\d+)")
 _BROADCAST = re.compile(r"\bdimensions=\{([\d,]*)\}")
 _LEAST_ELEMENTS = 1 << 12
 _REPEATED = 4
-_WIDE = 9  # elements of each side of a filter
+_WIDE, _LONG = 9, 128  # elements of both sides of a filter, or of one
 
 
 def factor_states(graph: HloGraph, places: Places) -> dict[str, HloState]:
@@ -45,8 +45,9 @@ def _lines(graph: HloGraph, value: Value) -> list[str]:
 
 def _state(graph: HloGraph, value: Value) -> str:
     if window := _CONVOLUTION.search(value.made.line):
-        sides = int(window[1]), int(window[2])
-        return WIDE_FILTER if min(sides) >= _WIDE and _is_of_one_channel(value, sides[0] * sides[1]) else ""
+        sides = int(window[1]), int(window[2] or 1)
+        is_wide = min(sides) >= _WIDE or max(sides) >= _LONG
+        return WIDE_FILTER if is_wide and _is_of_one_channel(value, sides[0] * sides[1]) else ""
     if not _DOT.search(value.made.line):
         return ""
     factors = [each.plain for each in value.operands[:2] if each.made.size >= _LEAST_ELEMENTS]

@@ -1,13 +1,18 @@
-"""Rows of tables in an HLO module: gradients that are mostly zero, work on rows that were looked up many times.
+"""Rows of tables in an HLO module: gradients that are mostly zero, work on rows that were looked up many times, ranks.
 
 grad(loss)(table)            zeros of the size of the table, of which a few rows get a gradient
 table[ids] @ w               the same product for each time that a row is looked up
 x[:, arange + windows]       each element as often as windows overlap
+x[:, ids]                    elements that lie far apart in memory, one by one
+argsort(argsort(x))          a sort of numbers from 0, which a scatter would put in their places
 """
 
 from __future__ import annotations
 
-from bragg.grouping.hlo_names import DENSE_GRADIENT, LATE_PRODUCT, WINDOWS
+import re
+from math import prod
+
+from bragg.grouping.hlo_names import DENSE_GRADIENT, LATE_PRODUCT, RANKS, SCATTERED, WINDOWS
 from bragg.grouping.hlo_program import HloState
 
 TYPE_CHECKING = False
@@ -22,6 +27,10 @@ _LEAST_ELEMENTS = 1 << 16
 _FEW = 4  # times as many elements as are used
 _OVERLAPS = 8  # of each element
 _MOST_USES = 16
+_FAR_APART = 32  # elements of a column
+_MAPPED, _SLICES, _ORDER = (
+    re.compile(rf"\b{name}=\{{([\d,]+)\}}") for name in ("start_index_map", "slice_sizes", "dimensions")
+)
 
 
 def table_states(graph: HloGraph, places: Places) -> dict[str, HloState]:
@@ -56,12 +65,40 @@ def _of_product(value: Value) -> str:
 
 
 def _of_gather(value: Value) -> str:
-    if len(value.operands) != 2 or value.operands[1].sources or _BACKWARD in value.made.line:
+    if len(value.operands) != 2 or _BACKWARD in value.made.line:
         return ""
-    return WINDOWS if value.made.size >= _OVERLAPS * value.operands[0].made.size else ""
+    table, places = value.operands
+    if not places.sources:
+        return WINDOWS if value.made.size >= _OVERLAPS * table.made.size else ""
+    return SCATTERED if _takes_columns(value, table) else ""
 
 
-_JUDGES = {"scatter": _of_scatter, "dot": _of_product, "custom-call": _of_product, "gather": _of_gather}
+def _takes_columns(value: Value, table: Value) -> bool:
+    """Whether it takes whole columns of an argument, whose elements lie a row apart from each other."""
+    found = [pattern.search(value.made.line) for pattern in (_MAPPED, _SLICES)]
+    mapped, slices = ([int(each) for each in told[1].split(",")] if told else [] for told in found)
+    if table.made.code == "transpose" and (order := _ORDER.search(table.made.line)):
+        axes, table = [int(each) for each in order[1].split(",")], table.operands[0]
+        mapped = [axes[each] for each in mapped]
+        slices = [slices[axes.index(each)] for each in range(len(axes))]
+    sizes = table.sizes
+    is_given = table.made.code == "parameter" and table.is_row_major and len(sizes) == len(slices) > 1
+    return is_given and len(sizes) - 1 in mapped and slices == [*sizes[:-1], 1] and prod(slices) >= _FAR_APART
+
+
+def _of_sort(value: Value) -> str:
+    """Whether it sorts the places that another sort has found."""
+    by = value.operands[0].plain if value.operands else value
+    return RANKS if by is not value and by.made.code == "sort" and by.element > 0 else ""
+
+
+_JUDGES = {
+    "scatter": _of_scatter,
+    "dot": _of_product,
+    "custom-call": _of_product,
+    "gather": _of_gather,
+    "sort": _of_sort,
+}
 
 
 def _of_its_size(graph: HloGraph, value: Value) -> list[Value]:

@@ -119,3 +119,15 @@ def test_rows_that_are_sorted_though_few_are_taken_are_told() -> None:
 
     assert unused(best, (4096,), (4096, 8)) == {("sort", 1)}
     assert unused(ranked, (4096,), (4096, 8)) == set()
+
+
+def test_decompositions_of_whose_vectors_few_are_taken_are_told() -> None:
+    def first_direction(x: Any) -> Any:
+        return np.linalg.eigh(x @ x.T)[1][:, -1]
+
+    def all_directions(x: Any) -> Any:
+        values, vectors = np.linalg.eigh(x @ x.T)
+        return values[-1] * vectors
+
+    assert unused(first_direction, SQUARE) == {("eigh", 1)}
+    assert unused(all_directions, SQUARE) == set()

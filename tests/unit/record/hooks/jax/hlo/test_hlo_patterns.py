@@ -52,13 +52,27 @@ def states(function: Callable[..., Any], *shapes: tuple[int, ...], type_: str = 
             [ROWS],
             names.WINDOWS,
         ),
-        (lambda x, i: x[:, i].sum(-1), [SQUARE, (2048,)], ""),
+        (lambda x, i: x[:, i].sum(-1), [(16, 128), (8192,)], ""),
+        (lambda x, i: x[:, i], [(128, 4096), (512,)], names.SCATTERED),
+        (lambda x, i: jax.vmap(lambda at: x[:, at])(i), [(128, 4096), (512,)], names.SCATTERED),
+        (lambda x, i: x[i], [(4096, 128), (512,)], ""),
+        (lambda x, i: (x + 1.0)[:, i], [(128, 4096), (512,)], ""),  # which XLA may lay out as it likes
+        (lambda x: jax.numpy.argsort(jax.numpy.argsort(x)), [(64, 1024)], names.RANKS),
+        (lambda x: jax.numpy.sort(x[jax.numpy.argsort(x[:, 0])]), [(64, 1024)], ""),
     ],
 )
 def test_factors_and_rows_that_make_work_are_told(
     function: Callable[..., Any], shapes: list[tuple[int, ...]], state: str
 ) -> None:
     assert states(function, *shapes) == ({(state, 0)} if state else set())
+
+
+def test_long_filters_of_signals_are_told() -> None:
+    def filtered(x: Any, k: Any) -> Any:
+        return jax.numpy.convolve(x[0], k[0], mode="same")
+
+    assert states(filtered, (1, 20000), (1, 500)) == {(names.WIDE_FILTER, 1)}
+    assert states(filtered, (1, 20000), (1, 50)) == set()
 
 
 @pytest.mark.parametrize(("side", "channels", "is_told"), [(11, 1, True), (5, 1, False), (11, 4, False)])
