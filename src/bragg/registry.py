@@ -233,6 +233,7 @@ RULES = Registry(
         "structured-product": "bragg.analyze.rules.operators.structured:RULE",
         "switched-off": "bragg.analyze.rules.operators.switched_off:RULE",
         "cheaper-operator": "bragg.analyze.rules.operators.cheaper_operators:RULE",
+        "cheaper-call": "bragg.analyze.rules.operators.cheaper_calls:RULE",
         "late-layer": "bragg.analyze.rules.operators.late_layers:RULE",
         "unfused-epilogue": "bragg.analyze.rules.operators.epilogues:RULE",
         "padded-batch": "bragg.analyze.rules.operators.padding:RULE",

@@ -13,7 +13,7 @@ from functools import cached_property
 
 from bragg.model import FrameKind, Profile
 
-__all__ = ["FileText", "ProgramText", "call_name", "names_read", "names_set"]
+__all__ = ["FileText", "ProgramText", "call_name", "is_raised", "names_read", "names_set"]
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.Module
 Loop = ast.For | ast.AsyncFor | ast.While
@@ -40,6 +40,20 @@ def names_read(part: ast.AST) -> set[str]:
 def names_set(part: ast.AST) -> set[str]:
     """Names of variables that an expression or statement sets."""
     return {each.id for each in ast.walk(part) if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store)}
+
+
+def is_raised(*values: ast.expr) -> bool:
+    """Whether all are as `g[:, None]`, `g[None]` or `g.unsqueeze(0)`."""
+    return all(
+        call_name(value) == "unsqueeze"
+        if isinstance(value, ast.Call)
+        else isinstance(value, ast.Subscript) and any(_is_none(each) for each in ast.walk(value.slice))
+        for value in values
+    )
+
+
+def _is_none(part: ast.AST) -> bool:
+    return isinstance(part, ast.Constant) and part.value is None
 
 
 @dataclass(frozen=True, eq=False)

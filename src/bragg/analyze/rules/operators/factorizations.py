@@ -10,6 +10,7 @@ from bragg.analyze.causes.needs import GPU_TIME
 from bragg.analyze.causes.paths import below, named
 from bragg.analyze.causes.work_finding import Work, work_findings
 from bragg.analyze.engine import HostTime, Rule
+from bragg.analyze.rules.operators.cheaper_calls import parts_of_factors
 from bragg.analyze.rules.operators.inverses import inverted
 from bragg.grouping.hlo_names import VECTORS_UNUSED
 from bragg.model import Confidence, Finding, FrameKind
@@ -40,7 +41,7 @@ def _find(evidence: Evidence) -> Iterator[Finding]:
     factors = named(profile, _FACTORS.fullmatch) & (tree.kind == FrameKind.OPERATOR)
     # Other operators, as an inverse, factor too: they are not the program's own factorization.
     own = factors & ((evidence.callers.line > 0) | (tree.frames.line[tree.frame] > 0)) & ~inverted(profile)
-    own &= ~below(profile, named(profile, VECTORS_UNUSED.__eq__))
+    own &= ~below(profile, named(profile, VECTORS_UNUSED.__eq__)) & ~parts_of_factors(evidence)
     yield from work_findings(evidence, below(profile, own), _WORK)
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from bragg.analyze.causes.evidence import Evidence
 from bragg.analyze.causes.needs import GPU_TIME, OPERATORS, TEXT
 from bragg.analyze.causes.paths import below, named
-from bragg.analyze.causes.program_text import FileText, call_name, names_set
+from bragg.analyze.causes.program_text import FileText, call_name, is_raised, names_set
 from bragg.analyze.causes.text_calls import fits
 from bragg.analyze.causes.work_finding import Work, work_findings
 from bragg.analyze.engine import Rule
@@ -157,23 +157,9 @@ def _is_fourier(file: FileText, value: ast.expr) -> bool:
 def _is_outer(file: FileText, value: ast.expr) -> bool:
     return any(
         (isinstance(each, ast.Call) and call_name(each) in ("outer", "ger"))
-        or (isinstance(each, ast.BinOp) and isinstance(each.op, ast.Mult) and _is_raised(each.left, each.right))
+        or (isinstance(each, ast.BinOp) and isinstance(each.op, ast.Mult) and is_raised(each.left, each.right))
         for each in file.origins(value)
     )
-
-
-def _is_raised(*values: ast.expr) -> bool:
-    """Whether all are as `g[:, None]`, `g[None]` or `g.unsqueeze(0)`."""
-    return all(
-        call_name(value) == "unsqueeze"
-        if isinstance(value, ast.Call)
-        else isinstance(value, ast.Subscript) and any(_is_none(each) for each in ast.walk(value.slice))
-        for value in values
-    )
-
-
-def _is_none(part: ast.AST) -> bool:
-    return isinstance(part, ast.Constant) and part.value is None
 
 
 _STRUCTURES = (

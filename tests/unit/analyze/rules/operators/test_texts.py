@@ -1,0 +1,96 @@
+"""What the text of a program tells of its operators: each defect with its line, and the repaired text without it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from bragg.analyze.causes.evidence import Evidence
+from bragg.analyze.engine import analysis
+from bragg.model import Finding, Profile
+from tests.support.stepped import stepped
+
+
+def ran(text: str, *calls: str) -> Profile:
+    """A program of one file: calls as `7@f: embedding, sum`, in `19@main` unless callers are said (`3@g > 7@f: sum`).
+
+    Each operator has a kernel of 50 us; one of 20 us stands for the rest of the program.
+    """
+    lines, at = [], 0
+    for call in (*calls, "99@main: relu"):
+        where, operators = call.split(": ")
+        path = " > ".join(f"train.py:{each}" for each in where.split(" > "))
+        for operator in operators.split(", "):
+            took = 20 if operator == "relu" else 50
+            own = f"{path} > aten::{operator}#operator"
+            lines.append(f"host {at}-{at + 5} {own} ->{at + 1}")
+            lines.append(f"gpu {at + 6}-{at + 6 + took} {own} > kernel_{operator}#kernel <-{at + 1}")
+            at += 60
+    return replace(stepped("\n".join(lines), at + 20), sources={"train.py": text})
+
+
+def found(rule: str, profile: Profile) -> list[Finding]:
+    return analysis(Evidence(profile), [rule]).findings
+
+
+@pytest.mark.parametrize(
+    ("text", "repaired", "operators", "what"),
+    [
+        (
+            "u, s, v = torch.linalg.svd(x)\n    return s",
+            "u, s, v = svd(x)\n    return u, s",
+            "linalg_svd",
+            "singular v",
+        ),
+        (
+            "e, _ = torch.linalg.eigh(x)\n    return e",
+            "e, v = eigh(x)\n    return v",
+            "linalg_eigh",
+            "eige",
+        ),
+        (
+            "q, r = torch.linalg.qr(x)\n    return r",
+            "q, r = torch.linalg.qr(x)\n    return q @ r",
+            "linalg_qr",
+            "an orth",
+        ),
+        ("return torch.linalg.pinv(x) @ y", "return torch.linalg.pinv(x)", "linalg_pinv", "pseudoinverses"),
+        ("return self.table(x).sum(1)", "return self.table(x).sum(-1)", "embedding, sum", "rows of"),
+        (
+            "return F.embedding(x, w).mean(dim=1)",
+            "return F.embedding_bag(x, w)",
+            "embedding, mean",
+            "rows of an embedding",
+        ),
+        ("return x.unfold(-1, n, 1).mean(-1)", "return x.unfold(-1, n, n).mean(-1)", "mean", "overlap"),
+        (
+            "return torch.bmm(x[:, :, None], y[:, None]).sum(0)",
+            "return torch.bmm(x, y).sum(0)",
+            "bmm, sum",
+            "outer",
+        ),
+        ("return series[:, x].t().contiguous()", "return series[x]", "index, contiguous", "single elements"),
+        ("return self.bank[:, x]", "return self.cube[:, x]", "index", "single elements"),
+        ("return torch.eye(9)[x] @ y", "return torch.eye(9) @ y", "matmul", "rows are chosen"),
+    ],
+)
+def test_a_call_that_needs_more_work_than_another_is_found(text: str, repaired: str, operators: str, what: str) -> None:
+    program = (
+        "class Net:\n  def __init__(self):\n    self.table = nn.Embedding(9, 9)\n"
+        "    self.bank, self.cube = torch.rand(9, 9), torch.rand(9, 9, 9)\n  def f(self, x, y, n):\n    {}\n"
+    )
+    (finding,) = found("cheaper-call", ran(program.format(text), f"6@f: {operators}"))
+    assert (finding.line, finding.message.startswith(what)) == (6, True)
+    assert finding.gain is not None
+    assert 0.3 < finding.gain.share < 0.9
+    assert found("cheaper-call", ran(program.format(repaired), f"6@f: {operators}")) == []
+
+
+def test_a_decomposition_of_which_a_part_is_read_is_not_said_to_be_repeated() -> None:
+    text = "def f(x):\n  u, s, v = torch.linalg.svd(x)\n  return {}\n"
+    rules = [
+        [rule for rule in ("cheaper-call", "repeated-factorization") if found(rule, ran(each, "2@f: linalg_svd"))]
+        for each in (text.format("s"), text.format("u @ v"))
+    ]
+    assert rules == [["cheaper-call"], ["repeated-factorization"]]
