@@ -46,6 +46,8 @@ def found(name: str) -> dict[str, Finding]:
         ("tanimoto_screen", "small-tiles", 41, 0.3),  # where the sizes of the tiles stand
         ("heat_pinn", "anomaly-mode", 65, 0.5),  # where it is switched on
         ("crop_segmenter", "late-layer", 49, 0.4),
+        ("passage_reranker", "late-part", 60, 0.4),  # where the last position is taken of what a function computes
+        ("lightcurve_sampler", "cheaper-call", 34, 0.4),
         ("whale_calls", "double-precision", 31, 0.3),  # where numbers of 64 bits come from
     ],
 )
@@ -76,6 +78,8 @@ def test_a_cause_may_have_no_known_gain(name: str, rule: str, line: int) -> None
         ("tenant_lora", {"structured-product", "part-of-product", "loop-invariant"}),
         ("protein_embed", {"padded-batch", "masked-attention"}),
         ("crop_segmenter", {"late-layer"}),
+        ("passage_reranker", {"late-part"}),
+        ("lightcurve_sampler", {"cheaper-call"}),
     ],
 )
 def test_repaired_programs_are_without_it(name: str, rules: set[str]) -> None:

@@ -136,6 +136,10 @@ class FileText:
         inside = self._names_of(function).get(name)
         return inside if inside is not None else self._names_of(self.tree).get(name, [])
 
+    def sets(self, name: str, function: Function) -> bool:
+        """Whether a function sets a variable itself."""
+        return name in self._names_of(function)
+
     def _names_of(self, function: ast.AST) -> dict[str, list[ast.expr]]:
         if function not in self._names:
             found: dict[str, list[ast.expr]] = {}

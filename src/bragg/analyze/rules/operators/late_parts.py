@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable, Iterator
-from dataclasses import replace
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from bragg.analyze.causes.evidence import Evidence
-from bragg.analyze.causes.host_finding import moved
+from bragg.analyze.causes.host_finding import moved_to
 from bragg.analyze.causes.needs import GPU_TIME, OPERATORS, TEXT
 from bragg.analyze.causes.paths import below, named, place_of
 from bragg.analyze.causes.program_text import FileText
 from bragg.analyze.causes.text_calls import statements_above
+from bragg.analyze.causes.uses import PartTest, use_of
 from bragg.analyze.causes.work_finding import Work, work_findings
 from bragg.analyze.engine import Rule
-from bragg.model import Confidence, Finding, Place
+from bragg.model import Confidence, Finding
 from bragg.model.ids import NodeId
 
 __all__ = ["RULE"]
@@ -36,73 +37,89 @@ _CHOSEN = replace(
     change="choose before the product, if the mask leaves few: head(h[mask]) instead of head(h)[mask]",
     saved=0.7,
 )
+_LOOKED_UP = replace(
+    _WORK,
+    what="products over all rows of a table, of which the program looks some up afterwards",
+    change="look rows up before the product: layer(table[index]) instead of layer(table)[index]",
+    saved=0.8,
+)
+_FEW = 0.1
+_LOOKUPS = re.compile(r"aten::(?:index|index_select|embedding)")
 _PRODUCTS = re.compile(r"aten::(?:linear|matmul|mm|bmm|addmm|einsum)")
 # Where keys and values of earlier positions are kept, there is one position.
 _CACHES = re.compile(r"\b\w*(?:cache|past|kv)\w*\b", re.I)
 
 
+@dataclass(frozen=True)
+class _Late:
+    """A product that could be smaller.
+
+    Attributes:
+        taker: The line that takes a part of its result, or calls what does.
+        begins: The line from which on the part is enough: that of the product, or of a call that hands it its rows.
+    """
+
+    taker: NodeId
+    begins: NodeId
+
+
 def _find(evidence: Evidence) -> Iterator[Finding]:
     profile = evidence.profile
     products = named(profile, _PRODUCTS.fullmatch) & (evidence.callers.line > 0) & evidence.has_work
-    for is_meant, work in ((_is_part, _WORK), (_is_chosen, _CHOSEN)):
-        takers = {
-            node: line
+    for is_meant, work in ((_is_part, _WORK), (_is_chosen, _CHOSEN), (_is_looked_up, _LOOKED_UP)):
+        found = {
+            node: late
             for node in np.flatnonzero(products).tolist()
-            if (line := _taken(evidence, node, is_meant)) is not None
+            if (late := _taken(evidence, node, is_meant)) and (work is not _LOOKED_UP or _is_few(evidence, node, late))
         }
-        late = np.zeros(len(products), np.bool_)
-        late[list(takers)] = True
-        for finding in work_findings(evidence, below(profile, late), work):
-            others = [place_of(profile, line) for line in dict.fromkeys(takers.values())]
-            yield moved(finding, Place(finding.file, finding.line, node=finding.node), others)
+        chosen = np.zeros(len(products), np.bool_)
+        for node, taken in found.items():
+            # What a function does with rows that it is handed need not be done for the others, either.
+            chosen[node if evidence.callers.line[node] == taken.begins else taken.begins] = True
+        for finding in work_findings(evidence, below(profile, chosen), work):
+            begins = [place_of(profile, line) for line in dict.fromkeys(each.begins for each in found.values())]
+            others = [place_of(profile, line) for line in dict.fromkeys(each.taker for each in found.values())]
+            yield moved_to(finding, [*begins, *others])
 
 
-_Test = Callable[[FileText, ast.AST], bool]
-
-
-def _taken(evidence: Evidence, node: int, is_meant: _Test) -> NodeId | None:
-    """The line that takes a part of a product, which a function it calls has returned; None: none does.
+def _taken(evidence: Evidence, node: int, is_meant: PartTest) -> _Late | None:
+    """Who takes a part of a product, which a function it calls has returned; None: nobody does.
 
     What takes one position in the same function is not meant: operators tell it, and a rule of its own.
     """
+    begins: NodeId | None = None
+    hands_on = True
     for depth, (line, file, statement) in enumerate(statements_above(evidence, node)):
         function = file.function_of(statement)
         if any(_CACHES.search(each.arg) for each in ast.walk(function) if isinstance(each, ast.arg)):
             return None
-        use = _use(file, statement, is_meant)
+        begins = line if begins is None or hands_on else begins
+        hands_on = hands_on and _hands_on(file, statement)
+        use = use_of(file, statement, is_meant)
         if use == "part":
-            return line if depth or is_meant is _is_chosen else None
+            return _Late(line, begins) if depth or is_meant is not _is_part else None
         if use != "returned":
             return None
     return None
 
 
-def _use(file: FileText, statement: ast.stmt, is_meant: _Test) -> str:
-    """What becomes of a value that a statement computes: a `part` of it is taken, it is `returned`, or neither."""
-    if isinstance(statement, ast.Return):
-        if statement.value is not None and is_meant(file, statement.value):
-            return "part"
-        return "returned" if _is_call_or_name(statement.value) else ""
-    if isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name):
-        if is_meant(file, statement.value):
-            return "part"
-        return _uses(file, statement.targets[0].id, statement, is_meant)
-    return "part" if any(is_meant(file, each) for each in ast.walk(statement)) else ""
+def _hands_on(file: FileText, statement: ast.stmt) -> bool:
+    """Whether what a statement computes with are parameters of its function, as these were given."""
+    function = file.function_of(statement)
+    if not isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef)):
+        return False
+    given = {each.arg for each in function.args.args}
+    handed = [value for call in ast.walk(statement) if isinstance(call, ast.Call) for value in call.args]
+    names = {each.id for value in handed for each in ast.walk(value) if isinstance(each, ast.Name)} - {"self", "torch"}
+    return bool(names) and names <= given and not any(file.sets(name, function) for name in names)
 
 
-def _uses(file: FileText, name: str, statement: ast.stmt, is_meant: _Test) -> str:
-    """How a function uses a variable after a statement that sets it: as a `part`, `returned`, or in other ways."""
-    loads = [
-        each
-        for each in ast.walk(file.function_of(statement))
-        if isinstance(each, ast.Name)
-        and each.id == name
-        and isinstance(each.ctx, ast.Load)
-        and each.lineno > (statement.end_lineno or statement.lineno)
-    ]
-    if loads and all(is_meant(file, file.parents[each]) for each in loads):
-        return "part"
-    return "returned" if loads and all(isinstance(file.parents[each], ast.Return) for each in loads) else ""
+def _is_few(evidence: Evidence, node: int, late: _Late) -> bool:
+    """Whether what is looked up is little beside what was computed, by the time that both take."""
+    callers = evidence.callers
+    lookups = named(evidence.profile, _LOOKUPS.fullmatch) & (callers.function == callers.function_of_line[late.taker])
+    inclusive = evidence.profile.tree.sum_up(evidence.gpu_ns)
+    return 0 < float(inclusive[lookups].sum()) < _FEW * float(inclusive[node])
 
 
 def _is_chosen(file: FileText, value: ast.AST) -> bool:
@@ -110,6 +127,13 @@ def _is_chosen(file: FileText, value: ast.AST) -> bool:
     if not isinstance(value, ast.Subscript) or not isinstance(value.slice, ast.Name):
         return False
     return any(isinstance(each, ast.Compare) for each in file.makers(value.slice))
+
+
+def _is_looked_up(file: FileText, value: ast.AST) -> bool:
+    """Whether it is `x[index]`, with an index that is no comparison and no number."""
+    if not isinstance(value, ast.Subscript) or not isinstance(value.slice, (ast.Name, ast.Attribute)):
+        return False
+    return not _is_chosen(file, value) and not any(map(_is_number, file.makers(value.slice)))
 
 
 def _is_part(file: FileText, value: ast.AST) -> bool:
@@ -126,12 +150,6 @@ def _is_part(file: FileText, value: ast.AST) -> bool:
 def _is_number(index: ast.expr) -> bool:
     value = index.operand if isinstance(index, ast.UnaryOp) else index
     return isinstance(value, ast.Constant) and isinstance(value.value, int)
-
-
-def _is_call_or_name(value: ast.expr | None) -> bool:
-    while isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) and value.func.attr in ("float", "to"):
-        value = value.func.value
-    return isinstance(value, (ast.Call, ast.Name))
 
 
 RULE = Rule(

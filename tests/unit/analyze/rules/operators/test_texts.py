@@ -15,18 +15,19 @@ from tests.support.stepped import stepped
 def ran(text: str, *calls: str) -> Profile:
     """A program of one file: calls as `7@f: embedding, sum`, in `19@main` unless callers are said (`3@g > 7@f: sum`).
 
-    Each operator has a kernel of 50 us; one of 20 us stands for the rest of the program.
+    Each operator has a kernel of 50 us, `sum=9` one of 9 us; one of 20 us stands for the rest of the program.
     """
     lines, at = [], 0
-    for call in (*calls, "99@main: relu"):
+    for call in (*calls, "99@main: relu=20"):
         where, operators = call.split(": ")
         path = " > ".join(f"train.py:{each}" for each in where.split(" > "))
         for operator in operators.split(", "):
-            took = 20 if operator == "relu" else 50
-            own = f"{path} > aten::{operator}#operator"
+            name, _, took_us = operator.partition("=")
+            took = int(took_us or 50)
+            own = f"{path} > aten::{name}#operator"
             lines.append(f"host {at}-{at + 5} {own} ->{at + 1}")
-            lines.append(f"gpu {at + 6}-{at + 6 + took} {own} > kernel_{operator}#kernel <-{at + 1}")
-            at += 60
+            lines.append(f"gpu {at + 6}-{at + 6 + took} {own} > kernel_{name}#kernel <-{at + 1}")
+            at += took + 10
     return replace(stepped("\n".join(lines), at + 20), sources={"train.py": text})
 
 
@@ -94,3 +95,31 @@ def test_a_decomposition_of_which_a_part_is_read_is_not_said_to_be_repeated() ->
         for each in (text.format("s"), text.format("u @ v"))
     ]
     assert rules == [["cheaper-call"], ["repeated-factorization"]]
+
+
+SCORES = """class Net:
+  def scores(self, h):
+    return torch.log_softmax(self.head(h).float(), -1)
+  def last(self, tokens):
+    h = self.body(tokens)
+    return {}
+"""
+
+
+def test_work_on_rows_that_a_function_is_handed_is_late_where_it_is_handed_them() -> None:
+    def profile(text: str) -> Profile:
+        return ran(SCORES.format(text), "5@last: tanh", "6@last > 3@scores: linear, log_softmax")
+
+    (finding,) = found("late-part", profile("self.scores(h)[:, -1]"))
+    assert finding.line == 6
+    shares = [each.value for each in finding.evidence if each.name == "share of the GPU time"]
+    assert shares == [pytest.approx(100 / 170)]
+    assert found("late-part", profile("self.scores(h[:, -1])")) == []
+
+
+@pytest.mark.parametrize(("lookup_us", "n_found"), [(0, 0), (20, 1), (200, 0)])
+def test_a_layer_over_a_table_is_late_where_few_rows_are_looked_up(lookup_us: int, n_found: int) -> None:
+    """Edges of a graph look up more rows than it has nodes: then the layer comes first with reason."""
+    text = "def f(self, ids):\n  items = self.proj(self.table.weight)\n  return items[ids]\n"
+    lookup = [f"3@f: index={lookup_us}"] if lookup_us else []
+    assert [each.line for each in found("late-part", ran(text, "2@f: linear=500", *lookup))] == [2] * n_found
