@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 
 from bragg.analyze.causes.evidence import Evidence
-from bragg.analyze.causes.host_finding import moved
 from bragg.analyze.causes.needs import GPU_TIME, OPERATORS, TEXT
-from bragg.analyze.causes.paths import below, place_of
 from bragg.analyze.causes.program_text import FileText, Loop, call_name, names_read, names_set
-from bragg.analyze.causes.work_finding import Work, work_findings
+from bragg.analyze.causes.text_calls import calls_at
+from bragg.analyze.causes.uses import use_of
+from bragg.analyze.causes.work_finding import Work, line_findings
 from bragg.analyze.engine import Rule
 from bragg.model import Confidence, Finding, FrameKind
-from bragg.model.ids import NodeId
 
 __all__ = ["RULE"]
 
@@ -31,22 +31,60 @@ _WORK = Work(
 )
 
 
+_BRANCHES = replace(
+    _WORK,
+    what="two networks compute all rows, and torch.where takes each row of one of them",
+    change="give each network its rows alone: out = other(x); out[mask] = net(x[mask]), if a mask leaves few",
+    saved=0.5,
+)
+
+
 def _find(evidence: Evidence) -> Iterator[Finding]:
     tree = evidence.profile.tree
     works = tree.sum_up(evidence.gpu_ns)
     lines = np.flatnonzero((tree.kind == FrameKind.PYTHON) & (works > 0)).tolist()
-    found = [node for node in lines if (at := evidence.text.at(node)) and _mixes(*at)]
-    chosen = np.zeros(len(tree), np.bool_)
-    chosen[found] = True
-    for finding in work_findings(evidence, below(evidence.profile, chosen), _WORK):
-        yield moved(finding, place_of(evidence.profile, NodeId(max(found, key=lambda each: float(works[each])))))
+    for is_meant, work in ((_mixes, _WORK), (_is_branch, _BRANCHES)):
+        found = [node for node in lines if (at := evidence.text.at(node)) and is_meant(*at)]
+        yield from line_findings(evidence, found, work)
 
 
 def _mixes(file: FileText, statement: ast.stmt) -> bool:
-    """Whether a loop over networks calls each with the same rows, in a function that takes the largest weights."""
-    parts = ast.walk(file.function_of(statement))
+    """Whether a loop over networks calls each with the same rows, where few of them count: by topk, or `kind == e`."""
+    called = [loop for loop in file.loops_of(statement) if _calls_each(statement, loop)]
+    parts = ast.walk(file.function_of(statement)) if called else ()
     chooses = any(isinstance(each, ast.Call) and call_name(each) == "topk" for each in parts)
-    return chooses and any(_calls_each(statement, loop) for loop in file.loops_of(statement))
+    return bool(called) and (chooses or any(map(_masks, called)))
+
+
+def _masks(loop: Loop) -> bool:
+    """Whether a loop compares its number with what rows say."""
+    numbers = names_set(loop.target) if isinstance(loop, ast.For) else set()
+    return any(
+        isinstance(each, ast.Compare) and isinstance(each.ops[0], ast.Eq) and bool(names_read(each) & numbers)
+        for each in ast.walk(loop)
+    )
+
+
+def _is_branch(file: FileText, statement: ast.stmt) -> bool:
+    """Whether a statement calls a network for `torch.where(mask, self.a(x), self.b(x))`, or for a variable in it."""
+    if not any(_is_network(file, each) for each in ast.walk(statement)):
+        return False
+    direct = any(_chooses(file, each) for each in calls_at(statement, "where"))
+    return direct or use_of(file, statement, _chooses) == "part"
+
+
+def _chooses(file: FileText, value: ast.AST) -> bool:
+    """Whether it is a `torch.where` between the results of two networks."""
+    if not isinstance(value, ast.Call) or call_name(value) != "where" or len(value.args) != 3:
+        return False
+    return all(any(_is_network(file, made) for made in file.makers(each)) for each in value.args[1:])
+
+
+def _is_network(file: FileText, value: ast.AST) -> bool:
+    """Whether it calls a module that an object holds."""
+    is_own = isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute)
+    made = file.attributes.get(call_name(value), []) if is_own and isinstance(value, ast.Call) else []
+    return any(isinstance(each, ast.Call) for each in made)
 
 
 def _calls_each(statement: ast.stmt, loop: Loop) -> bool:

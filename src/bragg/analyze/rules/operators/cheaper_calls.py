@@ -14,6 +14,7 @@ from bragg.analyze.causes.needs import GPU_TIME, OPERATORS, TEXT
 from bragg.analyze.causes.paths import below, named
 from bragg.analyze.causes.program_text import FileText, call_name, is_raised
 from bragg.analyze.causes.text_calls import argument, calls_at, fits
+from bragg.analyze.causes.uses import use_of
 from bragg.analyze.causes.work_finding import Work, work_findings
 from bragg.analyze.engine import HostTime, Rule
 from bragg.model import Confidence, Finding
@@ -22,6 +23,7 @@ from bragg.model.table import BoolArray
 __all__ = ["RULE", "parts_of_factors"]
 
 _SUMS = ("sum", "mean")
+_ORDERED = ("softmax", "log_softmax", "sigmoid", "log", "sqrt")
 _SIZED = ("zeros", "ones", "empty", "full", "rand", "randn", "randint")
 
 
@@ -77,14 +79,17 @@ def _named(evidence: Evidence, operators: str) -> BoolArray:
 def _sums(statement: ast.stmt, *names: str) -> Iterator[tuple[ast.Call, ast.expr]]:
     """Calls of `x.sum(...)` and the like, with what they reduce."""
     for each in calls_at(statement, *names):
-        if isinstance(each.func, ast.Attribute) and not _is_library(each.func.value):
-            yield each, each.func.value
-        elif each.args:
-            yield each, each.args[0]
+        yield from ((each, value) for value in _operands(each))
+
+
+def _operands(call: ast.Call) -> list[ast.expr]:
+    """What `x.sum(1)` or `torch.sum(x, 1)` is of."""
+    is_method = isinstance(call.func, ast.Attribute) and not _is_library(call.func.value)
+    return [call.func.value] if is_method and isinstance(call.func, ast.Attribute) else call.args[:1]
 
 
 def _is_library(value: ast.expr) -> bool:
-    return isinstance(value, ast.Name) and value.id in ("torch", "F", "np")
+    return isinstance(value, ast.Name) and value.id in ("torch", "F", "np", "functional")
 
 
 def _is_bag(file: FileText, statement: ast.stmt) -> bool:
@@ -103,8 +108,7 @@ def _is_lookup(file: FileText, made: ast.expr) -> bool:
 
 
 def _dimension(reduction: ast.Call) -> int | None:
-    at = 0 if isinstance(reduction.func, ast.Attribute) and not _is_library(reduction.func.value) else 1
-    found = argument(reduction, "dim", at)
+    found = argument(reduction, "dim", 0 if reduction.args[:1] != _operands(reduction) else 1)
     try:
         value = None if found is None else ast.literal_eval(found)
     except ValueError:
@@ -166,10 +170,7 @@ def _owners(taken: ast.AST) -> list[ast.expr]:
     """The tensor that a part is taken of."""
     if isinstance(taken, ast.Subscript):
         return [taken.value]
-    if not isinstance(taken, ast.Call):
-        return []
-    is_method = isinstance(taken.func, ast.Attribute) and not _is_library(taken.func.value)
-    return [taken.func.value] if is_method and isinstance(taken.func, ast.Attribute) else taken.args[:1]
+    return _operands(taken) if isinstance(taken, ast.Call) else []
 
 
 def _n_sizes(made: ast.Call) -> int:
@@ -192,6 +193,28 @@ def _is_permutation(file: FileText, statement: ast.stmt) -> bool:
         for made in file.makers(factor)
         if isinstance(made, ast.Call)
     )
+
+
+def _is_for_order(file: FileText, statement: ast.stmt) -> bool:
+    """Whether a statement computes what keeps an order, and the place of the largest alone is taken of it."""
+    if use_of(file, statement, _is_place) != "part":
+        return False
+    places = [
+        each for each in ast.walk(file.function_of(statement)) if isinstance(each, ast.Call) and _is_place(file, each)
+    ]
+    found = [(each, made) for each in places for value in _operands(each) for made in file.makers(value)]
+    return any(made in calls_at(statement, *_ORDERED) and _is_along(made, place) for place, made in found)
+
+
+def _is_place(_: FileText, value: ast.AST) -> bool:
+    return isinstance(value, (ast.Call, ast.Attribute)) and call_name(value) in ("argmax", "argmin")
+
+
+def _is_along(made: ast.expr, place: ast.Call) -> bool:
+    """Whether a softmax is along the dimension of which the largest is taken; others have no dimension."""
+    if not isinstance(made, ast.Call) or "softmax" not in call_name(made):
+        return True
+    return _dimension(made) == _dimension(place) is not None
 
 
 def _is_unread(*kept: str) -> Callable[[FileText, ast.stmt], bool]:
@@ -285,6 +308,13 @@ _CALLS = (
         "index|index_select|contiguous",
         _is_across_rows,
         0.7,
+    ),
+    _Call(
+        "values are computed for the place of the largest alone, which does not depend on it",
+        "take argmax of what goes in: softmax, sigmoid, log and square roots keep the order",
+        "softmax|log_softmax|sigmoid|log|sqrt",
+        _is_for_order,
+        1.0,
     ),
     _Call(
         "rows are chosen by a product with a matrix of zeros and ones",

@@ -8,14 +8,11 @@ from collections.abc import Iterator
 import numpy as np
 
 from bragg.analyze.causes.evidence import Evidence
-from bragg.analyze.causes.host_finding import moved
 from bragg.analyze.causes.needs import GPU_TIME, OPERATORS, TEXT
-from bragg.analyze.causes.paths import below, place_of
 from bragg.analyze.causes.program_text import Loop, call_name
-from bragg.analyze.causes.work_finding import Work, work_findings
+from bragg.analyze.causes.work_finding import Work, line_findings
 from bragg.analyze.engine import HostTime, Rule
 from bragg.model import Confidence, Finding, FrameKind
-from bragg.model.ids import NodeId
 
 __all__ = ["RULE"]
 
@@ -35,13 +32,7 @@ _JOINS = ("cat", "concat", "concatenate", "hstack")
 def _find(evidence: Evidence) -> Iterator[Finding]:
     tree = evidence.profile.tree
     lines = [node for node in np.flatnonzero(tree.kind == FrameKind.PYTHON).tolist() if _reads_whole(evidence, node)]
-    chosen = np.zeros(len(tree), np.bool_)
-    chosen[lines] = True
-    nodes = below(evidence.profile, chosen)
-    works = tree.sum_up(evidence.gpu_ns)
-    for finding in work_findings(evidence, nodes, _WORK):
-        line = max(lines, key=lambda each: float(works[each]))
-        yield moved(finding, place_of(evidence.profile, NodeId(line)))
+    yield from line_findings(evidence, lines, _WORK)
 
 
 def _reads_whole(evidence: Evidence, node: int) -> bool:

@@ -73,6 +73,14 @@ def found(rule: str, profile: Profile) -> list[Finding]:
         ),
         ("return series[:, x].t().contiguous()", "return series[x]", "index, contiguous", "single elements"),
         ("return self.bank[:, x]", "return self.cube[:, x]", "index", "single elements"),
+        (
+            "p = torch.softmax(x, -1)\n    return p.argmax(-1)",
+            "p = softmax(x, -1)\n    return p",
+            "softmax",
+            "values are",
+        ),
+        ("return x.sqrt().argmin(1)", "return x.sqrt().sum(1).argmin(1)", "sqrt", "values are"),
+        ("return F.softmax(x, dim=1).argmax(1)", "return F.softmax(x, dim=0).argmax(1)", "softmax", "values are"),
         ("return torch.eye(9)[x] @ y", "return torch.eye(9) @ y", "matmul", "rows are chosen"),
     ],
 )
@@ -123,3 +131,28 @@ def test_a_layer_over_a_table_is_late_where_few_rows_are_looked_up(lookup_us: in
     text = "def f(self, ids):\n  items = self.proj(self.table.weight)\n  return items[ids]\n"
     lookup = [f"3@f: index={lookup_us}"] if lookup_us else []
     assert [each.line for each in found("late-part", ran(text, "2@f: linear=500", *lookup))] == [2] * n_found
+
+
+EXPERTS = """class Net:
+  def __init__(self):
+    self.cheap, self.deep, self.heads = nn.Linear(9, 9), nn.Linear(9, 9), nn.ModuleList(nets)
+  def f(self, x, kind, out):
+    {}
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "n_found"),
+    [
+        ("for k, head in enumerate(self.heads):\n      out += (kind == k)[:, None] * head(x)", 6, 1),
+        ("for k, head in enumerate(self.heads):\n      out[kind == k] = head(x[kind == k])", 6, 0),
+        ("for k, head in enumerate(self.heads):\n      out += head(x)", 6, 0),  # an ensemble
+        ("return torch.where(kind[:, None], self.deep(x), self.cheap(x))", 5, 1),
+        ("a = self.deep(x)\n    return torch.where(kind, a, self.cheap(x))", 5, 1),
+        ("return torch.where(kind, self.deep(x), 0.0)", 5, 0),
+        ("return torch.where(kind, x.exp(), x.sin())", 5, 0),
+    ],
+)
+def test_networks_that_compute_all_rows_for_a_mask_are_found(text: str, line: int, n_found: int) -> None:
+    findings = found("all-experts", ran(EXPERTS.format(text), f"{line}@f: linear"))
+    assert [each.line for each in findings] == [line] * n_found
