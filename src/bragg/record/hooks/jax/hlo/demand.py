@@ -11,10 +11,10 @@ import re
 
 from bragg.grouping.hlo_names import MOSTLY_UNUSED
 from bragg.grouping.hlo_program import NOWHERE, HloState
-from bragg.record.hooks.jax.hlo.factors import is_diagonal
 from bragg.record.hooks.jax.hlo.flow import PARTS
 from bragg.record.hooks.jax.hlo.jacobians import place_of_jacobian
 from bragg.record.hooks.jax.hlo.shares import ELEMENTWISE, Share, share_of_operand, whole
+from bragg.record.hooks.jax.hlo.zeros import nonzero_part
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -61,13 +61,18 @@ def unused_states(module: HloModule, entry: HloGraph, turns: Iterable[HloGraph],
 
 def _takes_parts(graph: HloGraph) -> bool:
     """Whether anything takes a small part of what something else has computed."""
-    return any(_takes_part(value) if value.made.code in PARTS else is_diagonal(value) for value in graph.values)
+    return any(_takes_part(value) if value.made.code in PARTS else _is_mostly_zero(value) for value in graph.values)
 
 
 def _takes_part(value: Value) -> bool:
     operand = value.operands[0] if value.operands else value
     is_part = operand.size >= _LEAST_ELEMENTS and value.size <= _SMALL_PART * operand.size
     return is_part and operand.plain.made.code not in ("parameter", "constant", "iota")
+
+
+def _is_mostly_zero(value: Value) -> bool:
+    is_made_so = value.made.code in ("compare", "scatter") and value.size >= _LEAST_ELEMENTS
+    return is_made_so and nonzero_part(value) <= _SMALL_PART
 
 
 class _Demand:

@@ -1,22 +1,23 @@
-"""Products and convolutions of an HLO module with a factor whose form makes them cheaper, or a result of little use.
+"""Products and convolutions of an HLO module with a factor whose form makes them cheaper.
 
 diag(d) @ x    rows of x, each times a number        kron(a, b) @ x, outer(a, b) @ x    two products that are smaller
-diag(x @ y)    sums of x * y.T                       conv(x, outer(g, g))               two of one dimension each
+conv(x, outer(g, g))    two of one dimension each
 """
 
 from __future__ import annotations
 
 import re
 
-from bragg.grouping.hlo_names import COMPLEX_PRODUCT, DIAGONAL, MOSTLY_UNUSED, OUTER, REPEATED_FACTOR, WIDE_FILTER
+from bragg.grouping.hlo_names import COMPLEX_PRODUCT, DIAGONAL, OUTER, REPEATED_FACTOR, WIDE_FILTER
 from bragg.grouping.hlo_program import HloState
+from bragg.record.hooks.jax.hlo.zeros import is_identity
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from bragg.record.hooks.jax.hlo.graph import HloGraph, Value
     from bragg.record.hooks.jax.hlo.places import Places
 
-__all__ = ["factor_states", "is_diagonal"]
+__all__ = ["factor_states"]
 
 _DOT, _CONVOLUTION = re.compile(r"\blhs_contracting_dim"), re.compile(r"\bwindow=\{size=(\d+)(?:x(\d+))?[ }]")
 _GROUPS = re.compile(r"\bfeature_group_count=(\d+)")
@@ -30,7 +31,7 @@ def factor_states(graph: HloGraph, places: Places) -> dict[str, HloState]:
     """States by name of operation, of one computation."""
     found: dict[str, HloState] = {}
     for value in graph.values:
-        state = _state(graph, value) if value.made.code in ("dot", "convolution", "custom-call") else ""
+        state = _state(value) if value.made.code in ("dot", "convolution", "custom-call") else ""
         if state:
             place = places.nearest(_lines(graph, value))
             repeats = [each.plain for each in value.operands if state == REPEATED_FACTOR and _is_repeated(value, each)]
@@ -43,7 +44,7 @@ def _lines(graph: HloGraph, value: Value) -> list[str]:
     return [each.made.line for each in (value, *graph.users(value), *value.operands)]
 
 
-def _state(graph: HloGraph, value: Value) -> str:
+def _state(value: Value) -> str:
     if window := _CONVOLUTION.search(value.made.line):
         sides = int(window[1]), int(window[2] or 1)
         is_wide = min(sides) >= _WIDE or max(sides) >= _LONG
@@ -51,7 +52,7 @@ def _state(graph: HloGraph, value: Value) -> str:
     if not _DOT.search(value.made.line):
         return ""
     factors = [each.plain for each in value.operands[:2] if each.made.size >= _LEAST_ELEMENTS]
-    if any(is_diagonal(each) for each in factors):
+    if any(_is_diagonal(each) for each in factors):
         return DIAGONAL
     if any(_is_outer(each) for each in factors):
         return OUTER
@@ -59,13 +60,13 @@ def _state(graph: HloGraph, value: Value) -> str:
         return COMPLEX_PRODUCT
     if any(_is_repeated(value, each) for each in value.operands[:2]):
         return REPEATED_FACTOR
-    return MOSTLY_UNUSED if _is_used_on_diagonal(graph, value) else ""
+    return ""
 
 
-def is_diagonal(value: Value) -> bool:
+def _is_diagonal(value: Value) -> bool:
     """Whether it is chosen where row and column are the same, and zero elsewhere."""
     is_choice = value.made.code == "select" and len(value.operands) == 3
-    return is_choice and _is_identity(value.operands[0]) and value.operands[2].is_number("0")
+    return is_choice and is_identity(value.operands[0]) and value.operands[2].is_number("0")
 
 
 def _is_real(value: Value) -> bool:
@@ -85,30 +86,6 @@ def _is_repeated(product: Value, value: Value) -> bool:
     return _LEAST_ELEMENTS <= value.operands[0].made.size <= value.made.size / _REPEATED
 
 
-def _is_identity(value: Value) -> bool:
-    """Whether it compares numbers of rows with those of columns."""
-    value = value.plain
-    if value.made.code != "compare" or "direction=EQ" not in value.made.line:
-        return False
-    numbers = [_numbering(each) for each in value.operands]
-    return all(numbers) and numbers[0] != numbers[1]
-
-
-def _numbering(value: Value) -> str:
-    """Which dimension's numbers it holds; empty: it is something else."""
-    while value.made.code in ("broadcast", "convert", "add") and value.operands:
-        if value.made.code == "broadcast" and _is_numbers(value.operands[0]):
-            found = _BROADCAST.search(value.made.line)
-            return found[1] if found else ""
-        value = value.operands[0]
-    found = re.search(r"iota_dimension=(\d+)", value.made.line) if value.made.code == "iota" else None
-    return found[1] if found else ""
-
-
-def _is_numbers(value: Value) -> bool:
-    return value.made.code == "iota" and "," not in value.shape
-
-
 def _is_outer(value: Value) -> bool:
     """Whether it multiplies each element of one array by each of another one."""
     if value.made.code != "multiply" or not all(each.made.code == "broadcast" for each in value.operands):
@@ -122,10 +99,3 @@ def _is_of_one_channel(value: Value, window: int) -> bool:
     """Whether a filter adds up no channels: then its two sides alone make its work."""
     groups = _GROUPS.search(value.made.line)
     return len(value.operands) > 1 and value.operands[1].made.size <= window * int(groups[1] if groups else 1)
-
-
-def _is_used_on_diagonal(graph: HloGraph, value: Value) -> bool:
-    uses = graph.users(value)
-    while uses and all(each.plain is not each for each in uses):
-        uses = [user for each in uses for user in graph.users(each)]
-    return bool(uses) and all(is_diagonal(each) for each in uses)

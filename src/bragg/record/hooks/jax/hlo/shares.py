@@ -7,7 +7,7 @@ from math import prod
 from operator import gt
 from typing import NamedTuple
 
-from bragg.record.hooks.jax.hlo.factors import is_diagonal
+from bragg.record.hooks.jax.hlo.zeros import nonzero_part
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -91,8 +91,8 @@ def _of_element(user: Value, at: int, share: Share) -> Share:
     operand = user.operands[at]
     if operand.size != user.size or (user.made.code == "dynamic-update-slice" and at):
         return whole(operand)
-    if at == 1 and is_diagonal(user):
-        share = share._replace(total=min(share.total, 1 / max(1, min(user.sizes[-2:]))))
+    if user.made.code == "multiply" or (user.made.code == "select" and at == 1 and user.operands[2].is_number("0")):
+        share = share._replace(total=min(share.total, nonzero_part(user.operands[1 - at])))
     return _reshaped(user, operand, share)
 
 
@@ -165,13 +165,16 @@ def _of_product(user: Value, at: int, share: Share) -> Share:
         [each for each in range(len(user.operands[side].sizes)) if each not in (*batch[side], *inner[side])]
         for side in (0, 1)
     ]
+    other = user.operands[1 - at]
+    is_once = prod(other.sizes[each] for each in free[1 - at]) == 1
+    total = nonzero_part(other) if is_once else 1.0
     n_batch, n_left = len(batch[0]), len(free[0])
     if n_batch + n_left + len(free[1]) != len(share.sides):
-        return whole(operand)
+        return whole(operand)._replace(total=total)
     begin = n_batch + (n_left if at else 0)
     sides = dict(zip(batch[at], share.sides, strict=False))
     sides |= dict(zip(free[at], share.sides[begin:], strict=False))
-    return Share(tuple(sides.get(each, 1.0) for each in range(len(operand.sizes))))
+    return Share(tuple(sides.get(each, 1.0) for each in range(len(operand.sizes))), total)
 
 
 def _along(user: Value, at: int, share: Share) -> Share:

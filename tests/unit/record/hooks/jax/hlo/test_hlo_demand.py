@@ -131,3 +131,31 @@ def test_decompositions_of_whose_vectors_few_are_taken_are_told() -> None:
 
     assert unused(first_direction, SQUARE) == {("eigh", 1)}
     assert unused(all_directions, SQUARE) == set()
+
+
+def experts(x: Any, w: Any, gates: Any) -> Any:
+    hidden = np.tanh(np.einsum("nd,edh->enh", x, w))
+    rows = np.einsum("enh,ehd->end", hidden, w)
+    return np.einsum("end,ne->nd", rows, gates)
+
+
+def test_results_that_are_multiplied_with_one_hot_rows_are_told() -> None:
+    def one_expert(x: Any, w: Any, chosen: Any) -> Any:
+        return experts(x, w, jax.nn.one_hot(chosen, 8))
+
+    def all_experts(x: Any, w: Any, gates: Any) -> Any:
+        return experts(x, w, gates)
+
+    line = experts.__code__.co_firstlineno + 2 - one_expert.__code__.co_firstlineno
+    told = unused(one_expert, (256, 64), (8, 64, 64), (256,))
+    assert ("dot_general", line) in told
+    assert {at for _, at in told} == {line}
+    assert unused(all_experts, (256, 64), (8, 64, 64), (256, 8)) == set()
+
+
+def test_losses_by_one_hot_labels_take_all_of_the_products() -> None:
+    def loss(w: Any, x: Any, labels: Any) -> Any:
+        logits = jax.nn.log_softmax(x @ w)
+        return -(jax.nn.one_hot(labels, 512) * logits).sum(-1).mean()
+
+    assert not any(primitive == "dot_general" for primitive, _ in unused(jax.grad(loss), (64, 512), (256, 64), (256,)))
