@@ -6,7 +6,10 @@ import json
 from pathlib import Path
 
 from bragg import formats
+from bragg.analyze.report import answered
 from bragg.analyze.roofline import roofline
+from bragg.views.text.analysis_text import analysis_lines
+from bragg.views.text.style import Style
 
 _ROOT = Path(__file__).parents[2]
 _RESULTS = _ROOT / "benchmarks/results/ncu_bounds_h100.json"
@@ -26,3 +29,10 @@ def test_bounds_by_one_recording_are_those_of_ncu() -> None:
 def test_all_kinds_of_bounds_are_among_them() -> None:
     bounds = {row["bound"] for row in json.loads(_RESULTS.read_text())["kernels"]}
     assert bounds >= {"compute", "latency", "memory"}
+
+
+def test_the_first_sentence_names_the_bandwidth_that_counters_have_measured() -> None:
+    profile = formats.load(Path(__file__).parent / "recordings/pairs/h100-rereads_slow.bragg")
+    sentence, *lines = analysis_lines(answered(profile), Style())
+    assert sentence.startswith("The GPU's memory bandwidth bounds the program: of 1.09 s, the steady state, the GPU ")
+    assert "  What limits the GPU, by counters: memory bandwidth 100 % of its time" in lines

@@ -31,6 +31,7 @@ __all__ = [
     "roof_parts_s",
     "why_no_roof",
     "with_roof_time",
+    "work_by_counters",
 ]
 
 ROOF_TIME = "roof_time"
@@ -92,6 +93,11 @@ def own_work(profile: Profile) -> OwnWork:
     if known is None:
         known = _KNOWN[profile] = _stated_work(profile) if _is_stated(profile) else _measured_work(profile)
     return known
+
+
+def work_by_counters(profile: Profile) -> OwnWork:
+    """The same, but of what is both stated and counted, what was counted."""
+    return _measured_work(profile) if MEASURED_BYTES in profile.metrics else own_work(profile)
 
 
 _KNOWN: WeakKeyDictionary[Profile, OwnWork] = WeakKeyDictionary()

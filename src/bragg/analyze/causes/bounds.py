@@ -8,6 +8,7 @@ import numpy as np
 
 from bragg.analyze.causes.compiled_meanwhile import compiled_meanwhile_ns
 from bragg.analyze.causes.evidence import Evidence
+from bragg.analyze.causes.hardware_limits import Limits, hardware_limits
 from bragg.analyze.causes.host_shares import HostShare, host_shares
 from bragg.analyze.causes.host_steps import host_steps
 from bragg.analyze.causes.kernel_class import CLASSES, PRODUCTS, UNNAMED, class_of, classes_of_nodes
@@ -66,6 +67,7 @@ class Bounds:
         imports_ns: Without a GPU, the host's time in imports.
         step: What to call a step.
         gpu_ns: GPU time of all; 0: no GPU worked.
+        limits: What of the GPU bounds its work; None: not known.
     """
 
     by: str
@@ -81,6 +83,15 @@ class Bounds:
     imports_ns: float = 0.0
     step: str = "step"
     gpu_ns: float = 0.0
+    limits: Limits | None = None
+
+    @property
+    def cause(self) -> str:
+        """`by`, or of the GPU what bounds most of its work, if that is known."""
+        if self.by != "the GPU" or self.limits is None:
+            return self.by
+        name, share = max(self.limits.named.items(), key=lambda each: each[1])
+        return f"the GPU's {name}" if share > _BUSY else self.by
 
 
 def bounds_of(evidence: Evidence) -> Bounds:
@@ -102,6 +113,7 @@ def bounds_of(evidence: Evidence) -> Bounds:
         n_gpus=evidence.n_devices,
         step=evidence.steady.step if evidence.steady else "step",
         gpu_ns=float(evidence.gpu_ns.sum()),
+        limits=hardware_limits(evidence),
     )
 
 

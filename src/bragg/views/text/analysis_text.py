@@ -13,6 +13,7 @@ from textwrap import shorten
 from typing import Any
 
 from bragg.analyze.causes.bounds import Bounds, Part
+from bragg.analyze.causes.hardware_limits import Limits
 from bragg.analyze.causes.rest_of_run import Took, kernels_outside, rest_of_run
 from bragg.analyze.causes.work_finding import SHARE_OF_GPU
 from bragg.analyze.engine import Analysis
@@ -216,7 +217,7 @@ def bounds_sentence(bounds: Bounds) -> str:
     if not bounds.by:
         works = f"{per_step}{gpu} works {percent_text(bounds.busy)}"
         return f"{works[0].upper()}{works[1:]}; why it waits is not known."
-    name = bounds.by[0].upper() + bounds.by[1:]
+    name = bounds.cause[0].upper() + bounds.cause[1:]
     bound = "bound" if bounds.by == "copies" else "bounds"
     idle = 1 - bounds.busy
     most_of = "" if max(bounds.busy, idle) >= _ALL else "most of "
@@ -298,6 +299,16 @@ def _parts_line(bounds: Bounds) -> Iterator[str]:
         )
         texts += [f"other {percent_text(rest)}"] if rest >= _LEAST_PART else []
         yield f"{title}: {', '.join(texts)}"
+        if is_gpu and bounds.limits:
+            yield from _limits_line(bounds.limits)
+
+
+def _limits_line(limits: Limits) -> Iterator[str]:
+    shares = {name: share for name, share in limits.named.items() if share >= _LEAST_PART}
+    texts = [f"{name} {percent_text(share)} of its time" for name, share in shares.items()]
+    if texts:
+        how = "counters" if limits.is_measured else "the flops and bytes that the program states"
+        yield f"What limits the GPU, by {how}: {', '.join(texts)}"
 
 
 def _operators_of(answer: Answered, shown: Sequence[Finding]) -> list[str]:
@@ -478,7 +489,7 @@ def _brief(answer: Answered, least_gain: float, n: int) -> dict[str, Any]:
     found = answer.worth(least_gain)
     return {
         "file": answer.name[-_BRIEF_MESSAGE:],
-        "bound": answer.bounds.by,
+        "bound": answer.bounds.cause,
         "gpu_busy": None if answer.bounds.busy is None else round(answer.bounds.busy, 3),
         "step_ms": round(answer.bounds.of_ns / answer.bounds.n_steps / 1e6, 3) if answer.bounds.n_steps else None,
         "findings": [
