@@ -53,3 +53,18 @@ it("a name that only ends like others does not hide what tells similar ones apar
   ];
   expect(partsApart(names).map(([, kept]) => kept)).toEqual(["rm_backward<bf", "rm_transform<b", "float, int>"]);
 });
+
+it("two names that begin like a third keep what tells them from each other, too", () => {
+  const names = [
+    "multi_tensor_apply[PointwiseOpScalarList<float>]",
+    "multi_tensor_apply[PointwiseOpScalar<float>]",
+    "multi_tensor_apply[TernaryOpScalar<float>]",
+    "multi_tensor_apply[BinaryOpScalarList<float>]",
+  ];
+  expect(partsApart(names).map(([, kept]) => kept)).toEqual([
+    "ly[PointwiseOpScalarList",
+    "ly[PointwiseOpScalar<flo",
+    "ly[TernaryOpSc",
+    "ly[BinaryOpSca",
+  ]);
+});

@@ -47,6 +47,10 @@ export function numbersApart(text: string): string[] {
 const TAIL = 14;
 /** Letters before a difference that stay, too. */
 const BEFORE = 3;
+/** Letters from a second difference on, which tells a name from those that begin alike up to it. */
+const AFTER = 4;
+/** Letters of what is kept at most: more leave no room for where the name begins. */
+const MOST = 26;
 
 /** A name in three parts: where there is no room the last gives way, then the first. */
 export type Parts = [head: string, kept: string, rest: string];
@@ -60,8 +64,17 @@ export function partsApart(names: string[]): Parts[] {
     if (places.length === 0) return [name.slice(0, at), name.slice(at), ""];
     const differs = Math.min(...places);
     const begin = Math.min(differs - BEFORE, at);
-    return [name.slice(0, begin), name.slice(begin, begin + TAIL), name.slice(begin + TAIL)];
+    const end = endApart(name, names, begin + TAIL, begin + MOST);
+    return [name.slice(0, begin), name.slice(begin, end), name.slice(end)];
   });
+}
+
+/** Where to cut a name so that it differs from those that begin with the same letters. */
+function endApart(name: string, names: string[], least: number, most: number): number {
+  const places = names
+    .filter((other) => other !== name && other.startsWith(name.slice(0, least)))
+    .map((other) => firstDifference(name, other) + AFTER);
+  return Math.max(least, ...places.filter((place) => place <= most));
 }
 
 function firstDifference(one: string, other: string): number {
