@@ -156,3 +156,42 @@ EXPERTS = """class Net:
 def test_networks_that_compute_all_rows_for_a_mask_are_found(text: str, line: int, n_found: int) -> None:
     findings = found("all-experts", ran(EXPERTS.format(text), f"{line}@f: linear"))
     assert [each.line for each in findings] == [line] * n_found
+
+
+@pytest.mark.parametrize(
+    ("line", "is_told"),
+    [
+        ('os.environ["CUDA_LAUNCH_BLOCKING"] = "1"', True),
+        ('os.environ.setdefault("CUDA_LAUNCH_BLOCKING", "1")', True),
+        ('os.environ["CUDA_LAUNCH_BLOCKING"] = "0"', False),
+    ],
+)
+def test_launches_that_wait_are_found_where_the_program_asks_for_them(line: str, is_told: bool) -> None:
+    launch = "train.py:3@main > aten::mm#operator"
+    profile = stepped(f"host 0-500 {launch} ->1\ngpu 510-530 {launch} > gemm#kernel <-1", 600)
+    told = found("debug-settings", replace(profile, sources={"train.py": f"\n{line}\n"}))
+    assert [each.line for each in told] == [2] * is_told
+
+
+def test_checks_of_arguments_of_distributions_are_found() -> None:
+    check = "> /x/site-packages/torch/distributions/distribution.py:75@Distribution.__init__ > "
+    check += "/x/site-packages/torch/distributions/constraints.py:9@_Real.check"
+    profile = ran("def f(mean):\n  return Normal(mean, 1)\n", "1@g: mm")
+    assert found("value-checks", profile) == []
+    path = f"train.py:2@f {check} > aten::all#operator"
+    profile = stepped(f"host 0-5 {path} ->1\ngpu 6-56 {path} > all#kernel <-1", 90)
+    (finding,) = found("value-checks", profile)
+    assert (finding.file, finding.line) == ("train.py", 2)
+
+
+@pytest.mark.parametrize(
+    ("text", "n_found"),
+    [
+        ("  assert x.isfinite().all()", 1),
+        ("  if x.isnan().any():\n    raise ValueError(x)", 1),
+        ("  if x.isnan().any():\n    x = x.nan_to_num()", 0),
+    ],
+)
+def test_own_checks_of_values_are_found_where_they_only_stop_the_program(text: str, n_found: int) -> None:
+    findings = found("value-checks", ran(f"def f(x):\n{text}\n", "2@f: isfinite, all"))
+    assert [each.line for each in findings] == [2] * n_found
