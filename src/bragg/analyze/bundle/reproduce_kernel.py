@@ -1,13 +1,15 @@
 """Compiles and times one Triton kernel alone, from the facts that lie beside this file: `python reproduce.py --help`.
 
 A profile has the types of a kernel's arguments, not their values: each number is an option, and each pointer gets a
-buffer of `--elements` elements. It needs Triton, and PyTorch with a GPU to time the kernel.
+buffer of `--elements` elements. It needs Triton, and PyTorch with a GPU to time the kernel. What Triton's compiler
+remarks about lines of the kernel is on stderr.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import os
 import re
 from pathlib import Path
 from typing import Any
@@ -62,6 +64,8 @@ def _options(facts: dict[str, Any]) -> argparse.Namespace:
 
 
 def _compiled(facts: dict[str, Any]) -> Any:
+    # Remarks are made while it compiles: not where the cache has the kernel.
+    os.environ |= {"MLIR_ENABLE_DIAGNOSTICS": "remarks", "TRITON_ALWAYS_COMPILE": "1"}
     try:
         import triton
     except ImportError:
