@@ -11,6 +11,7 @@ from bragg.cli.run_report import RunReport
 from bragg.errors import BackendUnavailable
 from bragg.model import Profile, SliceTable
 from bragg.views.terminal.header import header_lines
+from bragg.views.text.run_facts import RunFacts
 from bragg.views.text.style import PLAIN, Style
 from tests.support.profiles import profile_from_text
 from tests.support.recordings import RECORDINGS, SAMPLE
@@ -92,7 +93,7 @@ def test_a_kernel_that_ended_with_an_error_names_the_command_that_finds_it(
     assert alone[:-1] == [f"warning: {said}"]
     beside = report(tmp_path, longer, failed).lines(PLAIN, summary=False, every_process=False)
     assert beside[:-1] == [said]
-    assert header_lines(failed.meta, "k.bragg", PLAIN)[-1] == f"warning: {said}"
+    assert header_lines(RunFacts.of(failed), "k.bragg", PLAIN)[-1] == f"warning: {said}"
 
 
 def test_next_command_can_be_pasted_whatever_the_file_is_called(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
+from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -188,8 +189,8 @@ class _Difference:
             before, after = (value_text(value, "ns") for value in self.imports_ns)
             yield style.dim(f"imports are left out: {before} before, {after} after")
         for name, runs in zip(self.names, (self.before, self.after), strict=True):
-            if starved := next(filter(None, (RunFacts(run.meta).starved for run in runs)), ""):
-                yield style.warning(f"warning: {name}: {starved}")
+            for disturbance in islice(chain.from_iterable(RunFacts.of(run).disturbances() for run in runs), 1):
+                yield style.warning(f"warning: {name}: {disturbance}")
         if launches := self._unlike_launches():
             yield launches
         if self.scripts:

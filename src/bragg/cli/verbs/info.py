@@ -18,6 +18,7 @@ from bragg.cli.profile_file import loaded, newest_profile, readable_argument
 
 if TYPE_CHECKING:
     from bragg.model import Profile
+    from bragg.views.text.run_facts import RunFacts
     from bragg.views.text.style import Style
 
 __all__ = ["info"]
@@ -53,7 +54,7 @@ def info(file: Path | None, as_json: bool) -> None:
 
     path = newest_profile(file)
     profile = loaded(path)
-    run = RunFacts(profile.meta)
+    run = RunFacts.of(profile)
     facts = {
         "file": str(path),
         "size_bytes": path.stat().st_size,
@@ -75,7 +76,7 @@ def info(file: Path | None, as_json: bool) -> None:
         write_json("info", facts)
     else:
         style = stream_style(sys.stdout)
-        write_lines(_lines(facts, wall_lines(parts, style), style))
+        write_lines(_lines(run, facts, wall_lines(parts, style), style))
 
 
 def _part_bytes(path: Path) -> dict[str, int]:
@@ -155,7 +156,7 @@ def _steady_memory_line(told: dict[str, Any]) -> str:
     return f"GPU {told['device']} in the steady state: {growth}; {bytes_text(told['reserved_bytes'])} more from CUDA"
 
 
-def _lines(facts: dict[str, Any], wall: list[str], style: Style) -> list[str]:
+def _lines(run: RunFacts, facts: dict[str, Any], wall: list[str], style: Style) -> list[str]:
     from bragg.views.terminal.header import header_lines
     from bragg.views.text.clock_facts import clock_lines
     from bragg.views.text.units import bytes_text
@@ -172,7 +173,7 @@ def _lines(facts: dict[str, Any], wall: list[str], style: Style) -> list[str]:
         },
         "recorded": {name: _text(value) for name, value in facts["meta"].items() if name != _SHOWN_BELOW},
     }
-    lines = header_lines(facts["meta"], facts["file"], style, wall)
+    lines = header_lines(run, facts["file"], style, wall)
     for title, rows in sections.items():
         width = max(map(len, rows), default=0)
         lines += ["", title, *(f"  {name:<{width}}  {text}" for name, text in rows.items())]

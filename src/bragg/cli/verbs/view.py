@@ -260,6 +260,7 @@ def _write_difference(before: Profile, after: Profile, path: Path, options: View
     from bragg.views.terminal.header import header_lines
     from bragg.views.terminal.tree_text import tree_lines
     from bragg.views.terminal.tree_view import tree_view
+    from bragg.views.text.run_facts import RunFacts
 
     one, other = aligned(before, after)
     shown = tree_view(other, options, before=one)
@@ -267,7 +268,7 @@ def _write_difference(before: Profile, after: Profile, path: Path, options: View
         write_json("difference", {"file": str(path), "meta": after.meta, **shown.to_json()})
     else:
         style = stream_style(sys.stdout)
-        write_lines([*header_lines(after.meta, str(path), style), "", *tree_lines(shown, style)])
+        write_lines([*header_lines(RunFacts.of(after), str(path), style), "", *tree_lines(shown, style)])
 
 
 def _view_options(choices: Mapping[str, Any], default_lines: int) -> ViewOptions:

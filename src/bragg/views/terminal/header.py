@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from bragg.views.text.memory_facts import memory_lines
 from bragg.views.text.nccl_facts import nccl_lines
@@ -17,22 +16,21 @@ _N_LINES = 4
 
 
 def header_lines(
-    meta: Mapping[str, Any], source: str, style: Style, wall: Sequence[str] = (), answer: Sequence[str] = ()
+    facts: RunFacts, source: str, style: Style, wall: Sequence[str] = (), answer: Sequence[str] = ()
 ) -> list[str]:
     """Four texts, in a narrow terminal in up to four lines each; more for GPUs with telemetry or memory; warnings.
 
     Args:
-        meta: `Profile.meta`.
+        facts: About the run.
         source: Name of the file.
         style: How to decorate.
         wall: The parts of its wall time, or its steps, in lines; empty: they are not known.
         answer: What bounds it, and what to change first, in lines; empty: not known.
     """
-    facts = RunFacts(meta)
     separator = " · " if style.unicode else "; "
     recorder = f"recorded by {facts.recorder}" if facts.recorder else ""
     run = [facts.duration_text(), facts.machine, f"backend {facts.backend}", facts.cost]
-    told = [*telemetry_lines(meta), *memory_lines(meta), *nccl_lines(meta)]
+    told = [*telemetry_lines(facts.meta), *memory_lines(facts.meta), *nccl_lines(facts.meta)]
     return [
         style.cut(f"{source}: {facts.command or recorder or 'unknown command'}", style.width),
         *map(style.bold, wall),

@@ -17,6 +17,7 @@ from bragg.views.terminal.tree_view import tree_view
 from bragg.views.terminal.view_options import ViewOptions
 from bragg.views.text.memory_facts import memory_json
 from bragg.views.text.nccl_facts import nccl_json
+from bragg.views.text.run_facts import RunFacts
 from bragg.views.text.style import Style
 from bragg.views.text.telemetry_facts import telemetry_json
 from bragg.views.text.training_steps import steps_line
@@ -69,7 +70,7 @@ def profile_lines(shown: ShownProfile, style: Style, *, flat: bool = False, answ
         wall = style.wrap(steps, 2, "  ")
     said = [*idle_lines(shown.profile, shown.part), *waiting_lines(shown.whole)]
     told = [*style.paragraphs(said), *map(style.dim, style.paragraphs(shown.notes))]
-    return [*header_lines(shown.profile.meta, shown.source, style, wall, answer), *told, "", *body]
+    return [*header_lines(RunFacts.of(shown.whole), shown.source, style, wall, answer), *told, "", *body]
 
 
 def flat_table(shown: ShownProfile, style: Style) -> list[str]:

@@ -88,7 +88,7 @@ def _explain_waits(best: Sequence[Finding], steady: Steady | None) -> bool:
 
 def warning_lines(profile: Profile, style: Style) -> list[str]:
     """What the reader must know before trusting the numbers, in at most two lines."""
-    warnings = list(RunFacts(profile.meta).cautions())
+    warnings = list(RunFacts.of(profile).cautions())
     if len(warnings) > _N_WARNINGS:
         n_more = len(warnings) - _N_WARNINGS + 1
         warnings[_N_WARNINGS - 1 :] = [f"{count_text(n_more, 'more warning')}: bragg info shows all"]

@@ -90,8 +90,8 @@ def analysis_lines(answer: Answered, style: Style, least_gain: float = LEAST_GAI
     operators, parts = _operators_of(answer, shown), [*_parts_line(bounds)]
     n_lines = _N_LINES * max(_COLUMNS // (style.width or _COLUMNS), 1)
     n_most = min(len(shown), _N_FINDINGS)
-    said = filter(None, [RunFacts(answer.evidence.profile.meta).starved])
-    starved = [style.warning(line) for text in said for line in style.wrap(f"  warning: {text}", _N_WRAPPED, "    ")]
+    said = [f"  warning: {text}" for text in RunFacts.of(answer.evidence.profile).disturbances()]
+    warnings = [style.warning(line) for text in said for line in style.wrap(text, _N_WRAPPED, "    ")]
     # Where it is too much, first the rest names less, then findings but the first are counted, at last what took the
     # rest of the run is left out.
     whole = product([[*_about_rest(answer), *parts]], range(n_most, min(n_most, 1) - 1, -1), (_N_NAMES, _N_FEW_NAMES))
@@ -107,7 +107,8 @@ def analysis_lines(answer: Answered, style: Style, least_gain: float = LEAST_GAI
             for text in _rest(bounds, analysis, shown, n_shown, least_gain, n_names)
             for line in style.wrap(text, _N_WRAPPED, "  ")
         ]
-        lines = [*map(style.bold, style.wrap(bounds_sentence(bounds), _N_WRAPPED)), *starved, *head, *findings, *beside]
+        sentence = map(style.bold, style.wrap(bounds_sentence(bounds), _N_WRAPPED))
+        lines = [*sentence, *warnings, *head, *findings, *beside]
         if len(lines) <= n_lines:
             break
     return lines

@@ -92,7 +92,7 @@ def fact_rows(profile: Profile) -> list[tuple[str, str]]:
 
 def lack_lines(profile: Profile, answer: Answer) -> list[str]:
     """Warnings to read before the numbers, and what was not recorded."""
-    warnings = list(RunFacts(profile.meta).cautions())
+    warnings = list(RunFacts.of(profile).cautions())
     if answer.metric is None:
         return [*warnings, "No time was recorded: only call paths and counts are shown."]
     return [*warnings, *_not_recorded(profile, answer)]

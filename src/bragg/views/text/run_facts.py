@@ -1,4 +1,4 @@
-"""What a profile's meta data says about its run, in words."""
+"""What a profile says about its run, in words."""
 
 from __future__ import annotations
 
@@ -7,8 +7,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import PurePath
-from typing import Any
+from typing import Any, Self
 
+from bragg.analyze.time_slices import time_slices
+from bragg.model import DurationTable, Profile
 from bragg.model.meta.completeness import Completeness, completeness_of
 from bragg.model.meta.overhead import Overhead, overhead_of
 from bragg.model.meta.run import Run
@@ -34,9 +36,16 @@ class RunFacts:
 
     Attributes:
         meta: `Profile.meta`.
+        durations: How long launches took; None: not asked.
     """
 
     meta: Mapping[str, Any]
+    durations: DurationTable | None = None
+
+    @classmethod
+    def of(cls, profile: Profile) -> Self:
+        """Those of a profile."""
+        return cls(profile.meta, profile.durations)
 
     @cached_property
     def run(self) -> Run:
@@ -146,9 +155,23 @@ class RunFacts:
         what = f"the main thread ran {ran}, and was ready to run for another {ready} in which it had no core"
         return f"{what}: other programs, or its own threads (OMP_NUM_THREADS), make times longer"
 
+    @property
+    def sliced(self) -> str:
+        """That a GPU worked for another program in between; empty: launches do not show it."""
+        found = time_slices(self.durations) if self.durations is not None else None
+        if found is None:
+            return ""
+        longer = f"{found.launches:,} launches took {time_text(found.slice_ns)} longer than others of their kernel"
+        share = f"{share_text(found.share)} of the GPU time of these kernels"
+        return f"another program shared the GPU: {longer}, short or long, {share}; p50 in view --flat is free of it"
+
+    def disturbances(self) -> Iterator[str]:
+        """That other work on the machine made times longer."""
+        return filter(None, [self.starved, self.sliced])
+
     def cautions(self) -> Iterator[str]:
         """That the machine was busy with other work, and the warnings."""
-        yield from filter(None, [self.starved])
+        yield from self.disturbances()
         yield from self.warnings()
 
     def warnings(self) -> Iterator[str]:

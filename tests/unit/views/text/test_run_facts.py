@@ -2,9 +2,11 @@ from __future__ import annotations
 
 import pytest
 
+from bragg import formats
 from bragg.views.terminal.header import header_lines
 from bragg.views.text.run_facts import RunFacts
 from bragg.views.text.style import PLAIN, Style
+from tests.support.recordings import RECORDINGS, SAMPLE
 
 META = {
     "command": ["/usr/bin/python3", "train.py", "--name", "two words"],
@@ -25,7 +27,7 @@ META = {
 
 
 def test_header_says_what_ran_where_and_at_what_cost() -> None:
-    assert header_lines(META, "train.bragg", PLAIN) == [
+    assert header_lines(RunFacts(META), "train.bragg", PLAIN) == [
         "train.bragg: python3 train.py --name 'two words'",
         "2.00 s · gpubox, 2 x NVIDIA H200 · backend cuda · "
         "incomplete: 7 records dropped, sums are too low, estimated overhead 1.0 %",
@@ -35,7 +37,7 @@ def test_header_says_what_ran_where_and_at_what_cost() -> None:
 
 
 def test_header_fits_the_width() -> None:
-    assert max(map(len, header_lines(META, "train.bragg", Style(width=40))[:3])) <= 40
+    assert max(map(len, header_lines(RunFacts(META), "train.bragg", Style(width=40))[:3])) <= 40
 
 
 def test_gpu_is_busy_for_a_share_of_the_time_between_its_first_and_last_work() -> None:
@@ -121,4 +123,14 @@ def test_cupti_before_13_has_a_plain_version() -> None:
 
 @pytest.mark.parametrize("meta", [{"command": "python"}, {"cuda": 3}, {"devices": [3]}, {"overhead": {"work_ns": "x"}}])
 def test_meta_of_another_shape_is_not_an_error(meta: dict[str, object]) -> None:
-    assert header_lines(meta, "a.bragg", PLAIN)[0] == "a.bragg: unknown command"
+    assert header_lines(RunFacts(meta), "a.bragg", PLAIN)[0] == "a.bragg: unknown command"
+
+
+def test_a_gpu_that_another_program_used_in_between_is_a_warning() -> None:
+    shared = RunFacts.of(formats.load(RECORDINGS[0].parent / "unseen/h100-residual_norm_slow.bragg"))
+    assert shared.sliced == (
+        "another program shared the GPU: 1,137 launches took 2.46 ms longer than others of their kernel, short or "
+        "long, 40.7 % of the GPU time of these kernels; p50 in view --flat is free of it"
+    )
+    assert next(shared.cautions()) == shared.sliced
+    assert RunFacts.of(formats.load(SAMPLE)).sliced == ""

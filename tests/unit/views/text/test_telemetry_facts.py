@@ -8,6 +8,7 @@ import pytest
 
 from bragg.model.meta.telemetry import telemetry_of, united
 from bragg.views.terminal.header import header_lines
+from bragg.views.text.run_facts import RunFacts
 from bragg.views.text.style import PLAIN
 from bragg.views.text.telemetry_facts import telemetry_json, telemetry_lines, telemetry_warnings
 
@@ -38,7 +39,7 @@ def test_a_gpu_takes_one_line() -> None:
         "clocks held by power in 40.0 % of samples"
     )
     assert telemetry_lines(meta_of(H100)) == [line]
-    assert line in header_lines(meta_of(H100), "a.bragg", PLAIN)
+    assert line in header_lines(RunFacts(meta_of(H100)), "a.bragg", PLAIN)
 
 
 def test_many_gpus_take_three_lines() -> None:
@@ -76,7 +77,7 @@ def test_nonsense_is_no_line(meta: dict[str, Any]) -> None:
 def test_text_of_a_file_is_printable() -> None:
     reason = {"source": {"reason": "\x1b[31mred"}}
     assert list(telemetry_warnings(meta_of(reason))) == ["no telemetry of GPU 0: \x1b[31mred"]
-    assert not any("\x1b[31m" in line for line in header_lines(meta_of(reason), "a.bragg", PLAIN))
+    assert not any("\x1b[31m" in line for line in header_lines(RunFacts(meta_of(reason)), "a.bragg", PLAIN))
 
 
 def test_what_is_missing_is_said_by_reason() -> None:
