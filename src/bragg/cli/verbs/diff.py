@@ -176,9 +176,10 @@ class _Difference:
 
     def lines(self, style: Style, max_rows: int | None) -> Iterator[str]:
         """The table, and what compilers and findings say of it."""
+        from bragg.analyze.comparing.same_kernels import same_kernels
         from bragg.views.text.analysis_text import changed_lines
         from bragg.views.text.compiled_text import compiled_lines
-        from bragg.views.text.diff_text import diff_lines, step_text
+        from bragg.views.text.diff_text import diff_lines, same_kernels_text, step_text
         from bragg.views.text.run_facts import RunFacts
         from bragg.views.text.units import value_text
 
@@ -191,6 +192,8 @@ class _Difference:
         for name, runs in zip(self.names, (self.before, self.after), strict=True):
             for disturbance in islice(chain.from_iterable(RunFacts.of(run).disturbances() for run in runs), 1):
                 yield style.warning(f"warning: {name}: {disturbance}")
+        if same := same_kernels(self.before, self.after):
+            yield style.warning(f"warning: {same_kernels_text(same)}")
         if launches := self._unlike_launches():
             yield launches
         if self.scripts:
@@ -222,6 +225,7 @@ class _Difference:
 
     def to_json(self, max_rows: int | None) -> dict[str, Any]:
         """JSON values; without a number of rows all of them."""
+        from bragg.analyze.comparing.same_kernels import same_kernels
         from bragg.analyze.report import finding_json
         from bragg.views.text.diff_text import diff_json, verdict_json
 
@@ -232,6 +236,7 @@ class _Difference:
             **diff_json(self.comparison, max_rows or None),
             "step": self.step and verdict_json(self.step),
             "imports_ns": list(self.imports_ns),
+            "same_kernels": (same := same_kernels(self.before, self.after)) and asdict(same),
             "findings": {"gone": gone, "new": new},
             "compiled": [asdict(change) for change in self.compiled],
         }

@@ -13,6 +13,7 @@ from bragg.analyze.comparing.comparison import Comparison
 from bragg.analyze.comparing.gates import Verdict
 from bragg.analyze.comparing.launches import Launches
 from bragg.analyze.comparing.repeats import FALSE_ALARMS
+from bragg.analyze.comparing.same_kernels import SameKernels
 from bragg.model import FrameKind, FrameTable
 from bragg.model.ids import ROOT, FrameId, NodeId
 from bragg.model.table import BoolArray
@@ -28,6 +29,7 @@ __all__ = [
     "launches_text",
     "named_frames",
     "path_text",
+    "same_kernels_text",
     "step_text",
     "verdict_json",
 ]
@@ -119,6 +121,13 @@ def launches_text(launches: Launches, frames: FrameTable) -> str:
     counts = f"{launches.before:,} times before and {launches.after:,} times after"
     means = _values_text(launches.mean_before_ns, launches.mean_after_ns, "ns")
     return f"{name} was launched {counts}, and a launch took {means}: sums do not tell which run is faster"
+
+
+def same_kernels_text(found: SameKernels) -> str:
+    """That kernels which should take as long do not, and what else it may be than the change of the program."""
+    change = f"{share_text(abs(found.change))} {'more' if found.change > 0 else 'less'}"
+    took = f"{found.count} kernels that both sides launched in the same shape took {change} each"
+    return f"{took}: this much may be the machine's (clocks, another program), not the change's"
 
 
 def step_text(verdict: Verdict) -> str:

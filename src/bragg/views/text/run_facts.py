@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import PurePath
-from typing import Any, Self
+from typing import Any
 
 from bragg.analyze.time_slices import time_slices
 from bragg.model import DurationTable, Profile
@@ -43,7 +43,7 @@ class RunFacts:
     durations: DurationTable | None = None
 
     @classmethod
-    def of(cls, profile: Profile) -> Self:
+    def of(cls, profile: Profile) -> RunFacts:
         """Those of a profile."""
         return cls(profile.meta, profile.durations)
 

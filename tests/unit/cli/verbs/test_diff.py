@@ -204,6 +204,20 @@ def test_a_finding_that_stays_is_changed_and_has_the_place_of_the_run_after(brag
     assert "dune_restorer_fast.py:45" in findings[1]
 
 
+def test_kernels_that_should_take_as_long_and_do_not_are_told(bragg: Bragg) -> None:
+    slow, fast = (RECORDINGS[0].parent / "unseen" / f"h100-dune_restorer_{name}.bragg" for name in ("slow", "fast"))
+    warnings = [line for line in bragg("diff", slow, fast).stdout.splitlines() if line.startswith("warning")]
+    assert warnings[0].startswith(
+        f"warning: {slow}: another program shared the GPU: 1,458 launches took 2.54 ms longer"
+    )
+    assert warnings[1] == (
+        "warning: 10 kernels that both sides launched in the same shape took 35.3 % less each: this much may be the "
+        "machine's (clocks, another program), not the change's"
+    )
+    values = json.loads(bragg("diff", slow, fast, "--json").stdout)
+    assert values["same_kernels"] == {"count": 10, "change": pytest.approx(-0.353, abs=0.001)}
+
+
 def test_a_kernel_that_was_launched_more_often_is_compared_by_launch(bragg: Bragg, tmp_path: Path) -> None:
     for name, launches in (("few", "100us x10"), ("many", "120us x60")):
         formats.export(profile_from_text(f"root\n  step\n    heat {launches} @0"), "bragg", tmp_path / name)
