@@ -21,8 +21,8 @@ from bragg.debug.host.driver import HostDriver, has_gpu, has_host_driver, use_ho
 from bragg.debug.host.imports import when_imported
 from bragg.debug.host.launch import Launch, prepare
 from bragg.debug.host.launch_hooks import called_around
+from bragg.debug.host.pytorch.on_cpu import use_cpu_for_cuda
 from bragg.debug.host.specialization import specialize
-from bragg.debug.host.torch_on_cpu import use_cpu_for_cuda
 from bragg.debug.state import Listeners
 from bragg.debug.switch import redirect
 from bragg.debug.targets import target_named

@@ -117,7 +117,7 @@ def start() -> None:
     _KEPT.enter_context(handed_on(values, _INJECTED, running.mark))
 
     def check_torch(torch: ModuleType) -> None:
-        from bragg.debug.host.torch_on_cpu import use_cpu_for_cuda
+        from bragg.debug.host.pytorch.on_cpu import use_cpu_for_cuda
 
         use_cpu_for_cuda(torch)
 

@@ -12,6 +12,7 @@ import numpy as np
 from bragg.debug.flow.aggregates import rebuilt
 from bragg.debug.foreign import translated
 from bragg.debug.host.device_arrays import DeviceArrays
+from bragg.debug.host.pytorch.host_tensors import HOST_TENSORS
 from bragg.debug.memory.arrays import buffer_at, host_buffer, is_of_torch, own_type
 from bragg.debug.memory.blocks import make_descriptor
 from bragg.debug.memory.storage import Buffer
@@ -40,6 +41,10 @@ class NumberTooLarge(UsageError, OverflowError):  # noqa: N818
     """An argument that no type of Triton holds; Triton raises an OverflowError."""
 
 
+class TensorOnHost(UsageError, ValueError):  # noqa: N818
+    """A tensor that the GPU cannot access; Triton raises a ValueError."""
+
+
 class ParameterMissing(UsageError, TypeError):  # noqa: N818
     """Arguments that do not fit the parameters; Triton raises a TypeError."""
 
@@ -55,9 +60,13 @@ class Arguments:
 
     Attributes:
         buffers: The tensors, in the order of the parameters.
+
+    Args:
+        is_on_gpu: The kernel is for one, and not for Triton's interpreter.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, is_on_gpu: bool = True) -> None:
+        self._is_on_gpu = is_on_gpu
         self.buffers: list[Buffer] = []
         self._host_copies: dict[int, tuple[Any, Any]] = {}
         self._device_arrays = DeviceArrays()
@@ -151,6 +160,11 @@ class Arguments:
         return Pointer(buffer, scalar(0, DTYPES["int64"]), dtype)
 
     def _torch_buffer(self, name: str, value: Any, dtype: DType) -> Buffer:
+        if self._is_on_gpu and HOST_TENSORS.are_refused and value in HOST_TENSORS:
+            raise TensorOnHost(
+                f"the argument {name} is a tensor on the CPU, which a kernel on a GPU cannot access",
+                hint=f"Pass {name} where the GPU is: {name}.to('cuda'), or leave out what moves it to the CPU",
+            )
         if value.device.type != "cpu":
             device = value.untyped_storage()
             if device.data_ptr() not in self._host_copies:

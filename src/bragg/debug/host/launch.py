@@ -96,7 +96,7 @@ class Launch:
     configurations: int = field(init=False, default=1)
 
     def __post_init__(self) -> None:
-        self._converter = Arguments()
+        self._converter = Arguments(is_on_gpu=not is_interpreted(self.jitted))
         self.values = {
             name: translated(value, name)
             if name in self.constants

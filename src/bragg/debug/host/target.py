@@ -18,7 +18,7 @@ from typing import Any
 from bragg.debug.host.compiled_lines import remember_lines, trace_lines
 from bragg.debug.host.driver import has_gpu, use_host_driver
 from bragg.debug.host.imports import on_import
-from bragg.debug.host.torch_on_cpu import compile_with_triton, use_cpu_for_cuda
+from bragg.debug.host.pytorch.on_cpu import compile_with_triton, use_cpu_for_cuda
 from bragg.debug.targets import Target
 from bragg.errors import BraggError, TritonMissing, UsageError
 

@@ -18,7 +18,7 @@ pytestmark = [
 PROGRAM = """
 import torch
 {chosen_before}
-from bragg.debug.host.torch_on_cpu import use_cpu_for_cuda
+from bragg.debug.host.pytorch.on_cpu import use_cpu_for_cuda
 use_cpu_for_cuda(torch)
 {chosen_after}
 print(torch.ones(2).sum().item(), torch.ones(2, device="cuda").is_cuda)
@@ -35,7 +35,7 @@ def test_cuda_as_the_default_device_is_the_cpu(before: str, after: str) -> None:
 
 ON_THE_GPU = """
 import torch
-from bragg.debug.host.torch_on_cpu import use_cpu_for_cuda
+from bragg.debug.host.pytorch.on_cpu import use_cpu_for_cuda
 use_cpu_for_cuda(torch)
 print(torch.ones(3, pin_memory=True).pin_memory().cuda(non_blocking=True).sum().item())
 x = torch.ones(2, device="cuda")
@@ -57,9 +57,49 @@ def test_a_program_finds_its_tensors_on_the_gpu_and_memory_pinned_for_it() -> No
     assert done.stdout == "3.0\ncuda:0 cuda 0 0\nTrue torch.float64\ntensor(2.)\nTrue\nTrue\nTrue True\n"
 
 
+MOVED = """
+import torch
+from bragg.debug.host.pytorch.on_cpu import use_cpu_for_cuda
+use_cpu_for_cuda(torch)
+from bragg.debug.host.arguments import Arguments, TensorOnHost
+def is_taken(x, **options):
+    try:
+        return Arguments(**options).convert("x", x) is not None
+    except TensorOnHost as error:
+        return str(error).startswith("the argument x is a tensor on the CPU") and "no"
+z = torch.ones(2, device="cpu")
+print(is_taken(torch.ones(2).cpu()), is_taken(z))  # of a program that names no GPU
+x = torch.ones(2, device="cuda")
+y = x.cpu()
+print(is_taken(x), is_taken(y), is_taken(x.to("cpu")), is_taken(z), y.data_ptr() == x.data_ptr())
+print(is_taken(y, is_on_gpu=False), is_taken(y.double()), is_taken(y + 1))
+print(is_taken(y.cuda()), is_taken(y.to("cuda")), is_taken(y.to(x.device)), is_taken(y.to(x)), y.cpu() is y)
+print(is_taken(torch.rand(2)), is_taken(torch.rand(2).cuda()), is_taken(torch.zeros(2, pin_memory=True)))
+with torch.device("cuda"):
+    print(is_taken(torch.ones(2)))
+layer = torch.nn.Linear(2, 2)
+layer.register_buffer("table", z)
+print(is_taken(layer.cuda().table), is_taken(layer.weight))
+"""
+
+
+def test_a_tensor_that_the_program_moved_to_the_cpu_is_not_on_the_gpu() -> None:
+    done = subprocess.run([sys.executable, "-c", MOVED], capture_output=True, text=True, check=False)
+    assert done.stderr == ""
+    assert done.stdout.splitlines() == [
+        "True True",
+        "True no no no True",
+        "True True True",
+        "True True True True True",
+        "no True True",
+        "True",
+        "True True",
+    ]
+
+
 OPERATORS = """
 import torch
-from bragg.debug.host.torch_on_cpu import use_cpu_for_cuda
+from bragg.debug.host.pytorch.on_cpu import use_cpu_for_cuda
 use_cpu_for_cuda(torch)
 x = torch.ones(2, device="cuda")
 def operator(name, devices):

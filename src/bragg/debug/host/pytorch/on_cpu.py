@@ -8,29 +8,68 @@ import threading
 import warnings
 from collections.abc import Callable
 from contextlib import AbstractContextManager
+from functools import partial
 from types import FrameType
 from typing import Any
 
 from bragg.debug.host.driver import HostDevice
+from bragg.debug.host.pytorch.host_tensors import HOST_TENSORS
 from bragg.debug.host.streams import host_streams
 
 __all__ = ["compile_with_triton", "use_cpu_for_cuda"]
 
 _FOR_ANY_DEVICE = ("CompositeExplicitAutograd", "CompositeImplicitAutograd", "")
+# What makes a tensor of no other one: on the CPU, unless a device is named or chosen for a block of code.
+_FACTORIES = [
+    "arange",
+    "empty",
+    "eye",
+    "from_numpy",
+    "full",
+    "linspace",
+    "ones",
+    "rand",
+    "randint",
+    "randn",
+    "randperm",
+    "zeros",
+]
 _KNOWING = frozenset({"bragg", "functorch", "torch", "triton"})
 
 
 def use_cpu_for_cuda(torch: Any) -> None:
     """Redirect devices for the rest of the process; does nothing where there is a GPU, or was redirected before."""
-    from torch.overrides import TorchFunctionMode
-
     if torch.cuda.is_available():
         return
+    on_cpu = partial(_on_cpu, torch.device)
+    mode = _mode(torch, on_cpu)
+    torch.Generator = _generators_of_host(torch.Generator, on_cpu)
+    # PyTorch applies a default device after all modes.
+    set_default_device = torch.set_default_device
+    chosen = getattr(sys.modules.get("torch.utils._device"), "CURRENT_DEVICE", None)  # There once one was chosen.
+    if chosen is not None and chosen.type == "cuda":
+        set_default_device("cpu")
+    torch.set_default_device = lambda device: set_default_device(on_cpu(device))
+    mode().__enter__()
+    _stay_in_backward(torch.autograd, mode)
+    _stay_in_threads(mode)
+    _take_operators_of_cuda(torch.library.Library, mode)
+    for name in (name for name in vars(HostDevice) if not name.startswith("_")):
+        setattr(torch.cuda, name, getattr(HostDevice, name))
+    for name, value in host_streams(torch).items():
+        setattr(torch.cuda, name, value)
 
-    def on_cpu(value: Any) -> Any:
-        if isinstance(value, torch.device):
-            return torch.device("cpu") if value.type == "cuda" else value
-        return "cpu" if isinstance(value, str) and value.split(":")[0] == "cuda" else value
+
+def _on_cpu(device_class: type, value: Any) -> Any:
+    """The device instead of another one; what is none stays as it is."""
+    if isinstance(value, device_class):
+        return device_class("cpu") if value.type == "cuda" else value  # type: ignore[attr-defined]
+    return "cpu" if isinstance(value, str) and value.split(":")[0] == "cuda" else value
+
+
+def _mode(torch: Any, on_cpu: Callable[[Any], Any]) -> Callable[[], AbstractContextManager[Any]]:
+    """The mode of PyTorch that replaces devices."""
+    from torch.overrides import TorchFunctionMode
 
     devices = (str, torch.device)
     is_cuda, device, get_device = torch.Tensor.is_cuda.__get__, torch.Tensor.device.__get__, torch.Tensor.get_device
@@ -38,17 +77,19 @@ def use_cpu_for_cuda(torch: Any) -> None:
     stays = (torch.Tensor.cuda, torch.Tensor.pin_memory)
     # Looked up once a call: there are as many calls as PyTorch has functions.
     answered = frozenset({is_cuda, device, get_device, *stays})
+    places, is_compiling = _Places(torch), torch.compiler.is_compiling
 
     class CpuForCuda(TorchFunctionMode):  # type: ignore[misc]
         """Replaces the device in calls of PyTorch's functions."""
 
         def __torch_function__(self, function: Any, types: Any, arguments: Any = (), named: Any = None) -> Any:
             """Call a function with its device replaced."""
+            given, given_named = arguments, named
             if function in answered:
                 if function == is_cuda:
                     return True
                 if function in stays:
-                    return arguments[0]
+                    return arguments[0] if is_compiling() else places.on_gpu(arguments[0])
                 if type(arguments[0]) in plain and _is_authors(sys._getframe(1)):
                     return gpu if function == device else 0
             if named:
@@ -63,39 +104,65 @@ def use_cpu_for_cuda(torch: Any) -> None:
                     if isinstance(argument, devices):
                         arguments = tuple(map(on_cpu, arguments))
                         break
-            return function(*arguments, **(named or {}))
+            result = function(*arguments, **(named or {}))
+            if is_compiling():  # What PyTorch's compiler traces stays as it was.
+                return result
+            return places.noted(function, given, given_named, result)
 
-    own_generator = torch.Generator
+    return CpuForCuda
 
-    class Generators(type(own_generator)):  # type: ignore[misc]
+
+class _Places:
+    """Notes which tensors the program wants on the CPU, by the devices that it names."""
+
+    def __init__(self, torch: Any) -> None:
+        self._devices, self._tensor = (str, torch.device), torch.Tensor
+        self._factories = frozenset(getattr(torch, name) for name in _FACTORIES)
+        self._to_cpu, self._to_others = torch.Tensor.cpu, frozenset({torch.Tensor.to, torch.Tensor.type_as})
+
+    def on_gpu(self, tensor: Any) -> Any:
+        """A tensor that was moved to a GPU, or pinned for one."""
+        return HOST_TENSORS.placed(tensor, tensor, ("cuda",), is_authors=True)
+
+    def noted(self, function: Any, arguments: tuple[Any, ...], named: dict[str, Any] | None, result: Any) -> Any:
+        """What a function gives, which may be a tensor on another device than its argument."""
+        if type(result) is not self._tensor:
+            return result
+        kinds = [self._kind(one) for one in (*arguments, *(named or {}).values()) if isinstance(one, self._devices)]
+        if function == self._to_cpu:
+            kinds = ["cpu"]
+        elif function in self._to_others and len(arguments) > 1 and isinstance(arguments[1], self._tensor):
+            kinds = ["cpu" if arguments[1] in HOST_TENSORS else "cuda"]
+        elif function in self._factories and not any(kinds) and not (named or {}).get("pin_memory"):
+            kinds = ["cpu"]
+        if not any(kinds):
+            return result
+        source = arguments[0] if arguments else None
+        return HOST_TENSORS.placed(result, source, kinds, is_authors=_is_authors(sys._getframe(2)))
+
+    def _kind(self, device: Any) -> str:
+        kind = device.split(":")[0] if isinstance(device, str) else str(device.type)
+        return kind if kind in ("cpu", "cuda") else ""
+
+
+def _generators_of_host(own: Any, on_cpu: Callable[[Any], Any]) -> Any:
+    """The class of PyTorch's generators, for random numbers of the host; modes do not see generators being made."""
+
+    class Generators(type(own)):  # type: ignore[misc]
         """PyTorch's own generators are some, too."""
 
         def __instancecheck__(cls, value: Any) -> bool:
             """One is."""
-            return isinstance(value, own_generator)
+            return isinstance(value, own)
 
-    class HostGenerator(own_generator, metaclass=Generators):  # type: ignore[misc, valid-type]
-        """Random numbers of the host; modes do not see generators being made."""
+    class HostGenerator(own, metaclass=Generators):  # type: ignore[misc]
+        """Random numbers of the host."""
 
         def __new__(cls, device: Any = "cpu") -> Any:
             """Make one."""
             return super().__new__(cls, on_cpu(device))
 
-    torch.Generator = HostGenerator
-    # PyTorch applies a default device after all modes.
-    set_default_device = torch.set_default_device
-    chosen = getattr(sys.modules.get("torch.utils._device"), "CURRENT_DEVICE", None)  # There once one was chosen.
-    if chosen is not None and chosen.type == "cuda":
-        set_default_device("cpu")
-    torch.set_default_device = lambda device: set_default_device(on_cpu(device))
-    CpuForCuda().__enter__()
-    _stay_in_backward(torch.autograd, CpuForCuda)
-    _stay_in_threads(CpuForCuda)
-    _take_operators_of_cuda(torch.library.Library, CpuForCuda)
-    for name in (name for name in vars(HostDevice) if not name.startswith("_")):
-        setattr(torch.cuda, name, getattr(HostDevice, name))
-    for name, value in host_streams(torch).items():
-        setattr(torch.cuda, name, value)
+    return HostGenerator
 
 
 def _is_authors(frame: FrameType) -> bool:
@@ -131,7 +198,7 @@ def _take_operators_of_cuda(library: Any, mode: Callable[[], AbstractContextMana
 
         @functools.wraps(function)
         def redirected(*arguments: Any, **named: Any) -> Any:
-            with mode():
+            with mode(), HOST_TENSORS.taken():
                 return function(*arguments, **named)
 
         return register(self, name, redirected, key.replace("CUDA", "CPU"), **options)

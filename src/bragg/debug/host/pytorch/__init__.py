@@ -1,0 +1,1 @@
+"""PyTorch where there is no GPU."""
