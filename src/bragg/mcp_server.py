@@ -35,6 +35,7 @@ _MOST_CHARACTERS = 20_000
 _SHOWN_OUTPUT = 2_000
 _END_S = 60.0  # to write a large profile, on a busy machine
 _FINE = frozenset({0, 3})  # 3: there are findings
+_NO_PROFILE = 6
 
 Answer = dict[str, Any]
 
@@ -83,7 +84,8 @@ async def analyze(file: str, least_gain: str = "1%") -> Answer:
     """
     done = await _run(["analyze", "--json", "--least-gain", least_gain, file], _READ_S)
     answer = _answer(done, "analysis")
-    return {**answer, "next": [*_calls_of_kernel(file, answer), _call("view", file=file), _call("diff", before=file)]}
+    calls = [*_calls_of_kernel(file, answer), _call("view", file=file), _call("diff", before=file)]
+    return _with_next(answer, *calls)
 
 
 def _calls_of_kernel(file: str, answer: Answer) -> list[Answer]:
@@ -105,7 +107,7 @@ async def view(file: str, metric: str = "", include: str = "", by_name: bool = F
     """
     words = ["view", "-n", str(_N_ROWS), *_option("-m", metric), *_option("-i", include)]
     done = await _run([*words, *(["--flat"] if by_name else []), file], _READ_S)
-    return {**_text(done), "next": [_call("analyze", file=file), _call("source", file=file)]}
+    return _with_next(_text(done), _call("analyze", file=file), _call("source", file=file))
 
 
 async def source(file: str, kernel: str = "", ir: str = "python") -> Answer:
@@ -117,7 +119,7 @@ async def source(file: str, kernel: str = "", ir: str = "python") -> Answer:
         ir: `python`, or a stage of the compiler: `ttir`, `ttgir`, `llir`, `ptx`, `sass`.
     """
     done = await _run(["source", "--ir", ir, file, *([kernel] if kernel else [])], _READ_S)
-    return {**_text(done), "next": [_call("reproduce", file=file, kernel=kernel), _call("check", command=[])]}
+    return _with_next(_text(done), _call("reproduce", file=file, kernel=kernel), _call("check", command=[]))
 
 
 async def reproduce(file: str, kernel: str, output: str = "kernel") -> Answer:
@@ -130,7 +132,7 @@ async def reproduce(file: str, kernel: str, output: str = "kernel") -> Answer:
     """
     done = await _run(["analyze", file, "--bundle", kernel, "-o", output], _READ_S)
     script = [str(Path(output) / "reproduce.py"), *([] if done.exit_code else _numbers_of(Path(output)))]
-    return {**_text(done), "next": [_call("record", command=script), _call("source", file=file, kernel=kernel)]}
+    return _with_next(_text(done), _call("record", command=script), _call("source", file=file, kernel=kernel))
 
 
 def _numbers_of(directory: Path) -> list[str]:
@@ -150,7 +152,7 @@ async def diff(before: str, after: str, by: str = "kernel") -> Answer:
         by: `path`, `kernel` or `specialization`.
     """
     done = await _run(["diff", "--json", "-n", str(_N_CHANGES), "--by", by, before, after], _READ_S)
-    return {**_answer(done, "difference"), "next": [_call("analyze", file=after), _call("view", file=after)]}
+    return _with_next(_answer(done, "difference"), _call("analyze", file=after), _call("view", file=after))
 
 
 async def check(command: list[str], timeout_s: float = 600.0) -> Answer:
@@ -218,6 +220,11 @@ def _text(done: _Done) -> Answer:
     if done.exit_code:
         return {"exit_code": done.exit_code, "errors": done.errors[-_SHOWN_OUTPUT:]}
     return {"exit_code": 0, "text": done.output[:_MOST_CHARACTERS]}
+
+
+def _with_next(answer: Answer, *calls: Answer) -> Answer:
+    """The answer with the calls that come next: without a profile to read, one that makes it."""
+    return {**answer, "next": [_call("record", command=[])] if answer["exit_code"] == _NO_PROFILE else [*calls]}
 
 
 def _option(name: str, value: str) -> list[str]:

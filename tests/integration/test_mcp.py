@@ -102,6 +102,7 @@ def test_findings_have_evidence_a_line_and_a_gain(tmp_path: Path) -> None:
         missing = await ask("view", file="nowhere.bragg")
         assert missing["exit_code"] == 6
         assert "nowhere.bragg" in missing["errors"]
+        assert missing["next"] == [{"tool": "record", "arguments": {"command": []}}]
 
     asked(tmp_path, questions)
 
