@@ -19,6 +19,7 @@
 #include "bindings/pending_calls.h"
 #include "bindings/thread_place.h"
 #include "bindings/thread_waits.h"
+#include "context/due_sample.h"
 
 namespace bragg {
 namespace {
@@ -150,8 +151,22 @@ void take_sample() {
 // A scope may have taken it meanwhile.
 int take_queued_sample(void*) {
   sampler().is_queued.store(false);
-  if (is_sample_due.exchange(false)) take_sample();
+  if (due_sample.is_due.exchange(false)) take_sample();
   return 0;
+}
+
+// Whether the caller is the main thread and has the GIL: code that begins ranges may be anywhere.
+bool is_running_main_thread() {
+#if PY_VERSION_HEX >= 0x030D0000
+  const PyThreadState* current = PyThreadState_GetUnchecked();
+#else
+  const PyThreadState* current = _PyThreadState_UncheckedGet();  // before 3.12: of whichever thread has the GIL
+#endif
+  return current != nullptr && current == sampler().main_thread.load() && current == PyGILState_GetThisThreadState();
+}
+
+void take_due_sample() noexcept {
+  if (is_running_main_thread() && due_sample.is_due.exchange(false)) take_sample();
 }
 
 void Ticker::see_main_thread() {
@@ -166,13 +181,13 @@ void Ticker::run(std::chrono::microseconds interval) {
   std::unique_lock lock(mutex_);
   while (!stop_signal_.wait_for(lock, interval, [&] { return stopping_; })) {
     see_main_thread();
-    if (is_sample_due.exchange(true)) continue;
+    if (due_sample.is_due.exchange(true)) continue;
     lock.unlock();
     if (self.is_queued.exchange(true) || Py_AddPendingCall(take_queued_sample, nullptr) == 0) {
       hurry_pending_calls();
     } else {
       self.is_queued.store(false);
-      is_sample_due.store(false);
+      due_sample.is_due.store(false);
     }
     lock.lock();
   }
@@ -180,15 +195,12 @@ void Ticker::run(std::chrono::microseconds interval) {
 
 }  // namespace
 
-void take_due_sample() {
-  if (PyThreadState_Get() == sampler().main_thread.load() && is_sample_due.exchange(false)) take_sample();
-}
-
 void start_host_sampler(uint32_t interval_us) {
   Sampler& self = sampler();
   if (self.users++ > 0) return;
   self.sampled_ns = bragg_now_ns();
   self.main_thread.store(bragg_main_thread_state());
+  due_sample.take.store(take_due_sample, std::memory_order_release);
   self.ticker = std::make_unique<Ticker>(std::chrono::microseconds(interval_us));
 }
 
@@ -208,7 +220,7 @@ void forget_host_sampler_after_fork() {
   (void)self.ticker.release();  // its thread does not exist here
   self.waits.forget();
   self.is_queued.store(false);  // a sample that the parent's thread had asked for would be waited for without end
-  is_sample_due.store(false);
+  due_sample.is_due.store(false);
   self.taken_ns.store(0);
   self.users = 0;
 }

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 
 namespace bragg {
@@ -13,16 +12,5 @@ namespace bragg {
 void start_host_sampler(uint32_t interval_us);
 void stop_host_sampler();
 void forget_host_sampler_after_fork();
-
-// A sample was asked for, and the main thread has not taken it yet.
-inline constinit std::atomic<bool> is_sample_due{false};
-void take_due_sample();
-
-// Before a scope begins or ends: what the thread did until then, such as a product of matrices that no Python call
-// follows, belongs to where it was until then. Scopes are measured, so it would else count twice. GIL held.
-inline void settle_samples() {
-  if (is_sample_due.load(std::memory_order_relaxed)) [[unlikely]]
-    take_due_sample();
-}
 
 }  // namespace bragg

@@ -8,8 +8,8 @@
 #include <utility>
 
 #include "api/bragg_core.h"
-#include "bindings/host_sampler.h"
 #include "bindings/tasks.h"
+#include "context/due_sample.h"
 
 // Threads: those that hold the GIL.
 namespace bragg {

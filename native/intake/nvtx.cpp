@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "context/clock.h"
+#include "context/due_sample.h"
 #include "context/nested_flags.h"
 #include "context/recording_state.h"
 #include "context/thread_context.h"
@@ -74,6 +75,7 @@ int push(const Domain& domain, const EventAttributes& attributes) noexcept {
   const bool pushes = pushed.frame != FrameId::None && !record_function::is_told(pushed.frame, pushed.task);
   nesting.was_pushed.push(pushes);
   if (pushes) {
+    settle_samples();
     if (pushed.above.empty()) {
       autograd::begin_range(source_of(domain), pushed.frame, pushed.task);
     } else {
@@ -88,7 +90,10 @@ int push(const Domain& domain, const EventAttributes& attributes) noexcept {
 int pop(const Domain& domain) noexcept {
   Nesting& nesting = nesting_in(domain);
   if (nesting.depth == 0) return kError;
-  if (nesting.was_pushed.pop()) autograd::end_range(source_of(domain));
+  if (nesting.was_pushed.pop()) {
+    settle_samples();
+    autograd::end_range(source_of(domain));
+  }
   return --nesting.depth;
 }
 
