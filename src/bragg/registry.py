@@ -235,6 +235,7 @@ RULES = Registry(
         "cheaper-operator": "bragg.analyze.rules.operators.cheaper_operators:RULE",
         "cheaper-call": "bragg.analyze.rules.operators.cheaper_calls:RULE",
         "value-checks": "bragg.analyze.rules.operators.value_checks:RULE",
+        "pass-per-value": "bragg.analyze.rules.operators.passes_per_value:RULE",
         "late-layer": "bragg.analyze.rules.operators.late_layers:RULE",
         "unfused-epilogue": "bragg.analyze.rules.operators.epilogues:RULE",
         "padded-batch": "bragg.analyze.rules.operators.padding:RULE",

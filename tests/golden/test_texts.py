@@ -48,6 +48,7 @@ def found(name: str) -> dict[str, Finding]:
         ("crop_segmenter", "late-layer", 49, 0.4),
         ("passage_reranker", "late-part", 60, 0.4),  # where the last position is taken of what a function computes
         ("lightcurve_sampler", "cheaper-call", 34, 0.4),
+        ("landcover_eval", "pass-per-value", 45, 0.2),
         ("whale_calls", "double-precision", 31, 0.3),  # where numbers of 64 bits come from
     ],
 )
@@ -80,6 +81,7 @@ def test_a_cause_may_have_no_known_gain(name: str, rule: str, line: int) -> None
         ("crop_segmenter", {"late-layer"}),
         ("passage_reranker", {"late-part"}),
         ("lightcurve_sampler", {"cheaper-call"}),
+        ("landcover_eval", {"pass-per-value"}),
     ],
 )
 def test_repaired_programs_are_without_it(name: str, rules: set[str]) -> None:

@@ -195,3 +195,23 @@ def test_checks_of_arguments_of_distributions_are_found() -> None:
 def test_own_checks_of_values_are_found_where_they_only_stop_the_program(text: str, n_found: int) -> None:
     findings = found("value-checks", ran(f"def f(x):\n{text}\n", "2@f: isfinite, all"))
     assert [each.line for each in findings] == [2] * n_found
+
+
+@pytest.mark.parametrize(
+    ("loop", "turn", "n_found"),
+    [
+        ("for k in range(9):", "n.append((x == k).sum())", 1),
+        ("for lo, hi in zip(edges[:-1], edges[1:]):", "n.append(((x >= lo) & (x < hi)).sum())", 1),
+        ("for k in range(9):\n    same = x == k", "n.append((same & limit).sum())", 1),
+        ("if x.any():", "n = [(x[: 9 - k] * x[k:]).sum() for k in range(9)]", 1),
+        ("for k in range(9):", "n.append((x[k] > limit).sum())", 0),  # rows, each once
+        ("for x in parts:", "n.append((x > limit).sum())", 0),
+        ("for k in range(9):", "out[x == k] = head(x[x == k])", 0),
+        ("for k in range(9):", "n.append((x[k] * x[k + 1]).sum())", 0),
+    ],
+)
+def test_loops_that_read_a_tensor_for_each_class_or_lag_are_found(loop: str, turn: str, n_found: int) -> None:
+    text = f"def f(x, edges, limit, parts, n, out):\n  {loop}\n    {turn}\n"
+    line = text.count("\n")
+    findings = found("pass-per-value", ran(text, f"{line}@f: eq, mul, sum"))
+    assert [each.line for each in findings] == [line] * n_found
