@@ -114,6 +114,23 @@ TEST(gpus_that_share_a_thread_keep_their_interval_though_decoding_costs_by_the_c
   CHECK(thread.spent_share() <= bragg::kCounterBudget);
 }
 
+TEST(gpus_share_the_budget_though_each_alone_affords_the_interval_that_was_asked_for) {
+  constexpr uint64_t kAskedNs = 500'000, kCostNs = 40'000;  // 8 % of a core
+  constexpr CounterRate::Work kSecond{1'000'000'000 / kAskedNs, 1'000'000'000 / kAskedNs * kCostNs};
+  CounterRate alone(kAskedNs);
+  alone.begin(0);
+  CHECK(alone.keep(kSecond, 1000 * kMs, {1, true}));
+  CounterRate shared(kAskedNs);
+  shared.begin(0);
+  CHECK(shared.keep(kSecond, 1000 * kMs, {2, false}));  // another one begins
+  CHECK(!shared.keep(kSecond, 2000 * kMs, {2, true}));
+  CHECK_EQ(shared.interval_ns(), 960'000u);  // with a margin of a fifth
+  CounterRate late(kAskedNs);
+  late.begin(0);
+  late.lose(kSecond, 2000 * kMs, 2);
+  CHECK_EQ(late.interval_ns(), 960'000u);
+}
+
 // As with a throughput on an H100, where shorter naps made each sample dearer the longer its interval was.
 TEST(counters_that_cost_by_the_call_find_their_interval_with_one_restart_at_most) {
   Thread thread(1, 140'000, 6'000'000, 18);

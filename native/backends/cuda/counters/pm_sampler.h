@@ -61,8 +61,8 @@ class PmSampler {
 
   const PmSamplingLibrary& library_;
   uint32_t device_;
-  ProfilerHost host_;  // CUPTI keeps a pointer to its configuration until the sampler is disabled
-  std::vector<uint8_t> availability_;
+  std::vector<uint8_t> availability_;  // of the host's, which ends first
+  ProfilerHost host_;                  // CUPTI keeps a pointer to its configuration until the sampler is disabled
   void* sampler_ = nullptr;
   std::vector<uint8_t> image_;
 };

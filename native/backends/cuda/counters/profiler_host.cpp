@@ -17,6 +17,7 @@ CuptiFailure ProfilerHost::look(uint32_t device) {
 
 CuptiFailure ProfilerHost::choose(const std::vector<uint8_t>& availability, const std::vector<std::string>& metrics,
                                   size_t& passes) {
+  end();  // before its names are others
   metrics_ = metrics;
   names_.clear();
   for (const std::string& name : metrics_) names_.push_back(name.c_str());

@@ -63,10 +63,10 @@ class RangeProfiler {
   const RangeProfilerLibrary& library_;
   cuda::Context context_;
   uint32_t device_;
+  std::vector<uint8_t> availability_;  // of the hosts, which end first
   // A set each: CUPTI may keep a pointer to its configuration until the profiler is disabled.
   std::vector<std::unique_ptr<ProfilerHost>> hosts_;
   size_t set_ = 0;
-  std::vector<uint8_t> availability_;
   void* profiler_ = nullptr;
   std::vector<uint8_t> image_;  // of sets of one pass
   RangePasses* passes_ = nullptr;

@@ -85,7 +85,15 @@ const Metric* find(std::string_view name) {
 struct Host {
   cupti::ProfilerType type;
   std::vector<std::string> names;
+  std::vector<const char*> given;  // the caller's names
 };
+
+// CUPTI may keep the pointers: names are the caller's to keep until the host has ended.
+void demand_names(const Host& host, const char* call) {
+  if (std::ranges::equal(host.names, host.given)) return;
+  std::fprintf(stderr, "fake CUPTI: %s after names of metrics were freed\n", call);
+  std::abort();
+}
 
 // On an H200 the hit rate is not a number beside counters of multiprocessors, and they are wrong beside those of L1,
 // though they fit one pass.
@@ -107,13 +115,14 @@ Result host_initialize(cupti::HostInitializeParams* params) {
   return api("cuptiProfilerHostInitialize", Needs::Driver, [&] {
     if (params->struct_size_bytes > sizeof *params || std::string_view(params->chip) != "GH100")
       return Result::InvalidParameter;
-    params->host = new Host{params->type, {}};
+    params->host = new Host{params->type, {}, {}};
     return Result::Success;
   });
 }
 
 Result host_deinitialize(cupti::HostParams* params) {
   return api("cuptiProfilerHostDeinitialize", Needs::Driver, [&] {
+    demand_names(*static_cast<const Host*>(params->host), "cuptiProfilerHostDeinitialize");
     delete static_cast<Host*>(params->host);
     return Result::Success;
   });
@@ -128,6 +137,7 @@ Result add_metrics(cupti::HostAddMetricsParams* params) {
       const Metric* metric = find(params->names[i]);
       if (metric == nullptr || !is_of(*metric, host.type)) return Result::InvalidParameter;
       host.names.emplace_back(params->names[i]);
+      host.given.push_back(params->names[i]);
     }
     return Result::Success;
   });

@@ -145,7 +145,7 @@ Result PmSampling::decode(cupti::PmDecodeParams& params) {
     image.samples()[image.count++] = {start_ns, end_ns, quantities};
     return true;
   };
-  take_cpu_time(static_cast<int64_t>(ready) * knob(Knob::PmDecodeNs));
+  take_cpu_time(static_cast<int64_t>(std::min(ready, image.capacity - image.count)) * knob(Knob::PmDecodeNs));
   if (session->has_lost) add(0, 0, {});
   session->has_lost = false;
   for (uint64_t i = 0; i < ready; ++i) {
