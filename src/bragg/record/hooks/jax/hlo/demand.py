@@ -28,9 +28,8 @@ __all__ = ["unused_states"]
 
 _SMALL_PART = 0.25
 _LEAST_ELEMENTS = 1 << 10
-# Of these a part can be computed alone.
-_SEPARABLE = frozenset({"dot", "convolution", "reduce", "gather", "select", "dynamic-update-slice", "custom-call"})
-_SOME = frozenset({"sort", "fft"})  # or something cheaper can
+# Of these a part can be computed alone, or something cheaper can.
+_SEPARABLE = frozenset({"dot", "convolution", "reduce", "gather", "select", "dynamic-update-slice", "sort", "fft"})
 _NO_WORK = frozenset({"parameter", "constant", "iota", "broadcast", "tuple", "slice", "dynamic-slice"})
 _ORDER = frozenset({"reshape", "transpose", "convert", "bitcast-convert", "concatenate", "pad"})
 _LARGEST = re.compile(r'op_name="(?:[^"]*/)?(?:top_k|approx_top_k)"')  # XLA sorts for these; no more was asked for
@@ -120,7 +119,11 @@ class _Demand:
         return [value for executed, value in found.items() if executed not in others and self._is_unused(value)]
 
     def _is_unused(self, value: Value) -> bool:
-        return value.made.size >= _LEAST_ELEMENTS and 0 < self._beyond.get(value.executed, 0.0) <= _SMALL_PART
+        if value.made.size < _LEAST_ELEMENTS or not 0 < self._beyond.get(value.executed, 0.0) <= _SMALL_PART:
+            return False
+        is_sort = value.made.code == "sort"  # to which XLA gives no name
+        around = [value.made, value.executed, *(each.made for each in self._graph.users(value))] if is_sort else []
+        return not any(_LARGEST.search(each.line) for each in around)
 
     def _kept(self, outside: dict[int, Share]) -> dict[int, Share]:
         """Outputs of a loop that its turns only write to, of which little is used afterwards."""
@@ -150,6 +153,4 @@ def _of_first(value: Value) -> float:
 def _is_separable(value: Value) -> bool:
     if value.made.code == "custom-call":
         return _CONTRACTS in value.made.line or bool(_DECOMPOSED.search(value.made.line))
-    if value.made.code in _SOME:
-        return not _LARGEST.search(value.made.line)
     return value.made.code in _SEPARABLE or value.made.code in ELEMENTWISE

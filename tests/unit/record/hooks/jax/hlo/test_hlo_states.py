@@ -182,6 +182,7 @@ PRODUCT = (
         (FACTOR, ["f32[64]{0} gather(%cholesky.1, %places)"], False),  # the diagonal of a factor
         (SORT, ["f32[64]{0} parameter(0)", "f32[64]{0} gather(%use.0, %sort.1)"], False),  # of all places
         (LARGEST, ["f32[64,10]{1,0} slice(%sort.1), slice={[0:64], [0:10]}"], False),  # no more was asked for
+        (SORT, ['f32[64,10]{1,0} slice(%sort.1), metadata={op_name="jit(f)/vmap()/top_k"}'], False),
     ],
 )
 def test_results_of_which_a_small_part_is_used_are_told(made: str, uses: list[str], is_told: bool) -> None:
