@@ -64,6 +64,21 @@ class TestChecker:
         return self._whole_run.enter_context(with_children(self._session))
 
     @pytest.hookimpl(wrapper=True)
+    def pytest_make_collect_report(
+        self, collector: pytest.Collector
+    ) -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
+        """What a module of tests launches while it is imported is executed and checked, too: findings end it."""
+        if not isinstance(collector, pytest.Module):
+            return (yield)
+        self._session.report = Report()
+        with checking(self._session):
+            report = yield
+        wrong = [finding for finding in self._session.report if self._fails(finding)]
+        if wrong and report.passed:
+            report.outcome, report.longrepr = "failed", _text(wrong)
+        return report
+
+    @pytest.hookimpl(wrapper=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, object, object]:
         """The launches of a test and of what is made for it are executed and checked."""
         self._collect  # noqa: B018 - from now on processes are followed

@@ -221,6 +221,17 @@ def test_processes_that_a_test_starts_are_checked_too(tmp_path: Path) -> None:
     assert "2 findings in 3 launches of 9 programs, by 3 tests" in done.stdout
 
 
+def test_launches_of_a_module_that_is_imported_are_executed_and_checked(tmp_path: Path) -> None:
+    (tmp_path / "kernels.py").write_text(KERNELS + "x = np.zeros(16, 'f4')\nfine[(1,)](x, B=16)\n")
+    right = "from kernels import *\ndef test_ran():\n    assert x.sum() == 16\n"
+    done = pytest_run(tmp_path, "--bragg-check", tests=right)
+    assert "1 passed" in done.stdout, done.stdout + done.stderr
+    done = pytest_run(tmp_path, "--bragg-check", tests=SCRIPT + right)
+    assert done.returncode == 2, done.stdout
+    told = done.stdout.partition("ERROR collecting test_it.py")[2]
+    assert "error: out-of-bounds in scale" in told
+
+
 def test_advice_is_a_warning_of_a_test_that_passes(tmp_path: Path) -> None:
     done = pytest_run(tmp_path, "--bragg-check", tests=ADVISED)
     assert "1 passed, 1 warning" in done.stdout, done.stdout
