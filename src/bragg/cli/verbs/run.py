@@ -195,8 +195,8 @@ def _seconds(_context: click.Context, _parameter: click.Parameter, value: str | 
 @click.option(
     "--counters",
     metavar="[NAMES]",
-    help="Sample hardware counters of the whole GPU: default, dram, tensor, l2, nvlink, pcie, names of counters or of "
-    "CUPTI's metrics, separated by commas. Keeps a timeline too.",
+    help="Sample hardware counters of the whole GPU: default, dram, tensor, l2, units, nvlink, pcie, names of counters "
+    "or of CUPTI's metrics, separated by commas. Keeps a timeline too.",
 )
 @click.option(
     "--counter-interval",
