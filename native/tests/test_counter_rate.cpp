@@ -131,6 +131,16 @@ TEST(gpus_share_the_budget_though_each_alone_affords_the_interval_that_was_asked
   CHECK_EQ(late.interval_ns(), 960'000u);
 }
 
+// Its image holds 0.18 s then, and to begin another GPU takes 0.3 s.
+TEST(a_gpu_that_began_alone_is_looked_at_in_time_and_keeps_its_interval_when_another_begins) {
+  CounterRate rate(500'000);
+  const uint32_t fits = rate.awaited_samples(1);
+  rate.begin(0);
+  CHECK(rate.nap_ns(2) * 3 <= int64_t{fits} * 500'000);
+  rate.lose({fits, fits * 10'000ull}, 300 * kMs, 2);
+  CHECK_EQ(rate.interval_ns(), 500'000u);
+}
+
 // As with a throughput on an H100, where shorter naps made each sample dearer the longer its interval was.
 TEST(counters_that_cost_by_the_call_find_their_interval_with_one_restart_at_most) {
   Thread thread(1, 140'000, 6'000'000, 18);

@@ -32,13 +32,15 @@ class CounterRate {
   [[nodiscard]] double cost_ns() const { return cost_ns_; }
   // How long to wait before what has come is decoded. That costs by the call, too, several ms with many metrics.
   [[nodiscard]] int64_t nap_ns(size_t gpus) const {
-    if (gpus > 1) return std::min(2 * static_cast<int64_t>(gpus) * kNapNs, kLongestNapNs);
-    return costs_by_call_ ? kLongestNapNs / 2 : kNapNs;
+    const int64_t wanted_ns =
+        gpus > 1 ? std::min(2 * static_cast<int64_t>(gpus) * kNapNs, kLongestNapNs) : nap_alone_ns();
+    return awaited_ns_ == 0 ? wanted_ns : std::min(wanted_ns, static_cast<int64_t>(awaited_ns_ / kNapsInImage));
   }
-  // How many samples come before they are taken. The thread that takes them is away for as long as another GPU begins;
-  // what does not fit is lost. 17 KB each.
-  [[nodiscard]] uint32_t awaited_samples(size_t gpus) const {
-    return static_cast<uint32_t>(image_ns(gpus) / interval_ns_) + kSpareSamples;
+  // A session begins whose image has room for so many samples. The thread that takes them is
+  // away for as long as another GPU begins; what does not fit is lost. 17 KB each.
+  [[nodiscard]] uint32_t awaited_samples(size_t gpus) {
+    awaited_ns_ = image_ns(gpus);
+    return static_cast<uint32_t>(awaited_ns_ / interval_ns_) + kSpareSamples;
   }
 
   // What was decoded.
@@ -77,7 +79,7 @@ class CounterRate {
 
   // Samples were lost, so it begins again. The interval is not to blame if the thread was away.
   void lose(const Work& work, int64_t now_ns, size_t gpus) {
-    const bool was_away = now_ns - taken_at_ns_ > static_cast<int64_t>(image_ns(gpus));
+    const bool was_away = now_ns - taken_at_ns_ > static_cast<int64_t>(awaited_ns_);
     note(work, now_ns);
     const uint64_t least_ns = !was_away || has_lost_ ? 2 * interval_ns_ : interval_ns_;
     interval_ns_ = std::max(interval_ns_, std::min(std::max(least_ns, affordable_ns(gpus)), kLongestNs));
@@ -91,10 +93,11 @@ class CounterRate {
   static constexpr uint64_t kSharedPercent = 120;  // of two GPUs a sample takes 96 to 103 us, not 88
   static constexpr uint64_t kLongestNs = 10'000'000;
   static constexpr double kWindowNs = 1e9;
-  static constexpr double kMargin = 1.2;  // of one window to another
-  // Three times as long as the thread naps at most.
+  static constexpr double kMargin = 1.2;       // of one window to another
+  static constexpr uint64_t kNapsInImage = 3;  // the thread may be late
+  [[nodiscard]] int64_t nap_alone_ns() const { return costs_by_call_ ? kLongestNapNs / 2 : kNapNs; }
   [[nodiscard]] uint64_t image_ns(size_t gpus) const {
-    return 3 * static_cast<uint64_t>(gpus > 1 ? kLongestNapNs : nap_ns(gpus));
+    return kNapsInImage * static_cast<uint64_t>(gpus > 1 ? kLongestNapNs : nap_alone_ns());
   }
   static constexpr uint32_t kSpareSamples = 64;
 
@@ -112,6 +115,7 @@ class CounterRate {
   uint64_t interval_ns_;
   bool costs_by_call_ = false;
   double cost_ns_ = 0;
+  uint64_t awaited_ns_ = 0;  // what the session's image holds: it may have begun while there was one GPU
   int64_t taken_at_ns_ = 0, window_start_ns_ = 0;
   Work window_;
   bool has_lost_ = false;  // since a window was right
