@@ -174,6 +174,21 @@ def lanes_that_scatter_to_one_element(index, x, out):
     tl.store(out + tl.load(index + i), tl.load(x + i))  # bug
 
 
+@bug("data-race", lambda: np.arange(128, dtype="f4"), floats(8, 16), tensor="out", grid=(1,), stride=12)
+@triton.jit
+def rows_that_overlap(x, out, stride):
+    i, j = tl.arange(0, 8)[:, None], tl.arange(0, 16)[None, :]
+    tl.store(out + i * stride + j, tl.load(x + i * 16 + j))  # bug
+
+
+@bug("data-race", lambda: np.arange(512, dtype="f4"), floats(4, 8, 16), tensor="out", grid=(4,), programs=None)
+@triton.jit
+def a_product_that_keeps_one_row(x, out):
+    i, j = tl.arange(0, 8)[:, None], tl.arange(0, 16)[None, :]
+    values = tl.load(x + tl.program_id(0) * 128 + i * 16 + j)
+    tl.store(out + tl.program_id(0) * 128 + i * 0 + j, values, mask=j < 12)  # bug
+
+
 @bug("data-race", lambda: np.arange(64, dtype="i4") % 4, integers(4), tensor="counts", grid=(1,))
 @triton.jit
 def lanes_that_count_without_atomics(keys, counts):

@@ -253,6 +253,23 @@ def test_branches_that_constants_rule_out_break_no_proof(index: Any, scaled: boo
 
 
 @triton.jit
+def rows_of_eight(x, out, stride, ONE: tl.constexpr):
+    i, j = tl.arange(0, 4)[:, None], tl.arange(0, 8)[None, :]
+    tl.store(out + i * stride + j, 1.0 if ONE else tl.load(x + i * 8 + j))
+
+
+@pytest.mark.parametrize(
+    ("stride", "one", "because"),
+    [(8, False, ""), (6, True, ""), (6, False, "lanes of one program write one element, here the same value")],
+)
+def test_equal_values_of_lanes_that_meet_prove_nothing_of_others(stride: int, one: bool, because: str) -> None:
+    with bragg.debug.check() as report:
+        rows_of_eight[(1,)](np.ones(32, "f4"), np.zeros(32, "f4"), stride, one)
+    (found,) = report.verdicts.counts
+    assert (found.verdict, found.because) == ("clean" if because else "proven", because)
+
+
+@triton.jit
 def mixed(total, x):
     tl.atomic_add(total, tl.load(x + tl.program_id(0)))
     tl.load(total + 1)

@@ -79,6 +79,8 @@ class Launch:
         values: What the kernel gets, by parameter.
         call: What the host has written.
         mixes_atomics: Atomics and other accesses went to one tensor, as a checker has seen.
+        lanes_meet: Lanes of one program have stored equal values, which came from data, in one element; as a checker
+            has seen.
         configurations: With how many of its autotuner it was executed.
     """
 
@@ -93,6 +95,7 @@ class Launch:
     call: Call
     values: dict[str, Any] = field(init=False)
     mixes_atomics: bool = field(init=False, default=False)
+    lanes_meet: bool = field(init=False, default=False)
     configurations: int = field(init=False, default=1)
 
     def __post_init__(self) -> None:

@@ -44,6 +44,15 @@ class Affine:
                 high += reach
         return low, high
 
+    def meets(self) -> bool:
+        """Two elements may be equal: unless each stride is longer than all that smaller ones reach."""
+        reach = 0
+        for stride, extent in sorted(zip(map(abs, self.strides), self.shape, strict=True)):
+            if extent > 1 and stride <= reach:
+                return True
+            reach += stride * (extent - 1)
+        return False
+
     def array(self, dtype: np.dtype[Any]) -> Array:
         """All elements, of `dtype`: [programs or 1, *shape]."""
         base = self.base.astype(dtype, copy=False).reshape(-1, *[1] * len(self.shape))

@@ -70,7 +70,7 @@ class _Alone:
 
     def see(self, access: Access) -> None:
         self._kinds.note(self._record.launch.regions.of(access.buffer), access)
-        if access.kind == "store" and affine_of(access.offset) is None:
+        if access.kind == "store" and _may_meet(access):
             self._detector.see(access)
 
     @lazy
@@ -110,7 +110,10 @@ class _Detector:
             self._shared[region.address].add(self._kept(access, place), cells)
         if access.kind == "atomic":
             self.sync.note(self._order.step, access, _addresses(access))
-        if not self._blocks.see(cells, access, place, self._order.step):
+        if access.kind == "store" and _may_meet(access):
+            cells.settle()
+            self._see_lanes(cells, access, place)
+        elif not self._blocks.see(cells, access, place, self._order.step):
             self._see_lanes(cells, access, place)
 
     def decide(self, programs: Array) -> None:
@@ -263,13 +266,14 @@ class _Detector:
 
     def _see_lanes_that_meet(self, access: Access, index: Array, who: Array, lanes: Array) -> None:
         """Lanes of one program that store different values in one element, or each change what they have loaded."""
-        if access.kind == "atomic" or affine_of(access.offset) is not None:
+        if access.kind == "atomic" or not _may_meet(access):
             return
         order = np.lexsort((lanes, who, index))
         before, after = order[:-1], order[1:]
         meets = (index[before] == index[after]) & (who[before] == who[after]) & (lanes[before] != lanes[after])
         if not meets.any():
             return
+        self._record.launch.lanes_meet |= not _is_one_value(access)
         differs = ~_writes_equal(access, lanes[before[meets]], lanes[after[meets]])
         if not differs.any() and changes_what_it_loads(*access.place):
             meets[meets] = ~self._is_same_value(access, lanes[after[meets]])
@@ -361,6 +365,17 @@ def _addresses(access: Access) -> Array:
 def _is_constant(access: Access) -> bool:
     """All programs store the same by the way it is computed, as a flag is set: harmless."""
     return access.value is not None and access.value.programs == 1
+
+
+def _is_one_value(access: Access) -> bool:
+    """All lanes of a program store the same by the way it is computed: one element, broadcast."""
+    return access.value is not None and not any(access.value.data.strides[1:])
+
+
+def _may_meet(access: Access) -> bool:
+    """Two lanes of a program may access one element."""
+    block = access.closed or affine_of(access.offset)
+    return block is None or block.meets()
 
 
 def _lanes_of(cells: Cells, read: Read) -> tuple[Array, Array]:
