@@ -177,8 +177,13 @@ def test_a_finding_names_the_row_of_the_program_that_shows_it(tmp_path: Path) ->
     assert "np.int32(3)" in output
 
 
+QUIT = "the program ended where its debugger was quit; what comes after that was not executed"
+
+
 def test_quitting_ends_the_program_without_a_traceback(tmp_path: Path) -> None:
-    assert at_prompt(write(tmp_path), ["q"])[-1] == "no findings in 1 launch of 4 programs"
+    script = write(tmp_path)
+    assert at_prompt(script, ["q"])[-1] == "no findings in 1 launch of 4 programs"
+    assert debugged(script, []).stderr.splitlines()[0] == QUIT  # The end of input quits, too.
 
 
 def test_quitting_at_a_finding_ends_the_program(tmp_path: Path) -> None:
@@ -187,7 +192,7 @@ def test_quitting_at_a_finding_ends_the_program(tmp_path: Path) -> None:
     assert done.stdout.splitlines()[-1].replace("(Pdb) ", "") == "1 error in 1 launch of 4 programs"
     assert done.stdout.count("(Pdb)") == 1
     assert done.returncode == 3
-    assert done.stderr == f"Next: bragg check {script}\n"
+    assert done.stderr == f"{QUIT}\nNext: bragg check {script}\n"
 
 
 def test_pointers_are_arrays_of_elements_and_a_name_may_have_no_value_yet_at_the_prompt(tmp_path: Path) -> None:

@@ -96,6 +96,7 @@ def _exit_code(run: Callable[[], Any]) -> int:
     except BraggError:
         raise
     except BdbQuit:
+        print("the program ended where its debugger was quit; what comes after that was not executed", file=sys.stderr)
         return 1
     except Exception as error:  # noqa: BLE001 - the program is the author's code
         if asked := _refused_memory(error):
