@@ -6,9 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from bragg.analyze.weighted_median import weighted_median
 from bragg.model import DurationTable
 from bragg.model.durations import bucket_range
-from bragg.model.table import FloatArray, Int64Array
+from bragg.model.table import FloatArray
 
 __all__ = ["TimeSlices", "time_slices"]
 
@@ -62,7 +63,7 @@ def time_slices(durations: DurationTable) -> TimeSlices | None:
     )
     if not is_longer.any():
         return None
-    slice_ns = _weighted_median(excess_ns[is_longer], own.count[is_longer])
+    slice_ns = weighted_median(excess_ns[is_longer], own.count[is_longer])
     is_slice = is_longer & (np.abs(excess_ns - slice_ns) <= _ALIKE * slice_ns)
     kernels = np.unique(own.frame[is_slice])
     n_interrupted = int(own.count[is_slice].sum())
@@ -76,9 +77,3 @@ def time_slices(durations: DurationTable) -> TimeSlices | None:
     ):
         return None
     return TimeSlices(n_interrupted, slice_ns, share)
-
-
-def _weighted_median(values: FloatArray, weights: Int64Array) -> float:
-    order = np.argsort(values)
-    sums = np.cumsum(weights[order])
-    return float(values[order][np.searchsorted(sums, sums[-1] / 2)])

@@ -10,6 +10,7 @@ from operator import itemgetter
 
 import numpy as np
 
+from bragg.analyze.weighted_median import weighted_median
 from bragg.model import Profile
 
 __all__ = ["SameKernels", "same_kernels"]
@@ -47,16 +48,16 @@ def same_kernels(before: Sequence[Profile], after: Sequence[Profile]) -> SameKer
         return None
     launches, took_ns = np.moveaxis(np.array(pairs), 2, 0)
     least_ns = took_ns.min(axis=1)
-    ratio = (took_ns / launches)[:, 1] / (took_ns / launches)[:, 0]
-    order = np.argsort(ratio)
-    sums = np.cumsum(least_ns[order])
-    median = float(ratio[order][np.searchsorted(sums, sums[-1] / 2)])
+    before_ns, after_ns = (took_ns / launches).T
+    ratio = after_ns / before_ns
+    median = weighted_median(ratio, least_ns)
     is_alike = np.abs(ratio - median) <= _ALIKE * median
     if (
         abs(median - 1) < _LEAST_CHANGE
         or is_alike.sum() < _N_KERNELS
         or least_ns[is_alike].sum() < _SHARE_ALIKE * least_ns.sum()
-        or sums[-1] < _LEAST_SHARE * min(sum(profile.total("gpu_time") for profile in side) for side in (before, after))
+        or least_ns.sum()
+        < _LEAST_SHARE * min(sum(profile.total("gpu_time") for profile in side) for side in (before, after))
     ):
         return None
     return SameKernels(int(is_alike.sum()), median - 1)

@@ -27,6 +27,7 @@ __all__ = ["analysis_lines", "lines"]
 _SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 _ROOT = "SRCROOT"
 _LEVELS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.NOTE: "note"}
+_FAULT = {"kernel-fault": "what ends a kernel"}
 
 
 def lines(outcome: Outcome) -> list[str]:
@@ -60,9 +61,6 @@ def _of_analysis(finding: Finding, rules: list[str], root: Path) -> dict[str, An
     gain, confidence = finding.gain.share if finding.gain else None, finding.confidence.name.lower()
     result["properties"] = {"gain": gain, "confidence": confidence}
     return result
-
-
-_FAULT = {"kernel-fault": "what ends a kernel"}
 
 
 def _summaries(table: Registry) -> dict[str, str]:

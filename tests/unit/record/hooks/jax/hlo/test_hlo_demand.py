@@ -2,27 +2,18 @@
 
 from __future__ import annotations
 
-import importlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from bragg.grouping.hlo_names import MOSTLY_UNUSED
 from bragg.record.hooks.jax.hlo.text import operations_in
-from bragg.record.hooks.jax.jacobians import mark_jacobians
 
 jax = pytest.importorskip("jax")
+pytestmark = pytest.mark.usefixtures("marked_jacobians")
 np = jax.numpy
 SQUARE, TOKENS = (64, 64), (16, 32, 64)
-
-
-@pytest.fixture(autouse=True)
-def _marked() -> Iterator[None]:
-    undo = mark_jacobians(importlib.import_module("jax._src.api"))
-    assert undo is not None
-    yield
-    undo()
 
 
 def unused(function: Callable[..., Any], *shapes: tuple[int, ...]) -> set[tuple[str, int]]:

@@ -2,25 +2,16 @@
 
 from __future__ import annotations
 
-import importlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from bragg.grouping.hlo_names import FORWARD_JACOBIAN, REVERSE_JACOBIAN, WHOLE_HESSIAN
 from bragg.record.hooks.jax.hlo.text import operations_in
-from bragg.record.hooks.jax.jacobians import mark_jacobians
 
 jax = pytest.importorskip("jax")
-
-
-@pytest.fixture(autouse=True)
-def _marked() -> Iterator[None]:
-    undo = mark_jacobians(importlib.import_module("jax._src.api"))
-    assert undo is not None
-    yield
-    undo()
+pytestmark = pytest.mark.usefixtures("marked_jacobians")
 
 
 def loss(w: Any) -> Any:
