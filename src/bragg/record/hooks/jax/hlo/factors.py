@@ -10,6 +10,7 @@ import re
 
 from bragg.grouping.hlo_names import COMPLEX_PRODUCT, DIAGONAL, OUTER, REPEATED_FACTOR, WIDE_FILTER
 from bragg.grouping.hlo_program import HloState
+from bragg.record.hooks.jax.hlo.module import DIMENSIONS
 from bragg.record.hooks.jax.hlo.zeros import is_identity
 
 TYPE_CHECKING = False
@@ -21,7 +22,6 @@ __all__ = ["factor_states"]
 
 _DOT, _CONVOLUTION = re.compile(r"\blhs_contracting_dim"), re.compile(r"\bwindow=\{size=(\d+)(?:x(\d+))?[ }]")
 _GROUPS = re.compile(r"\bfeature_group_count=(\d+)")
-_BROADCAST = re.compile(r"\bdimensions=\{([\d,]*)\}")
 _LEAST_ELEMENTS = 1 << 12
 _REPEATED = 4
 _WIDE, _LONG = 9, 128  # elements of both sides of a filter, or of one
@@ -91,7 +91,7 @@ def _is_outer(value: Value) -> bool:
     if value.made.code != "multiply" or not all(each.made.code == "broadcast" for each in value.operands):
         return False
     given = [each.operands[0] for each in value.operands]
-    over = [set(found[1].split(",")) for each in value.operands if (found := _BROADCAST.search(each.made.line))]
+    over = [set(found[1].split(",")) for each in value.operands if (found := DIMENSIONS.search(each.made.line))]
     return len(over) == 2 and not over[0] & over[1] and all(each.made.size > 1 for each in given)
 
 

@@ -11,7 +11,10 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-__all__ = ["HloModule", "Instruction"]
+__all__ = ["DIMENSIONS", "HloModule", "Instruction"]
+
+DIMENSIONS = re.compile(r"\bdimensions=\{([\d,]*)\}")
+"""In the line of an instruction: the numbers of those of its operand that it keeps, drops, or puts elsewhere."""
 
 # "%fused_computation.5 (param_0.5: f32[4,32,64]) -> f32[4,32,64] {"
 _COMPUTATION = re.compile(r"(ENTRY )?%?([\w.-]+) \(.*\{$")

@@ -7,6 +7,7 @@ from math import prod
 from operator import gt
 from typing import NamedTuple
 
+from bragg.record.hooks.jax.hlo.module import DIMENSIONS
 from bragg.record.hooks.jax.hlo.zeros import nonzero_part
 
 TYPE_CHECKING = False
@@ -35,8 +36,8 @@ _LISTS = {
         "right batch": "rhs_batch",
     }.items()
 }
-_DIMENSIONS, _OFFSETS, _MAPPED, _SLICES = (
-    re.compile(rf"\b{name}=\{{([\d,]*)\}}") for name in ("dimensions", "offset_dims", "start_index_map", "slice_sizes")
+_OFFSETS, _MAPPED, _SLICES = (
+    re.compile(rf"\b{name}=\{{([\d,]*)\}}") for name in ("offset_dims", "start_index_map", "slice_sizes")
 )
 
 
@@ -127,7 +128,7 @@ def _of_gather(user: Value, at: int, share: Share) -> Share:
 
 def _of_reduction(user: Value, at: int, share: Share) -> Share:
     operand = user.operands[at]
-    dropped = _numbers(_DIMENSIONS, user.made.line)
+    dropped = _numbers(DIMENSIONS, user.made.line)
     if len(operand.sizes) != len(user.sizes) + len(dropped):
         return Share((1.0,) * len(operand.sizes), share.part if operand.size >= user.size else 1.0)
     kept = iter(share.sides)
@@ -135,7 +136,7 @@ def _of_reduction(user: Value, at: int, share: Share) -> Share:
 
 
 def _of_broadcast(user: Value, at: int, share: Share) -> Share:
-    operand, over = user.operands[at], _numbers(_DIMENSIONS, user.made.line)
+    operand, over = user.operands[at], _numbers(DIMENSIONS, user.made.line)
     total = min(1.0, share.part * user.size / max(1, operand.size))
     if len(over) != len(operand.sizes):
         return Share((1.0,) * len(operand.sizes), total)
@@ -143,7 +144,7 @@ def _of_broadcast(user: Value, at: int, share: Share) -> Share:
 
 
 def _of_transpose(user: Value, at: int, share: Share) -> Share:
-    operand, order = user.operands[at], _numbers(_DIMENSIONS, user.made.line)
+    operand, order = user.operands[at], _numbers(DIMENSIONS, user.made.line)
     if sorted(order) != list(range(len(operand.sizes))):
         return Share((1.0,) * len(operand.sizes), share.part)
     sides = dict(zip(order, share.sides, strict=True))
@@ -179,7 +180,7 @@ def _of_product(user: Value, at: int, share: Share) -> Share:
 
 def _along(user: Value, at: int, share: Share) -> Share:
     """All of one dimension."""
-    operand, along = user.operands[at], _numbers(_DIMENSIONS, user.made.line)
+    operand, along = user.operands[at], _numbers(DIMENSIONS, user.made.line)
     if len(operand.sizes) != len(share.sides):
         return whole(operand)
     return Share(tuple(1.0 if each in along else side for each, side in enumerate(share.sides)))

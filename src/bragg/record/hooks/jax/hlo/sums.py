@@ -6,10 +6,9 @@ a @ x + a @ y                       a @ (x + y)
 
 from __future__ import annotations
 
-import re
-
 from bragg.grouping.hlo_names import SPLIT_PRODUCT, SUMMED_PRODUCT
 from bragg.grouping.hlo_program import HloState
+from bragg.record.hooks.jax.hlo.module import DIMENSIONS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,7 +17,6 @@ if TYPE_CHECKING:
 
 __all__ = ["sum_states"]
 
-_DIMENSIONS = re.compile(r"\bdimensions=\{([\d,]*)\}")
 _PRODUCTS = ("dot", "custom-call")
 _CONTRACTS = "lhs_contracting_dim"
 _LEAST_PRODUCTS, _LEAST_ELEMENTS = 1 << 22, 1 << 14
@@ -47,7 +45,7 @@ def _is_product(value: Value) -> bool:
 
 
 def _dimensions(value: Value) -> set[str]:
-    found = _DIMENSIONS.search(value.made.line)
+    found = DIMENSIONS.search(value.made.line)
     return set(found[1].split(",")) - {""} if found else set()
 
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 
+from bragg.record.hooks.jax.hlo.module import DIMENSIONS
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from bragg.record.hooks.jax.hlo.graph import Value
 
 __all__ = ["is_identity", "nonzero_part"]
 
-_DIMENSIONS = re.compile(r"\bdimensions=\{([\d,]*)\}")
 _NUMBERED = re.compile(r"iota_dimension=(\d+)")
 _HANDED_ON = frozenset({"reshape", "transpose", "convert", "broadcast", "negate"})
 
@@ -63,7 +64,7 @@ def _changes_along(value: Value, dimension: int) -> bool:
         return numbered == dimension
     if value.made.code != "broadcast":
         return value.made.code != "constant" or bool(value.sizes)
-    found = _DIMENSIONS.search(value.made.line)
+    found = DIMENSIONS.search(value.made.line)
     return found is None or str(dimension) in found[1].split(",")
 
 
@@ -71,7 +72,7 @@ def _numbering(value: Value) -> int | None:
     """Which dimension's numbers it holds; None: it is something else."""
     while value.made.code in ("broadcast", "convert", "add") and value.operands:
         if value.made.code == "broadcast" and _is_numbers(value.operands[0]):
-            found = _DIMENSIONS.search(value.made.line)
+            found = DIMENSIONS.search(value.made.line)
             return int(found[1]) if found and found[1].isdecimal() else None
         value = value.operands[0]
     found = _NUMBERED.search(value.made.line) if value.made.code == "iota" else None
