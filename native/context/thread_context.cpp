@@ -262,7 +262,8 @@ void ThreadContext::record_sample(SessionMask mask, const HostSample& sample) no
   const int64_t elsewhere_ns = std::min(elsewhere_ns_, sample.elapsed_ns);
   elsewhere_ns_ = sample.is_last ? 0 : elsewhere_ns_ - elsewhere_ns;
   const int64_t here_ns = std::max<int64_t>(sample.elapsed_ns - elsewhere_ns, 0);
-  const int64_t wait_ns = std::clamp<int64_t>(sample.waited_ns, 0, here_ns);
+  const bool is_in_leaf = depth_ > 0 && innermost()->source == Source::HostKernel;
+  const int64_t wait_ns = is_in_leaf ? 0 : std::clamp<int64_t>(sample.waited_ns, 0, here_ns);
   const int64_t work_ns = here_ns - wait_ns;
   const ContextNodes nodes = here(InnermostPython(PythonFrameIterator(sample.place, sample.caller)));
   const auto record_part = [&](NodeId node, Interval part, bool is_smaller) {

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
-from bragg.model import Profile
+from bragg.model import FrameKind, Profile
 from bragg.model.host_time import own_work
 from tests.support.runs import Recorder
 
@@ -60,3 +62,17 @@ def test_sums_and_counts_of_samples_stay_what_they_are(profile: Profile) -> None
     own = profile.own("host_time")
     assert (profile.own("wait_time") <= own).all()
     assert profile.total("samples") == profile.meta["statistics"]["samples"]
+
+
+def test_a_kernel_that_the_host_executes_is_a_leaf_even_while_it_waits(tmp_path: Path) -> None:
+    run = Recorder(tmp_path).program("""
+import time
+from bragg.core import core
+core.enter_host_kernel("k")
+for _ in range(30): time.sleep(0.01)
+core.exit_host_kernel()
+""")
+    tree = run.main.tree
+    (kernel,) = np.flatnonzero(tree.kind == FrameKind.KERNEL)
+    assert kernel not in tree.parent
+    assert seconds(run.main, "k", "host_time") >= 0.25
