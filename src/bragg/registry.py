@@ -348,10 +348,11 @@ RULES = Registry(
     group="bragg.rules",
 )
 
-# Each object makes findings of a profile; the model knows no rule.
+# Each object says something of a profile; the model knows no rule.
 ANALYSES = Registry(
     "analysis",
     {
+        "compiled_kernels": "bragg.analyze.compiled_kernels:CompiledKernels",
         "findings": "bragg.analyze.report:findings_of",
         "rank_summary": "bragg.analyze.ranks.summarize:summarize",
     },

@@ -14,6 +14,7 @@ from bragg.model.durations import MAX_BUCKET, DurationTable
 from bragg.model.finding import Finding
 from bragg.model.idle import IdleKind, IdleTable
 from bragg.model.inputs import InputTable
+from bragg.model.kernels.compiled import CompiledKernel
 from bragg.model.kernels.configurations import KernelTable
 from bragg.model.meta.run import Run
 from bragg.model.metric import Metric, MetricKind
@@ -134,6 +135,10 @@ class Profile:
     def findings(self) -> list[Finding]:
         """Why the program was slow: what `bragg analyze` says, what gains most first."""
         return ANALYSES["findings"](self)  # type: ignore[no-any-return]
+
+    def compiled_kernels(self) -> list[CompiledKernel]:
+        """What compilers made of the kernels whose code the profile has, one row a specialization; no GPU is needed."""
+        return list(ANALYSES["compiled_kernels"](self))
 
     def to_pandas(self, table: TableName = "nodes") -> Any:
         """One row a node, with its call path, place and metrics, or one a slice or input, as a `pandas.DataFrame`.

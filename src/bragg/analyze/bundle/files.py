@@ -15,9 +15,12 @@ from bragg.errors import UsageError
 from bragg.model import Profile
 from bragg.model.kernels.names import base_name
 
-__all__ = ["Bundle", "bundle_of", "kernels_with_code"]
+__all__ = ["SCRIPT", "Bundle", "bundle_of", "kernels_with_code"]
 
-_SCRIPT = Path(__file__).with_name("reproduce_kernel.py")
+SCRIPT = "reproduce.py"
+"""The file that compiles and times the kernel alone; bundles of kernels whose TTIR is not known have none."""
+
+_SCRIPT_TEXT = Path(__file__).with_name("reproduce_kernel.py")
 
 
 @dataclass(frozen=True)
@@ -33,6 +36,15 @@ class Bundle:
     kernel: str
     others: list[str]
     files: Mapping[str, str]
+
+    def write(self, directory: Path) -> None:
+        """Write the files.
+
+        Raises:
+            OSError: A file cannot be written.
+        """
+        for name, text in self.files.items():
+            (directory / name).write_text(text, encoding="utf-8")
 
 
 def bundle_of(profile: Profile, name: str) -> Bundle:
@@ -63,7 +75,7 @@ def kernels_with_code(profile: Profile) -> list[str]:
 
 def _files(profile: Profile, kernel: KernelChoice, code: KernelCode) -> Mapping[str, str]:
     texts = {f"kernel.{stage.value}": text for stage, text in code.texts.items()}
-    script = {"reproduce.py": _SCRIPT.read_text(encoding="utf-8")} if "kernel.ttir" in texts else {}
+    script = {SCRIPT: _SCRIPT_TEXT.read_text(encoding="utf-8")} if "kernel.ttir" in texts else {}
     return {**texts, "facts.json": _facts(profile, kernel), **script}
 
 

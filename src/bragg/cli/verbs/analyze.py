@@ -115,21 +115,20 @@ def _bundle_example(path: Path) -> str:
 
 
 def _write_bundle(path: Path, kernel: str, output: Path | None) -> None:
-    from bragg.analyze.bundle.files import bundle_of
+    from bragg.analyze.bundle.files import SCRIPT, bundle_of
 
     bundle = bundle_of(loaded(path), kernel)
     directory = output or Path(re.sub(r"\W+", "_", kernel).strip("_") + "-bundle")
     try:
         directory.mkdir(parents=True, exist_ok=True)
-        for name, text in bundle.files.items():
-            (directory / name).write_text(text, encoding="utf-8")
+        bundle.write(directory)
     except OSError as error:
         raise UsageError(f"cannot write {directory}: {error.strerror}", hint="Say another directory with -o") from None
     write_lines([f"{directory}: {', '.join(bundle.files)}, of {bundle.kernel}"])
     if bundle.others:
         say([f"{kernel} also means {', '.join(bundle.others)}"])
-    if "reproduce.py" in bundle.files:
-        write_lines([f"Compile it, and time it alone: python {directory / 'reproduce.py'} --help"])
+    if SCRIPT in bundle.files:
+        write_lines([f"Compile it, and time it alone: python {directory / SCRIPT} --help"])
 
 
 def _write(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import asdict
 from pathlib import Path
 
 import click
@@ -21,6 +22,7 @@ _EPILOG = """\b
 Examples:
   bragg source train.bragg matmul
   bragg source train.bragg matmul --ir sass
+  bragg source train.bragg matmul --remarks
 """
 
 
@@ -33,13 +35,16 @@ Examples:
     default=_SOURCE,
     help="Show the source, or a stage of what the compiler made of it.  [python]",
 )
+@click.option("--remarks", is_flag=True, help="Compile it again, and show what Triton's compiler remarks on lines.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
-def source(file: Path | None, kernel: str | None, ir: str, as_json: bool) -> None:
+def source(file: Path | None, kernel: str | None, ir: str, remarks: bool, as_json: bool) -> None:
     """Show the code of KERNEL in FILE, and where its warps waited.
 
     FILE may be left out: it is the newest profile in this directory then. KERNEL is a name, with or without its
     specialization, or a regular expression. The default is the hottest kernel.
     """
+    from bragg.analyze.bundle.files import bundle_of
+    from bragg.analyze.bundle.remarks import remarks_on
     from bragg.analyze.kernel_choice import choose_kernel
     from bragg.analyze.kernel_summary import summary_of
     from bragg.analyze.report import findings_of
@@ -54,12 +59,14 @@ def source(file: Path | None, kernel: str | None, ir: str, as_json: bool) -> Non
     stage = None if ir == _SOURCE else Stage(ir)
     chosen = choose_kernel(profile, kernel)
     code, summary = annotate(profile, chosen, stage), summary_of(profile, chosen)
+    told = remarks_on(bundle_of(profile, chosen.name)) if remarks else None
     if as_json:
-        write_json("source", {"file": str(file), **source_json(code, stage), **summary_json(summary)})
+        of_compiler = {"remarks": asdict(told)} if told else {}
+        write_json("source", {"file": str(file), **source_json(code, stage), **summary_json(summary), **of_compiler})
     else:
         is_small = file.is_file() and file.stat().st_size < _SMALL_BYTES
         found = findings_of(loaded(file) if is_small else profile)
-        write_lines(source_lines(code, stage, stream_style(sys.stdout), found, summary_lines(summary)))
+        write_lines(source_lines(code, stage, stream_style(sys.stdout), found, summary_lines(summary), told))
     if chosen.others:
         verb = "has" if len(chosen.others) == 1 else "have"
         names = ", ".join(chosen.others[:_MAX_NAMES]) + (", …" if len(chosen.others) > _MAX_NAMES else "")

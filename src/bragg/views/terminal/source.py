@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import PurePosixPath
 from typing import Any, Protocol
 
 from bragg.analyze.annotated_code import AnnotatedCode, Samples, SourceLine
+from bragg.analyze.bundle.remarks import Remark, Remarks
 from bragg.code.source_map import Stage
 from bragg.code.source_place import CallChain, user_place
 from bragg.code.stall_reasons import StallReason
@@ -32,7 +34,12 @@ _LEAST_WIDTH = 20
 
 
 def source_lines(
-    code: AnnotatedCode, stage: Stage | None, style: Style, found: Sequence[Finding] = (), about: Iterable[str] = ()
+    code: AnnotatedCode,
+    stage: Stage | None,
+    style: Style,
+    found: Sequence[Finding] = (),
+    about: Iterable[str] = (),
+    remarks: Remarks | None = None,
 ) -> list[str]:
     """The sections of a kernel's code, below a line for all of it.
 
@@ -44,21 +51,41 @@ def source_lines(
         style: How to decorate, and the width to keep.
         found: Findings about the program; those of this kernel stand below their lines.
         about: Lines that tell of all of it, below its name.
+        remarks: Of the compiler, which stand below their lines too; None: it was not asked.
     """
     table = _columns(code, stage, style)
     lines = [_title(code, style), *(printable(line) for line in about), *_notes(code, stage)]
-    found = [each for each in found if each.kernel in ("", code.kernel, base_name(code.kernel))]
+    if remarks is not None:
+        lines.append(f"compiled again by Triton {remarks.triton}: {count_text(len(remarks.found), 'remark')}")
+    beside = _beside_lines(code, found, remarks.found if remarks else ())
     for section in code.sections:
         width = max(len(_number(line, stage)) for line in section.lines)
         lines += ["", style.bold(printable(section.title)), style.dim(table.header().rstrip())]
         for line in section.lines:
             text = f"{_number(line, stage):>{width}}  {printable(line.text.expandtabs(4))}".rstrip()
             lines.append(f"{table.text(line)}  {_head(text, style, table.width + 2)}")
-            for finding in found if stage is None and section.file else ():
-                if (finding.file, finding.line) == (section.file, line.number):
-                    note = printable(f"^ {finding.rule}: {finding.text}")
-                    lines.append(style.warning(style.cut(f"{'':{table.width + 2}}{note}", style.width)))
-    return lines
+            for note in beside.pop((section.file, line.number), ()) if stage is None else ():
+                shown = f"{'':{table.width + 2}}{printable(f'^ {note}')}"
+                lines.append(style.warning(style.cut(shown, style.width)))
+    elsewhere = remarks.found if remarks else ()
+    return lines + [
+        style.warning(printable(f"{each.file}:{each.line}: Triton: {each.text}"))
+        for each in elsewhere
+        if (each.file, each.line) in beside
+    ]
+
+
+def _beside_lines(
+    code: AnnotatedCode, found: Sequence[Finding], remarks: Sequence[Remark]
+) -> dict[tuple[str, int], list[str]]:
+    """What stands below lines, by file and line."""
+    beside: dict[tuple[str, int], list[str]] = defaultdict(list)
+    for finding in found:
+        if finding.kernel in ("", code.kernel, base_name(code.kernel)):
+            beside[finding.file, finding.line].append(f"{finding.rule}: {finding.text}")
+    for remark in remarks:
+        beside[remark.file, remark.line].append(f"Triton: {remark.text}")
+    return beside
 
 
 def source_json(code: AnnotatedCode, stage: Stage | None) -> dict[str, Any]:
