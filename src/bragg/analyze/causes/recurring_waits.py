@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 
 import numpy as np
@@ -9,7 +10,9 @@ import numpy as np
 from bragg.analyze.causes.evidence import Evidence
 from bragg.analyze.causes.host_steps import host_steps
 from bragg.analyze.causes.paths import in_files
+from bragg.analyze.causes.program_text import call_name
 from bragg.analyze.causes.thresholds import WAITS
+from bragg.grouping.hlo_names import CALLS
 from bragg.model import FrameKind
 from bragg.model.host_time import WAIT_TIME
 from bragg.model.table import BoolArray
@@ -18,6 +21,8 @@ __all__ = ["recurring_waits"]
 
 # They wait for what they compute themselves, in threads of their own.
 _COMPUTES = re.compile(r"[/\\](?:jax|jaxlib|torch)[/\\]")
+# Methods of JAX's arrays, and NumPy where it reads one: native code that waits, below no frame of JAX.
+_READS_OF_JAX = frozenset({"block_until_ready", "asarray", "array"})
 # Of all that is waited: less is not looked at.
 _LITTLE = 0.01
 
@@ -38,15 +43,24 @@ def recurring_waits(evidence: Evidence) -> BoolArray:
     is_often = (evidence.calls >= WAITS.value * steps.made) & (tree.kind != FrameKind.PYTHON)
     has_steps = tree.sum_up(is_often.astype(np.int64)) > 0
     computes = in_files(profile, _COMPUTES)
+    has_jax = any(name.startswith(CALLS) for name in tree.frames.name)
     waited_ns = np.where(host.input | host.compilation | host.output, 0, profile.own(WAIT_TIME))
     samples = profile.own("samples") if "samples" in profile.metrics else np.zeros(len(tree))
     waits = (waited_ns > 0) & (waited_ns >= _LITTLE * waited_ns.sum())
     for node in np.flatnonzero(waits).tolist():
         code = int(tree.parent[node]) if tree.kind[node] == FrameKind.STATE else node
-        if tree.kind[code] == FrameKind.PYTHON and not computes[code]:
+        is_read = has_jax and _reads_jax(evidence, code)
+        if tree.kind[code] == FrameKind.PYTHON and not computes[code] and not is_read:
             is_each = samples[node] >= WAITS.value * steps.made
             found[node] = _is_in_steps(evidence, code, has_steps, is_each=bool(is_each))
     return found
+
+
+def _reads_jax(evidence: Evidence, code: int) -> bool:
+    """Whether the statement of a line reads an array of JAX, or waits for it."""
+    _, statement = evidence.text.at(code) or (None, None)
+    calls = (each for each in ast.walk(statement) if isinstance(each, ast.Call)) if statement else ()
+    return any(call_name(each) in _READS_OF_JAX for each in calls)
 
 
 def _is_in_steps(evidence: Evidence, code: int, has_steps: BoolArray, *, is_each: bool) -> bool:

@@ -197,6 +197,20 @@ def test_a_line_that_waits_in_each_step_is_found(waits: str, line: int, shares: 
     assert [each.gain.share for each in findings if each.gain] == pytest.approx(shares, abs=0.005)
 
 
+@pytest.mark.parametrize(
+    ("text", "n_found"),
+    [
+        ("loss.block_until_ready()", 0),
+        ("total += np.asarray(loss).sum()", 0),
+        ("batches.get()", 1),
+    ],
+)
+def test_a_line_that_waits_for_what_jax_computes_is_no_code_of_the_host(text: str, n_found: int) -> None:
+    profile = waiting(recorded("host 0-100 train.py:5@main > jit(step)#operator", "host 100-400 train.py:7@main"), 7)
+    profile = replace(profile, sources={"train.py": "\n" * 6 + text})
+    assert len(analysis(Evidence(profile), ["host-code"]).findings) == n_found
+
+
 BATCH = "train.py:5@main > train.py:20@get_batch"
 MADE_THERE = ["host 100-150 train.py:5@main > train.py:21@get_batch > aten::randint#operator"]
 TRAINS = ["host 150-400 train.py:6@main > aten::mm#operator"]
