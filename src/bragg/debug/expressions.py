@@ -23,6 +23,7 @@ __all__ = [
     "arange_ends",
     "assigning_line",
     "changes_what_it_loads",
+    "comes_before",
     "feeding",
     "feeds",
     "first_argument",
@@ -448,6 +449,12 @@ def feeding(places: Sequence[tuple[str, int]], here: tuple[str, int]) -> list[tu
 def feeds(place: tuple[str, int], here: tuple[str, int]) -> bool:
     """A value of a place (file, line) may come to another one, as the source of one function tells."""
     return place[0] == here[0] and place[1] in _feeding_lines(*here)
+
+
+def comes_before(place: tuple[str, int], here: tuple[str, int]) -> bool:
+    """A place (file, line) stands above another one in the same function."""
+    (file, line), (other_file, other_line) = place, here
+    return file == other_file and line < other_line and function_at(*place) is function_at(*here) is not None
 
 
 @lru_cache(maxsize=1024)

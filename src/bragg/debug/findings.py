@@ -75,6 +75,7 @@ class KernelFinding(Finding):
             `role` says what that line is.
         example: What one element shows; empty: nothing to tell.
         origins: Lines of the program that a generated line comes from, as `file:line: code`.
+        is_early: In another order of the programs there is something to read; None: that is not known.
         is_in_other_grids: Launches with other grids show it too; their programs and lanes are not counted.
     """
 
@@ -89,6 +90,7 @@ class KernelFinding(Finding):
     positions: set[int] = field(default_factory=set)
     source_positions: set[int] = field(default_factory=set)
     other: dict[str, Any] | None = None
+    is_early: bool | None = None
     is_in_other_grids: bool = False
     example: str = ""
     origins: list[str] = field(default_factory=list)

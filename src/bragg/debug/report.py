@@ -106,6 +106,12 @@ class Report:
             self._found[key] = replace(known, is_in_other_grids=True)
         return True
 
+    def settle_order(self, begin: tuple[Any, ...], hint: str, *, is_early: bool) -> None:
+        """A launch has shown whether another order of its programs mends the findings whose keys begin so."""
+        for key, known in self._found.items():
+            if key[: len(begin)] == begin and known.is_early is not False:
+                self._found[key] = replace(known, is_early=is_early, hint=hint)
+
     def judge_at_end(self, key: tuple[Any, ...], judge: Callable[[], None]) -> None:
         """Keep what only the end of the program can tell; the first of those with one key."""
         self._judgements.setdefault(key, judge)
@@ -147,6 +153,8 @@ class Report:
         self.programs += programs
         for key, finding in found.items():
             self.add(finding, key, finding.programs, finding.lanes if key in self._found else 0, finding.positions)
+            if finding.is_early is not None:
+                self.settle_order(key, finding.hint, is_early=finding.is_early)
 
     def lines(self) -> list[str]:
         """All findings as text, verdicts, and a summary."""

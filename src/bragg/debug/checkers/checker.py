@@ -209,6 +209,10 @@ class LaunchFindings:
         finding = self._finding(file, line, message, hint, severity, **shown)
         self.report.add(finding, (self.rule, self.launch.kernel, file, line, message), (), 0)
 
+    def settle_order(self, place: tuple[str, int], tensor: str, hint: str, *, is_early: bool) -> None:
+        """Say of what the rule has found at a line, of a tensor, whether it comes early, and what to do about it."""
+        self.report.settle_order((self.rule, self.launch.kernel, *place, tensor), hint, is_early=is_early)
+
     def _finding(
         self, file: str, line: int, message: str, hint: str, severity: Severity, **shown: Any
     ) -> KernelFinding:

@@ -13,6 +13,7 @@ import numpy as np
 
 from bragg.debug.checkers.again.replay import Replay
 from bragg.debug.checkers.checker import Checker, LaunchFindings, Source
+from bragg.debug.checkers.early_reads import EarlyReads
 from bragg.debug.expressions import access_text, feeding
 from bragg.debug.faults import KernelFault
 from bragg.debug.findings import TensorFacts
@@ -47,6 +48,7 @@ _NEVER = (
     "a value of memory that nobody has written {}",
     "Write the tensor first, or make it with zeros instead of empty",
 )
+_TOO_EARLY = "Let it wait until another program has written these elements; zeros would hide that it comes early"
 
 # Other runs, in which masked lanes hold other values.
 _RUNS = 2
@@ -98,6 +100,7 @@ def _watch(record: LaunchFindings) -> Listeners:
     marks: dict[tuple[tuple[str, int], str], int] = {}
     partly: set[tuple[str, int]] = set()
     suspects = record.launch.empty
+    early: dict[int, EarlyReads] = {}
     effects = _Effects(record.launch)
 
     def tell(use: str, taint: Array, bit: int, _buffer: Buffer | None) -> None:
@@ -134,9 +137,18 @@ def _watch(record: LaunchFindings) -> Listeners:
             effects.has_undefined = True
 
     def look(access: Access) -> None:
-        if access.kind == "store" or id(access.buffer) not in suspects:
+        key = id(access.buffer)
+        if key not in suspects:
+            return
+        if access.kind == "store":
+            if key in early:
+                early[key].write(access)
             return
         bad = unwritten(access.buffer, access.offsets)
+        if bad.any() and key not in early:
+            early[key] = EarlyReads(access.buffer, record.launch.programs)
+        if key in early:
+            early[key].read(access, bad)
         if not bad.any():
             return
         if access.kind == "load":
@@ -150,9 +162,15 @@ def _watch(record: LaunchFindings) -> Listeners:
         lanes = access.lane_numbers[bad]
         record.at_access(access, access.programs[bad], lanes, access.offsets[bad], message, _NEVER[1])
 
+    def settle() -> None:
+        for key, reads in early.items():
+            for place, is_early in reads.judge().items():
+                hint = _TOO_EARLY if is_early else _NEVER[1]
+                record.settle_order(place, suspects[key].name, hint, is_early=is_early)
+
     can_wait = record.launch.is_in_host_memory and record.launch.only is None and not record.report.is_told_at_once
     access = [remember, look] if suspects else [remember]
-    return Listeners(tainted=[tell], access=[*access], end=[effects.judge])
+    return Listeners(tainted=[tell], access=[*access], end=[effects.judge, settle])
 
 
 def _blamed(sources: Sources, taint: Array) -> list[tuple[Source | None, Array]]:

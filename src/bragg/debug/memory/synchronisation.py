@@ -23,6 +23,7 @@ import numpy as np
 
 from bragg.debug.memory.access import Access
 from bragg.debug.memory.polls import AcquiringRead, Change, Known, Look, Poll, Test
+from bragg.debug.memory.releases import Releases
 from bragg.debug.memory.storage import Buffer
 from bragg.debug.numbers.dtypes import DType
 from bragg.model.table import Array
@@ -44,6 +45,7 @@ class _Event:
         order: Of the atomic.
         look: What it found, of one lane; of a decision: the atomic whose result was compared; None: not known.
         tests: The comparisons.
+        place: File and line of the atomic.
     """
 
     step: int
@@ -52,6 +54,7 @@ class _Event:
     order: str = ""
     look: Look | None = None
     tests: tuple[Test, ...] = ()
+    place: tuple[str, int] = ("", 0)
 
 
 class Synchronisation:
@@ -83,6 +86,7 @@ class Synchronisation:
         self._reads: dict[int, list[AcquiringRead]] = {}
         self._seen: dict[tuple[int, int], tuple[list[Change], int]] = {}
         self._late: dict[int, Known] = {}
+        self._releases = Releases()
 
     def note_block(self, step: int) -> None:
         """Several threads of a program store at a step."""
@@ -106,7 +110,10 @@ class Synchronisation:
         programs = set(access.programs.tolist())
         if access.dtype.is_int() or len(addresses) <= len(programs):
             look = self._look(access, addresses)
-            self._noted, self.has_events = _Event(step, access.programs, addresses, access.order, look), True
+            self._noted, self.has_events = (
+                _Event(step, access.programs, addresses, access.order, look, place=access.place),
+                True,
+            )
             self._events.append(self._noted)
             if access.order in ("acquire", "acq_rel"):
                 self._undecided |= programs
@@ -190,6 +197,20 @@ class Synchronisation:
             return f"the program {what} before it"
         return "no atomic of the program reads what the other one released after it"
 
+    def early_release(self, one: int, step: int, other: int, other_step: int) -> tuple[str, int] | None:
+        """The line where a program releases to another one what it does only after that; None: nowhere.
+
+        Args:
+            one: The program.
+            step: When it accesses an element.
+            other: Another one that accesses the element, which has received by then what the first one had released.
+            other_step: When it does so.
+        """
+        released = self._step(self._known, other, one)
+        if not 0 <= released < step or self._releases.has_decided_since(other, other_step):
+            return None
+        return self._releases.before(one, released, step)
+
     def _step(self, knowing: dict[int, Known], later: int, earlier: int) -> int:
         """The last step of one program that another one knows; -1: none."""
         known, number = knowing.get(later, _NOTHING), self._numbers.get(earlier)
@@ -208,6 +229,7 @@ class Synchronisation:
 
     def _decide(self, program: int, event: _Event) -> None:
         """A program knows now what its atomics have acquired; of one that it compares, what any run tells."""
+        self._releases.decide(program, event.step)
         already = self._known.get(program, _NOTHING)
         known = _joined(already, self._pending.get(program, _NOTHING))
         reads = self._reads.pop(program, [])
@@ -261,6 +283,7 @@ class Synchronisation:
             new[number] = event.step
             self._published[address] = published = new
             self._released[program] = event.step
+            self._releases.release(program, event.step, event.place)
         if look is not None and not only_looks:
             changes.append(Change(look, look.old, published, program, event.step))
 

@@ -72,6 +72,14 @@ def _is_same_access(one: KernelFinding, other: KernelFinding) -> bool:
     return (one.file, one.line, one.tensor) == (other.file, other.line, other.tensor)
 
 
+def _comes_too_early(read: KernelFinding, race: KernelFinding) -> bool:
+    """A read finds nothing since the program that writes there comes later: the race of the two."""
+    other = race.other or {}
+    sides = (race.file, race.line), (other.get("file"), other.get("line"))
+    is_of_race = read.tensor == race.tensor and (read.file, read.line) in sides and read.programs <= race.programs
+    return bool(read.is_early) and is_of_race
+
+
 def _is_by_lanes_outside(race: KernelFinding, outside: KernelFinding) -> bool:
     """One side of the race is lanes that are outside, or of an axis beyond its extent, in every pair."""
     return _is_same_access(race, outside) and 2 * len(race.positions & outside.positions) >= len(race.positions)
@@ -87,6 +95,6 @@ _RULES: dict[tuple[str, str], Callable[[KernelFinding, KernelFinding], bool]] = 
     ("out-of-bounds", "integer-overflow"): _is_wrapped,
     ("data-race", "out-of-bounds"): _is_by_lanes_outside,
     ("data-race", "data-race"): _is_same_order,
-    ("uninitialised-read", "data-race"): _is_same_access,
+    ("uninitialised-read", "data-race"): _comes_too_early,
     ("launch-dependence", "masked-lanes"): lambda _one, _cause: True,
 }

@@ -10,7 +10,7 @@ import numpy as np
 
 from bragg.debug.checkers.checker import Checker, LaunchFindings
 from bragg.debug.checkers.sharing.whole_blocks import WholeBlocks, column
-from bragg.debug.expressions import changes_what_it_loads
+from bragg.debug.expressions import changes_what_it_loads, comes_before
 from bragg.debug.findings import program_ids
 from bragg.debug.host.launch import Launch
 from bragg.debug.lazy import lazy
@@ -323,7 +323,7 @@ class _Detector:
         rivals = np.unique(other[chosen][other[chosen] >= 0])
         if self._record.repeats(group, mine, access.lane_numbers[own], rivals):
             return
-        why = "" if rival == SEVERAL else self.sync.why_not(rival, int(steps[chosen[0]]), int(mine[0]))
+        why, hint = self._reason(access.place, int(mine[0]), place, rival, int(steps[chosen[0]]))
         verb = {"load": "reads", "store": "writes", "atomic": "atomically changes"}[access.kind]
         self._record.at_access(
             access,
@@ -331,7 +331,7 @@ class _Detector:
             access.lane_numbers[own],
             access.offsets[own],
             f"data race on {access.buffer.name}: one program {verb} an element that another one {what}, in no order",
-            _BARRIER_HINT if why == NO_BARRIER else _HINT,
+            hint,
             severity,
             other={
                 "program": "several" if rival == SEVERAL else list(program_ids(rival, self._record.launch.grid)),
@@ -343,6 +343,19 @@ class _Detector:
             rivals=rivals,
             group=group,
         )
+
+    def _reason(self, here: Place, mine: int, there: Place, rival: int, step: int) -> tuple[str, str]:
+        """Why a program does not come after what another one did at a step, and what to do about it."""
+        why = "" if rival == SEVERAL else self.sync.why_not(rival, step, mine)
+        if not why or why == NO_BARRIER:
+            return why, _BARRIER_HINT if why else _HINT
+        own, other = (mine, self._order.step), (rival, step)
+        for line, (first, second) in ((here, (own, other)), (there, (other, own))):
+            atomic = self.sync.early_release(*first, *second)
+            if atomic is not None and comes_before(atomic, line):
+                move = f"Move line {line[1]} before the atomic in line {atomic[1]}, with tl.debug_barrier() between"
+                return f"the atomic in line {atomic[1]} releases it before line {line[1]} has done it", move
+        return why, _HINT
 
     def _blamed(self, here: Place, there: Place) -> Place:
         """The line that a clash of two lines is told at.
