@@ -21,6 +21,7 @@ __all__ = [
     "BOTH_BRANCHES",
     "CALLBACK",
     "CALLS",
+    "COMPARED_PAIRS",
     "COMPILE",
     "COMPILED",
     "COMPLEX",
@@ -49,6 +50,7 @@ __all__ = [
     "SAME_CALLS",
     "SAME_TURNS",
     "SCATTERED",
+    "SHIFTED",
     "SPLIT_PRODUCT",
     "SUMMED_PRODUCT",
     "UNTIL_LAST",
@@ -56,6 +58,7 @@ __all__ = [
     "WHOLE_HESSIAN",
     "WIDE_FILTER",
     "WINDOWS",
+    "WITHOUT_STATE",
     "ZEROS_AND_ONES",
     "arguments_of",
     "path_of_name",
@@ -95,6 +98,12 @@ REPEATED_FACTOR = "[product with repeated rows]"
 """Matrix products with a matrix whose rows were repeated in memory, and what repeats them."""
 SAME_TURNS = "[same in each turn]"
 """Long operations of loops that do the same in each turn."""
+WITHOUT_STATE = "[apart from the state]"
+"""Matrix products of loops that need a turn's inputs, and nothing of the turn before."""
+SHIFTED = "[shifted in each turn]"
+"""Copies of an array that a loop keeps, moved by some rows in each turn."""
+COMPARED_PAIRS = "[comparisons of all pairs]"
+"""Sums of what is true, or chosen, by comparisons of all pairs of elements."""
 SPLIT_PRODUCT = "[product of a sum]"
 """Matrix products that are added to others with one of their factors."""
 SUMMED_PRODUCT = "[product by a sum]"
@@ -128,7 +137,7 @@ ZEROS_AND_ONES = "[product with zeros and ones]"
 MOSTLY_UNUSED = "[mostly unused]"
 """Operations of whose result a small part is taken."""
 VECTORS_UNUSED = "[unused vectors]"
-"""Decompositions of which only the values are used."""
+"""Singular value decompositions of which only the values are used."""
 CONSTANT = "[constant]"
 """Operations that depend on no argument."""
 CALLS = ("jit(", "pmap(")

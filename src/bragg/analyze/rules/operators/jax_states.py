@@ -17,6 +17,7 @@ from bragg.analyze.causes.work_finding import Work, work_findings
 from bragg.analyze.engine import HostTime, Rule
 from bragg.grouping.hlo_names import (
     BOTH_BRANCHES,
+    COMPARED_PAIRS,
     COMPLEX,
     COMPLEX_PRODUCT,
     CONSTANT,
@@ -37,6 +38,7 @@ from bragg.grouping.hlo_names import (
     SAME_ARGUMENTS,
     SAME_TURNS,
     SCATTERED,
+    SHIFTED,
     SPLIT_PRODUCT,
     SUMMED_PRODUCT,
     UNTIL_LAST,
@@ -44,6 +46,7 @@ from bragg.grouping.hlo_names import (
     WHOLE_HESSIAN,
     WIDE_FILTER,
     WINDOWS,
+    WITHOUT_STATE,
     ZEROS_AND_ONES,
 )
 from bragg.model import Confidence, Finding, Place
@@ -52,6 +55,7 @@ from bragg.model.table import BoolArray
 __all__ = [
     "BRANCHES",
     "COLUMNS",
+    "COMPARED",
     "COMPLEX_PRODUCTS",
     "CONSTANTS",
     "COPIES",
@@ -60,6 +64,8 @@ __all__ = [
     "FILTERS",
     "GRADIENTS",
     "HESSIANS",
+    "HISTORIES",
+    "HOISTED",
     "INDEPENDENT",
     "JACOBIANS",
     "LATE",
@@ -255,11 +261,11 @@ PARTS = _rule(
 )
 VECTORS = _rule(
     VECTORS_UNUSED,
-    "decompositions of JAX whose vectors nobody uses",
+    "singular value decompositions of JAX whose vectors nobody uses",
     Work(
         "unused-vectors",
-        "eigenvectors or singular vectors are computed that nobody uses",
-        "jnp.linalg.eigvalsh(a) or jnp.linalg.svd(a, compute_uv=False)",
+        "singular vectors are computed that nobody uses",
+        "jnp.linalg.svd(a, compute_uv=False)",
         0.5,
         Confidence.LIKELY,
         is_launched=True,
@@ -382,6 +388,46 @@ INDEPENDENT = _rule(
         is_launched=True,
     ),
     SHORT_TURN.value,
+)
+HOISTED = _rule(
+    WITHOUT_STATE,
+    "short matrix products in loops of JAX that need nothing of the turn before",
+    Work(
+        "product-in-loop",
+        "each turn of a loop multiplies its own inputs by the same matrix, which needs nothing of the turn before",
+        "one product before the loop for the inputs of all turns, whose rows scan takes: scan(body, state, xs @ w)",
+        0.7,
+        Confidence.LIKELY,
+        with_host=True,
+        is_launched=True,
+    ),
+    SHORT_TURN.value,
+)
+HISTORIES = _rule(
+    SHIFTED,
+    "arrays that loops of JAX move by some rows in each turn",
+    Work(
+        "shifted-history",
+        "each turn of a loop copies a whole array to move it by some rows (jnp.roll, concatenate of all but the first)",
+        "write the new row in place of the oldest: history.at[turn % length].set(row), and count from there",
+        0.6,
+        Confidence.HEURISTIC,
+        is_launched=True,
+    ),
+)
+COMPARED = _rule(
+    COMPARED_PAIRS,
+    "sums of comparisons of all pairs in JAX",
+    Work(
+        "compared-pairs",
+        "elements are compared pair by pair, and what is true, or chosen so, is added up",
+        "sort first: jnp.searchsorted counts smaller ones, jnp.argsort gives ranks; jnp.bincount counts equal ones; "
+        "jnp.cumsum adds up all before each",
+        0.8,
+        Confidence.HEURISTIC,
+        least_share=0.1,
+        is_launched=True,
+    ),
 )
 LATE = _rule(
     LATE_PRODUCT,

@@ -51,6 +51,8 @@ def found(rule: str, profile: Profile) -> list[Finding]:
         ("overlapping-windows", "[overlapping windows]", "gather#operator > fusion#kernel", 0.8),
         ("column-lookup", "[columns of a table]", "gather#operator > fusion#kernel", 0.6),
         ("sort-of-places", "[sort of sorted places]", "sort#operator > sort#kernel", 0.7),
+        ("shifted-history", "[shifted in each turn]", "concatenate#operator > fusion#kernel", 0.6),
+        ("compared-pairs", "[comparisons of all pairs]", "reduce_sum#operator > fusion#kernel", 0.8),
         ("repeated-rows", "[product with repeated rows]", "dot_general#operator > gemm#kernel", 0.5),
         ("summed-products", "[product by a sum]", "reduce_sum#operator > fusion#kernel", 0.8),
         ("split-product", "[product of a sum]", "dot_general#operator > gemm#kernel", 0.9),
@@ -59,7 +61,7 @@ def found(rule: str, profile: Profile) -> list[Finding]:
         ("evaluated-before", "[evaluated before]", "dot_general#operator > gemm#kernel", 1.0),
         ("same-arguments", "[from the same arguments] | cov", "dot_general#operator > gemm#kernel", 1.0),
         ("part-of-result", "[mostly unused]", "sort#operator > sort#kernel", 0.75),
-        ("unused-vectors", "[unused vectors]", "eigh#operator > syevd#kernel", 0.5),
+        ("unused-vectors", "[unused vectors]", "svd#operator > gesvd#kernel", 0.5),
         ("constant-work", "[constant]", "iota#operator > fusion#kernel", 1.0),
     ],
 )
@@ -112,10 +114,16 @@ def test_settings_for_debugging_are_found_where_the_gpu_waits(line: str, is_told
 
 
 @pytest.mark.parametrize(("work_us", "is_short"), [(15, True), (200, False)])
-def test_turns_that_need_nothing_of_each_other_are_found_while_they_are_short(work_us: int, is_short: bool) -> None:
-    work = f"{CALL} > [independent turns]#state > while#operator > dot_general#operator > gemm#kernel"
+@pytest.mark.parametrize(
+    ("rule", "state"),
+    [("independent-turns", "[independent turns]"), ("product-in-loop", "[apart from the state]")],
+)
+def test_work_of_turns_that_could_be_done_at_once_is_found_while_it_is_short(
+    rule: str, state: str, work_us: int, is_short: bool
+) -> None:
+    work = f"{CALL} > {state}#state > while#operator > dot_general#operator > gemm#kernel"
     profile = stepped(f"host 0-10 {CALL}\ngpu 20-{20 + work_us} {work}", 30 + work_us)
-    assert [each.rule for each in found("independent-turns", profile)] == ["independent-turns"] * is_short
+    assert [each.rule for each in found(rule, profile)] == [rule] * is_short
 
 
 def test_copied_arguments_are_found_where_the_function_is_jitted() -> None:

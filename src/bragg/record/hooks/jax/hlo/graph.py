@@ -19,7 +19,7 @@ _LEAST_ELEMENTS = 1 << 12  # of a value or an operand
 
 _HANDED_ON = frozenset({"bitcast", "copy", "copy-start", "copy-done", "opt-barrier"})
 _INLINED = frozenset({"fusion", "call"})
-_RUNS_OTHERS = frozenset({"while", "reduce"})
+_RUNS_OTHERS = frozenset({"while", "reduce", "reduce-window"})
 _SAME_ELEMENTS = frozenset({"reshape", "transpose", "convert", "bitcast-convert"})
 _SOURCES = frozenset({"constant", "parameter", "iota"})
 _PART = re.compile(r"%([\w.-]+)#(\d+)")  # JAX 0.11, of a tuple

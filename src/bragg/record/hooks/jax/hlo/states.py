@@ -44,7 +44,8 @@ _LAID_OUT = re.compile(r" = \(?([a-z]\w*\[[\d,]*\])(\{[^}]*\})?")
 # Both branches of a `cond` under `vmap`, and what chooses between their results: at its line.
 _BATCHED = re.compile(rf'op_name="([^"]*\b{BATCHED_COND}\b)')
 _CHOICE = re.compile(rf'op_name="([^"]*\b{BATCHED_COND})\)*/select_n"')
-_DECOMPOSED = re.compile(r'op_name="(?:[^"]*/)?(?:eigh|svd)"')
+_SINGULAR = re.compile(r'op_name="(?:[^"]*/)?svd"')  # JAX has no call for eigenvalues alone
+_OF_VALUES = re.compile(r"\bcompute_uv = false\b|\bmode = 78\b")  # of CUDA's libraries, of LAPACK: "N"
 _PRODUCT = re.compile(r'op_name="(?:[^"]*/)?dot_general"')
 _FILLS = ("broadcast", "iota", "constant")  # which a program cannot do without
 _LEAST_ELEMENTS = 1 << 10
@@ -131,7 +132,7 @@ def _of_product(module: HloModule, flow: HloFlow, computation: str, each: Instru
 
 
 def _of_call(module: HloModule, flow: HloFlow, computation: str, each: Instruction) -> str:
-    if _DECOMPOSED.search(each.line):
+    if _SINGULAR.search(each.line) and not _OF_VALUES.search(each.line):
         matrix = len(flow.shape_of(computation, each.operand))
         used = [each.ranks[at] for at in flow.elements(computation, each) if at < len(each.ranks)]
         return VECTORS_UNUSED if used and max(used) < matrix else ""

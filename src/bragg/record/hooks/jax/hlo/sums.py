@@ -2,11 +2,15 @@
 
 (a[:, :, None] * b[None]).sum(1)    a @ b, without tensor cores
 a @ x + a @ y                       a @ (x + y)
+(x[:, None] >= edges).sum(1)        jnp.searchsorted: what is true, or chosen, of comparisons of all pairs
 """
 
 from __future__ import annotations
 
-from bragg.grouping.hlo_names import SPLIT_PRODUCT, SUMMED_PRODUCT
+import re
+from math import prod
+
+from bragg.grouping.hlo_names import COMPARED_PAIRS, SPLIT_PRODUCT, SUMMED_PRODUCT
 from bragg.grouping.hlo_program import HloState
 from bragg.record.hooks.jax.hlo.module import DIMENSIONS
 
@@ -17,21 +21,55 @@ if TYPE_CHECKING:
 
 __all__ = ["sum_states"]
 
+_NUMBERED = re.compile(r"\biota_dimension=(\d+)")
 _PRODUCTS = ("dot", "custom-call")
+_SUMS = ("reduce", "reduce-window")  # XLA adds up long rows in parts
 _CONTRACTS = "lhs_contracting_dim"
 _LEAST_PRODUCTS, _LEAST_ELEMENTS = 1 << 22, 1 << 14
+_LEAST_COMPARED = 1 << 9  # with each element: fewer cost less than a sort, or a binary search
 
 
 def sum_states(graph: HloGraph, places: Places) -> dict[str, HloState]:
     """States by name of operation, of one computation."""
     found: dict[str, HloState] = {}
     for value in graph.values:
-        if value.made.code == "reduce" and value.codes.endswith("add") and _is_product(value):
-            place = places.nearest([value.made.line, value.executed.line])
-            found[value.executed.name] = HloState(SUMMED_PRODUCT, place)
+        state = _of_sum(value) if value.made.code in _SUMS and value.codes.endswith("add") else ""
+        if state:
+            place = places.nearest([value.made.line, value.executed.line, value.operands[0].made.line])
+            found[value.executed.name] = HloState(state, place)
         for product in _split(value) if value.made.code in ("add", "custom-call") else ():
             found[product.executed.name] = HloState(SPLIT_PRODUCT, places.read(product.made.line).place)
     return found
+
+
+def _of_sum(value: Value) -> str:
+    is_product = value.made.code == "reduce" and _is_product(value)
+    return SUMMED_PRODUCT if is_product else COMPARED_PAIRS if _compares_pairs(value) else ""
+
+
+def _compares_pairs(value: Value) -> bool:
+    """Whether it adds up what is true of pairs of elements, or one of both where that is true."""
+    terms = value.operands[0].plain if value.operands else value
+    if terms.made.code == "select" and len(terms.operands) == 3 and terms.operands[2].is_number("0"):
+        chosen, terms = terms.operands[1], terms.operands[0]
+        if chosen.made.code != "broadcast" or chosen.operands[0].size * _LEAST_COMPARED > chosen.size:
+            return False
+    while terms.made.code == "broadcast" and terms.operands:
+        terms = terms.operands[0]
+    if terms.made.code != "compare" or any(each.sizes != terms.sizes for each in terms.operands):
+        return False  # A bitcast in between has changed the shape.
+    over = [_repeated_from(each) for each in terms.operands[:2]]
+    own = [prod(terms.sizes[each] for each in over[at] - over[1 - at]) for at in (0, 1)]
+    return min(own) >= _LEAST_COMPARED
+
+
+def _repeated_from(value: Value) -> set[int]:
+    """Dimensions in which elements differ."""
+    while value.made.code == "convert" and value.operands:
+        value = value.operands[0]
+    if value.made.code == "iota" and (told := _NUMBERED.search(value.made.line)):
+        return {int(told[1])}
+    return {int(each) for each in _dimensions(value)} if value.made.code == "broadcast" else set()
 
 
 def _is_product(value: Value) -> bool:

@@ -1,8 +1,14 @@
-"""Loops of an HLO module whose turns do not need each other (they keep an output, or add to a sum), or do the same."""
+"""Loops of an HLO module whose turns do not need each other, or do what one operation before the loop would do.
+
+lax.map(f, xs)                        each turn keeps an output, or adds to a sum
+fori_loop: x = x.at[i].set(f(x[i]))   each turn has a row of its own; h.at[ids[i]].add(v[i]) adds to one
+scan: h = tanh(x @ w + h @ u)         x @ w of all turns is one product
+scan: h = concatenate([h[1:], x])     the whole array is copied to move it
+"""
 
 from __future__ import annotations
 
-from bragg.grouping.hlo_names import INDEPENDENT_TURNS, SAME_TURNS
+from bragg.grouping.hlo_names import INDEPENDENT_TURNS, SAME_TURNS, SHIFTED, WITHOUT_STATE
 from bragg.grouping.hlo_program import HloState
 from bragg.record.hooks.jax.hlo.graph import LONG
 
@@ -14,37 +20,137 @@ if TYPE_CHECKING:
 
 __all__ = ["turn_states"]
 
+_CONTRACTS = "lhs_contracting_dim"
+_MOST_GROWTH = 8  # times as large as its inputs: the products of all turns have to be kept
+_LEAST_ELEMENTS, _LEAST_SHIFTED = 1 << 12, 1 << 14
+_HALF = 0.5
+_WITHIN_BOUNDS = frozenset(
+    {"parameter", "constant", "add", "select", "compare", "clamp", "maximum", "minimum", "convert"}
+)
+
 
 def turn_states(module: HloModule, turns: list[HloGraph], places: Places) -> dict[str, HloState]:
     """States by name of operation, at the line of the loop; of loops in each other the outer one counts."""
     found: dict[str, HloState] = {}
     for graph in turns:
-        changing = sum(1 << at for at, each in enumerate(graph.results) if each is not graph.given.get(at))
-        same = {
-            each for each in graph.values if each.made.code in LONG and each.is_large and not each.sources & changing
-        }
-        for each in same:
-            state = HloState(SAME_TURNS, places.read(each.made.line).place)
-            found |= dict.fromkeys(module.run_by([each.executed]), state)
-        if _are_independent(graph):
+        turn = _Turn(graph)
+        for state, values in ((SAME_TURNS, turn.same()), (WITHOUT_STATE, turn.apart()), (SHIFTED, turn.shifted())):
+            for each in values:
+                place = places.nearest([each.made.line, each.executed.line])
+                found |= dict.fromkeys(module.run_by([each.executed]), HloState(state, place))
+        if turn.is_independent():
             _, loop = module.callers[graph.computation]
-            state = HloState(INDEPENDENT_TURNS, places.read(loop.line).place)
-            inside = module.run_by(module.computations[graph.computation])
-            found = (
-                {**dict.fromkeys(inside, state), **found}
-                if found.get(loop.name)
-                else found | dict.fromkeys(inside, state)
-            )
+            state_of_all = HloState(INDEPENDENT_TURNS, places.read(loop.line).place)
+            inside = dict.fromkeys(module.run_by(module.computations[graph.computation]), state_of_all)
+            found = {**inside, **found} if found.get(loop.name) else found | inside
     return found
 
 
-def _are_independent(graph: HloGraph) -> bool:
-    results = dict(enumerate(graph.results))
-    changing = {at: result for at, result in results.items() if result is not graph.given.get(at)}
-    counters = {at for at, result in changing.items() if _is_counted(graph.given.get(at), result)}
-    others = sum(1 << at for at in changing if at not in counters)
-    kept = [at for at in changing if at not in counters]
-    return bool(kept and counters) and all(_is_of_turn(graph.given.get(at), changing[at], others) for at in kept)
+class _Turn:
+    """What a turn of a loop makes of what it is given.
+
+    Args:
+        graph: Of the body.
+    """
+
+    def __init__(self, graph: HloGraph) -> None:
+        self._graph = graph
+        results = dict(enumerate(graph.results))
+        self._changing = {at: result for at, result in results.items() if result is not graph.given.get(at)}
+        counters = {at for at, result in self._changing.items() if _is_counted(graph.given.get(at), result)}
+        self._counters = sum(1 << at for at in counters)
+        self._kept = [at for at in self._changing if at not in counters]
+        self._state = sum(1 << at for at in self._kept)
+
+    def same(self) -> list[Value]:
+        """What is long and the same in each turn."""
+        moving = self._state | self._counters
+        return [each for each in self._graph.values if _is_long(each) and not each.sources & moving]
+
+    def apart(self) -> list[Value]:
+        """Products of the inputs of a turn with what is the same in all of them."""
+        return [each for each in self._graph.values if _CONTRACTS in each.made.line and self._is_apart(each)]
+
+    def _is_apart(self, product: Value) -> bool:
+        inputs = [each for each in product.operands[:2] if each.sources & self._counters]
+        is_free = len(inputs) == 1 and len(product.operands) > 1 and not product.sources & self._state
+        is_large = max(each.size for each in product.operands[:2]) >= _LEAST_ELEMENTS
+        return is_free and is_large and product.made.size <= _MOST_GROWTH * inputs[0].size
+
+    def shifted(self) -> list[Value]:
+        """Copies of a part of what a turn is given, put at another place of what it gives to the next one."""
+        found = []
+        for at in self._kept:
+            given, result = self._graph.given.get(at), self._changing[at].plain
+            if result.made.code == "dynamic-update-slice":
+                result = result.operands[0].plain
+            parts = result.operands if result.made.code == "concatenate" and result.size >= _LEAST_SHIFTED else []
+            if any(each.made.code == "slice" and each.operands[0] is given for each in parts):
+                moved = max(each.size for each in parts if each.made.code == "slice")
+                found += [result] if moved >= _HALF * result.size else []
+        return found
+
+    def is_independent(self) -> bool:
+        """Whether no turn needs what another one has made."""
+        return bool(self._kept and self._counters) and all(map(self._is_of_turn, self._kept))
+
+    def _is_of_turn(self, at: int) -> bool:
+        """Whether what a turn writes to an array, or adds to it, depends on no other turn."""
+        given, result = self._graph.given.get(at), self._changing[at]
+        if given is None:
+            return not result.sources & self._state
+        result = result.plain
+        operands = [each.plain for each in result.operands]
+        if result.made.code not in ("dynamic-update-slice", "add") or given not in operands:
+            return False
+        if not any(each.sources & self._state for each in result.operands if each.plain is not given):
+            return True
+        is_row = result.made.code == "dynamic-update-slice" and operands[0] is given
+        return is_row and self._is_own_row(at, given, result)
+
+    def _is_own_row(self, at: int, given: Value, result: Value) -> bool:
+        """Whether all that a turn needs of an array is the row that it replaces, which is its own, or is added to."""
+        _, row, *place = result.operands
+        users = [each for each in self._graph.users(given) if given in each.operands and each is not result]
+        reads = [each for each in users if each.made.code == "dynamic-slice" and _is_at(each.operands[1:], place)]
+        has_others = any(each not in reads and each.made.code != "tuple" for each in users)
+        needs_others = row.sources & self._state & ~(1 << at) or any(each.sources & self._state for each in place)
+        if not reads or has_others or needs_others:
+            return False
+        return self._are_numbers_of_turn(place) or _adds_to(row.plain, reads)
+
+    def _are_numbers_of_turn(self, place: list[Value]) -> bool:
+        """Whether a place is another one in each turn: its number, which JAX keeps within bounds."""
+        waiting = list(place)
+        seen: set[Value] = set()
+        while waiting:
+            each = waiting.pop()
+            seen.add(each)
+            waiting += [operand for operand in each.operands if operand not in seen]
+        is_counted = any(each.sources & self._counters for each in seen)
+        is_number = all(each.made.code in _WITHIN_BOUNDS and not each.sources & ~self._counters for each in seen)
+        return is_counted and is_number
+
+
+def _is_at(one: list[Value], other: list[Value]) -> bool:
+    """Whether two places in an array are the same."""
+    pairs = list(zip(one, other, strict=False))
+    is_same = (a is b or (a.made.code == b.made.code == "constant" and a.kind == b.kind) for a, b in pairs)
+    return len(one) == len(other) and all(is_same)
+
+
+def _adds_to(row: Value, reads: list[Value]) -> bool:
+    """Whether it is a row that was read and something else, which does not depend on it, or that row itself."""
+    if row.made.code == "select":  # out of bounds it stays as it is
+        row = next((each.plain for each in row.operands[1:] if each.plain not in reads), row)
+    read = [each for each in row.operands if each.plain in reads]
+    others = [each for each in row.operands if each.plain not in reads]
+    bits = read[0].operands[0].sources if read else 0
+    return row.made.code == "add" and len(read) == 1 and not any(each.sources & bits for each in others)
+
+
+def _is_long(value: Value) -> bool:
+    return value.made.code in LONG and value.is_large
 
 
 def _is_counted(given: Value | None, result: Value) -> bool:
@@ -52,13 +158,3 @@ def _is_counted(given: Value | None, result: Value) -> bool:
     return (
         given is not None and result.made.code == "add" and given in result.operands and result.sources == given.sources
     )
-
-
-def _is_of_turn(given: Value | None, result: Value, others: int) -> bool:
-    """Whether what a turn writes to an array, or adds to it, depends on no other turn."""
-    if given is None:
-        return not result.sources & others
-    result = result.plain
-    if result.made.code not in ("dynamic-update-slice", "add") or given not in [each.plain for each in result.operands]:
-        return False
-    return not any(each.sources & others for each in result.operands if each.plain is not given)

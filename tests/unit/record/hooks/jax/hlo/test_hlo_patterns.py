@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from typing import Any
 
@@ -113,9 +114,127 @@ def running(xs: Any) -> Any:
     return jax.lax.scan(lambda total, x: (total + x, total @ xs), xs[0], xs)[1]
 
 
-@pytest.mark.parametrize(("loop", "is_told"), [(mapped, True), (added_up, True), (chained, False), (running, False)])
+def own_rows(xs: Any) -> Any:
+    return jax.lax.fori_loop(0, 128, lambda i, x: x.at[i].set(jax.numpy.sort(x[i])), xs)
+
+
+def rows_by_number(xs: Any) -> Any:
+    at = (xs[0] * 100).astype(int)
+    return jax.lax.fori_loop(0, 128, lambda i, x: x.at[at[i]].set(jax.numpy.sort(x[at[i]])), xs)
+
+
+def rows_that_are_added(xs: Any) -> Any:
+    at = (xs[0] * 100).astype(int)
+    return jax.lax.fori_loop(0, 128, lambda i, total: total.at[at[i]].add(xs[i]), jax.numpy.zeros(SQUARE))
+
+
+def rows_in_turn(xs: Any) -> Any:
+    return jax.lax.fori_loop(0, 128, lambda i, x: x.at[i % 8].set(jax.numpy.sort(x[i % 8])), xs)
+
+
+def one_row(xs: Any) -> Any:
+    return jax.lax.fori_loop(0, 128, lambda i, x: x.at[0].set(jax.numpy.sort(x[0] + i)), xs)
+
+
+def rows_from_the_last(xs: Any) -> Any:
+    return jax.lax.fori_loop(1, 128, lambda i, x: x.at[i].set(x[i] + 0.5 * x[i - 1]), xs)
+
+
+@pytest.mark.parametrize(
+    ("loop", "is_told"),
+    [
+        (mapped, True),
+        (added_up, True),
+        (own_rows, True),
+        (rows_that_are_added, True),
+        (chained, False),
+        (running, False),
+        (rows_by_number, False),
+        (rows_in_turn, False),
+        (one_row, False),
+        (rows_from_the_last, False),
+    ],
+)
 def test_loops_whose_turns_need_nothing_of_each_other_are_told(loop: Callable[..., Any], is_told: bool) -> None:
-    assert states(loop, SQUARE) == ({(names.INDEPENDENT_TURNS, 1)} if is_told else set())
+    lines = {line for name, line in states(loop, SQUARE) if name == names.INDEPENDENT_TURNS}
+    assert lines == ({len(inspect.getsource(loop).splitlines()) - 1} if is_told else set())
+
+
+def recurrent(xs: Any, w: Any, u: Any) -> Any:
+    return jax.lax.scan(lambda h, x: (jax.numpy.tanh(x @ w + h @ u), None), xs[0] @ w, xs)[0]
+
+
+def recurrent_after_one_product(xs: Any, w: Any, u: Any) -> Any:
+    return jax.lax.scan(lambda h, x: (jax.numpy.tanh(x + h @ u), None), xs[0] @ w, xs @ w)[0]
+
+
+def block_by_block(xs: Any, w: Any, u: Any) -> Any:
+    def turn(largest: Any, x: Any) -> Any:
+        return jax.numpy.maximum(largest, (x @ w - largest).max()), None
+
+    return jax.lax.scan(turn, u[0, 0], xs)[0]
+
+
+def test_products_in_a_loop_that_one_product_before_it_gives_are_told() -> None:
+    given = [(32, 16, 128), SQUARE, SQUARE]
+    assert states(recurrent, *given) == {(names.WITHOUT_STATE, 1)}
+    gradient = jax.grad(lambda w, xs, u: recurrent(xs, w, u).sum())
+    assert {name for name, _ in states(lambda *each: gradient(each[1], each[0], each[2]), *given)} == {
+        names.WITHOUT_STATE
+    }
+    assert states(recurrent_after_one_product, *given) == set()
+    assert states(block_by_block, (32, 16, 128), (128, 4096), SQUARE) == set()  # of which all would be too large
+
+
+def moved(state: Any, rows: Any) -> Any:
+    def turn(window: Any, row: Any) -> Any:
+        window = jax.numpy.concatenate([window[1:], row[None]])
+        return window, window.mean(0)
+
+    return jax.lax.scan(turn, state, rows)[1]
+
+
+def rolled(state: Any, rows: Any) -> Any:
+    def turn(window: Any, row: Any) -> Any:
+        window = jax.numpy.roll(window, -1, axis=0).at[-1].set(row)
+        return window, window.mean(0)
+
+    return jax.lax.scan(turn, state, rows)[1]
+
+
+def replaced(state: Any, rows: Any) -> Any:
+    def turn(kept: Any, row: Any) -> Any:
+        window, at = kept
+        window = window.at[at % 512].set(row)
+        return (window, at + 1), window.mean(0)
+
+    return jax.lax.scan(turn, (state, 0), rows)[1]
+
+
+@pytest.mark.parametrize(("history", "lines"), [(moved, {2}), (rolled, {2}), (replaced, set())])
+def test_arrays_that_each_turn_moves_by_a_row_are_told(history: Callable[..., Any], lines: set[int]) -> None:
+    assert states(history, ROWS, SQUARE) == {(names.SHIFTED, line) for line in lines}
+
+
+@pytest.mark.parametrize(
+    ("function", "shapes", "is_told"),
+    [
+        (lambda x, edges: (x[0][:, None] >= edges[0]).sum(1), [(1, 65536), (1, 1024)], True),
+        (lambda x: (x[0][:, None] > x[0]).sum(1), [(1, 8192)], True),
+        (
+            lambda x, mask: jax.numpy.where(jax.numpy.tri(1024, dtype=bool), x[:, None], 0).sum(-1),
+            [(64, 1024)] * 2,
+            True,
+        ),
+        (lambda x, edges: (x[0][:, None] >= edges[0]).sum(1), [(1, 65536), (1, 16)], False),
+        (lambda x: jax.numpy.where(jax.numpy.tri(1024, dtype=bool), x @ x.T, 0).sum(-1), [(1024, 64)], False),
+        (lambda x: jax.numpy.cumsum(x, -1), [(64, 1024)], False),
+    ],
+)
+def test_sums_of_comparisons_of_all_pairs_are_told(
+    function: Callable[..., Any], shapes: list[tuple[int, ...]], is_told: bool
+) -> None:
+    assert {name for name, _ in states(function, *shapes)} == ({names.COMPARED_PAIRS} if is_told else set())
 
 
 def test_large_arrays_of_64_bits_are_told() -> None:

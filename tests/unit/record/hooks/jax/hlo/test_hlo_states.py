@@ -290,20 +290,29 @@ def test_a_loop_whose_result_where_takes_or_not_is_told_where_it_chooses() -> No
     assert states_of(loop, elementwise) == {}
 
 
-EIGH = """\
+SVD = """\
   %a.1 = f32[8,64,64]{2,1,0} parameter(0)
-  %eigh.1 = (f32[8,64,64]{2,1,0}, f32[8,64]{1,0}, s32[8]{0}) custom-call(%a.1), metadata={op_name="jit(f)/eigh"}
-  %values = f32[8,64]{1,0} get-tuple-element(%eigh.1), index=1"""
+  %svd.1 = (f32[8,64,64]{2,1,0}, f32[8,64]{1,0}, s32[8]{0}) custom-call(%a.1), metadata={op_name="jit(f)/svd"}
+  %values = f32[8,64]{1,0} get-tuple-element(%svd.1), index=1"""
 
 
 def test_decompositions_whose_vectors_nobody_uses_are_told() -> None:
-    assert [each.name for each in states_of(EIGH).values()] == [VECTORS_UNUSED]
-    vectors = "  %vectors = f32[8,64,64]{2,1,0} get-tuple-element(%eigh.1), index=0"
-    assert states_of(f"{EIGH}\n{vectors}") == {}
-    of_both = "  ROOT %both = f32[8,64]{1,0} fusion(%eigh.1#0, %eigh.1#1), kind=kLoop, calls=%b"
-    assert states_of(f"{EIGH.rpartition(chr(10))[0]}\n{of_both}") == {}
-    of_values = of_both.replace("%eigh.1#0, ", "")
-    assert [each.name for each in states_of(f"{EIGH.rpartition(chr(10))[0]}\n{of_values}").values()] == [VECTORS_UNUSED]
+    assert [each.name for each in states_of(SVD).values()] == [VECTORS_UNUSED]
+    vectors = "  %vectors = f32[8,64,64]{2,1,0} get-tuple-element(%svd.1), index=0"
+    assert states_of(f"{SVD}\n{vectors}") == {}
+    of_both = "  ROOT %both = f32[8,64]{1,0} fusion(%svd.1#0, %svd.1#1), kind=kLoop, calls=%b"
+    assert states_of(f"{SVD.rpartition(chr(10))[0]}\n{of_both}") == {}
+    of_values = of_both.replace("%svd.1#0, ", "")
+    assert [each.name for each in states_of(f"{SVD.rpartition(chr(10))[0]}\n{of_values}").values()] == [VECTORS_UNUSED]
+
+
+@pytest.mark.parametrize("asked", ["backend_config={mode = 78 : ui8}", "backend_config={compute_uv = false}"])
+def test_memory_for_vectors_that_nobody_asks_for_is_no_work(asked: str) -> None:
+    assert states_of(SVD.replace('/svd"}', f'/svd"}}, {asked}')) == {}
+
+
+def test_jax_has_no_call_for_eigenvalues_alone() -> None:
+    assert states_of(SVD.replace("svd", "eigh")) == {}
 
 
 def test_work_that_depends_on_no_argument_is_told() -> None:
