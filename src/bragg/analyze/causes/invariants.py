@@ -50,7 +50,7 @@ class Turns:
         """Whether turns go on from what earlier ones left, or take the same list again, as epochs do."""
         inner = [each for each in ast.walk(self.loop) if isinstance(each, ast.For) and each is not self.loop]
         takes_again = any(self._is_listed(each.iter) and not _is_counted(each.iter) for each in inner)
-        return takes_again or bool(self._carried & self._used)
+        return takes_again or bool(self.carried & self._used)
 
     @cached_property
     def fresh(self) -> frozenset[str]:
@@ -75,7 +75,7 @@ class Turns:
     @cached_property
     def changing(self) -> frozenset[str]:
         """Variables of the function that differ between turns."""
-        carried = self._carried | self._targets | self._mutated(self.loop)
+        carried = self.carried | self._targets | self._mutated(self.loop)
         return self._spread(self.loop, carried)
 
     def changing_in(self, function: Function, call: ast.stmt, changing: frozenset[str]) -> frozenset[str]:
@@ -205,7 +205,7 @@ class Turns:
         return isinstance(value, (*_ORDERED, ast.Constant, ast.BinOp, ast.Attribute))
 
     @cached_property
-    def _carried(self) -> frozenset[str]:
+    def carried(self) -> frozenset[str]:
         """Variables that a turn reads before it sets them: as the one before left them."""
         read: dict[str, tuple[int, int]] = {}
         stored: dict[str, tuple[int, int]] = {}

@@ -134,7 +134,9 @@ class FileText:
     def assigned(self, name: str, function: ast.AST) -> list[ast.expr]:
         """What a variable is set to in a function, or in the file if the function does not set it."""
         inside = self._names_of(function).get(name)
-        return inside if inside is not None else self._names_of(self.tree).get(name, [])
+        if inside is not None or name in _parameters(function):
+            return inside or []
+        return self._names_of(self.tree).get(name, [])
 
     def sets(self, name: str, function: Function) -> bool:
         """Whether a function sets a variable itself."""
@@ -239,6 +241,13 @@ class FileText:
             returns = (each for function in self.functions.get(call_name(part), []) for each in ast.walk(function))
             return [each.value for each in returns if isinstance(each, ast.Return) and each.value is not None]
         return []
+
+
+def _parameters(function: ast.AST) -> set[str]:
+    """Names of a function's parameters, which hide variables of the file."""
+    if not isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)):
+        return set()
+    return {each.arg for each in ast.walk(function.args) if isinstance(each, ast.arg)}
 
 
 def _default(name: str, function: Function) -> list[ast.expr]:

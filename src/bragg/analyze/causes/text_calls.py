@@ -15,7 +15,7 @@ from bragg.model import Place
 from bragg.model.ids import NodeId
 from bragg.model.table import BoolArray
 
-__all__ = ["argument", "calls_at", "fits", "lines_of", "statements_above"]
+__all__ = ["argument", "calls_at", "dimension", "fits", "lines_of", "operands", "statements_above"]
 
 Test = Callable[[FileText, ast.stmt], object]
 
@@ -62,3 +62,25 @@ def argument(call: ast.Call, name: str, position: int = -1) -> ast.expr | None:
     if found is None and 0 <= position < len(call.args):
         found = call.args[position]
     return None if isinstance(found, ast.Constant) and found.value is None else found
+
+
+def operands(call: ast.Call) -> list[ast.expr]:
+    """What `x.sum(1)` or `torch.sum(x, 1)` is of."""
+    is_method = isinstance(call.func, ast.Attribute) and not _is_library(call.func.value)
+    return [call.func.value] if is_method and isinstance(call.func, ast.Attribute) else call.args[:1]
+
+
+def _is_library(value: ast.expr) -> bool:
+    while isinstance(value, ast.Attribute):  # torch.linalg
+        value = value.value
+    return isinstance(value, ast.Name) and value.id in ("torch", "F", "np", "functional", "nn", "linalg")
+
+
+def dimension(reduction: ast.Call) -> int | None:
+    """Along which dimension `x.sum(1)` or `torch.sum(x, dim=1)` is; None: it names none, or several."""
+    found = argument(reduction, "dim", 0 if reduction.args[:1] != operands(reduction) else 1)
+    try:
+        value = None if found is None else ast.literal_eval(found)
+    except ValueError:
+        return None
+    return value if isinstance(value, int) else None

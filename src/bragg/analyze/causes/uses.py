@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import ast
+import math
 from collections.abc import Callable
 
-from bragg.analyze.causes.program_text import FileText
+from bragg.analyze.causes.program_text import FileText, names_set
 
 __all__ = ["PartTest", "use_of"]
 
@@ -28,17 +29,28 @@ def use_of(file: FileText, statement: ast.stmt, is_meant: PartTest) -> str:
 
 def _uses(file: FileText, name: str, statement: ast.stmt, is_meant: PartTest) -> str:
     """How a function uses a variable after a statement that sets it: as a `part`, `returned`, or in other ways."""
+    until = _set_again(file, name, statement)
     loads = [
         each
         for each in ast.walk(file.function_of(statement))
         if isinstance(each, ast.Name)
         and each.id == name
         and isinstance(each.ctx, ast.Load)
-        and each.lineno > (statement.end_lineno or statement.lineno)
+        and (statement.end_lineno or statement.lineno) < each.lineno <= until
     ]
     if loads and all(is_meant(file, file.parents[each]) for each in loads):
         return "part"
     return "returned" if loads and all(isinstance(file.parents[each], ast.Return) for each in loads) else ""
+
+
+def _set_again(file: FileText, name: str, statement: ast.stmt) -> float:
+    """The last line that reads what a statement sets: where its block sets the variable again; infinite: none does."""
+    above = file.parents[statement]
+    for block in (getattr(above, each, None) for each in ("body", "orelse", "finalbody")):
+        for each in block[block.index(statement) + 1 :] if isinstance(block, list) and statement in block else ():
+            if isinstance(each, ast.Assign) and name in names_set(each):
+                return each.end_lineno or each.lineno
+    return math.inf
 
 
 def _is_call_or_name(value: ast.expr | None) -> bool:

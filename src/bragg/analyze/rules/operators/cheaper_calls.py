@@ -6,6 +6,7 @@ import ast
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import TypeGuard
 
 import numpy as np
 
@@ -13,7 +14,8 @@ from bragg.analyze.causes.evidence import Evidence
 from bragg.analyze.causes.needs import GPU_TIME, OPERATORS, TEXT
 from bragg.analyze.causes.paths import below, named
 from bragg.analyze.causes.program_text import FileText, call_name, is_raised
-from bragg.analyze.causes.text_calls import argument, calls_at, fits
+from bragg.analyze.causes.repeated_values import is_copied
+from bragg.analyze.causes.text_calls import argument, calls_at, dimension, fits, operands
 from bragg.analyze.causes.uses import use_of
 from bragg.analyze.causes.work_finding import Work, work_findings
 from bragg.analyze.engine import HostTime, Rule
@@ -79,23 +81,13 @@ def _named(evidence: Evidence, operators: str) -> BoolArray:
 def _sums(statement: ast.stmt, *names: str) -> Iterator[tuple[ast.Call, ast.expr]]:
     """Calls of `x.sum(...)` and the like, with what they reduce."""
     for each in calls_at(statement, *names):
-        yield from ((each, value) for value in _operands(each))
-
-
-def _operands(call: ast.Call) -> list[ast.expr]:
-    """What `x.sum(1)` or `torch.sum(x, 1)` is of."""
-    is_method = isinstance(call.func, ast.Attribute) and not _is_library(call.func.value)
-    return [call.func.value] if is_method and isinstance(call.func, ast.Attribute) else call.args[:1]
-
-
-def _is_library(value: ast.expr) -> bool:
-    return isinstance(value, ast.Name) and value.id in ("torch", "F", "np", "functional")
+        yield from ((each, value) for value in operands(each))
 
 
 def _is_bag(file: FileText, statement: ast.stmt) -> bool:
     """Whether rows of an embedding are looked up and added up: `self.table(ids).sum(1)`."""
     return any(
-        _dimension(each) in (1, -2) and any(_is_lookup(file, made) for made in file.makers(value))
+        dimension(each) in (1, -2) and any(_is_lookup(file, made) for made in file.makers(value))
         for each, value in _sums(statement, *_SUMS)
     )
 
@@ -105,15 +97,6 @@ def _is_lookup(file: FileText, made: ast.expr) -> bool:
         return False
     layers = [each for each in file.attributes.get(call_name(made), []) if isinstance(each, ast.Call)]
     return any(call_name(each) == "Embedding" for each in layers) or ast.unparse(made.func).endswith(".embedding")
-
-
-def _dimension(reduction: ast.Call) -> int | None:
-    found = argument(reduction, "dim", 0 if reduction.args[:1] != _operands(reduction) else 1)
-    try:
-        value = None if found is None else ast.literal_eval(found)
-    except ValueError:
-        return None
-    return value if isinstance(value, int) else None
 
 
 def _is_of_windows(file: FileText, statement: ast.stmt) -> bool:
@@ -131,7 +114,7 @@ def _is_of_windows(file: FileText, statement: ast.stmt) -> bool:
 def _is_of_outers(file: FileText, statement: ast.stmt) -> bool:
     """Whether outer products of a batch are added up: `torch.bmm(x[:, :, None], y[:, None]).sum(0)`."""
     return any(
-        _dimension(each) == 0
+        dimension(each) == 0
         and isinstance(made, ast.Call)
         and call_name(made) in ("bmm", "matmul")
         and len(made.args) == 2
@@ -170,7 +153,7 @@ def _owners(taken: ast.AST) -> list[ast.expr]:
     """The tensor that a part is taken of."""
     if isinstance(taken, ast.Subscript):
         return [taken.value]
-    return _operands(taken) if isinstance(taken, ast.Call) else []
+    return operands(taken) if isinstance(taken, ast.Call) else []
 
 
 def _n_sizes(made: ast.Call) -> int:
@@ -202,7 +185,7 @@ def _is_for_order(file: FileText, statement: ast.stmt) -> bool:
     places = [
         each for each in ast.walk(file.function_of(statement)) if isinstance(each, ast.Call) and _is_place(file, each)
     ]
-    found = [(each, made) for each in places for value in _operands(each) for made in file.makers(value)]
+    found = [(each, made) for each in places for value in operands(each) for made in file.makers(value)]
     return any(made in calls_at(statement, *_ORDERED) and _is_along(made, place) for place, made in found)
 
 
@@ -214,7 +197,7 @@ def _is_along(made: ast.expr, place: ast.Call) -> bool:
     """Whether a softmax is along the dimension of which the largest is taken; others have no dimension."""
     if not isinstance(made, ast.Call) or "softmax" not in call_name(made):
         return True
-    return _dimension(made) == _dimension(place) is not None
+    return dimension(made) == dimension(place) is not None
 
 
 def _is_unread(*kept: str) -> Callable[[FileText, ast.stmt], bool]:
@@ -234,6 +217,61 @@ def _is_unread(*kept: str) -> Callable[[FileText, ast.stmt], bool]:
 def _read(file: FileText, statement: ast.stmt) -> set[str]:
     inside = (each for each in ast.walk(file.function_of(statement)) if isinstance(each, ast.Name))
     return {each.id for each in inside if isinstance(each.ctx, ast.Load)}
+
+
+def _is_of_triangle(file: FileText, statement: ast.stmt) -> bool:
+    """Whether a general solver gets a Cholesky factor: `torch.linalg.solve(lower, b)`."""
+    return any(
+        call_name(made) in ("cholesky", "cholesky_ex") and not isinstance(file.parents.get(made), ast.keyword)
+        for each in calls_at(statement, "solve", "lu_factor", "lu_solve")
+        for factor in each.args[:1]
+        for made in file.makers(factor)
+        if isinstance(made, ast.Call)
+    )
+
+
+def _is_of_copies(file: FileText, statement: ast.stmt) -> bool:
+    """Whether one matrix is factored for each row of a batch: `torch.linalg.cholesky(a.expand(n, -1, -1))`."""
+    calls = calls_at(statement, "cholesky", "cholesky_ex", "solve", "inv", "eigh", "svd", "qr", "lu_factor", "det")
+    return any(is_copied(file, factor) for each in calls for factor in operands(each))
+
+
+def _is_beginning_of_permutation(file: FileText, statement: ast.stmt) -> bool:
+    """Whether of a permutation the beginning alone is read: `torch.randperm(n)[:k]`."""
+    made = calls_at(statement, "randperm")
+    if any(_is_beginning(file, file.parents[each]) for each in made):
+        return True
+    is_kept = isinstance(statement, ast.Assign) and statement.value in made
+    return is_kept and use_of(file, statement, _is_beginning) == "part"
+
+
+def _is_beginning(_: FileText, value: ast.AST) -> bool:
+    part = value.slice if isinstance(value, ast.Subscript) else None
+    return isinstance(part, ast.Slice) and part.lower is None and part.upper is not None
+
+
+def _is_of_distribution(file: FileText, statement: ast.stmt) -> bool:
+    """Whether logarithms of probabilities are multiplied with rows that `scatter_` has set: `(true * logp).sum(-1)`."""
+    pairs = [each for each in ast.walk(statement) if isinstance(each, ast.BinOp) and isinstance(each.op, ast.Mult)]
+    return bool(calls_at(statement, *_SUMS)) and any(
+        _is_made_by(file, one, "log_softmax") and _is_scattered(file, other)
+        for each in pairs
+        for one, other in ((each.left, each.right), (each.right, each.left))
+    )
+
+
+def _is_made_by(file: FileText, value: ast.expr, name: str) -> bool:
+    return any(isinstance(made, ast.Call) and call_name(made) == name for made in file.makers(value))
+
+
+def _is_scattered(file: FileText, value: ast.expr) -> bool:
+    calls = [each.func for each in ast.walk(file.function_of(value)) if _is_scatter(each)]
+    owners = {call_name(each.value) for each in calls if isinstance(each, ast.Attribute)}
+    return call_name(value) in owners or any(map(_is_scatter, file.makers(value)))
+
+
+def _is_scatter(value: ast.AST) -> TypeGuard[ast.Call]:
+    return isinstance(value, ast.Call) and call_name(value) in ("scatter", "scatter_")
 
 
 def _is_pseudoinverse_of_one(_: FileText, statement: ast.stmt) -> bool:
@@ -276,6 +314,21 @@ _PARTS = (
         _is_pseudoinverse_of_one,
         0.7,
     ),
+    _Call(
+        "a Cholesky factor, which is a triangle, is factored again by a general solver",
+        "torch.cholesky_solve(b, lower), or torch.linalg.solve_triangular(lower, b, upper=False): nothing is factored",
+        "linalg_solve|linalg_solve_ex|linalg_lu_factor|linalg_lu_solve",
+        _is_of_triangle,
+        0.7,
+    ),
+    _Call(
+        "one matrix is factored for each row of a batch, though it is the same for all",
+        "factor it once, and solve with all right sides as its columns: solve_triangular(lower, x.mT, upper=False)",
+        "linalg_cholesky|linalg_cholesky_ex|cholesky|linalg_solve|linalg_inv|linalg_eigh|linalg_svd|linalg_qr|"
+        "linalg_lu_factor|linalg_det",
+        _is_of_copies,
+        0.9,
+    ),
 )
 _CALLS = (
     *_PARTS,
@@ -315,6 +368,21 @@ _CALLS = (
         "softmax|log_softmax|sigmoid|log|sqrt",
         _is_for_order,
         1.0,
+    ),
+    _Call(
+        "a permutation of all numbers is made, by a sort, of which the beginning is read",
+        "torch.randint(n, (k,)) draws k of n, where k is far below n and a number may come twice",
+        "randperm",
+        _is_beginning_of_permutation,
+        0.9,
+    ),
+    _Call(
+        "a distribution over all classes is written for each row, and multiplied with logarithms of probabilities",
+        "nn.functional.cross_entropy(logits, target, label_smoothing=eps): it takes the numbers of the classes",
+        "mul|sum|neg",
+        _is_of_distribution,
+        0.8,
+        "full_like|zeros_like|zeros|full|scatter_|scatter",
     ),
     _Call(
         "rows are chosen by a product with a matrix of zeros and ones",

@@ -13,13 +13,14 @@ from bragg.analyze.causes.evidence import Evidence
 from bragg.analyze.causes.host_finding import moved_to
 from bragg.analyze.causes.needs import GPU_TIME, OPERATORS, TEXT
 from bragg.analyze.causes.paths import below, named, place_of
-from bragg.analyze.causes.program_text import FileText
-from bragg.analyze.causes.text_calls import statements_above
+from bragg.analyze.causes.program_text import FileText, call_name
+from bragg.analyze.causes.text_calls import argument, dimension, fits, operands, statements_above
 from bragg.analyze.causes.uses import PartTest, use_of
 from bragg.analyze.causes.work_finding import Work, work_findings
 from bragg.analyze.engine import Rule
 from bragg.model import Confidence, Finding
 from bragg.model.ids import NodeId
+from bragg.model.table import BoolArray
 
 __all__ = ["RULE"]
 
@@ -43,8 +44,21 @@ _LOOKED_UP = replace(
     change="look rows up before the product: layer(table[index]) instead of layer(table)[index]",
     saved=0.8,
 )
+_STRIDED = replace(
+    _WORK,
+    what="convolutions at all positions, of which the program takes one in several",
+    change="let the convolution leave them out: stride=n in place of [:, :, ::n]",
+    saved=0.7,
+)
+_AVERAGED = replace(
+    _WORK,
+    what="products over all positions, of whose results the program takes the mean",
+    change="they commute: layer(x.mean(1)) in place of layer(x).mean(1) multiplies one row",
+)
 _FEW = 0.1
 _LOOKUPS = re.compile(r"aten::(?:index|index_select|embedding)")
+_CONVOLUTIONS = re.compile(r"aten::conv[123]d")
+_NORMS = re.compile(r"aten::(?:linalg_vector_norm|norm|clamp_min|div)")
 _PRODUCTS = re.compile(r"aten::(?:linear|matmul|mm|bmm|addmm|einsum)")
 # Where keys and values of earlier positions are kept, there is one position.
 _CACHES = re.compile(r"\b\w*(?:cache|past|kv)\w*\b", re.I)
@@ -65,14 +79,13 @@ class _Late:
 
 def _find(evidence: Evidence) -> Iterator[Finding]:
     profile = evidence.profile
-    products = named(profile, _PRODUCTS.fullmatch) & (evidence.callers.line > 0) & evidence.has_work
-    for is_meant, work in ((_is_part, _WORK), (_is_chosen, _CHOSEN), (_is_looked_up, _LOOKED_UP)):
+    for is_meant, work in _KINDS:
         found = {
             node: late
-            for node in np.flatnonzero(products).tolist()
+            for node in np.flatnonzero(_operators(evidence, work)).tolist()
             if (late := _taken(evidence, node, is_meant)) and (work is not _LOOKED_UP or _is_few(evidence, node, late))
         }
-        chosen = np.zeros(len(products), np.bool_)
+        chosen = np.zeros(len(profile.tree), np.bool_)
         for node, taken in found.items():
             # What a function does with rows that it is handed need not be done for the others, either.
             chosen[node if evidence.callers.line[node] == taken.begins else taken.begins] = True
@@ -80,6 +93,19 @@ def _find(evidence: Evidence) -> Iterator[Finding]:
             begins = [place_of(profile, line) for line in dict.fromkeys(each.begins for each in found.values())]
             others = [place_of(profile, line) for line in dict.fromkeys(each.taker for each in found.values())]
             yield moved_to(finding, [*begins, *others])
+
+
+def _operators(evidence: Evidence, work: Work) -> BoolArray:
+    """Operators that a kind of finding is about: [n_nodes]."""
+    profile = evidence.profile
+    called = (evidence.callers.line > 0) & evidence.has_work
+    if work is _STRIDED:
+        return called & named(profile, _CONVOLUTIONS.fullmatch)
+    products = called & named(profile, _PRODUCTS.fullmatch)
+    if work is _AVERAGED:
+        return fits(evidence, products, _is_plain_layer)
+    norms = fits(evidence, called & named(profile, _NORMS.fullmatch), _is_of_rows)
+    return products | norms if work is _LOOKED_UP else products
 
 
 def _taken(evidence: Evidence, node: int, is_meant: PartTest) -> _Late | None:
@@ -147,11 +173,51 @@ def _is_part(file: FileText, value: ast.AST) -> bool:
     return any(slices) and any(_is_number(each) for each in parts)
 
 
+def _is_strided(_: FileText, value: ast.AST) -> bool:
+    """Whether it is `x[:, :, ::2]`."""
+    parts = value.slice.elts if isinstance(value, ast.Subscript) and isinstance(value.slice, ast.Tuple) else []
+    steps = [each.step for each in parts if isinstance(each, ast.Slice) and each.step is not None]
+    return bool(steps) and not any(isinstance(each, ast.Constant) and each.value == 1 for each in steps)
+
+
+def _is_averaged(file: FileText, value: ast.AST) -> bool:
+    """Whether it is `x.mean(1)`: along positions."""
+    call = file.parents[value] if isinstance(value, ast.Attribute) else value
+    return isinstance(call, ast.Call) and call_name(call) == "mean" and dimension(call) in (1, -2)
+
+
+def _is_plain_layer(file: FileText, statement: ast.stmt) -> bool:
+    """Whether a statement computes a linear layer or a product, and at most their mean."""
+    value = statement.value if isinstance(statement, (ast.Assign, ast.Return)) else None
+    if isinstance(value, ast.Call) and call_name(value) == "mean":
+        value = operands(value)[0] if operands(value) else None
+    if isinstance(value, ast.BinOp):
+        return isinstance(value.op, ast.MatMult)
+    made = file.makers(value.func) if isinstance(value, ast.Call) and len(value.args) == 1 else []
+    return bool(made) and all(isinstance(each, ast.Call) and call_name(each) == "Linear" for each in made)
+
+
+def _is_of_rows(_: FileText, statement: ast.stmt) -> bool:
+    """Whether a statement normalizes rows alone: `F.normalize(table, dim=-1)`."""
+    value = statement.value if isinstance(statement, (ast.Assign, ast.Return)) else None
+    if not isinstance(value, ast.Call) or call_name(value) != "normalize":
+        return False
+    dim = argument(value, "dim", 2)
+    return dim is None or ast.unparse(dim) in ("1", "-1")
+
+
 def _is_number(index: ast.expr) -> bool:
     value = index.operand if isinstance(index, ast.UnaryOp) else index
     return isinstance(value, ast.Constant) and isinstance(value.value, int)
 
 
+_KINDS: tuple[tuple[PartTest, Work], ...] = (
+    (_is_part, _WORK),
+    (_is_chosen, _CHOSEN),
+    (_is_looked_up, _LOOKED_UP),
+    (_is_strided, _STRIDED),
+    (_is_averaged, _AVERAGED),
+)
 RULE = Rule(
     _find, "products over all positions of which some are taken later", (GPU_TIME, OPERATORS, TEXT), (), _WORK.change
 )

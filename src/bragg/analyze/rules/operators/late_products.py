@@ -8,8 +8,10 @@ from collections.abc import Iterator
 from bragg.analyze.causes.evidence import Evidence
 from bragg.analyze.causes.needs import GPU_TIME, OPERATORS
 from bragg.analyze.causes.paths import below, named
+from bragg.analyze.causes.text_calls import fits
 from bragg.analyze.causes.work_finding import Work, work_findings
 from bragg.analyze.engine import Rule
+from bragg.analyze.rules.operators.late_repeats import of_pairs
 from bragg.model import Confidence, Finding
 
 __all__ = ["RULE"]
@@ -31,6 +33,7 @@ def _find(evidence: Evidence) -> Iterator[Finding]:
     profile, callers = evidence.profile, evidence.callers
     gathers = named(profile, _GATHERS.fullmatch) & callers.is_direct & evidence.has_work
     products = callers.near(named(profile, _PRODUCTS.fullmatch), gathers, before=True) & (callers.line > 0)
+    products &= ~callers.near(products, fits(evidence, products, of_pairs))
     yield from work_findings(evidence, below(profile, products), _WORK)
 
 

@@ -146,6 +146,15 @@ def _is_scattered(file: FileText, value: ast.expr) -> bool:
     )
 
 
+def _is_of_groups(file: FileText, value: ast.expr) -> bool:
+    """Whether a matrix tells which numbers are equal: `index[:, None] == torch.arange(n)`."""
+    if not isinstance(value, ast.Compare) or not isinstance(value.ops[0], ast.Eq):
+        return False
+    sides = [value.left, *value.comparators]
+    ranges = [any(call_name(made) == "arange" for made in file.makers(each)) for each in sides]
+    return any(ranges) and not all(ranges) and any(is_raised(each) for each in sides)
+
+
 def _is_fourier(file: FileText, value: ast.expr) -> bool:
     """Whether a matrix has sines of products of two ranges."""
     parts = list(file.origins(value))
@@ -198,6 +207,14 @@ _STRUCTURES = (
         _PRODUCTS,
         0.8,
         _is_scattered,
+    ),
+    _Structure(
+        "products with a matrix of zeros and ones, which compares numbers of groups with all groups",
+        "sums over groups: out.index_add_(0, group, x); rows of a table: table[index]",
+        _PRODUCTS,
+        0.9,
+        _is_of_groups,
+        with_making=True,
     ),
     _Structure(
         "products with a matrix of Fourier's waves",

@@ -2,24 +2,30 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 
 from bragg.analyze.causes.evidence import Evidence
-from bragg.analyze.causes.host_finding import Cause, host_finding
+from bragg.analyze.causes.host_finding import Cause, host_finding, moved_to
 from bragg.analyze.causes.needs import AUTOGRAD, OPERATORS
 from bragg.analyze.causes.paths import below, named
+from bragg.analyze.causes.program_text import call_name
+from bragg.analyze.causes.text_calls import argument
 from bragg.analyze.causes.thresholds import MANY_NODES, WAITS
 from bragg.analyze.engine import HostTime, Rule
 from bragg.grouping.hlo_names import RECOMPUTE
-from bragg.model import Confidence, Finding, FrameKind, Profile, Quantity
+from bragg.model import Confidence, Finding, FrameKind, Place, Profile, Quantity
 from bragg.model.table import BoolArray
 
 __all__ = ["RULE"]
 
 _CHANGE = "run the forward pass in torch.inference_mode() or torch.no_grad()"
+_CHANGE_OF_GRAPH = "leave create_graph=True out: nothing differentiates this gradient again"
+_DIFFERENTIATES = re.compile(r"grad|backward|jacobian|hessian|vjp|jvp|hvp|vhp|jac\w+|value_and_grad")
 _BACKWARD = re.compile(r"\[backward.*|.*Backward\d*")
 # Of the host's time in operators, what inference_mode leaves out: our pair took 31 % less on an H100.
 _SAVED = 0.3
@@ -47,7 +53,32 @@ def _find(evidence: Evidence) -> Iterator[Finding]:
         Confidence.LIKELY,
         (Quantity("recorded operators", made), Quantity("of these in a backward pass", ran)),
     )
-    yield host_finding(evidence, operators, weight, cause)
+    found, graphs = host_finding(evidence, operators, weight, cause), _needless_graphs(evidence)
+    if graphs:  # what a graph of a gradient costs was not measured
+        found = replace(found, hint=_CHANGE_OF_GRAPH, gain=None, confidence=Confidence.HEURISTIC)
+    yield moved_to(found, graphs)
+
+
+def _needless_graphs(evidence: Evidence) -> list[Place]:
+    """Where a gradient keeps its own graph (`create_graph=True`), if the program has no other call that differentiates.
+
+    Empty as well where what is differentiated may come from that call itself.
+    """
+    names = [name for name in evidence.profile.sources if name.endswith(".py")]
+    calls = [
+        (name, file, each)
+        for name in names
+        if (file := evidence.text.file(name))
+        for each in ast.walk(file.tree)
+        if isinstance(each, ast.Call) and _DIFFERENTIATES.fullmatch(call_name(each))
+    ]
+    if len(calls) != 1:
+        return []
+    ((name, file, call),) = calls
+    created = argument(call, "create_graph")
+    is_again = any(part is call for value in call.args[:1] for part in file.origins(value))
+    is_kept = isinstance(created, ast.Constant) and created.value is True and not is_again
+    return [Place(name, call.lineno)] if is_kept else []
 
 
 def _recomputed(profile: Profile) -> int:

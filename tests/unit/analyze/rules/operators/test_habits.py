@@ -97,3 +97,20 @@ def test_a_validation_that_records_for_no_backward_pass_is_found_beside_a_traini
         )
         unused = found("unused-gradients", counted)
         assert [each.line for each in unused] == [12] * n_found
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("def forces(energy, x):\n  return autograd.grad(energy, x, create_graph=True)[0]", 2),
+        ("def forces(energy, x):\n  return autograd.grad(energy, x, create_graph=False)[0]", 12),
+        ("g = autograd.grad(energy, x, create_graph=True)[0]\ng.sum().backward()", 12),
+        ("def d(y, x):\n  return grad(y, x, create_graph=True)[0]\nu = net(x)\nux = d(u, x)\nuxx = d(ux, x)", 12),
+    ],
+)
+def test_a_graph_of_a_gradient_that_nothing_differentiates_is_told_where_it_is_asked_for(text: str, line: int) -> None:
+    trains = ("train.py:5@step > aten::mm#operator > [backward]#state > MmBackward0#operator", ADD)
+    profile = ran(trains, ("train.py:12@validate > aten::mm#operator", ADD))
+    meta = {**profile.meta, "statistics": {"autograd_nodes": 2000, "evaluated_nodes": 1000}}
+    (finding,) = found("unused-gradients", replace(profile, meta=meta, sources={"train.py": text}))
+    assert (finding.line, "create_graph" in finding.hint) == (line, line == 2)

@@ -6,33 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from bragg.analyze.causes.evidence import Evidence
-from bragg.analyze.engine import analysis
-from bragg.model import Finding, Profile
+from bragg.model import Profile
 from tests.support.stepped import stepped
-
-
-def ran(text: str, *calls: str) -> Profile:
-    """A program of one file: calls as `7@f: embedding, sum`, in `19@main` unless callers are said (`3@g > 7@f: sum`).
-
-    Each operator has a kernel of 50 us, `sum=9` one of 9 us; one of 20 us stands for the rest of the program.
-    """
-    lines, at = [], 0
-    for call in (*calls, "99@main: relu=20"):
-        where, operators = call.split(": ")
-        path = " > ".join(f"train.py:{each}" for each in where.split(" > "))
-        for operator in operators.split(", "):
-            name, _, took_us = operator.partition("=")
-            took = int(took_us or 50)
-            own = f"{path} > aten::{name}#operator"
-            lines.append(f"host {at}-{at + 5} {own} ->{at + 1}")
-            lines.append(f"gpu {at + 6}-{at + 6 + took} {own} > kernel_{name}#kernel <-{at + 1}")
-            at += took + 10
-    return replace(stepped("\n".join(lines), at + 20), sources={"train.py": text})
-
-
-def found(rule: str, profile: Profile) -> list[Finding]:
-    return analysis(Evidence(profile), [rule]).findings
+from tests.support.told_by_text import found, ran
 
 
 @pytest.mark.parametrize(
@@ -82,6 +58,26 @@ def found(rule: str, profile: Profile) -> list[Finding]:
         ("return x.sqrt().argmin(1)", "return x.sqrt().sum(1).argmin(1)", "sqrt", "values are"),
         ("return F.softmax(x, dim=1).argmax(1)", "return F.softmax(x, dim=0).argmax(1)", "softmax", "values are"),
         ("return torch.eye(9)[x] @ y", "return torch.eye(9) @ y", "matmul", "rows are chosen"),
+        ("return y[torch.randperm(n)[:x]]", "return y[torch.randperm(n)[x:]]", "randperm", "a permutation"),
+        (
+            "p = torch.randperm(n)\n    return y[p[:x]]",
+            "p = torch.randperm(n)\n    return p[:x], p[x:]",
+            "randperm",
+            "a permutation",
+        ),
+        ("return solve(cholesky(x).mT, y)", "return cholesky_solve(y, cholesky(x))", "linalg_solve", "a Cholesky"),
+        (
+            "return torch.linalg.cholesky(x.expand(n, -1, -1))",
+            "return torch.linalg.cholesky(x)",
+            "linalg_cholesky",
+            "one matrix",
+        ),
+        (
+            "return (F.log_softmax(x, 1) * y.scatter(1, n, 1.0)).sum(1)",
+            "return (F.log_softmax(x, 1) * y).sum(1)",
+            "mul, sum",
+            "a distribution",
+        ),
     ],
 )
 def test_a_call_that_needs_more_work_than_another_is_found(text: str, repaired: str, operators: str, what: str) -> None:

@@ -1,0 +1,203 @@
+"""Work that is done too late, too often, or for nothing, by the text of the program."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.support.told_by_text import found, ran
+
+NET = """class Net:
+  def __init__(self):
+    self.proj, self.rec = nn.Linear(9, 9), nn.Linear(9, 9)
+    self.rnn, self.cell = nn.LSTM(9, 9), nn.GRUCell(9, 9)
+    self.conv, self.vision, self.table = nn.Conv1d(1, 9, 9), nn.Sequential(a, b), nn.Embedding(9, 9)
+  def f(self, x, z, src, dst, ids, n):
+    {}
+    {}
+    {}
+    return h
+"""
+
+
+def program(text: str) -> str:
+    """The lines of a method, from 7 on."""
+    lines = (text + "\n    pass" * 3).split("\n    ")[:3]
+    return NET.format(*lines)
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "n_found"),
+    [
+        ("h = self.proj(x)\n    h = h.mean(1)", 7, 1),  # what is read behind is the mean
+        ("y = self.proj(x)\n    h = y.mean(1)", 7, 1),
+        ("h = self.proj(x).mean(dim=-2)", 7, 1),
+        ("y = x @ z\n    h = torch.mean(y, 1)", 7, 1),
+        ("h = self.proj(x).mean(-1)", 7, 0),  # of its features
+        ("h = self.proj(x).relu().mean(1)", 7, 0),
+        ("y = self.proj(x)\n    h = y.mean(1) + y[:, 0]", 7, 0),
+    ],
+)
+def test_a_mean_over_positions_comes_before_a_linear_layer(text: str, line: int, n_found: int) -> None:
+    assert [each.line for each in found("late-part", ran(program(text), "7@f: linear"))] == [line] * n_found
+
+
+@pytest.mark.parametrize(
+    ("text", "n_found"),
+    [
+        ("y = self.conv(x)\n    h = y[:, :, ::n]", 1),
+        ("y = self.conv(x)\n    y = y[:, :, ::n]\n    h = y.relu()", 1),
+        ("y = self.conv(x)\n    if n: y = y[:, :, ::n]\n    h = y.relu()", 0),
+        ("y = self.conv(x)\n    h = y[:, :, ::1]", 0),
+        ("y = self.conv(x)\n    h = y[:, :, ::n] + y.mean()", 0),
+    ],
+)
+def test_positions_that_are_left_out_need_no_convolution(text: str, n_found: int) -> None:
+    assert [each.line for each in found("late-part", ran(program(text), "7@f: conv1d"))] == [7] * n_found
+
+
+@pytest.mark.parametrize(("dim", "lookup_us", "n_found"), [("-1", 4, 1), ("0", 4, 0), ("-1", 90, 0)])
+def test_a_table_is_normalized_where_few_rows_are_looked_up(dim: str, lookup_us: int, n_found: int) -> None:
+    text = program(f"t = F.normalize(self.table.weight, dim={dim})\n    h = t[ids]")
+    profile = ran(text, "7@f: linalg_vector_norm, clamp_min, div", f"8@f: index={lookup_us}")
+    assert [each.line for each in found("late-part", profile)] == [7] * n_found
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "n_found"),
+    [
+        ("for t in range(n):\n      u = self.proj(x[t])\n      h = self.rec(h) + u", 8, 1),
+        ("for u in x:\n      u = self.proj(u)\n      h = h @ w + u", 8, 1),
+        ("for t in range(n):\n      u = self.proj(h[t])\n      h = self.rec(h) + u", 8, 0),  # of its state
+        ("for u in x:\n      u = self.proj(u)\n      h = h + u", 8, 0),  # a sum over batches
+        ("for u in x:\n      h = self.rec(h) + self.proj(u)\n      loss.backward()", 8, 0),
+        ("for t in range(n):\n      h, s = self.rnn(x[:, t : t + 1], s)", 8, 1),
+        ("for t in range(n):\n      h = self.cell(x[:, t], h)", 8, 1),
+        (
+            "for t in range(n):\n      h = self.cell(x[:, t], h)\n      h = h * z",
+            8,
+            0,
+        ),  # a state that is changed between
+        ("for t in range(n):\n      h, s = self.rnn(x, s)\n      x = self.proj(h)", 8, 0),  # its own output
+        ("for t in range(n):\n      h, s = self.rnn(x[:, t], s)\n      x[:, t + 1] = h", 8, 0),
+        ("for u in x:\n      h, s = self.rnn(u)", 8, 0),  # sequences, each from its beginning
+    ],
+)
+def test_a_recurrence_that_does_step_by_step_what_needs_no_earlier_step(text: str, line: int, n_found: int) -> None:
+    text = program(text.replace("\n      ", "\n    \t"))
+    assert [each.line for each in found("known-inputs", ran(text, f"{line}@f: linear"))] == [line] * n_found
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "what"),
+    [
+        ("y = x.repeat_interleave(n, dim=0)\n    h = self.vision(y)", 8, "a network"),
+        ("h = self.vision(x.repeat(n, 1, 1, 1))", 7, "a network"),
+        ("y = x[:, None].expand(-1, n, -1).flatten(0, 1)\n    h = self.vision(y)", 8, "a network"),
+        ("y = x.unsqueeze(1).repeat(1, n, 1).reshape(-1, 9)\n    h = self.vision(y)", 8, "a network"),
+        ("h = self.vision(x.repeat(1, 3, 1, 1))", 7, ""),  # channels
+        ("h = self.vision(x.repeat_interleave(n, dim=1))", 7, ""),
+        ("y = x.repeat(n, 1)\n    y = y + torch.randn_like(y)\n    h = self.vision(y)", 9, ""),
+        ("y = x.repeat(n, 1)\n    h = self.vision(y, z)", 8, ""),
+        (
+            "y = z.unsqueeze(1).expand(-1, n, -1)\n    h = self.proj(torch.cat([x, y], -1))",
+            8,
+            "a layer multiplies r",
+        ),
+        ("h = self.proj(torch.cat([x, z], -1))", 7, ""),
+        ("h = self.proj(torch.cat([x[src], x[dst]], -1))", 7, "a layer multiplies pairs"),
+        ("h = self.proj(torch.cat([x[src], z[dst]], -1))", 7, ""),
+        ("h = self.proj(torch.cat([x[:5], x[5:]], -1))", 7, ""),
+    ],
+)
+def test_rows_that_were_repeated_before_a_network_or_a_layer(text: str, line: int, what: str) -> None:
+    told = found("late-repeat", ran(program(text), f"{line}@f: linear"))
+    assert [each.line for each in told] == [line] * bool(what)
+    assert all(each.message.startswith(what) for each in told)
+
+
+def test_a_network_with_chance_computes_other_rows_each_time() -> None:
+    text = program("h = self.vision(x.repeat(n, 1))")
+    assert found("late-repeat", ran(text, "7@f: linear, native_dropout")) == []
+
+
+HEADS = """def forward(x):
+  h = body(x)
+  tokens = words(h)
+  label = classes(h)
+  return label, tokens
+def predict(x):
+  {}
+  return label
+"""
+
+
+@pytest.mark.parametrize(
+    ("taken", "n_found"),
+    [("label, _ = forward(x)", 1), ("label, tokens = forward(x); use(tokens)", 0), ("label = forward(x)", 0)],
+)
+def test_a_result_that_a_function_returns_for_nobody(taken: str, n_found: int) -> None:
+    profile = ran(HEADS.format(taken), "7@predict > 3@forward: linear", "7@predict > 4@forward: linear")
+    told = found("unread-result", profile)
+    assert [each.line for each in told] == [3] * n_found
+
+
+@pytest.mark.parametrize(
+    ("text", "n_found"),
+    [
+        ("def f(x):\n  y = net(x)\n  return x", 1),
+        ("def f(x):\n  y = net(x)\n  return y", 0),
+        ("def f(x):\n  y = net(x)", 0),  # what is measured
+        ("def f(x):\n  y = train_step(x)\n  return x", 0),
+        ("def f(x):\n  y = x.add_(1)\n  return x", 0),
+        ("def f(x):\n  y = keep(x)\n  return x\ndef keep(x):\n  seen.append(x)", 0),
+        ("def f(x):\n  y = net(x)\n  return x\nnet.register_forward_hook(keep)", 0),
+    ],
+)
+def test_a_result_that_nothing_reads(text: str, n_found: int) -> None:
+    assert [each.line for each in found("unread-result", ran(text, "2@f: linear"))] == [2] * n_found
+
+
+@pytest.mark.parametrize(
+    ("turn", "behind", "n_found"),
+    [
+        ("image = decode(z)", "return image", 1),
+        ("image = decode(x)", "return image", 0),  # what is measured: its state does not go in
+        ("image = decode(z)\n    z = z + image", "return image", 0),
+        ("image = decode(z)\n    images.append(image)", "return images", 0),
+    ],
+)
+def test_a_result_of_which_the_last_turn_alone_is_read(turn: str, behind: str, n_found: int) -> None:
+    text = f"def f(x, z, images):\n  for i in range(9):\n    z = z - net(z)\n    {turn}\n  {behind}\n"
+    assert [each.line for each in found("unread-result", ran(text, "4@f: conv2d"))] == [4] * n_found
+
+
+GROUPS = "def f(x, index, n):\n  m = {}\n  return m @ x\n"
+
+
+@pytest.mark.parametrize(
+    ("made", "n_found"),
+    [
+        ("(index[None, :] == torch.arange(n)[:, None]).float()", 1),
+        ("(index[None, :] == index[:, None]).float()", 0),
+        ("(index[None, :] < torch.arange(n)[:, None]).float()", 0),
+    ],
+)
+def test_sums_over_groups_by_a_matrix_that_compares_their_numbers(made: str, n_found: int) -> None:
+    profile = ran(GROUPS.format(made), "2@f: eq, to", "3@f: matmul")
+    told = found("structured-product", profile)
+    assert [bool(each.line) for each in told] == [True] * n_found
+
+
+def test_parameters_hide_variables_of_the_file() -> None:
+    """A loop takes parts of its argument: of no product, though the file has a variable of that name."""
+    text = "x = torch.rand(9)\ndef f(self, x, n):\n  for t in range(n):\n    u = x[t]\n    h = self.proj(u) + h\n"
+    profile = ran(text, "4@f: select", "5@f: linear")
+    assert found("part-of-product", profile) == []
+
+
+def test_layers_of_edges_are_said_to_be_late_once() -> None:
+    text = program("y = torch.cat([x[src], x[dst]], -1)\n    h = self.proj(y)\n    h = self.rec(h)")
+    profile = ran(text, "7@f: index, cat", "8@f: linear", "9@f: linear")
+    assert [(each.rule, each.line) for rule in ("late-product", "late-repeat") for each in found(rule, profile)] == [
+        ("late-repeat", 8)
+    ]
