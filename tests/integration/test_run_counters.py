@@ -21,14 +21,20 @@ from tests.support.fake_gpu_runs import START, Record, kernels
 COPY_NS = 1_000_000
 COPIES = f"""
 import time
+from sampling import told, wait_for
 gpu.set_knob("vary_ns", 0)
 gpu.set_kernel_ns("copy", {COPY_NS})
-def work(seconds):
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
+def work(seconds):  # once at least
+    end, now = time.monotonic() + seconds, 0
+    while now < end:
         gpu.launch("copy"); gpu.synchronize(); time.sleep(0.004)
+        now = time.monotonic()
+def work_until(condition, session=None):  # of what is told of the counters of the first GPU
+    wait_for(lambda told: condition(told["devices"]["0"]), "counters", session, lambda: work(0.1))
+def wait_until_opened(session=None):
+    wait_for(lambda told: "reason" in told or told.get("devices"), "counters", session)
 gpu.launch("first"); gpu.synchronize()
-time.sleep(0.3)
+if told("counters") is not None: wait_until_opened()
 """
 
 
@@ -51,11 +57,11 @@ def values(profile: Profile, name: str) -> tuple[FloatArray, FloatArray]:
 
 
 def test_bytes_of_counters_are_those_of_the_kernels(counted: Record) -> None:
-    profile = counted("work(0.5)").main
+    profile = counted('work_until(lambda device: device["samples"] > 7500)').main
     time_ns, _ = values(profile, "DRAM read")
     device = profile.meta["counters"]["devices"]["0"]
     assert device["chip"] == "GH100"
-    assert device["samples"] == len(time_ns) > 500
+    assert device["samples"] == len(time_ns) > 7500
     assert np.min(np.diff(time_ns)) == 200_000
     (copy,) = (row for row in kernel_counters(profile) if row.kernel == "copy" and row.counter.startswith("DRAM read"))
     assert copy.rate == pytest.approx(1e12, rel=0.01)
@@ -120,13 +126,14 @@ def test_an_overflow_is_counted_and_sampling_goes_on_less_often(counted: Record)
 
 
 def test_decoding_that_takes_long_keeps_to_a_tenth_of_a_core(counted: Record) -> None:
-    device = counted("work(1.2)", PM_DECODE_NS=100_000).main.meta["counters"]["devices"]["0"]
-    # 0.1 ms of each: half of a core at the first interval of 0.2 ms. A busy machine has had time for one step or two.
+    meta = counted("work(1.2)", PM_DECODE_NS=100_000).main.meta
+    device, lasted_ns = meta["counters"]["devices"]["0"], meta["stopped_ns"] - meta["started_ns"]
+    # 0.1 ms of each: half of a core at the first interval of 0.2 ms.
     assert device["interval_ns"] >= 400_000
     assert device["restarts"] >= 1
     assert device["samples"] > 0
-    # What the first second affords, what one look takes beyond that, and a tenth of the rest; without a budget 0.8 s.
-    assert device["cpu_ns"] < 0.1e9 + 0.05e9 + 0.25e9
+    # A tenth of the time, and beyond that one look at a full image, as on a busy machine; without a budget 0.8 s.
+    assert device["cpu_ns"] < 0.1 * max(lasted_ns, 1e9) + 0.1e9
 
 
 def test_gpus_of_one_process_share_the_budget(counted: Record) -> None:
@@ -153,9 +160,9 @@ def test_a_gpu_that_begins_does_not_slow_the_sampling_of_another(record: Record)
     options = {"data": "trace", "counters": "default", "CLOCK": "real", "PM_CONFIG_MS": 200, "PM_DECODE_NS": 40_000}
     devices = record(body, START + COPIES, **options).main.meta["counters"]["devices"]
     assert sum(1 / device["interval_ns"] for device in devices.values()) * 40_000 <= 0.1
-    # One that began before the other was known needs a longer interval. On a busy machine samples may come too late.
-    assert all(device["restarts"] <= 2 for device in devices.values())
-    assert all(device["interval_ns"] < 3_200_000 for device in devices.values())
+    # One that began before the other was known needs a longer interval. On a busy machine samples may be lost, too.
+    assert all(device["restarts"] <= 1 + device["images_full"] for device in devices.values())
+    assert all(device["interval_ns"] < 3_200_000 << device["images_full"] for device in devices.values())
 
 
 def test_metrics_of_an_old_release_are_left_out(counted: Record) -> None:
@@ -176,23 +183,22 @@ def test_sets_that_do_not_go_together_take_turns(counted: Record) -> None:
     body = """
     gpu.set_kernel_ns("copy", 1_000_000)
     gpu.set_kernel_ns("matmul", 2_000_000)
-    end = time.monotonic() + 2.4
-    while time.monotonic() < end:
+    def both():
         for name in ("copy", "matmul"): gpu.launch(name)
         gpu.synchronize(); time.sleep(0.002)
+    def is_enough(told):
+        device = told["devices"]["0"]
+        return device["turns"] > 3 and all(each["sampled_ns"] > 0.6e9 for each in device["sets"])
+    wait_for(is_enough, "counters", meanwhile=both)
     """
-    for _ in range(3):  # a busy machine may be late to take samples, which then begin again
-        profile = counted(body, counters="default,l2", counter_interval=1000).main
-        device = profile.meta["counters"]["devices"]["0"]
-        if device["restarts"] == 0:
-            break
+    profile = counted(body, counters="default,l2", counter_interval=1000).main
+    device = profile.meta["counters"]["devices"]["0"]
     default, l2 = device["sets"]
     assert "LTS.TriageCompute.lts__average_t_sector_hit_rate_realtime.ratio" in l2["metrics"]
     assert "tpc__warps_active_shader_cs_realtime.avg.pct_of_peak_sustained_elapsed" in default["metrics"]
     assert device["metrics"] == default["metrics"] + l2["metrics"]
-    assert (device["left_out"], device["not_a_number"], device["restarts"]) == ([], 0, 0)
-    assert device["turns"] >= 2
-    assert min(default["sampled_ns"], l2["sampled_ns"]) > 0.2e9
+    assert (device["left_out"], device["not_a_number"]) == ([], 0)
+    assert device["restarts"] == device["images_full"]  # a busy machine may be late to take samples
     assert device["samples"] == default["samples"] + l2["samples"]
     found = {(row.kernel, row.counter): row for row in kernel_counters(profile)}
     assert found["copy", "L2 sectors (1/s)"].rate == pytest.approx(2e12 / 32, rel=0.05)
@@ -245,7 +251,7 @@ def test_no_permission_is_told_with_what_to_do(counted: Record) -> None:
 
 
 def test_a_gpu_that_fails_while_it_is_sampled_is_told_and_kernels_go_on(counted: Record) -> None:
-    run = counted("work(0.2)", FAIL="cuptiPmSamplingDecodeData=999")
+    run = counted('work(0.1); work_until(lambda device: "reason" in device)', FAIL="cuptiPmSamplingDecodeData=999")
     assert run.exit_code == 0
     assert "cuptiPmSamplingDecodeData" in run.main.meta["counters"]["devices"]["0"]["reason"]
     assert any("no counters of GPU 0" in text for text in RunFacts(run.main.meta).warnings())
@@ -259,7 +265,8 @@ def test_sessions_that_start_and_stop_again_and_again_all_count(counted: Record)
     for number in range(20):
         options = dict(backend="cuda", context="shadow", data="trace", counters="dram", counter_interval_us=200)
         with bragg.profile(f"again{number}", **options) as session:
-            work(0.2)
+            wait_until_opened(session)
+            work(0.1)
         device = session.profile().meta["counters"]["devices"]["0"]
         counts.append(device["samples"] if "reason" not in device else device["reason"])
     print(json.dumps(counts))
@@ -279,14 +286,16 @@ def test_counters_end_with_the_last_session_that_wants_them(counted: Record) -> 
     for number, (counters, interval_us) in enumerate((("dram", 200), ("tensor", 400))):
         options = dict(backend="cuda", context="shadow", data="trace")
         with bragg.profile(f"within{number}", **options, counters=counters, counter_interval_us=interval_us) as session:
-            work(0.2)
+            wait_until_opened(session)
+            work(0.1)
         devices.append(session.profile().meta["counters"]["devices"]["0"])
         work(0.3)
     print(json.dumps(devices))
     """
     run = counted(body, counters="")
     first, second = json.loads(run.output.strip().splitlines()[-1])
-    assert (first["interval_ns"], second["interval_ns"]) == (200_000, 400_000)
+    for device, interval_ns in ((first, 200_000), (second, 400_000)):
+        assert device["interval_ns"] == interval_ns or device["images_full"] > 1  # then it is doubled
     assert len(values(run.main, "DRAM read")[0]) == first["samples"] > 0
     assert len(values(run.main, "tensor pipe active")[0]) == second["samples"] > 0
 

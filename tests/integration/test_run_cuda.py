@@ -216,7 +216,7 @@ def test_a_fork_while_a_thread_of_the_recorder_looks_at_the_clock_leaves_a_child
     run = record(
         """
         import os, sys, time
-        until = time.monotonic() + 30
+        until = time.monotonic() + 60
         while not os.path.exists("looking") and time.monotonic() < until: time.sleep(0.01)
         child = os.fork()
         with bragg.scope("parent" if child else "child"): pass
@@ -292,7 +292,7 @@ import bragg
 from fake_cuda import FakeCuda
 gpu = FakeCuda()
 gpu.launch("before")
-until = time.monotonic() + 20
+until = time.monotonic() + 60
 while "libcupti" not in Path("/proc/self/maps").read_text() and time.monotonic() < until: time.sleep(0.01)
 time.sleep(0.1)
 for _ in range(30): gpu.launch("after")
@@ -316,7 +316,7 @@ def test_what_a_foreign_injection_hides_at_the_start_is_told(
         assert (kernels(run.main)["before"], missed_ns) == (1, 0)
     else:
         assert "before" not in kernels(run.main)
-        assert 0 < missed_ns < 5e9
+        assert 0 < missed_ns < run.main.meta["stopped_ns"] - run.main.meta["started_ns"]
         assert "ms is missing (another tool owns CUDA_INJECTION64_PATH), so sums are too low" in run.talk
 
 

@@ -67,13 +67,14 @@ def test_time_that_calls_wait_for_the_gpu_belongs_to_the_path_that_waits(record:
     run = record(
         """
         import ctypes as c
-        gpu.set_kernel_ns("slow", 200_000_000)
+        gpu.set_kernel_ns("slow", 1_500_000_000)
         with bragg.scope("waits"):
             gpu.launch("slow")
             gpu.call("cudaDeviceSynchronize")
         with bragg.scope("copies"):
             gpu.launch("slow")
             gpu.call("cudaMemcpy", None, None, c.c_size_t(64), 2)
+        gpu.set_kernel_ns("slow", 100_000_000)
         with bragg.scope("goes on"):
             gpu.launch("slow")
         """,

@@ -128,8 +128,12 @@ def test_pytorch_has_the_function_that_is_replaced() -> None:
 
 
 def test_a_killed_program_keeps_what_was_held(followed: Record) -> None:
-    body = (
-        "import os, signal, time\na = allocate('a', 1 << 20)\ntime.sleep(2.5)\nos.kill(os.getpid(), signal.SIGKILL)\n"
-    )
+    body = f"""
+    import os, signal
+    from flushed import wait_until_flushed
+    a = allocate('a', {MB})
+    wait_until_flushed("a", "gpu_memory_peak", {MB})
+    os.kill(os.getpid(), signal.SIGKILL)
+    """
     profile = followed(body, "--memory").main
     assert values(profile, "gpu_memory_peak") == {"a": MB}

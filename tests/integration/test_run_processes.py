@@ -13,7 +13,7 @@ import pytest
 from bragg.record import captures
 from tests.support.runs import Recorder
 
-_LONG_S = 30  # for what takes much less, also on a machine that is busy
+_LONG_S = 60  # for what takes much less, also on a machine that is busy
 
 
 @pytest.fixture
@@ -196,7 +196,7 @@ def test_subinterpreter_of_a_thread_ends_on_another_one(recorder: Recorder, capf
         import faulthandler, sys, threading
         if sys.version_info >= (3, 13): import _interpreters as interpreters
         else: import _xxsubinterpreters as interpreters
-        faulthandler.dump_traceback_later(20, exit=True)
+        faulthandler.dump_traceback_later(60, exit=True)
         made = []
         thread = threading.Thread(target=lambda: made.append(interpreters.create()))
         thread.start()

@@ -19,11 +19,21 @@ from tests.support.fake_gpu_runs import START, Record, kernels
 WATT = 400  # of the fake's knob
 WORK = """
 import ctypes, time
+from sampling import told, wait_for
 nvml = ctypes.CDLL("libnvidia-ml.so.1")
-def work(seconds):
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
+nvml.bragg_fake_nvml_calls.restype = ctypes.c_int64
+def work(seconds):  # once at least
+    end, now = time.monotonic() + seconds, 0
+    while now < end:
         gpu.launch("copy"); gpu.synchronize(); time.sleep(0.004)
+        now = time.monotonic()
+def work_until(condition):  # of what telemetry tells
+    wait_for(lambda told: told and condition(told), "telemetry", meanwhile=lambda: work(0.02))
+def work_until_asked(call=b"nvmlDeviceGetTotalEnergyConsumption", times=1):
+    until = nvml.bragg_fake_nvml_calls(call) + times
+    while nvml.bragg_fake_nvml_calls(call) < until: work(0.02)
+def has(*names):  # of the first GPU; what has a rate was read twice
+    return lambda told: set(names) <= set(told["devices"].get("0", ()))
 """
 
 
@@ -44,7 +54,8 @@ def warnings_of(meta: dict[str, Any]) -> str:
 
 
 def test_sums_are_in_the_profile_without_a_timeline(sampled: Record) -> None:
-    profile = sampled("work(1)").main
+    body = 'work_until(has("utilization_percent", "nvlink_sent_bytes_per_s", "pcie_received_bytes_per_s")); work(1)'
+    profile = sampled(body).main
     (gpu,) = told_of(profile).gpus  # of the fake's two the one that was used
     assert gpu.ordinal == 0
     assert gpu.has_instant_power
@@ -56,11 +67,13 @@ def test_sums_are_in_the_profile_without_a_timeline(sampled: Record) -> None:
     }
     assert gpu.mean("pcie_received_bytes_per_s") == pytest.approx(2e9, rel=0.05)
     assert gpu.mean("nvlink_sent_bytes_per_s") == pytest.approx(10 * 1024 * 1e6, rel=0.05)
-    missed = told_of(profile).missed_samples  # on a machine that is busy
-    assert gpu.values["power_w"].samples + missed == pytest.approx(50 * gpu.energy_ns / 1e9, rel=0.3)
+    missed = told_of(profile).missed_samples  # on a machine that is busy; the driver keeps those of power
+    wanted = 50 * gpu.energy_ns / 1e9
+    assert gpu.values["power_w"].samples <= wanted + 2
+    assert gpu.values["power_w"].samples + missed >= 0.9 * wanted
     assert gpu.energy_j is not None
     assert gpu.energy_j == pytest.approx(WATT * gpu.energy_ns / 1e9, rel=0.02)
-    assert 0.9e9 < gpu.energy_ns < 3e9
+    assert 0.9e9 < gpu.energy_ns < profile.meta["stopped_ns"] - profile.meta["started_ns"]
     host = told_of(profile).host
     assert 0 < host["cpu_percent"].mean < 400
     assert host["resident_bytes"].most > 10e6
@@ -70,7 +83,7 @@ def test_sums_are_in_the_profile_without_a_timeline(sampled: Record) -> None:
 
 def test_long_runs_have_telemetry_that_nobody_asked_for(record: Record, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("BRAGG_TELEMETRY_AFTER_S", "0")
-    run = record("work(0.4)", START + WORK, CLOCK="real")
+    run = record("work_until(has()); work(0.2)", START + WORK, CLOCK="real")
     told = told_of(run.main)
     (gpu,) = told.gpus
     assert not told.is_asked
@@ -100,7 +113,12 @@ def test_short_runs_load_no_nvml_and_have_no_thread_for_it(record: Record) -> No
 
 
 def test_samples_are_tracks_of_the_timeline(sampled: Record) -> None:
-    profile = sampled("work(0.6)", data="trace").main
+    body = """
+    work_until(has("utilization_percent", "memory_used_bytes", "nvlink_sent_bytes_per_s", "pcie_received_bytes_per_s"))
+    work_until(lambda told: "minor_faults_per_s" in told["host"])
+    work(0.4)
+    """
+    profile = sampled(body, data="trace").main
     tracks = profile.tracks
     rows = np.flatnonzero(tracks.kind == TrackKind.COUNTER).tolist()
     labels = {tracks.label(row) for row in rows if tracks.device[row] == 0}
@@ -118,13 +136,21 @@ def test_samples_are_tracks_of_the_timeline(sampled: Record) -> None:
 
 def test_reasons_for_lower_clocks_are_counted(sampled: Record) -> None:
     body = """
-    work(0.5)
+    def reasons(told): return told["devices"].get("0", {}).get("clock_reasons", {})
+    def samples(): return reasons(told("telemetry"))["samples"]
+    work_until(lambda told: reasons(told).get("samples", 0) >= 20)
+    before = samples()
     nvml.bragg_fake_nvml_set(b"nvml_reasons", ctypes.c_int64(0x4))
-    work(0.5)
+    print(before, samples())
+    work_until(lambda told: reasons(told).get("power", 0) >= 20)
     """
-    profile = sampled(body, data="trace").main
+    run = sampled(body, data="trace")
+    profile = run.main
     (gpu,) = told_of(profile).gpus
-    assert gpu.held == {"power": pytest.approx(0.5, abs=0.2)}
+    reasons = profile.meta["telemetry"]["devices"]["0"]["clock_reasons"]
+    before, after = map(int, run.output.split())
+    assert before <= reasons["samples"] - reasons["power"] <= after + 1  # one may be on its way
+    assert gpu.held == {"power": pytest.approx(reasons["power"] / reasons["samples"])}
     label = "clocks held by power"
     (row,) = (each for each in range(len(profile.tracks)) if profile.tracks.label(each) == label)
     assert set(profile.counters.take(profile.counters.track == row).value.tolist()) <= {0.0, 1.0}
@@ -132,7 +158,8 @@ def test_reasons_for_lower_clocks_are_counted(sampled: Record) -> None:
 
 def test_an_old_driver_tells_the_average_of_power(sampled: Record) -> None:
     omitted = "nvmlDeviceGetSamples,nvmlDeviceGetFieldValues,nvmlDeviceGetCurrentClocksEventReasons"
-    profile = sampled("work(0.4)", OMIT=omitted, NVML_REASONS=0x20).main
+    body = 'work_until(has("power_w", "clock_reasons"))'
+    profile = sampled(body, OMIT=omitted, NVML_REASONS=0x20).main
     (gpu,) = told_of(profile).gpus
     assert not gpu.has_instant_power
     assert gpu.mean("power_w") == WATT
@@ -142,7 +169,7 @@ def test_an_old_driver_tells_the_average_of_power(sampled: Record) -> None:
 
 def test_what_a_gpu_does_not_tell_is_said_once(sampled: Record) -> None:
     lacks = "samples,instant_power,power,energy,pcie,nvlink"
-    run = sampled("work(0.4)", NVML_LACKS=lacks)
+    run = sampled('work_until(has("sm_clock_mhz")); work(0.1)', NVML_LACKS=lacks)
     (gpu,) = told_of(run.main).gpus
     assert gpu.mean("power_w") is None
     assert gpu.energy_j is None
@@ -161,7 +188,8 @@ def test_what_a_gpu_does_not_tell_is_said_once(sampled: Record) -> None:
     ],
 )
 def test_without_nvml_the_program_is_recorded(sampled: Record, settings: dict[str, str], words: str) -> None:
-    run = sampled("work(0.3)", **settings)
+    has_tried = 'lambda told: told["host"] and ("reason" in told["sampling"] or told["devices"])'
+    run = sampled(f"work_until({has_tried})", **settings)
     assert run.exit_code == 0
     assert kernels(run.main)["copy"] >= 1
     assert words in warnings_of(run.main.meta)
@@ -169,7 +197,7 @@ def test_without_nvml_the_program_is_recorded(sampled: Record, settings: dict[st
 
 
 def test_nvml_that_hangs_holds_nobody_up(sampled: Record) -> None:
-    run = sampled("work(0.3)", NVML_SLOW_MS=60_000)
+    run = sampled("work_until_asked()", NVML_SLOW_MS=60_000)
     assert run.exit_code == 0
     assert kernels(run.main)["copy"] >= 1
     assert "NVML does not return" in run.talk
@@ -181,7 +209,8 @@ def test_a_session_after_nvml_has_hung_says_so(record: Record) -> None:
     body = """
     for name in ("first.bragg", "second.bragg"):
         session = bragg.start(name, backend="cuda", telemetry_hz=50)
-        work(0.2)
+        if name == "first.bragg": work_until_asked()
+        work(0.1)
         print(session.stop().meta["telemetry"]["reason"])
     """
     run = record(body, START + WORK, NVML_SLOW_MS=60_000, CLOCK="real")
@@ -195,7 +224,11 @@ def test_slow_calls_are_counted_as_missed_samples(sampled: Record) -> None:
 
 
 def test_a_program_without_a_gpu_has_telemetry_of_its_host(sampled: Record) -> None:
-    run = sampled("with bragg.scope('idle'): time.sleep(0.5)", start="import bragg, time\n", backend="cpu")
+    body = """
+    has_two = lambda told: told and told["host"].get("resident_bytes", {}).get("samples", 0) >= 2
+    with bragg.scope("idle"): wait_for(has_two, "telemetry")
+    """
+    run = sampled(body, start="import bragg\nfrom sampling import wait_for\n", backend="cpu")
     told = told_of(run.main)
     assert told.gpus == ()
     assert told.host["resident_bytes"].samples >= 2
@@ -209,6 +242,7 @@ def test_a_forked_child_has_telemetry_of_its_own(sampled: Record) -> None:
     if child == 0:
         from fake_cuda import FakeCuda
         gpu = FakeCuda()
+        work_until_asked()
         work(0.4)
         os._exit(0)
     os.waitpid(child, 0)
@@ -228,6 +262,7 @@ def test_processes_that_share_a_gpu_sample_it_once(sampled: Record) -> None:
     from fake_cuda import FakeCuda
     gpu = FakeCuda()
     if child == 0: os.read(sampled, 1)
+    work_until_asked()
     work(0.4)
     if child == 0: os._exit(0)
     os.write(samples, b".")
@@ -243,7 +278,7 @@ def test_processes_that_share_a_gpu_sample_it_once(sampled: Record) -> None:
 
 
 def test_a_program_that_is_told_to_end_leaves_its_energy(sampled: Record) -> None:
-    run = sampled("work(0.5)\nimport os, signal\nos.kill(os.getpid(), signal.SIGTERM)\nwork(5)")
+    run = sampled("work_until_asked(); work(0.5)\nimport os, signal\nos.kill(os.getpid(), signal.SIGTERM)\nwork(60)")
     assert run.exit_code in (-signal.SIGTERM, 128 + signal.SIGTERM)
     (gpu,) = told_of(run.main).gpus
     assert gpu.energy_j is not None
@@ -254,11 +289,11 @@ def test_nothing_is_sampled_for_a_session_that_has_ended(record: Record) -> None
     body = """
     other = bragg.start("other.bragg", backend="cuda", telemetry_hz=0)
     session = bragg.start("short.bragg", backend="cuda", telemetry_hz=50)
-    work(0.3)
+    work_until_asked(b"nvmlDeviceGetClockInfo", 6)
     short = session.stop()
     work(0.5)
     again = bragg.start("again.bragg", backend="cuda", telemetry_hz=50)
-    work(0.3)
+    work_until_asked(b"nvmlDeviceGetClockInfo", 6)
     both = again.stop()
     print("telemetry" in other.stop().meta)
     print(*(profile.meta["telemetry"]["sampling"]["samples"] for profile in (short, both)))

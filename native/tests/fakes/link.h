@@ -113,6 +113,7 @@ struct Driver {
   bool (*attach)(const Tool* tool);  // false: another copy of CUPTI is attached
   DriverState (*state)();
   uint64_t (*now_ns)();
+  uint64_t (*all_placed_until_ns)();  // the tool has heard of all work that begins earlier
   void (*jump_to_end_of_work)();
   bool (*clock_is_real)();
   uint32_t (*context_device)(cuda::Context context);

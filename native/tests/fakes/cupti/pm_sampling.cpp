@@ -104,7 +104,7 @@ Result PmSampling::stop(void* sampler) {
   Session* session = of(sampler);
   if (session == nullptr || !session->is_running) return Result::InvalidOperation;
   session->is_running = false;
-  session->end_ns = now_ns();
+  session->end_ns = driver()->all_placed_until_ns();
   return Result::Success;
 }
 
@@ -135,7 +135,7 @@ Result PmSampling::decode(cupti::PmDecodeParams& params) {
   if (session == nullptr || image.mark != PmImage::kMark) return Result::InvalidParameter;
   demand_config(*session, "cuptiPmSamplingDecodeData");
   params.stop = session->is_running ? cupti::DecodeStop::Other : cupti::DecodeStop::EndOfRecords;
-  const uint64_t until_ns = session->is_running ? now_ns() : session->end_ns;
+  const uint64_t until_ns = session->is_running ? driver()->all_placed_until_ns() : session->end_ns;
   const uint64_t ready = until_ns > session->next_ns ? (until_ns - session->next_ns) / session->interval_ns : 0;
   session->is_overflown |= ready > session->capacity;
   params.overflow = session->is_overflown ? 1 : 0;

@@ -93,6 +93,7 @@ cuda::Result launch(ApiCall& call, cuda::GraphExecHandle& exec, cuda::StreamHand
   const Tool* tool = attached_tool.load(std::memory_order_acquire);
   const Place place = place_of(stream);
   const std::lock_guard lock(exec.graph->mutex);
+  const Placing placing;
   std::vector<Span> spans;
   spans.reserve(exec.nodes.size());
   {

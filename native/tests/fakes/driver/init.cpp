@@ -19,6 +19,7 @@ constexpr Driver kDriver{
     .attach = attach,
     .state = [] { return driver_state.load(std::memory_order_acquire); },
     .now_ns = clock::now_ns,
+    .all_placed_until_ns = all_placed_until_ns,
     .jump_to_end_of_work = clock::jump_to_end_of_work,
     .clock_is_real = [] { return knob(Knob::RealClock) != 0; },
     .context_device = [](cuda::Context context) { return context->device; },

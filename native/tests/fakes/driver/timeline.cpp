@@ -1,6 +1,8 @@
 #include "driver/timeline.h"
 
 #include <algorithm>
+#include <mutex>
+#include <set>
 
 #include "driver/graphs.h"
 #include "driver/value_kernel.h"
@@ -11,6 +13,12 @@ namespace {
 constexpr uintptr_t kLastSpecialStream = 2;  // 1: legacy default, 2: per-thread default
 constexpr uint32_t kPatternStep = 37, kPatternLength = 101;
 
+std::mutex placing_mutex;
+std::multiset<uint64_t>& placing_since_ns() {
+  static auto& self = *new std::multiset<uint64_t>;  // threads may outlive static destruction
+  return self;
+}
+
 uint64_t kernel_ns(cuda::FunctionHandle& function) noexcept {
   const uint32_t launch = function.launches.fetch_add(1, std::memory_order_relaxed);
   const uint64_t own = function.duration_ns.load(std::memory_order_relaxed);
@@ -19,6 +27,23 @@ uint64_t kernel_ns(cuda::FunctionHandle& function) noexcept {
 }
 
 }  // namespace
+
+Placing::Placing() {
+  const std::lock_guard lock(placing_mutex);
+  began_ns_ = clock::now_ns();
+  placing_since_ns().insert(began_ns_);
+}
+
+Placing::~Placing() {
+  const std::lock_guard lock(placing_mutex);
+  placing_since_ns().extract(began_ns_);
+}
+
+uint64_t all_placed_until_ns() {
+  const std::lock_guard lock(placing_mutex);
+  const auto& since_ns = placing_since_ns();
+  return since_ns.empty() ? clock::now_ns() : *since_ns.begin();
+}
 
 cuda::StreamHandle& resolve(cuda::Context context, cuda::Stream stream) noexcept {
   return reinterpret_cast<uintptr_t>(stream) <= kLastSpecialStream ? context->default_stream : *stream;
@@ -57,6 +82,7 @@ cuda::Result submit(ApiCall& call, cuda::Stream handle, const Operation& operati
     add_node(call.context, *graph, operation);
     return cuda::Result::Success;
   }
+  const Placing placing;
   const Span span = enqueue(stream, duration_ns(operation));
   lock.unlock();
   if (is_value_kernel(operation)) read_values(operation.reading);

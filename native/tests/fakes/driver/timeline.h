@@ -15,6 +15,21 @@ namespace bragg::fake {
 // Puts work at the end of a stream's queue; the stream's mutex is held.
 [[nodiscard]] Span enqueue(cuda::StreamHandle& stream, uint64_t duration_ns) noexcept;
 
+// Work gets its place on the timeline, and the tool hears of it, while one of these exists: a thread may lose its core
+// in between, and a GPU counts all that it executes.
+class Placing {
+ public:
+  Placing();
+  ~Placing();
+  Placing(const Placing&) = delete;
+  Placing& operator=(const Placing&) = delete;
+
+ private:
+  uint64_t began_ns_;
+};
+// The tool has heard of all work that begins earlier; now, where no thread places work.
+[[nodiscard]] uint64_t all_placed_until_ns();
+
 // A launch, copy or set as the driver takes it: a graph node while the stream is being captured, else work.
 cuda::Result submit(ApiCall& call, cuda::Stream stream, const Operation& operation);
 
