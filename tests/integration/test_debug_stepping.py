@@ -123,6 +123,21 @@ def test_lanes_that_were_not_read_are_undefined_and_count_for_nothing(tmp_path: 
     ]
 
 
+@pytest.mark.parametrize(
+    ("mask", "last"), [("", "-- --"), (", mask=mask", "-- --"), (", mask=mask, other=7.0", "-- 7.0")]
+)
+def test_lanes_outside_of_their_tensor_are_undefined(tmp_path: Path, mask: str, last: str) -> None:
+    script = write(tmp_path, run="kernel[(4,)](x, out, 31, BLOCK=8)")
+    script.write_text(script.read_text().replace(", mask=mask, other=0.0", mask))
+    output = at_prompt(script, [*STEP_TO_NEXT, "p values", "p values.sum(axis=1)", "c"])[3 + 3 * len(STEP_TO_NEXT) :]
+    assert output[:2] == [
+        "fp32[8], 2 programs, -- is undefined: [[16.0 17.0 18.0 19.0 20.0 21.0 22.0 23.0]",
+        f" [24.0 25.0 26.0 27.0 28.0 29.0 {last}]]",
+    ]
+    assert f"data=[156.0, {159.0 + (7.0 if '7' in last else 0.0)}]" in output[2]
+    assert output[-1] == "2 errors in 1 launch of 4 programs"
+
+
 @pytest.mark.skipif(sys.version_info < (3, 11), reason="this Python does not tell what part of a line is executed")
 def test_steps_follow_the_authors_lines_into_helpers_and_back_to_the_script(tmp_path: Path) -> None:
     commands = [*STEP_TO_NEXT, "s", "s", "p block", "s", "r", "n", "n", "n", "c"]

@@ -33,6 +33,7 @@ __all__ = [
     "IN_FLIGHT",
     "MEANINGLESS",
     "MISLED",
+    "OUTSIDE",
     "OVERFLOWN",
     "SHIFTED",
     "SIGNAL",
@@ -53,7 +54,7 @@ __all__ = [
 
 Bounds = tuple[int, int] | None
 
-# The lower ten bits of a taint: why an element must not be used. Those above them: of which loads it comes.
+# The lower eleven bits of a taint: why an element must not be used. Those above them: of which loads it comes.
 UNDEFINED = 1
 OVERFLOWN = 2
 MISLED = 4  # It rests on a promise that does not hold.
@@ -64,10 +65,11 @@ SIGNAL = 64  # What an atomic that acquires has returned: to decide by it is to 
 IN_FLIGHT = 128  # Of a product that runs beside the kernel and was not waited for.
 CHOSEN = 256  # By an undefined element, among known ones: which of them it is, nobody knows.
 FILLED = 512  # A lane that a mask leaves out, with the value that the load gives it; marked where reductions skip it.
-# What must not be used in any way.
+OUTSIDE = 1024  # Read outside of its tensor, which is told where it happens.
+# What must not be used in any way, and is told of where it is.
 MEANINGLESS = (UNDEFINED, CHOSEN, UNWRITTEN, DIVIDED, SHIFTED, IN_FLIGHT)
-_MEANINGLESS = np.uint32(sum(MEANINGLESS))
-LOADS = tuple(1 << bit for bit in range(10, 32))
+_SHOWN_AS_UNDEFINED = np.uint32(sum(MEANINGLESS) | OUTSIDE)
+LOADS = tuple(1 << bit for bit in range(11, 32))
 
 
 class _OperatorTable(dict[str, Callable[..., Any]]):
@@ -351,7 +353,7 @@ class Tensor(_Shown):
         """
         data = self.data
         if self.taint is not None:
-            is_undefined = np.broadcast_to(lift_array(self.taint, data.ndim) & _MEANINGLESS != 0, data.shape)
+            is_undefined = np.broadcast_to(lift_array(self.taint, data.ndim) & _SHOWN_AS_UNDEFINED != 0, data.shape)
             data = np.ma.array(data, mask=is_undefined) if is_undefined.any() else data
         try:
             now = machine()

@@ -22,6 +22,7 @@ from bragg.debug.values import (
     LOADS,
     MEANINGLESS,
     MISLED,
+    OUTSIDE,
     OVERFLOWN,
     SIGNAL,
     UNDEFINED,
@@ -82,7 +83,7 @@ def _loaded(where: Pointer, mask: Any, other: Any, volatile: bool) -> Tensor:
     if isinstance(where.buffer, JointBuffer):
         return _load_parts(where, test, other, volatile)
     is_on = None if test is None else checked_constant(test)
-    lanes = None if test is None or is_on else test.data
+    wanted = lanes = None if test is None or is_on else test.data
     origin = 0
     if is_on is False:
         data: Array = np.zeros((1, *shape), where.element.carrier)
@@ -90,10 +91,18 @@ def _loaded(where: Pointer, mask: Any, other: Any, volatile: bool) -> Tensor:
         access = _told("load", where, lanes, "relaxed" if volatile else "")
         data, reachable, origin = _read(where, access.mask), access.mask, access.origin
         lanes = lanes if lanes is None or reachable is lanes or other is None else reachable
-        if access.unwritten is not None:
+        outside = None if reachable is None or reachable is wanted else _outside(wanted, reachable)
+        if outside is not None or access.unwritten is not None:
             filled = _filled(data, where.element, shape, lanes, other, origin)
-            return filled.tainted(access.unwritten_block(), UNWRITTEN | origin)
+            filled = filled if outside is None else filled.tainted(outside, OUTSIDE)
+            return filled if access.unwritten is None else filled.tainted(access.unwritten_block(), UNWRITTEN | origin)
     return _filled(data, where.element, shape, lanes if is_on is not False else test, other, origin)
+
+
+def _outside(wanted: Array | None, inside: Array) -> Array:
+    """Lanes that were to be read, None: all, and are not elements of the tensor."""
+    outside: Array = ~inside if wanted is None else lift_array(wanted, inside.ndim) & ~inside
+    return outside
 
 
 def _load_parts(where: Pointer, test: Tensor | None, other: Any, volatile: bool) -> Tensor:
