@@ -14,6 +14,7 @@ from bragg.grouping.regions import REGIONS
 from bragg.model import Metric, MetricKind, Profile
 from bragg.model.table import FloatArray
 from bragg.views.terminal.formulas import NO_FORMULAS, Formulas
+from bragg.views.text.metric_meanings import MEANINGS
 from bragg.views.text.style import printable
 from bragg.views.text.units import Scale, scale_for
 
@@ -271,7 +272,7 @@ def _resolve(requested: str, available: Sequence[str], formulas: Formulas, profi
         if any(name.startswith(begin) for name in (wanted, *_SHORT_NAMES.get(without_unit, ()))):
             raise UsageError(f"{requested.strip()!r} is not a metric of this view", hint=f"Try: bragg view {option}")
     if wanted.startswith("gpu_") and "gpu_time" not in by_lower_case:
-        raise UsageError("this profile has no times of a GPU", hint="Why: bragg doctor; time of the host: -m host_time")
+        raise _no_gpu_times(requested.strip(), without_unit)
     computed = formulas.names(profile)
     short = (name for name, meant in _SHORT_NAMES.items() if not {*by_lower_case, *computed}.isdisjoint(meant))
     names = [*by_lower_case, *short, *computed]
@@ -279,3 +280,12 @@ def _resolve(requested: str, available: Sequence[str], formulas: Formulas, profi
     some = [*available[:_N_NAMED], *["…"] * (len(available) > _N_NAMED)]
     found = f"Nearest: {', '.join(near)}" if near else f"It has: {', '.join(some)}"
     raise UsageError(f"this profile has no metric {requested.strip()!r}", hint=f"{found}; bragg view --list shows all")
+
+
+def _no_gpu_times(requested: str, name: str) -> UsageError:
+    """Why a metric of a GPU is not there, and which one was meant if there is none of this name."""
+    known = [one for one in (*MEANINGS, *_AVERAGES) if one.startswith("gpu_")]
+    near = [] if name in known else difflib.get_close_matches(name, known, n=1, cutoff=0.5)
+    absent, meant = (f"metric {requested!r}, nor ", f"Did you mean {near[0]}? ") if near else ("", "")
+    hint = f"{meant}Why it has none: bragg doctor; time of the host: -m host_time"
+    return UsageError(f"this profile has no {absent}times of a GPU", hint=hint)

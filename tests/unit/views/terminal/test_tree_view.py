@@ -223,10 +223,20 @@ def test_unknown_metric_lists_those_that_are_there(training: Profile) -> None:
     assert error.value.hint == "Nearest: gpu_time, gpu_time_avg, gpu_count; bragg view --list shows all"
 
 
-def test_metric_of_a_gpu_that_was_not_measured_leads_to_why() -> None:
-    with pytest.raises(UsageError, match="this profile has no times of a GPU") as error:
-        tree_view(profile_from_text("root\n  forward host=3ms"), ViewOptions(metrics=("gpu_time",)))
-    assert error.value.hint == "Why: bragg doctor; time of the host: -m host_time"
+@pytest.mark.parametrize(
+    ("name", "said", "meant"),
+    [
+        ("gpu_time", "this profile has no times of a GPU", ""),
+        ("gpu_time_avg", "this profile has no times of a GPU", ""),
+        ("gpu_tim", "this profile has no metric 'gpu_tim', nor times of a GPU", "Did you mean gpu_time? "),
+        ("gpu_time_vag", "this profile has no metric 'gpu_time_vag', nor times of a GPU", "Did you mean gpu_time_avg? "),
+    ],
+)
+def test_metric_of_a_gpu_that_was_not_measured_leads_to_why(name: str, said: str, meant: str) -> None:
+    with pytest.raises(UsageError) as error:
+        tree_view(profile_from_text("root\n  forward host=3ms"), ViewOptions(metrics=(name,)))
+    assert error.value.message == said
+    assert error.value.hint == f"{meant}Why it has none: bragg doctor; time of the host: -m host_time"
 
 
 def test_hint_to_metrics_that_are_not_alike_is_short(training: Profile) -> None:
