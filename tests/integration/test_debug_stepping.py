@@ -246,7 +246,18 @@ def test_a_line_is_a_breakpoint_without_a_change_of_the_text(tmp_path: Path, pla
 def test_a_line_is_stopped_at_by_those_that_get_there(tmp_path: Path) -> None:
     script = write(tmp_path, "pass")
     assert "programs: (2, 0, 0), (3, 0, 0), of a grid of (4, 1, 1)" in at_prompt(script, ["c"], "--break", "18")
-    assert "nor line 23" in debugged(script, [], "--break", "23").stderr
+    done = debugged(script, [], "--break", "7", "--at-program", "1")
+    assert "nor line 7 with program (1, 0, 0)" in done.stderr
+
+
+def test_a_line_that_no_kernel_has_is_refused_before_anything_runs(tmp_path: Path) -> None:
+    script = write(tmp_path, "pass")
+    done = debugged(script, [], "--break", "80")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.splitlines() == [
+        f"error: {script}:80 is no statement of a function",
+        f"hint: Kernels of {script}: scaled (lines 7 to 8), kernel (lines 12 to 19)",
+    ]
 
 
 @pytest.mark.parametrize("options", [["--break", "15"], ["--break-on", "out-of-bounds"]])

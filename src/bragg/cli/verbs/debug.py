@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 from typing import Any
 
 import click
@@ -10,6 +11,7 @@ import click
 from bragg.cli.checked_run import parse_program, run_checked
 from bragg.cli.console import late_hint, say, write_lines
 from bragg.cli.findings_output import FindingsOutput
+from bragg.errors import UsageError
 
 __all__ = ["debug"]
 
@@ -26,6 +28,8 @@ def _parse_lines(_context: click.Context, _parameter: click.Parameter, values: t
     parts = [value.rpartition(":") for value in values]
     if not all(line.isdecimal() for _, _, line in parts):
         raise click.BadParameter("a line, or a file and a line: 55, norm.py:55")
+    if missing := [file for file, _, _ in parts if file and not Path(file).is_file()]:
+        raise click.BadParameter(f"there is no file {missing[0]!r}")
     return tuple((file, int(line)) for file, _, line in parts)
 
 
@@ -64,12 +68,15 @@ def debug(
     from bragg.debug.session import CheckedSession, chosen_checkers
     from bragg.debug.stepping.debugger import KernelDebugger, stepping
     from bragg.debug.stepping.lines import STOPS
+    from bragg.debug.stepping.places import require_line_of_kernel
     from bragg.debug.stepping.stops import Watch, stop_on
 
     if hint := late_hint(debug, target):
         say([hint])
-    for file, line in break_at if target else ():
-        STOPS.add(file or target[0], line)
+    lines = [(file or _script(target, line, is_module=module), line) for file, line in break_at] if target else []
+    for file, line in lines:
+        require_line_of_kernel(file, line, is_script=file == target[0])
+        STOPS.add(file, line)
     watches = [Watch(text) for text in watch]
     # What is executed again would stop again.
     checkers = [*chosen_checkers(without=["tuned-twice"]), *(one.checker for one in watches)]
@@ -79,12 +86,23 @@ def debug(
     if watches:
         write_lines(f"watch: {one.text}, last: {one.last}" for one in watches)
     elif session.report.launches and not KernelDebugger.n_stops and not os.environ.get("PYTHONBREAKPOINT"):
-        say(_nothing_stopped(break_at, break_on, at_program))
+        say(_nothing_stopped(lines, break_on, at_program))
     return code
 
 
+def _script(target: tuple[str, ...], line: int, *, is_module: bool) -> str:
+    """The file of lines that are given without one.
+
+    Raises:
+        UsageError: The program is no file.
+    """
+    if is_module or target[0] == "pytest":
+        raise UsageError(f"line {line} is of no file: the program is a module", hint=f"Name it: --break FILE:{line}")
+    return target[0]
+
+
 def _nothing_stopped(
-    break_at: tuple[tuple[str, int], ...], break_on: tuple[str, ...], at_program: tuple[int, int, int] | None
+    break_at: list[tuple[str, int]], break_on: tuple[str, ...], at_program: tuple[int, int, int] | None
 ) -> list[str]:
     where = f" with program {at_program} among those that got there" if at_program else ""
     found = f", and {' and '.join(break_on)} found nothing to stop at" if break_on else ""

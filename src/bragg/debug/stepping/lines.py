@@ -6,7 +6,7 @@ import ast
 from collections.abc import Callable
 from pathlib import Path
 
-__all__ = ["STOPS", "Stops"]
+__all__ = ["STOPS", "Stops", "spans"]
 
 
 class Stops:
@@ -35,7 +35,7 @@ class Stops:
 
 def _put(function: ast.FunctionDef, line: int) -> None:
     bodies = [body for node in ast.walk(function) for body in _bodies(node)]
-    found = [(body, at) for body in bodies for at, one in enumerate(body) if _spans(one, line)]
+    found = [(body, at) for body in bodies for at, one in enumerate(body) if spans(one, line)]
     if not found:
         return
     body, at = max(found, key=lambda each: (each[0][each[1]].lineno, -each[1]))
@@ -49,7 +49,8 @@ def _bodies(node: ast.AST) -> list[list[ast.stmt]]:
     return [body for name in ("body", "orelse") if isinstance(body := getattr(node, name, None), list) and body]
 
 
-def _spans(statement: ast.stmt, line: int) -> bool:
+def spans(statement: ast.stmt, line: int) -> bool:
+    """A line is one of a statement's, or of those inside of it."""
     return statement.lineno <= line <= (statement.end_lineno or statement.lineno)
 
 

@@ -229,7 +229,11 @@ def test_unknown_metric_lists_those_that_are_there(training: Profile) -> None:
         ("gpu_time", "this profile has no times of a GPU", ""),
         ("gpu_time_avg", "this profile has no times of a GPU", ""),
         ("gpu_tim", "this profile has no metric 'gpu_tim', nor times of a GPU", "Did you mean gpu_time? "),
-        ("gpu_time_vag", "this profile has no metric 'gpu_time_vag', nor times of a GPU", "Did you mean gpu_time_avg? "),
+        (
+            "gpu_time_vag",
+            "this profile has no metric 'gpu_time_vag', nor times of a GPU",
+            "Did you mean gpu_time_avg? ",
+        ),
     ],
 )
 def test_metric_of_a_gpu_that_was_not_measured_leads_to_why(name: str, said: str, meant: str) -> None:
