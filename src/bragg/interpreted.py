@@ -40,19 +40,21 @@ __all__ = ["interpret_launches"]
 _GPU_BACKENDS = {"nvidia", "amd"}
 
 
-def interpret_launches(triton: ModuleType, options: Mapping[str, Any]) -> None:
+def interpret_launches(triton: ModuleType, options: Mapping[str, Any], *, may_move_tensors: bool = True) -> None:
     """Execute the launches of this process with the engine, if that is wanted.
 
     Args:
         triton: The package, just imported.
         options: What to record, as `RecordConfig.options` lists it; `interpret` is `auto` or `on`.
+        may_move_tensors: Tensors that the program asks for on `cuda` are put on the CPU; False: it may have asked for
+            some already.
     """
     is_forced = options["interpret"] == "on"
     if not is_forced and (has_gpu() or not _needs_gpu(triton, os.environ)):
         return
     if not has_gpu():
         use_host_driver(target_named(options["gpu_target"]) if options["gpu_target"] else None)
-        if not _is_imported_by_torch():
+        if may_move_tensors and not _is_imported_by_torch():
             when_imported("torch", use_cpu_for_cuda)
     asks = options["launch_metadata"]
     kernels = _launched_kernels(options["gpu_target"]) if options["gpu_target"] else None

@@ -8,6 +8,10 @@ from typing import Any
 
 import pytest
 
+import bragg
+from bragg.debug.host.driver import has_gpu
+from bragg.model import FrameKind
+
 nbformat = pytest.importorskip("nbformat")
 nbclient = pytest.importorskip("nbclient")
 pytest.importorskip("ipykernel")
@@ -27,6 +31,27 @@ def work():
 """
 
 
+KERNEL = """
+import torch, triton, triton.language as tl
+
+@triton.jit
+def doubled(x, out, n, BLOCK: tl.constexpr):
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(out + at, tl.load(x + at, mask=at < n) * 2, mask=at < n)
+
+x, out = torch.ones(100), torch.zeros(100)
+doubled[(2,)](x, out, 100, BLOCK=64)
+print(out.sum().item(), x.is_cuda)
+"""
+
+
+def executed_in(folder: Path, cells: list[str]) -> Any:
+    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in cells])
+    where = {"metadata": {"path": str(folder)}}
+    nbclient.NotebookClient(notebook, timeout=300, allow_errors=True, resources=where).execute()
+    return notebook
+
+
 @pytest.fixture(scope="module")
 def executed(tmp_path_factory: pytest.TempPathFactory) -> Any:
     folder = tmp_path_factory.mktemp("notebook")
@@ -40,8 +65,7 @@ def executed(tmp_path_factory: pytest.TempPathFactory) -> Any:
         "from bragg.notebook import ReportWidget\nwidget = ReportWidget(profile)\nwidget.show('flame', node=1)\n"
         "print(widget.view, widget.node, widget.call_path)\nwidget",
     ]
-    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in cells])
-    nbclient.NotebookClient(notebook, timeout=300, resources={"metadata": {"path": str(folder)}}).execute()
+    notebook = executed_in(folder, cells)
     notebook.metadata["folder"] = str(folder)
     return notebook
 
@@ -69,3 +93,25 @@ def test_widget_tells_what_is_chosen_and_is_shown(executed: Any) -> None:
     view, node, path = streams(cell, "stdout").strip().split(" ", 2)
     assert (view, node, path.startswith("[")) == ("flame", "1", True)
     assert any("application/vnd.jupyter.widget-view+json" in output.get("data", {}) for output in cell.outputs)
+
+
+def test_error_in_a_recorded_cell_has_the_number_of_the_cell(tmp_path: Path) -> None:
+    cells = ["%load_ext bragg", "%%bragg\nimport time\n1 / 0", "%%bragg\ntime.sleep(0.1), 7", "_.tree.frames.file"]
+    first, second = executed_in(tmp_path, cells).cells[1:3]
+    trace = next(re.sub(r"\x1b\[[\d;]*m", "", "\n".join(one.traceback)) for one in first.outputs if "traceback" in one)
+    assert "In[2], line 3" in trace
+    assert [one.execution_count for one in second.outputs if one.output_type == "execute_result"][:1] == [3]
+
+
+@pytest.mark.skipif(has_gpu(), reason="launches kernels on the GPU")
+@pytest.mark.parametrize("order", [["%load_ext bragg", KERNEL], [f"import triton\n%load_ext bragg{KERNEL}"]])
+def test_kernels_of_cells_are_executed_where_there_is_no_gpu(tmp_path: Path, order: list[str]) -> None:
+    pytest.importorskip("triton")
+    pytest.importorskip("torch")
+    launch = "%%bragg\nfor _ in range(3): doubled[(2,)](x, out, 100, BLOCK=64)"
+    defining = executed_in(tmp_path, [*order, launch]).cells[-2]
+    assert streams(defining, "stdout").split() == ["200.0", str(len(order) == 2)]
+    assert "Triton kernels run in bragg's interpreter on the CPU" in streams(defining, "stderr")
+    frames = bragg.load(tmp_path / "notebook.bragg").tree.frames
+    names = zip(frames.name, frames.kind, strict=True)
+    assert {name for name, kind in names if kind == FrameKind.KERNEL} == {"doubled<BLOCK=64 w4 s3 f32 !16:n>"}

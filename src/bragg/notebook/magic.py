@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import shlex
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -13,9 +16,13 @@ import bragg
 from bragg.cli.console import error_lines, say, stream_style
 from bragg.cli.verbs.run import run
 from bragg.errors import BraggError, UsageError
+from bragg.record.config import RecordConfig
+from bragg.record.hooks.imports import when_imported
 from bragg.record.inside.sessions import Options
 
 if TYPE_CHECKING:
+    from types import ModuleType
+
     from IPython.core.interactiveshell import InteractiveShell
 
     from bragg.model import Profile
@@ -27,13 +34,21 @@ _CELL = "the-cell"
 
 
 def load_ipython_extension(shell: InteractiveShell) -> None:
-    """Add `%%bragg` to a shell; what `%load_ext bragg` calls."""
+    """Add `%%bragg` to a shell, and execute Triton's kernels where there is no GPU; what `%load_ext bragg` calls."""
 
     def record_cell(line: str, cell: str) -> Profile | None:
         """Run a cell and show where its time went; the options are those of `bragg run`."""
         return _record(shell, line, cell)
 
     shell.register_magic_function(record_cell, magic_kind="cell", magic_name="bragg")
+    when_imported("triton", partial(_execute_kernels_without_gpu, may_move_tensors="triton" not in sys.modules))
+
+
+def _execute_kernels_without_gpu(triton: ModuleType, *, may_move_tensors: bool) -> None:
+    """As `bragg run` does; tensors that cells have made before stay where they are."""
+    from bragg.interpreted import interpret_launches
+
+    interpret_launches(triton, RecordConfig().options(), may_move_tensors=may_move_tensors)
 
 
 def recording_options(line: str) -> dict[str, Any]:
@@ -64,14 +79,13 @@ def _record(shell: InteractiveShell, line: str, cell: str) -> Profile | None:
     """The profile of a cell; None, and the reason on stderr, where there is none."""
     try:
         options = recording_options(line)
-        numbers = dict(getattr(shell.compile, "_filename_map", {}))
         session = bragg.start(options.pop("output"), **options)
         try:
-            shell.run_cell(_below_its_magic(cell))
+            with _numbered_as_its_magic(shell):
+                shell.run_cell(_below_its_magic(cell))
         finally:
             profile = bragg.stop(session)
         if session.path is not None:  # what `stop` returns has no timeline
-            _renumber(shell, numbers)
             profile = with_cell_names(bragg.load(session.path), shell)
             say([f"Wrote {session.path}", *_best(profile)])
     except BraggError as error:
@@ -80,11 +94,21 @@ def _record(shell: InteractiveShell, line: str, cell: str) -> Profile | None:
     return profile
 
 
-def _renumber(shell: InteractiveShell, before: dict[str, int]) -> None:
-    """Give cells that were compiled since the number of the cell that the magic is in: IPython counts on before it."""
-    numbers: dict[str, int] = getattr(shell.compile, "_filename_map", {})
-    own = len(shell.history_manager.input_hist_parsed) - 1
-    numbers.update({file: own for file, number in numbers.items() if number == own + 1 != before.get(file)})
+@contextmanager
+def _numbered_as_its_magic(shell: InteractiveShell) -> Iterator[None]:
+    """Cells that are compiled inside have the number of the cell that the magic is in: IPython counts on before it."""
+    own, compiler = len(shell.history_manager.input_hist_parsed) - 1, shell.compile
+    cache = compiler.cache
+
+    def cache_as_own(code: str, number: int = 0, raw_code: str | None = None) -> str:
+        name: str = cache(code, own if number == own + 1 else number, raw_code)
+        return name
+
+    compiler.cache = cache_as_own
+    try:
+        yield
+    finally:
+        compiler.cache = cache
 
 
 def _below_its_magic(cell: str) -> str:
