@@ -127,14 +127,19 @@ def _with_folded(profile: Profile, least_ns: int, steady: Steady | None, devices
     states = _States(profile.tree)
     n_nodes = states.n_nodes
     reasons = np.array([_REASON.get(kind, SHORT) for kind in IdleKind], np.int64)
-    idle_ns, count, longest = np.zeros(n_nodes), np.zeros(n_nodes), np.full(n_nodes, np.nan)
+    idle_ns, count, longest = np.zeros(n_nodes), np.zeros(n_nodes, np.int64), np.full(n_nodes, np.nan)
     for found in folded_idle(profile, steady, devices):
         node = states.nodes_of(reasons[found.rows.kind], found.rows.node.astype(np.int64))
         np.add.at(idle_ns, node, found.idle_ns)
-        np.add.at(count, node, found.rows.count * found.share)
+        count += _whole(np.bincount(node, found.rows.count * found.share, n_nodes).astype(np.float64))
         ended = (found.share > 0) & (found.rows.longest_ns > 0)
         np.fmax.at(longest, node[ended], found.rows.longest_ns[ended])
-    return _with_metrics(profile, states, np.rint(idle_ns).astype(np.int64), np.rint(count).astype(np.int64), longest)
+    return _with_metrics(profile, states, np.rint(idle_ns).astype(np.int64), count, longest)
+
+
+def _whole(values: FloatArray) -> Int64Array:
+    """Whole numbers that differ by less than 1 from others, and add up to the rounded sum of these."""
+    return np.diff(np.rint(np.cumsum(values)), prepend=0.0).astype(np.int64)
 
 
 def _with_metrics(

@@ -5,11 +5,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+import bragg
 from bragg.analyze.idle import idle_times
 from bragg.analyze.idle_paths import IDLE_METRICS, with_idle_paths
+from bragg.analyze.wall.parts import wall_parts
 from bragg.errors import UsageError
 from bragg.model import FrameKind, Profile
 from tests.support.profiles import profile_from_text
+from tests.support.recordings import DEFAULT_RECORDINGS
 from tests.support.traces import trace_from_text
 
 TRACE = """
@@ -96,3 +99,11 @@ def test_other_metrics_keep_their_values() -> None:
 def test_a_profile_without_a_timeline_has_no_idle_paths() -> None:
     with pytest.raises(UsageError, match="no timeline of a GPU"):
         with_idle_paths(replace(profile_from_text("root\n  a 1us"), meta={"backend": "cuda"}))
+
+
+def test_pauses_that_a_recorder_has_added_up_are_as_many_at_call_paths_as_in_the_sentence() -> None:
+    profile = bragg.load(next(file for file in DEFAULT_RECORDINGS if file.stem == "h100-trainer_gpt2"))
+    parts = wall_parts(profile)
+    assert parts is not None
+    (told,) = idle_times(profile, parts.steady)
+    assert with_idle_paths(profile, steady=parts.steady).total("gpu_idle_count") == told.n_gaps
