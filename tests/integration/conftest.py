@@ -34,6 +34,8 @@ def record(tmp_path: Path, fakes_directory: Path) -> Record:
         flags = [f"--{name.replace('_', '-')}={value}" for name, value in wishes.items()]
         environ = {**os.environ, **fake_cuda.environment(fakes_directory, settings), "PYTHONPATH": str(SUPPORT)}
         argv = [sys.executable, "-m", "bragg", "run", *flags, *given, *(command or [str(script)])]
+        for earlier in tmp_path.glob("out*.bragg"):  # else this run's get other names
+            earlier.unlink()
         done = subprocess.run(argv, env=environ, cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False)
         paths = sorted(tmp_path.glob("out*.bragg"), key=lambda path: (len(path.name), path.name))
         return Run(done.returncode, done.stderr, [load(path) for path in paths], done.stdout)

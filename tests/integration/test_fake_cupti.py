@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.fake_cuda import environment
+from tests.support.fake_gpu_runs import Record, kernels
 
 SUPPORT = Path(__file__).parents[1] / "support"
 Run = Callable[..., str]
@@ -142,3 +143,8 @@ def test_a_launch_is_cheap_enough_for_millions(run: Run) -> None:
         """
     )
     assert float(printed) < 500
+
+
+def test_each_run_is_told_of_itself(record: Record) -> None:
+    for name in ("first", "second"):
+        assert kernels(record(f"gpu.launch({name!r})").main) == {name: 1}
