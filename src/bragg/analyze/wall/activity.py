@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from bragg.analyze.busy import busy_curve
 from bragg.model import IdleKind, Profile, TrackKind
+from bragg.model.meta.run import Run
 from bragg.model.table import FloatArray
 
 __all__ = ["Activity", "Waited", "activity_of", "knows_idle_classes"]
@@ -83,7 +84,7 @@ class Activity:
 
 def activity_of(profile: Profile) -> Activity | None:
     """What is known; None: nothing ran on a GPU, or only the sums were kept."""
-    return _of_timeline(profile) or _of_curve(profile.run.gpu_activity)
+    return _of_timeline(profile) or _of_curve(profile.run)
 
 
 def _of_timeline(profile: Profile) -> Activity | None:
@@ -107,11 +108,14 @@ def _of_timeline(profile: Profile) -> Activity | None:
     )
 
 
-def _of_curve(told: Any) -> Activity | None:
+def _of_curve(run: Run) -> Activity | None:
     """Of the curve in the facts of a file: by device, what was counted in bins of equal width."""
+    told = run.gpu_activity
     if not isinstance(told, Mapping):
         return None
-    curves = {int(name): _bins(value) for name, value in told.items() if str(name).isdecimal() and len(str(name)) < 9}
+    last_ns = run.ended_ns if run.gpu_last_ns is None else run.gpu_last_ns
+    names = [name for name in told if str(name).isdecimal() and len(str(name)) < 9]
+    curves = {int(name): _bins(told[name], last_ns) for name in names}
     known = {device: curve for device, curve in curves.items() if curve is not None}
     if not known:
         return None
@@ -124,7 +128,7 @@ def _of_curve(told: Any) -> Activity | None:
         launches=launches,
         busy={device: (time_ns, busy_ns) for device, (time_ns, busy_ns, _) in known.items()},
         first_ns=int(edges[0]),
-        last_ns=int(edges[-1]),
+        last_ns=int(edges[-1]) if last_ns is None else min(int(edges[-1]), last_ns),
         waited={device: found for device in known if (found := _waits(known[device][0], told.get(str(device))))},
     )
 
@@ -147,8 +151,13 @@ def _waits(time_ns: FloatArray, told: Any) -> tuple[FloatArray, ...] | None:
     return time_ns, *(np.append(0.0, np.cumsum(np.array(column, np.float64))) for column in columns)
 
 
-def _bins(told: Any) -> tuple[FloatArray, FloatArray, FloatArray] | None:
-    """Edges of the bins, and busy time and launches up to each; None when they are none."""
+def _bins(told: Any, last_ns: int | None) -> tuple[FloatArray, FloatArray, FloatArray] | None:
+    """Edges of the bins, the last of which ends with the work; busy time and launches up to each; None: there are none.
+
+    Args:
+        told: The curve of a device.
+        last_ns: When the last work of any device ended; None: not known.
+    """
     if not isinstance(told, Mapping):
         return None
     start_ns, bin_ns = told.get("start_ns"), told.get("bin_ns")
@@ -160,7 +169,10 @@ def _bins(told: Any) -> tuple[FloatArray, FloatArray, FloatArray] | None:
     busy_ns, launches = (np.append(0.0, np.cumsum(np.array(column, np.float64))) for column in columns)
     if len(busy_ns) != len(launches):
         return None
-    return start_ns + bin_ns * np.arange(len(busy_ns), dtype=np.float64), busy_ns, launches
+    edges = start_ns + bin_ns * np.arange(len(busy_ns), dtype=np.float64)
+    if last_ns is not None and edges[-2] < last_ns < edges[-1]:
+        edges[-1] = last_ns
+    return edges, busy_ns, launches
 
 
 def _is_column(value: Any) -> bool:

@@ -47,6 +47,16 @@ def test_a_stretch_without_launches_is_the_warm_up() -> None:
     )
 
 
+@pytest.mark.parametrize("gpu_last_ns", [BEGAN + (99 + BINS) * MS + MS // 2, None])
+def test_a_run_may_end_before_the_last_bin_of_its_curve(gpu_last_ns: int | None) -> None:
+    stopped_ns = BEGAN + (99 + BINS) * MS + 3 * MS // 4
+    parts = wall_parts(recorded(works_from=300, gpu_last_ns=gpu_last_ns, stopped_ns=stopped_ns))
+    assert parts is not None
+    assert parts.steady is not None
+    assert abs(parts.steady.ends_ns - (gpu_last_ns or stopped_ns)) <= 256  # of a float64
+    assert parts.steady.n_launches == 7000
+
+
 def test_slow_first_steps_are_the_warm_up() -> None:
     line = wall_line(wall_parts(recorded(**steps(200, 100, *[10] * 62, count=72, last_ms=1000))))
     assert line == (

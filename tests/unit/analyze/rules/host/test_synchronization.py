@@ -45,7 +45,7 @@ def test_a_wait_in_each_step_is_named_though_its_time_is_that_of_what_it_calls(w
     assert (finding.file, finding.line) == ("train.py", 9)
     assert finding.evidence[0].value == N_STEPS
     assert finding.gain is not None
-    assert 0 < finding.gain.share <= 45 / 260
+    assert 0 < finding.gain.share < 46 / 260  # 45 us of each step, in a curve that ends with the run
 
 
 def test_a_call_that_finds_nothing_to_wait_for_is_fine() -> None:
