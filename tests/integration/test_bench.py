@@ -87,7 +87,7 @@ def test_a_run_takes_the_time_of_its_kernels_and_not_of_the_gaps(run: Run) -> No
         print(json.dumps(bench(fn, rep=100, return_mode="all")))
         """
     )
-    assert len(times) >= 2
+    assert times  # few, where the machine was busy while it was estimated how many there is time for
     assert times == pytest.approx([0.5] * len(times), abs=0.001)
 
 

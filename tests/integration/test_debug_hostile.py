@@ -34,7 +34,7 @@ def checked(launch: str, folder: Path) -> tuple[int, str]:
     script = folder / "program.py"
     script.write_text(_KERNEL + launch)
     command = [sys.executable, "-m", "bragg", "check", str(script)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
     return done.returncode, done.stdout + done.stderr
 
 

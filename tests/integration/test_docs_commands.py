@@ -25,6 +25,7 @@ import pytest
 
 import bragg
 from bragg.cli.main import command_line, main
+from tests.support.runs import IS_BUSY
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted(ROOT.glob("docs/**/*.md"))]
@@ -33,7 +34,6 @@ SAMPLE = Path(bragg.__file__).parent / "data" / "sample-h100.bragg"
 IN_OWN_PROCESS = {"run", "check", "debug"}
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 COMMAND = re.compile(r"^\$ (.+)\n((?:(?!\$ ).*\n)*)", re.MULTILINE)
-IS_BUSY = "warning: the main thread ran "
 FIGURE = re.compile(r"<?\d[\d,.]*(?: (?:ns|us|ms|s|min|kB|MB|B)\b)?|[█-▏]+")
 INTERPRETER = re.compile(r"\bpython[\d.]* ")
 UNIT_OF_COLUMN = re.compile(r"(?<=_time) (?:ns|us|ms|s)\b")
@@ -61,7 +61,7 @@ def output_of(arguments: list[str]) -> str:
             printed.seek(0)
             return printed.read()
     run = [sys.executable, "-u", "-m", "bragg", *arguments]
-    result = subprocess.run(run, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=60, check=False)
+    result = subprocess.run(run, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=300, check=False)
     return result.stdout
 
 

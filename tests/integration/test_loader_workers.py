@@ -30,7 +30,7 @@ if __name__ == "__main__":
 def recorded(directory: Path, *options: str) -> list[str]:
     (directory / "train.py").write_text(PROGRAM)
     command = [sys.executable, "-m", "bragg", "run", "--backend", "cpu", *options, "train.py"]
-    subprocess.run(command, cwd=directory, check=True, capture_output=True, timeout=120)
+    subprocess.run(command, cwd=directory, check=True, capture_output=True, timeout=300)
     return sorted(path.name for path in directory.glob("*.bragg"))
 
 

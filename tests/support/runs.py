@@ -13,6 +13,8 @@ from bragg.record import RecordConfig, RunResult, run_target
 
 # Lets a program wait until what it has done is in its capture: `wait_until_flushed`.
 FLUSHED = f"import sys; sys.path.append({str(Path(__file__).parent)!r})\nfrom flushed import wait_until_flushed\n"
+# How the line begins that a busy machine adds to what is said of a run.
+IS_BUSY = "warning: the main thread ran "
 
 
 @dataclass(frozen=True, eq=False)
