@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Iterator
 
 from bragg.analyze.causes.evidence import Evidence
 from bragg.analyze.causes.needs import GPU_TIME, OPERATORS
 from bragg.analyze.causes.paths import below, named
+from bragg.analyze.causes.program_text import FileText
+from bragg.analyze.causes.repeated_values import made_by
 from bragg.analyze.causes.text_calls import fits
 from bragg.analyze.causes.work_finding import Work, work_findings
 from bragg.analyze.engine import Rule
@@ -34,7 +37,19 @@ def _find(evidence: Evidence) -> Iterator[Finding]:
     gathers = named(profile, _GATHERS.fullmatch) & callers.is_direct & evidence.has_work
     products = callers.near(named(profile, _PRODUCTS.fullmatch), gathers, before=True) & (callers.line > 0)
     products &= ~callers.near(products, fits(evidence, products, of_pairs))
+    products &= ~fits(evidence, products, _is_of_sums)
     yield from work_findings(evidence, below(profile, products), _WORK)
+
+
+def _is_of_sums(file: FileText, statement: ast.stmt) -> bool:
+    """Whether a layer gets what is computed of sums of rows gathered by two indices: no row of it is there before."""
+    for each in ast.walk(statement):
+        value: ast.expr = each if isinstance(each, ast.Call) else ast.Constant(None)
+        while isinstance(value, ast.Call) and value.args:
+            value = made_by(file, value.args[0])
+        if isinstance(value, ast.BinOp) and isinstance(value.left, ast.Subscript):
+            return isinstance(value.right, ast.Subscript) and ast.dump(value.left.slice) != ast.dump(value.right.slice)
+    return False
 
 
 RULE = Rule(_find, "layers of rows that were gathered before", (GPU_TIME, OPERATORS), (), _WORK.change)

@@ -201,3 +201,10 @@ def test_layers_of_edges_are_said_to_be_late_once() -> None:
     assert [(each.rule, each.line) for rule in ("late-product", "late-repeat") for each in found(rule, profile)] == [
         ("late-repeat", 8)
     ]
+
+
+@pytest.mark.parametrize(("other", "n_found"), [("z[dst]", 0), ("z", 1)])
+def test_a_layer_of_sums_of_two_gathered_rows_is_not_late(other: str, n_found: int) -> None:
+    text = program(f"y = x[src] + {other}\n    h = self.rec(torch.relu(y))")
+    told = found("late-product", ran(text, "7@f: index, add", "8@f: linear"))
+    assert [each.line for each in told] == [8] * n_found
