@@ -304,6 +304,7 @@ RULES = Registry(
         "constant-work": "bragg.analyze.rules.operators.jax_states:CONSTANTS",
         "host-code": "bragg.analyze.rules.host.host_code:RULE",
         "row-loop": "bragg.analyze.rules.host.row_loop:RULE",
+        "python-loop": "bragg.analyze.rules.python_loop:RULE",
         "operator-loop": "bragg.analyze.rules.host.operator_loop:RULE",
         "twin-calls": "bragg.analyze.rules.host.twin_calls:RULE",
         "small-steps": "bragg.analyze.rules.host.small_steps:RULE",

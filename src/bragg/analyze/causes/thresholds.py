@@ -11,6 +11,7 @@ __all__ = [
     "CPU_CALL",
     "EXPOSED",
     "FEW_LAUNCHES",
+    "FEW_SAMPLES",
     "FEW_TWINS",
     "FEW_USES",
     "HELD_CLOCKS",
@@ -39,11 +40,14 @@ __all__ = [
     "MANY_VERSIONS",
     "MANY_WAYS",
     "MEMORY_GROWTH",
+    "MOST_OF_TURNS",
     "MUCH_ATOMIC",
     "MUCH_COMPILING",
     "MUCH_GPU",
+    "MUCH_LOOP",
     "NARROW_ACCESS",
     "NEAR_ROOF",
+    "NEXT_TURN",
     "OFTEN",
     "OF_HOST",
     "OF_WALL",
@@ -144,6 +148,17 @@ RECURRING_WAITS = Threshold(
 )
 AS_BUSY = Threshold(0.1, "share", "by which a GPU may work less than the busiest and still bound", _OWN)
 OF_STEP = Threshold(0.05, "share", "of the steps of a program without a GPU", "tb_plugin: 0.05 for data loading")
+FEW_SAMPLES = Threshold(10, "1", "samples of a line", "our choice: fewer tell little of its share")
+MUCH_LOOP = Threshold(0.3, "share", "of the time of the host in the lines of one loop", "our choice")
+NEXT_TURN = Threshold(
+    0.05,
+    "share",
+    "of a loop's time for going to the next turn",
+    "a step of `for` takes 20 to 50 ns: turns are under 1 us",
+)
+MOST_OF_TURNS = Threshold(
+    0.6, "share", "of a loop's time for going to the next turn", "more is the work of what gives the turns their values"
+)
 MANY_KERNELS = Threshold(20, "1", "kernels that an optimizer launches a step", "fused and foreach ones launch 1 to 20")
 MANY_FILLS = Threshold(50, "1", "fills of memory a step", _OWN)
 MANY_ELEMENTWISE = Threshold(20, "1", "elementwise kernels a step", _OWN)

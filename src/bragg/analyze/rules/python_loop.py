@@ -1,0 +1,133 @@
+"""Loops of Python that do little in each turn, in programs without a GPU: going to the next turn costs as much."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from bragg.analyze.causes.evidence import Evidence
+from bragg.analyze.causes.host_finding import Cause, host_finding
+from bragg.analyze.causes.needs import TEXT, Need
+from bragg.analyze.causes.program_text import Loop, call_name
+from bragg.analyze.causes.thresholds import FEW_SAMPLES, MOST_OF_TURNS, MUCH_LOOP, NEXT_TURN
+from bragg.analyze.engine import Rule
+from bragg.analyze.imports import imports_apart
+from bragg.model import Confidence, Finding, FrameKind, Gain, Quantity
+from bragg.model.finding import percent_text
+from bragg.model.host_time import WAIT_TIME
+from bragg.model.table import FloatArray
+
+__all__ = ["RULE"]
+
+_CHANGE = (
+    "compute with whole arrays: NumPy's or PyTorch's operators (a @ b, a * b, a.sum()); if each turn needs the one "
+    "before: numba.njit"
+)
+# An array operator takes a hundredth to a tenth of the time of the loop that it replaces.
+_SAVED = 0.9
+# They give the next number without work of their own.
+_COUNTERS = {"range", "enumerate", "zip", "reversed", "len"}
+
+_WITHOUT_GPU = Need(
+    "host time of a program without a GPU",
+    "",
+    lambda evidence: evidence.profile.measured("host_time") and not evidence.profile.measured("gpu_time"),
+)
+
+
+@dataclass
+class _Time:
+    """Own time of the lines of one loop.
+
+    Attributes:
+        nodes: Of these lines.
+        total_ns: Of all of them.
+        turns_ns: Of the line that goes to the next turn.
+        turn_samples: How often that line was seen.
+    """
+
+    nodes: list[int] = field(default_factory=list)
+    total_ns: float = 0.0
+    turns_ns: float = 0.0
+    turn_samples: float = 0.0
+
+    @property
+    def of_turns(self) -> float:
+        """Share of going to the next turn, 0 to 1."""
+        return self.turns_ns / self.total_ns if self.total_ns else 0.0
+
+
+def _find(evidence: Evidence) -> Iterator[Finding]:
+    host_ns = float(imports_apart(evidence.profile)[0].own("host_time").sum())
+    own_ns = _worked_ns(evidence)
+    for time in _innermost_loops(evidence, own_ns):
+        is_short = NEXT_TURN.value <= time.of_turns <= MOST_OF_TURNS.value and time.turn_samples >= FEW_SAMPLES.value
+        if time.total_ns < MUCH_LOOP.value * host_ns or not is_short:
+            continue
+        share = time.total_ns / host_ns
+        cause = Cause(
+            "python-loop",
+            f"a loop of Python does little in each turn, and takes {percent_text(share)} of the host's time: "
+            f"{percent_text(time.of_turns)} of that for going to the next turn",
+            _CHANGE,
+            Gain(time.total_ns * _SAVED, host_ns),
+            Confidence.HEURISTIC,
+            (Quantity("loop", time.total_ns, "ns"), Quantity("next turns", time.turns_ns, "ns")),
+        )
+        nodes = np.isin(np.arange(len(own_ns)), time.nodes)
+        yield host_finding(evidence, nodes, own_ns, cause)
+
+
+def _worked_ns(evidence: Evidence) -> FloatArray:
+    """Own time of lines of Python without what they waited: [n_nodes]."""
+    profile = evidence.profile
+    own_ns = np.nan_to_num(profile.own("host_time").astype(np.float64))
+    if WAIT_TIME in profile.metrics:
+        own_ns = own_ns - np.nan_to_num(profile.own(WAIT_TIME).astype(np.float64))
+    return np.where(profile.tree.kind == FrameKind.PYTHON, own_ns, 0.0)
+
+
+def _innermost_loops(evidence: Evidence, own_ns: FloatArray) -> list[_Time]:
+    """Innermost loops that compute, that of most time first."""
+    found: dict[Loop, _Time] = {}
+    samples = evidence.profile.own("samples") if "samples" in evidence.profile.metrics else np.zeros(len(own_ns))
+    for node in np.flatnonzero(own_ns > 0).tolist():
+        at = evidence.text.at(node)
+        if at is None:
+            continue
+        file, statement = at
+        is_turn = isinstance(statement, (ast.For, ast.While))
+        around = [statement] if isinstance(statement, (ast.For, ast.While)) else file.loops_of(statement)[-1:]
+        for loop in around:
+            if _counts(loop) and _computes(loop):
+                time = found.setdefault(loop, _Time())
+                time.nodes.append(node)
+                time.total_ns += float(own_ns[node])
+                time.turns_ns += float(own_ns[node]) * is_turn
+                time.turn_samples += float(samples[node]) * is_turn
+    return sorted(found.values(), key=lambda time: -time.total_ns)
+
+
+def _counts(loop: Loop) -> bool:
+    """It is an innermost loop, and what decides on its next turn neither reads nor waits."""
+    if any(isinstance(part, (ast.For, ast.AsyncFor, ast.While)) for part in ast.walk(loop) if part is not loop):
+        return False
+    decides = loop.test if isinstance(loop, ast.While) else loop.iter
+    return all(call_name(part) in _COUNTERS for part in ast.walk(decides) if isinstance(part, ast.Call))
+
+
+def _computes(loop: Loop) -> bool:
+    """There is arithmetic in its body."""
+    return any(isinstance(part, (ast.BinOp, ast.AugAssign)) for each in loop.body for part in ast.walk(each))
+
+
+RULE = Rule(
+    _find,
+    "loops of Python that do little in each turn",
+    (_WITHOUT_GPU, TEXT),
+    (FEW_SAMPLES, MOST_OF_TURNS, MUCH_LOOP, NEXT_TURN),
+    _CHANGE,
+)
