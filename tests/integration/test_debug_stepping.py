@@ -220,7 +220,7 @@ def test_pointers_are_arrays_of_elements_and_a_name_may_have_no_value_yet_at_the
     start = output.index("16")
     assert output[start + 1 : start + 3] == [str([*range(24, 32)]), "[23, 31]"]
     assert output[-3:-1] == [
-        "<no value yet in this turn of a loop, or not on every way here>",
+        "<no value yet, or not on every way here>",
         "*** bragg.debug.faults.KernelFault: a name is used that is not assigned on every way here",
     ]
 
@@ -290,6 +290,13 @@ def test_what_never_stopped_says_how_to_stop(tmp_path: Path) -> None:
         "hint: Write breakpoint() into a kernel, or stop at a finding: bragg debug --break-on out-of-bounds …",
     ]
     assert debugged(write(tmp_path), ["c"]).stderr == ""
+
+
+def test_one_program_alone_is_not_stopped_at_a_race(tmp_path: Path) -> None:
+    done = debugged(write(tmp_path, "pass"), [], "--break-on", "data-race", "--program", "1")
+    assert done.stderr.splitlines()[1] == (
+        "hint: --program executes one program, which races with no other: --at-program 1,0,0 executes all of them"
+    )
 
 
 def test_a_debugger_that_the_environment_names_is_left_alone(tmp_path: Path) -> None:

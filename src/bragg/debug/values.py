@@ -135,7 +135,7 @@ class Unset(Operators):
     __slots__ = ()
 
     def __repr__(self) -> str:
-        return "<no value yet in this turn of a loop, or not on every way here>"
+        return "<no value yet, or not on every way here>"
 
     def __getitem__(self, key: Any) -> NoReturn:
         raise unset_fault()

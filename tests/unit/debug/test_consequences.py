@@ -164,3 +164,28 @@ def test_what_another_process_has_found_says_whether_it_is_early() -> None:
     reports[0].absorb(*reports[1].contents())
     (read,) = (one for one in reports[0] if one.rule == "uninitialised-read")
     assert read.is_early is False
+
+
+@triton.jit
+def copies_rows_and_one_more(x, out, n, B: tl.constexpr):
+    i = tl.arange(0, B)
+    row = tl.program_id(0) * n
+    tl.store(out + row + i, tl.load(x + row + i, mask=i <= n, other=0.0), mask=i < n)
+
+
+@triton.jit
+def copies_rows_without_masks(x, out, n, B: tl.constexpr):
+    rows, columns = tl.program_id(0) * B + tl.arange(0, B), tl.arange(0, B)
+    values = tl.load(x + rows[:, None] * n + columns[None, :])
+    tl.store(out + rows[:, None] * B + columns[None, :], values)
+
+
+def test_lanes_past_the_end_of_a_row_are_one_finding_with_those_of_the_last_row() -> None:
+    report = report_of(copies_rows_and_one_more, (4,), np.zeros((4, 12), "f4"), np.zeros((4, 12), "f4"), 12, B=16)
+    assert [finding.rule for finding in report] == ["out-of-bounds", "out-of-bounds"]
+    assert headers(report) == ["error: out-of-bounds"]
+
+
+def test_rows_beyond_the_last_one_are_a_finding_beside_lanes_past_the_end_of_a_row() -> None:
+    report = report_of(copies_rows_without_masks, (2,), np.zeros((10, 6), "f4"), np.zeros((16, 8), "f4"), 6, B=8)
+    assert headers(report) == ["error: out-of-bounds", "warning: out-of-bounds"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 
@@ -28,6 +29,8 @@ _OF_PART = {"copies to the GPU": "copies", _OTHER_WORK: "other work"}
 UNKNOWN = "reasons that were not recorded"
 # From the first to the last of less work is little more than that work itself.
 _LEAST_WORK = 10
+
+Lacks = Literal["", "a kernel that ends", "more work", "times"]
 
 
 @dataclass(frozen=True)
@@ -68,6 +71,7 @@ class Bounds:
         step: What to call a step.
         gpu_ns: GPU time of all; 0: no GPU worked.
         limits: What of the GPU bounds its work; None: not known.
+        lacks: Why `busy` is not known; empty: it is, or no GPU worked.
     """
 
     by: str
@@ -84,6 +88,7 @@ class Bounds:
     step: str = "step"
     gpu_ns: float = 0.0
     limits: Limits | None = None
+    lacks: Lacks = ""
 
     @property
     def cause(self) -> str:
@@ -98,7 +103,7 @@ def bounds_of(evidence: Evidence) -> Bounds:
     """The parts of the wall time, and the one that decides it; of a program without a GPU those of the host's time."""
     if shares := host_shares(evidence):
         return _host_bounds(evidence, shares)
-    busy = evidence.busy if _worked_on(evidence) else None
+    busy = None if _lacks(evidence) else evidence.busy
     parts = _gpu_parts(evidence, busy) if busy else []
     if busy is not None and evidence.idle_ns is not None and evidence.wall_ns:
         parts += _waiting_parts(evidence, 1 - busy)
@@ -114,6 +119,7 @@ def bounds_of(evidence: Evidence) -> Bounds:
         step=evidence.steady.step if evidence.steady else "step",
         gpu_ns=float(evidence.gpu_ns.sum()),
         limits=hardware_limits(evidence),
+        lacks=_lacks(evidence),
     )
 
 
@@ -129,9 +135,14 @@ def _host_bounds(evidence: Evidence, shares: list[HostShare]) -> Bounds:
     )
 
 
-def _worked_on(evidence: Evidence) -> bool:
-    """Whether there was enough work, and the program did not end at a kernel that failed."""
-    return not evidence.profile.run.kernel_error and evidence.gpu_count.sum() >= _LEAST_WORK
+def _lacks(evidence: Evidence) -> Lacks:
+    """What of a GPU's work is not there to judge it by."""
+    if evidence.profile.run.kernel_error:
+        return "a kernel that ends"
+    count = evidence.gpu_count.sum()
+    if 0 < count < _LEAST_WORK:
+        return "more work"
+    return "" if count and evidence.busy is not None and evidence.wall_ns else "times"
 
 
 def _gpu_parts(evidence: Evidence, busy: float) -> list[Part]:

@@ -86,7 +86,7 @@ def debug(
     if watches:
         write_lines(f"watch: {one.text}, last: {one.last}" for one in watches)
     elif session.report.launches and not KernelDebugger.n_stops and not os.environ.get("PYTHONBREAKPOINT"):
-        say(_nothing_stopped(lines, break_on, at_program))
+        say(_nothing_stopped(lines, break_on, at_program, program))
     return code
 
 
@@ -102,12 +102,19 @@ def _script(target: tuple[str, ...], line: int, *, is_module: bool) -> str:
 
 
 def _nothing_stopped(
-    break_at: list[tuple[str, int]], break_on: tuple[str, ...], at_program: tuple[int, int, int] | None
+    break_at: list[tuple[str, int]],
+    break_on: tuple[str, ...],
+    at_program: tuple[int, int, int] | None,
+    program: tuple[int, int, int] | None,
 ) -> list[str]:
     where = f" with program {at_program} among those that got there" if at_program else ""
     found = f", and {' and '.join(break_on)} found nothing to stop at" if break_on else ""
     lines = f", nor line {' or '.join(str(line) for _, line in break_at)}" if break_at else ""
+    hint = "Write breakpoint() into a kernel, or stop at a finding: bragg debug --break-on out-of-bounds …"
+    if program and "data-race" in break_on:
+        chosen = ",".join(map(str, program))
+        hint = f"--program executes one program, which races with no other: --at-program {chosen} executes all of them"
     return [
         f"nothing stopped: no breakpoint() in a kernel was reached{lines}{where}{found}",
-        "hint: Write breakpoint() into a kernel, or stop at a finding: bragg debug --break-on out-of-bounds …",
+        f"hint: {hint}",
     ]

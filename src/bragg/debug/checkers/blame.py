@@ -102,14 +102,20 @@ class _Seen:
         return self.offsets.reshape(len(self.offsets), -1)[:, 0]
 
     @lazy
-    def index(self) -> list[int]:
-        """Index of the first lane outside, along each axis of the tensor; beyond the extent of those that it leaves."""
-        lane = np.unravel_index(int(np.flatnonzero(self.outside[self.row])[0]), self.access.shape[1:])
-        index = list(self.buffer.index(int(self.bases[self.row])))
-        for part, axis, at in zip(self.parts, self.axes, lane, strict=True):
-            if axis is not None:
-                index[axis] += int(part[at]) // self.buffer.strides[axis]
-        return index
+    def beyond(self) -> dict[int, int]:
+        """The axes that lanes outside leave, each with the end that they leave it at: 0, or its extent."""
+        own = self.offsets - self.bases.reshape(-1, *[1] * (self.offsets.ndim - 1))
+        is_alike = (own == own[self.row]).reshape(len(own), -1).all(axis=1)
+        rows = np.flatnonzero(is_alike & self.outside.reshape(len(own), -1).any(axis=1))
+        first = np.array([self.buffer.index(base) for base in self.bases[rows].tolist()])
+        outside, found = self.outside[rows], {}
+        for axis, (extent, stride) in enumerate(zip(self.buffer.shape, self.buffer.strides, strict=True)):
+            lines = [part // stride * (along == axis) for part, along in zip(self.parts, self.axes, strict=True)]
+            index = first[:, axis].reshape(-1, *[1] * len(lines)) + sum(np.ix_(*lines))
+            is_before = (outside & (index < 0)).any()
+            if is_before or (outside & (index >= extent)).any():
+                found[axis] = 0 if is_before else extent
+        return found
 
     @lazy
     def is_flat(self) -> bool:
@@ -248,18 +254,18 @@ def _rows(buffer: Buffer, pitch: int) -> str:
 def _of_mask(seen: _Seen) -> str:
     """What the mask must compare."""
     mask = access_text(*kernel_line(), seen.access.kind, seen.buffer.name).mask
-    axis, limit = _exceeded(seen)
-    if axis is not None and (fault := _wrong_index(seen, axis)):
+    axes, limit = _exceeded(seen)
+    if axes and (fault := _wrong_index(seen, axes)):
         return fault
     if not mask:
         return f"Give the access a mask that compares {limit}"
-    if axis is not None and not _is_masked_along(seen, axis):
-        return f"The mask {mask} does not look at axis {axis}: compare {limit}"
+    if axes and not any(_is_masked_along(seen, axis) for axis in axes):
+        return f"The mask {mask} does not look at {' and '.join(f'axis {axis}' for axis in axes)}: compare {limit}"
     return f"The mask {mask} lets these lanes through: compare {limit}"
 
 
-def _wrong_index(seen: _Seen, carried: int) -> str:
-    """The index of another axis than that which the lanes leave, of the first program outside, is beyond its extent."""
+def _wrong_index(seen: _Seen, carried: Sequence[int]) -> str:
+    """The index of an axis that the lanes do not leave, of the first program outside, is beyond its extent."""
     buffer, names = seen.buffer, kernel_names()
     for term in address_terms(*kernel_line(), seen.access.kind, buffer.name):
         factors = (term.left, term.right) if isinstance(term, ast.BinOp) and isinstance(term.op, ast.Mult) else ()
@@ -268,27 +274,28 @@ def _wrong_index(seen: _Seen, carried: int) -> str:
             if distance is None or position is None or distance < 2 or buffer.strides.count(distance) != 1:
                 continue
             axis = buffer.strides.index(distance)
-            if axis != carried and not 0 <= position < buffer.shape[axis]:
+            if axis not in carried and not 0 <= position < buffer.shape[axis]:
                 text = f"{ast.unparse(index)}, the index of axis {axis} of {buffer.name}, is {position}"
                 return f"{text}, and the extent of that axis {buffer.shape[axis]}: correct it"
     return ""
 
 
-def _exceeded(seen: _Seen) -> tuple[int | None, str]:
-    """The axis that the first lane leaves, and what its mask must compare; None: it is not known."""
+def _exceeded(seen: _Seen) -> tuple[list[int], str]:
+    """The axes that lanes outside leave, and what the mask must compare; empty: they are not known."""
     buffer = seen.buffer
     is_known = bool(seen.parts or seen.offsets.ndim == 1) and min(buffer.strides, default=0) > 0 and len(buffer.flat)
     if not is_known:
-        return None, "each index with the extent of its axis"
+        return [], "each index with the extent of its axis"
     if seen.is_flat or len(buffer.shape) == 1:
         is_before = seen.offsets[seen.outside].min() < buffer.low
         limit = "0, too" if is_before else f"{math.prod(buffer.shape)}, the elements of {buffer.name}"
-        return (None if seen.is_flat else 0), f"the index with {limit}"
-    for axis, (index, extent) in enumerate(zip(seen.index, buffer.shape, strict=True)):
-        if index < 0 or index >= extent:
-            limit = "0, too" if index < 0 else f"its extent, {extent}"
-            return axis, f"the index of axis {axis} of {buffer.name} with {limit}"
-    return None, "each index with the extent of its axis"
+        return [] if seen.is_flat else [0], f"the index with {limit}"
+    limits = [
+        f"{f'that of axis {axis}' if k else f'the index of axis {axis} of {buffer.name}'} with "
+        + (f"its extent, {end}" if end else "0, too")
+        for k, (axis, end) in enumerate(seen.beyond.items())
+    ]
+    return list(seen.beyond), ", and ".join(limits) or "each index with the extent of its axis"
 
 
 def _is_masked_along(seen: _Seen, axis: int) -> bool:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 
 import numpy as np
 
 from bragg.debug.checkers.checker import Checker, LaunchFindings
 from bragg.debug.memory.access import Access
+from bragg.debug.numbers.operands import affine_of
 from bragg.debug.state import Listeners, machine
 from bragg.model import Severity
 from bragg.model.table import Array
@@ -34,11 +36,25 @@ def _watch(record: LaunchFindings) -> Listeners:
                 access.lane_numbers,
                 offsets,
                 f"{access.kind} of {access.buffer.name} touches more than twice the memory sectors that its bytes fill",
-                "Let the last axis of the block run along the axis of the tensor whose stride is 1",
+                partial(_fix, access),
                 Severity.NOTE,
             )
 
     return Listeners(access=[look])
+
+
+def _fix(access: Access) -> str:
+    """What brings neighbouring lanes to neighbouring elements."""
+    buffer, block = access.buffer, affine_of(access.offset)
+    strides = {stride for stride, extent in zip(buffer.strides, buffer.shape, strict=True) if extent > 1}
+    steps = [] if block is None else [abs(step) for step, n in zip(block.strides, block.shape, strict=True) if n > 1]
+    apart = min(steps, default=0)
+    if apart > 1 and min(strides, default=0) > 1:
+        return f"Elements of {buffer.name} are {min(strides)} apart in memory: make it contiguous"
+    if apart > 1 and strides == {1}:
+        far = f"Neighbouring lanes are {apart} elements of {buffer.name} apart"
+        return f"{far}: keep each field of such structures in a tensor of its own, or load all {apart} in one block"
+    return "Let the last axis of the block run along the axis of the tensor whose stride is 1"
 
 
 def _block(access: Access) -> tuple[Array, Array]:

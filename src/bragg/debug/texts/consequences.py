@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 
 from bragg.debug.expressions import feeds
 from bragg.debug.findings import KernelFinding
+from bragg.model import Severity
 
 __all__ = ["grouped", "grouped_lines"]
 
@@ -85,6 +86,12 @@ def _is_by_lanes_outside(race: KernelFinding, outside: KernelFinding) -> bool:
     return _is_same_access(race, outside) and 2 * len(race.positions & outside.positions) >= len(race.positions)
 
 
+def _is_same_spill(spill: KernelFinding, outside: KernelFinding) -> bool:
+    """Lanes past the end of a row, which leave the tensor where no row follows."""
+    is_spill = spill.severity is Severity.WARNING and outside.severity is Severity.ERROR
+    return is_spill and _is_same_access(spill, outside) and outside.positions <= spill.positions
+
+
 def _is_same_order(one: KernelFinding, other: KernelFinding) -> bool:
     """Two races on one tensor, or of programs that atomics put in no order: a lock that is missing or leaks."""
     is_unordered = all((each.other or {}).get("why") for each in (one, other))
@@ -93,6 +100,7 @@ def _is_same_order(one: KernelFinding, other: KernelFinding) -> bool:
 
 _RULES: dict[tuple[str, str], Callable[[KernelFinding, KernelFinding], bool]] = {
     ("out-of-bounds", "integer-overflow"): _is_wrapped,
+    ("out-of-bounds", "out-of-bounds"): _is_same_spill,
     ("data-race", "out-of-bounds"): _is_by_lanes_outside,
     ("data-race", "data-race"): _is_same_order,
     ("uninitialised-read", "data-race"): _comes_too_early,

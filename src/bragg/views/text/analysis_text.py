@@ -201,12 +201,19 @@ def finding_line(finding: Finding) -> str:
     return f"{gain_text(finding)}  {finding.rule}: {_message(finding)}{_at(finding)}"
 
 
+_LACKS = {
+    "a kernel that ends": ", and a kernel failed",
+    "more work": ", in too few kernels and copies",
+    "times": ", at times that are not known",
+}
+
+
 def bounds_sentence(bounds: Bounds) -> str:
     """One sentence on what bounds a program."""
     if bounds.host_ns:
         return _host_sentence(bounds)
     if bounds.busy is None or not bounds.of_ns:
-        worked = f"the GPU worked {time_text(bounds.gpu_ns)}, too little or at times that are not known"
+        worked = f"the GPU worked {time_text(bounds.gpu_ns)}{_LACKS[bounds.lacks or 'times']}"
         return f"What bounds the program is not known: {worked if bounds.gpu_ns else 'no GPU worked'}."
     where = "the steady state" if bounds.is_steady else "the time from first to last GPU work"
     per_step = (

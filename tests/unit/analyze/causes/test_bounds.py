@@ -41,14 +41,22 @@ def test_without_launches_nobody_is_blamed() -> None:
 
 
 def test_a_program_that_hardly_used_the_gpu_or_failed_there_is_not_judged() -> None:
-    assert bounds_of(Evidence(stepped(LATE, 100, n_steps=2))).busy is None
+    few = bounds_of(Evidence(stepped(LATE, 100, n_steps=2)))
+    assert few.busy is None
+    assert bounds_sentence(few) == (
+        "What bounds the program is not known: the GPU worked 20.0 us, in too few kernels and copies."
+    )
     enough = stepped(LATE, 100)
     assert bounds_of(Evidence(enough)).busy == pytest.approx(0.10, abs=0.01)
     failed = replace(enough, meta={**enough.meta, "kernel_error": "an illegal memory access was encountered"})
     found = bounds_of(Evidence(failed))
     assert found.busy is None
     assert bounds_sentence(found) == (
-        "What bounds the program is not known: the GPU worked 190 us, too little or at times that are not known."
+        "What bounds the program is not known: the GPU worked 190 us, and a kernel failed."
+    )
+    merged = replace(enough, meta={**enough.meta, "merged": 2})
+    assert bounds_sentence(bounds_of(Evidence(merged))) == (
+        "What bounds the program is not known: the GPU worked 200 us, at times that are not known."
     )
     assert bounds_sentence(replace(found, gpu_ns=0.0)) == "What bounds the program is not known: no GPU worked."
 

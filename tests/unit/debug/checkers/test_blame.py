@@ -69,6 +69,20 @@ def copies_a_block(x, out, M, N, rows, B: tl.constexpr):
     tl.store(tl.make_block_ptr(out, (M, N), (N, 1), (0, 0), (B, B), (1, 0)), value, boundary_check=(0, 1))
 
 
+@triton.jit
+def scales_groups(scales, out, G: tl.constexpr, stride, n, B: tl.constexpr, W: tl.constexpr):
+    rows, k = tl.program_id(0) * B + tl.arange(0, B), tl.arange(0, W)
+    values = tl.load(scales + (k[None, :] // G) * stride + rows[:, None])
+    tl.store(out + rows[:, None] * W + k[None, :], values, mask=rows[:, None] < n)
+
+
+@triton.jit
+def copies_unmasked_columns(x, out, M, N, B: tl.constexpr):
+    rows, columns = tl.program_id(0) * B + tl.arange(0, B), tl.arange(0, B)
+    values = tl.load(x + rows[:, None] * N + columns[None, :], mask=rows[:, None] <= M, other=0.0)
+    tl.store(out + rows[:, None] * B + columns[None, :], values)
+
+
 def finding_of(kernel: Any, grid: Any, *arguments: Any, **constants: Any) -> Any:
     """The first finding of an access outside of a tensor, or beyond the end of a row."""
     with bragg.debug.check() as report:
@@ -223,3 +237,24 @@ def test_the_index_of_the_axis_that_is_beyond_its_extent_is_named() -> None:
     found = finding_of(adds_rows_of_a_head, (2, 6), x, np.zeros((12, 16), "f4"), 2, 2, 20, 32, 16, B=8, D=16)
     assert found.witness.index == (20, 0, 0)
     assert found.hint == "h, the index of axis 1 of x, is 2, and the extent of that axis 2: correct it"
+
+
+def test_both_axes_that_an_access_leaves_are_named() -> None:
+    found = finding_of(scales_groups, (2,), matrix(3, 12), np.zeros((16, 16), "f4"), 4, 12, 16, B=8, W=16)
+    assert found.hint == (
+        "Give the access a mask that compares the index of axis 0 of scales with its extent, 3, and that of axis 1 with"
+        " its extent, 12"
+    )
+
+
+def test_an_axis_that_no_lane_leaves_is_not_named() -> None:
+    found = finding_of(scales_groups, (2,), matrix(3, 16), np.zeros((16, 16), "f4"), 4, 16, 16, B=8, W=16)
+    assert found.hint == "Give the access a mask that compares the index of axis 0 of scales with its extent, 3"
+
+
+def test_a_mask_that_looks_at_one_of_two_axes_lets_lanes_through() -> None:
+    found = finding_of(copies_unmasked_columns, (2,), matrix(10, 6), np.zeros((16, 8), "f4"), 10, 6, B=8)
+    assert found.hint == (
+        "The mask rows[:, None] <= M lets these lanes through: compare the index of axis 0 of x with its extent, 10,"
+        " and that of axis 1 with its extent, 6"
+    )

@@ -64,3 +64,32 @@ def test_the_last_columns_of_a_tensor_leave_a_tile_narrow() -> None:
     with bragg.debug.check(only=["uncoalesced"]) as report:
         tile[(2,)](np.ones((32, 66), "f4"), np.zeros((32, 66), "f4"), 66, N=64)
     assert list(report) == []
+
+
+@triton.jit
+def first_fields(x, out, STEP: tl.constexpr, B: tl.constexpr):  # noqa: N803
+    i = tl.arange(0, B)
+    tl.store(out + i, tl.load(x + i * STEP))
+
+
+def fix_of(tensor: Any, step: int) -> str:
+    with bragg.debug.check(only=["uncoalesced"]) as report:
+        first_fields[(1,)](tensor, np.zeros(64, "f4"), STEP=step, B=64)
+    (finding,) = report
+    return str(finding.hint)
+
+
+def test_the_fix_of_structures_in_a_row_is_an_array_for_each_field() -> None:
+    assert fix_of(np.ones(512, "f4"), 8) == (
+        "Neighbouring lanes are 8 elements of x apart: keep each field of such structures in a tensor of its own, or"
+        " load all 8 in one block"
+    )
+
+
+def test_the_fix_of_a_view_without_neighbours_is_a_contiguous_one() -> None:
+    assert fix_of(np.ones((64, 16), "f4")[:, 0], 16) == "Elements of x are 16 apart in memory: make it contiguous"
+
+
+def test_the_fix_of_a_column_of_a_matrix_is_the_other_axis() -> None:
+    fix = "Let the last axis of the block run along the axis of the tensor whose stride is 1"
+    assert fix_of(np.ones((64, 16), "f4"), 16) == fix
