@@ -10,7 +10,7 @@ import numpy as np
 
 from bragg.analyze.causes.evidence import Evidence
 from bragg.analyze.causes.host_finding import Cause, host_finding
-from bragg.analyze.causes.needs import TEXT, Need
+from bragg.analyze.causes.needs import HOST_TIME, TEXT
 from bragg.analyze.causes.program_text import Loop, call_name
 from bragg.analyze.causes.thresholds import FEW_SAMPLES, MOST_OF_TURNS, MUCH_LOOP, NEXT_TURN
 from bragg.analyze.engine import Rule
@@ -30,12 +30,6 @@ _CHANGE = (
 _SAVED = 0.9
 # They give the next number without work of their own.
 _COUNTERS = {"range", "enumerate", "zip", "reversed", "len"}
-
-_WITHOUT_GPU = Need(
-    "host time of a program without a GPU",
-    "",
-    lambda evidence: evidence.profile.measured("host_time") and not evidence.profile.measured("gpu_time"),
-)
 
 
 @dataclass
@@ -61,6 +55,8 @@ class _Time:
 
 
 def _find(evidence: Evidence) -> Iterator[Finding]:
+    if evidence.profile.measured("gpu_time"):
+        return
     host_ns = float(imports_apart(evidence.profile)[0].own("host_time").sum())
     own_ns = _worked_ns(evidence)
     for time in _innermost_loops(evidence, own_ns):
@@ -127,7 +123,7 @@ def _computes(loop: Loop) -> bool:
 RULE = Rule(
     _find,
     "loops of Python that do little in each turn",
-    (_WITHOUT_GPU, TEXT),
+    (HOST_TIME, TEXT),
     (FEW_SAMPLES, MOST_OF_TURNS, MUCH_LOOP, NEXT_TURN),
     _CHANGE,
 )
