@@ -234,7 +234,7 @@ def test_parts_after_a_graph_break_gain_what_the_gpu_waits_for_them() -> None:
     found = {each.rule: each for each in of("graph_breaks_slow").analysis.findings}
     gain = found["graph-breaks"].gain
     assert gain is not None
-    assert gain.share == pytest.approx(0.271, abs=0.001)  # 0.39 was measured
+    assert gain.share == pytest.approx(0.275, abs=0.001)  # 0.38 was measured
 
 
 @pytest.mark.parametrize(
