@@ -60,7 +60,7 @@ def test_code_that_keeps_the_gil_is_seen_beside_code_that_releases_it(
     times = [time_in(run.main, name) for name in ("keeps", "releases")]
     # A busy machine puts one aside more often than the other.
     assert times[0] / sum(times) == pytest.approx(passed[0] / sum(passed), abs=0.2), (times, passed)
-    assert sum(times) > 0.7 * sum(passed)
+    assert sum(times) > 0.7 * 2 * 1.5e9
 
 
 def test_an_operation_at_the_end_of_a_scope_counts_once(recorder: Recorder) -> None:

@@ -53,6 +53,17 @@ def drive(steps: Callable[[Any, Any], Awaitable[None]], read_source: Callable[[s
 
     async def run() -> None:
         async with app.run_test(size=(120, 30)) as pilot:
+            pause = pilot.pause
+
+            async def settle() -> None:
+                """Textual takes a process that does not get its core for an idle one."""
+                for _ in range(3):  # what is done after a refresh may send messages, which others answer
+                    await pause()
+                    is_done = asyncio.Event()
+                    app.call_after_refresh(is_done.set)
+                    await asyncio.wait_for(is_done.wait(), 60)
+
+            pilot.pause = settle
             await pilot.pause()
             await steps(app, pilot)
 
