@@ -15,7 +15,17 @@ from bragg.model import Place
 from bragg.model.ids import NodeId
 from bragg.model.table import BoolArray
 
-__all__ = ["argument", "calls_at", "dimension", "fits", "lines_of", "operands", "statements_above"]
+__all__ = [
+    "argument",
+    "calls_at",
+    "dimension",
+    "fits",
+    "is_layer",
+    "lines_of",
+    "makers_of_called",
+    "operands",
+    "statements_above",
+]
 
 Test = Callable[[FileText, ast.stmt], object]
 
@@ -54,6 +64,17 @@ def lines_of(evidence: Evidence, text: re.Pattern[str]) -> list[Place]:
 def calls_at(statement: ast.stmt, *names: str) -> list[ast.Call]:
     """Calls of these names in a statement."""
     return [each for each in ast.walk(statement) if isinstance(each, ast.Call) and call_name(each) in names]
+
+
+def makers_of_called(file: FileText, call: ast.Call) -> list[ast.expr]:
+    """What a variable or an attribute that is called is set to."""
+    return file.makers(call.func) if isinstance(call.func, (ast.Name, ast.Attribute)) else []
+
+
+def is_layer(file: FileText, call: ast.Call, kinds: re.Pattern[str]) -> bool:
+    """Whether a call is of a layer of these kinds: classes by their names."""
+    made = makers_of_called(file, call)
+    return bool(made) and all(isinstance(each, ast.Call) and kinds.fullmatch(call_name(each)) for each in made)
 
 
 def argument(call: ast.Call, name: str, position: int = -1) -> ast.expr | None:

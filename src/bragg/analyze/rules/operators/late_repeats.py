@@ -14,7 +14,7 @@ from bragg.analyze.causes.needs import GPU_TIME, OPERATORS, TEXT
 from bragg.analyze.causes.paths import below, named
 from bragg.analyze.causes.program_text import FileText, call_name
 from bragg.analyze.causes.repeated_values import is_copied, made_by, repeats_rows
-from bragg.analyze.causes.text_calls import fits
+from bragg.analyze.causes.text_calls import fits, is_layer, makers_of_called
 from bragg.analyze.causes.work_finding import Work, line_findings, work_findings
 from bragg.analyze.engine import HostTime, Rule
 from bragg.model import Confidence, Finding, FrameKind
@@ -49,6 +49,7 @@ _PAIRS = replace(
 )
 _PRODUCTS = re.compile(r"aten::(?:linear|addmm|mm)")
 _CHANCE = re.compile("rand|normal_|uniform_|bernoulli|multinomial|dropout|exponential_")
+_LINEAR = re.compile("Linear")
 _JOINS = ("cat", "concat", "concatenate")
 
 
@@ -78,8 +79,7 @@ def _is_of_repeated(file: FileText, call: ast.Call) -> bool:
 def _is_own(file: FileText, call: ast.Call) -> bool:
     if call_name(call) in file.functions:
         return True
-    made = file.makers(call.func) if isinstance(call.func, (ast.Name, ast.Attribute)) else []
-    return any(isinstance(each, ast.Call) and call_name(each)[:1].isupper() for each in made)
+    return any(isinstance(each, ast.Call) and call_name(each)[:1].isupper() for each in makers_of_called(file, call))
 
 
 def _joins_copies(file: FileText, statement: ast.stmt) -> bool:
@@ -105,17 +105,12 @@ def _is_index(index: ast.expr) -> bool:
 def _joined(file: FileText, statement: ast.stmt) -> Iterator[list[ast.expr]]:
     """What is joined for linear layers that a statement calls."""
     for each in ast.walk(statement):
-        if not isinstance(each, ast.Call) or len(each.args) != 1 or not _is_linear(file, each):
+        if not isinstance(each, ast.Call) or len(each.args) != 1 or not is_layer(file, each, _LINEAR):
             continue
         made = made_by(file, each.args[0])
         parts = made.args[0] if isinstance(made, ast.Call) and call_name(made) in _JOINS and made.args else None
         if isinstance(parts, (ast.List, ast.Tuple)):
             yield parts.elts
-
-
-def _is_linear(file: FileText, call: ast.Call) -> bool:
-    made = file.makers(call.func) if isinstance(call.func, (ast.Name, ast.Attribute)) else []
-    return bool(made) and all(isinstance(each, ast.Call) and call_name(each) == "Linear" for each in made)
 
 
 RULE = Rule(

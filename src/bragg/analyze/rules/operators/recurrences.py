@@ -11,8 +11,8 @@ from bragg.analyze.causes.evidence import Evidence
 from bragg.analyze.causes.invariants import Turns
 from bragg.analyze.causes.needs import GPU_TIME, OPERATORS, TEXT
 from bragg.analyze.causes.paths import below, named
-from bragg.analyze.causes.program_text import FileText, call_name, names_read, names_set
-from bragg.analyze.causes.text_calls import fits
+from bragg.analyze.causes.program_text import FileText, names_read, names_set
+from bragg.analyze.causes.text_calls import fits, is_layer
 from bragg.analyze.causes.work_finding import Work, work_findings
 from bragg.analyze.engine import HostTime, Rule
 from bragg.model import Confidence, Finding
@@ -53,7 +53,7 @@ def _find(evidence: Evidence) -> Iterator[Finding]:
 def _projects(file: FileText, statement: ast.stmt) -> bool:
     """Whether a statement of a recurrence gives each step's input to a linear layer, and its state to none."""
     loop = _loop(file, statement)
-    layers = [each for each in _calls(statement) if each.args and _is_layer(file, each, re.compile("Linear"))]
+    layers = [each for each in _calls(statement) if each.args and is_layer(file, each, re.compile("Linear"))]
     if loop is None or not layers or not all(_is_input(loop, each.args[0]) for each in layers):
         return False
     state = Turns(file, loop).carried
@@ -64,15 +64,16 @@ def _multiplies(file: FileText, part: ast.AST, state: frozenset[str]) -> bool:
     """Whether a state that goes on to the next step is multiplied with a weight."""
     if isinstance(part, ast.BinOp) and isinstance(part.op, ast.MatMult):
         return bool(names_read(part) & state)
-    is_layer = isinstance(part, ast.Call) and _is_layer(file, part, re.compile("Linear|LSTMCell|GRUCell|RNNCell"))
-    return is_layer and isinstance(part, ast.Call) and any(names_read(each) & state for each in part.args)
+    if not isinstance(part, ast.Call) or not is_layer(file, part, re.compile("Linear|LSTMCell|GRUCell|RNNCell")):
+        return False
+    return any(names_read(each) & state for each in part.args)
 
 
 def _steps(file: FileText, statement: ast.stmt) -> bool:
     """Whether a statement gives a recurrent layer each step's input with the state that the step before has left."""
     loop = _loop(file, statement)
     call = statement.value if isinstance(statement, ast.Assign) else None
-    if loop is None or not isinstance(call, ast.Call) or not call.args or not _is_layer(file, call, _CELLS):
+    if loop is None or not isinstance(call, ast.Call) or not call.args or not is_layer(file, call, _CELLS):
         return False
     state = {name for each in call.args[1:] for name in names_read(each)}
     sets = [each for each in ast.walk(loop) if isinstance(each, ast.stmt) and names_set(each) & state]
@@ -89,11 +90,6 @@ def _loop(file: FileText, statement: ast.stmt) -> ast.For | None:
 
 def _calls(statement: ast.stmt) -> list[ast.Call]:
     return [each for each in ast.walk(statement) if isinstance(each, ast.Call)]
-
-
-def _is_layer(file: FileText, call: ast.Call, kinds: re.Pattern[str]) -> bool:
-    made = file.makers(call.func) if isinstance(call.func, (ast.Name, ast.Attribute)) else []
-    return bool(made) and all(isinstance(each, ast.Call) and kinds.fullmatch(call_name(each)) for each in made)
 
 
 def _is_input(loop: ast.For, value: ast.expr) -> bool:

@@ -13,7 +13,7 @@ from bragg.analyze.causes.evidence import Evidence
 from bragg.analyze.causes.invariants import Turns
 from bragg.analyze.causes.needs import GPU_TIME, OPERATORS, TEXT
 from bragg.analyze.causes.program_text import FileText, Function, call_name, names_read
-from bragg.analyze.causes.text_calls import statements_above
+from bragg.analyze.causes.text_calls import makers_of_called, statements_above
 from bragg.analyze.causes.work_finding import Work, line_findings
 from bragg.analyze.engine import HostTime, Rule
 from bragg.model import Confidence, Finding, FrameKind
@@ -101,7 +101,7 @@ def _result(file: FileText, statement: ast.stmt) -> str:
 
 def _acts(file: FileText, call: ast.Call) -> bool:
     """Whether a call changes something: by its name, or as a function or a class of this file does."""
-    made = file.makers(call.func) if isinstance(call.func, (ast.Name, ast.Attribute)) else []
+    made = makers_of_called(file, call)
     owners = [file.classes[call_name(each)] for each in made if call_name(each) in file.classes]
     parts = [part for each in (*file.functions.get(call_name(call), []), *owners) for part in _body(each)]
     return bool(_ACTS.fullmatch(call_name(call))) or any(map(_changes, parts))
