@@ -57,7 +57,8 @@ def source_lines(
     lines = [_title(code, style), *(printable(line) for line in about), *_notes(code, stage)]
     if remarks is not None:
         lines.append(f"compiled again by Triton {remarks.triton}: {count_text(len(remarks.found), 'remark')}")
-    beside = _beside_lines(code, found, remarks.found if remarks else ())
+    told = remarks.found if remarks else ()
+    beside = _beside_lines(code, found, told)
     for section in code.sections:
         width = max(len(_number(line, stage)) for line in section.lines)
         lines += ["", style.bold(printable(section.title)), style.dim(table.header().rstrip())]
@@ -67,10 +68,9 @@ def source_lines(
             for note in beside.pop((section.file, line.number), ()) if stage is None else ():
                 shown = f"{'':{table.width + 2}}{printable(f'^ {note}')}"
                 lines.append(style.warning(style.cut(shown, style.width)))
-    elsewhere = remarks.found if remarks else ()
     return lines + [
         style.warning(printable(f"{each.file}:{each.line}: Triton: {each.text}"))
-        for each in elsewhere
+        for each in told
         if (each.file, each.line) in beside
     ]
 
