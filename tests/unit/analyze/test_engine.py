@@ -136,6 +136,17 @@ def test_why_a_function_is_compiled_again_is_what_its_programs_say(
     assert (finding.message, finding.line, finding.confidence) == (says, line, confidence)
 
 
+@pytest.mark.parametrize(("compilations", "is_again"), [(3, False), (4, True)])
+def test_functions_of_one_name_are_no_function_that_is_compiled_again(compilations: int, is_again: bool) -> None:
+    profile = profile_from_text(f"root\n  f.py:9@main\n    jit(f)\n      [compile] jit_f host=6s hostx{compilations}")
+    attributes = {
+        "jit(f)": {f"made at f.py:{line}": "jit" for line in (4, 5, 6)},
+        "[compile] jit_f": {f"compiled program {number}": f"inputs {number}" for number in range(compilations)},
+    }
+    profile = replace(profile, meta={**profile.meta, "attributes": attributes})
+    assert bool(findings(Evidence(profile))) is is_again
+
+
 def test_gpu_time_of_autotuning_is_told_apart() -> None:
     profile = profile_from_text("""
 root

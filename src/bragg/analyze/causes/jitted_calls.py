@@ -13,7 +13,7 @@ from bragg.model import FrameKind, Place
 from bragg.model.ids import NodeId
 from bragg.model.table import BoolArray, FloatArray
 
-__all__ = ["in_loops", "launches_of_call", "made_at"]
+__all__ = ["in_loops", "launches_of_call", "lines_that_make", "made_at"]
 
 
 def in_loops(facts: Facts) -> BoolArray:
@@ -43,19 +43,28 @@ def made_at(facts: Facts, node: NodeId | None, module: str = "") -> Place | None
     Returns:
         The line; None: there is none, or several make functions of that name.
     """
-    tree, attributes = facts.profile.tree, facts.profile.run.attributes
+    tree = facts.profile.tree
     calls = [tree.frames.name[tree.frame[step]] for step in tree.path(node)] if node is not None else []
-    lines = {
-        key.removeprefix(MADE_AT)
-        for name in calls
-        if name.startswith(CALLS) and _WORDS.sub("", name) == (_WORDS.sub("", module) or _WORDS.sub("", name))
-        for key in attributes.get(name, {})
-        if key.startswith(MADE_AT)
-    }
+    lines = set().union(*(_makers(facts, name) for name in calls if not module or _is_of(name, module)))
     if len(lines) != 1:
         return None
     file, _, line = lines.pop().rpartition(":")
     return Place(file, int(line), node=node) if line.isdecimal() else None
+
+
+def lines_that_make(facts: Facts, module: str) -> int:
+    """How many lines make jitted functions of a module's name; 0: not known."""
+    names = facts.profile.run.attributes.keys()
+    return len(set().union(*(_makers(facts, name) for name in names if _is_of(name, module))))
+
+
+def _makers(facts: Facts, name: str) -> set[str]:
+    attributes = facts.profile.run.attributes.get(name, {}) if name.startswith(CALLS) else {}
+    return {key.removeprefix(MADE_AT) for key in attributes if key.startswith(MADE_AT)}
+
+
+def _is_of(name: str, module: str) -> bool:
+    return _WORDS.sub("", name) == _WORDS.sub("", module)
 
 
 _WORDS = re.compile(r"[\W_]")

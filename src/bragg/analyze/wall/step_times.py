@@ -13,7 +13,7 @@ from bragg.grouping.regions import DECODING_STEP, OPTIMIZER, REGIONS, step_funct
 from bragg.model import FrameKind, Profile, TrackKind
 from bragg.model.facts import Facts
 from bragg.model.meta.run import Run
-from bragg.model.table import BoolArray, Int64Array
+from bragg.model.table import BoolArray, FloatArray, Int64Array
 
 __all__ = ["StepTimes", "step_times"]
 
@@ -23,6 +23,8 @@ _OF_FUNCTION = "step of "
 _SLOW = 2.0
 # ... which begins with so many steps in a row that are not slow.
 _N_STEADY = 3
+# What is taken for a step can be one of several calls of a step, unlike each other: as many together are equal again.
+_MOST_TOGETHER = 8
 _MAX_KEPT = 1 << 16
 
 
@@ -48,10 +50,11 @@ class StepTimes:
         """How many steps came before the steady state; None: none is seen."""
         first_ns = np.inf if self.began_ns is None else float(self.ends_ns[0] - self.began_ns)
         duration_ns = np.append(first_ns, np.diff(self.ends_ns))
-        is_slow = duration_ns > _SLOW * np.median(duration_ns)
-        for step in range(len(is_slow) - _N_STEADY + 1):
-            if not is_slow[step : step + _N_STEADY].any():
-                return step
+        for together in range(1, min(_MOST_TOGETHER, len(duration_ns) // _N_STEADY) + 1):
+            whole = duration_ns[: len(duration_ns) // together * together].reshape(-1, together).sum(axis=1)
+            n_slow = _n_slow(whole)
+            if n_slow is not None:
+                return n_slow * together
         return None
 
     def steady(self) -> tuple[float, int] | None:
@@ -71,6 +74,14 @@ class StepTimes:
     def usual(self) -> tuple[float, int]:
         """The same, or where no steady state is seen, of all steps but the first: what is said of a step everywhere."""
         return self.steady() or ((self.last_ns - int(self.ends_ns[0])) / (self.count - 1), self.count - 1)
+
+
+def _n_slow(duration_ns: FloatArray) -> int | None:
+    is_slow = duration_ns > _SLOW * np.median(duration_ns)
+    for step in range(len(is_slow) - _N_STEADY + 1):
+        if not is_slow[step : step + _N_STEADY].any():
+            return step
+    return None
 
 
 def step_times(profile: Profile) -> StepTimes | None:

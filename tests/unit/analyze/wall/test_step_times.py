@@ -42,3 +42,10 @@ def test_costs_keep_their_share_of_the_steps_after_the_first_one() -> None:
 
 def test_without_a_steady_state_all_steps_but_the_first_count() -> None:
     assert steps_line(stepped(900, 20, 300)) == "2 steps of 160 ms after the first"
+
+
+def test_unlike_calls_of_one_step_have_a_steady_state() -> None:
+    assert (
+        steps_line(stepped(900, 300, 400, *[1, 1, 14] * 20))
+        == "59 steps of 5.41 ms after the first 4, which took 701 ms"
+    )

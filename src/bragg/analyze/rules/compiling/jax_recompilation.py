@@ -9,7 +9,7 @@ import numpy as np
 
 from bragg.analyze.causes.evidence import Evidence
 from bragg.analyze.causes.host_steps import host_steps
-from bragg.analyze.causes.jitted_calls import made_at
+from bragg.analyze.causes.jitted_calls import lines_that_make, made_at
 from bragg.analyze.causes.needs import HOST_TIME
 from bragg.analyze.causes.paths import below, hottest_place
 from bragg.analyze.causes.thresholds import WAITS
@@ -86,7 +86,11 @@ _EXPLAIN = "JAX_EXPLAIN_CACHE_MISSES=1 lets JAX tell what differs"
 
 
 def _find(evidence: Evidence) -> Iterator[Finding]:
-    again = [each for each in _compilations(evidence) if each.count >= _OFTEN]
+    again = [
+        each
+        for each in _compilations(evidence)
+        if each.count >= max(_OFTEN, lines_that_make(evidence, each.module) + 1)  # functions may share a name
+    ]
     again.sort(key=lambda each: -each.time_ns)
     for each in again[:_N_FINDINGS]:
         message, change, confidence = each.cause()

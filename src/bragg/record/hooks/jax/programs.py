@@ -32,7 +32,7 @@ _programs: set[int] = set()
 # By name of what was compiled, in order: hashes of programs, and what their inputs are.
 _compiled: dict[str, tuple[dict[int, int], dict[str, int]]] = {}
 # The line of a program that has shapes and types of its inputs; constants of more elements are not written out.
-_MAIN, _ELEMENTS = re.compile(r"func\.func public @main\(.*"), 16
+_MAIN, _ELEMENTS = re.compile(r"func\.func public @main\((.*)\) -> "), 16
 
 
 def read_ranges(_jax: ModuleType) -> Callable[[], None]:
@@ -97,7 +97,7 @@ def _tell_apart(name: str, computation: Any) -> None:
     main = _MAIN.search(text)
     programs, inputs = _compiled.setdefault(name, ({}, {}))
     program = programs.setdefault(hash(text), len(programs))
-    kind = inputs.setdefault(main[0] if main else text, len(inputs))
+    kind = inputs.setdefault(main[1] if main else text, len(inputs))
     core.describe_scope(f"{COMPILE}{name}", f"{COMPILED}{program}", f"inputs {kind}")
 
 

@@ -59,8 +59,9 @@ def test_programs_of_one_name_and_shapes_of_their_inputs_are_told_apart(
     module = compiler(EXECUTABLE)
     undo = jax.record_compilations(module)
     main = "module {{\n  func.func public @main(%arg0: tensor<{0}xf32>) -> tensor<{0}xf32> {{\n{1}"
-    for shape, body in ((8, "add"), (8, "add"), (8, "mul"), (16, "add")):
-        text = main.format(shape, body)
+    texts = [main.format(*each) for each in ((8, "add"), (8, "add"), (8, "mul"), (16, "add"))]
+    texts.append(texts[0].replace("-> tensor<8xf32>", "-> tensor<f32>"))  # as a gradient has other results
+    for text in texts:
         operation = SimpleNamespace(
             attributes=COMPUTATION.operation.attributes, get_asm=lambda text=text, large_elements_limit=0: text
         )
@@ -72,6 +73,7 @@ def test_programs_of_one_name_and_shapes_of_their_inputs_are_told_apart(
         ("[compile] jit_loss", "compiled program 0", "inputs 0"),
         ("[compile] jit_loss", "compiled program 1", "inputs 0"),
         ("[compile] jit_loss", "compiled program 2", "inputs 1"),
+        ("[compile] jit_loss", "compiled program 3", "inputs 0"),
     ]
 
 
