@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import signal
-import subprocess
-import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from importlib.metadata import version
@@ -15,16 +12,13 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from bragg.analyze.bundle.files import SCRIPT, Bundle
+from bragg.code.compiler_process import WITHIN_S, run_compiler
 from bragg.errors import BackendUnavailable, NothingRecorded, TritonMissing
 
 __all__ = ["Remark", "Remarks", "remarks_on"]
 
-# A product of matrices takes about a second, an attention ten.
-_WITHIN_S = 120.0
 # Of what MLIR writes to standard error, which has lines of the source between them.
 _DIAGNOSTIC = re.compile(r"(?P<file>[^\n]+?):(?P<line>\d+):\d+: (?P<kind>remark|warning|note): (?P<text>.+)")
-# Of the processes that bragg records.
-_OWN_VARIABLES = "BRAGG_"
 
 
 @dataclass(frozen=True)
@@ -55,7 +49,7 @@ class Remarks:
     found: tuple[Remark, ...]
 
 
-def remarks_on(bundle: Bundle, *, within_s: float = _WITHIN_S) -> Remarks:
+def remarks_on(bundle: Bundle, *, within_s: float = WITHIN_S) -> Remarks:
     """Compile a kernel again, in another process, and keep what the compiler says of it.
 
     Args:
@@ -79,23 +73,14 @@ def remarks_on(bundle: Bundle, *, within_s: float = _WITHIN_S) -> Remarks:
 
 def _said(kernel: str, directory: str, within_s: float) -> str:
     """What the compiler writes to standard error, by whichever way it does."""
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(_OWN_VARIABLES)}
-    search = os.pathsep.join(filter(None, sys.path))
-    environ = {**kept, "PYTHONPATH": search, "TRITON_CACHE_DIR": f"{directory}/cache"}
-    command = [sys.executable, f"{directory}/{SCRIPT}", "--compile-only"]
-    null, pipe = subprocess.DEVNULL, subprocess.PIPE
-    compiler = subprocess.Popen(command, env=environ, stdout=null, stderr=pipe, start_new_session=True)
-    try:
-        _, output = compiler.communicate(timeout=within_s)
-    except subprocess.TimeoutExpired:
-        os.killpg(compiler.pid, signal.SIGKILL)  # ptxas, which it started, too
-        compiler.communicate()
-        raise BackendUnavailable(f"compiling {kernel} again took longer than {within_s:.0f} s") from None
-    said = output.decode(errors="replace")
-    if compiler.returncode:
-        why = next(reversed(said.strip().splitlines()), f"it ended with {compiler.returncode}")
+    environ = {**os.environ, "TRITON_CACHE_DIR": f"{directory}/cache"}
+    compiler = run_compiler(Path(directory, SCRIPT), ["--compile-only"], environ, within_s=within_s)
+    if compiler.status is None:
+        raise BackendUnavailable(f"compiling {kernel} again took longer than {within_s:.0f} s")
+    if compiler.status:
+        why = compiler.last_error or f"it ended with {compiler.status}"
         raise BackendUnavailable(f"Triton {version('triton')} does not compile {kernel}: {why}")
-    return said
+    return compiler.errors
 
 
 def _remarks(said: str) -> Iterator[Remark]:

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import signal
-import subprocess
-import sys
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -14,6 +11,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from bragg.code.compiler_process import WITHIN_S, run_compiler
 from bragg.debug.host.compiler import kernel_source, tile_dialect
 from bragg.debug.host.launch import Launch
 from bragg.debug.targets import Target
@@ -21,10 +19,6 @@ from bragg.debug.targets import Target
 __all__ = ["CompiledLaunch", "LaunchedKernels"]
 
 _SCRIPT = Path(__file__).with_name("compile_texts.py")
-# A product of matrices takes about a second, an attention ten.
-_WITHIN_S = 120.0
-# Of the processes that bragg records.
-_OWN_VARIABLES = "BRAGG_"
 
 
 @dataclass(frozen=True)
@@ -69,7 +63,7 @@ class LaunchedKernels:
 
     target: Target
     environ: Mapping[str, str] = field(default_factory=lambda: os.environ)
-    within_s: float = _WITHIN_S
+    within_s: float = WITHIN_S
     _kernels: dict[str, _Kernel] = field(default_factory=dict)
     _refused: dict[str, CompiledLaunch] = field(default_factory=dict)
 
@@ -109,16 +103,11 @@ class LaunchedKernels:
         with TemporaryDirectory() as directory:
             jobs = Path(directory, "jobs.json")
             jobs.write_text(json.dumps(list(self._jobs(texts, Path(directory)))), encoding="utf-8")
-            command = [sys.executable, str(_SCRIPT), str(jobs)]
-            pipe, environ = subprocess.PIPE, self._environment()
-            compiler = subprocess.Popen(command, env=environ, stdout=pipe, stderr=pipe, start_new_session=True)
-            try:
-                output, errors = compiler.communicate(timeout=within_s)
-            except subprocess.TimeoutExpired:
-                os.killpg(compiler.pid, signal.SIGKILL)  # ptxas, which it started, too
-                output, _ = compiler.communicate()
-                return _read(output), f"the compiler was stopped after {within_s:.0f} s"
-            return _read(output), f"the compiler ended with {compiler.returncode}: {_last_line(errors)}"
+            compiler = run_compiler(_SCRIPT, [str(jobs)], self.environ, within_s=within_s)
+        if compiler.status is None:
+            return _read(compiler.output), f"the compiler was stopped after {within_s:.0f} s"
+        why = compiler.last_error or "it said nothing"
+        return _read(compiler.output), f"the compiler ended with {compiler.status}: {why}"
 
     def _jobs(self, texts: Mapping[str, str], directory: Path) -> Iterator[dict[str, Any]]:
         target = [self.target.backend, self.target.arch, self.target.warp_size]
@@ -127,21 +116,12 @@ class LaunchedKernels:
             file.write_text(text, encoding="utf-8")
             yield {"file": str(file), "name": kernel.function, "target": target, "options": kernel.options}
 
-    def _environment(self) -> dict[str, str]:
-        """That of the program, without what makes a process record itself."""
-        kept = {name: value for name, value in self.environ.items() if not name.startswith(_OWN_VARIABLES)}
-        return {**kept, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
-
 
 def _failed(error: Exception) -> CompiledLaunch:
     return CompiledLaunch(error=f"{type(error).__name__}: {error}")
 
 
-def _read(output: bytes) -> list[CompiledLaunch]:
+def _read(output: str) -> list[CompiledLaunch]:
     """Whole lines; what Triton prints itself is passed over."""
-    lines = output.decode(errors="replace").splitlines(keepends=True)
+    lines = output.splitlines(keepends=True)
     return [CompiledLaunch(**json.loads(line)) for line in lines if line.startswith("{") and line.endswith("}\n")]
-
-
-def _last_line(text: bytes) -> str:
-    return next(reversed(text.decode(errors="replace").strip().splitlines()), "it said nothing")

@@ -79,7 +79,3 @@ def test_a_compiler_that_hangs_is_stopped_with_what_it_started(
     assert stopped == [(42, signal.SIGKILL)]
     assert found["b"].error == "the compiler was stopped after 115 s"
     assert found["c"].error == "there was no time left: 120 s are for all kernels"
-
-
-def test_the_compiler_is_not_recorded(kernels: LaunchedKernels) -> None:
-    assert not any(name.startswith("BRAGG_") for name in kernels._environment())
