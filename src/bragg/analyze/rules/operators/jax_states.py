@@ -2,120 +2,46 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator
-
-import numpy as np
-
-from bragg.analyze.causes.evidence import Evidence
-from bragg.analyze.causes.host_finding import moved
-from bragg.analyze.causes.jitted_calls import made_at
-from bragg.analyze.causes.needs import GPU_TIME
-from bragg.analyze.causes.paths import below, named
-from bragg.analyze.causes.thresholds import MUCH_GPU, SHORT_TURN
-from bragg.analyze.causes.work_finding import Work, work_findings
-from bragg.analyze.engine import HostTime, Rule
+from bragg.analyze.causes.work_finding import Work
+from bragg.analyze.rules.operators.jax_state_rule import state_rule
 from bragg.grouping.hlo_names import (
     BOTH_BRANCHES,
-    COMPARED_PAIRS,
     COMPLEX,
-    COMPLEX_PRODUCT,
     CONSTANT,
     COPIED,
-    COSTLY_ORDER,
     DENSE_GRADIENT,
-    DIAGONAL,
-    EVALUATED_BEFORE,
     FORWARD_JACOBIAN,
-    INDEPENDENT_TURNS,
-    LATE_PRODUCT,
     MOSTLY_UNUSED,
-    OUTER,
-    PAIRWISE,
     RANKS,
-    REPEATED_FACTOR,
     REVERSE_JACOBIAN,
     SAME_ARGUMENTS,
-    SAME_TURNS,
     SCATTERED,
-    SHIFTED,
-    SPLIT_PRODUCT,
-    SUMMED_PRODUCT,
-    UNTIL_LAST,
     VECTORS_UNUSED,
     WHOLE_HESSIAN,
     WIDE_FILTER,
     WINDOWS,
-    WITHOUT_STATE,
-    ZEROS_AND_ONES,
 )
-from bragg.model import Confidence, Finding, Place
-from bragg.model.table import BoolArray
+from bragg.model import Confidence
 
 __all__ = [
     "BRANCHES",
     "COLUMNS",
-    "COMPARED",
-    "COMPLEX_PRODUCTS",
     "CONSTANTS",
     "COPIES",
     "DENSE",
-    "DIAGONALS",
     "FILTERS",
     "GRADIENTS",
     "HESSIANS",
-    "HISTORIES",
-    "HOISTED",
-    "INDEPENDENT",
     "JACOBIANS",
-    "LATE",
-    "LOOPS",
-    "MASKS",
-    "ORDERS",
-    "OUTERS",
-    "PAIRS",
     "PARTS",
     "RANKED",
-    "REPEATED",
-    "REPEATS",
     "SAME",
-    "SPLIT",
-    "SUMS",
     "TRANSFORMS",
-    "TURNS",
     "VECTORS",
     "WINDOWED",
 ]
 
-
-def _rule(state: str, finds: str, work: Work, most_ns: float = math.inf) -> Rule:
-    """A rule about all work below a state, whose kernels take at most this long on average."""
-
-    def find(evidence: Evidence) -> Iterator[Finding]:
-        states = named(evidence.profile, lambda name: name.startswith(state))
-        nodes = below(evidence.profile, states)
-        if float(evidence.gpu_ns[nodes].sum()) > most_ns * float(evidence.gpu_count[nodes].sum()):
-            return
-        for finding in work_findings(evidence, nodes, work):
-            yield _at_cause(evidence, finding, states, is_copy=state == COPIED)
-
-    numbers = (MUCH_GPU,) if most_ns == math.inf else (MUCH_GPU, SHORT_TURN)
-    return Rule(find, finds, (GPU_TIME,), numbers, work.change, host_time=HostTime.CAUSE)
-
-
-def _at_cause(evidence: Evidence, finding: Finding, states: BoolArray, *, is_copy: bool) -> Finding:
-    """At the line that asks for the work; of copies where the function is jitted, which decides what it is given."""
-    tree = evidence.profile.tree
-    spent_ns = tree.sum_up(evidence.gpu_ns)
-    node = int(np.where(states & (tree.frames.line[tree.frame] > 0), spent_ns, -1).argmax())
-    frame = int(tree.frame[node])
-    if states[node] and tree.frames.line[frame] > 0:
-        finding = moved(finding, Place(tree.frames.file[frame], int(tree.frames.line[frame]), node=finding.node))
-    jitted = made_at(evidence, finding.node) if is_copy else None
-    return moved(finding, jitted) if jitted else finding
-
-
-BRANCHES = _rule(
+BRANCHES = state_rule(
     BOTH_BRANCHES,
     "conditions of JAX under vmap, of which both branches are computed",
     Work(
@@ -130,7 +56,7 @@ BRANCHES = _rule(
         is_launched=True,
     ),
 )
-COPIES = _rule(
+COPIES = state_rule(
     COPIED,
     "arguments that a jitted function copies because they are not donated",
     Work(
@@ -142,7 +68,7 @@ COPIES = _rule(
         with_host=True,
     ),
 )
-TRANSFORMS = _rule(
+TRANSFORMS = state_rule(
     COMPLEX,
     "complex Fourier transforms of real values",
     Work(
@@ -154,59 +80,7 @@ TRANSFORMS = _rule(
         is_launched=True,
     ),
 )
-ORDERS = _rule(
-    COSTLY_ORDER,
-    "matrix products of JAX in the order that takes more operations",
-    Work(
-        "costly-product-order",
-        "(a @ b) @ c in an order that takes at least twice the operations of a @ (b @ c)",
-        "multiply the matrices first whose product is small: a @ (b @ c); jnp.einsum of all three finds the order",
-        0.9,
-        Confidence.LIKELY,
-        is_launched=True,
-    ),
-)
-LOOPS = _rule(
-    UNTIL_LAST,
-    "while_loop of JAX under vmap, which ends with its last element",
-    Work(
-        "until-last",
-        "while_loop under vmap computes all elements of the batch until the last one has ended",
-        "batches of elements that take about as many turns, a bound on the turns, or a loop over the elements that are "
-        "left",
-        0.5,
-        Confidence.HEURISTIC,
-        with_host=True,
-        least_share=0.2,
-        is_launched=True,
-    ),
-)
-MASKS = _rule(
-    ZEROS_AND_ONES,
-    "matrix products of JAX with zeros and ones",
-    Work(
-        "zeros-and-ones",
-        "matrix products with zeros and ones that are made from numbers of rows (one-hot, a triangle)",
-        "look rows up by index (table[ids]); jax.ops.segment_sum, jnp.cumsum",
-        0.9,
-        Confidence.LIKELY,
-        is_launched=True,
-    ),
-)
-PAIRS = _rule(
-    PAIRWISE,
-    "distances of all pairs that JAX adds up difference by difference",
-    Work(
-        "pairwise-sums",
-        "squares of differences of all pairs of rows are added up, without a matrix product",
-        "(a**2).sum(1)[:, None] + (b**2).sum(1) - 2 * a @ b.T",
-        0.8,
-        Confidence.LIKELY,
-        least_share=0.15,
-        is_launched=True,
-    ),
-)
-HESSIANS = _rule(
+HESSIANS = state_rule(
     WHOLE_HESSIAN,
     "whole Hessians of JAX with which nothing is solved",
     Work(
@@ -219,7 +93,7 @@ HESSIANS = _rule(
         is_launched=True,
     ),
 )
-JACOBIANS = _rule(
+JACOBIANS = state_rule(
     REVERSE_JACOBIAN,
     "Jacobians of JAX in reverse mode with many more outputs than inputs",
     Work(
@@ -232,7 +106,7 @@ JACOBIANS = _rule(
         is_launched=True,
     ),
 )
-GRADIENTS = _rule(
+GRADIENTS = state_rule(
     FORWARD_JACOBIAN,
     "Jacobians of JAX in forward mode with many more inputs than outputs",
     Work(
@@ -245,7 +119,7 @@ GRADIENTS = _rule(
         is_launched=True,
     ),
 )
-PARTS = _rule(
+PARTS = state_rule(
     MOSTLY_UNUSED,
     "operations of JAX of whose result a small part is used",
     Work(
@@ -259,7 +133,7 @@ PARTS = _rule(
         is_launched=True,
     ),
 )
-VECTORS = _rule(
+VECTORS = state_rule(
     VECTORS_UNUSED,
     "singular value decompositions of JAX whose vectors nobody uses",
     Work(
@@ -271,7 +145,7 @@ VECTORS = _rule(
         is_launched=True,
     ),
 )
-CONSTANTS = _rule(
+CONSTANTS = state_rule(
     CONSTANT,
     "operations of jitted functions that depend on no argument",
     Work(
@@ -283,20 +157,7 @@ CONSTANTS = _rule(
         is_launched=True,
     ),
 )
-REPEATS = _rule(
-    EVALUATED_BEFORE,
-    "values of a state that JAX computes again in the next turn or call",
-    Work(
-        "evaluated-before",
-        "each turn or call computes for its state what the last one has computed for it already",
-        "keep the value beside the state, as an output and the next input (of scan: in the carry)",
-        1.0,
-        Confidence.LIKELY,
-        with_host=True,
-        is_launched=True,
-    ),
-)
-SAME = _rule(
+SAME = state_rule(
     SAME_ARGUMENTS,
     "work of jitted functions on arguments that are the same at each call",
     Work(
@@ -309,32 +170,7 @@ SAME = _rule(
         is_launched=True,
     ),
 )
-DIAGONALS = _rule(
-    DIAGONAL,
-    "matrix products of JAX with a diagonal matrix",
-    Work(
-        "diagonal-matrix",
-        "matrix products with a matrix that is zero except on its diagonal",
-        "multiply rows or columns: d[:, None] * x instead of jnp.diag(d) @ x, x * d instead of x @ jnp.diag(d)",
-        0.9,
-        Confidence.LIKELY,
-        is_launched=True,
-    ),
-)
-OUTERS = _rule(
-    OUTER,
-    "matrix products of JAX with an outer or a Kronecker product",
-    Work(
-        "outer-product",
-        "matrix products with all products of elements of two arrays (an outer or a Kronecker product)",
-        "multiply by one factor after the other: a * (b @ x) for outer(a, b) @ x; a @ x.reshape(n, m) @ b.T for "
-        "kron(a, b) @ x",
-        0.9,
-        Confidence.LIKELY,
-        is_launched=True,
-    ),
-)
-FILTERS = _rule(
+FILTERS = state_rule(
     WIDE_FILTER,
     "convolutions of JAX of single channels with wide filters",
     Work(
@@ -348,19 +184,7 @@ FILTERS = _rule(
         is_launched=True,
     ),
 )
-COMPLEX_PRODUCTS = _rule(
-    COMPLEX_PRODUCT,
-    "complex matrix products of JAX with real factors",
-    Work(
-        "complex-product",
-        "matrix products of complex numbers of which a factor is made of real ones",
-        "multiply real matrices, the real and the imaginary part as columns of one: at most half of the operations",
-        0.5,
-        Confidence.LIKELY,
-        is_launched=True,
-    ),
-)
-DENSE = _rule(
+DENSE = state_rule(
     DENSE_GRADIENT,
     "gradients of JAX with respect to a whole table",
     Work(
@@ -374,74 +198,7 @@ DENSE = _rule(
         is_launched=True,
     ),
 )
-INDEPENDENT = _rule(
-    INDEPENDENT_TURNS,
-    "loops of JAX with short kernels whose turns do not need each other",
-    Work(
-        "independent-turns",
-        "a loop of JAX runs short kernels turn by turn, though no turn needs the result of another",
-        "jax.vmap over all of them, or more at a time (lax.map with a larger batch_size); sum afterwards",
-        0.6,
-        Confidence.LIKELY,
-        least_share=0.1,
-        with_host=True,
-        is_launched=True,
-    ),
-    SHORT_TURN.value,
-)
-HOISTED = _rule(
-    WITHOUT_STATE,
-    "short matrix products in loops of JAX that need nothing of the turn before",
-    Work(
-        "product-in-loop",
-        "each turn of a loop multiplies its own inputs by the same matrix, which needs nothing of the turn before",
-        "one product before the loop for the inputs of all turns, whose rows scan takes: scan(body, state, xs @ w)",
-        0.7,
-        Confidence.LIKELY,
-        with_host=True,
-        is_launched=True,
-    ),
-    SHORT_TURN.value,
-)
-HISTORIES = _rule(
-    SHIFTED,
-    "arrays that loops of JAX move by some rows in each turn",
-    Work(
-        "shifted-history",
-        "each turn of a loop copies a whole array to move it by some rows (jnp.roll, concatenate of all but the first)",
-        "write the new row in place of the oldest: history.at[turn % length].set(row), and count from there",
-        0.6,
-        Confidence.HEURISTIC,
-        is_launched=True,
-    ),
-)
-COMPARED = _rule(
-    COMPARED_PAIRS,
-    "sums of comparisons of all pairs in JAX",
-    Work(
-        "compared-pairs",
-        "elements are compared pair by pair, and what is true, or chosen so, is added up",
-        "sort first: jnp.searchsorted counts smaller ones, jnp.argsort gives ranks; jnp.bincount counts equal ones; "
-        "jnp.cumsum adds up all before each",
-        0.8,
-        Confidence.HEURISTIC,
-        least_share=0.1,
-        is_launched=True,
-    ),
-)
-LATE = _rule(
-    LATE_PRODUCT,
-    "matrix products of JAX with rows that were looked up several times",
-    Work(
-        "product-after-lookup",
-        "a matrix is multiplied with rows of a table, each as often as it was looked up",
-        "multiply the table first, which has fewer rows, and look up rows of the product: (table @ w)[ids]",
-        0.7,
-        Confidence.LIKELY,
-        is_launched=True,
-    ),
-)
-WINDOWED = _rule(
+WINDOWED = state_rule(
     WINDOWS,
     "windows of JAX that overlap, gathered",
     Work(
@@ -454,7 +211,7 @@ WINDOWED = _rule(
         is_launched=True,
     ),
 )
-COLUMNS = _rule(
+COLUMNS = state_rule(
     SCATTERED,
     "columns of tables that JAX looks up",
     Work(
@@ -468,7 +225,7 @@ COLUMNS = _rule(
         is_launched=True,
     ),
 )
-RANKED = _rule(
+RANKED = state_rule(
     RANKS,
     "sorts of JAX of what another sort has found",
     Work(
@@ -476,54 +233,6 @@ RANKED = _rule(
         "places that a sort has found are sorted again (argsort of argsort), to know the rank of each element",
         "order = jnp.argsort(x); ranks = jnp.zeros_like(order).at[order].set(jnp.arange(order.size))",
         0.7,
-        Confidence.LIKELY,
-        is_launched=True,
-    ),
-)
-REPEATED = _rule(
-    REPEATED_FACTOR,
-    "matrix products of JAX with rows that were repeated",
-    Work(
-        "repeated-rows",
-        "rows are repeated in memory (jnp.repeat, tile, broadcast_to) for a matrix product with them",
-        "jnp.einsum with one more dimension on the other side (queries in groups, for keys that they share): no copies",
-        0.5,
-        Confidence.LIKELY,
-        is_launched=True,
-    ),
-)
-SUMS = _rule(
-    SUMMED_PRODUCT,
-    "products of all pairs that JAX adds up without a matrix product",
-    Work(
-        "summed-products",
-        "products of elements are added up one by one, which is a matrix product without tensor cores",
-        'a @ b or jnp.einsum("ij,jk->ik", a, b); the mean of gradients of single examples: the gradient of their mean',
-        0.8,
-        Confidence.LIKELY,
-        is_launched=True,
-    ),
-)
-SPLIT = _rule(
-    SPLIT_PRODUCT,
-    "matrix products of JAX with one factor, which are added up",
-    Work(
-        "split-product",
-        "matrix products with one factor are added to others: a @ x + a @ y",
-        "add first, and multiply once: a @ (x + y); gradients of several losses: jax.grad of their sum",
-        0.9,
-        Confidence.LIKELY,
-        is_launched=True,
-    ),
-)
-TURNS = _rule(
-    SAME_TURNS,
-    "operations of JAX that are the same in each turn of a loop",
-    Work(
-        "same-in-each-turn",
-        "a loop of JAX computes the same in each turn: this work depends on nothing that changes",
-        "compute it once before the loop, and use it in the function of a turn",
-        0.9,
         Confidence.LIKELY,
         is_launched=True,
     ),
