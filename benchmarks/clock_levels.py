@@ -19,12 +19,12 @@ import torch
 import triton
 
 import harness
-from bragg.code.disassembler import find_disassembler
 from bragg.code.instrument.assembling import assemble, find_ptxas, target_of
 from bragg.code.instrument.blocks import read_kernel
 from bragg.code.instrument.clocked import Clocked, Tools, clocked, clocked_in_part
 from bragg.code.instrument.rewriting import CONTROL, CONTROL_BYTES
 from bragg.code.instrument.storing import IN_GLOBAL_MEMORY, Store
+from bragg.code.sass.disassembler import find_disassembler
 from bragg.record.instrument.buffers import Buffers, Plan, plan
 from bragg.record.instrument.compiled_kernel import partition_warps, ptxas_options, source_scopes
 from bragg.record.instrument.driver import Driver

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from bragg.code.sass_listing import Instruction
+from bragg.code.sass.listing import Instruction
 from bragg.code.source_map import Stage, source_name
 from bragg.model import Profile
 from tests.support.sampled_kernels import CODE, FILE, KEY, LOAD, STORE, sampled_profile

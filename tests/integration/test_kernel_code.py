@@ -13,9 +13,9 @@ import pytest
 
 from bragg.analyze.kernel_choice import choose_kernel
 from bragg.analyze.source_lines import annotate
-from bragg.code.disassembler import find_disassembler
 from bragg.code.kernel_code import with_kernel_code
 from bragg.code.kernel_files import attributes_of
+from bragg.code.sass.disassembler import find_disassembler
 from bragg.code.source_map import KernelCode, Stage, code_of_kernels
 from bragg.code.source_place import user_place
 from bragg.model import Profile

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from bragg.code.sass_listing import Instruction, format_listing
+from bragg.code.sass.listing import Instruction, format_listing
 from bragg.code.source_map import Stage, source_name
 from bragg.code.source_place import SourcePlace
 from bragg.model import Metric, MetricKind, Profile

@@ -9,7 +9,7 @@ import numpy as np
 from bragg.analyze.instruction_nodes import flops_by_offset, line_nodes, offset_bytes
 from bragg.analyze.kernel_choice import every_kernel
 from bragg.analyze.specs import WIDTHS
-from bragg.code.sass_flops import InstructionFlops
+from bragg.code.sass.flops import InstructionFlops
 from bragg.model import Profile
 from bragg.model.ids import NodeId
 from bragg.model.kernels.counted import COUNTED_LAUNCHES, EXECUTED, THREADS

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
-from bragg.code.sass_flops import InstructionFlops, flops_of
-from bragg.code.sass_listing import Instruction
+from bragg.code.sass.flops import InstructionFlops, flops_of
+from bragg.code.sass.listing import Instruction
 from bragg.model import Profile
 from bragg.model.ids import NodeId
 

@@ -31,11 +31,11 @@ from bragg.analyze.annotated_code import AnnotatedCode, Clocks, CodeSection, Sam
 from bragg.analyze.instruction_nodes import flops_by_offset, line_nodes, offset_bytes
 from bragg.analyze.kernel_choice import KernelChoice, checked_lines, why_absent, why_no_code
 from bragg.code.compiled.instruction_kinds import instruction_kinds
-from bragg.code.sass_listing import Instruction
+from bragg.code.sass.listing import Instruction
+from bragg.code.sass.waits_for import Waits
 from bragg.code.source_map import KernelCode, Stage
 from bragg.code.source_place import CallChain, SourcePlace, function_spans, is_library, user_place
 from bragg.code.stall_reasons import stall_metrics
-from bragg.code.waits_for import Waits
 from bragg.errors import NothingRecorded
 from bragg.model import Profile
 from bragg.model.ids import NodeId

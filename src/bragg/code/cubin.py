@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from bragg.code.ptx_text import places_of_ptx
-from bragg.code.sass_listing import INSTRUCTION_BYTES, Instruction
+from bragg.code.sass.listing import INSTRUCTION_BYTES, Instruction
 from bragg.code.source_place import CallChain, SourcePlace
 from bragg.core import core
 from bragg.model.table import Int64Array

@@ -15,11 +15,11 @@ from pathlib import Path
 
 from bragg.code.compiled.resources import resources_of
 from bragg.code.cubin import Cubin
-from bragg.code.disassembler import Listing, disassemble_all, find_disassembler
 from bragg.code.kernel_files import CODE, FILES
 from bragg.code.sampled_function import SampledFunction
 from bragg.code.sampled_lines import chains_of
-from bragg.code.sass_listing import Instruction, format_listing
+from bragg.code.sass.disassembler import Listing, disassemble_all, find_disassembler
+from bragg.code.sass.listing import Instruction, format_listing
 from bragg.code.source_map import Stage, source_name
 from bragg.code.source_place import CallChain, is_library, name_functions
 from bragg.model import FrameKind, Profile

@@ -11,7 +11,7 @@ from functools import cached_property, lru_cache
 from bragg.code.llvm_text import places_of_llvm
 from bragg.code.mlir_text import places_of_mlir
 from bragg.code.ptx_text import places_of_ptx
-from bragg.code.sass_listing import Instruction, parse_listing
+from bragg.code.sass.listing import Instruction, parse_listing
 from bragg.code.source_place import CallChain, user_place
 
 __all__ = ["KernelCode", "PlaceKey", "Stage", "code_of_kernels", "place_keys", "source_name"]

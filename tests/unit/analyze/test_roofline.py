@@ -8,7 +8,7 @@ import pytest
 from bragg.analyze.counted_flops import counted_flops
 from bragg.analyze.derived import evaluate, list_available
 from bragg.analyze.roofline import roofline
-from bragg.code.sass_listing import Instruction, format_listing
+from bragg.code.sass.listing import Instruction, format_listing
 from bragg.code.source_map import Stage, source_name
 from bragg.errors import UsageError
 from bragg.formats.captured.growth import padded

@@ -7,7 +7,7 @@ import pytest
 from bragg.analyze.annotated_code import AnnotatedCode
 from bragg.analyze.kernel_choice import choose_kernel
 from bragg.analyze.source_lines import annotate
-from bragg.code.sass_listing import Instruction
+from bragg.code.sass.listing import Instruction
 from bragg.code.source_map import Stage, source_name
 from bragg.errors import NothingRecorded
 from bragg.model import Profile

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from bragg.code.sass_listing import Instruction, format_listing
+from bragg.code.sass.listing import Instruction, format_listing
 from bragg.code.source_map import KernelCode, Stage, code_of_kernels, source_name
 from bragg.code.source_place import SourcePlace
 

@@ -11,7 +11,7 @@ from bragg.code.compiled.bank_conflicts import bank_conflicts
 from bragg.code.compiled.operations import Module, read_module
 from bragg.code.compiled.tile_layouts import TileLayouts
 from bragg.code.compiled.tile_program import TileProgram
-from bragg.code.sass_listing import INSTRUCTION_BYTES
+from bragg.code.sass.listing import INSTRUCTION_BYTES
 from bragg.code.source_map import KernelCode, PlaceKey, Stage, place_keys
 from bragg.code.source_place import CallChain
 from bragg.model.kernels.compiled import Access, CompiledKernel, Conversion, Counted, Loop

@@ -6,13 +6,13 @@ import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from bragg.code.disassembler import disassemble
 from bragg.code.instrument.assembling import Binary, assemble_as
 from bragg.code.instrument.blocks import Kernel
 from bragg.code.instrument.machine_code import is_inside, room_for, with_code_of
 from bragg.code.instrument.rewriting import Instrumented, instrument, plain_code
 from bragg.code.instrument.segments import Selection
 from bragg.code.instrument.storing import IN_GLOBAL_MEMORY, Store
+from bragg.code.sass.disassembler import disassemble
 
 __all__ = ["Clocked", "Tools", "clocked", "clocked_in_part"]
 

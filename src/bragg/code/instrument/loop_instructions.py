@@ -6,8 +6,8 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from bragg.code.disassembler import Listing
-from bragg.code.sass_registers import effects_of
+from bragg.code.sass.disassembler import Listing
+from bragg.code.sass.registers import effects_of
 
 __all__ = ["WAITS", "changes", "loop_counts"]
 

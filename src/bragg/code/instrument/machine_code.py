@@ -14,8 +14,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import NamedTuple
 
-from bragg.code.disassembler import Listing
 from bragg.code.instrument.assembling import Binary
+from bragg.code.sass.disassembler import Listing
 
 __all__ = ["FILLER", "is_inside", "room_for", "with_code_of"]
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import subprocess
 from dataclasses import dataclass
 
-from bragg.code.disassembler import disassemble
 from bragg.code.instrument.loop_instructions import WAITS, changes, loop_counts
+from bragg.code.sass.disassembler import disassemble
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

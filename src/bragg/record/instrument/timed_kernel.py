@@ -9,7 +9,6 @@ import time
 from dataclasses import dataclass, replace
 from threading import Lock
 
-from bragg.code.disassembler import find_disassembler
 from bragg.code.instrument.assembling import assemble
 from bragg.code.instrument.blocks import Kernel, read_kernel
 from bragg.code.instrument.clocked import Clocked, Tools, clocked, clocked_in_part
@@ -17,6 +16,7 @@ from bragg.code.instrument.probes import Probe
 from bragg.code.instrument.rewriting import CONTROL
 from bragg.code.instrument.stored_types import stored_types
 from bragg.code.instrument.storing import IN_GLOBAL_MEMORY, Store
+from bragg.code.sass.disassembler import find_disassembler
 from bragg.core import core
 from bragg.model.kernels.inside import WITH_CLOCKS, WITH_PROBES
 from bragg.record.inside.notes import note

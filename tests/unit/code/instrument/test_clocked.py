@@ -9,12 +9,12 @@ from functools import cache
 
 import pytest
 
-from bragg.code.disassembler import Listing, disassemble, find_disassembler
 from bragg.code.instrument.assembling import Binary, assemble, assemble_as, find_ptxas, limited, target_of
 from bragg.code.instrument.blocks import Activity, read_kernel
 from bragg.code.instrument.clocked import Clocked, Tools, clocked_in_part
 from bragg.code.instrument.machine_code import is_inside, with_code_of
 from bragg.code.instrument.segments import Activities
+from bragg.code.sass.disassembler import Listing, disassemble, find_disassembler
 
 triton = pytest.importorskip("triton")
 

@@ -11,12 +11,12 @@ from typing import Any
 
 import pytest
 
-from bragg.code.disassembler import find_disassembler
 from bragg.code.instrument.assembling import assemble, find_ptxas
 from bragg.code.instrument.blocks import Activity, read_kernel
 from bragg.code.instrument.clocked import Tools, clocked, clocked_in_part
 from bragg.code.instrument.rewriting import instrument
 from bragg.code.instrument.segments import Activities
+from bragg.code.sass.disassembler import find_disassembler
 from bragg.record import RecordConfig
 from bragg.record.hooks.triton import kernel_names
 from bragg.record.inside import metadata

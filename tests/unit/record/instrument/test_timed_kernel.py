@@ -14,12 +14,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from bragg.code.disassembler import disassemble
 from bragg.code.instrument import assembling
 from bragg.code.instrument.assembling import Binary, assemble, find_ptxas
 from bragg.code.instrument.probes import Probe
 from bragg.code.instrument.rewriting import HEADER_BYTES, MAGIC
 from bragg.code.instrument.storing import WARP_BYTES
+from bragg.code.sass.disassembler import disassemble
 from bragg.model.kernels.inside import READING
 from bragg.model.kernels.inside_rows import inside_kernels
 from bragg.record.instrument import guard, timed_kernel

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from bragg.code.disassembler import disassemble, disassemble_all, find_disassembler
+from bragg.code.sass.disassembler import disassemble, disassemble_all, find_disassembler
 
 OUTPUT = r"""
 	.headerflags	@"EF_CUDA_SM90"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bragg.code.sass_flops import InstructionFlops, flops_of
+from bragg.code.sass.flops import InstructionFlops, flops_of
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bragg.code.sass_listing import Instruction, format_listing, parse_listing
+from bragg.code.sass.listing import Instruction, format_listing, parse_listing
 from bragg.code.source_place import SourcePlace
 
 KERNEL = SourcePlace("/k/softmax.py", 23, 4, "softmax")

@@ -10,8 +10,8 @@ import re
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 
-from bragg.code.sass_listing import Instruction
-from bragg.code.sass_registers import Effects, effects_of
+from bragg.code.sass.listing import Instruction
+from bragg.code.sass.registers import Effects, effects_of
 
 __all__ = ["Waits"]
 

@@ -7,10 +7,10 @@ import random
 
 import pytest
 
-from bragg.code.disassembler import disassemble, find_disassembler
-from bragg.code.sass_listing import Instruction
-from bragg.code.sass_registers import effects_of
-from bragg.code.waits_for import Waits
+from bragg.code.sass.disassembler import disassemble, find_disassembler
+from bragg.code.sass.listing import Instruction
+from bragg.code.sass.registers import effects_of
+from bragg.code.sass.waits_for import Waits
 
 triton = pytest.importorskip("triton")
 
