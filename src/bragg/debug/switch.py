@@ -34,7 +34,8 @@ def run_plainly(kernel: Any, grid: Any, arguments: tuple[Any, ...], named: dict[
 _RUNNERS: list[Runner] = []
 # One for all blocks: tests that are checked one by one define the same kernels again.
 _SOURCES = Sources()
-
+# Launches of several threads are executed one after the other: the engine has one current machine.
+_ONE_LAUNCH = threading.RLock()
 
 # Variables of which the compiler takes what the program has set when it launches a kernel.
 _OF_COMPILER = (
@@ -129,74 +130,81 @@ def redirect(run: Runner, is_wanted: Callable[[], bool] = lambda: True) -> Calla
     Raises:
         TritonMissing: It is not installed.
     """
-    undo: list[Callable[[], Any]] = []
+    redirection = _Redirection(run, is_wanted)
+    redirection.begin()
+    return redirection.end
 
-    def one_at_a_time(*arguments: Any) -> Any:
-        if captured(lambda: one_at_a_time(*arguments)):
-            return None
-        with _ONE_LAUNCH:
-            return run(*arguments)
 
-    def replace(owner: Any, name: str, new: Any) -> None:
-        before = owner.__dict__.get(name)
-        setattr(owner, name, new)
-        undo.append(lambda: delattr(owner, name) if before is None else setattr(owner, name, before))
+class _Redirection:
+    """Launches that go to a runner; what it takes are the arguments of `redirect`."""
 
-    def redirect_class(kind: Any) -> None:
-        replace(kind, "run", _redirection(kind.run, one_at_a_time, is_wanted))
+    def __init__(self, run: Runner, is_wanted: Callable[[], bool]) -> None:
+        self._run, self._is_wanted = run, is_wanted
+        self._undo: list[Callable[[], Any]] = []
 
-    def redirect_interpreter(interpreter: Any) -> None:
-        kind = interpreter.InterpretedFunction
-        if hasattr(kind, "run"):
-            redirect_class(kind)
-            return
-        # In Triton 3.4 each object has a `run` of its own.
-        redirected_run = _redirection(lambda kernel, **named: kernel.__dict__["run"](**named), one_at_a_time, is_wanted)
-        own = property(lambda kernel: partial(redirected_run, kernel), lambda kernel, run: vars(kernel).update(run=run))
-        replace(kind, "run", own)
-        replace(kind, "__getitem__", lambda kernel, grid: partial(kernel.run, grid=grid))
+    def begin(self) -> None:
+        """Replace whatever launches, now or as soon as it is imported."""
+        compiled, *kinds = _launching_classes()
+        for kind in kinds:
+            self._replace_run(kind)
+            self._replace(kind, "__call__", _call_without_grid(kind.__dict__.get("__call__"), self._is_wanted))
+        run = run_property(compiled.__dict__.get("run"), self._run_alone, self._is_wanted)
+        self._replace(compiled, "run", run)
+        self._replace(sys.modules["triton.runtime.jit"], "inspect", _SOURCES)
+        self._undo.append(when_imported("triton.runtime.interpreter", self._replace_interpreter))
+        self._undo.append(when_imported("torch._inductor.runtime.triton_heuristics", self._replace_inductor))
 
-    def redirect_inductor(heuristics: Any) -> None:
-        tuner = heuristics.CachingAutotuner
-        replace(tuner, "precompile", inductor_precompile(tuner.precompile, is_wanted))
-        for kind in (tuner, heuristics.DebugAutotuner):
-            replace(kind, "run", inductor_launch(kind.run, one_at_a_time, is_wanted))
-
-    compiled, *kinds = _launching_classes()
-    for kind in kinds:
-        redirect_class(kind)
-        replace(kind, "__call__", _call_without_grid(kind.__dict__.get("__call__"), is_wanted))
-    replace(compiled, "run", run_property(compiled.__dict__.get("run"), one_at_a_time, is_wanted))
-    replace(sys.modules["triton.runtime.jit"], "inspect", _SOURCES)
-    undo.append(when_imported("triton.runtime.interpreter", redirect_interpreter))
-    undo.append(when_imported("torch._inductor.runtime.triton_heuristics", redirect_inductor))
-
-    def undo_all() -> None:
-        for one in reversed(undo):
+    def end(self) -> None:
+        """Put back all that was replaced."""
+        for one in reversed(self._undo):
             one()
         if not _RUNNERS:
             forget_tuning()
 
-    return undo_all
+    def _replace(self, owner: Any, name: str, new: Any) -> None:
+        before = owner.__dict__.get(name)
+        setattr(owner, name, new)
+        self._undo.append(lambda: delattr(owner, name) if before is None else setattr(owner, name, before))
 
+    def _replace_run(self, kind: Any) -> None:
+        self._replace(kind, "run", self._instead_of(kind.run))
 
-# Launches of several threads are executed one after the other: the engine has one current machine.
-_ONE_LAUNCH = threading.RLock()
+    def _replace_interpreter(self, interpreter: Any) -> None:
+        kind = interpreter.InterpretedFunction
+        if hasattr(kind, "run"):
+            self._replace_run(kind)
+            return
+        # In Triton 3.4 each object has a `run` of its own.
+        redirected_run = self._instead_of(lambda kernel, **named: kernel.__dict__["run"](**named))
+        own = property(lambda kernel: partial(redirected_run, kernel), lambda kernel, run: vars(kernel).update(run=run))
+        self._replace(kind, "run", own)
+        self._replace(kind, "__getitem__", lambda kernel, grid: partial(kernel.run, grid=grid))
 
+    def _replace_inductor(self, heuristics: Any) -> None:
+        tuner = heuristics.CachingAutotuner
+        self._replace(tuner, "precompile", inductor_precompile(tuner.precompile, self._is_wanted))
+        for kind in (tuner, heuristics.DebugAutotuner):
+            self._replace(kind, "run", inductor_launch(kind.run, self._run_alone, self._is_wanted))
 
-def _redirection(launch: Callable[..., Any], run: Runner, is_wanted: Callable[[], bool]) -> Callable[..., Any]:
-    def redirected_run(kernel: Any, *arguments: Any, grid: Any, warmup: bool = False, **named: Any) -> Any:
-        if warmup or not is_wanted():
-            return launch(kernel, *arguments, grid=grid, warmup=warmup, **named)
-        try:
-            result = run(kernel, grid, arguments, named)
-        except Exception as error:  # noqa: BLE001 - the kernel is the author's code
-            raise without_engine(error) from error.__cause__
-        return (
-            Launched(lambda: launch(kernel, *arguments, grid=grid, warmup=True, **named)) if result is None else result
-        )
+    def _run_alone(self, *arguments: Any) -> Any:
+        if captured(lambda: self._run_alone(*arguments)):
+            return None
+        with _ONE_LAUNCH:
+            return self._run(*arguments)
 
-    return redirected_run
+    def _instead_of(self, launch: Callable[..., Any]) -> Callable[..., Any]:
+        def redirected_run(kernel: Any, *arguments: Any, grid: Any, warmup: bool = False, **named: Any) -> Any:
+            if warmup or not self._is_wanted():
+                return launch(kernel, *arguments, grid=grid, warmup=warmup, **named)
+            try:
+                result = self._run_alone(kernel, grid, arguments, named)
+            except Exception as error:  # noqa: BLE001 - the kernel is the author's code
+                raise without_engine(error) from error.__cause__
+            if result is not None:
+                return result
+            return Launched(lambda: launch(kernel, *arguments, grid=grid, warmup=True, **named))
+
+        return redirected_run
 
 
 class GridMissing(UsageError, RuntimeError):  # noqa: N818

@@ -12,7 +12,7 @@ import numpy as np
 
 from bragg.analyze.comparing.comparison import Comparison
 from bragg.analyze.comparing.diff import are_alternating, in_turn, whole_of, with_waiting
-from bragg.analyze.comparing.repeats import FALSE_ALARMS, noise_of, spread_of
+from bragg.analyze.comparing.repeats import FALSE_ALARMS, Spread, noise_of, spread_of
 from bragg.analyze.imports import imports_apart
 from bragg.analyze.wall.step_times import step_times
 from bragg.errors import UsageError
@@ -168,22 +168,15 @@ def verdict_of(
         before, after = with_waiting(before), with_waiting(after)
     runs = in_turn(before, after)
     name, unit = _measured(gate, runs[-1], metric)
-    found = [_value(gate, run, name, find) for run in runs]
-    if not any(each.is_there for each in found):
-        raise UsageError(
-            f"no {gate.what.value} of these runs is named {gate.name!r}", hint=f"{_near(gate, runs[-1])}{_NAMES}"
-        )
+    found = _found(gate, runs, name, find)
     values = np.array([[each.value] for each in found], np.float64)
     spread = spread_of(
         values[: len(before)], values[len(before) :], noise_of(name, unit), paired=are_alternating(before, after)
     )
     false_alarms = FALSE_ALARMS / n_gates
     margin = spread.margin(false_alarms)
-    exceeded = bool(limit.is_exceeded(spread.before, spread.after, margin, 0.0)[0])
+    is_exceeded, is_undecided = _judged(limit, spread, margin)
     value, changed, width = (float(column[0]) for column in (spread.before, spread.after, margin))
-    is_over = bool(limit.is_over(spread.before, spread.after, 0.0)[0]) and changed - value > _TELLING * value
-    if limit.at_most is not None:
-        exceeded, is_over = changed > limit.at_most, False
     return Verdict(
         gate,
         name,
@@ -192,13 +185,37 @@ def verdict_of(
         changed,
         width,
         1 - 2 * false_alarms,
-        int(exceeded),
-        is_undecided=is_over and not exceeded,
+        int(is_exceeded),
+        is_undecided=is_undecided,
         calls_before=sum(each.n_steps for each in found[: len(before)]),
         calls_after=sum(each.n_steps for each in found[len(before) :]),
         is_one_run_each=len(before) == len(after) == 1,
         at_most=limit.at_most,
     )
+
+
+def _found(gate: Gate, runs: Sequence[Profile], metric: str, find: Finder) -> list[_Value]:
+    """What each run has of what is judged.
+
+    Raises:
+        UsageError: None has any of it.
+    """
+    found = [_value(gate, run, metric, find) for run in runs]
+    if not any(each.is_there for each in found):
+        raise UsageError(
+            f"no {gate.what.value} of these runs is named {gate.name!r}", hint=f"{_near(gate, runs[-1])}{_NAMES}"
+        )
+    return found
+
+
+def _judged(limit: Limit, spread: Spread, margin: FloatArray) -> tuple[bool, bool]:
+    """Whether a value grew by more than the limit and noise, and whether it grew by more than only the limit."""
+    before, after = float(spread.before[0]), float(spread.after[0])
+    if limit.at_most is not None:
+        return after > limit.at_most, False
+    if limit.is_exceeded(spread.before, spread.after, margin, 0.0)[0]:
+        return True, False
+    return False, bool(limit.is_over(spread.before, spread.after, 0.0)[0]) and after - before > _TELLING * before
 
 
 def _near(gate: Gate, run: Profile) -> str:

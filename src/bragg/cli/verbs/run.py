@@ -20,6 +20,8 @@ from bragg.record.config import Context, Data, Framework, Graphs, Interpret
 from bragg.registry import BACKENDS
 
 if TYPE_CHECKING:
+    from bragg.cli.jobs.tallied import RunTally
+    from bragg.cli.run_report import RunReport
     from bragg.record import RecordConfig, RunResult
 
 __all__ = ["run"]
@@ -356,12 +358,11 @@ def run(
         if require_samples or repeat is not None:
             raise shortage
         return end_like(_run_unrecorded(target, shortage, as_json=as_json))
-    from bragg.cli.run_report import RunReport
     from bragg.formats import finish
     from bragg.record import run_target
 
     if tally:
-        from bragg.cli.jobs.tallied import RunTally, tally_options
+        from bragg.cli.jobs.tallied import tally_options
 
         choices = tally_options({**choices, "repeat": repeat})
         choices.pop("repeat")
@@ -374,13 +375,7 @@ def run(
     if hint := late_hint(run, target, is_refused=result.exit_code == _USAGE_ERROR):
         say([hint])
     try:
-        report = RunReport.of(result)
-        ending = RunTally(report) if tally else report
-        if as_json:
-            write_json("run", ending.to_json())
-        else:
-            say(ending.lines(stream_style(sys.stderr), summary=not no_summary, every_process=verbose))
-        report.check_backend(config.backend)
+        _report(result, config, as_json=as_json, tally=tally, summary=not no_summary, every_process=verbose)
     except BraggError as error:
         if require_samples and result.exit_code == 0:
             raise
@@ -412,6 +407,28 @@ def _check_interpreted(wish: str | None) -> None:
     if wish == "off" or (wish != "on" and has_gpu()):
         why = "--interpret off leaves it out" if wish == "off" else "this machine has a GPU"
         raise UsageError(f"--target is for kernels that bragg's interpreter executes, and {why}", hint="--interpret on")
+
+
+def _report(
+    result: RunResult, config: RecordConfig, *, as_json: bool, tally: bool, summary: bool, every_process: bool
+) -> None:
+    """Say what was recorded.
+
+    Raises:
+        BraggError: Nothing was, or not all that was to be.
+    """
+    from bragg.cli.run_report import RunReport
+
+    ending: RunReport | RunTally = (report := RunReport.of(result))
+    if tally:
+        from bragg.cli.jobs.tallied import RunTally
+
+        ending = RunTally(report)
+    if as_json:
+        write_json("run", ending.to_json())
+    else:
+        say(ending.lines(stream_style(sys.stderr), summary=summary, every_process=every_process))
+    report.check_backend(config.backend)
 
 
 def _say_failure(error: BraggError, result: RunResult, *, as_json: bool) -> None:

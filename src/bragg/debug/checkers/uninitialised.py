@@ -94,83 +94,99 @@ class _Effects:
             return True
 
 
-def _watch(record: LaunchFindings) -> Listeners:
-    masked: Sources = {}
-    never: Sources = {}
-    marks: dict[tuple[tuple[str, int], str], int] = {}
-    partly: set[tuple[str, int]] = set()
-    suspects = record.launch.empty
-    early: dict[int, EarlyReads] = {}
-    effects = _Effects(record.launch)
+class _Watch:
+    """Follows loads that give what nobody wrote, until it is used.
 
-    def tell(use: str, taint: Array, bit: int, _buffer: Buffer | None) -> None:
+    Args:
+        record: Gets what is found in the launch.
+    """
+
+    def __init__(self, record: LaunchFindings) -> None:
+        launch = record.launch
+        self._record, self._effects = record, _Effects(launch)
+        self._masked: Sources = {}
+        self._never: Sources = {}
+        self._marks: dict[tuple[tuple[str, int], str], int] = {}
+        # Places of loads of which some lanes had been written.
+        self._partly: set[tuple[str, int]] = set()
+        self._early: dict[int, EarlyReads] = {}
+        self._can_wait = launch.is_in_host_memory and launch.only is None and not record.report.is_told_at_once
+
+    def listeners(self) -> Listeners:
+        """Memory of `empty` is only looked at where the launch has such tensors."""
+        access = [self._see_mask, self._see_memory] if self._record.launch.empty else [self._see_mask]
+        return Listeners(tainted=[self._use], access=[*access], end=[self._effects.judge, self._settle])
+
+    def _use(self, use: str, taint: Array, bit: int, _buffer: Buffer | None) -> None:
         if bit not in (UNDEFINED, CHOSEN, UNWRITTEN) or use not in _USES:
             return
-        sources, (message, hint) = (never, _NEVER) if bit == UNWRITTEN else (masked, _NOT_GIVEN)
-        if bit != UNWRITTEN and masked:
+        sources, (message, hint) = (self._never, _NEVER) if bit == UNWRITTEN else (self._masked, _NOT_GIVEN)
+        if bit != UNWRITTEN and self._masked:
             message = _MASKED
         lanes = (taint & bit) != 0
         is_copy = use == "store" and bit == UNWRITTEN and not machine().operations
-        is_in_doubt = can_wait and use == "store" and bit != UNWRITTEN and machine().may_cancel
+        is_in_doubt = self._can_wait and use == "store" and bit != UNWRITTEN and machine().may_cancel
         for source, own in _blamed(sources, taint * lanes):
-            is_harmless = is_copy and source is not None and source.place not in partly and _is_moved(source)
+            is_harmless = is_copy and source is not None and source.place not in self._partly and _is_moved(source)
             severity = Severity.NOTE if is_harmless else Severity.ERROR
-            held = effects.held if is_in_doubt else None
+            held = self._effects.held if is_in_doubt else None
             fix = _filler(source) if message == _MASKED else hint
-            record.at_line(message.format(_USES[use]), fix, severity, own, source, held=held)
+            self._record.at_line(message.format(_USES[use]), fix, severity, own, source, held=held)
 
-    def mark(access: Access, sources: Sources, source: Source) -> None:
+    def _mark(self, access: Access, sources: Sources, source: Source) -> None:
         """The same load has the same mark, whatever is wrong with it; those beyond the last mark have none."""
         place = (source.file, source.line), access.buffer.name
-        order = marks.setdefault(place, len(marks))
+        order = self._marks.setdefault(place, len(self._marks))
         access.origin = LOADS[order] if order < len(LOADS) else 0
         sources.setdefault(place[0], {})[place[1]] = source, access.origin
 
-    def remember(access: Access) -> None:
+    def _see_mask(self, access: Access) -> None:
         if access.kind != "load":
-            effects.see(access)
+            self._effects.see(access)
             return
         if access.mask is None or access.mask.all():
             return
         if not access_text(*access.place, access.kind, access.buffer.name).has_filler:
-            mark(access, masked, _source(access, partial(_left_out, access)))
-            effects.has_undefined = True
+            self._mark(access, self._masked, _source(access, partial(_left_out, access)))
+            self._effects.has_undefined = True
 
-    def look(access: Access) -> None:
+    def _see_memory(self, access: Access) -> None:
         key = id(access.buffer)
-        if key not in suspects:
+        if key not in self._record.launch.empty:
             return
         if access.kind == "store":
-            if key in early:
-                early[key].write(access)
+            if key in self._early:
+                self._early[key].write(access)
             return
         bad = unwritten(access.buffer, access.offsets)
-        if bad.any() and key not in early:
-            early[key] = EarlyReads(access.buffer, record.launch.programs)
-        if key in early:
-            early[key].read(access, bad)
-        if not bad.any():
-            return
+        if bad.any() and key not in self._early:
+            self._early[key] = EarlyReads(access.buffer, self._record.launch.programs)
+        if key in self._early:
+            self._early[key].read(access, bad)
+        if bad.any():
+            self._tell_unwritten(access, bad)
+
+    def _tell_unwritten(self, access: Access, bad: Array) -> None:
         if access.kind == "load":
             access.unwritten = bad
             if not bad.all():
-                partly.add(access.place)
-            mark(access, never, _source(access, access.unwritten_block))
+                self._partly.add(access.place)
+            self._mark(access, self._never, _source(access, access.unwritten_block))
             return
-        name = access.buffer.name
-        message = f"{access.kind} of elements of {name} that were never written"
+        message = f"{access.kind} of elements of {access.buffer.name} that were never written"
         lanes = access.lane_numbers[bad]
-        record.at_access(access, access.programs[bad], lanes, access.offsets[bad], message, _NEVER[1])
+        self._record.at_access(access, access.programs[bad], lanes, access.offsets[bad], message, _NEVER[1])
 
-    def settle() -> None:
-        for key, reads in early.items():
+    def _settle(self) -> None:
+        suspects = self._record.launch.empty
+        for key, reads in self._early.items():
             for place, is_early in reads.judge().items():
                 hint = _TOO_EARLY if is_early else _NEVER[1]
-                record.settle_order(place, suspects[key].name, hint, is_early=is_early)
+                self._record.settle_order(place, suspects[key].name, hint, is_early=is_early)
 
-    can_wait = record.launch.is_in_host_memory and record.launch.only is None and not record.report.is_told_at_once
-    access = [remember, look] if suspects else [remember]
-    return Listeners(tainted=[tell], access=[*access], end=[effects.judge, settle])
+
+def _watch(record: LaunchFindings) -> Listeners:
+    return _Watch(record).listeners()
 
 
 def _blamed(sources: Sources, taint: Array) -> list[tuple[Source | None, Array]]:

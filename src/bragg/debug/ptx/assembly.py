@@ -51,18 +51,8 @@ def inline_asm_elementwise(
         raise KernelFault(f"blocks of {lanes} elements cannot be handled {pack} at a time")
     programs = len(machine().rows)
     held = [register for block in blocks for register in _packed(block, programs, pack)]
-    declared = parsed_constraints(constraints)
     wanted = sum(pack // _elements_in_register(one, pack) for one in results)
-    if declared.outputs != wanted or len(declared.inputs) != len(held):
-        raise KernelFault(
-            f"the constraints declare {declared.outputs} results and {len(declared.inputs)} operands,"
-            f" and {pack} elements at a time need {wanted} and {len(held)}"
-        )
-    registers = Registers(programs * lanes // pack)
-    for place, (tied, bits) in enumerate(zip(declared.inputs, held, strict=True)):
-        registers.write(f"${place + declared.outputs}", bits)
-        if tied is not None:
-            registers.write(f"${tied}", bits)
+    registers = _filled(constraints, held, wanted, pack, programs * lanes // pack)
     for statement in statements(asm):
         registers.execute(statement)
     taint = _taint(blocks, programs, pack)
@@ -77,6 +67,26 @@ def inline_asm_elementwise(
     if is_wide():
         unpacked = [_widened(one) for one in unpacked]
     return unpacked[0] if isinstance(dtype, DType) else tuple(unpacked)
+
+
+def _filled(constraints: str, held: Sequence[Array], wanted: int, pack: int, executions: int) -> Registers:
+    """Registers that hold the operands.
+
+    Raises:
+        KernelFault: The constraints declare other numbers of registers than the blocks need.
+    """
+    declared = parsed_constraints(constraints)
+    if declared.outputs != wanted or len(declared.inputs) != len(held):
+        raise KernelFault(
+            f"the constraints declare {declared.outputs} results and {len(declared.inputs)} operands,"
+            f" and {pack} elements at a time need {wanted} and {len(held)}"
+        )
+    registers = Registers(executions)
+    for place, (tied, bits) in enumerate(zip(declared.inputs, held, strict=True)):
+        registers.write(f"${place + declared.outputs}", bits)
+        if tied is not None:
+            registers.write(f"${tied}", bits)
+    return registers
 
 
 def _as_registers(blocks: Sequence[Any], constraints: str) -> list[Any]:
