@@ -269,7 +269,7 @@ def test_what_threads_of_xla_compile_side_by_side_is_counted_once() -> None:
     (finding,) = (each for each in answered(slow).analysis.findings if each.rule == "recompilation")
     assert finding.message.startswith("jit_step was compiled 12 times, 24 s")  # 187 s of threads
     assert finding.gain is not None
-    assert finding.gain.share == pytest.approx(0.81, abs=0.01)
+    assert finding.gain.share == pytest.approx(0.91, abs=0.01)  # 11 of 12, of a steady state that compiles
 
 
 def test_versions_that_no_backend_compiled_came_from_the_disk() -> None:

@@ -54,6 +54,7 @@ __all__ = [
     "SPLIT_PRODUCT",
     "SUMMED_PRODUCT",
     "UNTIL_LAST",
+    "VARIES",
     "VECTORS_UNUSED",
     "WHOLE_HESSIAN",
     "WIDE_FILTER",
@@ -146,6 +147,8 @@ COMPILE = "[compile] "
 """Compilations of a module begin like this."""
 MADE_AT = "made at "
 """Attributes of a jitted function begin like this, one for each line of the program that makes one of its name."""
+VARIES = "static argument "
+"""Attributes of a jitted function begin like this, one for each static argument that had a new value at each call."""
 COMPILED = "compiled program "
 """Attributes of a compilation begin like this, one for each program of its name; the values tell inputs apart."""
 CALLBACK = "[callback] "

@@ -5,6 +5,7 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from bragg.analyze import engine
@@ -12,9 +13,10 @@ from bragg.analyze.causes.evidence import Evidence
 from bragg.analyze.causes.host_finding import WAITS_A_STEP
 from bragg.analyze.causes.work_finding import SHARE_OF_GPU
 from bragg.analyze.engine import Rule, analysis, findings, ranked
-from bragg.model import Confidence, Finding, Gain, Profile, Quantity, Severity
+from bragg.model import Confidence, Finding, Gain, Metric, MetricKind, Profile, Quantity, Severity
 from bragg.registry import RULES, RUN_RULES, STEP_RULES, Registry
 from tests.support.profiles import profile_from_text
+from tests.support.stepped import stepped
 from tests.support.traces import trace_from_text
 
 
@@ -111,14 +113,14 @@ root
             dict.fromkeys(range(3), 0),  # of static numbers, of which some are rounded to the same
             "jit__f was compiled 6 times, 6 s, as 3 programs for 1 shapes or types of its inputs: static arguments, or "
             "values that it reads, differ",
-            9,
+            7,
             Confidence.LIKELY,
         ),
         (
             {number: number // 3 for number in range(6)},
             "jit__f was compiled 6 times, 6 s, as 6 programs for 2 shapes or types of its inputs: static arguments, or "
             "values that it reads, differ",
-            9,
+            7,
             Confidence.LIKELY,
         ),
     ],
@@ -134,6 +136,32 @@ def test_why_a_function_is_compiled_again_is_what_its_programs_say(
     profile = replace(profile, meta={**profile.meta, "attributes": attributes})
     (finding,) = findings(Evidence(profile))
     assert (finding.message, finding.line, finding.confidence) == (says, line, confidence)
+    assert {finding.line, *(each.line for each in finding.places)} == {9, line}
+
+
+def test_static_arguments_that_are_new_at_each_call_are_named() -> None:
+    profile = profile_from_text("root\n  f.py:9@main\n    jit(f)\n      [compile] jit_f host=6s hostx6")
+    attributes = {
+        "jit(f)": {"made at f.py:7": "jit", "static argument rate": "a new value at each call"},
+        "[compile] jit_f": {f"compiled program {number}": "inputs 0" for number in range(6)},
+    }
+    (finding,) = findings(Evidence(replace(profile, meta={**profile.meta, "attributes": attributes})))
+    assert finding.message.endswith(": its static argument rate had a new value at each of the first calls")
+    assert finding.hint.startswith("pass rate as an array: ")
+
+
+@pytest.mark.parametrize(("count", "is_once"), [(20, False), (9, True)], ids=["each step", "fewer than half"])
+def test_compilations_in_each_step_are_saved_in_each_step(count: int, is_once: bool) -> None:
+    called = "f.py:9@main > jit(f)#operator"
+    steps = f"host 0-91 {called} ->1\nhost 0-90 {called} > [compile] jit_f\ngpu 92-99 {called} > gemm#kernel <-1"
+    profile = stepped(steps, 100)
+    names = profile.tree.frames.name
+    own = np.array([count if names[frame].startswith("[compile]") else 0 for frame in profile.tree.frame])
+    metrics = {**profile.metrics, "host_count": Metric("host_count", "1", MetricKind.INCLUSIVE, own)}
+    (finding,) = analysis(Evidence(replace(profile, metrics=metrics)), ["recompilation"]).findings
+    assert finding.gain is not None
+    assert finding.gain.is_once is is_once
+    assert finding.gain.share == pytest.approx(0.9 * (1 - 1 / count), abs=0.05)  # all but the first
 
 
 @pytest.mark.parametrize(("compilations", "is_again"), [(3, False), (4, True)])

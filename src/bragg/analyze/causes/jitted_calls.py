@@ -1,4 +1,4 @@
-"""What a call of a jitted function of JAX launches, what of it is in loops of XLA, and where the function is made."""
+"""What a call of a jitted function of JAX launches, what of it is in loops of XLA, and what is told of the function."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ import numpy as np
 
 from bragg.analyze.causes.facts import Facts
 from bragg.analyze.causes.paths import below, named
-from bragg.grouping.hlo_names import CALLS, MADE_AT
+from bragg.grouping.hlo_names import CALLS, MADE_AT, VARIES
 from bragg.model import FrameKind, Place
 from bragg.model.ids import NodeId
 from bragg.model.table import BoolArray, FloatArray
 
-__all__ = ["in_loops", "launches_of_call", "lines_that_make", "made_at"]
+__all__ = ["in_loops", "launches_of_call", "lines_that_make", "made_at", "varying_statics"]
 
 
 def in_loops(facts: Facts) -> BoolArray:
@@ -45,7 +45,7 @@ def made_at(facts: Facts, node: NodeId | None, module: str = "") -> Place | None
     """
     tree = facts.profile.tree
     calls = [tree.frames.name[tree.frame[step]] for step in tree.path(node)] if node is not None else []
-    lines = set().union(*(_makers(facts, name) for name in calls if not module or _is_of(name, module)))
+    lines = set().union(*(_told(facts, name, MADE_AT) for name in calls if not module or _is_of(name, module)))
     if len(lines) != 1:
         return None
     file, _, line = lines.pop().rpartition(":")
@@ -55,12 +55,19 @@ def made_at(facts: Facts, node: NodeId | None, module: str = "") -> Place | None
 def lines_that_make(facts: Facts, module: str) -> int:
     """How many lines make jitted functions of a module's name; 0: not known."""
     names = facts.profile.run.attributes.keys()
-    return len(set().union(*(_makers(facts, name) for name in names if _is_of(name, module))))
+    return len(set().union(*(_told(facts, name, MADE_AT) for name in names if _is_of(name, module))))
 
 
-def _makers(facts: Facts, name: str) -> set[str]:
+def varying_statics(facts: Facts, module: str) -> tuple[str, ...]:
+    """Static arguments of the jitted functions of a module's name that were new at each of their first calls."""
+    names = facts.profile.run.attributes.keys()
+    return tuple(sorted(set().union(*(_told(facts, name, VARIES) for name in names if _is_of(name, module)))))
+
+
+def _told(facts: Facts, name: str, kind: str) -> set[str]:
+    """What attributes of a kind say of jitted functions of a name."""
     attributes = facts.profile.run.attributes.get(name, {}) if name.startswith(CALLS) else {}
-    return {key.removeprefix(MADE_AT) for key in attributes if key.startswith(MADE_AT)}
+    return {key.removeprefix(kind) for key in attributes if key.startswith(kind)}
 
 
 def _is_of(name: str, module: str) -> bool:

@@ -8,10 +8,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from bragg.analyze.causes.evidence import Evidence
+from bragg.analyze.causes.host_finding import moved
 from bragg.analyze.causes.host_steps import host_steps
-from bragg.analyze.causes.jitted_calls import lines_that_make, made_at
+from bragg.analyze.causes.jitted_calls import lines_that_make, made_at, varying_statics
 from bragg.analyze.causes.needs import HOST_TIME
-from bragg.analyze.causes.paths import below, hottest_place
+from bragg.analyze.causes.paths import below, hottest_place, named
 from bragg.analyze.causes.thresholds import WAITS
 from bragg.analyze.engine import Rule
 from bragg.grouping.hlo_names import COMPILE, COMPILED
@@ -22,6 +23,7 @@ __all__ = ["RULE"]
 # Fewer are the shapes of a first and a last batch.
 _OFTEN = 3
 _N_FINDINGS = 2
+_MOST = 0.5  # of the time that compilations take: then they belong to the steps
 
 
 @dataclass(frozen=True)
@@ -33,18 +35,24 @@ class _Compiled:
         count: How many.
         time_ns: How long they took in all.
         longest_ns: And at most.
-        place: Who called; where the same program was compiled each time, who made the function.
+        steady_ns: And how long a GPU waited for them in the steady state.
+        place: Who called.
+        made: Who made the function; None: not known, or what it is called with decides.
         programs: How many programs these were; 0: not known.
         inputs: How many shapes and types of inputs these had.
+        statics: Its static arguments that had many values, as far as the first calls tell.
     """
 
     module: str
     count: int
     time_ns: float
     longest_ns: float
+    steady_ns: float
     place: Place
     programs: int
     inputs: int
+    made: Place | None = None
+    statics: tuple[str, ...] = ()
 
     @property
     def is_same(self) -> bool:
@@ -73,10 +81,18 @@ class _Compiled:
                 "belong into one jitted function",
                 Confidence.HEURISTIC,  # parameters of several shapes are as many programs
             )
+        times = f"{_TIMES}, as {self.programs} programs for {self.inputs} shapes or types of its inputs"
+        if not self.statics:
+            return (
+                f"{times}: static arguments, or values that it reads, differ",
+                f"pass these as arrays; {_EXPLAIN}",
+                Confidence.LIKELY,
+            )
+        names = ", ".join(self.statics)
+        noun, kind = ("argument", "an array") if len(self.statics) == 1 else ("arguments", "arrays")
         return (
-            f"{_TIMES}, as {self.programs} programs for {self.inputs} shapes or types of its inputs: static arguments, "
-            "or values that it reads, differ",
-            f"pass these as arrays; {_EXPLAIN}",
+            f"{times}: its static {noun} {names} had a new value at each of the first calls",
+            f"pass {names} as {kind}: not in static_argnames or static_argnums, if no shape depends on it",
             Confidence.LIKELY,
         )
 
@@ -94,7 +110,7 @@ def _find(evidence: Evidence) -> Iterator[Finding]:
     again.sort(key=lambda each: -each.time_ns)
     for each in again[:_N_FINDINGS]:
         message, change, confidence = each.cause()
-        yield Finding(
+        finding = Finding(
             "recompilation",
             Severity.WARNING,
             message.format(each, f"{each.time_ns / 1e9:.2g} s"),
@@ -106,6 +122,7 @@ def _find(evidence: Evidence) -> Iterator[Finding]:
             gain=_gain(evidence, each),
             confidence=confidence,
         )
+        yield moved(finding, each.made) if each.made else finding
 
 
 def _gain(evidence: Evidence, each: _Compiled) -> Gain | None:
@@ -115,6 +132,8 @@ def _gain(evidence: Evidence, each: _Compiled) -> Gain | None:
     steps = host_steps(evidence)
     if steps is not None and each.count >= WAITS.value * steps.made:
         return Gain(min(again_ns, steps.duration_ns), steps.duration_ns)
+    if evidence.n_steps and each.count >= WAITS.value * evidence.n_steps and each.steady_ns > _MOST * again_ns:
+        return evidence.gain(min(again_ns, each.steady_ns))
     return Gain(min(again_ns, wall_ns), wall_ns, is_once=True) if wall_ns else None
 
 
@@ -122,27 +141,33 @@ def _compilations(evidence: Evidence) -> list[_Compiled]:
     profile = evidence.profile
     if "host_count" not in profile.metrics or "host_time" not in profile.metrics:
         return []
-    tree = profile.tree
-    compiled = [(frame, name) for frame, name in enumerate(tree.frames.name) if name.startswith(COMPILE)]
-    if not compiled:
-        return []
-    times, counts = profile.inclusive("host_time"), profile.own("host_count")
-    found = []
-    for frame, name in compiled:
-        nodes = np.flatnonzero(tree.frame == frame)
-        below_them = below(profile, tree.frame == frame)
-        longest_ns = float(evidence.longest_wait_ns[below_them].max())
-        place = hottest_place(profile, tree.frame == frame, times)
-        # Threads of XLA that compile side by side are added up in the host's time, but the GPU waits once.
-        waited_ns = float(evidence.waits_of_run_ns[below_them].sum())
-        module = name.removeprefix(COMPILE)
-        told = evidence.profile.run.attributes.get(name, {})
-        programs = [value for key, value in told.items() if key.startswith(COMPILED)]
-        count, time_ns = int(counts[nodes].sum()), min(float(times[nodes].sum()), waited_ns or np.inf)
-        each = _Compiled(module, count, time_ns, longest_ns, place, len(programs), len(set(programs)))
-        jitted = made_at(evidence, place.node, module) if each.is_same else None
-        found.append(replace(each, place=jitted) if jitted else each)
-    return found
+    names = [name for name in profile.tree.frames.name if name.startswith(COMPILE)]
+    return [_compiled(evidence, name) for name in dict.fromkeys(names)]
+
+
+def _compiled(evidence: Evidence, name: str) -> _Compiled:
+    profile = evidence.profile
+    times = profile.inclusive("host_time")
+    nodes = named(profile, name.__eq__)
+    inside = below(profile, nodes)
+    # Threads of XLA that compile side by side are added up in the host's time, but the GPU waits once.
+    waited_ns = float(evidence.waits_of_run_ns[inside].sum())
+    told = profile.run.attributes.get(name, {})
+    programs = [value for key, value in told.items() if key.startswith(COMPILED)]
+    module, place = name.removeprefix(COMPILE), hottest_place(profile, nodes, times)
+    each = _Compiled(
+        module,
+        int(profile.own("host_count")[nodes].sum()),
+        min(float(times[nodes].sum()), waited_ns or np.inf),
+        float(evidence.longest_wait_ns[inside].max()),
+        0.0 if evidence.idle_ns is None else float(evidence.idle_ns[inside].sum()),
+        place,
+        len(programs),
+        len(set(programs)),
+    )
+    if not each.is_same and each.programs == each.inputs:
+        return each
+    return replace(each, made=made_at(evidence, place.node, module), statics=varying_statics(evidence, module))
 
 
 RULE = Rule(_find, "functions that JAX compiles again and again", (HOST_TIME,), (WAITS,))

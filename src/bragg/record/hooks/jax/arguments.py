@@ -1,4 +1,4 @@
-"""Which arguments of a jitted function are the same at each call, as its first calls tell."""
+"""Which arguments of a jitted function are the same at each call, or new, as its first calls tell."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from bragg.record.inside.notes import guarded
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
     from typing import Any
 
 __all__ = ["ArgumentWatch"]
@@ -29,13 +29,15 @@ class ArgumentWatch:
     Args:
         name: Of the function's calls.
         function: A jitted function.
+        statics: Its static arguments, for whose values programs are compiled.
     """
 
-    def __init__(self, name: str, function: Any) -> None:
+    def __init__(self, name: str, function: Any, statics: Iterable[str] = ()) -> None:
         self.is_watching = True
         self._name, self._number = name, next(_numbers)
         self._function: weakref.ref[Any] = weakref.ref(function)
         self._same: dict[str, Any] = {}
+        self._values: dict[str, set[int]] = {name: set() for name in statics}
         self._n_calls = 0
 
     def __call__(self, *arguments: Any, **options: Any) -> bool:
@@ -57,6 +59,7 @@ class ArgumentWatch:
             bound = inspect.signature(self._function() or (lambda: None)).bind(*arguments, **options)
         except (TypeError, ValueError):  # It tells none, or the call fails.
             return
+        self._count_values(bound.arguments)
         given = dict(_arrays(bound.arguments))
         if len(given) > _MOST_ARRAYS:
             return
@@ -70,7 +73,17 @@ class ArgumentWatch:
             # Of several values of one key the first one would stay.
             key = f"{SAME_CALLS}{self._number} of {self._n_calls} calls"
             core.describe_operator(self._name, key, with_arguments("", self._same))
-        self.is_watching = bool(self._same)
+        self.is_watching = bool(self._same or self._values)
+
+    def _count_values(self, arguments: dict[str, Any]) -> None:
+        """Those of static arguments; of one that has had a value before nothing more is said."""
+        from bragg.grouping.hlo_names import VARIES
+
+        for name, values in self._values.items():
+            values.add(hash(arguments.get(name)))
+        self._values = {name: values for name, values in self._values.items() if len(values) == self._n_calls}
+        for name in self._values if self._n_calls == _LEAST_CALLS else ():
+            core.describe_operator(self._name, f"{VARIES}{name}", "a new value at each call")
 
 
 def _arrays(arguments: dict[str, Any]) -> Iterator[tuple[str, Any]]:

@@ -62,7 +62,7 @@ def record_calls(pjit: ModuleType) -> Undo | None:
             name = f"jit({_name_of(function)})"
             _follow(function, name)
             if hasattr(function, "__wrapped__") and not _is_own(function):
-                core.watch_arguments(function, ArgumentWatch(name, function))
+                core.watch_arguments(function, ArgumentWatch(name, function, _statics(arguments)))
             if line := line_of_program(sys._getframe(1)):
                 core.describe_operator(name, f"{MADE_AT}{line}", "jit")
             return function
@@ -222,6 +222,11 @@ def _existing(module: ModuleType, types: tuple[str, ...]) -> list[Any]:
 @guarded
 def _follow(function: Any, name: str) -> None:
     core.follow_calls(function, name, not _is_own(function))
+
+
+def _statics(made_with: tuple[Any, ...]) -> tuple[str, ...]:
+    """Names of static arguments, of what JAX makes a jitted function with."""
+    return next((names for each in made_with if (names := getattr(each, "static_argnames", None))), ())
 
 
 def _is_own(function: Any) -> bool:

@@ -68,3 +68,11 @@ def test_the_first_calls_are_enough(core: FakeCore) -> None:
 def test_a_call_that_fails_is_the_programs_own_matter(core: FakeCore, capfd: pytest.CaptureFixture[str]) -> None:
     assert not arguments.ArgumentWatch("jit(step)", STEP)(unknown=3)
     assert (core.calls, capfd.readouterr().err) == ([], "")
+
+
+def test_static_arguments_that_are_new_at_each_of_the_first_calls_are_told(core: FakeCore) -> None:
+    watch = arguments.ArgumentWatch("jit(step)", STEP, ("fixed", "rate"))
+    for number in range(4):
+        assert watch(jax.numpy.ones(2), "mean", rate=0.5 + number)
+    assert ("describe_operator", "jit(step)", "static argument rate", "a new value at each call") in core.calls
+    assert "static argument fixed" not in {call[2] for call in core.calls}
