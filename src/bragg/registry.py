@@ -287,6 +287,7 @@ RULES = Registry(
         "product-in-loop": "bragg.analyze.rules.operators.jax_turns:HOISTED",
         "shifted-history": "bragg.analyze.rules.operators.jax_turns:HISTORIES",
         "compared-pairs": "bragg.analyze.rules.operators.jax_products:COMPARED",
+        "promoted-products": "bragg.analyze.rules.operators.jax_products:PROMOTIONS",
         "sort-of-places": "bragg.analyze.rules.operators.jax_states:RANKED",
         "complex-product": "bragg.analyze.rules.operators.jax_products:COMPLEX_PRODUCTS",
         "repeated-rows": "bragg.analyze.rules.operators.jax_products:REPEATED",

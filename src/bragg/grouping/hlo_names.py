@@ -42,6 +42,7 @@ __all__ = [
     "MOSTLY_UNUSED",
     "OUTER",
     "PAIRWISE",
+    "PROMOTED",
     "RANKS",
     "RECOMPUTE",
     "REPEATED_FACTOR",
@@ -91,6 +92,8 @@ LATE_PRODUCT = "[product of rows looked up]"
 """Matrix products with rows of a table that has fewer rows than are looked up."""
 WINDOWS = "[overlapping windows]"
 """Gathers that write each element many times, into windows that overlap."""
+PROMOTED = "[promoted to 32 bits]"
+"""Matrix products in 32 bits of values that were 16 bits until they met an array of 32 bits."""
 RANKS = "[sort of sorted places]"
 """Sorts of the places that another sort has found."""
 SCATTERED = "[columns of a table]"

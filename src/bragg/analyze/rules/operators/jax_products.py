@@ -12,6 +12,7 @@ from bragg.grouping.hlo_names import (
     LATE_PRODUCT,
     OUTER,
     PAIRWISE,
+    PROMOTED,
     REPEATED_FACTOR,
     SPLIT_PRODUCT,
     SUMMED_PRODUCT,
@@ -28,6 +29,7 @@ __all__ = [
     "ORDERS",
     "OUTERS",
     "PAIRS",
+    "PROMOTIONS",
     "REPEATED",
     "SPLIT",
     "SUMS",
@@ -118,6 +120,18 @@ COMPARED = state_rule(
         0.8,
         Confidence.HEURISTIC,
         least_share=0.1,
+        is_launched=True,
+    ),
+)
+PROMOTIONS = state_rule(
+    PROMOTED,
+    "matrix products of JAX in 32 bits, because 16-bit values have met an array of 32 bits",
+    Work(
+        "promoted-products",
+        "an array in 32 bits makes what follows 32 bits: matrix products of 16-bit weights, which are converted",
+        "cast the array, or the result, to the type of the values: table.astype(x.dtype), (x * table).astype(x.dtype)",
+        0.5,  # at least: 16 bits have twice the rate of TF32, and half of the bytes
+        Confidence.HEURISTIC,
         is_launched=True,
     ),
 )

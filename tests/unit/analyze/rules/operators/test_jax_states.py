@@ -52,6 +52,7 @@ def found(rule: str, profile: Profile) -> list[Finding]:
         ("column-lookup", "[columns of a table]", "gather#operator > fusion#kernel", 0.6),
         ("sort-of-places", "[sort of sorted places]", "sort#operator > sort#kernel", 0.7),
         ("shifted-history", "[shifted in each turn]", "concatenate#operator > fusion#kernel", 0.6),
+        ("promoted-products", "[promoted to 32 bits]", "dot_general#operator > sgemm#kernel", 0.5),
         ("compared-pairs", "[comparisons of all pairs]", "reduce_sum#operator > fusion#kernel", 0.8),
         ("repeated-rows", "[product with repeated rows]", "dot_general#operator > gemm#kernel", 0.5),
         ("summed-products", "[product by a sum]", "reduce_sum#operator > fusion#kernel", 0.8),

@@ -24,6 +24,7 @@ from bragg.record.hooks.jax.hlo.graph import LONG, HloGraph
 from bragg.record.hooks.jax.hlo.jacobians import jacobian_states
 from bragg.record.hooks.jax.hlo.loops import loop_states
 from bragg.record.hooks.jax.hlo.products import adds_up_differences, has_costly_order, multiplies_zeros_and_ones
+from bragg.record.hooks.jax.hlo.promotions import promotion_states
 from bragg.record.hooks.jax.hlo.repeats import repeat_states
 from bragg.record.hooks.jax.hlo.sums import sum_states
 from bragg.record.hooks.jax.hlo.tables import table_states
@@ -71,8 +72,10 @@ def states_in(module: HloModule, flow: HloFlow, places: Places) -> dict[str, Hlo
 def _of_values(module: HloModule, places: Places) -> dict[str, HloState]:
     entry = HloGraph(module, module.entry)
     turns = [HloGraph(module, body) for body, (_, call) in module.callers.items() if call.code == "while"]
-    found = repeat_states(module, entry, turns, places) | unused_states(module, entry, turns, places)
-    found |= turn_states(module, turns, places)
+    found = repeat_states(module, entry, turns, places)  # which hold for some arguments
+    for graph in (entry, *turns):
+        found |= promotion_states(graph, places)
+    found |= unused_states(module, entry, turns, places) | turn_states(module, turns, places)
     for graph in (entry, *turns):
         found |= sum_states(graph, places) | factor_states(graph, places) | table_states(graph, places)
     return found
