@@ -1,4 +1,7 @@
-"""Loops of Python that do little in each turn, in programs without a GPU: going to the next turn costs as much."""
+"""Loops of Python that do little in each turn, in programs without a GPU.
+
+Going to the next turn costs as much; or a turn computes one element of an array, which the text tells.
+"""
 
 from __future__ import annotations
 
@@ -8,11 +11,18 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from bragg.analyze.causes.element_loops import computes_elements, stores_one_element
 from bragg.analyze.causes.evidence import Evidence
 from bragg.analyze.causes.host_finding import Cause, host_finding
 from bragg.analyze.causes.needs import HOST_TIME, TEXT
-from bragg.analyze.causes.program_text import Loop, call_name
-from bragg.analyze.causes.thresholds import FEW_SAMPLES, MOST_OF_TURNS, MUCH_LOOP, NEXT_TURN
+from bragg.analyze.causes.program_text import FileText, Loop, call_name
+from bragg.analyze.causes.thresholds import (
+    ELEMENT_TURN,
+    FEW_SAMPLES,
+    MOST_OF_TURNS,
+    MUCH_LOOP,
+    NEXT_TURN,
+)
 from bragg.analyze.engine import Rule
 from bragg.analyze.imports import imports_apart
 from bragg.model import Confidence, Finding, FrameKind, Gain, Quantity
@@ -37,15 +47,21 @@ class _Time:
     """Own time of the lines of one loop.
 
     Attributes:
-        nodes: Of these lines.
+        file: The text that it is in.
+        loop: It.
+        nodes: Of its lines.
         total_ns: Of all of them.
         turns_ns: Of the line that goes to the next turn.
+        samples: How often they were seen.
         turn_samples: How often that line was seen.
     """
 
+    file: FileText
+    loop: Loop
     nodes: list[int] = field(default_factory=list)
     total_ns: float = 0.0
     turns_ns: float = 0.0
+    samples: float = 0.0
     turn_samples: float = 0.0
 
     @property
@@ -60,14 +76,14 @@ def _find(evidence: Evidence) -> Iterator[Finding]:
     host_ns = float(imports_apart(evidence.profile)[0].own("host_time").sum())
     own_ns = _worked_ns(evidence)
     for time in _innermost_loops(evidence, own_ns):
-        is_short = NEXT_TURN.value <= time.of_turns <= MOST_OF_TURNS.value and time.turn_samples >= FEW_SAMPLES.value
-        if time.total_ns < MUCH_LOOP.value * host_ns or not is_short:
+        does = _little(time) if time.total_ns >= MUCH_LOOP.value * host_ns else None
+        if does is None:
             continue
+        what, of_turns = does
         share = time.total_ns / host_ns
         cause = Cause(
             "python-loop",
-            f"a loop of Python does little in each turn, and takes {percent_text(share)} of the host's time: "
-            f"{percent_text(time.of_turns)} of that for going to the next turn",
+            f"a loop of Python {what}, and takes {percent_text(share)} of the host's time{of_turns}",
             _CHANGE,
             Gain(time.total_ns * _SAVED, host_ns),
             Confidence.HEURISTIC,
@@ -75,6 +91,18 @@ def _find(evidence: Evidence) -> Iterator[Finding]:
         )
         nodes = np.isin(np.arange(len(own_ns)), time.nodes)
         yield host_finding(evidence, nodes, own_ns, cause)
+
+
+def _little(time: _Time) -> tuple[str, str] | None:
+    """The little that a loop does in each turn, and what its time tells of that; None: it may do much."""
+    is_of_elements = computes_elements(time.file, time.loop)
+    if is_of_elements and time.samples >= FEW_SAMPLES.value and stores_one_element(time.file, time.loop):
+        return "computes one element of an array in each turn", ""
+    least = ELEMENT_TURN if is_of_elements else NEXT_TURN
+    is_short = least.value <= time.of_turns <= MOST_OF_TURNS.value and time.turn_samples >= FEW_SAMPLES.value
+    if not is_short or not _computes(time.loop):
+        return None
+    return "does little in each turn", f": {percent_text(time.of_turns)} of that for going to the next turn"
 
 
 def _worked_ns(evidence: Evidence) -> FloatArray:
@@ -87,7 +115,7 @@ def _worked_ns(evidence: Evidence) -> FloatArray:
 
 
 def _innermost_loops(evidence: Evidence, own_ns: FloatArray) -> list[_Time]:
-    """Innermost loops that compute, that of most time first."""
+    """Innermost loops that count, that of most time first."""
     found: dict[Loop, _Time] = {}
     samples = evidence.profile.own("samples") if "samples" in evidence.profile.metrics else np.zeros(len(own_ns))
     for node in np.flatnonzero(own_ns > 0).tolist():
@@ -98,11 +126,12 @@ def _innermost_loops(evidence: Evidence, own_ns: FloatArray) -> list[_Time]:
         is_turn = isinstance(statement, (ast.For, ast.While))
         around = [statement] if isinstance(statement, (ast.For, ast.While)) else file.loops_of(statement)[-1:]
         for loop in around:
-            if _counts(loop) and _computes(loop):
-                time = found.setdefault(loop, _Time())
+            if _counts(loop):
+                time = found.setdefault(loop, _Time(file, loop))
                 time.nodes.append(node)
                 time.total_ns += float(own_ns[node])
                 time.turns_ns += float(own_ns[node]) * is_turn
+                time.samples += float(samples[node])
                 time.turn_samples += float(samples[node]) * is_turn
     return sorted(found.values(), key=lambda time: -time.total_ns)
 
@@ -124,6 +153,6 @@ RULE = Rule(
     _find,
     "loops of Python that do little in each turn",
     (HOST_TIME, TEXT),
-    (FEW_SAMPLES, MOST_OF_TURNS, MUCH_LOOP, NEXT_TURN),
+    (ELEMENT_TURN, FEW_SAMPLES, MOST_OF_TURNS, MUCH_LOOP, NEXT_TURN),
     _CHANGE,
 )

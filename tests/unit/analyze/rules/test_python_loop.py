@@ -19,6 +19,15 @@ def matmul(a, b):
         for p in range(k):
             t += a[i][p] * b[p][j]
 """
+STENCIL = """\
+def grid(a):
+    for i in range(1, n):
+        for j in range(1, n):
+            out[i, j] = a[i - 1, j] + math.sqrt(a[i, j - 1])
+out = np.zeros((300, 300))
+"""
+HEADS = STENCIL.replace("(300, 300)", "(8, 16, 64, 64)")
+UNKNOWN = STENCIL.replace("np.zeros((300, 300))", "np.load(path)")
 READS = """\
 def count(file):
     n = 0
@@ -59,6 +68,20 @@ def test_a_loop_with_short_turns_is_found_at_its_hottest_line() -> None:
     assert finding.gain.share == pytest.approx(0.9 * 640 / 650)
 
 
+@pytest.mark.parametrize(("text", "turns"), [(STENCIL, 0), (STENCIL, 1)])
+def test_a_loop_over_elements_of_arrays_is_found_by_its_text(text: str, turns: int) -> None:
+    (finding,) = found(text, turns, 600)
+    assert (finding.file, finding.line) == ("nb.py", 4)
+    assert finding.message == "a loop of Python computes one element of an array in each turn, and takes " + (
+        "100 % of the host's time"
+    )
+
+
+def test_where_dimensions_are_not_known_samples_of_the_next_turn_tell_that_turns_are_short() -> None:
+    (finding,) = found(UNKNOWN, 20, 2000)
+    assert finding.message.endswith("takes 100 % of the host's time: 1.0 % of that for going to the next turn")
+
+
 @pytest.mark.parametrize(
     ("text", "turns", "body", "other", "waited"),
     [
@@ -66,6 +89,10 @@ def test_a_loop_with_short_turns_is_found_at_its_hottest_line() -> None:
         (SUMS, 8, 60, 0, 0),  # too few samples
         (SUMS, 80, 560, 2000, 0),  # most of the time is elsewhere
         (SUMS, 500, 60, 0, 0),  # what gives the turns their values computes
+        (STENCIL, 0, 9, 0, 0),  # too few samples
+        (STENCIL, 1, 600, 2000, 0),
+        (HEADS, 1, 6000, 0, 0),  # a turn computes a matrix
+        (UNKNOWN, 20, 6000, 0, 0),  # a turn is long
         (READS, 80, 560, 0, 0),
         (NAPS, 80, 560, 0, 560),
         ("", 80, 560, 0, 0),
