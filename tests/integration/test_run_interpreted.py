@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import importlib.util
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -84,6 +86,26 @@ assert (out == (x + 1) * 2).all()
     assert profile.meta["interpreted_launches"] == 4
     assert "(4 launches): not times of a GPU" in next(RunFacts(profile.meta).warnings())
     assert capfd.readouterr().err.count("Triton kernels run in bragg's interpreter on the CPU") == 1
+
+
+@pytest.mark.parametrize(
+    ("body", "is_told"),
+    [
+        ("bragg.start('own')\nadd[(4,)](x, y, out, 1000, BLOCK=256)", True),
+        ("with bragg.profile('own'): add[(4,)](x, y, out, 1000, BLOCK=256)", True),
+        ("bragg.start('own')\nraise RuntimeError('another')", False),
+    ],
+)
+def test_a_program_that_records_itself_is_told_how_kernels_run_without_a_gpu(
+    tmp_path: Path, body: str, is_told: bool
+) -> None:
+    (tmp_path / "own.py").write_text(START + body)
+    ended = subprocess.run([sys.executable, "own.py"], cwd=tmp_path, capture_output=True, text=True, check=False)
+    said = (
+        "Triton found no GPU. Its kernels run in an interpreter under `bragg run SCRIPT`, "
+        "or with `import bragg.debug` inside of `with bragg.debug.interpret():`\n"
+    )
+    assert (said in ended.stderr) is is_told
 
 
 def test_kernels_are_compiled_for_a_gpu_that_is_not_there(recorder: Recorder) -> None:

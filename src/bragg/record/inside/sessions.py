@@ -17,6 +17,7 @@ from bragg.record import variables
 from bragg.record.config import BackendName, Context, Data, Framework, GpuApi, Graphs, RecordConfig, Sampling
 from bragg.record.environment import claim_injection_variables
 from bragg.record.hooks.torch import operators
+from bragg.record.hooks.triton.no_driver import explain_missing_driver
 from bragg.record.inside import autostart, metadata
 from bragg.record.inside.notes import note
 from bragg.record.inside.session import Session
@@ -195,6 +196,7 @@ class Sessions:
             core.hurry()
         for session in reversed(self._running()):
             self._stop_quietly(session)
+        explain_missing_driver(getattr(sys, "last_value", None))
 
     def _stop_quietly(self, session: Session) -> None:
         """Stop where an exception must not hide another one."""
