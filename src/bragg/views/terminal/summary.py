@@ -43,8 +43,8 @@ _N_WARNINGS = 2
 _WIDTH = 120  # where the output has none: whole paths would hide the rest
 _LEAST_PATH_WIDTH = 24  # with less room beside the numbers, a path stands in its own line
 _PATH_INDENT = " " * 4
-# Of the whole: paths with less are no news, unless nothing has more.
-_LEAST_SHARE = 0.001
+# Of the whole: kernels and paths with less are no news, unless nothing has more.
+_LEAST_SHARE, _LEAST_OF_PATHS = 0.001, 0.01
 # Below this the host decides how long the program takes, and its paths are shown too.
 _BUSY_GPU = 0.5
 # Findings that save less than this of the time in which the GPU waits do not tell what it waits for.
@@ -191,7 +191,7 @@ def _hottest_paths(
     folded = fold_libraries(profile)
     own, total = own_work(folded.profile, metric), whole or folded.profile.total(metric)
     hottest = np.argsort(-own, kind="stable")[: max(n_paths, 0)]
-    least = min(_LEAST_SHARE * total, float(own.max()))
+    least = min(_LEAST_OF_PATHS * total, float(own.max()))
     for node in hottest[(own[hottest] > 0) & (own[hottest] >= least)].tolist():
         share = float(own[node]) / total
         of = of_what or ("of it" if whole else f"of {metric}")

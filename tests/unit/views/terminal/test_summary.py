@@ -132,7 +132,7 @@ def test_imports_of_a_host_program_are_a_sentence_before_what_it_did() -> None:
 
 
 def test_paths_that_took_next_to_nothing_are_not_listed_unless_there_are_no_others() -> None:
-    text = "root\n  a.py:1@work host=9s\n  a.py:2@rest host=10ms\n  a.py:3@exit host=8ms"
+    text = "root\n  a.py:1@work host=9s\n  a.py:2@rest host=100ms\n  a.py:3@exit host=80ms"
     assert [line.split()[-2] for line in summary_lines(profile_from_text(text), PLAIN)[1:]] == ["work", "rest"]
 
 
