@@ -138,6 +138,24 @@ def test_lanes_outside_of_their_tensor_are_undefined(tmp_path: Path, mask: str, 
     assert output[-1] == "2 errors in 1 launch of 4 programs"
 
 
+@pytest.mark.parametrize(
+    "read",
+    [
+        "tl.atomic_add(x + offsets, 0.0)",
+        "tl.atomic_cas(x + offsets, -1.0, 2.0)",
+        "tl.load(tl.where(offsets < 4, out + offsets, x + offsets))",
+    ],
+)
+def test_old_values_outside_of_their_tensor_are_undefined(tmp_path: Path, read: str) -> None:
+    script = write(tmp_path)
+    script.write_text(script.read_text().replace("tl.load(x + offsets, mask=mask, other=0.0)", read))
+    output = at_prompt(script, [*STEP_TO_NEXT, "p values", "c"])[3 + 3 * len(STEP_TO_NEXT) :]
+    assert output[:2] == [
+        "fp32[8], 2 programs, -- is undefined: [[16.0 17.0 18.0 19.0 20.0 21.0 22.0 23.0]",
+        " [24.0 25.0 26.0 27.0 28.0 29.0 -- --]]",
+    ]
+
+
 @pytest.mark.skipif(sys.version_info < (3, 11), reason="this Python does not tell what part of a line is executed")
 def test_steps_follow_the_authors_lines_into_helpers_and_back_to_the_script(tmp_path: Path) -> None:
     commands = [*STEP_TO_NEXT, "s", "s", "p block", "s", "r", "n", "n", "n", "c"]

@@ -8,7 +8,13 @@ from typing import Any
 import numpy as np
 
 from bragg.debug.faults import KernelFault, RuntimeFault
-from bragg.debug.memory.load_store import checked_mask, chosen_parts, report_stored_taint, report_taint
+from bragg.debug.memory.load_store import (
+    checked_mask,
+    chosen_parts,
+    lanes_outside,
+    report_stored_taint,
+    report_taint,
+)
 from bragg.debug.memory.provenance import JointBuffer
 from bragg.debug.memory.storage import Buffer
 from bragg.debug.numbers.casts import cast
@@ -17,7 +23,7 @@ from bragg.debug.numbers.operands import as_tensor
 from bragg.debug.numbers.rounding import round_to
 from bragg.debug.numbers.shapes import broadcast_to, common_shape
 from bragg.debug.state import machine
-from bragg.debug.values import OPERATORS, SIGNAL, Pointer, Tensor, lift_array, scalar
+from bragg.debug.values import OPERATORS, OUTSIDE, SIGNAL, Pointer, Tensor, lift_array, scalar
 from bragg.model.table import Array
 
 __all__ = ["ATOMICS", "ATOMICS_WITH_NAN", "compare_and_swap", "poll", "read", "read_modify_write", "reduce", "write"]
@@ -157,19 +163,25 @@ def _changed(where: Pointer, mask: Any, how: tuple[str, str], function: Any, *op
     order, scope = how
     test = None if mask is None else as_tensor(mask)
     if not isinstance(where.buffer, JointBuffer):
-        lanes = checked_mask("atomic", where, None if test is None else test.data, order, scope=scope)
-        result = _apply(where, where.shape, lanes, function, *operands)
+        wanted = None if test is None else test.data
+        lanes = checked_mask("atomic", where, wanted, order, scope=scope)
+        result = _old_values(_apply(where, where.shape, lanes, function, *operands), lanes_outside(wanted, lanes))
     else:
-        old: Array = np.zeros((1, *where.shape), where.element.carrier)
+        result = Tensor(np.zeros((1, *where.shape), where.element.carrier), where.element)
         for part, chosen in chosen_parts(where, test):
             lanes = checked_mask("atomic", part, chosen.data, order, scope=scope)
-            old = np.where(chosen.data, _apply(part, where.shape, lanes, function, *operands).data, old)
-        result = Tensor(old, where.element)
+            old = np.where(chosen.data, _apply(part, where.shape, lanes, function, *operands).data, result.data)
+            result = _old_values(Tensor(old, where.element, taint=result.taint), lanes_outside(chosen.data, lanes))
     if machine().listeners.decision and order in ("acquire", "acq_rel"):
-        result.taint = np.full((1,) * (len(where.shape) + 1), SIGNAL, np.uint8)
+        result = result.with_taint(np.full((1,) * (len(where.shape) + 1), SIGNAL, np.uint8))
         for listener in machine().listeners.returned:
             listener(result)
     return result
+
+
+def _old_values(read: Tensor, outside: Array | None) -> Tensor:
+    """What was read, of which lanes outside of the tensor have no value; None: there are none."""
+    return read if outside is None else read.tainted(outside, OUTSIDE)
 
 
 def _checked_scope(scope: str | None) -> str:

@@ -34,7 +34,7 @@ from bragg.debug.values import (
 )
 from bragg.model.table import Array
 
-__all__ = ["checked_mask", "chosen_parts", "load", "report_stored_taint", "report_taint", "store"]
+__all__ = ["checked_mask", "chosen_parts", "lanes_outside", "load", "report_stored_taint", "report_taint", "store"]
 
 _CHOSEN = np.uint32(CHOSEN)
 _MEANINGLESS_PLACES = tuple(bit for bit in MEANINGLESS if bit != CHOSEN)
@@ -91,7 +91,7 @@ def _loaded(where: Pointer, mask: Any, other: Any, volatile: bool) -> Tensor:
         access = _told("load", where, lanes, "relaxed" if volatile else "")
         data, reachable, origin = _read(where, access.mask), access.mask, access.origin
         lanes = lanes if lanes is None or reachable is lanes or other is None else reachable
-        outside = None if reachable is None or reachable is wanted else _outside(wanted, reachable)
+        outside = lanes_outside(wanted, reachable)
         if outside is not None or access.unwritten is not None:
             filled = _filled(data, where.element, shape, lanes, other, origin)
             filled = filled if outside is None else filled.tainted(outside, OUTSIDE)
@@ -99,18 +99,31 @@ def _loaded(where: Pointer, mask: Any, other: Any, volatile: bool) -> Tensor:
     return _filled(data, where.element, shape, lanes if is_on is not False else test, other, origin)
 
 
-def _outside(wanted: Array | None, inside: Array) -> Array:
-    """Lanes that were to be read, None: all, and are not elements of the tensor."""
+def lanes_outside(wanted: Array | None, inside: Array | None) -> Array | None:
+    """Lanes that were to be read and are not elements of the tensor; None: there are none.
+
+    Masks are bool [programs or 1, *block].
+
+    Args:
+        wanted: Lanes that a mask leaves on; None: all.
+        inside: Those that may be read, as `checked_mask` gives them.
+    """
+    if inside is None or inside is wanted:
+        return None
     outside: Array = ~inside if wanted is None else lift_array(wanted, inside.ndim) & ~inside
     return outside
 
 
 def _load_parts(where: Pointer, test: Tensor | None, other: Any, volatile: bool) -> Tensor:
     data: Array = np.zeros((1, *where.shape), where.element.carrier)
+    outside: Array = np.zeros_like(data, np.bool_)
     for part, chosen in chosen_parts(where, test):
         piece = load(part, chosen, 0 if where.element.is_int() else 0.0, volatile)
         data = np.where(chosen.data, piece.data, data)
-    return _filled(data, where.element, where.shape, test, other)
+        if piece.taint is not None:
+            outside = outside | (chosen.data & (piece.taint & OUTSIDE != 0))
+    filled = _filled(data, where.element, where.shape, test, other)
+    return filled.tainted(outside, OUTSIDE) if outside.any() else filled
 
 
 def chosen_parts(where: Pointer, test: Tensor | None) -> Iterator[tuple[Pointer, Tensor]]:
