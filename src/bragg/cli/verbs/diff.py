@@ -184,7 +184,8 @@ class _Difference:
         from bragg.views.text.units import value_text
 
         if self.step is not None:
-            yield style.bold(f"a step: {step_text(self.step)}")
+            starved = max(RunFacts(run.meta).starved_share for run in (*self.before, *self.after))
+            yield style.bold(f"a step: {step_text(self.step, starved)}")
         yield from changed_lines(*self.changed, style)
         if any(self.imports_ns):
             before, after = (value_text(value, "ns") for value in self.imports_ns)

@@ -130,9 +130,17 @@ def same_kernels_text(found: SameKernels) -> str:
     return f"{took}: this much may be the machine's (clocks, another program), not the change's"
 
 
-def step_text(verdict: Verdict) -> str:
-    """The values and the interval of the change, and how many steps they are of."""
+def step_text(verdict: Verdict, starved: float = 0.0) -> str:
+    """The values and the interval of the change, and how many steps they are of.
+
+    Args:
+        verdict: On a step, or on a gate.
+        starved: For how much of its time the main thread of a run had no core, 0 to 1: more than the usual noise.
+    """
     values = f"{_values_text(verdict.before, verdict.after, verdict.unit)}{_calls_text(verdict)}"
+    if starved and verdict.is_one_run_each:
+        lack = f"the main thread of one had no core for {share_text(starved)} of its time"
+        return f"{values}; one run each, and {lack}: they do not tell what the change makes"
     if verdict.is_one_run_each:
         largest = max(verdict.before, verdict.after)
         noise = share_text(verdict.margin / largest) if largest and verdict.margin else ""

@@ -146,11 +146,18 @@ class RunFacts:
         return f"{said}; if it is one of Triton, this finds where and why: bragg check {program}"
 
     @property
+    def starved_share(self) -> float:
+        """For how much of its time the main thread was ready to run, and had no core, 0 to 1; 0: not for long."""
+        ran_ns, ready_ns = self.run.main_thread_ns or (0, 0)
+        is_long = ready_ns >= max(_LONG_NS, _STARVED * (ran_ns + ready_ns))
+        return ready_ns / (ran_ns + ready_ns) if is_long else 0.0
+
+    @property
     def starved(self) -> str:
         """That the main thread was ready to run, and had no core; empty: not for long."""
-        ran_ns, ready_ns = self.run.main_thread_ns or (0, 0)
-        if ready_ns < max(_LONG_NS, _STARVED * (ran_ns + ready_ns)):
+        if not self.starved_share:
             return ""
+        ran_ns, ready_ns = self.run.main_thread_ns or (0, 0)
         ran, ready = time_text(ran_ns), time_text(ready_ns)
         what = f"the main thread ran {ran}, and was ready to run for another {ready} in which it had no core"
         return f"{what}: other programs, or its own threads (OMP_NUM_THREADS), make times longer"

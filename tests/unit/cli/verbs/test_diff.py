@@ -338,6 +338,19 @@ def test_steps_of_a_timeline_are_those_of_its_steady_state(bragg: Bragg) -> None
     assert line.startswith("a step: 96.3 ms before, 96.3 ms after: 0 ns (0.0 %), mean of 19 steps each")
 
 
+def test_a_step_of_a_run_without_a_core_tells_no_change(bragg: Bragg, tmp_path: Path) -> None:
+    recording, busy = RECORDINGS[0].parent / "h100-timm_resnet50.bragg", tmp_path / "busy.bragg"
+    run = formats.load(recording)
+    scheduled = {"scheduled_before": [0, 0], "scheduled": [3_000_000_000, 1_000_000_000]}
+    formats.export(replace(run, meta={**run.meta, **scheduled}), "bragg", busy)
+    said = (
+        "mean of 19 steps each; one run each, and the main thread of one had no core for 25.0 % of its time: "
+        "they do not tell what the change makes"
+    )
+    for sides in ((recording, busy), (busy, recording)):
+        assert bragg("diff", *sides).stdout.splitlines()[0].endswith(said)
+
+
 def test_a_run_whose_main_thread_had_no_core_is_named(bragg: Bragg, sides: tuple[Path, Path]) -> None:
     starved = {"scheduled_before": [0, 0], "scheduled": [1_000_000_000, 3_000_000_000]}
     busy = sides[0].with_name("busy.bragg")

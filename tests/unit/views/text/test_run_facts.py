@@ -107,6 +107,7 @@ def test_everything_that_is_missing_is_a_warning(meta: dict[str, object], warnin
 def test_a_thread_that_had_no_core_is_a_warning(scheduled: object, said: str) -> None:
     facts = RunFacts({"scheduled_before": [1_000_000_000, 1_000_000_000], "scheduled": scheduled})
     assert facts.starved.startswith(said)
+    assert facts.starved_share == (pytest.approx(3 / 7) if said else 0)
     assert list(facts.cautions()) == [facts.starved] * bool(said)
 
 
