@@ -119,7 +119,9 @@ async def source(file: str, kernel: str = "", ir: str = "python") -> Answer:
         ir: `python`, or a stage of the compiler: `ttir`, `ttgir`, `llir`, `ptx`, `sass`.
     """
     done = await _run(["source", "--ir", ir, file, *([kernel] if kernel else [])], _READ_S)
-    return _with_next(_text(done), _call("reproduce", file=file, kernel=kernel), _call("check", command=[]))
+    shown = kernel or done.output.partition("  ")[0]  # The first line begins with the name of the kernel.
+    reproduced = [_call("reproduce", file=file, kernel=shown)] if shown else []
+    return _with_next(_text(done), *reproduced, _call("check", command=[]))
 
 
 async def reproduce(file: str, kernel: str, output: str = "kernel") -> Answer:
