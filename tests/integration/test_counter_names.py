@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from bragg.record.counter_names import COUNTERS, SETS
 from tests.support.cupti_wheels import unpacked
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -53,6 +54,12 @@ def test_the_table_is_read_as_a_whole() -> None:
     counters = named_counters()
     assert {"dram_read", "tensor_active", "occupancy", "l2_hit_rate", "pcie_write", "nvlink_send"} <= set(counters)
     assert len(counters) == TABLE.read_text().count(',\n       {"') + TABLE.read_text().count('", {"')
+
+
+def test_names_that_are_checked_before_a_recording_are_those_of_the_table() -> None:
+    counters = named_counters()
+    assert set(COUNTERS) == set(counters)
+    assert set(SETS) == {name for sets, _ in counters.values() for name in sets}
 
 
 @pytest.mark.parametrize("chip", CHIPS)

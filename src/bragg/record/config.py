@@ -9,6 +9,7 @@ from typing import Any, Literal, get_args
 
 from bragg.errors import UsageError
 from bragg.record import region_names
+from bragg.record.counter_names import check_counter_names
 from bragg.record.output import check_pattern
 from bragg.registry import BACKENDS
 
@@ -224,6 +225,7 @@ class RecordConfig:
             )
         if max(len(self.exact_kernels.encode()), len(self.exact_metrics.encode())) > _MAX_COUNTERS_BYTES:
             raise UsageError(f"kernels and metrics of exact counters take at most {_MAX_COUNTERS_BYTES} bytes each")
+        check_counter_names(self.exact_metrics)
         if not 1 <= self.exact_launches <= _MAX_EXACT_LAUNCHES:
             raise UsageError(f"exact counters are those of 1 to {_MAX_EXACT_LAUNCHES:,} launches of each kernel")
         for wanted, what in ((self.counters, "sampled counters"), (self.sampling != "off", "instruction samples")):
@@ -253,6 +255,7 @@ def _check_pattern(pattern: str) -> None:
 def _check_counters(names: str, interval_us: int | None, data: Data) -> None:
     if len(names.encode()) > _MAX_COUNTERS_BYTES:
         raise UsageError(f"the names of counters take at most {_MAX_COUNTERS_BYTES} bytes")
+    check_counter_names(names)
     if names and data != "trace":
         raise UsageError("counters belong to a timeline", hint="bragg run --counters --data trace")
     if interval_us is not None and not _MIN_COUNTER_US <= interval_us <= _MAX_COUNTER_US:

@@ -77,6 +77,20 @@ def test_value_out_of_range_is_a_usage_error(options: dict[str, Any], message: s
         RecordConfig(**options)
 
 
+def test_names_of_counters_are_known_without_a_gpu() -> None:
+    RecordConfig(counters="dram,l2_busy,dram__bytes_read.sum", data="trace")
+    for options in (
+        {"counters": "default,dram_reed", "data": "trace"},
+        {"exact_kernels": ".", "exact_metrics": "dram_reed"},
+    ):
+        with pytest.raises(UsageError, match="there is no counter 'dram_reed'") as caught:
+            RecordConfig(**options)  # type: ignore[arg-type]
+        assert caught.value.hint.startswith("Did you mean dram_read? Sets: default, dram,")
+    with pytest.raises(UsageError) as caught:
+        RecordConfig(counters="zzz", data="trace")
+    assert caught.value.hint.startswith("Sets: ")
+
+
 @pytest.mark.parametrize(
     ("options", "why"),
     [

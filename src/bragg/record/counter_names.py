@@ -1,0 +1,39 @@
+"""What `--counters` takes beside the metrics of CUPTI, as the native core names it (`counter_metrics.cpp`)."""
+
+from __future__ import annotations
+
+import difflib
+
+from bragg.errors import UsageError
+
+__all__ = ["COUNTERS", "SETS", "check_counter_names"]
+
+SETS = ("default", "dram", "tensor", "l2", "units", "nvlink", "pcie")
+COUNTERS = (
+    *("dram_read", "dram_write", "tensor_active", "sm_active", "occupancy", "instructions", "gpc_clock"),
+    *("l2_busy", "l1_busy", "pipe_busy", "l2_sectors", "l2_hit_rate"),
+    *("nvlink_receive", "nvlink_send", "pcie_read", "pcie_write"),
+)
+# `dram__bytes_read.sum`: which of them there are only CUPTI knows.
+_MARK_OF_CUPTI = "__"
+
+
+def check_counter_names(names: str) -> None:
+    """Refuse what is no name of a set or a counter, and cannot be one of CUPTI's.
+
+    Args:
+        names: Separated by commas.
+
+    Raises:
+        UsageError: It names the nearest.
+    """
+    known = (*SETS, *COUNTERS)
+    for name in filter(None, names.split(",")):
+        if name in known or _MARK_OF_CUPTI in name:
+            continue
+        near = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
+        meant = f"Did you mean {near[0]}? " if near else ""
+        raise UsageError(
+            f"there is no counter {name!r}",
+            hint=f"{meant}Sets: {', '.join(SETS)}; counters: {', '.join(COUNTERS)}; CUPTI's: bragg doctor --counters",
+        )
