@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 import triton
@@ -23,6 +24,7 @@ from bragg.code.kernel_files import SIZES, attributes_of
 from bragg.model import Profile
 from bragg.model.kernels.compiled import CompiledKernel
 from bragg.model.kernels.configurations import KernelTable
+from tests.support.kept_listings import kept_listings
 from tests.support.profiles import profile_from_text
 
 H100 = {
@@ -33,7 +35,6 @@ H100 = {
     "memory_clock_khz": 2_619_000,
     "bus_width_bits": 5120,
 }
-kernel_code._DISASSEMBLY_S = 120.0  # a machine that runs other tests may need longer than a user should wait
 _TIME_NS = 100_000_000
 _THREADS = 32
 MANY_BLOCKS = 132 * 64
@@ -91,7 +92,8 @@ def profile_of(*variants: Variant) -> Profile:
         "gpu_first_ns": 0,
         "gpu_last_ns": total_ns,
     }
-    profile, _ = with_kernel_code(replace(plain, meta=meta))
+    with patch.object(kernel_code, "disassemble_all", kept_listings):
+        profile, _ = with_kernel_code(replace(plain, meta=meta))
     return replace(profile, kernels=_launches(profile, variants, compiled))
 
 
