@@ -12,15 +12,20 @@
 #include <memory>
 #include <mutex>
 #include <new>
+#include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "backends/event_source.h"
+#include "backends/library_calls.h"
 
 namespace bragg {
 
 // Calls `run` on a thread that nobody joins. It blocks all signals: they are for the program's threads.
 void begin_detached_thread(std::function<void()> run);
+
+enum class Awaited : uint8_t { Came, LibraryHangs, ThreadIsSilent };
 
 // What the thread shares with the others. Left behind with a thread that hangs.
 template <class Point>
@@ -30,6 +35,7 @@ struct SharedPoints {
   bool has_begun = false;
   bool must_end = false;
   bool has_ended = false;
+  LibraryCalls calls;
   std::vector<Point> points;
   uint64_t lost_points = 0;
 
@@ -44,6 +50,22 @@ struct SharedPoints {
     has_ended = true;
     changed.notify_all();
   }
+  // Until the thread has made it so. `patience` is with one call of the library.
+  template <class Condition>
+  [[nodiscard]] Awaited await(std::unique_lock<std::mutex>& lock, std::chrono::milliseconds patience,
+                              Condition&& is_so) {
+    const auto until = std::chrono::steady_clock::now() + kLongestWait;
+    CallPatience left(patience, calls.look());
+    while (!changed.wait_for(lock, kBetweenLooks, is_so)) {
+      if (left.is_over(calls.look(), kBetweenLooks)) return Awaited::LibraryHangs;
+      if (std::chrono::steady_clock::now() >= until) return Awaited::ThreadIsSilent;
+    }
+    return Awaited::Came;
+  }
+
+ private:
+  static constexpr std::chrono::milliseconds kBetweenLooks{20};
+  static constexpr std::chrono::seconds kLongestWait{10};  // for a thread that gets no core
 };
 
 // `Shared` is a SharedPoints<Point>; a Point has a `time_ns` and a `value`.
@@ -73,13 +95,20 @@ class ThreadedSource : public EventSource {
   void after_fork_in_child() override {
     new (&mutex_) std::mutex;
     new (&shared_) std::shared_ptr<Shared>;
-    hangs_ = false;
+    end_ = Awaited::Came;
     gathered_.clear();
     forget();
   }
 
  protected:
   ~ThreadedSource() = default;
+
+  [[nodiscard]] virtual std::string_view library() const = 0;  // that the thread calls
+  [[nodiscard]] std::string why_silent(Awaited how) const {
+    const std::string name(library());
+    return how == Awaited::LibraryHangs ? name + " does not return"
+                                        : "the thread that asks " + name + " did not answer for 10 s";
+  }
 
   // Consumer side.
   virtual void gather_more(const Shared&) {}  // its lock held
@@ -93,27 +122,27 @@ class ThreadedSource : public EventSource {
   }
   void prepare(std::shared_ptr<Shared> shared) {
     const std::lock_guard lock(mutex_);
-    if ((shared_ == nullptr || has_ended(*shared_)) && !hangs_) shared_ = std::move(shared);
+    if ((shared_ == nullptr || has_ended(*shared_)) && !hangs()) shared_ = std::move(shared);
   }
   void begin_prepared(void (*run)(const std::shared_ptr<Shared>&)) {
     const std::lock_guard lock(mutex_);
     if (shared_ == nullptr || !note_begin(*shared_)) return;
     begin_detached_thread([shared = shared_, run] {
+      shared->calls.note_thread();
       run(shared);
       shared->note_end();
     });
   }
-  // Waits for its end, and says once that it did not come.
-  void end(std::chrono::milliseconds patience, const char* complaint) {
+  // Waits for its end, and says once that it did not come, and what is missing.
+  void end(std::chrono::milliseconds patience, const char* missing) {
     const std::shared_ptr<Shared> shared = current();
-    if (shared == nullptr || hangs_) return;
+    if (shared == nullptr || hangs()) return;
     std::unique_lock lock(shared->mutex);
     shared->must_end = true;
     shared->changed.notify_all();
     if (!shared->has_begun) return;
-    if (shared->changed.wait_for(lock, patience, [&] { return shared->has_ended; })) return;
-    hangs_ = true;
-    std::fprintf(stderr, "bragg: %s\n", complaint);
+    end_ = shared->await(lock, patience, [&] { return shared->has_ended; });
+    if (hangs()) std::fprintf(stderr, "bragg: %s: %s\n", why_silent(end_).c_str(), missing);
   }
   void let_go() {
     const std::lock_guard lock(mutex_);
@@ -125,7 +154,8 @@ class ThreadedSource : public EventSource {
     const std::lock_guard lock(mutex_);
     return shared_;
   }
-  [[nodiscard]] bool hangs() const { return hangs_; }
+  [[nodiscard]] bool hangs() const { return end_ != Awaited::Came; }
+  [[nodiscard]] Awaited end_state() const { return end_; }
 
  private:
   // False: its thread was begun before, or is not wanted any more.
@@ -140,7 +170,7 @@ class ThreadedSource : public EventSource {
 
   mutable std::mutex mutex_;  // of `shared_`
   std::shared_ptr<Shared> shared_;
-  std::atomic<bool> hangs_{false};
+  std::atomic<Awaited> end_{Awaited::Came};  // of the last thread that was to end
   std::vector<Point> gathered_;
 };
 

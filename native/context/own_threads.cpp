@@ -13,6 +13,9 @@
 #include <string_view>
 
 namespace bragg {
+
+int thread_id() noexcept { return static_cast<int>(syscall(SYS_gettid)); }
+
 namespace {
 
 // Ids of threads, 0: free. A list that only grows: it is read while threads begin and end.
@@ -21,8 +24,6 @@ struct Places {
   std::atomic<Places*> next{nullptr};
 };
 constinit Places own_threads;
-
-int thread_id() noexcept { return static_cast<int>(syscall(SYS_gettid)); }
 
 class OwnThread {
  public:
@@ -48,21 +49,21 @@ class OwnThread {
   std::atomic<int>& place_;
 };
 
+}  // namespace
+
 // `/proc/self/task/<id>/stat`: its state stands behind the name, which may itself contain parentheses.
-bool main_thread_has_ended() noexcept {
+char thread_state(int id) noexcept {
   char path[64];
-  std::snprintf(path, sizeof path, "/proc/self/task/%d/stat", static_cast<int>(getpid()));
+  std::snprintf(path, sizeof path, "/proc/self/task/%d/stat", id);
   const int file = open(path, O_RDONLY | O_CLOEXEC);
-  if (file < 0) return false;
+  if (file < 0) return '\0';
   char text[128];
   const ssize_t size = read(file, text, sizeof text);
   close(file);
   const std::string_view line(text, size > 0 ? static_cast<size_t>(size) : 0);
   const size_t name_end = line.rfind(") ");
-  return name_end != std::string_view::npos && line.substr(name_end + 2).starts_with('Z');
+  return name_end != std::string_view::npos && name_end + 2 < line.size() ? line[name_end + 2] : '\0';
 }
-
-}  // namespace
 
 void note_own_thread() { thread_local const OwnThread own; }
 
@@ -79,7 +80,7 @@ void forget_own_threads() noexcept {
 }
 
 bool only_own_threads_are_left() noexcept {
-  if (!main_thread_has_ended()) return false;
+  if (thread_state(getpid()) != 'Z') return false;
   DIR* tasks = opendir("/proc/self/task");
   if (tasks == nullptr) return false;
   bool has_others = false;

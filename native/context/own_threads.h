@@ -3,6 +3,10 @@
 
 namespace bragg {
 
+[[nodiscard]] int thread_id() noexcept;  // of the caller, as the system counts them
+// As the system calls it: 'R' for one that runs or waits for a core; 0: not known, as on a machine that hides /proc.
+[[nodiscard]] char thread_state(int id) noexcept;
+
 // The calling thread is the recorder's, until it ends.
 void note_own_thread();
 [[nodiscard]] bool is_own_thread(int id) noexcept;

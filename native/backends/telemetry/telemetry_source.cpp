@@ -102,20 +102,21 @@ class TelemetrySource final : public ThreadedSource<Telemetry, TelemetryPoint> {
     if (telemetry == nullptr || hangs()) return;
     std::unique_lock lock(telemetry->mutex);
     if (!telemetry->has_begun) return;
-    answers_ = telemetry->changed.wait_for(lock, kEnergyPatience,
-                                           [&] { return telemetry->done_borders >= telemetry->wanted_borders; });
+    answer_ =
+        telemetry->await(lock, kEnergyPatience, [&] { return telemetry->done_borders >= telemetry->wanted_borders; });
   }
 
   void stop() override {
     awaits_work_.store(false);
-    end(kEndPatience, "NVML does not return: the last values of telemetry are missing");
+    end(kEndPatience, "the last values of telemetry are missing");
     let_go();
   }
 
   void describe(JsonObject& meta, const SourceOptions& options) const override {
     if (interval_of(options) == 0) return;
     JsonObject json;
-    if (hangs() || !answers_) json.put("reason", "NVML does not return");
+    if (const Awaited how = hangs() ? end_state() : answer_.load(); how != Awaited::Came)
+      json.put("reason", why_silent(how));
     const std::shared_ptr<Telemetry> telemetry = current();
     if (telemetry == nullptr) {
       if (hangs()) meta.raw("telemetry", json.text());
@@ -132,6 +133,9 @@ class TelemetrySource final : public ThreadedSource<Telemetry, TelemetryPoint> {
   }
 
   [[nodiscard]] bool is_of_host() const override { return true; }
+
+ protected:
+  [[nodiscard]] std::string_view library() const override { return "NVML"; }
 
  private:
   [[nodiscard]] static int64_t interval_of(const SourceOptions& options) {
@@ -190,7 +194,7 @@ class TelemetrySource final : public ThreadedSource<Telemetry, TelemetryPoint> {
 
   void forget() override {
     SharedGpu::close_all_after_fork();
-    answers_ = true;
+    answer_ = Awaited::Came;
     awaits_work_.store(false);
     works_since_ns_ = 0;
     tracks_.clear();
@@ -200,7 +204,7 @@ class TelemetrySource final : public ThreadedSource<Telemetry, TelemetryPoint> {
   std::atomic<bool> awaits_work_{false};
   std::atomic<uint64_t> launches_before_{0};                 // of the program, when it began to await work
   std::atomic<int64_t> works_since_ns_{0};                   // of the monotonic clock; 0: it does not yet
-  std::atomic<bool> answers_{true};                          // the last time that somebody waited for it
+  std::atomic<Awaited> answer_{Awaited::Came};               // the last time that somebody waited for it
   std::map<std::pair<uint32_t, uint32_t>, TrackId> tracks_;  // consumer side
 };
 

@@ -61,6 +61,11 @@ class TelemetryThread {
     int64_t works_since_ns;
   };
 
+  template <class Call>
+  decltype(auto) within_nvml(Call&& call) {
+    return telemetry_->calls.within([&]() -> decltype(auto) { return cost_.within_nvml(std::forward<Call>(call)); });
+  }
+
   Work wait(int64_t due_ns) {
     Telemetry& shared = *telemetry_;
     std::unique_lock lock(shared.mutex);
@@ -109,7 +114,7 @@ class TelemetryThread {
       if (std::ranges::find(gpus_, ordinal, [](auto& each) { return each->ordinal(); }) != gpus_.end()) continue;
       if (!library_.library && !load_library()) return tell();
       if (!reason_.empty()) return tell();
-      cost_.within_nvml([&] { gpus_.push_back(std::make_unique<UsedGpu>(library_, ordinal, is_thrifty_)); });
+      within_nvml([&] { gpus_.push_back(std::make_unique<UsedGpu>(library_, ordinal, is_thrifty_)); });
       if (!is_thrifty_) begin_energy(gpus_.back()->telemetry);
       told_ns_ = 0;
     }
@@ -117,14 +122,14 @@ class TelemetryThread {
 
   [[nodiscard]] bool load_library() {
     const int64_t before_ns = system_ns(CLOCK_THREAD_CPUTIME_ID);
-    const bool is_loaded = cost_.within_nvml([&] { return library_.load(reason_); });
+    const bool is_loaded = within_nvml([&] { return library_.load(reason_); });
     load_cpu_ns_ = system_ns(CLOCK_THREAD_CPUTIME_ID) - before_ns;
     return is_loaded;
   }
 
   [[nodiscard]] std::optional<EnergySum::Reading> energy_of(GpuTelemetry& gpu) {
     const int64_t before_ns = now_ns();
-    const std::optional<uint64_t> millijoules = cost_.within_nvml([&] { return gpu.energy_mj(); });
+    const std::optional<uint64_t> millijoules = within_nvml([&] { return gpu.energy_mj(); });
     if (!millijoules) return std::nullopt;
     return EnergySum::Reading{*millijoules, before_ns + (now_ns() - before_ns) / 2};
   }
@@ -210,14 +215,14 @@ class TelemetryThread {
   std::vector<Reading> read_gpus() {
     return readings_of_gpus([&](UsedGpu& gpu, int64_t monotonic_ns) -> std::vector<TimedReading> {
       if (!gpu.shared.claim(monotonic_ns)) return {};
-      return cost_.within_nvml([&] { return gpu.telemetry.read(monotonic_ns, kBudgetNs / std::ssize(gpus_)); });
+      return within_nvml([&] { return gpu.telemetry.read(monotonic_ns, kBudgetNs / std::ssize(gpus_)); });
     });
   }
 
   // What others have not published by now.
   std::vector<Reading> read_kept() {
     return readings_of_gpus([&](UsedGpu& gpu, int64_t monotonic_ns) {
-      return cost_.within_nvml([&] { return gpu.telemetry.take_kept(monotonic_ns); });
+      return within_nvml([&] { return gpu.telemetry.take_kept(monotonic_ns); });
     });
   }
 

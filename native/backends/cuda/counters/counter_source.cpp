@@ -46,7 +46,8 @@ class CounterThread {
       const bool has_opened = goes_on && open_next();
       std::vector<CounterPoint> points;
       CounterRate::Turn turn{.gpus = devices_.size(), .may_restart = !has_opened};
-      for (const auto& device : devices_) goes_on ? device->drain(points, turn) : device->end(points);
+      for (const auto& device : devices_)
+        sampling_->calls.within([&] { goes_on ? device->drain(points, turn) : device->end(points); });
       publish(points);
     }
   }
@@ -79,7 +80,7 @@ class CounterThread {
       }
       devices_.push_back(std::make_unique<CounterDevice>(cuda_backend::cupti_library(), library_, context.device,
                                                          sampling_->settings));
-      devices_.back()->prepare();
+      sampling_->calls.within([&] { devices_.back()->prepare(); });
       return true;
     }
     return false;
@@ -90,7 +91,7 @@ class CounterThread {
     if (n_opened_ == devices_.size()) return false;
     double cost_ns = 0;
     for (const auto& device : devices_) cost_ns = std::max(cost_ns, device->cost_ns());
-    devices_[n_opened_++]->open(devices_.size(), cost_ns);
+    sampling_->calls.within([&] { devices_[n_opened_++]->open(devices_.size(), cost_ns); });
     return true;
   }
 
@@ -147,6 +148,7 @@ class CounterSource final : public ThreadedSource<Sampling, CounterPoint> {
   }
 
  protected:
+  [[nodiscard]] std::string_view library() const override { return "CUPTI"; }
   void gather_more(const Sampling& sampling) override { counters_ = sampling.counters; }
 
   TrackId track_of(const CounterPoint& point, EventSink& sink) override {
@@ -163,9 +165,7 @@ class CounterSource final : public ThreadedSource<Sampling, CounterPoint> {
   }
 
  private:
-  void end_sampling() {
-    end(kEndPatience, "CUPTI does not return from sampling counters: their last values are missing");
-  }
+  void end_sampling() { end(kEndPatience, "the last values of counters are missing"); }
 
   size_t sessions_ = 0;  // that want them
   // Consumer side.
