@@ -200,6 +200,20 @@ TEST(a_gpu_whose_calls_take_long_is_read_within_its_budget) {
   CHECK(clocks >= kReadings / 40);
 }
 
+TEST(rates_are_those_between_the_two_reads_however_late_in_their_samples) {
+  constexpr double kReceived = 2e9, kReceivedByLinks = 10 * 1024e6;  // a second, of the fake
+  const FakeNvml fake;
+  REQUIRE(fake.is_loaded);
+  bragg::GpuTelemetry gpu = gpu_of(fake, 0);
+  (void)gpu.read(bragg::monotonic_ns(), kBudgetNs);
+  std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  fake.set("nvml_slow_ms", 20);  // what is asked before takes longer than the time since
+  const auto rates = gpu.read(bragg::monotonic_ns(), kBudgetNs).back().reading.values;
+  fake.set("nvml_slow_ms", 0);
+  CHECK(std::abs(rates[bragg::gpu_quantity::kPcieReceived] / kReceived - 1) < 0.2);
+  CHECK(std::abs(rates[bragg::gpu_quantity::kNvlinkSent] / kReceivedByLinks - 1) < 0.2);
+}
+
 TEST(a_gpu_that_nvml_does_not_know_has_no_readings) {
   const FakeNvml fake;
   REQUIRE(fake.is_loaded);

@@ -83,7 +83,7 @@ bool GpuTelemetry::works(size_t quantity, Call&& call) {
   return false;
 }
 
-void GpuTelemetry::take_field(WantedField& wanted, const nvml::FieldValue& told, GpuReading& reading, int64_t time_ns) {
+void GpuTelemetry::take_field(WantedField& wanted, const nvml::FieldValue& told, GpuReading& reading, int64_t read_ns) {
   const bool is_power = wanted.quantity == kPower;
   const std::optional<uint64_t> count = wide_count(told);
   if (told.result != nvml::Result::Success || (!is_power && !count)) {
@@ -98,18 +98,20 @@ void GpuTelemetry::take_field(WantedField& wanted, const nvml::FieldValue& told,
     reading.values[kPower] = static_cast<double>(count ? *count : told.value.u32) / 1e3;
   } else {
     const bool is_nvlink = wanted.scope == nvml::kAllLinks;
-    reading.values[wanted.quantity] = wanted.rate.per_second(*count, time_ns) * (is_nvlink ? kKib : 1);
+    reading.values[wanted.quantity] = wanted.rate.per_second(*count, read_ns) * (is_nvlink ? kKib : 1);
   }
 }
 
-void GpuTelemetry::read_fields(std::vector<WantedField>& fields, GpuReading& reading, int64_t time_ns) {
+void GpuTelemetry::read_fields(std::vector<WantedField>& fields, GpuReading& reading) {
   if (fields.empty()) return;
   std::vector<nvml::FieldValue> values;
   for (const WantedField& wanted : fields) values.push_back({wanted.field, wanted.scope, 0, 0, {}, {}, {}});
+  const int64_t before_ns = monotonic_ns();
   const nvml::Result result = library_.field_values(device_, static_cast<int32_t>(values.size()), values.data());
+  const int64_t read_ns = before_ns + (monotonic_ns() - before_ns) / 2;
   for (size_t i = 0; i < fields.size(); ++i) {
     if (result != nvml::Result::Success) values[i].result = result;
-    take_field(fields[i], values[i], reading, time_ns);
+    take_field(fields[i], values[i], reading, read_ns);
   }
   std::erase_if(fields, [](const WantedField& wanted) { return wanted.is_missing; });
 }
@@ -117,7 +119,7 @@ void GpuTelemetry::read_fields(std::vector<WantedField>& fields, GpuReading& rea
 void GpuTelemetry::read_power(std::vector<TimedReading>& readings, GpuReading& reading, int64_t time_ns) {
   if (keeps_power() && kept_power_->is_due(time_ns)) kept_power_->take(time_ns, readings);
   if (keeps_power()) return;
-  read_fields(power_, reading, time_ns);
+  read_fields(power_, reading);
   uint32_t milliwatts = 0;
   if (averages_power_ && library_.power_usage != nullptr &&
       works(kPower, [&] { return library_.power_usage(device_, &milliwatts); }))
@@ -162,7 +164,7 @@ void GpuTelemetry::read_temperature(GpuReading& reading) {
     reading.values[kTemperature] = celsius;
 }
 
-void GpuTelemetry::read_seldom(Seldom turn, GpuReading& reading, int64_t time_ns) {
+void GpuTelemetry::read_seldom(Seldom turn, GpuReading& reading) {
   switch (turn) {
     case kSmClockTurn:
       read_clock(kSmClock, nvml::Clock::Sm, reading);
@@ -176,9 +178,9 @@ void GpuTelemetry::read_seldom(Seldom turn, GpuReading& reading, int64_t time_ns
     case kTemperatureTurn:
       return read_temperature(reading);
     case kPcieTurn:
-      return read_fields(pcie_, reading, time_ns);
+      return read_fields(pcie_, reading);
     case kNvlinkTurn:
-      return read_fields(nvlink_, reading, time_ns);
+      return read_fields(nvlink_, reading);
     case kTurns:
       return;
   }
@@ -200,7 +202,7 @@ std::vector<TimedReading> GpuTelemetry::read(int64_t monotonic_ns, int64_t budge
   turns_.begin_sample(budget_ns - paid_ns);
   for (size_t turn = 0; turn < kTurns; ++turn) {
     if (!turns_.is_due(turn)) continue;
-    read_seldom(static_cast<Seldom>(turn), reading, monotonic_ns);
+    read_seldom(static_cast<Seldom>(turn), reading);
     turns_.note(turn, spent_ns());
   }
   readings.push_back({monotonic_ns, reading});

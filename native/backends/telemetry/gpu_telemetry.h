@@ -59,13 +59,13 @@ class GpuTelemetry {
     Rate rate;
   };
 
-  void read_fields(std::vector<WantedField>& fields, GpuReading& reading, int64_t time_ns);
-  void take_field(WantedField& wanted, const nvml::FieldValue& told, GpuReading& reading, int64_t time_ns);
+  void read_fields(std::vector<WantedField>& fields, GpuReading& reading);
+  void take_field(WantedField& wanted, const nvml::FieldValue& told, GpuReading& reading, int64_t read_ns);
   [[nodiscard]] bool keeps_power() const { return kept_power_ && kept_power_->reason().empty(); }
   void read_power(std::vector<TimedReading>& readings, GpuReading& reading, int64_t time_ns);
   void read_clock(size_t quantity, nvml::Clock clock, GpuReading& reading);
   void read_reasons(GpuReading& reading);
-  void read_seldom(Seldom turn, GpuReading& reading, int64_t time_ns);
+  void read_seldom(Seldom turn, GpuReading& reading);
   void read_utilization(GpuReading& reading);
   void read_memory(GpuReading& reading);
   void read_temperature(GpuReading& reading);
