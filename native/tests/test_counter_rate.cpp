@@ -61,7 +61,7 @@ class Thread {
     if (is_right)
       is_right = device.rate.keep(work, now_ns_, turn);
     else
-      device.rate.lose(work, now_ns_, gpus_);
+      is_right = device.rate.lose(work, now_ns_, gpus_);
     if (is_right) return;
     turn.may_restart = false;
     ++device.restarts;
@@ -127,7 +127,7 @@ TEST(gpus_share_the_budget_though_each_alone_affords_the_interval_that_was_asked
   CHECK_EQ(shared.interval_ns(), 960'000u);  // with a margin of a fifth
   CounterRate late(kAskedNs);
   late.begin(0);
-  late.lose(kSecond, 2000 * kMs, 2);
+  CHECK(!late.lose(kSecond, 2000 * kMs, 2));
   CHECK_EQ(late.interval_ns(), 960'000u);
 }
 
@@ -137,7 +137,7 @@ TEST(a_gpu_that_began_alone_is_looked_at_in_time_and_keeps_its_interval_when_ano
   const uint32_t fits = rate.awaited_samples(1);
   rate.begin(0);
   CHECK(rate.nap_ns(2) * 3 <= int64_t{fits} * 500'000);
-  rate.lose({fits, fits * 10'000ull}, 300 * kMs, 2);
+  CHECK(rate.lose({fits, fits * 10'000ull}, 300 * kMs, 2));
   CHECK_EQ(rate.interval_ns(), 500'000u);
 }
 
@@ -155,13 +155,12 @@ TEST(samples_that_are_lost_while_the_thread_was_away_do_not_slow_sampling) {
   const uint64_t interval_ns = rate.interval_ns();
   rate.begin(0);
   CHECK(rate.keep({60, 60 * 40'000}, kNapNs, {1, true}));
-  rate.lose({250, 250 * 40'000}, 20 * kNapNs, 1);
+  CHECK(rate.lose({250, 250 * 40'000}, 20 * kNapNs, 1));
   CHECK_EQ(rate.interval_ns(), interval_ns);
-  rate.begin(20 * kNapNs);
-  rate.lose({250, 250 * 40'000}, 40 * kNapNs, 1);  // again: it is always late
+  CHECK(!rate.lose({250, 250 * 40'000}, 40 * kNapNs, 1));  // again: it is always late
   CHECK_EQ(rate.interval_ns(), 2 * interval_ns);
   rate.begin(40 * kNapNs);
-  rate.lose({250, 250 * 40'000}, 41 * kNapNs, 1);  // the hardware's buffer is too small
+  CHECK(!rate.lose({250, 250 * 40'000}, 41 * kNapNs, 1));  // the hardware's buffer is too small
   CHECK_EQ(rate.interval_ns(), 4 * interval_ns);
 }
 
@@ -174,7 +173,7 @@ TEST(counters_are_not_sampled_less_often_than_the_longest_interval) {
   CHECK(rate.keep({10, 500 * uint64_t{kMs}}, 2 * kNapNs, {1, true}));
   CounterRate chosen(50 * uint64_t{kMs});
   chosen.begin(0);
-  chosen.lose({1, 1}, kMs, 1);
+  CHECK(chosen.lose({1, 1}, kMs, 1));
   CHECK_EQ(chosen.interval_ns(), 50 * uint64_t{kMs});
 }
 

@@ -198,7 +198,7 @@ def test_sets_that_do_not_go_together_take_turns(counted: Record) -> None:
     assert "tpc__warps_active_shader_cs_realtime.avg.pct_of_peak_sustained_elapsed" in default["metrics"]
     assert device["metrics"] == default["metrics"] + l2["metrics"]
     assert (device["left_out"], device["not_a_number"]) == ([], 0)
-    assert device["restarts"] == device["images_full"]  # a busy machine may be late to take samples
+    assert device["restarts"] <= device["images_full"]  # a busy machine may be late to take samples
     assert device["samples"] == default["samples"] + l2["samples"]
     found = {(row.kernel, row.counter): row for row in kernel_counters(profile)}
     assert found["copy", "L2 sectors (1/s)"].rate == pytest.approx(2e12 / 32, rel=0.05)

@@ -14,6 +14,7 @@ namespace bragg {
 namespace {
 
 constexpr int kLastDecodes = 16;
+constexpr int kMostUntimedDecodes = 3;  // the first is that of a full image
 // Between turns 0.35 s are not sampled (H200). The first ones are short, so that a short program has all sets.
 constexpr int64_t kFirstTurnNs = 500'000'000, kLongestTurnNs = 4'000'000'000;
 
@@ -73,6 +74,7 @@ void CounterDevice::open(size_t gpus, double cost_ns) {
 void CounterDevice::start(size_t gpus) {
   Set& set = current();
   last_end_ns_ = 0;
+  untimed_decodes_ = 0;
   started_ns_ = static_cast<uint64_t>(system_ns(CLOCK_REALTIME));
   if (const auto failure = set.sampler.open(set.rate.interval_ns(), set.rate.awaited_samples(gpus))) refuse(failure);
   const int64_t now_ns = monotonic_ns();
@@ -146,23 +148,35 @@ PmSampler::Decoded CounterDevice::decode(std::vector<CounterPoint>& points, Coun
   return decoded;
 }
 
+// After a full image the first samples have no time, and what came meanwhile is a gap; a session that brings no others
+// is dead.
+bool CounterDevice::has_times_again(const PmSampler::Decoded& decoded, const CounterRate::Work& work, bool is_timed) {
+  if (decoded.is_image_full)
+    untimed_decodes_ = 1;
+  else if (is_timed)
+    untimed_decodes_ = 0;
+  else if (untimed_decodes_ != 0 && work.samples != 0)
+    ++untimed_decodes_;
+  return untimed_decodes_ < kMostUntimedDecodes;
+}
+
 void CounterDevice::drain(std::vector<CounterPoint>& points, CounterRate::Turn& turn) {
   if (sets_.empty() || !current().sampler.is_open()) return;
   CounterRate& rate = current().rate;
   CounterRate::Work work;
+  const uint64_t samples_before = current().samples;
   const auto decoded = decode(points, work);
-  if (decoded.is_overflown || decoded.is_image_full) {
-    counts_.overflows += decoded.is_overflown ? 1 : 0;
-    rate.lose(work, monotonic_ns(), turn.gpus);
-    restart(turn);
-  } else if (decoded.result != cupti::Result::Success) {
+  if (decoded.result != cupti::Result::Success && !decoded.is_overflown) {
     refuse({"cuptiPmSamplingDecodeData", decoded.result});
-    current().sampler.close();
-  } else if (!rate.keep(work, monotonic_ns(), turn)) {
-    restart(turn);
-  } else if (sets_.size() > 1 && turn.may_restart && monotonic_ns() >= turn_end_ns_) {
-    begin_next_turn(turn);
+    return current().sampler.close();
   }
+  counts_.overflows += decoded.is_overflown ? 1 : 0;
+  const bool has_lost = decoded.is_overflown || decoded.is_image_full;
+  const bool is_right = has_lost ? rate.lose(work, monotonic_ns(), turn.gpus) : rate.keep(work, monotonic_ns(), turn);
+  if (decoded.is_overflown || !is_right || !has_times_again(decoded, work, current().samples != samples_before))
+    restart(turn);
+  else if (sets_.size() > 1 && turn.may_restart && monotonic_ns() >= turn_end_ns_)
+    begin_next_turn(turn);
 }
 
 void CounterDevice::end(std::vector<CounterPoint>& points) {

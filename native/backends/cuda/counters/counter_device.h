@@ -74,6 +74,7 @@ class CounterDevice {
   [[nodiscard]] Set& current() { return *sets_[current_]; }
   void start(size_t gpus);
   void restart(CounterRate::Turn& turn);
+  [[nodiscard]] bool has_times_again(const PmSampler::Decoded& decoded, const CounterRate::Work& work, bool is_timed);
   void begin_next_turn(CounterRate::Turn& turn);
   PmSampler::Decoded decode(std::vector<CounterPoint>& points, CounterRate::Work& work);
   void take(const PmSample& sample, std::vector<CounterPoint>& points);
@@ -93,6 +94,7 @@ class CounterDevice {
   uint64_t last_end_ns_ = 0;      // of a sample; 0: the next one is the first
   uint64_t started_ns_ = 0;       // the session, CLOCK_REALTIME as samples
   uint64_t restarted_at_ns_ = 0;  // where the samples before a restart end, until there are others; 0: there are
+  int untimed_decodes_ = 0;       // that of a full image, and since then; 0: samples have times
   std::string reason_;
   Counts counts_;
 };

@@ -77,13 +77,16 @@ class CounterRate {
     return interval_ns_ == before_ns;
   }
 
-  // Samples were lost, so it begins again. The interval is not to blame if the thread was away.
-  void lose(const Work& work, int64_t now_ns, size_t gpus) {
+  // Samples were lost. The interval is not to blame if the thread was away once. False: begin again with the one that
+  // this is now.
+  [[nodiscard]] bool lose(const Work& work, int64_t now_ns, size_t gpus) {
     const bool was_away = now_ns - taken_at_ns_ > static_cast<int64_t>(awaited_ns_);
     note(work, now_ns);
     const uint64_t least_ns = !was_away || has_lost_ ? 2 * interval_ns_ : interval_ns_;
+    const uint64_t before_ns = interval_ns_;
     interval_ns_ = std::max(interval_ns_, std::min(std::max(least_ns, affordable_ns(gpus)), kLongestNs));
     has_lost_ = true;
+    return interval_ns_ == before_ns;
   }
 
  private:
