@@ -12,7 +12,7 @@ from bragg.model import CallTree, FrameKind, FrameTable, Profile
 from bragg.model.ids import NodeId
 from bragg.model.regroup import Regrouping, regroup
 from bragg.model.table import BoolArray, Int64Array
-from bragg.views.text.folding_rules import STANDARD, is_kept, library_of
+from bragg.views.text.folding_rules import STANDARD, annotates, is_kept, library_of
 from bragg.views.text.labels import Labels
 from bragg.views.text.repeated_calls import without_repeated_calls
 from bragg.views.text.units import count_text
@@ -86,7 +86,7 @@ def fold_marks(profile: Profile) -> FoldMarks:
     single = found.is_library & (found.n_paths[found.regrouping.target] == 1)
     mark = np.where(found.is_library, np.where(found.entered, found.name, INSIDE), OWN_ROW)
     mark[single] = OWN_ROW
-    mark[found.of_module] = PART
+    mark[found.is_part] = PART
     if not merging:
         return FoldMarks(found.libraries, mark)
     is_merged = merging.target == merging.target[profile.tree.parent]
@@ -130,9 +130,9 @@ class _Excursions:
 
     Attributes:
         libraries: Their names, see `FoldMarks`; in brackets where functions are not named.
-        is_library: [n_nodes]: nodes of excursions, except those that are parts of modules.
+        is_library: [n_nodes]: nodes of excursions, except those that are parts of what is above them.
         entered: [n_nodes]: where excursions begin.
-        of_module: [n_nodes]: library nodes that are parts of modules.
+        is_part: [n_nodes]: library nodes that are parts of modules, or of functions that begin scopes.
         name: [n_nodes]: the library that an excursion which begins here is named after.
         regrouping: The tree with one node for each excursion.
     """
@@ -140,7 +140,7 @@ class _Excursions:
     libraries: list[str]
     is_library: BoolArray
     entered: BoolArray
-    of_module: BoolArray
+    is_part: BoolArray
     name: Int64Array
     regrouping: Regrouping
 
@@ -153,7 +153,8 @@ class _Excursions:
 def _excursions(profile: Profile, keep: Sequence[re.Pattern[str]] = (), *, names_functions: bool = True) -> _Excursions:
     """The excursions of a profile.
 
-    What a recorded module runs before its own code, and between it and what it calls, is a part of the module.
+    What a recorded module runs before its own code, and between it and what it calls, is a part of the module. What
+    begins and ends a scope is a part of the function that does so.
     """
     tree = profile.tree
     names, of_frame = _libraries(tree.frames)
@@ -162,7 +163,7 @@ def _excursions(profile: Profile, keep: Sequence[re.Pattern[str]] = (), *, names
     is_library: BoolArray = library >= 0
     entered = is_library & ~is_library[tree.parent]
     first = _first_nodes(tree, is_library & ~entered)
-    of_module: BoolArray = (entered & is_module[tree.parent])[first]
+    is_part: BoolArray = (entered & is_module[tree.parent])[first] | _annotating(tree, library, first)
     name = _excursion_names(library, first)
     if names_functions:
         names, name = _with_functions(tree, names, name, entered & (name == library))
@@ -173,8 +174,8 @@ def _excursions(profile: Profile, keep: Sequence[re.Pattern[str]] = (), *, names
         np.where(entered, len(tree.frames) + name, tree.frame).astype(np.int32),
         FrameTable.concatenate([tree.frames, FrameTable.of_names(FrameKind.PYTHON, names)]),
     )
-    regrouping = regroup(named, folded=is_library & ~entered | of_module)
-    return _Excursions(names, is_library & ~of_module, entered, of_module, name, regrouping)
+    regrouping = regroup(named, folded=is_library & ~entered | is_part)
+    return _Excursions(names, is_library & ~is_part, entered, is_part, name, regrouping)
 
 
 def _modules(profile: Profile) -> BoolArray:
@@ -183,6 +184,26 @@ def _modules(profile: Profile) -> BoolArray:
     rows = zip(np.equal(frames.kind, FrameKind.SCOPE).tolist(), frames.name, strict=True)
     is_module = [is_scope and "module" in described.get(name, {}) for is_scope, name in rows]
     return np.array(is_module, np.bool_)[profile.tree.frame]
+
+
+def _annotating(tree: CallTree, library: Int64Array, first: Int64Array) -> BoolArray:
+    """Nodes of excursions in which packages do nothing but begin and end scopes: [n_nodes].
+
+    Args:
+        tree: With the excursions.
+        library: Of each node: [n_nodes].
+        first: Where the excursion of each node begins: [n_nodes].
+    """
+    rows = zip(tree.frames.name, tree.frames.file, strict=True)
+    begins = np.array([annotates(name, file) for name, file in rows], np.bool_)[tree.frame] & (library >= 0)
+    within = begins.copy()
+    for level in tree.levels[1:] if begins.any() else []:
+        within[level] |= within[tree.parent[level]] & (library[level] >= 0)
+    does_so, does_more = np.zeros(len(tree), np.bool_), np.zeros(len(tree), np.bool_)
+    does_so[first[within]] = True
+    does_more[first[(library >= len(_COMMON)) & ~within]] = True
+    annotating: BoolArray = (library >= 0) & (does_so & ~does_more)[first]
+    return annotating
 
 
 def _kept(tree: CallTree, is_module: BoolArray, of_library: BoolArray, keep: Sequence[re.Pattern[str]]) -> BoolArray:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-__all__ = ["STANDARD", "is_kept", "library_of"]
+__all__ = ["STANDARD", "annotates", "is_kept", "library_of"]
 
 STANDARD = "stdlib"
 
@@ -45,6 +45,12 @@ _LIBRARIES = (
     # Wrappers that PyTorch's compiler writes are named by their hash.
     _Library(re.compile(r"(?:^|[/\\])c[a-z2-7]{51}\.py$"), "torch"),
 )
+# Their calls begin and end the scope that stands below them.
+_ANNOTATING = re.compile(
+    r"[/\\](?:site|dist)-packages[/\\]nvtx[/\\]"
+    r"|[/\\]torch[/\\]cuda[/\\]nvtx\.py:"
+    r"|[/\\]torch[/\\]autograd[/\\]profiler\.py:record_function\."
+)
 _KEPT = (
     # What a model computes, whatever package it lives in; decorators around it and `_call_impl` do not.
     _Kept(
@@ -62,6 +68,16 @@ def library_of(file: str) -> str:
         if match := library.file.search(file):
             return library.name or match["package"]
     return ""
+
+
+def annotates(name: str, file: str) -> bool:
+    """Whether a frame of a library only begins or ends scopes.
+
+    Args:
+        name: Of the function, with its class.
+        file: Of its code.
+    """
+    return _ANNOTATING.search(f"{file}:{name}") is not None
 
 
 def is_kept(name: str, file: str, also: Sequence[re.Pattern[str]] = ()) -> bool:

@@ -123,6 +123,39 @@ def test_plumbing_of_recorded_modules_is_theirs() -> None:
     assert labels(described) == ["model.layer", "k"]
 
 
+SITE = "/l/lib/python3.11/site-packages"
+
+
+@pytest.mark.parametrize(
+    "frames",
+    [
+        [f"{SITE}/nvtx/nvtx.py:227@annotate.__enter__"],
+        [
+            "/l/lib/python3.11/contextlib.py:137@_GeneratorContextManager.__enter__",
+            f"{SITE}/torch/cuda/nvtx.py:129@range",
+        ],
+        [
+            f"{SITE}/torch/autograd/profiler.py:800@record_function.__enter__",
+            f"{SITE}/torch/_ops.py:9@OpOverload.__call__",
+        ],
+    ],
+)
+def test_what_begins_a_scope_is_a_part_of_the_function_that_does_so(frames: list[str]) -> None:
+    path = ["root", "train.py:9@step", *frames, "forward", f"{SITE}/numpy/a.py:1@mean", "k 1us"]
+    profile = profile_from_text("\n".join("  " * depth + name for depth, name in enumerate(path)))
+    tree = fold_libraries(profile).profile.tree
+    assert [tree.frames.name[frame] for frame in tree.frame.tolist()] == ["root", "step", "forward", "mean", "k"]
+    marks = fold_marks(profile)
+    assert marks.mark.tolist() == [OWN_ROW, OWN_ROW, *[PART] * len(frames), OWN_ROW, OWN_ROW, OWN_ROW]
+
+
+def test_a_library_that_also_annotates_is_an_excursion() -> None:
+    path = ["root", f"{SITE}/trainer/a.py:1@fit", f"{SITE}/nvtx/nvtx.py:227@annotate.__enter__", "forward", "k 1us"]
+    profile = profile_from_text("\n".join("  " * depth + name for depth, name in enumerate(path)))
+    tree = fold_libraries(profile).profile.tree
+    assert [tree.frames.name[frame] for frame in tree.frame.tolist()] == ["root", "trainer: fit", "forward", "k"]
+
+
 def test_wrappers_of_forward_and_the_compiler_s_are_plumbing() -> None:
     convert = f"root\n  {HF}/operations.py:1@convert_outputs.<locals>.forward\n    {HF}/b.py:2@inner\n      k 1us"
     assert labels(profile_from_text(convert)) == ["transformers", "k"]
