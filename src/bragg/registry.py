@@ -265,7 +265,7 @@ RULES = Registry(
         "guards": "bragg.analyze.rules.compiling.guards:RULE",
         "host-callbacks": "bragg.analyze.rules.host.jax_callbacks:RULE",
         "debug-settings": "bragg.analyze.rules.host.debugging:RULE",
-        "calls-per-member": "bragg.analyze.rules.host.member_loop:RULE",
+        "calls-per-member": "bragg.analyze.rules.member_loop:RULE",
         "eager-jax": "bragg.analyze.rules.host.eager_jax:RULE",
         "short-jitted-calls": "bragg.analyze.rules.host.short_jitted:RULE",
         "short-turns": "bragg.analyze.rules.operators.jax_loops:TURNS",
