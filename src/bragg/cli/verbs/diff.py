@@ -183,8 +183,8 @@ class _Difference:
         from bragg.views.text.run_facts import RunFacts
         from bragg.views.text.units import value_text
 
+        starved = max(RunFacts(run.meta).starved_share for run in (*self.before, *self.after))
         if self.step is not None:
-            starved = max(RunFacts(run.meta).starved_share for run in (*self.before, *self.after))
             yield style.bold(f"a step: {step_text(self.step, starved)}")
         yield from changed_lines(*self.changed, style)
         if any(self.imports_ns):
@@ -202,7 +202,7 @@ class _Difference:
             yield style.dim(f"functions of {after} are compared with those of {before}")
         if self.unrelated:
             yield style.dim(f"{self.unrelated}, so this compares what ran; call paths: --by path")
-        yield from diff_lines(self.comparison, style, max_rows)
+        yield from diff_lines(self.comparison, style, max_rows, starved)
         yield from compiled_lines(self.compiled, style)
 
     def _unlike_launches(self) -> str:

@@ -43,17 +43,20 @@ _N_NARROW = 6
 _HEADERS = ("change", "relative", "noise", "before", "after", "count", "avg before", "avg after")
 
 
-def diff_lines(comparison: Comparison, style: Style, max_rows: int | None) -> list[str]:
+def diff_lines(comparison: Comparison, style: Style, max_rows: int | None, starved: float = 0.0) -> list[str]:
     """The change of the whole, then a table of rows, and what it does not show.
 
     Args:
         comparison: What to show.
         style: How to decorate.
         max_rows: Rows of the table; None for all.
+        starved: As in `step_text`.
     """
     changed = _telling(comparison, [row for row in comparison.rows.tolist() if comparison.change[row]])
     shown = changed[:max_rows]
     total = f"{comparison.metric}: {change_text(comparison, ROOT)}{_runs_text(comparison)}"
+    if starved and comparison.metric == "host_time" and comparison.n_before == comparison.n_after == 1:
+        total += _starved_text(starved)
     if not shown:
         return [style.bold(total), style.dim("no difference")]
     texts = _Texts(comparison, shown)
@@ -139,13 +142,17 @@ def step_text(verdict: Verdict, starved: float = 0.0) -> str:
     """
     values = f"{_values_text(verdict.before, verdict.after, verdict.unit)}{_calls_text(verdict)}"
     if starved and verdict.is_one_run_each:
-        lack = f"the main thread of one had no core for {share_text(starved)} of its time"
-        return f"{values}; one run each, and {lack}: they do not tell what the change makes"
+        return values + _starved_text(starved)
     if verdict.is_one_run_each:
         largest = max(verdict.before, verdict.after)
         noise = share_text(verdict.margin / largest) if largest and verdict.margin else ""
         return f"{values}; one run each, assumed to vary by up to {noise}" if noise else values
     return values + _interval_text(verdict.before, verdict.after, verdict.margin, verdict.confidence)
+
+
+def _starved_text(share: float) -> str:
+    lack = f"the main thread of one had no core for {share_text(share)} of its time"
+    return f"; one run each, and {lack}: they do not tell what the change makes"
 
 
 def _calls_text(verdict: Verdict) -> str:

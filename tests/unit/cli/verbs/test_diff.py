@@ -351,6 +351,21 @@ def test_a_step_of_a_run_without_a_core_tells_no_change(bragg: Bragg, tmp_path: 
         assert bragg("diff", *sides).stdout.splitlines()[0].endswith(said)
 
 
+def test_the_time_of_a_program_without_steps_and_without_a_core_tells_no_change(bragg: Bragg, tmp_path: Path) -> None:
+    calm, busy = tmp_path / "calm.bragg", tmp_path / "busy.bragg"
+    formats.export(profile_from_text("root\n  f host=9s"), "bragg", calm)
+    scheduled = {"scheduled_before": [0, 0], "scheduled": [3_000_000_000, 1_000_000_000]}
+    formats.export(replace(profile_from_text("root\n  f host=4s"), meta=scheduled), "bragg", busy)
+    told = (
+        "; one run each, and the main thread of one had no core for 25.0 % of its time: "
+        "they do not tell what the change makes"
+    )
+    total = "host_time: 9.00 s before, 4.00 s after: -5.00 s (-55.6 %)"
+    assert total + told in bragg("diff", calm, busy).stdout.splitlines()
+    formats.export(profile_from_text("root\n  f host=4s"), "bragg", tmp_path / "other.bragg")
+    assert total in bragg("diff", calm, tmp_path / "other.bragg").stdout.splitlines()
+
+
 def test_a_run_whose_main_thread_had_no_core_is_named(bragg: Bragg, sides: tuple[Path, Path]) -> None:
     starved = {"scheduled_before": [0, 0], "scheduled": [1_000_000_000, 3_000_000_000]}
     busy = sides[0].with_name("busy.bragg")
