@@ -104,6 +104,9 @@ class Turns:
                     found.add(keyword.arg)
         if named[:1] == ["self"] and any(self.changes(made.func, changing) for made in _calls_in(call, function.name)):
             found.add("self")
+        if self.function in self.file.functions_around(function):
+            own = {name for name in changing if self.file.sets(name, function)}
+            found |= (names_read(function) & changing) - {*named, *own}
         return self._spread(function, found | self._mutated(function))
 
     def changes(self, value: ast.AST, changing: frozenset[str]) -> bool:
@@ -124,7 +127,11 @@ class Turns:
         return isinstance(part, ast.Name) and self.trains and self._is_state(part)
 
     def _called(self, call: ast.Call) -> list[ast.FunctionDef | ast.AsyncFunctionDef]:
-        return self.file.functions.get(call_name(call), [])
+        """Functions of this file that a call may be of, those of objects that it calls as well."""
+        made = {call_name(each) for each in self.file.makers(call.func)}
+        calls = (each for name in ("__call__", "forward") for each in self.file.functions.get(name, []))
+        objects = [each for each in calls if getattr(self.file.parents[each], "name", "") in made]
+        return [*self.file.functions.get(call_name(call), []), *objects]
 
     def _is_unsteady_function(self, function: ast.AST) -> bool:
         if function not in self._unsteady:

@@ -96,8 +96,10 @@ class FileText:
 
     @cached_property
     def attributes(self) -> dict[str, list[ast.expr]]:
-        """What attributes of objects are set to, by their names, buffers and parameters that are registered too."""
+        """What attributes of objects are set to, by their names, with fields of classes and what is registered."""
         found: dict[str, list[ast.expr]] = {}
+        for field, value in (each for owner in self.classes.values() for each in self._fields(owner)):
+            found.setdefault(field, []).append(value)
         for each in ast.walk(self.tree):
             for target, value in _assigned(each):
                 if isinstance(target, ast.Attribute):
@@ -107,6 +109,15 @@ class FileText:
                 if isinstance(name, ast.Constant) and isinstance(name.value, str):
                     found.setdefault(name.value, []).append(each.args[1])
         return found
+
+    def _fields(self, owner: ast.ClassDef) -> Iterator[tuple[str, ast.expr]]:
+        """Fields that a class gives values, with these and those that calls may give instead."""
+        own = [(call_name(target), value) for each in owner.body for target, value in _assigned(each)]
+        yield from own
+        calls = [*self._calls.get(owner.name, []), *self._calls.get("replace", [])]
+        for name in dict(own):
+            yield from ((name, each.value) for call in calls for each in call.keywords if each.arg in (name, None))
+            yield from ((name, each) for call in self._calls.get(owner.name, []) for each in call.args)
 
     def statement(self, line: int) -> ast.stmt | None:
         """The statement of a line."""
@@ -120,6 +131,12 @@ class FileText:
                 return part
         return self.tree
 
+    def functions_around(self, part: ast.AST) -> Iterator[Function]:
+        """The functions that a part is in, the innermost first, and the whole file."""
+        while part is not self.tree:
+            part = self.function_of(part)
+            yield part
+
     def loops_of(self, statement: ast.stmt) -> list[Loop]:
         """The loops of its function that a statement is in the body of, the outermost first."""
         found: list[Loop] = []
@@ -132,11 +149,13 @@ class FileText:
         return found[::-1]
 
     def assigned(self, name: str, function: ast.AST) -> list[ast.expr]:
-        """What a variable is set to in a function, or in the file if the function does not set it."""
-        inside = self._names_of(function).get(name)
-        if inside is not None or name in _parameters(function):
-            return inside or []
-        return self._names_of(self.tree).get(name, [])
+        """What a variable is set to in a function, or where the function has it from: one around it, or the file."""
+        return self._names_of(self._owner(name, function)).get(name, [])
+
+    def _owner(self, name: str, function: ast.AST) -> ast.AST:
+        """The innermost function around that has a variable of this name; the whole file, if none has."""
+        around = (function, *self.functions_around(function))
+        return next((each for each in around if name in self._names_of(each) or name in _parameters(each)), self.tree)
 
     def sets(self, name: str, function: Function) -> bool:
         """Whether a function sets a variable itself."""
@@ -238,9 +257,32 @@ class FileText:
         if isinstance(part, ast.Attribute):
             return self.attributes.get(part.attr, [])
         if isinstance(part, ast.Call):
-            returns = (each for function in self.functions.get(call_name(part), []) for each in ast.walk(function))
-            return [each.value for each in returns if isinstance(each, ast.Return) and each.value is not None]
+            inside = (each for function in self.functions.get(call_name(part), []) for each in ast.walk(function))
+            returns = [each for each in inside if isinstance(each, ast.Return) and self._may_run(each)]
+            return [each.value for each in returns if each.value is not None]
         return []
+
+    def _may_run(self, part: ast.AST) -> bool:
+        """Whether no `if` above a part compares a setting with another value than the one that this has."""
+        above = self.parents[part]
+        if isinstance(above, ast.If) and part is not above.test:
+            is_true = self._decided(above.test)
+            if is_true is not None and is_true != (part in above.body):
+                return False
+        return isinstance(above, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Module)) or self._may_run(above)
+
+    def _decided(self, test: ast.expr) -> bool | None:
+        """What a comparison with a constant comes to, where all that is compared are constants; None: not known."""
+        if not (isinstance(test, ast.Compare) and len(test.ops) == 1 and isinstance(test.ops[0], (ast.Eq, ast.NotEq))):
+            return None
+        sides = [self._behind(each) or [each] for each in (test.left, test.comparators[0])]
+        pairs = [(left, right) for left in sides[0] for right in sides[1]]
+        equal = {
+            left.value == right.value if isinstance(left, ast.Constant) and isinstance(right, ast.Constant) else None
+            for left, right in pairs
+        }
+        is_equal = equal.pop() if len(equal) == 1 else None
+        return None if is_equal is None else is_equal == isinstance(test.ops[0], ast.Eq)
 
 
 def _parameters(function: ast.AST) -> set[str]:

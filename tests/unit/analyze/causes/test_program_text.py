@@ -122,6 +122,78 @@ def test_networks_change_where_a_loop_trains_unless_they_are_frozen() -> None:
     assert [value is not None and turns.changes(value, turns.changing) for value in values] == [False, True]
 
 
+CONFIGURED = """\
+@dataclass
+class Config:
+    padding: str = "max_length"
+
+def width(cfg, docs):
+    if cfg.padding == "longest":
+        return max(map(len, docs))
+    return 512
+
+size = width(Config({}), docs)
+"""
+
+
+@pytest.mark.parametrize(
+    ("given", "called"),
+    [
+        ("", {"width"}),
+        ("padding='longest'", {"width", "max", "map"}),
+        ("padding=args.padding", {"width", "max", "map"}),
+        ("*args", {"width", "max", "map"}),
+        ("**args", {"width", "max", "map"}),
+        ("padding='max_length'", {"width"}),
+    ],
+)
+def test_what_a_setting_excludes_is_no_origin(given: str, called: set[str]) -> None:
+    file = file_of(CONFIGURED.format(given))
+    value = computed(statement(file, 10))
+    assert value is not None
+    calls = {call_name(each) for each in file.origins(value) if isinstance(each, ast.Call)}
+    assert calls - {"Config"} == called
+
+
+NESTED = """\
+class Guard:
+    def __init__(self, params):
+        self.params = list(params)
+    def __call__(self):
+        return read_next(self.params)
+
+def main(rows):
+    optimizer, fixed = Adam(model.parameters()), make(9)
+    guard = Guard([1])
+    def step():
+        a = net(batch)
+        b = net(fixed)
+        c = optimizer.norm()
+        d = guard()
+        return a, b, c, d
+    for batch in rows:
+        loss = step()
+        loss.backward()
+"""
+
+
+@pytest.mark.parametrize(
+    ("line", "changes"),
+    [
+        (11, True),  # what the loop around sets
+        (12, False),
+        (13, True),  # parameters that the loop trains
+        (14, True),  # what the object does when it is called
+    ],
+)
+def test_functions_within_functions_read_what_these_change(line: int, changes: bool) -> None:
+    file = file_of(NESTED)
+    turns, (step,) = loop_of(file, 17), file.functions["step"]
+    value = computed(statement(file, line))
+    assert value is not None
+    assert turns.changes(value, turns.changing_in(step, statement(file, 17), turns.changing)) is changes
+
+
 @pytest.mark.parametrize(
     ("loop", "goes_on"),
     [
