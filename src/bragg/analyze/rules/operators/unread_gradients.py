@@ -28,11 +28,13 @@ _CHANGE = (
 _GRADIENT = "torch::autograd::AccumulateGrad"
 # Of the calls for one parameter, those that add: all but the first one where nobody empties it.
 _UNREAD, _EMPTIED, _LEAST_PASSES = 0.9, 0.5, 10
+_SELDOM = 0.1  # of the calls elsewhere: a warm-up
 
 
 def _find(evidence: Evidence) -> Iterator[Finding]:
     profile, calls = evidence.profile, evidence.calls
     gradients = named(profile, _GRADIENT.__eq__) & (calls >= _LEAST_PASSES)
+    gradients &= ~_of_warm_up(evidence, gradients)
     adds = children(profile, _GRADIENT, "aten::add_")
     added = np.bincount(profile.tree.parent[adds], calls[adds], len(calls)) / np.maximum(calls, 1)
     unread, emptied = gradients & (added >= _UNREAD), gradients & (added <= _EMPTIED)
@@ -75,6 +77,21 @@ def _innermost(evidence: Evidence, lines: BoolArray, unread: BoolArray) -> BoolA
         inside = [chain[chain.index(NodeId(line)) :] for chain in chains if line in chain]
         calling = [each for each in (inside[0] if inside else ()) if all(each in chain[:-1] for chain in inside)]
         found[[each for each in calling if counts[each] == counts[line]][-1] if calling else line] = True
+    return found
+
+
+def _of_warm_up(evidence: Evidence, gradients: BoolArray) -> BoolArray:
+    """Those of some gradients that another place of the program computes far more often: both [n_nodes].
+
+    A first step fills gradients that all others add to.
+    """
+    tree, most, paths = evidence.profile.tree, dict[tuple[int, ...], float](), dict[int, tuple[int, ...]]()
+    for node in np.flatnonzero(gradients).tolist():
+        path, lines = tree.path(NodeId(node)), lines_above(evidence.profile, NodeId(node))
+        paths[node] = tuple(tree.frame[path[path.index(lines[-1]) if lines else 0 :]].tolist())
+        most[paths[node]] = max(most.get(paths[node], 0.0), float(evidence.calls[node]))
+    found = np.zeros(len(tree), np.bool_)
+    found[[node for node, path in paths.items() if evidence.calls[node] < _SELDOM * most[path]]] = True
     return found
 
 

@@ -180,3 +180,12 @@ def test_gradients_that_no_optimizer_empties_are_found_where_their_network_is_ca
         )
         assert unread[0].gain is not None
         assert unread[0].gain.share == pytest.approx(0.28, abs=0.02)  # 101 us and the waits beside them, of 392 us
+
+
+def test_first_steps_that_fill_gradients_do_not_hide_that_others_add_to_them() -> None:
+    begins = gradient(TARGET.replace(":20@", ":19@"), "aten::detach")
+    calls = [*begins, *gradient(TARGET, "aten::add_") * 12, *gradient(ONLINE, "aten::detach") * 12]
+    (unread,) = found("unread-gradients", ran(*calls))
+    assert unread.line == 12
+    assert unread.gain is not None
+    assert unread.gain.share == pytest.approx(0.33, abs=0.03)
