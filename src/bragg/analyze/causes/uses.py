@@ -6,15 +6,42 @@ import ast
 import math
 from collections.abc import Callable
 
-from bragg.analyze.causes.program_text import FileText, names_set
+from bragg.analyze.causes.program_text import FileText, call_name, names_set
+from bragg.analyze.causes.text_calls import argument
 
-__all__ = ["PartTest", "use_of"]
+__all__ = ["PartTest", "computed_by_rows", "use_of"]
 
 PartTest = Callable[[FileText, ast.AST], bool]
 
+_OF_ELEMENTS = {
+    *(
+        "float",
+        "half",
+        "bfloat16",
+        "double",
+        "to",
+        "type",
+        "type_as",
+        "contiguous",
+        "mul",
+        "div",
+        "add",
+        "sub",
+        "clamp",
+    ),
+    *("relu", "gelu", "silu", "elu", "leaky_relu", "softplus", "tanh", "sigmoid", "logsigmoid", "exp", "log", "sqrt"),
+}
 
-def use_of(file: FileText, statement: ast.stmt, is_meant: PartTest) -> str:
-    """What becomes of a value that a statement computes: a `part` of it is taken, it is `returned`, or neither."""
+
+def use_of(file: FileText, statement: ast.stmt, is_meant: PartTest, *, by_rows: bool = False) -> str:
+    """What becomes of a value that a statement computes: a `part` of it is taken, it is `returned`, or neither.
+
+    Args:
+        file: With the statement.
+        statement: It computes the value.
+        is_meant: Whether an expression takes a part.
+        by_rows: Whether it may be taken of what is computed from each row of the value alone.
+    """
     if isinstance(statement, ast.Return):
         if statement.value is not None and is_meant(file, statement.value):
             return "part"
@@ -22,25 +49,67 @@ def use_of(file: FileText, statement: ast.stmt, is_meant: PartTest) -> str:
     if isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name):
         if is_meant(file, statement.value):
             return "part"
-        return _uses(file, statement.targets[0].id, statement, is_meant)
+        uses = {_use_at(file, each, is_meant, by_rows) for each in _loads(file, statement)}
+        return uses.pop() if len(uses) == 1 else ""
     is_part = (is_meant(file, each) for each in ast.walk(statement) if _is_of_call(each))
     return "part" if any(is_part) else ""
 
 
-def _uses(file: FileText, name: str, statement: ast.stmt, is_meant: PartTest) -> str:
-    """How a function uses a variable after a statement that sets it: as a `part`, `returned`, or in other ways."""
-    until = _set_again(file, name, statement)
-    loads = [
+def computed_by_rows(file: FileText, statement: ast.stmt) -> list[ast.stmt]:
+    """Later statements of a function that compute something from each row of a statement's value alone."""
+    found: list[ast.stmt] = []
+    for load in _loads(file, statement):
+        above = file.parents[_by_rows(file, load)]
+        if isinstance(above, (ast.Assign, ast.Return)) and not isinstance(above.value, ast.Name):
+            found += [above, *computed_by_rows(file, above)]
+    return found
+
+
+def _use_at(file: FileText, load: ast.Name, is_meant: PartTest, by_rows: bool) -> str:
+    """The use of a variable where it is read."""
+    above = file.parents[_by_rows(file, load) if by_rows else load]
+    if is_meant(file, above):
+        return "part"
+    if isinstance(above, ast.Return):
+        return "returned"
+    return use_of(file, above, is_meant, by_rows=True) if by_rows and isinstance(above, ast.Assign) else ""
+
+
+def _loads(file: FileText, statement: ast.stmt) -> list[ast.Name]:
+    """Where a function reads the variable that a statement sets, other than for its shape or type."""
+    target = statement.targets[0] if isinstance(statement, ast.Assign) else None
+    if not isinstance(target, ast.Name):
+        return []
+    until = _set_again(file, target.id, statement)
+    return [
         each
         for each in ast.walk(file.function_of(statement))
         if isinstance(each, ast.Name)
-        and each.id == name
+        and each.id == target.id
         and isinstance(each.ctx, ast.Load)
         and (statement.end_lineno or statement.lineno) < each.lineno <= until
+        and getattr(file.parents[each], "attr", "") not in ("shape", "dtype", "device")
     ]
-    if loads and all(is_meant(file, file.parents[each]) for each in loads):
-        return "part"
-    return "returned" if loads and all(isinstance(file.parents[each], ast.Return) for each in loads) else ""
+
+
+def _by_rows(file: FileText, value: ast.expr) -> ast.expr:
+    """The outermost expression around a value that is computed from each of its rows alone."""
+    above = file.parents[value]
+    if isinstance(above, ast.Attribute) and isinstance(call := file.parents[above], ast.Call) and call.func is above:
+        return _by_rows(file, call) if _is_of_rows(call, 0) else value
+    if isinstance(above, ast.Call) and above.args[:1] == [value] and _is_of_rows(above, 1):
+        return _by_rows(file, above)
+    if isinstance(above, ast.BinOp) and not isinstance(above.op, ast.MatMult):
+        return _by_rows(file, above)
+    return value
+
+
+def _is_of_rows(call: ast.Call, position: int) -> bool:
+    """Whether a call computes element by element, or along the last dimension of what stands before `position`."""
+    if call_name(call) in _OF_ELEMENTS:
+        return True
+    dim = argument(call, "dim", position)
+    return call_name(call) in ("softmax", "log_softmax", "normalize") and dim is not None and ast.unparse(dim) == "-1"
 
 
 def _set_again(file: FileText, name: str, statement: ast.stmt) -> float:

@@ -15,7 +15,7 @@ from bragg.analyze.causes.needs import GPU_TIME, OPERATORS, TEXT
 from bragg.analyze.causes.paths import below, named, place_of
 from bragg.analyze.causes.program_text import FileText, call_name
 from bragg.analyze.causes.text_calls import argument, dimension, fits, operands, statements_above
-from bragg.analyze.causes.uses import PartTest, use_of
+from bragg.analyze.causes.uses import PartTest, computed_by_rows, use_of
 from bragg.analyze.causes.work_finding import Work, work_findings
 from bragg.analyze.engine import Rule
 from bragg.model import Confidence, Finding
@@ -31,6 +31,7 @@ _WORK = Work(
     0.9,
     Confidence.HEURISTIC,
     least_share=0.1,
+    is_launched=True,
 )
 _CHOSEN = replace(
     _WORK,
@@ -71,24 +72,26 @@ class _Late:
     Attributes:
         taker: The line that takes a part of its result, or calls what does.
         begins: The line from which on the part is enough: that of the product, or of a call that hands it its rows.
+        lines: Of the function that this is about: of the product, and of what it computes from each row alone; all of
+            one that is handed its rows.
     """
 
     taker: NodeId
     begins: NodeId
+    lines: tuple[NodeId, ...]
 
 
 def _find(evidence: Evidence) -> Iterator[Finding]:
     profile = evidence.profile
     for is_meant, work in _KINDS:
-        found = {
-            node: late
-            for node in np.flatnonzero(_operators(evidence, work)).tolist()
-            if (late := _taken(evidence, node, is_meant)) and (work is not _LOOKED_UP or _is_few(evidence, node, late))
-        }
+        found: dict[int, _Late] = {}
+        for node in np.flatnonzero(_operators(evidence, work)).tolist():
+            late = _taken(evidence, node, is_meant, by_rows=work in _BY_ROWS)
+            if late and (work is not _LOOKED_UP or _is_few(evidence, node, late)):
+                found[node] = late
         chosen = np.zeros(len(profile.tree), np.bool_)
-        for node, taken in found.items():
-            # What a function does with rows that it is handed need not be done for the others, either.
-            chosen[node if evidence.callers.line[node] == taken.begins else taken.begins] = True
+        for node, late in found.items():
+            chosen[[node, *late.lines]] = True
         for finding in work_findings(evidence, below(profile, chosen), work):
             begins = [place_of(profile, line) for line in dict.fromkeys(each.begins for each in found.values())]
             others = [place_of(profile, line) for line in dict.fromkeys(each.taker for each in found.values())]
@@ -108,25 +111,44 @@ def _operators(evidence: Evidence, work: Work) -> BoolArray:
     return products | norms if work is _LOOKED_UP else products
 
 
-def _taken(evidence: Evidence, node: int, is_meant: PartTest) -> _Late | None:
+def _taken(evidence: Evidence, node: int, is_meant: PartTest, *, by_rows: bool) -> _Late | None:
     """Who takes a part of a product, which a function it calls has returned; None: nobody does.
 
     What takes one position in the same function is not meant: operators tell it, and a rule of its own.
     """
     begins: NodeId | None = None
+    lines: tuple[NodeId, ...] = ()
     hands_on = True
-    for depth, (line, file, statement) in enumerate(statements_above(evidence, node)):
+    above = list(statements_above(evidence, node))
+    for depth, (line, file, statement) in enumerate(above):
         function = file.function_of(statement)
         if any(_CACHES.search(each.arg) for each in ast.walk(function) if isinstance(each, ast.arg)):
             return None
-        begins = line if begins is None or hands_on else begins
+        if begins is None:
+            begins, lines = line, _later_lines(evidence, above[0]) if by_rows else ()
+        elif hands_on:
+            begins, lines = line, _lines_beside(evidence, above[depth - 1][0])
         hands_on = hands_on and _hands_on(file, statement)
-        use = use_of(file, statement, is_meant)
+        use = use_of(file, statement, is_meant, by_rows=by_rows)
         if use == "part":
-            return _Late(line, begins) if depth or is_meant is not _is_part else None
+            return _Late(line, begins, lines) if depth or is_meant is not _is_part else None
         if use != "returned":
             return None
     return None
+
+
+def _later_lines(evidence: Evidence, product: tuple[NodeId, FileText, ast.stmt]) -> tuple[NodeId, ...]:
+    """The lines that compute something from each row of a product alone."""
+    line, file, statement = product
+    later = computed_by_rows(file, statement)
+    beside = ((each, evidence.text.at(each)) for each in _lines_beside(evidence, line))
+    return tuple(each for each, at in beside if at and at[1] in later)
+
+
+def _lines_beside(evidence: Evidence, line: NodeId) -> tuple[NodeId, ...]:
+    """All lines of the same call of a function."""
+    function = evidence.callers.function_of_line
+    return tuple(map(NodeId, np.flatnonzero(function == function[line]).tolist()))
 
 
 def _hands_on(file: FileText, statement: ast.stmt) -> bool:
@@ -218,6 +240,7 @@ _KINDS: tuple[tuple[PartTest, Work], ...] = (
     (_is_strided, _STRIDED),
     (_is_averaged, _AVERAGED),
 )
+_BY_ROWS = (_WORK, _CHOSEN, _LOOKED_UP)  # positions: what else commutes with them than products
 RULE = Rule(
     _find, "products over all positions of which some are taken later", (GPU_TIME, OPERATORS, TEXT), (), _WORK.change
 )

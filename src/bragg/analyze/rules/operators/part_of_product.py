@@ -11,13 +11,13 @@ import numpy as np
 from bragg.analyze.causes.evidence import Evidence
 from bragg.analyze.causes.needs import GPU_TIME, OPERATORS
 from bragg.analyze.causes.paths import below, named
-from bragg.analyze.causes.program_text import FileText
+from bragg.analyze.causes.program_text import FileText, names_read, names_set
 from bragg.analyze.causes.text_calls import fits
 from bragg.analyze.causes.work_finding import Work, work_findings
 from bragg.analyze.engine import Rule
 from bragg.analyze.rules.operators.diagonal_products import makes_diagonal
 from bragg.model import Confidence, Finding, Profile
-from bragg.model.table import BoolArray
+from bragg.model.table import BoolArray, Int64Array
 
 __all__ = ["RULE"]
 
@@ -42,6 +42,7 @@ def _find(evidence: Evidence) -> Iterator[Finding]:
     # Rows that a loop takes one by one are all used, and so are the parts that several calls take. One of two products
     # is the factor of the other.
     for inside in callers.by_function(products | takes):
+        products[inside] &= _are_taken_of(evidence, inside[products[inside]], inside[takes[inside]], inside)
         taken, of_products = float(calls[inside[takes[inside]]].sum()), float(calls[inside[products[inside]]].sum())
         if not taken <= of_products * (1 + _SAME) <= _MOST * taken * (1 + _SAME):
             products[inside] = False
@@ -56,6 +57,31 @@ def _takes_operands(file: FileText, statement: ast.stmt) -> bool:
         or (isinstance(each.value, ast.Name) and file.assigned(each.value.id, file.function_of(each)))
         for each in parts
     )
+
+
+def _are_taken_of(evidence: Evidence, products: Int64Array, takes: Int64Array, inside: Int64Array) -> BoolArray:
+    """Whether each node of a function is a product of which a part may be taken, by the text."""
+    line = evidence.callers.line
+    taken = [evidence.text.at(each) for each in np.unique(line[takes]).tolist()]
+    found = set()
+    for node in products.tolist():
+        made = evidence.text.at(int(line[node]))
+        if not made or any(at is None or _is_taken_of(made[0], made[1], at[1]) for at in taken):
+            found.add(node)
+    return np.isin(inside, list(found))
+
+
+def _is_taken_of(file: FileText, product: ast.stmt, take: ast.stmt) -> bool:
+    """Whether a statement may take a part of what another one, or itself, computes."""
+    if product is take:
+        parts = [each.value for each in ast.walk(take) if isinstance(each, ast.Subscript)]
+        return not parts or any(isinstance(each, (ast.Call, ast.BinOp)) for part in parts for each in ast.walk(part))
+    function, targets = file.function_of(product), names_set(product)
+    reads, waiting = set[str](), names_read(take)
+    while waiting - reads:
+        reads |= waiting
+        waiting = {name for each in waiting for value in file.assigned(each, function) for name in names_read(value)}
+    return not targets or bool(targets & reads)
 
 
 def _above(profile: Profile, nodes: BoolArray) -> BoolArray:

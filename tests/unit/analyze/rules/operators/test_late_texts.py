@@ -208,3 +208,64 @@ def test_a_layer_of_sums_of_two_gathered_rows_is_not_late(other: str, n_found: i
     text = program(f"y = x[src] + {other}\n    h = self.rec(torch.relu(y))")
     told = found("late-product", ran(text, "7@f: index, add", "8@f: linear"))
     assert [each.line for each in told] == [8] * n_found
+
+
+@pytest.mark.parametrize(
+    ("scores", "between", "mixed", "n_found"),
+    [
+        ("w = q @ k.transpose(-2, -1)", "total = w.sum(-1)", "(w @ v) / total", 1),
+        ("w = torch.bmm(q, k.mT) * q.shape[-1] ** -0.5", "total = w.sum(-1)", "torch.bmm(w, v)", 1),
+        ("kt = k.t()\n  w = q @ kt / math.sqrt(dim)", "", "w.matmul(v)", 1),
+        ("w = q @ k.transpose(-2, -1) * decay", "", "w @ v", 0),  # a matrix for each pair
+        ("w = q @ k.transpose(-2, -1)", "w = w.softmax(-1)", "w @ v", 0),
+        ("w = q @ k.transpose(-2, -1)", "self.kept = w", "w @ v", 0),
+        ("w = q @ k", "total = w.sum(-1)", "w @ v", 0),  # two layers
+        ("w = k.transpose(-2, -1) @ v", "total = q.sum(-1)", "q @ w", 0),
+    ],
+)
+def test_scores_that_only_weigh_a_sum_are_a_product_of_three(
+    scores: str, between: str, mixed: str, n_found: int
+) -> None:
+    text = f"def f(q, k, v):\n  {scores}\n  {between}\n  b = 1\n  return {mixed}\n"
+    first = text[: text.index("  w = ")].count("\n") + 1
+    calls = (f"{first}@f: matmul=60", f"{first + 1}@f: sum", f"{first + 3}@f: matmul=40")
+    findings = found("product-order", ran(text, *calls))
+    assert [each.line for each in findings] == [first] * n_found
+    for each in findings:
+        assert each.evidence[1].value == pytest.approx((150 if "total" in between else 100) / 170)
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "n_found"),
+    [
+        ("y = self.proj(h)", "z = self.rec(h[:, 0])", 0),
+        ("y = self.proj(h)", "z = y.relu()\n    h = z[:, 0]", 1),
+        ("h = self.proj(h)[:, 0]", "z = self.rec(x)", 1),
+    ],
+)
+def test_a_product_is_not_said_to_be_one_of_which_another_value_has_the_part(
+    first: str, second: str, n_found: int
+) -> None:
+    text = program("h = self.vision(x)").replace("    pass", f"    {first}\n    {second}", 1)
+    at = 8 + (first + "\n" + second)[: (first + "\n" + second).index("[:, 0]")].count("\n")
+    profile = ran(text, "8@f: linear", f"{at}@f: select", "9@f: addmm=1")
+    assert [each.line for each in found("part-of-product", profile)] == [8] * n_found
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "n_found"),
+    [
+        ("w = b @ a", "y = x @ w.T", 1),
+        ("w = base + b @ a", "y = x @ w", 1),
+        ("y = (x @ a) @ b", "z = 1", 1),
+        ("y = torch.einsum('ij,jk', x, torch.einsum(s, a, b))", "z = 1", 1),
+        ("code = x @ a", "y = x.t() @ code - code.sum()", 0),  # it has to be made
+        ("gram = a.t() @ a", "y = x @ gram", 0),
+        ("y = x @ a", "z = x @ b", 0),
+    ],
+)
+def test_products_are_of_three_matrices_if_one_is_of_the_other(first: str, second: str, n_found: int) -> None:
+    text = f"def f(x, a, b):\n  {first}\n  {second}\n  return y, z\n"
+    second_at = 3 if "@" in second else 2
+    profile = ran(text, "2@f: matmul", f"{second_at}@f: matmul", "4@f: stack=1")
+    assert [each.line for each in found("product-order", profile)] == [2] * n_found

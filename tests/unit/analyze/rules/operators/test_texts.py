@@ -121,6 +121,44 @@ def test_work_on_rows_that_a_function_is_handed_is_late_where_it_is_handed_them(
     assert found("late-part", profile("self.scores(h[:, -1])")) == []
 
 
+HEAD = """class Net:
+  def scores(self, x):
+    h = self.body(x)
+    y = self.head(h)
+    {}
+  def last(self, x):
+    s = self.scores(x)
+    return s[:, -1]
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "n_found"),
+    [
+        ("return y.float() * y.shape[-1] ** -0.5", 1),
+        ("return F.log_softmax(y.float() * 3, dim=-1)", 1),
+        ("y = torch.relu(y)\n    return y / 3", 1),
+        ("return F.log_softmax(y, dim=1)", 0),  # over positions
+        ("return y.cumsum(1)", 0),
+        ("return y @ self.other", 0),
+        ("self.kept = y.float()\n    return y", 0),
+    ],
+)
+def test_what_is_computed_from_each_row_alone_is_as_late_as_the_product(text: str, n_found: int) -> None:
+    taken = f"{7 + text.count(chr(10))}@last"
+    findings = found("late-part", ran(HEAD.format(text), f"{taken} > 3@scores: tanh", f"{taken} > 4@scores: linear"))
+    assert [each.line for each in findings] == [4] * n_found
+
+
+def test_work_on_each_row_of_a_product_counts_with_it() -> None:
+    text = HEAD.format("y = y.float()\n    y = F.log_softmax(y, -1)\n    return y")
+    calls = ("3@scores: tanh", "4@scores: linear", "5@scores: _to_copy", "6@scores: log_softmax")
+    (finding,) = found("late-part", ran(text, *(f"9@last > {each}" for each in calls)))
+    assert [each.value for each in finding.evidence if each.name == "share of the GPU time"] == [
+        pytest.approx(150 / 220)
+    ]
+
+
 @pytest.mark.parametrize(("lookup_us", "n_found"), [(0, 0), (20, 1), (200, 0)])
 def test_a_layer_over_a_table_is_late_where_few_rows_are_looked_up(lookup_us: int, n_found: int) -> None:
     """Edges of a graph look up more rows than it has nodes: then the layer comes first with reason."""
