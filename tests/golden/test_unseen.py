@@ -54,7 +54,7 @@ def test_the_cause_is_named_at_its_line_and_no_other(name: str, rules: list[str]
         ("int8_linear", "widened-product", 28),
         ("tone_histogram", "atomics-on-one-address", 16),
         ("cell_offsets", "single-loads", 23),
-        ("heat_plate", "idle-threads", 38),
+        ("heat_plate", "idle-threads", 27),
         ("lesion_seg", "emptied-cache", 39),
         ("dune_restorer", "product-order", 25),
         ("room_reverb", "fft-lengths", 21),

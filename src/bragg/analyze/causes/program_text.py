@@ -111,13 +111,15 @@ class FileText:
         return found
 
     def _fields(self, owner: ast.ClassDef) -> Iterator[tuple[str, ast.expr]]:
-        """Fields that a class gives values, with these and those that calls may give instead."""
+        """Fields that a class gives values, with these and, if it has no constructor, those that calls may give."""
         own = [(call_name(target), value) for each in owner.body for target, value in _assigned(each)]
         yield from own
-        calls = [*self._calls.get(owner.name, []), *self._calls.get("replace", [])]
-        for name in dict(own):
-            yield from ((name, each.value) for call in calls for each in call.keywords if each.arg in (name, None))
-            yield from ((name, each) for call in self._calls.get(owner.name, []) for each in call.args)
+        if not any(getattr(each, "name", "") == "__init__" for each in owner.body):
+            made = self._calls.get(owner.name, [])
+            keywords = [each for call in (*made, *self._calls.get("replace", [])) for each in call.keywords]
+            for name in dict(own):
+                yield from ((name, each.value) for each in keywords if each.arg in (name, None))
+                yield from ((name, each) for call in made for each in call.args)
 
     def statement(self, line: int) -> ast.stmt | None:
         """The statement of a line."""

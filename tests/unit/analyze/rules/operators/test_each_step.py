@@ -189,3 +189,22 @@ def test_first_steps_that_fill_gradients_do_not_hide_that_others_add_to_them() -
     assert unread.line == 12
     assert unread.gain is not None
     assert unread.gain.share == pytest.approx(0.33, abs=0.03)
+
+
+@pytest.mark.parametrize(
+    ("above", "n_found"),
+    [
+        ("train.py:8@forward", 1),
+        ("train.py:8@main > Optimizer.step#SparseAdam.step#operator", 0),  # of gradients, which are new
+        ("train.py:8@main > aten::embedding#operator > [backward]#state", 0),
+    ],
+)
+def test_sparse_matrices_that_each_step_coalesces_are_found(above: str, n_found: int) -> None:
+    calls = [
+        (f"{above} > aten::_coalesce#operator", 60, "sort"),
+        (f"{OTHER} > aten::mul#operator", 40, "mul"),
+    ]
+    findings = found("repeated-coalescing", ran(*calls))
+    assert [each.line for each in findings] == [8] * n_found
+    for each in findings:
+        assert each.evidence[1].value == pytest.approx(0.6)

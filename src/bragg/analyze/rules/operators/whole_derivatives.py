@@ -1,0 +1,88 @@
+"""Hessians and Jacobians that are computed whole, only to be multiplied by vectors, by the text of the program."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+import numpy as np
+
+from bragg.analyze.causes.evidence import Evidence
+from bragg.analyze.causes.needs import GPU_TIME, OPERATORS, TEXT
+from bragg.analyze.causes.program_text import FileText, call_name, names_read
+from bragg.analyze.causes.text_calls import makers_of_called, operands, statements_above
+from bragg.analyze.causes.uses import use_of
+from bragg.analyze.causes.work_finding import Work, line_findings
+from bragg.analyze.engine import HostTime, Rule
+from bragg.model import Confidence, Finding, FrameKind
+
+__all__ = ["RULE"]
+
+_WORK = Work(
+    "whole-derivative",
+    "a whole Hessian or Jacobian is computed, one derivative for each input or output, of which products are used",
+    "if these are few: torch.func.jvp(torch.func.grad(f), (x,), (v,))[1] is the Hessian times v in one pass, jvp and "
+    "vjp of f are the Jacobian and its transpose times v",
+    0.8,
+    Confidence.HEURISTIC,
+    with_host=True,
+    least_share=0.1,
+    is_launched=True,
+)
+_DERIVATIVES = ("hessian", "jacobian", "jacrev", "jacfwd")
+_TRANSPOSES = ("T", "mT", "t", "transpose", "squeeze", "detach", "view", "reshape")
+_PRODUCTS = ("matmul", "mv", "mm", "bmm", "dot")
+
+
+def _find(evidence: Evidence) -> Iterator[Finding]:
+    tree = evidence.profile.tree
+    works = tree.sum_up(evidence.gpu_ns)
+    hot = (tree.kind == FrameKind.PYTHON) & (works >= _WORK.least_share * float(evidence.gpu_ns.sum()))
+    lines = [node for node in np.flatnonzero(hot).tolist() if _is_multiplied(evidence, node)]
+    yield from line_findings(evidence, lines, _WORK)
+
+
+def _is_multiplied(evidence: Evidence, line: int) -> bool:
+    """Whether a line computes a derivative of which the program uses nothing but products."""
+    above = statements_above(evidence, line) if evidence.text.at(line) else iter(())
+    for depth, (_, file, statement) in enumerate(above):
+        if not depth and not any(_is_derivative(file, each) for each in ast.walk(statement)):
+            return False
+        use = use_of(file, statement, _is_product)
+        if use != "returned":
+            return use == "part"
+    return False
+
+
+def _is_derivative(file: FileText, part: ast.AST) -> bool:
+    """Whether it is `hessian(f, x)`, `hessian(f)(x)`, or a call of what is set to `hessian(f)`."""
+    if not isinstance(part, ast.Call):
+        return False
+    made = [part, *(each for each in (part.func, *makers_of_called(file, part)) if isinstance(each, ast.Call))]
+    names = [call_name(inner) for each in made for inner in ast.walk(each) if isinstance(inner, ast.Call)]
+    return any(name in _DERIVATIVES for name in names)
+
+
+def _is_product(file: FileText, part: ast.AST) -> bool:
+    """Whether it multiplies a value, or its transpose, by something else."""
+    while isinstance(part, ast.Attribute) or (isinstance(part, ast.Call) and call_name(part) in _TRANSPOSES):
+        if call_name(part) not in (*_TRANSPOSES, *_PRODUCTS):
+            return False
+        part = file.parents[part]
+    if isinstance(part, ast.BinOp) and isinstance(part.op, ast.MatMult):
+        factors: list[ast.expr] = [part.left, part.right]
+    elif isinstance(part, ast.Call) and call_name(part) in _PRODUCTS and part.args:
+        factors = [*operands(part), part.args[-1]]
+    else:
+        return False
+    return not names_read(factors[0]) & names_read(factors[1])
+
+
+RULE = Rule(
+    _find,
+    "Hessians and Jacobians of which products are used",
+    (GPU_TIME, OPERATORS, TEXT),
+    (),
+    _WORK.change,
+    host_time=HostTime.CAUSE,
+)
