@@ -376,8 +376,11 @@ def _rest(
         yield f"{count_text(more, 'more finding')}: bragg analyze --json shows all"
     if small:
         yield f"{count_text(small, 'finding')} below {percent_text(least_gain)}: --least-gain 0 shows them"
-    if n_names > _N_FEW_NAMES:
-        yield from _behind_the_host([each for each in analysis.findings if each not in worth])
+    later = _behind_the_host([each for each in analysis.findings if each not in worth])
+    if later and n_names > _N_FEW_NAMES:
+        share, finding = later
+        yield f"Then, once the host keeps up: {finding.rule}, {percent_text(share)} of the GPU time{_at(finding)}"
+        nothing = [rule for rule in nothing if rule != finding.rule]
     if nothing:
         yield f"Found, and gains nothing: {_names(list(dict.fromkeys(nothing)), n_names)}"
     if analysis.fine:
@@ -392,17 +395,16 @@ def _is_out_of_order(shown: Sequence[Finding]) -> bool:
     return shares != sorted(shares, reverse=True)
 
 
-def _behind_the_host(hidden: list[Finding]) -> Iterator[str]:
-    """What takes most of the GPU's time among what gains little, because the host bounds the program."""
+def _behind_the_host(hidden: list[Finding]) -> tuple[float, Finding] | None:
+    """What takes most of the GPU's time among what gains little, because the host bounds the program: its share."""
     shares = {
         quantity.value: each
         for each in hidden
         for quantity in each.evidence
         if quantity.name == SHARE_OF_GPU and each.gain and each.gain.limit == "the host"
     }
-    if shares and max(shares) >= _MUCH_BEHIND:
-        each = shares[max(shares)]
-        yield f"Then, once the host keeps up: {each.rule}, {percent_text(max(shares))} of the GPU time{_at(each)}"
+    share = max(shares, default=0.0)
+    return (share, shares[share]) if share >= _MUCH_BEHIND else None
 
 
 def _skipped(analysis: Analysis, n_options: int) -> Iterator[str]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from bragg.analyze.causes.frameworks import in_its_words, is_training
@@ -22,6 +24,15 @@ TRAINER = "/env/lib/python3.12/site-packages/transformers/trainer.py:900@Trainer
 def test_a_change_in_the_loop_of_the_trainer_is_an_option_of_it(rule: str, caller: str, hint: str) -> None:
     profile = profile_from_text(f"root\n  train.py:33@<module>\n    {caller} host=1ms")
     assert in_its_words(Finding(rule, Severity.WARNING, "slow", "fused=True"), profile).hint == hint
+
+
+@pytest.mark.parametrize(
+    ("versions", "is_of_jax"), [({"jax": "0.11"}, True), ({"jax": "0.11", "torch": "2.11"}, False)]
+)
+def test_programs_of_jax_alone_are_told_nothing_of_pytorch(versions: dict[str, str], is_of_jax: bool) -> None:
+    profile = replace(profile_from_text("root\n  main host=1ms"), meta={"versions": versions})
+    finding = Finding("tf32-products", Severity.WARNING, "slow", "torch.autocast")
+    assert ("dtype=jnp.bfloat16" in in_its_words(finding, profile).hint) is is_of_jax
 
 
 @pytest.mark.parametrize(("frame", "trains"), [("Optimizer.step#AdamW.step", True), ("generate", False)])

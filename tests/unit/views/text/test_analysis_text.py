@@ -47,7 +47,18 @@ def behind_the_host(rule: str, of_gpu: float, limit: str = "the host") -> Findin
 def test_what_comes_next_is_said_in_a_line(findings: list[Finding], says: list[str]) -> None:
     bounds = Bounds("the host", 0.1, (), 1000.0, 1, True)
     answer = Answered("a.bragg", bounds, Analysis(findings), Evidence(profile_from_text("root\n  k 1ms")))
-    assert [line for line in analysis_lines(answer, PLAIN) if line.startswith("Then")] == says
+    lines = analysis_lines(answer, PLAIN)
+    assert [line for line in lines if line.startswith("Then")] == says
+
+
+def test_what_comes_next_is_not_said_to_gain_nothing() -> None:
+    findings = [
+        replace(behind_the_host(rule, share), gain=Gain(0, 1000, "the host"))
+        for rule, share in (("tf32-products", 0.4), ("type-copies", 0.1))
+    ]
+    bounds = Bounds("the host", 0.1, (), 1000.0, 1, True)
+    answer = Answered("a.bragg", bounds, Analysis(findings), Evidence(profile_from_text("root\n  k 1ms")))
+    assert "Found, and gains nothing: type-copies" in analysis_lines(answer, PLAIN)
 
 
 def test_a_program_that_has_hardly_begun_is_bound_by_nothing() -> None:
