@@ -111,8 +111,8 @@ root
         ),
         (
             dict.fromkeys(range(3), 0),  # of static numbers, of which some are rounded to the same
-            "jit__f was compiled 6 times, 6 s, as 3 programs for 1 shapes or types of its inputs: static arguments, or "
-            "values that it reads, differ",
+            "jit__f was compiled 6 times, 6 s, as 3 programs for the same shapes and types of its inputs: static "
+            "arguments, or values that it reads, differ",
             7,
             Confidence.LIKELY,
         ),
@@ -173,6 +173,20 @@ def test_functions_of_one_name_are_no_function_that_is_compiled_again(compilatio
     }
     profile = replace(profile, meta={**profile.meta, "attributes": attributes})
     assert bool(findings(Evidence(profile))) is is_again
+
+
+@pytest.mark.parametrize(
+    ("made", "advice"),
+    [("jit(f)", ["pad inputs"]), ("jit(g)", ["operations on each"]), ("", ["pad inputs", "operations on each"])],
+)
+def test_operations_that_no_line_of_the_program_jits_belong_into_one_function(made: str, advice: list[str]) -> None:
+    profile = profile_from_text("root\n  f.py:9@main\n    jit(f)\n      [compile] jit_f host=6s hostx6")
+    attributes = {
+        **({made: {"made at f.py:4": "jit"}} if made else {}),
+        "[compile] jit_f": {f"compiled program {number}": f"inputs {number}" for number in range(6)},
+    }
+    (finding,) = findings(Evidence(replace(profile, meta={**profile.meta, "attributes": attributes})))
+    assert [part[: len(start)] for part, start in zip(finding.hint.split("; "), advice, strict=True)] == advice
 
 
 def test_gpu_time_of_autotuning_is_told_apart() -> None:

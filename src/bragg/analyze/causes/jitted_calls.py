@@ -13,7 +13,7 @@ from bragg.model import FrameKind, Place
 from bragg.model.ids import NodeId
 from bragg.model.table import BoolArray, FloatArray
 
-__all__ = ["in_loops", "launches_of_call", "lines_that_make", "made_at", "varying_statics"]
+__all__ = ["in_loops", "is_of_program", "launches_of_call", "lines_that_make", "made_at", "varying_statics"]
 
 
 def in_loops(facts: Facts) -> BoolArray:
@@ -56,6 +56,12 @@ def lines_that_make(facts: Facts, module: str) -> int:
     """How many lines make jitted functions of a module's name; 0: not known."""
     names = facts.profile.run.attributes.keys()
     return len(set().union(*(_told(facts, name, MADE_AT) for name in names if _is_of(name, module))))
+
+
+def is_of_program(facts: Facts, module: str) -> bool | None:
+    """Whether a line of the program makes jitted functions of a module's name; None: not known of any."""
+    makers = any(_told(facts, name, MADE_AT) for name in facts.profile.run.attributes)
+    return lines_that_make(facts, module) > 0 if makers else None
 
 
 def varying_statics(facts: Facts, module: str) -> tuple[str, ...]:

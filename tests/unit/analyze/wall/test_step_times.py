@@ -8,19 +8,19 @@ from typing import Any
 from bragg.analyze.causes.evidence import Evidence
 from bragg.analyze.causes.host_steps import host_steps
 from bragg.analyze.comparing.gates import step_verdict
-from bragg.model import Profile
+from bragg.analyze.engine import findings
+from bragg.model import Gain, Profile
 from bragg.views.text.training_steps import steps_line
 from tests.support.profiles import profile_from_text
 
 
-def stepped(*durations_ms: int) -> Profile:
+def stepped(*durations_ms: int, text: str = "root\n  a.py:1@main host=1s") -> Profile:
     """A program without a GPU whose first step began at an unknown time."""
     ends = [sum(durations_ms[: n + 1]) * 1_000_000 for n in range(len(durations_ms))]
     total_ns, count = ends[-1] - ends[0], len(ends) - 1
     kept = {"began_ns": ends[0], "ends_after_ns": [end - ends[0] for end in ends[1:]], "last_ns": ends[-1]}
     step: dict[str, Any] = {"count": count, "total_ns": total_ns, "in_steps_ns": total_ns, "buckets": {}}
-    profile = profile_from_text("root\n  a.py:1@main host=1s")
-    return replace(profile, meta={"backend": "cpu", "regions": {"step": {**step, "first_calls": kept}}})
+    return replace(profile_from_text(text), meta={"backend": "cpu", "regions": {"step": {**step, "first_calls": kept}}})
 
 
 def test_run_diff_and_analysis_say_the_same_time_of_a_step() -> None:
@@ -38,6 +38,12 @@ def test_costs_keep_their_share_of_the_steps_after_the_first_one() -> None:
     steps = host_steps(Evidence(stepped(900, 300, 20, 20, 20, 20)))
     assert steps is not None
     assert steps.of_run == 5 / 6 * 80 / 380
+
+
+def test_of_what_was_compiled_in_all_steps_those_of_the_steady_state_save_their_part() -> None:
+    text = "root\n  a.py:1@main host=1s\n    [compile] jit_f host=300ms hostx6"
+    (finding,) = (each for each in findings(Evidence(stepped(900, 300, 20, 20, 20, 20, text=text))) if each.gain)
+    assert (finding.rule, finding.gain) == ("recompilation", Gain(250e6 * 5 / 6 * 80 / 380, 80e6))
 
 
 def test_without_a_steady_state_all_steps_but_the_first_count() -> None:

@@ -10,7 +10,7 @@ import numpy as np
 from bragg.analyze.causes.evidence import Evidence
 from bragg.analyze.causes.host_finding import moved
 from bragg.analyze.causes.host_steps import host_steps
-from bragg.analyze.causes.jitted_calls import lines_that_make, made_at, varying_statics
+from bragg.analyze.causes.jitted_calls import is_of_program, lines_that_make, made_at, varying_statics
 from bragg.analyze.causes.needs import HOST_TIME
 from bragg.analyze.causes.paths import below, hottest_place, named
 from bragg.analyze.causes.thresholds import WAITS
@@ -41,6 +41,7 @@ class _Compiled:
         programs: How many programs these were; 0: not known.
         inputs: How many shapes and types of inputs these had.
         statics: Its static arguments that had many values, as far as the first calls tell.
+        is_of_program: Whether a line of the program makes a jitted function of that name; None: not known.
     """
 
     module: str
@@ -53,6 +54,7 @@ class _Compiled:
     inputs: int
     made: Place | None = None
     statics: tuple[str, ...] = ()
+    is_of_program: bool | None = None
 
     @property
     def is_same(self) -> bool:
@@ -74,14 +76,16 @@ class _Compiled:
                 "call jax.jit once, before the loop, and keep what it returns",
                 Confidence.PROVEN,
             )
+        if self.is_of_program is False:
+            return f"{_TIMES}: no line of the program jits it", _TOGETHER, Confidence.HEURISTIC
         if self.inputs == self.programs:
             return (
                 f"{_TIMES}, for {self.inputs} shapes or types of its inputs",
-                "pad inputs whose sizes vary to a few sizes, and mask the padding; calls for each parameter of a model "
-                "belong into one jitted function",
+                f"{_PAD}; {_TOGETHER}" if self.is_of_program is None else _PAD,
                 Confidence.HEURISTIC,  # parameters of several shapes are as many programs
             )
-        times = f"{_TIMES}, as {self.programs} programs for {self.inputs} shapes or types of its inputs"
+        inputs = f"{self.inputs} shapes or types" if self.inputs > 1 else "the same shapes and types"
+        times = f"{_TIMES}, as {self.programs} programs for {inputs} of its inputs"
         if not self.statics:
             return (
                 f"{times}: static arguments, or values that it reads, differ",
@@ -98,6 +102,8 @@ class _Compiled:
 
 
 _TIMES = "{0.module} was compiled {0.count} times, {1}"
+_PAD = "pad inputs whose sizes vary to a few sizes, and mask the padding"
+_TOGETHER = "operations on each parameter of a model belong into one jitted function, as jax.jit(model.init)"
 _EXPLAIN = "JAX_EXPLAIN_CACHE_MISSES=1 lets JAX tell what differs"
 
 
@@ -131,7 +137,7 @@ def _gain(evidence: Evidence, each: _Compiled) -> Gain | None:
     again_ns = each.time_ns - max(each.time_ns / each.count, min(each.longest_ns, each.time_ns))
     steps = host_steps(evidence)
     if steps is not None and each.count >= WAITS.value * steps.made:
-        return Gain(min(again_ns, steps.duration_ns), steps.duration_ns)
+        return Gain(min(again_ns * steps.of_run, steps.duration_ns), steps.duration_ns)
     if evidence.n_steps and each.count >= WAITS.value * evidence.n_steps and each.steady_ns > _MOST * again_ns:
         return evidence.gain(min(again_ns, each.steady_ns))
     return Gain(min(again_ns, wall_ns), wall_ns, is_once=True) if wall_ns else None
@@ -164,6 +170,7 @@ def _compiled(evidence: Evidence, name: str) -> _Compiled:
         place,
         len(programs),
         len(set(programs)),
+        is_of_program=is_of_program(evidence, module),
     )
     if not each.is_same and each.programs == each.inputs:
         return each
