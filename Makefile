@@ -121,11 +121,11 @@ $(VENV)/.extras: pyproject.toml tools/install_viewers.sh | $(VENV)/.installed
 python-test: fakes $(VENV)/.installed $(VENV)/.extras  ## Python tests, with PyTorch and the programs that open exports
 	$(PYTEST)
 
-# Files are read and analysed alike on any Python, so golden and property tests run on one, and the slow ones.
+# Files are read and analysed alike on any Python, so golden and property tests run on one, those marked so, and the slow ones.
 python-test-312: fakes  ## Python tests on Python 3.12, on the package as users install it
 	@if tools/find_python.sh 3.12 >/dev/null; then \
 	  $(MAKE) --no-print-directory $(VENV_312)/.installed VENV=$(VENV_312) PYTHONS=3.12 INSTALL='.[test]'; \
-	  $(VENV_312)/bin/$(PYTEST) -m "not cuda and not slow" tests/unit tests/integration tests/kernels; \
+	  $(VENV_312)/bin/$(PYTEST) -m "not cuda and not once and not slow" tests/unit tests/integration tests/kernels; \
 	else \
 	  echo "Python 3.12 was not found: its tests are left out"; \
 	fi

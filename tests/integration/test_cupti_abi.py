@@ -15,6 +15,8 @@ import pytest
 
 from tests.support.cupti_wheels import unpacked
 
+pytestmark = pytest.mark.once
+
 ROOT = Path(__file__).resolve().parents[2]
 NATIVE = ROOT / "native"
 PROBE = ROOT / "tests" / "support" / "cupti_abi_probe"
@@ -132,7 +134,6 @@ def _declared_names() -> set[str]:
     return {name for name in names if not re.search(r"\.(padding|reserved)", name)}
 
 
-@pytest.mark.slow
 def test_every_declared_value_equals_the_vendors(comparison: Comparison) -> None:
     sizes = {name for name in comparison.values if name.startswith("record_size.")}
     differing = {name: pair for name, pair in comparison.values.items() if pair[0] != pair[1] and name not in sizes}

@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
+pytestmark = pytest.mark.once
+
 PAGES = [*(ROOT / name for name in ("README.md", "mkdocs.yml")), *sorted(ROOT.glob("docs/**/*.md"))]
 SOURCES = sorted((ROOT / "src" / "bragg").rglob("*.py"))
 # Of the core and the viewer.

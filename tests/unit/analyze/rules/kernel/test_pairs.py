@@ -25,6 +25,8 @@ from tests.support import triton_kernels as kernels  # noqa: E402
 from tests.support.compiled_variants import Variant, line_of, profile_of  # noqa: E402
 from tests.support.kernel_pairs import PAIRS, Pair  # noqa: E402
 
+pytestmark = pytest.mark.once
+
 KERNEL_RULES = [name for name, rule in RULES.items() if CODE in rule.needs]
 FLOAT, HALF, INT = "*fp32", "*fp16", "i32"
 MATMUL = Variant(
