@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -13,12 +14,13 @@ from bragg.analyze.kernel_facts import Configuration, KernelFacts
 from bragg.model import FrameKind, Place, Profile
 from bragg.model.ids import FrameId
 from bragg.model.kernels.compiled import CompiledKernel
-from bragg.model.kernels.names import base_name
+from bragg.model.kernels.names import base_name, specialization
 from bragg.model.table import BoolArray, FloatArray
 from bragg.model.transform import with_descendants
 
 __all__ = ["HotKernel", "hot_kernels"]
 
+_CONSTANT = re.compile(r"(\w+)=(-?\d+)(?= )")
 _SAMPLES = "num_samples"
 
 
@@ -52,6 +54,15 @@ class HotKernel:
     def base(self) -> str:
         """Its name without the specialization."""
         return base_name(self.name)
+
+    @property
+    def constants(self) -> dict[str, int]:
+        """Whole numbers that it was compiled with, by the keyword of its launch; of a name without them warps alone."""
+        written = {name: int(number) for name, number in _CONSTANT.findall(specialization(self.name))}
+        options = (
+            {"num_warps": self.compiled.num_warps, "num_stages": self.compiled.num_stages} if self.compiled else {}
+        )
+        return written | {name: number for name, number in options.items() if number}
 
     @property
     def num_sms(self) -> int:

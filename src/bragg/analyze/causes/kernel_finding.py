@@ -9,7 +9,7 @@ import numpy as np
 
 from bragg.analyze.causes.evidence import Evidence
 from bragg.analyze.causes.hot_kernels import HotKernel
-from bragg.analyze.causes.launch_constants import constants_of_launch
+from bragg.analyze.causes.launch_constants import line_of_constants
 from bragg.analyze.causes.paths import hottest_place
 from bragg.model import Confidence, Finding, Place, Quantity, Severity
 from bragg.model.finding import percent_text
@@ -57,7 +57,7 @@ def kernel_findings(
 def finding_of_kernel(evidence: Evidence, rule: str, kernel: HotKernel, defect: Defect) -> Finding:
     """A defect with its kernel's name, places and gain."""
     launch = hottest_place(evidence.profile, kernel.nodes, evidence.gpu_ns)
-    first = [*constants_of_launch(evidence, launch)[:1], launch] if defect.is_of_launch else []
+    first = _places_of_launch(evidence, kernel, launch) if defect.is_of_launch else []
     named = (Place(each.file, each.line) for each in (*first, *defect.places) if each.file)
     places = list(dict.fromkeys(named)) or [launch]
     saved = None if defect.saved is None else min(defect.saved, 1.0)
@@ -78,6 +78,13 @@ def finding_of_kernel(evidence: Evidence, rule: str, kernel: HotKernel, defect: 
         else evidence.gpu_gain(kernel.nodes, saved, saving_is_measured=defect.saving_is_measured),
         confidence=defect.confidence,
     )
+
+
+def _places_of_launch(evidence: Evidence, kernel: HotKernel, launch: Place) -> list[Place]:
+    """Where the numbers of a launch are written, if not in it, and the launch."""
+    file = evidence.text.file(launch.file)
+    line = line_of_constants(file, launch.line, kernel.constants) if file else None
+    return [launch] if line is None else [Place(launch.file, line), launch]
 
 
 def names_text(names: Sequence[str]) -> str:

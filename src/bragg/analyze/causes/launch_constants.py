@@ -4,33 +4,83 @@ from __future__ import annotations
 
 import ast
 from collections import Counter
+from collections.abc import Iterator, Mapping
 
-from bragg.analyze.causes.evidence import Evidence
-from bragg.model import Place
+from bragg.analyze.causes.program_text import FileText, call_name
 
-__all__ = ["constants_of_launch"]
+__all__ = ["line_of_constants"]
+
+_CHOOSES = ("max", "min", "int")
+_MOST_PARTS = 400  # of expressions that numbers may come from
+
+Keys = tuple[str | None, ...]
+"""Of an entry in dictionaries and sequences, the outermost first; None: any, or a number."""
 
 
-def constants_of_launch(evidence: Evidence, launch: Place) -> list[Place]:
-    """Lines with numbers of the keywords of a launch, those with most of them first; none: it has such itself.
+def line_of_constants(file: FileText, launch: int, compiled: Mapping[str, int]) -> int | None:
+    """The line that writes most of the numbers of a launch; None: the launch does, or no line has more than others.
 
     Args:
-        evidence: Of the program.
-        launch: The line of the launch.
+        file: Of the launch.
+        launch: Its line.
+        compiled: Numbers that the kernel was compiled with, by keyword: the text may choose from several.
     """
-    file = evidence.text.file(launch.file)
-    statement = file.statement(launch.line) if file else None
-    if file is None or statement is None:
-        return []
+    statement = file.statement(launch)
+    if statement is None:
+        return None
     calls = [each for each in ast.walk(statement) if isinstance(each, ast.Call)]
-    values = [each.value for call in calls if isinstance(call.func, ast.Subscript) for each in call.keywords]
-    if any(_is_number(each) for each in values):
-        return []
-    numbers = [each for value in values for each in set(file.origins(value)) if _is_number(each)]
-    lines = Counter(each.lineno for each in numbers if isinstance(each, ast.Constant))
-    own = range(statement.lineno, (statement.end_lineno or statement.lineno) + 1)
-    return [Place(launch.file, line) for line, _ in lines.most_common() if line not in own]
+    given = [each for call in calls if isinstance(call.func, ast.Subscript) for each in call.keywords]
+    if any(isinstance(each.value, ast.Constant) and compiled.get(each.arg or "") == each.value.value for each in given):
+        return None
+    written = Counter(
+        constant.lineno
+        for name, number in compiled.items()
+        for each in given
+        if each.arg in (name, None)
+        for constant in set(_constants(file, each.value, () if each.arg else (name,)))
+        if constant.value == number
+    )
+    (line, most), (_, second) = [*written.most_common(2), (None, 0), (None, 0)][:2]
+    return line if most > second else None
 
 
-def _is_number(part: ast.AST) -> bool:
-    return isinstance(part, ast.Constant) and isinstance(part.value, int) and part.value > 1
+def _constants(file: FileText, value: ast.expr, keys: Keys) -> Iterator[ast.Constant]:
+    """What an entry of a value may be; what functions of other files make of their arguments is not known."""
+    waiting, seen = [(value, keys)], set[tuple[ast.expr, Keys]]()
+    while waiting and len(seen) < _MOST_PARTS:
+        each = waiting.pop()
+        if each not in seen:
+            seen.add(each)
+            part, left = each
+            if isinstance(part, ast.Constant) and not left:
+                yield part
+            waiting += _behind(file, part, left)
+
+
+def _behind(file: FileText, part: ast.expr, keys: Keys) -> list[tuple[ast.expr, Keys]]:
+    """What a part may be, each with the keys of the entry that is asked for."""
+    if isinstance(part, ast.Subscript):
+        name = part.slice.value if isinstance(part.slice, ast.Constant) else None
+        return [(part.value, (name if isinstance(name, str) else None, *keys))]
+    if isinstance(part, ast.Dict):
+        named = [(_text(name), value) for name, value in zip(part.keys, part.values, strict=True)]
+        return _entries(named, keys)
+    if isinstance(part, ast.Call) and call_name(part) == "dict":
+        return _entries([(each.arg, each.value) for each in part.keywords], keys)
+    if isinstance(part, (ast.Tuple, ast.List)):
+        return [(each, keys[1:]) for each in part.elts]
+    if isinstance(part, ast.IfExp):
+        return [(part.body, keys), (part.orelse, keys)]
+    chosen = part.args if isinstance(part, ast.Call) and call_name(part) in _CHOOSES else file.behind(part)
+    return [(each, keys) for each in chosen]
+
+
+def _text(name: ast.expr | None) -> str | None:
+    """A key of a dictionary; None: what follows is spread into it. A key that is no text has its own spelling."""
+    return None if name is None else str(name.value) if isinstance(name, ast.Constant) else ast.unparse(name)
+
+
+def _entries(named: list[tuple[str | None, ast.expr]], keys: Keys) -> list[tuple[ast.expr, Keys]]:
+    """Values of a dictionary that have the first of some keys, if it is known, and dictionaries in it."""
+    own = [(value, keys[1:]) for name, value in named if keys and name is not None and keys[0] in (name, None)]
+    return own + [(value, keys) for name, value in named if name is None]

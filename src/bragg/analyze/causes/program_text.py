@@ -229,7 +229,7 @@ class FileText:
                     continue
                 seen.add(part)
                 yield part
-                waiting += self._behind(part)
+                waiting += self.behind(part)
 
     def makers(self, value: ast.expr) -> list[ast.expr]:
         """Expressions that make a value, beyond variables and what only changes its type, place or layout."""
@@ -246,12 +246,13 @@ class FileText:
             elif isinstance(part, ast.BinOp) and isinstance(part.op, ast.Div):
                 behind = [part.left]
             else:
-                behind = self._behind(part)
+                behind = self.behind(part)
             waiting += behind
             found += [] if behind else [part]
         return found
 
-    def _behind(self, part: ast.AST) -> list[ast.expr]:
+    def behind(self, part: ast.AST) -> list[ast.expr]:
+        """What a variable or an attribute is set to and given, and what a call of a function of this file returns."""
         if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Load):
             function = self.function_of(part)
             given = self.arguments(part.id, function)
