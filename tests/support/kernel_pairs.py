@@ -95,6 +95,16 @@ _OUTER = Variant(loops.product_by_columns, {"a": _HALF, "b": _HALF, "c": _HALF, 
 _ADDED = Variant(loops.add_rows_atomically, _LOOP, {"BLOCK": 1024})
 _STORED = replace(_ADDED, kernel=loops.add_rows_in_memory)
 _STORED_FROM_HALVES = replace(_STORED, types={**_LOOP, "x": _HALF})
+_PIXELS = Variant(
+    loops.count_pixels,
+    {"x": "*u8", "out": "*i32", "span": _INT},
+    {"BINS": 256, "BLOCK": 2048},
+    grid=2048,
+    sizes={"span": 32_768},
+)
+_PIXELS_IN_STRIDES = replace(
+    _PIXELS, kernel=loops.count_pixels_in_strides, types={"x": "*u8", "out": "*i32", "n": _INT}, sizes={"n": 1 << 26}
+)
 _POWER = Variant(loops.gelu_by_power, _COPY, {"BLOCK": 1024}, grid=1 << 17)
 _CAUSAL = Variant(
     loops.attend_to_all,
@@ -229,6 +239,8 @@ PAIRS = (
     Pair("product-by-sum", _OUTER, replace(_OUTER, kernel=loops.product_of_columns)),
     Pair("loop-not-pipelined", replace(_HALVES, kernel=loops.product_while), _HALVES),
     Pair("atomics-on-one-address", _ADDED, replace(_ADDED, kernel=loops.add_rows_then_atomically)),
+    Pair("atomics-on-one-address", _PIXELS, replace(_PIXELS, kernel=loops.count_pixels_before)),
+    Pair("atomics-on-one-address", _PIXELS_IN_STRIDES, replace(_PIXELS, kernel=loops.count_pixels_before)),
     Pair("repeated-stores", _STORED, replace(_STORED, kernel=loops.add_rows_in_registers)),
     Pair("repeated-stores", _STORED_FROM_HALVES, replace(_STORED_FROM_HALVES, kernel=loops.add_rows_in_registers)),
     Pair("masked-turns", _CAUSAL, replace(_CAUSAL, kernel=loops.attend_to_earlier)),

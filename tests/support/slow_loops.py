@@ -107,6 +107,30 @@ def add_rows_then_atomically(x, out, n, BLOCK: tl.constexpr):
 
 
 @triton.jit
+def count_pixels(x, out, span, BINS: tl.constexpr, BLOCK: tl.constexpr):
+    begin = tl.program_id(0) * span
+    for start in range(begin, begin + span, BLOCK):
+        level = tl.load(x + start + tl.arange(0, BLOCK)).to(tl.int32)
+        tl.atomic_add(out + level, 1)  # slow
+
+
+@triton.jit
+def count_pixels_before(x, out, span, BINS: tl.constexpr, BLOCK: tl.constexpr):
+    begin = tl.program_id(0) * span
+    counts = tl.zeros((BINS,), tl.int32)
+    for start in range(begin, begin + span, BLOCK):
+        counts += tl.histogram(tl.load(x + start + tl.arange(0, BLOCK)).to(tl.int32), BINS)
+    tl.atomic_add(out + tl.arange(0, BINS), counts)
+
+
+@triton.jit
+def count_pixels_in_strides(x, out, n, BINS: tl.constexpr, BLOCK: tl.constexpr):
+    for start in range(tl.program_id(0) * BLOCK, n, tl.num_programs(0) * BLOCK):
+        level = tl.load(x + start + tl.arange(0, BLOCK)).to(tl.int32)
+        tl.atomic_add(out + level, 1)  # slow
+
+
+@triton.jit
 def count_each_row(x, out, n, BLOCK: tl.constexpr):
     for row in range(n):
         values = tl.load(x + (tl.program_id(0) * n + row) * BLOCK + tl.arange(0, BLOCK))

@@ -11,6 +11,7 @@ from functools import cached_property
 from bragg.analyze.kernel_facts import Configuration, configurations_of
 from bragg.analyze.occupancy import occupancy
 from bragg.code.compiled.facts import facts_of
+from bragg.code.compiled.tile_dataflow import grid_key
 from bragg.code.kernel_files import SIZES
 from bragg.code.source_map import KernelCode, code_of_kernels
 from bragg.model import FrameKind, Profile
@@ -86,9 +87,11 @@ class CompiledKernels:
         return self._rows[key]
 
     def _sizes(self, key: str) -> dict[str, int]:
-        """Whole numbers that a kernel's first launch passed, by argument."""
+        """Whole numbers that a kernel's first launch passed, by argument, and programs of the most frequent one."""
         noted = (self._profile.run.attributes.get(name, {}).get(SIZES, "") for name in self._names_of[key])
-        return {name: int(number) for name, number in _SIZE.findall(next(filter(None, noted), ""))}
+        passed = {name: int(number) for name, number in _SIZE.findall(next(filter(None, noted), ""))}
+        grid = next((self._launches[name].grid for name in self._names_of[key] if name in self._launches), ())
+        return passed | {grid_key(axis): size for axis, size in zip("xyz", grid, strict=False)}
 
     def _joined(self, kernel: CompiledKernel, names: tuple[str, ...]) -> CompiledKernel:
         """With what the compiler was asked for and what was launched; measured values win."""

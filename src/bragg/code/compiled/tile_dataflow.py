@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from bragg.code.compiled.operations import Module, Operation, tile_of
 
-__all__ = ["TileDataflow"]
+__all__ = ["TileDataflow", "grid_key"]
 
 _NARROW = re.compile(r"b?f16|f8\w*|i8")
 _WIDENS = ("arith.extf", "arith.sitofp", "arith.uitofp", "tt.fp_to_fp")
@@ -24,6 +24,7 @@ _PURE = re.compile(
 )
 _BRANCHES = re.compile(r"scf\.(?:if|while)$|cf\.")
 _BELOW = re.compile(r"arith\.cmpi [su]l([te]),")
+_PROGRAMS = re.compile(r"tt\.get_num_programs ([xyz]) ")
 _PROGRAM_OF = re.compile(r"tt\.get_program_id ([xyz]) ")
 _RANGE = re.compile(r"tt\.make_range \{end = (\d+) : i32, start = 0 : i32\}")
 _NUMBER = re.compile(r"arith\.constant (?:dense<)?(-?\d+)>? :")
@@ -38,8 +39,14 @@ _ARITHMETIC: Mapping[str, Callable[[int, int], int]] = {
     "arith.minsi": min,
     "arith.maxsi": max,
 }
+_DIVIDES = ("arith.divsi", "arith.ceildivsi", "arith.remsi")
 _LEAST_OF_PRODUCT = 16  # of each side of a tile that tl.dot multiplies
 _SHAPES = ("tt.trans", "tt.reshape", "ttg.convert_layout")
+
+
+def grid_key(axis: str) -> str:
+    """What sizes of a launch call its programs along an axis: no argument can have this name."""
+    return f"programs along {axis}"
 
 
 class TileDataflow:
@@ -172,25 +179,59 @@ class TileDataflow:
                     found.update(each.results)
         return found
 
-    def number(self, name: str) -> int | None:
-        """What a value is in each program of the launch, all elements of a tile alike; None: not known."""
+    def number(self, name: str, *, program: int | None = None) -> int | None:
+        """What a value is in each program of the launch, all elements of a tile alike; None: not known.
+
+        Args:
+            name: Of the value.
+            program: The number of the one program that is meant, along each axis; None: all of them.
+        """
         made = self._made_by.get(name)
         if made is None:
             return self._sizes.get(name.lstrip("%"))
         if made.name == "arith.constant":
             constant = _NUMBER.search(made.text)
             return int(constant[1]) if constant else None
+        if made.name == "tt.get_program_id":
+            return program
+        if programs := _PROGRAMS.search(made.text):
+            return self._sizes.get(grid_key(programs[1]))
         if made.name in _SAME_NUMBER:
-            return self.number(made.operands[0])
+            return self.number(made.operands[0], program=program)
         compute = _ARITHMETIC.get(made.name)
-        left, right = (self.number(each) for each in made.operands[:2]) if compute else (None, None)
-        return None if compute is None or left is None or not right else compute(left, right)
+        left, right = (self.number(each, program=program) for each in made.operands[:2]) if compute else (None, None)
+        if compute is None or left is None or right is None or (right == 0 and made.name in _DIVIDES):
+            return None
+        return compute(left, right)
 
     def turns(self, loop: Operation) -> int | None:
-        """Turns of a loop over a range; None: not known, or another one."""
-        bounds = [self.number(name) for name in loop.operands[1:4]] if loop.name == "scf.for" else []
-        start, end, step = bounds or (None, None, None)
-        return None if start is None or end is None or not step else max(-(-(end - start) // step), 0)
+        """Turns of a loop over a range, of program 0 if each begins elsewhere; None: not known, or another loop."""
+        if loop.name != "scf.for":
+            return None
+        start, end, step = loop.operands[1:4]
+        length, by = self._distance(start, end), self.number(step)
+        return None if length is None or not by else max(-(-length // by), 0)
+
+    def _distance(self, start: str, end: str) -> int | None:
+        """How far apart two values are, which may be others in each program: `begin` and `begin + span`."""
+        made = self._made_by.get(end)
+        added = [*made.operands[:2]] if made is not None and made.name == "arith.addi" else []
+        if start in added:
+            added.remove(start)
+            return self.number(added[0])
+        first, last = self.number(start, program=0), self.number(end)
+        return None if first is None or last is None else last - first
+
+    def times(self, operation: Operation) -> int | None:
+        """How often a program does an operation, if no branch leaves it out; None: not known."""
+        times = 1
+        while operation.loop >= 0:
+            operation = self._module.operations[operation.loop]
+            turns = self.turns(operation)
+            if turns is None:
+                return None
+            times *= turns
+        return times
 
     def excess(self, mask: str) -> int:
         """How many times as large as needed a tile is of which a mask drops all from a number on, along its sides."""

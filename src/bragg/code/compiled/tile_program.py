@@ -110,6 +110,7 @@ class TileProgram:
                     of_address=self._promised_nothing(address),
                     of_mask=self._promised_nothing(mask),
                     is_repeated=max(address.turns, mask.turns) < operation.depth and self._is_unchanged(operation),
+                    times=self._flow.times(operation),
                 ),
             )
 
@@ -217,6 +218,7 @@ class TileProgram:
                 self._is_repeated_sum(operation, address),
                 self._flow.axes_of(operation.operands[0]),
                 self._value(operation, 1).is_constant,
+                self._flow.times(operation),
             )
 
     def masked_loops(self) -> Iterator[MaskedLoop]:

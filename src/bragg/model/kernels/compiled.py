@@ -81,6 +81,7 @@ class Access:
         programs: Axes of the grid, and how many programs along each its mask leaves work, by the first launch.
         usual_strides: As `strides`, but of most neighbours: quotients and remainders of indices jump between some.
         run: Elements that lie in memory one after the other; 0: not known.
+        times: How often a program does it in the first launch; None: not known.
     """
 
     place: Place
@@ -100,6 +101,7 @@ class Access:
     programs: tuple[tuple[str, int], ...] = ()
     usual_strides: tuple[str | None, ...] = ()
     run: int = 0
+    times: int | None = 1
 
     @property
     def size_bytes(self) -> int:
@@ -315,6 +317,7 @@ class Atomic:
         is_repeated: Whether surely each turn of its loop has the same addresses, and nothing uses what was there.
         axes: Of the grid, on which its address depends: `xz`.
         counts: Whether all elements add the same number.
+        times: How often a program does it in the first launch; None: not known.
     """
 
     place: Place
@@ -325,6 +328,7 @@ class Atomic:
     is_repeated: bool = False
     axes: str = ""
     counts: bool = False
+    times: int | None = 1
 
 
 @dataclass(frozen=True)

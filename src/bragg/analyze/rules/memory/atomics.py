@@ -28,6 +28,7 @@ _CHANGE_OF_COLLISIONS = (
 )
 # A histogram of 256 bins took an H100 80 % less with tl.histogram before it.
 _MOSTLY, _MOST_OF_COUNTS = 0.5, 0.8
+_TURN_NS = 2_000  # of a turn that loads and adds, where nothing else runs meanwhile; at most
 _BYTES_PER_S = 1e12  # that any GPU with tensor cores moves, and half of it at random
 _CHANGE_OF_TILES = "add up tiles in the loop, and do one atomic operation of the sum after it"
 
@@ -86,13 +87,14 @@ def _of_collisions(kernel: HotKernel, compiled: CompiledKernel) -> Defect | None
     spread = [
         each
         for each in compiled.atomics or ()
-        if not each.in_loop and each.is_one_address is None and each.elements >= MANY_LANES.value
+        if each.times and each.is_one_address is None and each.elements >= MANY_LANES.value
     ]
-    does_more = compiled.dots or compiled.slow or any(each.in_loop for each in compiled.accesses or ())
+    accesses, turns = compiled.accesses or (), max((each.times or 1 for each in spread), default=1)
+    does_more = compiled.dots or compiled.slow or any(each.times is None or each.times > turns for each in accesses)
     blocks = max((launch.blocks for launch in kernel.launches), default=0)
-    added = blocks * sum(each.elements for each in spread)
-    moved = blocks * sum(each.size_bytes for each in compiled.accesses or ())
-    expected_ns = (added / _ATOMICS_PER_S + moved / _BYTES_PER_S) * 1e9
+    added = blocks * sum(each.elements * (each.times or 0) for each in spread)
+    moved = blocks * sum(each.size_bytes * (each.times or 0) for each in accesses)
+    expected_ns = (added / _ATOMICS_PER_S + moved / _BYTES_PER_S) * 1e9 + (turns - 1) * _TURN_NS
     if not added or does_more:
         return None
     if kernel.mean_ns < COLLIDING.value * expected_ns:
