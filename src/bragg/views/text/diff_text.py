@@ -17,6 +17,7 @@ from bragg.analyze.comparing.same_kernels import SameKernels
 from bragg.model import FrameKind, FrameTable
 from bragg.model.ids import ROOT, FrameId, NodeId
 from bragg.model.table import BoolArray
+from bragg.views.text.folding_rules import library_of
 from bragg.views.text.labels import Labels
 from bragg.views.text.style import Style
 from bragg.views.text.units import Scale, count_text, scale_for, share_text, value_text
@@ -35,8 +36,9 @@ __all__ = [
 ]
 
 _LEAST_PATH_WIDTH = 20
-_REST_OF_CALLER = 0.05
-"""Of a caller's change: where less of it is not that of one row below, it tells nothing of its own."""
+_WIDEST_PATH = 100  # columns, where no terminal says how many there are
+_MOST_OF_CALLER, _OWN_OF_CALLER = 0.5, 0.05
+"""Of a caller's change: a row below with more than the first tells it, if less than the second is the caller's own."""
 _VANISHED = 0.005  # of the value before: -99.5 %, of which percents tell little
 # A narrow terminal has no room for averages.
 _N_NARROW = 6
@@ -72,14 +74,13 @@ def diff_lines(comparison: Comparison, style: Style, max_rows: int | None, starv
 
 
 def _telling(comparison: Comparison, rows: Sequence[NodeId]) -> list[NodeId]:
-    """Rows without callers whose change is nearly that of the one row below them."""
+    """Rows without callers that add nothing of their own, and most of whose change is that of one row below them."""
     change, above = comparison.change, comparison.tree.parent[1:]
-    below = np.bincount(above, weights=np.abs(change[1:]), minlength=len(change))
-    others = below[above] - np.abs(change[1:])
-    is_same = (np.abs(change[above] - change[1:]) + others) < _REST_OF_CALLER * np.abs(change[above])
-    repeated = np.zeros(len(change), np.bool_)
-    repeated[above[is_same]] = True
-    return [row for row in rows if not repeated[row]]
+    below = np.bincount(above, weights=change[1:], minlength=len(change))
+    most = np.zeros(len(change))
+    np.maximum.at(most, above, change[1:] * np.sign(change[above]))
+    goes_on = (most > _MOST_OF_CALLER * np.abs(change)) & (np.abs(change - below) < _OWN_OF_CALLER * np.abs(change))
+    return [row for row in rows if not goes_on[row]]
 
 
 def diff_json(comparison: Comparison, max_rows: int | None) -> dict[str, Any]:
@@ -219,13 +220,25 @@ def _noise_text(comparison: Comparison, node: NodeId) -> str:
 
 
 def path_text(comparison: Comparison, node: NodeId, style: Style, room: int | None) -> str:
-    """The callers of a node and itself; the outermost are left out where there is no room."""
-    names = _names(comparison, node)
-    text = style.arrow.join(names)
-    while room is not None and style.width_of(text) > room and len(names) > 1:
-        names = names[1:]
-        text = style.arrow.join([style.ellipsis, *names])
-    return style.cut(text, room)
+    """The callers of a node and itself.
+
+    Where there is no room, the outermost are left out, then those between the program's own function and the node.
+    """
+    names, room = _names(comparison, node), room or _WIDEST_PATH
+    last, own = len(names) - 1, _own_function(comparison, node)
+    shown = [names, *([style.ellipsis, *names[at:]] for at in range(1, own + 1))]
+    shown += [[style.ellipsis, names[own], style.ellipsis, *names[at:]] for at in range(own + 2, last + 1)]
+    shown += [[style.ellipsis, names[-1]]] if last else []
+    texts = [style.arrow.join(each) for each in shown]
+    return style.cut(next((text for text in texts if style.width_of(text) <= room), texts[-1]), room)
+
+
+def _own_function(comparison: Comparison, node: NodeId) -> int:
+    """Where in a path the innermost function of the program is that is of no library; the last, where none is."""
+    tree, frames = comparison.tree, comparison.tree.frames
+    path = [tree.frame_of(step) for step in tree.path(node)[1:]]
+    own = [at for at, frame in enumerate(path) if frames.kind[frame] == FrameKind.PYTHON]
+    return next((at for at in reversed(own) if not library_of(frames.file[path[at]])), max(len(path) - 1, 0))
 
 
 class _Texts:

@@ -37,12 +37,55 @@ def test_diff_shows_the_largest_change_first(bragg: Bragg, sides: tuple[Path, Pa
     assert outcome.stdout.splitlines() == [
         "gpu_time: 310 us before, 360 us after: +50.0 us (+16.1 %)",
         "",
-        "change us  relative  before us  after us    count  avg before us  avg after us  name",
-        "   +50.00   +23.8 %     210.00    260.00  12 > 14          17.50         18.57  forward",
-        "   +50.00   +25.0 %     200.00    250.00       10          20.00         25.00  forward → matmul",
-        "   -10.00      gone      10.00      0.00    2 > 0           5.00                forward → relu",
-        "   +10.00       new       0.00     10.00    0 > 4                         2.50  forward → gelu",
+        "change us  relative  before us  after us  count  avg before us  avg after us  name",
+        "   +50.00   +25.0 %     200.00    250.00     10          20.00         25.00  forward → matmul",
+        "   -10.00      gone      10.00      0.00  2 > 0           5.00                forward → relu",
+        "   +10.00       new       0.00     10.00  0 > 4                         2.50  forward → gelu",
     ]
+
+
+def names_of(outcome: Any) -> list[str]:
+    """The last column of the table, without its header."""
+    header, *rows = outcome.stdout.splitlines()[2:]
+    return [row[header.index("name") :] for row in rows]
+
+
+def exported(tmp_path: Path, *texts: str) -> list[Path]:
+    """Profiles of two texts as files."""
+    files = [tmp_path / f"{number}.bragg" for number in range(len(texts))]
+    for file, text in zip(files, texts, strict=True):
+        formats.export(profile_from_text(text), "bragg", file)
+    return files
+
+
+def test_a_chain_of_callers_is_one_row(bragg: Bragg, tmp_path: Path) -> None:
+    layers = "layer\n        matmul {}us x1\n        relu {}us x1\n      loss\n        sum {}us x1"
+    text = f"root\n  main\n    step\n      {layers}"
+    sides = exported(tmp_path, text.format(100, 40, 30), text.format(40, 10, 10))
+    assert names_of(bragg("diff", *sides)) == [
+        "main → step → layer → matmul",  # 60 of 110
+        "main → step → layer → relu",
+        "main → step → loss → sum",
+    ]
+
+
+def test_a_caller_that_changed_itself_or_by_many_below_it_is_a_row(bragg: Bragg, tmp_path: Path) -> None:
+    text = "root\n  a.py:1@main\n    a.py:2@load host={}ms\n      a.py:3@parse host={}ms"
+    own = exported(tmp_path, text.format(8, 4), text.format(5, 1))
+    assert names_of(bragg("diff", *own)) == ["main a.py → load a.py", "main a.py → load a.py → parse a.py"]
+    text = "root\n  step\n    one {0}us x1\n    two {0}us x1\n    three {0}us x1"
+    many = exported(tmp_path, text.format(20), text.format(10))
+    assert names_of(bragg("diff", *many)) == ["step", *(f"step → {name}" for name in ("one", "two", "three"))]
+
+
+def test_long_paths_keep_the_function_of_the_program_and_what_ran(bragg: Bragg, tmp_path: Path) -> None:
+    operators = "".join(f"\n{' ' * (6 + 2 * at)}aten::{'x' * 20}{at}" for at in range(6))
+    text = "root\n  a.py:1@main\n    a.py:2@score" + operators + "\n" + " " * 18 + "matmul {}us x1"
+    sides = exported(tmp_path, text.format(20), text.format(10))
+    (name,) = names_of(bragg("diff", *sides))
+    assert name == f"… → score a.py → … → aten::{'x' * 20}4 → aten::{'x' * 20}5 → matmul"
+    rows = json.loads(bragg("diff", *sides, "--json").stdout)["rows"]
+    assert max(len(row["path"]) for row in rows) == 9
 
 
 def test_a_narrow_terminal_has_no_room_for_averages(
@@ -50,8 +93,8 @@ def test_a_narrow_terminal_has_no_room_for_averages(
 ) -> None:
     monkeypatch.setenv("COLUMNS", "80")
     lines = bragg("diff", *sides).stdout.splitlines()
-    assert lines[2] == "change us  relative  before us  after us    count  name"
-    assert lines[4] == "   +50.00   +25.0 %     200.00    250.00       10  forward → matmul"
+    assert lines[2] == "change us  relative  before us  after us  count  name"
+    assert lines[3] == "   +50.00   +25.0 %     200.00    250.00     10  forward → matmul"
 
 
 def test_growth_beyond_the_limit_is_one_line_and_exit_code_5(bragg: Bragg, sides: tuple[Path, Path]) -> None:
