@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable
 
-__all__ = ["instruction_kinds"]
+__all__ = ["instruction_kinds", "word_of_kind"]
 
 _INSTRUCTION = re.compile(r"(?:@!?U?P\w+ )?(?P<name>[A-Z][A-Z0-9]*)(?P<modifiers>(?:\.\w+)*)")
 _PRODUCT = re.compile(r"[DHIQ](?:G?MMA)|UTC\w*MMA")
@@ -16,6 +16,32 @@ _WIDTH = re.compile(r"[US](?:8|16)|32|64|128|256")
 _SHAPE = re.compile(r"\d+x\d+x\d+|\d{3,5}")
 # Of an access that names no other.
 _USUAL_WIDTH = "32"
+_MEANINGS = {
+    "LDG": "load from global memory",
+    "STG": "store to global memory",
+    "LDL": "load from local memory, as of a spilled register",
+    "STL": "store to local memory, as of a spilled register",
+    "LDS": "load from shared memory",
+    "STS": "store to shared memory",
+    "LDGSTS": "copy from global to shared memory",
+    "LDSM": "load of matrices from shared memory",
+    "STSM": "store of matrices to shared memory",
+    "UTMALDG": "copy of a tile from global to shared memory (TMA)",
+    "UTMASTG": "copy of a tile from shared to global memory (TMA)",
+    "UTMAREDG": "sum of a tile in shared memory and one in global memory (TMA)",
+    "UBLKCP": "copy of a block of memory (TMA)",
+    "ATOM": "atomic operation on memory",
+    "ATOMG": "atomic operation on global memory",
+    "ATOMS": "atomic operation on shared memory",
+    "RED": "atomic operation on memory, without a result",
+    "REDG": "atomic operation on global memory, without a result",
+}
+
+
+def word_of_kind(kind: str) -> tuple[str, str]:
+    """The name of a kind of instructions without widths and shapes, and what they are."""
+    name = re.split(r"[. ]", kind)[0]
+    return name, "product of matrices on tensor cores" if _PRODUCT.fullmatch(name) else _MEANINGS[name]
 
 
 def instruction_kinds(texts: Iterable[str]) -> dict[str, int]:

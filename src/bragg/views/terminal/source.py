@@ -15,6 +15,7 @@ from bragg.code.stall_reasons import StallReason
 from bragg.model import Finding
 from bragg.model.kernels.counted import COUNTED_PREFIX, EXECUTED, THREADS
 from bragg.model.kernels.names import base_name
+from bragg.views.text.code_legend import code_legend
 from bragg.views.text.style import Style, beginning, printable
 from bragg.views.text.units import count_text, share_text
 
@@ -68,11 +69,13 @@ def source_lines(
             for note in beside.pop((section.file, line.number), ()) if stage is None else ():
                 shown = f"{'':{table.width + 2}}{printable(f'^ {note}')}"
                 lines.append(style.warning(style.cut(shown, style.width)))
-    return lines + [
+    lines += [
         style.warning(printable(f"{each.file}:{each.line}: Triton: {each.text}"))
         for each in told
         if (each.file, each.line) in beside
     ]
+    legend = [style.dim(line) for line in style.paragraphs(code_legend(code, stage))]
+    return [*lines, "", *legend] if legend else lines
 
 
 def _beside_lines(

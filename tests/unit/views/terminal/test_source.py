@@ -6,6 +6,7 @@ import numpy as np
 
 from bragg.analyze.kernel_choice import choose_kernel
 from bragg.analyze.source_lines import annotate
+from bragg.code.compiled.instruction_kinds import instruction_kinds, word_of_kind
 from bragg.code.source_map import Stage, source_name
 from bragg.model import Finding, Metric, MetricKind, Profile, Severity
 from bragg.model.kernels.counted import COUNTED_LAUNCHES, EXECUTED, THREADS
@@ -104,7 +105,7 @@ def test_clocks_without_samples_stand_alone() -> None:
 
 
 def test_instructions_are_numbered_by_offset() -> None:
-    assert shown(sampled_profile(), Stage.SASS)[-1].endswith("issued                        0020  STG.E [R4], R1 ;")
+    assert shown(sampled_profile(), Stage.SASS)[-4].endswith("issued                        0020  STG.E [R4], R1 ;")
 
 
 def test_without_samples_a_line_shows_what_it_became() -> None:
@@ -113,6 +114,31 @@ def test_without_samples_a_line_shows_what_it_became() -> None:
     assert title.endswith("this profile has no samples of it")
     assert "1 x LDG.32      8      values = tl.load(x)" in lines
     assert "1 instruction   9      values = scale(values)" in lines
+
+
+LONG = "long_scoreboard: data of global or local memory, or of a memory barrier object"
+WAIT = "wait: the fixed latency of the instruction before"
+ACCESSES = "LDG: load from global memory; STG: store to global memory"
+
+
+def test_words_of_the_listing_are_explained_below_it() -> None:
+    became = "became: machine instructions; of an access of memory with the bits of one thread"
+    assert shown(sampled_profile(samples=False))[-2:] == ["", f"{became}; {ACCESSES}"]
+    assert shown(sampled_profile())[-2:] == ["", f"stalls wait for: {LONG}; {WAIT}"]
+    told = [f"stalls wait for: {LONG}; {WAIT}", f"instructions: {ACCESSES}"]
+    assert shown(sampled_profile(), Stage.SASS)[-3:] == ["", *told]
+
+
+def test_what_names_no_word_has_no_legend() -> None:
+    code = [each._replace(text="MOV R1, R2 ;") for each in CODE]
+    assert shown(sampled_profile(samples=False, instructions=code), Stage.SASS)[-1].endswith("MOV R1, R2 ;")
+
+
+def test_every_kind_of_instructions_that_is_named_has_a_meaning() -> None:
+    names = ("LDG", "STG", "LDL", "STL", "LDS", "STS", "LDGSTS", "LDSM", "STSM", "UTMALDG", "UTMASTG", "UTMAREDG")
+    kinds = instruction_kinds((*names, "UBLKCP", "ATOM", "ATOMG", "ATOMS", "RED", "REDG", "HGMMA.64x64x16", "UTCHMMA"))
+    assert len(kinds) == 20
+    assert all(meaning for _, meaning in map(word_of_kind, kinds))
 
 
 def test_a_line_with_accesses_counts_its_other_instructions() -> None:
@@ -138,7 +164,7 @@ def test_without_machine_code_a_line_shows_its_operations() -> None:
 
 def test_without_samples_a_line_of_another_text_shows_where_it_comes_from() -> None:
     lines = shown(sampled_profile(samples=False), Stage.SASS)
-    assert lines[-3:] == [
+    assert lines[-5:-2] == [
         "softmax.py:8                    0000  LDG.E R1, [R2] ;",
         "softmax.py:3 (standard.py:191)  0010  FMNMX R1, R1, R3 ;",
         "softmax.py:10                   0020  STG.E [R4], R1 ;",
