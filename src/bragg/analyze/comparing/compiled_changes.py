@@ -11,7 +11,7 @@ from bragg.model import Profile
 from bragg.model.kernels.compiled import CompiledKernel, Counted
 from bragg.model.kernels.names import base_name
 
-__all__ = ["CompiledChange", "compiled_changes"]
+__all__ = ["CompiledChange", "changes_of", "compiled_changes"]
 
 Value = int | float | str
 
@@ -65,12 +65,16 @@ def _changes(
     if _texts(profiles[0], keys[0]) == _texts(profiles[1], keys[1]):
         return
     before, after = sides[0].of(one), sides[1].of(other)
-    if before is None or after is None:
-        return
+    if before is not None and after is not None:
+        yield from changes_of(before, after, other)
+
+
+def changes_of(before: CompiledKernel, after: CompiledKernel, name: str) -> Iterator[CompiledChange]:
+    """What differs between two kernels, the second of which is called so."""
     for fact, unit, value in _FACTS:
         old, new = value(before), value(after)
         if old is not None and new is not None and old != new:
-            yield CompiledChange(other, fact, unit, old, new)
+            yield CompiledChange(name, fact, unit, old, new)
 
 
 def _texts(profile: Profile, key: str) -> list[str | None]:

@@ -5,12 +5,18 @@ from __future__ import annotations
 import sys
 from dataclasses import asdict
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from bragg.cli.completion import kernels
 from bragg.cli.console import say, stream_style, write_json, write_lines
 from bragg.cli.profile_file import loaded, newest_profile
+from bragg.errors import UsageError
+
+if TYPE_CHECKING:
+    from bragg.analyze.kernel_choice import KernelChoice
+    from bragg.model import Profile
 
 __all__ = ["source"]
 
@@ -23,6 +29,7 @@ Examples:
   bragg source train.bragg matmul
   bragg source train.bragg matmul --ir sass
   bragg source train.bragg matmul --remarks
+  bragg source after.bragg matmul --before before.bragg
 """
 
 
@@ -36,8 +43,14 @@ Examples:
     help="Show the source, or a stage of what the compiler made of it.  [python]",
 )
 @click.option("--remarks", is_flag=True, help="Compile it again, and show what Triton's compiler remarks on lines.")
+@click.option(
+    "--before",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Put it beside the kernel of this profile: what changed, line by line.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
-def source(file: Path | None, kernel: str | None, ir: str, remarks: bool, as_json: bool) -> None:
+def source(file: Path | None, kernel: str | None, ir: str, remarks: bool, before: Path | None, as_json: bool) -> None:
     """Show the code of KERNEL in FILE, and where its warps waited.
 
     FILE may be left out: it is the newest profile in this directory then. KERNEL is a name, with or without its
@@ -54,10 +67,15 @@ def source(file: Path | None, kernel: str | None, ir: str, remarks: bool, as_jso
     from bragg.views.text.kernel_summary import summary_json, summary_lines
     from bragg.views.text.units import count_text
 
+    if before is not None and (remarks or ir != _SOURCE):
+        raise UsageError("--before compares the source, so it takes no --ir and no --remarks")
     file, kernel = _file_and_kernel(file, kernel)
     profile = loaded(file, trace=False)
     stage = None if ir == _SOURCE else Stage(ir)
     chosen = choose_kernel(profile, kernel)
+    if before is not None:
+        _compare(before, file, profile, chosen, as_json=as_json)
+        return
     code, summary = annotate(profile, chosen, stage), summary_of(profile, chosen)
     told = remarks_on(bundle_of(profile, chosen.name)) if remarks else None
     if as_json:
@@ -73,6 +91,17 @@ def source(file: Path | None, kernel: str | None, ir: str, remarks: bool, as_jso
         say([f"{count_text(len(chosen.others), 'more kernel')} {verb} this name: {names}"])
     if summary.time_ns and not code.total.count and not code.clock_cycles:
         say(["Next: bragg run --sample, which shows at each line what its warps wait for"])
+
+
+def _compare(before: Path, file: Path, profile: Profile, chosen: KernelChoice, *, as_json: bool) -> None:
+    from bragg.analyze.comparing.kernel_change import kernel_change
+    from bragg.views.terminal.kernel_change import kernel_change_json, kernel_change_lines
+
+    change = kernel_change(loaded(before, trace=False), profile, chosen)
+    if as_json:
+        write_json("source", {"file": str(file), "file_before": str(before), **kernel_change_json(change)})
+    else:
+        write_lines(kernel_change_lines(change, stream_style(sys.stdout)))
 
 
 def _file_and_kernel(file: Path | None, kernel: str | None) -> tuple[Path, str | None]:

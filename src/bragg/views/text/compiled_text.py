@@ -9,19 +9,22 @@ from bragg.model.kernels.names import base_name
 from bragg.views.text.style import Style, printable
 from bragg.views.text.units import share_text
 
-__all__ = ["compiled_lines"]
+__all__ = ["compiled_facts", "compiled_lines"]
 
 
 def compiled_lines(changes: Sequence[CompiledChange], style: Style) -> list[str]:
     """A line for each kernel with all that changed, below an empty one."""
-    by_kernel: dict[str, list[str]] = {}
+    by_kernel: dict[str, list[CompiledChange]] = {}
     for change in changes:
-        before, after = (_text(value, change.unit) for value in (change.before, change.after))
-        by_kernel.setdefault(change.kernel, []).append(f"{change.fact} {before} → {after}")
-    lines = [
-        f"compiled otherwise: {printable(base_name(name))}: {', '.join(facts)}" for name, facts in by_kernel.items()
-    ]
-    return ["", *(style.cut(line, style.width) for line in lines)] if lines else []
+        by_kernel.setdefault(change.kernel, []).append(change)
+    told = [f"{printable(base_name(name))}: {compiled_facts(facts)}" for name, facts in by_kernel.items()]
+    return ["", *(style.cut(f"compiled otherwise: {each}", style.width) for each in told)] if told else []
+
+
+def compiled_facts(changes: Sequence[CompiledChange]) -> str:
+    """`registers 62 → 128, occupancy 50.0 % → 25.0 %`."""
+    values = ((each.fact, _text(each.before, each.unit), _text(each.after, each.unit)) for each in changes)
+    return ", ".join(f"{fact} {before} → {after}" for fact, before, after in values)
 
 
 def _text(value: int | float | str, unit: str) -> str:

@@ -32,6 +32,7 @@ __all__ = [
     "path_text",
     "same_kernels_text",
     "step_text",
+    "values_text",
     "verdict_json",
 ]
 
@@ -98,7 +99,7 @@ def diff_json(comparison: Comparison, max_rows: int | None) -> dict[str, Any]:
 def change_text(comparison: Comparison, node: NodeId) -> str:
     """`310 us before, 320 us after: +10.0 us (+3.2 %)`, of several runs with the interval of the change."""
     before, after = float(comparison.before[node]), float(comparison.after[node])
-    text = _values_text(before, after, comparison.unit)
+    text = values_text(before, after, comparison.unit)
     if comparison.n_before == comparison.n_after == 1:
         return text
     return text + _interval_text(before, after, float(comparison.spread.margin()[node]), 1 - 2 * FALSE_ALARMS)
@@ -123,7 +124,7 @@ def launches_text(launches: Launches, frames: FrameTable) -> str:
     """
     name = Labels(frames).text(launches.frame)
     counts = f"{launches.before:,} times before and {launches.after:,} times after"
-    means = _values_text(launches.mean_before_ns, launches.mean_after_ns, "ns")
+    means = values_text(launches.mean_before_ns, launches.mean_after_ns, "ns")
     return f"{name} was launched {counts}, and a launch took {means}: sums do not tell which run is faster"
 
 
@@ -141,7 +142,7 @@ def step_text(verdict: Verdict, starved: float = 0.0) -> str:
         verdict: On a step, or on a gate.
         starved: For how much of its time the main thread of a run had no core, 0 to 1: more than the usual noise.
     """
-    values = f"{_values_text(verdict.before, verdict.after, verdict.unit)}{_calls_text(verdict)}"
+    values = f"{values_text(verdict.before, verdict.after, verdict.unit)}{_calls_text(verdict)}"
     if starved and verdict.is_one_run_each:
         return values + _starved_text(starved)
     if verdict.is_one_run_each:
@@ -189,7 +190,8 @@ def named_frames(frames: FrameTable, name: str) -> BoolArray:
     return np.array([any(map(pattern.fullmatch, texts)) for texts in spellings], np.bool_)
 
 
-def _values_text(before: float, after: float, unit: str) -> str:
+def values_text(before: float, after: float, unit: str) -> str:
+    """`310 us before, 320 us after: +10.0 us (+3.2 %)`."""
     texts = [value_text(value, unit) for value in (before, after, after - before)]
     return f"{texts[0]} before, {texts[1]} after: {'+' * (after > before)}{texts[2]} ({_share_text(before, after)})"
 

@@ -75,3 +75,59 @@ def test_a_kernel_that_was_interpreted_says_why_it_has_no_code(
     formats.export(replace(profile, meta={"target": "sm_90"}), "bragg", tmp_path / "target.bragg")
     assert main(["source", str(tmp_path / "target.bragg")]) == 7
     assert "it was not compiled for sm_90" in capsys.readouterr().err
+
+
+UNSEEN = Path(__file__).parents[3] / "golden/recordings/unseen"
+SIDES = (
+    str(UNSEEN / "h100-tone_histogram_fast.bragg"),
+    "--before",
+    str(UNSEEN / "h100-tone_histogram_slow.bragg"),
+)
+
+
+def test_a_kernel_stands_beside_that_of_another_recording(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["source", *SIDES]) == 0
+    title, time, compiled, _, function, *lines = capsys.readouterr().out.splitlines()
+    assert title == "tone_kernel<BINS=64 BLOCK=4096 w4 s3 f32 i32>"
+    assert time == "a launch: 2.63 ms before, 20.8 us after: -2.61 ms (-99.2 %)"
+    assert compiled == (
+        "compiled otherwise: registers 94 → 64, shared memory 8,192 B → 256 B, occupancy 31.2 % → 50.0 %"
+    )
+    assert function.startswith("tone_kernel  ")
+    assert "    44         9  12 12        live = offs < n".strip() in lines[5].strip()
+    assert lines[9] == "     498            16     -     tl.atomic_add(hist + bucket, 1, mask=live)  # here"
+    assert lines[10] == "               967     16  +     local = tl.histogram(bucket, BINS, mask=live)"
+    at = lines.index("instructions of the machine code, by name")
+    assert lines[at + 2 : at + 4] == ["     792     1,200      +408  all", "      34       450      +416  LOP3.LUT"]
+    assert lines[-1] == "21 more names with other counts: --json"
+
+
+def test_a_kernel_beside_another_one_as_values(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["source", *SIDES, "--json"]) == 0
+    values = json.loads(capsys.readouterr().out)
+    assert (values["view"], values["instructions"], values["launches"]) == ("source", [792, 1200], [1000, 18900])
+    assert values["opcodes"]["ATOMG.E.ADD.STRONG.GPU"] == [32, 1]
+    assert {each["fact"] for each in values["compiled"]} == {"registers", "shared memory", "occupancy"}
+    (section,) = values["sections"]
+    assert section["lines"][-1] == {
+        "before": None,
+        "after": {
+            "number": 17,
+            "text": "    tl.atomic_add(hist + tl.arange(0, BINS), local)",
+            "instructions": 20,
+            "samples": 0,
+        },
+    }
+
+
+def test_samples_of_both_sides_stand_beside_the_lines(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["source", str(file), "softmax", "--before", str(file)]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert "samples: 100, 75.0 % stalled, mostly memory: long_scoreboard" in lines[2]
+    assert "       1         1    60.0 %    60.0 %   8  8        values = tl.load(x)" in lines
+
+
+@pytest.mark.parametrize("option", [("--ir", "sass"), ("--remarks",)])
+def test_only_sources_are_compared(option: tuple[str, ...], file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["source", str(file), "--before", str(file), *option]) == 2
+    assert "--before compares the source" in capsys.readouterr().err
