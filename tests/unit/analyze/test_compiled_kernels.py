@@ -9,7 +9,7 @@ import pytest
 from bragg.analyze.compiled_kernels import CompiledKernels
 from bragg.code.compiled.resources import Resources, resources_of
 from bragg.model.kernels.compiled import TensorCores
-from tests.support import slow_kernels, slow_loops
+from tests.support import slow_kernels, slow_loops, slow_passes
 from tests.support.profiles import profile_from_text
 
 triton = pytest.importorskip("triton")
@@ -119,6 +119,43 @@ def test_a_loop_does_the_same_in_every_program_only_where_nothing_in_it_depends_
 ) -> None:
     row = compiled_row(Variant(kernel, {"x": "*fp32", "out": "*fp32", "n": "i32", **types}, {"BLOCK": 1024}))
     assert [each.axes for each in row.loops or ()] == axes
+
+
+def attention(**changed: Any) -> Variant:
+    """Attention to the 256 rows before each, of which programs compute all turns up to their own."""
+    types = dict.fromkeys(("q", "k", "v", "out"), "*fp16") | {"n": "i32"}
+    variant = Variant(slow_passes.attend_near, types, {"BM": 64, "BN": 64, "D": 64, "WINDOW": 256}, grid=96)
+    return replace(variant, **changed)
+
+
+@pytest.mark.parametrize(
+    ("variant", "mean", "kept"),
+    [
+        (attention(), 48.5, 6),  # 1 to 96 turns; 64 rows reach 320 elements, which lie in 6 tiles at most
+        (attention(grid=1), 1, 6),
+        (attention(constants={"BM": 128, "BN": 32, "D": 64, "WINDOW": 512}, grid=2), 6, 21),
+    ],
+)
+def test_a_window_leaves_a_program_few_of_the_turns_that_it_takes(variant: Variant, mean: float, kept: int) -> None:
+    (loop,) = compiled_row(variant).masked_loops or ()
+    assert (loop.limit, loop.turns, loop.mean_turns, loop.kept_turns) == ("start", None, mean, kept)
+
+
+@pytest.mark.parametrize(
+    ("kernel", "types", "sizes", "times"),
+    [
+        (slow_loops.count_pixels, {"span": "i32"}, {"span": 32_768}, 16),
+        (slow_loops.count_pixels, {"span": "i32"}, {}, None),
+        (slow_loops.count_pixels_in_strides, {"n": "i32"}, {"n": 1 << 20}, 8),
+        (slow_loops.count_pixels_before, {"span": "i32"}, {"span": 32_768}, 1),
+    ],
+)
+def test_turns_of_the_first_launch_tell_how_often_a_program_does_an_atomic_operation(
+    kernel: Any, types: dict[str, str], sizes: dict[str, int], times: int | None
+) -> None:
+    constants = {"BINS": 256, "BLOCK": 2048}
+    row = compiled_row(Variant(kernel, {"x": "*u8", "out": "*i32", **types}, constants, grid=64, sizes=sizes))
+    assert [each.times for each in row.atomics or ()] == [times]
 
 
 def test_what_was_widened_and_what_is_a_sum_of_products_is_known() -> None:

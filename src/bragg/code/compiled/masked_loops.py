@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -18,7 +19,7 @@ _COMPARED = re.compile(r"arith\.cmpi (?:[su](?P<order>[lg])[te]|(?P<equal>eq)),"
 _LEAST = re.compile(r"arith\.constant (?:dense<)?(?:0xF[CF]\w*|-\d\.\d+e\+(?:0[3-9]|[1-9]\d))>? :")
 _ZERO = re.compile(r"arith\.constant (?:dense<)?(?:0|0\.0+e\+00|false)>? :")
 _WRITES = ("tt.store", "tt.atomic_rmw", "tt.atomic_cas", "tt.descriptor_store")
-_START, _END = 1, 2  # among the operands of scf.for, behind its counter
+_START, _END, _STEP = 1, 2, 3  # among the operands of scf.for, behind its counter
 # What a comparison limits where the turn is less, greater, or the same.
 _LIMITS = {1: "end", -1: "start", 0: "turn"}
 
@@ -30,10 +31,12 @@ class _Kept:
     Attributes:
         at: `start` or `end` of a loop, which the comparison could set; `turn`: it keeps single turns.
         is_by_data: Whether memory says which.
+        width: Of a window, how many elements along the loop all rows of a program's tile reach; None: not known.
     """
 
     at: str
     is_by_data: bool
+    width: int | None = None
 
 
 def masked_loops(module: Module, values: Mapping[str, Value], flow: TileDataflow) -> Iterator[MaskedLoop]:
@@ -75,8 +78,19 @@ class _Masks:
         if not multiplies and self._loads_only_kept(masked):
             return None
         return MaskedLoop(
-            place_of_chain(self._loop.chain), multiplies, kept.at, kept.is_by_data, self._flow.turns(self._loop)
+            place_of_chain(self._loop.chain),
+            multiplies,
+            kept.at,
+            kept.is_by_data,
+            self._flow.turns(self._loop),
+            self._flow.mean_turns(self._loop),
+            self._turns_within(kept.width),
         )
+
+    def _turns_within(self, width: int | None) -> int | None:
+        """Turns that have a part of a window, wherever it begins."""
+        step = self._flow.number(self._loop.operands[_STEP])
+        return None if width is None or not step else -(-width // step) + 1
 
     def _drops_all(self, masked: Mapping[str, _Kept]) -> bool:
         """Whether a turn that is masked leaves nothing behind: of what it loads, all that it hands on is masked."""
@@ -127,9 +141,9 @@ class _Masks:
                 if not self._value(turning).is_per_program or (order and is_by_data):
                     yield _Kept(_LIMITS[sign], is_by_data)
             elif order and not self._value(other).turns and not self._value(other).is_per_program:
-                yield from self._limits_of_distance(turning, sign)
+                yield from self._limits_of_distance(turning, sign, self._flow.number(other))
 
-    def _limits_of_distance(self, name: str, order: int) -> Iterator[_Kept]:
+    def _limits_of_distance(self, name: str, order: int, most: int | None) -> Iterator[_Kept]:
         """Of a distance between program and turn that is kept where it is less (1) or greater (-1) than a number."""
         distance = self._flow.made_by(name)
         is_both_ways = distance is not None and distance.name == "math.absi"
@@ -144,9 +158,15 @@ class _Masks:
         first, second = distance.operands
         for turning, other, sign in ((first, second, order), (second, first, -order)):
             if self._is_of_turn(turning) and self._is_of_program(other) and not self._value(turning).is_per_program:
-                yield from (
-                    _Kept(at, is_by_data=False) for at in ("start", "end") if is_both_ways or at == _LIMITS[sign]
-                )
+                width = None if most is None else self._rows(distance, other) + abs(most) * (1 + is_both_ways)
+                limits = ("start", "end") if is_both_ways else (_LIMITS[sign],)
+                yield from (_Kept(at, is_by_data=False, width=width) for at in limits)
+
+    def _rows(self, distance: Operation, of_program: str) -> int:
+        """Of the tile of a program, along the dimension in which its distances differ."""
+        tile, strides = tile_of(distance.text), self._value(of_program).strides
+        sizes = zip(tile.shape, strides, strict=False) if tile else ()
+        return math.prod(size for size, stride in sizes if stride != (0, ()))
 
     def _is_of_turn(self, name: str, *, is_index: bool = True) -> bool:
         """Whether a value differs from turn to turn; an index grows with each."""

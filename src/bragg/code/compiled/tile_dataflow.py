@@ -40,6 +40,7 @@ _ARITHMETIC: Mapping[str, Callable[[int, int], int]] = {
     "arith.maxsi": max,
 }
 _DIVIDES = ("arith.divsi", "arith.ceildivsi", "arith.remsi")
+_MOST_PROGRAMS = 256  # that a mean is taken over, evenly spaced
 _LEAST_OF_PRODUCT = 16  # of each side of a tile that tl.dot multiplies
 _SHAPES = ("tt.trans", "tt.reshape", "ttg.convert_layout")
 
@@ -221,6 +222,20 @@ class TileDataflow:
             return self.number(added[0])
         first, last = self.number(start, program=0), self.number(end)
         return None if first is None or last is None else last - first
+
+    def mean_turns(self, loop: Operation) -> float | None:
+        """Turns of a loop as the mean over programs along the one axis that its end depends on; None: not known."""
+        if (turns := self.turns(loop)) is not None or loop.name != "scf.for":
+            return turns
+        start, by = self.number(loop.operands[1]), self.number(loop.operands[3])
+        axes = self.axes_of(loop.operands[2])
+        programs = self._sizes.get(grid_key(axes), 0)
+        if start is None or not by or not programs:
+            return None
+        chosen = range(0, programs, -(-programs // _MOST_PROGRAMS))
+        ends = [self.number(loop.operands[2], program=each) for each in chosen]
+        turns_of = [max(-(-(end - start) // by), 0) for end in ends if end is not None]
+        return sum(turns_of) / len(turns_of) if len(turns_of) == len(ends) else None
 
     def times(self, operation: Operation) -> int | None:
         """How often a program does an operation, if no branch leaves it out; None: not known."""

@@ -189,6 +189,8 @@ class MaskedLoop:
         limit: What the mask could set instead: `start` or `end` of the loop; `turn`: single turns are kept.
         is_by_data: Whether what each program has loaded says so, as a length.
         turns: Of the first launch; None: not known.
+        mean_turns: The same as the mean over programs, which may take unlike many; None: not known.
+        kept_turns: Most of them that a window leaves a program; None: no window does, or it is not known.
     """
 
     place: Place
@@ -196,6 +198,8 @@ class MaskedLoop:
     limit: str
     is_by_data: bool
     turns: int | None
+    mean_turns: float | None = None
+    kept_turns: int | None = None
 
 
 @dataclass(frozen=True)
