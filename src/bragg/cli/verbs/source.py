@@ -95,7 +95,7 @@ def source(file: Path | None, kernel: str | None, ir: str, remarks: bool, before
 
 def _compare(before: Path, file: Path, profile: Profile, chosen: KernelChoice, *, as_json: bool) -> None:
     from bragg.analyze.comparing.kernel_change import kernel_change
-    from bragg.views.terminal.kernel_change import kernel_change_json, kernel_change_lines
+    from bragg.views.text.kernel_change_text import kernel_change_json, kernel_change_lines
 
     change = kernel_change(loaded(before, trace=False), profile, chosen)
     if as_json:

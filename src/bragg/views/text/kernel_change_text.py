@@ -1,4 +1,4 @@
-"""One kernel of two profiles in a terminal: what changed of it, its lines side by side, and its instructions."""
+"""One kernel of two profiles as lines: what changed of it, its code side by side, and its instructions."""
 
 from __future__ import annotations
 
