@@ -28,7 +28,6 @@ _EPILOG = """\b
 Examples:
   bragg source train.bragg matmul
   bragg source train.bragg matmul --ir sass
-  bragg source train.bragg matmul --remarks
   bragg source after.bragg matmul --before before.bragg
 """
 
