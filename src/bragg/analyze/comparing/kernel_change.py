@@ -118,8 +118,8 @@ def _function(section: CodeSection) -> str:
 
 def _pairs(before: Sequence[SourceLine], after: Sequence[SourceLine]) -> Iterator[LinePair]:
     """Lines with the same text, whatever their indentation, and between them those of one side."""
-    texts = [[line.text.strip() for line in lines] for lines in (before, after)]
-    matcher = SequenceMatcher(None, *texts, autojunk=False)
+    old, new = ([line.text.strip() for line in lines] for lines in (before, after))
+    matcher = SequenceMatcher(None, old, new, autojunk=False)
     for same, first, last, start, end in matcher.get_opcodes():
         if same == "equal":
             yield from map(LinePair, before[first:last], after[start:end])

@@ -29,9 +29,9 @@ def kernel_change_lines(change: KernelChange, style: Style) -> Iterator[str]:
     """
     before, after = (code.kernel for code in change.codes)
     yield style.bold(printable(before if before == after else f"{before}{style.arrow}{after}"))
-    means = [each.time_ns / each.launches if each.launches else 0.0 for each in change.summaries]
-    if all(means):
-        yield f"a launch: {values_text(*means, 'ns')}"
+    old_ns, new_ns = (each.time_ns / each.launches if each.launches else 0.0 for each in change.summaries)
+    if old_ns and new_ns:
+        yield f"a launch: {values_text(old_ns, new_ns, 'ns')}"
     if change.compiled:
         yield style.cut(f"compiled otherwise: {compiled_facts(change.compiled)}", style.width)
     if all(code.total.count for code in change.codes):
