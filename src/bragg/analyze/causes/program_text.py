@@ -278,7 +278,7 @@ class FileText:
         """What a comparison with a constant comes to, where all that is compared are constants; None: not known."""
         if not (isinstance(test, ast.Compare) and len(test.ops) == 1 and isinstance(test.ops[0], (ast.Eq, ast.NotEq))):
             return None
-        sides = [self._behind(each) or [each] for each in (test.left, test.comparators[0])]
+        sides = [self.behind(each) or [each] for each in (test.left, test.comparators[0])]
         pairs = [(left, right) for left in sides[0] for right in sides[1]]
         equal = {
             left.value == right.value if isinstance(left, ast.Constant) and isinstance(right, ast.Constant) else None
