@@ -11,7 +11,7 @@ import numpy as np
 from bragg.analyze.causes.evidence import Evidence
 from bragg.analyze.causes.needs import GPU_TIME, OPERATORS
 from bragg.analyze.causes.paths import below, named
-from bragg.analyze.causes.program_text import FileText, call_name, names_read
+from bragg.analyze.causes.program_text import FileText, call_name
 from bragg.analyze.causes.text_calls import calls_at, operands
 from bragg.analyze.causes.thresholds import WAITS
 from bragg.analyze.causes.work_finding import Work, work_findings
@@ -37,6 +37,8 @@ _BETWEEN = re.compile(
     r"aten::(?:one_hot|diag(?:onal)?|\w*softmax|relu|elu|gelu|silu|tanh|sigmoid|exp|log|sin|cos|\w*norm\w*|dropout|where|masked_fill|clamp\w*)_?"
 )
 _SAME, _TWO = 0.1, 2
+_NAMED = (ast.Name, ast.Attribute)
+_TRANSPOSES = {"T", "mT", "t", "transpose", "permute", "swapaxes"}
 _NUMBERS = re.compile(r"self|math|torch|[dnst]|\w*(?:scale|dim|temp|size|len|sqrt|head)\w*")
 
 
@@ -122,7 +124,8 @@ def _has_middle(file: FileText, product: ast.AST) -> bool:
 
 def _is_gram(product: ast.AST) -> bool:
     """Whether it is `x.t() @ x`, of which no order needs less."""
-    return len({frozenset(names_read(each)) for each in _factors(product)}) == 1
+    factors = [{call_name(part) for part in ast.walk(each) if isinstance(part, _NAMED)} for each in _factors(product)]
+    return len({frozenset(each - _TRANSPOSES) for each in factors}) == 1
 
 
 def _loads(function: ast.AST, name: str) -> list[ast.Name]:
@@ -158,7 +161,7 @@ def _is_number(file: FileText, value: ast.expr) -> bool:
 def _is_transposed(file: FileText, value: ast.expr) -> bool:
     func = value.func if isinstance(value, ast.Call) else value
     if isinstance(func, ast.Attribute):
-        return func.attr in ("T", "mT", "t", "transpose", "permute", "swapaxes")
+        return func.attr in _TRANSPOSES
     made = file.assigned(value.id, file.function_of(value)) if isinstance(value, ast.Name) else []
     return len(made) == 1 and not isinstance(made[0], ast.Name) and _is_transposed(file, made[0])
 

@@ -259,6 +259,7 @@ def test_a_product_is_not_said_to_be_one_of_which_another_value_has_the_part(
         ("w = base + b @ a", "y = x @ w", 1),
         ("y = (x @ a) @ b", "z = 1", 1),
         ("y = torch.einsum('ij,jk', x, torch.einsum(s, a, b))", "z = 1", 1),
+        ("w = self.b[t] @ self.a[t]", "y = x @ w.T", 1),
         ("code = x @ a", "y = x.t() @ code - code.sum()", 0),  # it has to be made
         ("gram = a.t() @ a", "y = x @ gram", 0),
         ("y = x @ a", "z = x @ b", 0),
