@@ -34,6 +34,7 @@ _GPU_PART = "gpu_records"
 # is counted. Below this slowdown it is within 2 points.
 _DISPLACED = "caches that the program's code finds displaced"
 _DISPLACING = ("records", "launches", "operators", "scopes", "values", "api_calls")
+_NEVER_ALL = 0.95  # of a time
 _LEAST_DISPLACED = 0.05
 _LEAST_WORK_NS = 20_000_000  # Less work gives no share: one late call would decide it.
 
@@ -140,12 +141,24 @@ def _overhead(run: Run, table: Facts) -> Overhead | None:
         exposed = min(waits_for_host_ns / host_ns, 1.0)
     added_ns = exposed * host_ns + (1 - exposed) * (gpu.cost_ns if gpu else 0)
     parts = sorted((*host, *([gpu] if gpu else ())), key=lambda part: -part.cost_ns)
-    # Never all of the time: threads whose costs add up may have paid them side by side.
-    added_ns = min(added_ns, 0.95 * work_ns)
+    ran_ns = work_ns - _without_core_ns(run, table, work_ns)
+    # Threads whose costs add up may have paid them side by side.
+    added_ns = min(added_ns, _NEVER_ALL * ran_ns)
     displacing_ns = exposed * sum(table.count(f"{name}_ns") for name in _DISPLACING)
-    displaces = displacing_ns >= _LEAST_DISPLACED * (work_ns - added_ns)
-    slowdown = added_ns / (work_ns - added_ns)
+    displaces = displacing_ns >= _LEAST_DISPLACED * (ran_ns - added_ns)
+    slowdown = added_ns / (ran_ns - added_ns)
     return Overhead(slowdown, work_ns, tuple(parts), _unknown(run, displaces), _is_estimated(run, table))
+
+
+def _without_core_ns(run: Run, table: Facts, work_ns: int) -> float:
+    """Of the work the time in which its thread was ready and had no core, as large a share as of the run.
+
+    Costs are times of threads that had one. Where they are all of the program's time, waiting makes what was added
+    longer by as much as the rest.
+    """
+    if run.main_thread_ns is None or not run.duration_ns or table.count("gpu_fed_ns"):
+        return 0.0
+    return min(run.main_thread_ns[1] / run.duration_ns, _NEVER_ALL) * work_ns
 
 
 def _part(table: Facts, name: str, text: str) -> OverheadPart | None:

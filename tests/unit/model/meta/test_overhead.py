@@ -32,6 +32,21 @@ def test_a_busy_gpu_hides_what_the_host_did() -> None:
     assert slowdown(between) == pytest.approx(60 / 940)  # a fifth of the host's, four fifths of the GPU's
 
 
+def test_time_in_which_a_program_had_no_core_is_no_work_that_costs_are_a_share_of() -> None:
+    half_without_core = {
+        "started_ns": 0,
+        "stopped_ns": 4_000 * MS,
+        "scheduled_before": [10 * MS, 20 * MS],
+        "scheduled": [1_010 * MS, 2_020 * MS],
+    }
+    assert slowdown(meta(scopes_ns=100 * MS) | half_without_core) == pytest.approx(100 / 400)
+    never_ran = half_without_core | {"scheduled": [10 * MS, 4_020 * MS]}
+    assert slowdown(meta(scopes_ns=100 * MS) | never_ran) == pytest.approx(19)
+    # Beside a GPU it may have been ready while the GPU worked.
+    with_gpu = meta(scopes_ns=100 * MS, gpu_fed_ns=1, gpu_records_ns=1) | half_without_core
+    assert slowdown(with_gpu) == pytest.approx(100 / 900)
+
+
 def test_a_part_of_the_run_is_slowed_by_its_share_of_the_launches() -> None:
     run = meta(launches_ns=40 * MS, launches_calls=1000, recorder_ns=10 * MS, gpu_records_ns=1, gpu_fed_ns=900 * MS)
     assert slowdown(run) == pytest.approx(50 / 950)
