@@ -61,12 +61,12 @@ def test_shapes_of_a_kernel_are_counted_each(counted: Record, launches: int, cou
 
 
 def test_metrics_of_cupti_are_recorded_by_their_names(counted: Record) -> None:
-    names = "dram_read,lts__t_sectors.sum,lts__t_sector_hit_rate.pct,nonsense"
+    names = "dram_read,lts__t_sectors.sum,lts__t_sector_hit_rate.pct,lts__nonsense.sum"
     profile = counted('work(6, "copy")', counters_exact=f"copy,{names}").main
     assert values(profile, "lts__t_sectors.sum") == {"copy": 2 * 2_000 * 20_000 / 32}
     assert values(profile, "lts__t_sector_hit_rate.pct") == {"copy": 50}
     exact = profile.meta["exact_counters"]
-    assert exact["devices"]["0"]["left_out"] == ["nonsense"]
+    assert exact["devices"]["0"]["left_out"] == ["lts__nonsense.sum"]
     assert any("does not count" in line for line in RunFacts(profile.meta).warnings())
     assert "dram_bytes" not in profile.metrics  # only reads were asked for
 
