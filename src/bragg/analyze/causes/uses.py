@@ -14,21 +14,8 @@ __all__ = ["PartTest", "computed_by_rows", "use_of"]
 PartTest = Callable[[FileText, ast.AST], bool]
 
 _OF_ELEMENTS = {
-    *(
-        "float",
-        "half",
-        "bfloat16",
-        "double",
-        "to",
-        "type",
-        "type_as",
-        "contiguous",
-        "mul",
-        "div",
-        "add",
-        "sub",
-        "clamp",
-    ),
+    *("float", "half", "bfloat16", "double", "to", "type", "type_as", "contiguous"),
+    *("mul", "div", "add", "sub", "clamp"),
     *("relu", "gelu", "silu", "elu", "leaky_relu", "softplus", "tanh", "sigmoid", "logsigmoid", "exp", "log", "sqrt"),
 }
 

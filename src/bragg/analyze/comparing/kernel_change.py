@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -13,13 +12,12 @@ from bragg.analyze.comparing.compiled_changes import CompiledChange, changes_of
 from bragg.analyze.kernel_choice import KernelChoice, choose_kernel
 from bragg.analyze.kernel_summary import KernelSummary, summary_of
 from bragg.analyze.source_lines import annotate
+from bragg.code.compiled.instruction_kinds import INSTRUCTION
 from bragg.code.source_map import KernelCode
 from bragg.model import FrameKind, Profile
 from bragg.model.kernels.names import base_name
 
 __all__ = ["KernelChange", "LinePair", "PairedSection", "kernel_change", "paired_sections"]
-
-_OPCODE = re.compile(r"(?:@!?U?P\w+ )?([A-Z][A-Z0-9]*(?:\.\w+)*)")
 
 
 @dataclass(frozen=True)
@@ -138,4 +136,5 @@ def _changed(old: Counter[str], new: Counter[str]) -> dict[str, tuple[int, int]]
 
 def _opcodes(code: KernelCode | None) -> Counter[str]:
     instructions = code.instructions if code else ()
-    return Counter(found[1] for each in instructions if (found := _OPCODE.match(each.text)))
+    starts = (INSTRUCTION.match(each.text) for each in instructions)
+    return Counter(start["name"] + start["modifiers"] for start in starts if start)

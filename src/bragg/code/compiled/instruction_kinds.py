@@ -6,9 +6,11 @@ import re
 from collections import Counter
 from collections.abc import Iterable
 
-__all__ = ["instruction_kinds", "word_of_kind"]
+__all__ = ["INSTRUCTION", "instruction_kinds", "word_of_kind"]
 
-_INSTRUCTION = re.compile(r"(?:@!?U?P\w+ )?(?P<name>[A-Z][A-Z0-9]*)(?P<modifiers>(?:\.\w+)*)")
+INSTRUCTION = re.compile(r"(?:@!?U?P\w+ )?(?P<name>[A-Z][A-Z0-9]*)(?P<modifiers>(?:\.\w+)*)")
+"""What one begins with, behind the predicate that it depends on."""
+
 _PRODUCT = re.compile(r"[DHIQ](?:G?MMA)|UTC\w*MMA")
 _ACCESS = re.compile(r"(?:LDG|STG|LDL|STL|LDS|STS)$")
 _OTHER = re.compile(r"(?:LDGSTS|LDSM|STSM|UTMALDG|UTMASTG|UTMAREDG|UBLKCP|ATOM|ATOMG|ATOMS|RED|REDG)$")
@@ -59,7 +61,7 @@ def instruction_kinds(texts: Iterable[str]) -> dict[str, int]:
 
 def _kind(text: str) -> str:
     """Empty: another instruction."""
-    found = _INSTRUCTION.match(text)
+    found = INSTRUCTION.match(text)
     if found is None:
         return ""
     name, modifiers = found["name"], found["modifiers"].split(".")[1:]

@@ -12,11 +12,12 @@ from bragg.analyze.causes.host_finding import moved
 from bragg.analyze.causes.host_steps import host_steps
 from bragg.analyze.causes.jitted_calls import is_of_program, lines_that_make, made_at, varying_statics
 from bragg.analyze.causes.needs import HOST_TIME
-from bragg.analyze.causes.paths import below, hottest_place, named
+from bragg.analyze.causes.paths import below, hottest_place
 from bragg.analyze.causes.thresholds import WAITS
 from bragg.analyze.engine import Rule
 from bragg.grouping.hlo_names import COMPILE, COMPILED
 from bragg.model import Confidence, Finding, Gain, Place, Quantity, Severity
+from bragg.model.table import BoolArray
 
 __all__ = ["RULE"]
 
@@ -108,12 +109,7 @@ _EXPLAIN = "JAX_EXPLAIN_CACHE_MISSES=1 lets JAX tell what differs"
 
 
 def _find(evidence: Evidence) -> Iterator[Finding]:
-    again = [
-        each
-        for each in _compilations(evidence)
-        if each.count >= max(_OFTEN, lines_that_make(evidence, each.module) + 1)  # functions may share a name
-    ]
-    again.sort(key=lambda each: -each.time_ns)
+    again = sorted(_compilations(evidence), key=lambda each: -each.time_ns)
     for each in again[:_N_FINDINGS]:
         message, change, confidence = each.cause()
         finding = Finding(
@@ -143,18 +139,26 @@ def _gain(evidence: Evidence, each: _Compiled) -> Gain | None:
     return Gain(min(again_ns, wall_ns), wall_ns, is_once=True) if wall_ns else None
 
 
-def _compilations(evidence: Evidence) -> list[_Compiled]:
+def _compilations(evidence: Evidence) -> Iterator[_Compiled]:
+    """Of what was compiled often, and more often than functions share its name."""
     profile = evidence.profile
     if "host_count" not in profile.metrics or "host_time" not in profile.metrics:
-        return []
-    names = [name for name in profile.tree.frames.name if name.startswith(COMPILE)]
-    return [_compiled(evidence, name) for name in dict.fromkeys(names)]
+        return
+    counts = profile.own("host_count")
+    rows: dict[str, list[int]] = {}
+    for row, name in enumerate(profile.tree.frames.name):
+        if name.startswith(COMPILE):
+            rows.setdefault(name, []).append(row)
+    for name, frames in rows.items():
+        nodes = np.isin(profile.tree.frame, frames)
+        count = int(counts[nodes].sum())
+        if count >= _OFTEN and count > lines_that_make(evidence, name.removeprefix(COMPILE)):
+            yield _compiled(evidence, name, nodes, count)
 
 
-def _compiled(evidence: Evidence, name: str) -> _Compiled:
+def _compiled(evidence: Evidence, name: str, nodes: BoolArray, count: int) -> _Compiled:
     profile = evidence.profile
     times = profile.inclusive("host_time")
-    nodes = named(profile, name.__eq__)
     inside = below(profile, nodes)
     # Threads of XLA that compile side by side are added up in the host's time, but the GPU waits once.
     waited_ns = float(evidence.waits_of_run_ns[inside].sum())
@@ -163,7 +167,7 @@ def _compiled(evidence: Evidence, name: str) -> _Compiled:
     module, place = name.removeprefix(COMPILE), hottest_place(profile, nodes, times)
     each = _Compiled(
         module,
-        int(profile.own("host_count")[nodes].sum()),
+        count,
         min(float(times[nodes].sum()), waited_ns or np.inf),
         float(evidence.longest_wait_ns[inside].max()),
         0.0 if evidence.idle_ns is None else float(evidence.idle_ns[inside].sum()),
