@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 
 import numpy as np
 
@@ -19,6 +19,7 @@ __all__ = [
     "argument",
     "calls_at",
     "dimension",
+    "factors_of",
     "fits",
     "is_layer",
     "lines_of",
@@ -89,6 +90,15 @@ def operands(call: ast.Call) -> list[ast.expr]:
     """What `x.sum(1)` or `torch.sum(x, 1)` is of."""
     is_method = isinstance(call.func, ast.Attribute) and not _is_library(call.func.value)
     return [call.func.value] if is_method and isinstance(call.func, ast.Attribute) else call.args[:1]
+
+
+def factors_of(product: ast.AST | None, calls: Collection[str]) -> list[ast.expr]:
+    """The two matrices that `a @ b`, or a call of one of these functions, multiplies; empty: it does not."""
+    if isinstance(product, ast.BinOp) and isinstance(product.op, ast.MatMult):
+        return [product.left, product.right]
+    if isinstance(product, ast.Call) and call_name(product) in calls and len(product.args) in (1, 2):
+        return [*operands(product), product.args[-1]]
+    return []
 
 
 def _is_library(value: ast.expr) -> bool:

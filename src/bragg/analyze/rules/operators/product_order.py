@@ -12,7 +12,7 @@ from bragg.analyze.causes.evidence import Evidence
 from bragg.analyze.causes.needs import GPU_TIME, OPERATORS
 from bragg.analyze.causes.paths import below, named
 from bragg.analyze.causes.program_text import FileText, call_name
-from bragg.analyze.causes.text_calls import calls_at, operands
+from bragg.analyze.causes.text_calls import calls_at, factors_of
 from bragg.analyze.causes.thresholds import WAITS
 from bragg.analyze.causes.work_finding import Work, work_findings
 from bragg.analyze.engine import Rule
@@ -36,7 +36,7 @@ _PRODUCTS = re.compile(r"aten::(?:matmul|mm|bmm|einsum)")
 _BETWEEN = re.compile(
     r"aten::(?:one_hot|diag(?:onal)?|\w*softmax|relu|elu|gelu|silu|tanh|sigmoid|exp|log|sin|cos|\w*norm\w*|dropout|where|masked_fill|clamp\w*)_?"
 )
-_SAME, _TWO = 0.1, 2
+_SAME = 0.1
 _NAMED = (ast.Name, ast.Attribute)
 _TRANSPOSES = {"T", "mT", "t", "transpose", "permute", "swapaxes"}
 _NUMBERS = re.compile(r"self|math|torch|[dnst]|\w*(?:scale|dim|temp|size|len|sqrt|head)\w*")
@@ -134,13 +134,7 @@ def _loads(function: ast.AST, name: str) -> list[ast.Name]:
 
 
 def _factors(product: ast.AST | None) -> list[ast.expr]:
-    """The matrices that an expression multiplies; empty: it multiplies none."""
-    if isinstance(product, ast.BinOp) and isinstance(product.op, ast.MatMult):
-        return [product.left, product.right]
-    is_product = isinstance(product, ast.Call) and call_name(product) in ("matmul", "bmm", "mm")
-    if not is_product or not isinstance(product, ast.Call):
-        return []
-    return [*operands(product), *product.args[-1:]] if len(product.args) <= _TWO else []
+    return factors_of(product, ("matmul", "bmm", "mm"))
 
 
 def _without_scale(file: FileText, value: ast.expr) -> ast.expr:

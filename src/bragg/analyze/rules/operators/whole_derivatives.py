@@ -10,7 +10,7 @@ import numpy as np
 from bragg.analyze.causes.evidence import Evidence
 from bragg.analyze.causes.needs import GPU_TIME, OPERATORS, TEXT
 from bragg.analyze.causes.program_text import FileText, call_name, names_read
-from bragg.analyze.causes.text_calls import makers_of_called, operands, statements_above
+from bragg.analyze.causes.text_calls import factors_of, makers_of_called, statements_above
 from bragg.analyze.causes.uses import use_of
 from bragg.analyze.causes.work_finding import Work, line_findings
 from bragg.analyze.engine import HostTime, Rule
@@ -69,13 +69,8 @@ def _is_product(file: FileText, part: ast.AST) -> bool:
         if call_name(part) not in (*_TRANSPOSES, *_PRODUCTS):
             return False
         part = file.parents[part]
-    if isinstance(part, ast.BinOp) and isinstance(part.op, ast.MatMult):
-        factors: list[ast.expr] = [part.left, part.right]
-    elif isinstance(part, ast.Call) and call_name(part) in _PRODUCTS and part.args:
-        factors = [*operands(part), part.args[-1]]
-    else:
-        return False
-    return not names_read(factors[0]) & names_read(factors[1])
+    multiplied = factors_of(part, _PRODUCTS)
+    return bool(multiplied) and not names_read(multiplied[0]) & names_read(multiplied[1])
 
 
 RULE = Rule(
