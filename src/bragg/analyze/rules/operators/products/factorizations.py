@@ -11,7 +11,7 @@ from bragg.analyze.causes.paths import below, named
 from bragg.analyze.causes.work_finding import Work, work_findings
 from bragg.analyze.engine import HostTime, Rule
 from bragg.analyze.rules.operators.cheaper_calls import parts_of_factors
-from bragg.analyze.rules.operators.inverses import inverted
+from bragg.analyze.rules.operators.products.inverses import inverted
 from bragg.grouping.hlo_names import VECTORS_UNUSED
 from bragg.model import Confidence, Finding, FrameKind
 

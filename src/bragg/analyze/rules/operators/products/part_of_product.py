@@ -15,7 +15,7 @@ from bragg.analyze.causes.program_text import FileText, names_read, names_set
 from bragg.analyze.causes.text_calls import fits
 from bragg.analyze.causes.work_finding import Work, work_findings
 from bragg.analyze.engine import Rule
-from bragg.analyze.rules.operators.diagonal_products import makes_diagonal
+from bragg.analyze.rules.operators.products.diagonal_products import makes_diagonal
 from bragg.model import Confidence, Finding, Profile
 from bragg.model.table import BoolArray, Int64Array
 

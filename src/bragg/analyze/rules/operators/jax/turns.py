@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bragg.analyze.causes.thresholds import SHORT_TURN
 from bragg.analyze.causes.work_finding import Work
-from bragg.analyze.rules.operators.jax_state_rule import state_rule
+from bragg.analyze.rules.operators.jax.state_rule import state_rule
 from bragg.grouping.hlo_names import (
     EVALUATED_BEFORE,
     INDEPENDENT_TURNS,

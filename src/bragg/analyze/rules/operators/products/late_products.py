@@ -14,7 +14,7 @@ from bragg.analyze.causes.repeated_values import made_by
 from bragg.analyze.causes.text_calls import fits
 from bragg.analyze.causes.work_finding import Work, work_findings
 from bragg.analyze.engine import Rule
-from bragg.analyze.rules.operators.late_repeats import of_pairs
+from bragg.analyze.rules.operators.products.late_repeats import of_pairs
 from bragg.model import Confidence, Finding
 
 __all__ = ["RULE"]

@@ -13,7 +13,7 @@ from bragg.analyze.causes.paths import below, named, place_of
 from bragg.analyze.causes.statements import statement_finding
 from bragg.analyze.causes.thresholds import HOST_BOUND, IDLE_GPU, MANY_CALLS, SHORT_CALL
 from bragg.analyze.engine import HostTime, Rule
-from bragg.analyze.rules.host.eager_jax import called_often
+from bragg.analyze.rules.host.jax.eager import called_often
 from bragg.grouping.hlo_names import CALLS
 from bragg.model import Confidence, Finding, Place, Quantity, Severity
 from bragg.model.table import BoolArray

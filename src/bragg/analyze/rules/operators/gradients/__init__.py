@@ -1,0 +1,1 @@
+"""Gradients that are larger, more, or computed more often than what reads them."""
