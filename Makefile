@@ -78,11 +78,13 @@ web:  ## types, style, tests and build of the viewer; the build must be the comm
 	@if tools/install_npm.sh; then $(MAKE) --no-print-directory web-check; else [ -z "$${CI:-}" ]; fi
 
 web-check: web/node_modules/.installed
-	cd web && npm run --silent check && npm run --silent test -- --reporter=dot && npm run --silent build -- --logLevel warn --outDir ../build/web
-	@diff -r build/web $(WEB_STATIC) >/dev/null || { echo "$(WEB_STATIC) is not what web/ builds; run: make web-build"; exit 1; }
+	cd web && npm run --silent check && npm run --silent test -- --reporter=dot && npm run --silent build -- --logLevel warn
+	@for file in build/web/*; do gzip -dc "$(WEB_STATIC)/$${file##*/}.gz" | cmp -s - "$$file" || \
+		{ echo "$(WEB_STATIC) is not what web/ builds; run: make web-build"; exit 1; }; done
 
 web-build: web/node_modules/.installed  ## build the viewer into the package
 	cd web && npm run --silent build -- --logLevel warn
+	@for file in build/web/*; do gzip -9nc "$$file" >"$(WEB_STATIC)/$${file##*/}.gz"; done
 
 web/node_modules/.installed: web/package.json web/package-lock.json
 	tools/install_npm.sh

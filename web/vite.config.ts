@@ -5,7 +5,7 @@ export default defineConfig({
   esbuild: { jsx: "automatic", jsxImportSource: "preact" },
   build: {
     target: "es2022",
-    outDir: "../src/bragg/views/web/static",
+    outDir: "../build/web",
     emptyOutDir: true,
     cssCodeSplit: false,
     lib: { entry: "src/main.tsx", formats: ["iife"], name: "bragg", fileName: () => "app.js", cssFileName: "app" },

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import gzip
 import html
 from collections.abc import Sequence
 from importlib import resources
@@ -54,7 +55,8 @@ def page(payloads: Sequence[bytes], title: str, *, base: str = "") -> str:
 
 def asset(name: str) -> str:
     """The text of a built file of the viewer; it never holds what would end its element."""
-    return (resources.files("bragg.views.web") / "static" / name).read_text(encoding="utf-8")
+    compressed = (resources.files("bragg.views.web") / "static" / f"{name}.gz").read_bytes()
+    return gzip.decompress(compressed).decode()
 
 
 def _payload(packed: bytes) -> str:
