@@ -53,6 +53,7 @@ def found(name: str) -> dict[str, Finding]:
         ("surface_operator", "product-order", 31, 0.4),  # a sum stands between both products
         ("relevance_judge", "late-part", 61, 0.5),  # with the logarithms of a softmax
         ("herbarium_probe", "unread-gradients", 38, 0.5),  # behind warm-up steps
+        ("coo_steps", "repeated-coalescing", 15, 0.5),
         ("whale_calls", "double-precision", 31, 0.3),  # where numbers of 64 bits come from
     ],
 )
@@ -94,10 +95,21 @@ def test_a_cause_may_have_no_known_gain(name: str, rule: str, line: int) -> None
         ("surface_operator", {"product-order"}),
         ("relevance_judge", {"late-part"}),
         ("lightcurve_sampler", {"product-order"}),
+        ("coo_steps", {"repeated-coalescing"}),
+        ("mlm_targets", {"ignored-targets", "late-part", "late-product"}),
     ],
 )
 def test_repaired_programs_are_without_it(name: str, rules: set[str]) -> None:
     assert not rules & found(f"{name}_fast").keys()
+
+
+def test_a_head_whose_loss_ignores_most_targets_is_named() -> None:
+    finding = found("mlm_targets_slow")["ignored-targets"]
+    assert (finding.line, finding.gain and round(finding.gain.share, 1)) == (18, 0.5)
+
+
+def test_a_hessian_whose_rows_are_launched_at_once_costs_a_program_that_waits_for_the_host_little() -> None:
+    assert "whole-derivative" not in found("sharpness_slow")
 
 
 def test_a_call_that_reads_parameters_is_not_said_to_stay_the_same() -> None:

@@ -41,6 +41,12 @@ def test_a_mean_over_positions_comes_before_a_linear_layer(text: str, line: int,
     assert [each.line for each in found("late-part", ran(program(text), "7@f: linear"))] == [line] * n_found
 
 
+@pytest.mark.parametrize(("operators", "n_found"), [("linear", 1), ("linear, softmax, linear", 0)])
+def test_a_layer_that_mixes_positions_is_needed_at_those_that_a_mask_drops(operators: str, n_found: int) -> None:
+    profile = ran(program("k = z > 0\n    y = self.vision(x)\n    h = y[k]"), f"8@f: {operators}")
+    assert [each.line for each in found("late-part", profile)] == [8] * n_found
+
+
 @pytest.mark.parametrize(
     ("text", "n_found"),
     [

@@ -78,3 +78,8 @@ LAYER, GATHERS = (CALL.format(7, "linear"), 200), CALL.format(6, "index_select")
 )
 def test_layers_of_gathered_rows_are_found_if_they_are_long(calls: list[tuple[str, int]], n_found: int) -> None:
     assert [each.line for each in found("late-product", ran(*calls))] == [7] * n_found
+
+
+def test_rows_that_a_mask_chose_are_multiplied_once() -> None:
+    chooses = (CALL.format(7, "index") + " > aten::nonzero#operator", 5)
+    assert found("late-product", ran((CALL.format(7, "index"), 20), chooses, (CALL.format(8, "linear"), 200))) == []

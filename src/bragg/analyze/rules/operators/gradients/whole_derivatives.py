@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 
@@ -25,10 +26,10 @@ _WORK = Work(
     "vjp of f are the Jacobian and its transpose times v",
     0.8,
     Confidence.HEURISTIC,
-    with_host=True,
     least_share=0.1,
     is_launched=True,
 )
+_ONE_BY_ONE = replace(_WORK, with_host=True)
 _DERIVATIVES = ("hessian", "jacobian", "jacrev", "jacfwd")
 _TRANSPOSES = ("T", "mT", "t", "transpose", "squeeze", "detach", "view", "reshape")
 _PRODUCTS = ("matmul", "mv", "mm", "bmm", "dot")
@@ -38,8 +39,18 @@ def _find(evidence: Evidence) -> Iterator[Finding]:
     tree = evidence.profile.tree
     works = tree.sum_up(evidence.gpu_ns)
     hot = (tree.kind == FrameKind.PYTHON) & (works >= _WORK.least_share * float(evidence.gpu_ns.sum()))
-    lines = [node for node in np.flatnonzero(hot).tolist() if _is_multiplied(evidence, node)]
-    yield from line_findings(evidence, lines, _WORK)
+    lines: dict[Work, list[int]] = {_WORK: [], _ONE_BY_ONE: []}
+    for node in np.flatnonzero(hot).tolist():
+        if _is_multiplied(evidence, node):
+            lines[_ONE_BY_ONE if _is_one_by_one(evidence, node) else _WORK].append(node)
+    for work, of_it in lines.items():
+        yield from line_findings(evidence, of_it, work)
+
+
+def _is_one_by_one(evidence: Evidence, line: int) -> bool:
+    """Whether the host launches each one: `torch.autograd.functional` does, `torch.func` launches all at once."""
+    at = evidence.text.at(line)
+    return at is not None and "autograd.functional" in ast.unparse(at[0].tree)
 
 
 def _is_multiplied(evidence: Evidence, line: int) -> bool:

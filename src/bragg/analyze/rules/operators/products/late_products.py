@@ -29,12 +29,14 @@ _WORK = Work(
     least_share=0.2,
 )
 _GATHERS = re.compile(r"aten::(?:index_select|index|gather)")
+_BY_MASK = re.compile(r"aten::nonzero")  # below a gather: of a mask, which takes no row twice
 _PRODUCTS = re.compile(r"aten::(?:linear|matmul|mm|addmm)")
 
 
 def _find(evidence: Evidence) -> Iterator[Finding]:
     profile, callers = evidence.profile, evidence.callers
     gathers = named(profile, _GATHERS.fullmatch) & callers.is_direct & evidence.has_work
+    gathers[profile.tree.parent[named(profile, _BY_MASK.fullmatch)]] = False
     products = callers.near(named(profile, _PRODUCTS.fullmatch), gathers, before=True) & (callers.line > 0)
     products &= ~callers.near(products, fits(evidence, products, of_pairs))
     products &= ~fits(evidence, products, _is_of_sums)

@@ -61,6 +61,8 @@ _LOOKUPS = re.compile(r"aten::(?:index|index_select|embedding)")
 _CONVOLUTIONS = re.compile(r"aten::conv[123]d")
 _NORMS = re.compile(r"aten::(?:linalg_vector_norm|norm|clamp_min|div)")
 _PRODUCTS = re.compile(r"aten::(?:linear|matmul|mm|bmm|addmm|einsum)")
+# What computes a position of others: a layer of a library that does is needed at all positions.
+_MIXES = re.compile(r"aten::(?:\w*attention\w*|_?softmax|bmm|baddbmm|cumsum|convolution|lstm|gru|rnn_\w+)")
 # Where keys and values of earlier positions are kept, there is one position.
 _CACHES = re.compile(r"\b\w*(?:cache|past|kv)\w*\b", re.I)
 
@@ -104,7 +106,9 @@ def _operators(evidence: Evidence, work: Work) -> BoolArray:
     called = (evidence.callers.line > 0) & evidence.has_work
     if work is _STRIDED:
         return called & named(profile, _CONVOLUTIONS.fullmatch)
+    line = evidence.callers.line
     products = called & named(profile, _PRODUCTS.fullmatch)
+    products &= ~np.isin(line, line[called & named(profile, _MIXES.fullmatch)])
     if work is _AVERAGED:
         return fits(evidence, products, _is_plain_layer)
     norms = fits(evidence, called & named(profile, _NORMS.fullmatch), _is_of_rows)
