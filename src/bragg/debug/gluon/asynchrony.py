@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from bragg.debug.flow.place import kernel_line
-from bragg.debug.gluon.tracker import Tracker
+from bragg.debug.gluon.tracker import AsyncWork, Tracker
 from bragg.debug.state import Machine, machine
 from bragg.model.table import Array
 
@@ -83,37 +83,29 @@ class Asynchrony(Tracker):
         self._marks: dict[int, tuple[Any, _Marks]] = {}
         self._queues: dict[Machine, _Queue] = {}
 
-    def started(
-        self,
-        kind: str,
-        chosen: Array,
-        *,
-        writes: SharedMemory | None = None,
-        reads: tuple[Any, ...] = (),
-        barrier: SharedMemory | None = None,
-    ) -> None:
-        """A copy or product begins, in the active programs that are `chosen`: bool [active]."""
-        now = machine()
+    def started(self, work: AsyncWork) -> None:
+        """A copy or product begins."""
+        now, kind, chosen = machine(), work.kind, work.chosen
         if not chosen.any():
             return
         is_open = np.zeros(len(now.linear), bool)
         is_open[now.rows[chosen]] = True
         flight = Flight(kind, kernel_line(), is_open)
-        if barrier is not None:
-            self._attach(flight, barrier)
+        if work.barrier is not None:
+            self._attach(flight, work.barrier)
         self._flights.append(flight)
         number = len(self._flights)
-        for memory in reads:
+        for memory in work.reads:
             if hasattr(memory, "memory"):
                 self._look(memory, "writer", chosen, kind)
                 self._mark(memory, "reader", number, chosen)
-        if writes is not None:
-            self._look(writes, "reader", chosen, kind)
+        if work.writes is not None:
+            self._look(work.writes, "reader", chosen, kind)
             if kind in ("copy", "load"):
-                self._look_unread(writes, chosen)
+                self._look_unread(work.writes, chosen)
             else:
-                self._look(writes, "writer", chosen, kind)
-            self._mark(writes, "writer", number, chosen)
+                self._look(work.writes, "writer", chosen, kind)
+            self._mark(work.writes, "writer", number, chosen)
         self._enqueue(flight)
 
     def read(self, memory: SharedMemory) -> None:

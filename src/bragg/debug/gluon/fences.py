@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from bragg.debug.flow.place import kernel_line
-from bragg.debug.gluon.tracker import Tracker
+from bragg.debug.gluon.tracker import AsyncWork, Tracker
 from bragg.debug.state import machine
 from bragg.model.table import Array
 
@@ -50,23 +50,14 @@ class Fences(Tracker):
         self._begin()
         self._fenced[machine().rows] = len(self._places)
 
-    def started(
-        self,
-        kind: str,
-        chosen: Array,
-        *,
-        writes: SharedMemory | None = None,
-        reads: tuple[Any, ...] = (),
-        barrier: SharedMemory | None = None,
-    ) -> None:
-        """A copy or product begins, in the active programs that are `chosen`: bool [active]."""
-        del barrier
+    def started(self, work: AsyncWork) -> None:
+        """A copy or product begins."""
         self._begin()
-        for memory in reads:
+        for memory in work.reads:
             if id(getattr(memory, "memory", None)) in self._marks:
-                self._look(kind, memory, chosen)
-        if writes is not None and id(writes.memory) in self._marks:
-            self._mark(writes, chosen, 0)
+                self._look(work.kind, memory, work.chosen)
+        if work.writes is not None and id(work.writes.memory) in self._marks:
+            self._mark(work.writes, work.chosen, 0)
 
     def _begin(self) -> None:
         """Nothing is known of a new batch."""

@@ -12,6 +12,7 @@ from bragg.debug import language
 from bragg.debug.faults import Unsupported
 from bragg.debug.gluon import barriers
 from bragg.debug.gluon.shared_memory import SharedMemory, allocate, chosen_rows
+from bragg.debug.gluon.tracker import AsyncWork
 from bragg.debug.memory import load_store
 from bragg.debug.numbers import arithmetic
 from bragg.debug.numbers.casts import cast
@@ -34,16 +35,26 @@ def _loaded(value: Any) -> Tensor:
     return value.taken() if isinstance(value, SharedMemory) else as_tensor(value)
 
 
+def _start(
+    kind: str,
+    pred: Any = True,
+    *,
+    writes: SharedMemory | None = None,
+    reads: tuple[Any, ...] = (),
+    barrier: SharedMemory | None = None,
+) -> None:
+    for tracker in each_tracker():
+        tracker.started(AsyncWork(kind, chosen_rows(pred), writes, reads, barrier))
+
+
 def _warpgroup_product(
     a: Any, b: Any, acc: Any, *, use_acc: Any = True, precision: str | None = None, is_async: bool = False, **_: Any
 ) -> Tensor:
     """A product whose accumulator may be used, and its operands overwritten, after a wait alone."""
     before = acc.untainted(IN_FLIGHT) if isinstance(acc, Tensor) else acc
-    trackers = each_tracker()
-    for tracker in trackers:
-        tracker.started("product", chosen_rows(True), reads=(a, b))
+    _start("product", reads=(a, b))
     result = _product(a, b, before, use_acc=use_acc, precision=precision)
-    if not trackers:
+    if not each_tracker():
         return result
     if not is_async:
         _wait_for_products(0)
@@ -116,8 +127,7 @@ def _tensor_core(
     mbarrier_preds: Any = None,
     **_options: Any,
 ) -> None:
-    for tracker in each_tracker():
-        tracker.started("tensor product", chosen_rows(pred), writes=acc, reads=(a, b))
+    _start("tensor product", pred, writes=acc, reads=(a, b))
     acc.put(_product(a, b, _accumulated(acc, use_acc), use_acc=use_acc), pred)
     _arrive_all(mbarriers, mbarrier_preds)
 
@@ -137,8 +147,7 @@ def _scaled_tensor_core(
     mbarrier_preds: Any = None,
     **_options: Any,
 ) -> None:
-    for tracker in each_tracker():
-        tracker.started("tensor product", chosen_rows(pred), writes=acc, reads=(a, b, a_scale, b_scale))
+    _start("tensor product", pred, writes=acc, reads=(a, b, a_scale, b_scale))
     total = arithmetic.select(use_acc, _accumulated(acc, use_acc), 0.0)
     product = dot_scaled(_loaded(a), _loaded(a_scale), a_type, _loaded(b), _loaded(b_scale), b_type, total)
     acc.put(product, pred)
@@ -148,23 +157,20 @@ def _scaled_tensor_core(
 def _copied(source: SharedMemory, target: SharedMemory) -> None:
     if source.shape != target.shape:
         raise Unsupported("tcgen05_copy between different shapes is not supported", hint="Store the scales by blocks")
-    for tracker in each_tracker():
-        tracker.started("tensor product", chosen_rows(True), writes=target, reads=(source,))
+    _start("tensor product", writes=target, reads=(source,))
     target.put(source.taken())
 
 
 def _copy_from_pointers(smem: SharedMemory, pointer: Any, mask: Any = None, **_hints: Any) -> None:
     """Lanes that the mask leaves out are zero."""
-    for tracker in each_tracker():
-        tracker.started("copy", chosen_rows(True), writes=smem)
+    _start("copy", writes=smem)
     smem.put(load_store.load(pointer, mask, None if mask is None else 0))
 
 
 def _copy_from_tensor(
     tensor_desc: Any, coord: Any, barrier: SharedMemory, result: SharedMemory, pred: Any = True, **_options: Any
 ) -> None:
-    for tracker in each_tracker():
-        tracker.started("load", chosen_rows(pred), writes=result, barrier=barrier)
+    _start("load", pred, writes=result, barrier=barrier)
     result.put(language.FUNCTIONS["reshape"](tensor_desc.load(coord), result.shape), pred)
     barriers.complete_bytes(barrier, result.nbytes_per_cta, pred)
 
@@ -178,16 +184,14 @@ def _gather_from_tensor(
     pred: Any = True,
     **_options: Any,
 ) -> None:
-    for tracker in each_tracker():
-        tracker.started("load", chosen_rows(pred), writes=result, barrier=barrier)
+    _start("load", pred, writes=result, barrier=barrier)
     result.put(tensor_desc.gather(x_offsets, y_offset), pred)
     barriers.complete_bytes(barrier, result.nbytes_per_cta, pred)
 
 
 def _sent(src: SharedMemory) -> Tensor:
     """What a store by TMA takes out of shared memory."""
-    for tracker in each_tracker():
-        tracker.started("store", chosen_rows(True), reads=(src,))
+    _start("store", reads=(src,))
     return src.taken()
 
 

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from bragg.debug.flow.place import kernel_line
-from bragg.debug.gluon.tracker import Tracker
+from bragg.debug.gluon.tracker import AsyncWork, Tracker
 from bragg.debug.state import Machine, machine
 from bragg.model.table import Array
 
@@ -247,28 +247,20 @@ class Partitions(Tracker):
         for one in partitions:
             del self._members[one]
 
-    def started(
-        self,
-        kind: str,
-        chosen: Array,
-        *,
-        writes: SharedMemory | None = None,
-        reads: tuple[Any, ...] = (),
-        barrier: SharedMemory | None = None,
-    ) -> None:
-        """A copy or product begins, in the active programs that are `chosen`: bool [active]."""
-        if machine() not in self._members or not chosen.any():
+    def started(self, work: AsyncWork) -> None:
+        """A copy or product begins."""
+        if machine() not in self._members or not work.chosen.any():
             return
-        for memory in reads:
+        for memory in work.reads:
             if hasattr(memory, "memory"):
-                self._use(kind, memory, chosen, writes=False)
-        if writes is not None:
-            self._use(kind, writes, chosen, writes=True)
+                self._use(work.kind, memory, work.chosen, writes=False)
+        if work.writes is not None:
+            self._use(work.kind, work.writes, work.chosen, writes=True)
         group, own = self._members[machine()]
-        if barrier is not None:
-            self._complete(barrier, kind, group.now)
+        if work.barrier is not None:
+            self._complete(work.barrier, work.kind, group.now)
         else:
-            group.queues[own][kind].append(group.now)
+            group.queues[own][work.kind].append(group.now)
 
     def read(self, memory: SharedMemory) -> None:
         """The kernel itself reads shared memory."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from bragg.model.table import Array
@@ -11,7 +12,7 @@ if TYPE_CHECKING:
     from bragg.debug.gluon.shared_memory import SharedMemory
     from bragg.debug.state import Machine
 
-__all__ = ["STARTED", "Tracker"]
+__all__ = ["STARTED", "AsyncWork", "Tracker"]
 
 # By what a kind of copy or product reads and writes; empty: the kernel itself.
 STARTED = {
@@ -24,27 +25,30 @@ STARTED = {
 }
 
 
+@dataclass(frozen=True)
+class AsyncWork:
+    """A copy or product that a GPU carries out beside the kernel.
+
+    Attributes:
+        kind: `copy`, `load`, `store`, `product`, `tensor product`: how it is waited for.
+        chosen: bool [active]: the programs that begin it.
+        writes: What it writes; None: no shared memory.
+        reads: What it reads; only what is shared memory counts.
+        barrier: That it completes; None: none.
+    """
+
+    kind: str
+    chosen: Array
+    writes: SharedMemory | None = None
+    reads: tuple[Any, ...] = ()
+    barrier: SharedMemory | None = None
+
+
 class Tracker:
     """One that keeps account."""
 
-    def started(
-        self,
-        kind: str,
-        chosen: Array,
-        *,
-        writes: SharedMemory | None = None,
-        reads: tuple[Any, ...] = (),
-        barrier: SharedMemory | None = None,
-    ) -> None:
-        """A copy or product begins.
-
-        Args:
-            kind: `copy`, `load`, `store`, `product`, `tensor product`: how it is waited for.
-            chosen: bool [active]: where.
-            writes: What it writes; None: no shared memory.
-            reads: What it reads; only what is shared memory counts.
-            barrier: That it completes; None: none.
-        """
+    def started(self, work: AsyncWork) -> None:
+        """A copy or product begins."""
 
     def read(self, memory: SharedMemory) -> None:
         """The kernel itself reads shared memory."""
