@@ -30,7 +30,7 @@ from typing import NamedTuple
 from bragg.analyze.annotated_code import AnnotatedCode, Clocks, CodeSection, Samples, SourceLine, StagedCode
 from bragg.analyze.instruction_nodes import flops_by_offset, line_nodes, offset_bytes
 from bragg.analyze.kernel_choice import KernelChoice, checked_lines, why_absent, why_no_code
-from bragg.code.compiled.instruction_kinds import instruction_kinds
+from bragg.code.sass.instruction_kinds import instruction_kinds
 from bragg.code.sass.listing import Instruction
 from bragg.code.sass.waits_for import Waits
 from bragg.code.source_map import KernelCode, Stage

@@ -12,7 +12,7 @@ from bragg.analyze.comparing.compiled_changes import CompiledChange, changes_of
 from bragg.analyze.kernel_choice import KernelChoice, choose_kernel
 from bragg.analyze.kernel_summary import KernelSummary, summary_of
 from bragg.analyze.source_lines import annotate
-from bragg.code.compiled.instruction_kinds import INSTRUCTION
+from bragg.code.sass.instruction_kinds import INSTRUCTION
 from bragg.code.source_map import KernelCode
 from bragg.model import FrameKind, Profile
 from bragg.model.kernels.names import base_name

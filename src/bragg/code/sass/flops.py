@@ -6,11 +6,12 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from bragg.code.sass.instruction_kinds import INSTRUCTION
+
 __all__ = ["InstructionFlops", "flops_of"]
 
 # Added to zero: a constant or a conversion that is put into a register.
 _MOVES = "-RZ,"
-_OPCODE = re.compile(r"(?:@!?U?P\w+\s+)?([A-Z]\w*)((?:\.\w+)*)")
 # Comparisons and functions of MUFU are none, as in Nsight Compute.
 _OF_THREAD = {
     "FADD": 1,
@@ -60,10 +61,10 @@ def flops_of(instruction: str) -> InstructionFlops | None:
     Args:
         instruction: As nvdisasm writes it.
     """
-    found = _OPCODE.match(instruction)
+    found = INSTRUCTION.match(instruction)
     if found is None or _MOVES in instruction:
         return InstructionFlops()
-    opcode, modifiers = found[1], found[2].split(".")
+    opcode, modifiers = found["name"], found["modifiers"].split(".")
     if _OF_WARP.fullmatch(opcode):
         size = next((_SHAPES[each] for each in modifiers if each in _SHAPES), None)
         return None if size is None or "SP" in modifiers else InstructionFlops(0, 2 * size, _bits(opcode, modifiers))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from bragg.analyze.annotated_code import AnnotatedCode
-from bragg.code.compiled.instruction_kinds import instruction_kinds, word_of_kind
+from bragg.code.sass.instruction_kinds import instruction_kinds, word_of_kind
 from bragg.code.source_map import Stage
 
 __all__ = ["code_legend"]

@@ -6,7 +6,7 @@ import numpy as np
 
 from bragg.analyze.kernel_choice import choose_kernel
 from bragg.analyze.source_lines import annotate
-from bragg.code.compiled.instruction_kinds import instruction_kinds, word_of_kind
+from bragg.code.sass.instruction_kinds import instruction_kinds, word_of_kind
 from bragg.code.source_map import Stage, source_name
 from bragg.model import Finding, Metric, MetricKind, Profile, Severity
 from bragg.model.kernels.counted import COUNTED_LAUNCHES, EXECUTED, THREADS
