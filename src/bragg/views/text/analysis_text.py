@@ -361,7 +361,7 @@ def _finding_lines(
 def _code_line(finding: Finding, code: str, indent: str, style: Style) -> Iterator[str]:
     """The line that a finding names with its text, cut to the width; none where that is not known."""
     if code:
-        yield style.cut(f"{indent}{place_text(finding)}  {printable(code.expandtabs(4))}", style.width)
+        yield style.head(f"{indent}{place_text(finding)}  {printable(code.expandtabs(4))}", style.width)
 
 
 def advice_text(hint: str) -> str:
