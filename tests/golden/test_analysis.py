@@ -112,9 +112,9 @@ def test_answers_are_short_and_say_what_to_change_in_whole(path: Path, width: in
     answer = _answered(path)
     lines = analysis_lines(answer, Style(width=width))
     assert len(lines) <= (50 if width == 40 else 25)
-    best, *_ = answer.worth(LEAST_GAIN)
-    is_code = [line.startswith(f"   {place_text(best)}  ") for line in lines]
-    assert not any("…" in line for line, is_of_code in zip(lines, is_code, strict=True) if not is_of_code)
+    best, *others = answer.worth(LEAST_GAIN)
+    places = tuple(f"   {place_text(finding)}  " for finding in (best, *others))
+    assert not any("…" in line for line in lines if not line.startswith(places))  # Texts of lines are cut.
     assert all(line.strip() for line in lines)
     assert width is None or max(map(len, lines)) <= width
     assert not any(line.lstrip().startswith("%") for line in lines)  # A number stays with its unit.
