@@ -112,13 +112,13 @@ def _program_place(profile: Profile, wanted: str | None) -> tuple[ProgramFile, i
     if wanted is None:
         main = next(iter(program_files(profile)), None)
         program = None if main is None or has_shown_kernel(profile) else program_file(profile, main)
-        return program and (program, 0)
+        return None if program is None else (program, 0)
     name, _, line = wanted.rpartition(":")
     name, at = (name, int(line)) if name and line.isdecimal() else (wanted, 0)
     program = program_file(profile, name)
     if program is not None and at > len(program.lines):
         raise UsageError(f"{name} has {count_text(len(program.lines), 'line')}", hint=f"For example: {name}:1")
-    return program and (program, at)
+    return None if program is None else (program, at)
 
 
 def _show_program(file: Path, profile: Profile, program: ProgramFile, at: int, *, as_json: bool) -> None:
