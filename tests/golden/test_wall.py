@@ -74,8 +74,10 @@ def test_the_warm_up_launches_less_than_the_steady_state(recording: tuple[Path, 
 def test_without_steps_and_timeline_the_same_is_said(recording: tuple[Path, Profile]) -> None:
     steady, found = parts_of(recording[1])[1], parts_of(without_timeline(recording[1]))[1]
     bin_ns = curve(recording[1])["0"]["bin_ns"]
-    assert found.n_steps == 0
-    assert found.begins_ns == pytest.approx(steady.begins_ns, abs=0.06 * steady.duration_ns + 2 * bin_ns)
+    assert found.n_steps in (0, steady.n_steps - 1)  # turns of the loop, where the text is known: whole ones
+    assert found.step_ns in (0, pytest.approx(steady.step_ns, rel=0.05))
+    least_ns = found.begins_ns - found.step_ns
+    assert least_ns == pytest.approx(steady.begins_ns, abs=0.06 * steady.duration_ns + 2 * bin_ns)
     assert found.ends_ns == pytest.approx(steady.ends_ns, abs=0.02 * steady.duration_ns + 2 * bin_ns)
     assert found.busy[0] == pytest.approx(steady.busy[0], abs=0.05)
 

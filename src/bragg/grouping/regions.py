@@ -27,6 +27,7 @@ __all__ = [
     "BACKWARD",
     "BACKWARD_REGION",
     "DECODING_STEP",
+    "LOOP",
     "OPTIMIZER",
     "REGIONS",
     "are_recorded",
@@ -34,12 +35,15 @@ __all__ = [
     "of_compilations",
     "step_function",
     "step_noun",
+    "step_source",
 ]
 
 REGIONS = ("data", "forward", "backward", "optimizer")
 _STEP = "step"
 DECODING_STEP = "decoding step"
 """As the recorder calls a turn of the loop in which a language model generates."""
+LOOP = "loop at "
+"""Before the place of a loop whose turns are the steps."""
 _STEP_OF = "step of "  # before the name of a function whose calls may be the steps
 _OTHER = "other"
 
@@ -155,6 +159,13 @@ def step_function(meta: Mapping[str, Any]) -> str:
 def step_noun(step_of: str) -> str:
     """What to call a step, by what steps are: `step`, `decoding step`, or the name of a function."""
     return DECODING_STEP if step_of == DECODING_STEP else _STEP
+
+
+def step_source(step_of: str) -> str:
+    """What steps are, after how many there are: `, calls of jit(f)`; empty where their name tells it."""
+    if step_of.startswith(LOOP):
+        return f", turns of the {step_of}"
+    return "" if step_of == step_noun(step_of) else f", calls of {step_of}"
 
 
 def _called(facts: Facts, called_ns: int) -> tuple[bool, float]:

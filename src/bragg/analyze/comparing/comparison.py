@@ -29,6 +29,7 @@ class Comparison:
         count_before: float64 [n_nodes], how often it ran; NaN where it was not counted.
         count_after: float64 [n_nodes], the same after the change.
         rows: int64, the nodes that tell something of their own, the largest change first; not the root.
+        of: What values are of: `a turn`; empty: whole runs.
     """
 
     metric: str
@@ -41,6 +42,7 @@ class Comparison:
     count_before: FloatArray
     count_after: FloatArray
     rows: Int64Array
+    of: str = ""
 
     @property
     def before(self) -> FloatArray:

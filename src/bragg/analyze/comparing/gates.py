@@ -13,6 +13,7 @@ import numpy as np
 from bragg.analyze.comparing.comparison import Comparison
 from bragg.analyze.comparing.diff import are_alternating, in_turn, whole_of, with_waiting
 from bragg.analyze.comparing.repeats import FALSE_ALARMS, Spread, noise_of, spread_of
+from bragg.analyze.comparing.step_units import are_alike, steady_turns
 from bragg.analyze.imports import imports_apart
 from bragg.analyze.wall.step_times import step_times
 from bragg.errors import UsageError
@@ -227,9 +228,10 @@ def _near(gate: Gate, run: Profile) -> str:
 
 
 def step_verdict(before: Sequence[Profile], after: Sequence[Profile]) -> Verdict | None:
-    """How the time of a step changed; None where a run has no steps of its own that were timed."""
+    """How the time of a step changed; None where a run has no steps of its own that were timed, or others."""
+    runs = (*before, *after)
     try:
-        timed = all(_step(run, "region_time").n_steps for run in (*before, *after))
+        timed = all(_step(run, "region_time").n_steps for run in runs) and are_alike(runs)
     except UsageError:
         return None
     gate = Gate(Gated.REGION, _STEP)
@@ -246,8 +248,10 @@ def _measured(gate: Gate, run: Profile, metric: str) -> tuple[str, str]:
         return "wall_time", "ns"
     if gate.what is not Gated.REGION:
         return metric, run.metric(metric).unit
-    regions = group_by_region(run)
     is_step = gate.name == _STEP
+    if is_step and steady_turns(run):
+        return "region_time", "ns"
+    regions = group_by_region(run)
     for name in ("region_time", "gpu_time"):
         if name in regions.metrics and (is_step or are_recorded(regions, name)):
             return name, "ns"
@@ -297,6 +301,8 @@ def _step(run: Profile, metric: str) -> _Value:
     if times is not None:
         step_ns, n_steps = times.usual()
         return _Value(step_ns, n_steps=n_steps)
+    if metric == "region_time" and (turns := steady_turns(run)):
+        return _Value(turns.step_ns, n_steps=turns.n_steps)
     regions = group_by_region(run)
     n_steps = _steps(regions)
     return _Value(regions.total(metric) / (n_steps or 1), n_steps=n_steps)

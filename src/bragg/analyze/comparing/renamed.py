@@ -36,7 +36,8 @@ def with_script(run: Profile, script: str, like: Profile) -> Profile:
         return run
     tree, frames = run.tree, run.tree.frames
     renamed = frames.replace(file=[script if file == own else file for file in frames.file])
-    return replace(run, tree=CallTree(tree.parent, tree.frame, renamed))
+    sources = {script if file == own else file: text for file, text in run.sources.items()}
+    return replace(run, tree=CallTree(tree.parent, tree.frame, renamed), sources=sources)
 
 
 def _functions(run: Profile, script: str) -> set[str]:

@@ -1,7 +1,8 @@
 """The parts of a run's wall time: start, warm-up, steady state and teardown.
 
 Where the steps of a program are known, the steady state begins after the slow first ones. Elsewhere it is the stretch
-in which work of the GPUs began at about one rate: what compiles, tunes and plans launches little meanwhile.
+in which work of the GPUs began at about one rate: what compiles, tunes and plans launches little meanwhile. Its steps
+are then the turns of a loop, if the program's text and counts tell one.
 """
 
 from __future__ import annotations
@@ -14,7 +15,9 @@ import numpy as np
 
 from bragg.analyze.wall.activity import Activity, activity_of
 from bragg.analyze.wall.step_times import StepTimes, step_times
+from bragg.analyze.wall.turns import LEAST_TURNS, turns_of
 from bragg.analyze.wall.wall_time import Steady, WallParts
+from bragg.grouping.regions import LOOP
 from bragg.model import FrameKind, Profile
 from bragg.model.meta.overhead import Overhead, overhead_of, overhead_within
 from bragg.model.meta.run import Run
@@ -36,6 +39,10 @@ _LITTLE = 0.02
 _PAUSE = 0.5
 _SAME_RATE = 0.2
 _BACKLOG = 0.5
+# A turn lacks so much of itself where launches are counted at the end of a bin; more launches than those of all turns
+# by this share are not of the loop.
+_NEARLY = 0.1
+_BESIDE = 1.05
 # Of the overhead of the run: then the steady state has one of its own. It is estimated where it is this part of the
 # run's work: elsewhere other calls decide what a call costs on average, and the first ones cost more.
 _OF_ITS_OWN = 1.3
@@ -56,7 +63,7 @@ def wall_parts(profile: Profile) -> WallParts | None:
     if activity is None:
         return WallParts(began, worked, rested, ended, None)
     steps = step_times(profile)
-    steady = _of_steps(steps, activity) if steps else _of_rate(profile, activity)
+    steady = _of_steps(steps, activity) if steps else _in_turns(_of_rate(profile, activity), profile, activity)
     if steady is None or not began <= steady.begins_ns < steady.ends_ns <= ended:
         return WallParts(began, worked, rested, ended, None)
     first_ns = worked if steps is None or steps.began_ns is None else steps.began_ns
@@ -132,6 +139,19 @@ def _of_rate(profile: Profile, activity: Activity) -> Steady | None:
         return None
     ends = activity.last_ns if last == len(time_ns) - 1 else int(time_ns[last])
     return _steady(activity, int(time_ns[first]), ends, 0, "")
+
+
+def _in_turns(steady: Steady | None, profile: Profile, activity: Activity) -> Steady | None:
+    """The whole turns of a loop in a steady state, up to its end; as it is, where none are sure."""
+    turns = turns_of(profile) if steady else None
+    if steady is None or turns is None or not turns.launches:
+        return steady
+    fits = steady.n_launches / turns.launches
+    count = min(int(fits + _NEARLY), turns.count)
+    if count < LEAST_TURNS or fits > _BESIDE * turns.count:
+        return steady
+    begins_ns = steady.ends_ns - int(count / fits * steady.duration_ns)
+    return _steady(activity, begins_ns, steady.ends_ns, count, f"{LOOP}{turns.place}")
 
 
 def _first_launches(profile: Profile) -> Int64Array:

@@ -9,7 +9,8 @@ from typing import Any, TypeGuard
 import numpy as np
 from numpy.typing import NDArray
 
-from bragg.grouping.regions import DECODING_STEP, OPTIMIZER, REGIONS, step_function
+from bragg.analyze.wall.turns import turns_of
+from bragg.grouping.regions import DECODING_STEP, LOOP, OPTIMIZER, REGIONS, step_function
 from bragg.model import FrameKind, Profile, TrackKind
 from bragg.model.facts import Facts
 from bragg.model.meta.run import Run
@@ -33,7 +34,7 @@ class StepTimes:
     """Steps, each from the end of the one before.
 
     Attributes:
-        name: `step` or `decoding step`, or the function or region whose calls they are.
+        name: `step` or `decoding step`, the loop whose turns they are, or the function or region whose calls they are.
         began_ns: When the first step began, CLOCK_REALTIME; None: not known.
         ends_ns: int64 [n_known], ascending: ends of the first steps.
         count: All of them.
@@ -87,7 +88,21 @@ def _n_slow(duration_ns: FloatArray) -> int | None:
 def step_times(profile: Profile) -> StepTimes | None:
     """The steps of a program; None: it made fewer than two, or they are not known."""
     found = (_of_timeline(profile) if len(profile.slices) else None) or _of_meta(profile)
-    return found if found is not None and found.count > 1 else None
+    return _in_turns(found, profile) if found is not None and found.count > 1 else None
+
+
+def _in_turns(times: StepTimes, profile: Profile) -> StepTimes:
+    """The steps by turns of the loop that calls their function several times in each; else as they are."""
+    turns = turns_of(profile) if times.name == step_function(profile.meta) else None
+    if turns is None or "host_count" not in profile.metrics:
+        return times
+    is_function = np.array([name == times.name for name in profile.tree.frames.name], np.bool_)[profile.tree.frame]
+    n_calls = int(np.nansum(profile.own("host_count")[is_function & turns.is_inside]))
+    each, left = divmod(n_calls, turns.count)
+    ends_ns = times.ends_ns[each - 1 :: each] if each > 1 and not left else times.ends_ns[:0]
+    if len(ends_ns) <= _N_STEADY:
+        return times
+    return StepTimes(f"{LOOP}{turns.place}", times.began_ns, ends_ns, times.count // each, times.last_ns)
 
 
 def _of_timeline(profile: Profile) -> StepTimes | None:

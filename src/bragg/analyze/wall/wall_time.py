@@ -19,8 +19,8 @@ class Steady:
         begins_ns: When it begins, CLOCK_REALTIME.
         ends_ns: When it ends, CLOCK_REALTIME.
         n_steps: Steps in it; 0: none are known.
-        step_of: What one step is: `step`, `decoding step`, or a call of the function or region that is named; empty
-            without steps.
+        step_of: What one step is: `step`, `decoding step`, a turn of the loop or a call of the function or region
+            that is named; empty without steps.
         n_launches: Work of the GPU that began in it: kernels, copies and sets.
         busy: Share of it in which each device worked, 0 to 1.
         overhead: What recording it cost, an estimate; None: about as much as in the run, or not known.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,7 +23,9 @@ from bragg.errors import UsageError
 if TYPE_CHECKING:
     from bragg.analyze.comparing.comparison import Comparison
     from bragg.analyze.comparing.compiled_changes import CompiledChange
+    from bragg.analyze.comparing.diff import By
     from bragg.analyze.comparing.gates import Verdict
+    from bragg.analyze.comparing.per_turn import Loop
     from bragg.model import Finding, Profile
     from bragg.views.text.style import Style
 
@@ -42,7 +44,7 @@ Examples:
 --gate judges, and may be repeated:
   total         the metric of the whole program
   wall          the wall time of the run
-  step          the time of a training step (bragg run --regions step)
+  step          the time of a step, such as a turn of the loop that serves
   region:NAME   a region of a step: data, forward, backward, optimizer
   path:NAME     all that runs in and below a function, scope or operator
   kernel:NAME   all launches of a kernel
@@ -127,7 +129,8 @@ def diff(
     sides = two_sets((*files, *files) if is_alone else files)
     # Gates and programs that read the answer count on paths.
     finds_kernels = by is None and not gates and not as_json
-    found = _compared(sides, by or _PATH, metric, folds=not no_fold, finds_kernels=finds_kernels)
+    by_turn = not gates and not as_json
+    found = _compared(sides, by or _PATH, metric, folds=not no_fold, finds_kernels=finds_kernels, by_turn=by_turn)
     if gates and metric is None:
         _refuse_other_devices(found)
     verdicts = judged.verdicts(found.comparison, found.before, found.after)
@@ -152,9 +155,12 @@ class _Difference:
         before: Its runs; `after`: those of the other side.
         by: What was asked for: paths, kernels or specializations.
         paths: The comparison by path, as far as it was made.
-        comparison: The one that is shown.
+        comparison: The one of whole runs that is shown, unless that of turns is.
+        loop: The loop that the sides made more or fewer turns of; None: as many, or none is sure.
+        turns: The comparison of one turn of it.
         unrelated: Why kernels are shown instead of paths; empty: they are not.
-        step: The time of a step; None: not all runs have steps.
+        step: The time of a step; None: not all runs have steps, or these differ.
+        steps_differ: Whether all runs have steps, but not of the same thing.
         imports_ns: Host time of imports, which is not compared, as means of both sides.
         scripts: Those before and after, of which one is a copy of the other, compared as one; None: they are not.
         changed: Findings that have gone, and new ones.
@@ -167,8 +173,11 @@ class _Difference:
     by: str
     paths: Comparison
     comparison: Comparison
+    loop: Loop | None
+    turns: Comparison | None
     unrelated: str
     step: Verdict | None
+    steps_differ: bool
     imports_ns: tuple[float, float]
     scripts: tuple[str, str] | None
     changed: tuple[list[Finding], list[Finding]]
@@ -179,13 +188,15 @@ class _Difference:
         from bragg.analyze.comparing.same_kernels import same_kernels
         from bragg.views.text.analysis_text import changed_lines
         from bragg.views.text.compiled_text import compiled_lines
-        from bragg.views.text.diff_text import diff_lines, same_kernels_text, step_text
+        from bragg.views.text.diff_text import diff_lines, loop_text, same_kernels_text, step_text
         from bragg.views.text.run_facts import RunFacts
         from bragg.views.text.units import value_text
 
         starved = max(RunFacts(run.meta).starved_share for run in (*self.before, *self.after))
         if self.step is not None:
             yield style.bold(f"a step: {step_text(self.step, starved)}")
+        if self.steps_differ:
+            yield style.warning("warning: steps are of different kinds: neither they nor sums tell which run is faster")
         yield from changed_lines(*self.changed, style)
         if any(self.imports_ns):
             before, after = (value_text(value, "ns") for value in self.imports_ns)
@@ -195,14 +206,16 @@ class _Difference:
                 yield style.warning(f"warning: {name}: {disturbance}")
         if same := same_kernels(self.before, self.after):
             yield style.warning(f"warning: {same_kernels_text(same)}")
-        if launches := self._unlike_launches():
+        if self.loop and self.turns:
+            yield style.dim(loop_text(self.loop))
+        elif launches := self._unlike_launches():
             yield launches
         if self.scripts:
             before, after = (Path(script).name for script in self.scripts)
             yield style.dim(f"functions of {after} are compared with those of {before}")
         if self.unrelated:
             yield style.dim(f"{self.unrelated}, so this compares what ran; call paths: --by path")
-        yield from diff_lines(self.comparison, style, max_rows, starved)
+        yield from diff_lines(self.turns or self.comparison, style, max_rows, starved)
         yield from compiled_lines(self.compiled, style)
 
     def _unlike_launches(self) -> str:
@@ -212,7 +225,12 @@ class _Difference:
         from bragg.views.text.diff_text import launches_text
 
         runs = (*self.before, *self.after)
-        if len(runs) > 2 or self.step is not None or not all(run.measured("gpu_time") for run in runs):
+        if (
+            len(runs) > 2
+            or self.step is not None
+            or self.steps_differ
+            or not all(run.measured("gpu_time") for run in runs)
+        ):
             return ""
         kernels = compare_sets(self.before, self.after, By.KERNEL, "gpu_time")
         found = unlike_launches(kernels)
@@ -257,7 +275,13 @@ class _Difference:
 
 
 def _compared(
-    sides: tuple[Sequence[Path], Sequence[Path]], by: str, metric: str | None, *, folds: bool, finds_kernels: bool
+    sides: tuple[Sequence[Path], Sequence[Path]],
+    by: str,
+    metric: str | None,
+    *,
+    folds: bool,
+    finds_kernels: bool,
+    by_turn: bool,
 ) -> _Difference:
     """Compare two sets of files.
 
@@ -267,11 +291,14 @@ def _compared(
         metric: The one to compare; None: that which tells where the time went.
         folds: Put the frames of each library together.
         finds_kernels: Compare kernels where programs have hardly a path in common.
+        by_turn: Compare turns of a loop, where the sides made more or fewer.
     """
     from bragg.analyze.comparing.compiled_changes import compiled_changes
     from bragg.analyze.comparing.diff import By, compare_sets
     from bragg.analyze.comparing.gates import step_verdict
+    from bragg.analyze.comparing.per_turn import same_loop
     from bragg.analyze.comparing.renamed import script_of, with_script
+    from bragg.analyze.comparing.step_units import differ
     from bragg.views.terminal.columns import choose_names
     from bragg.views.web.diff import unrelated_note
 
@@ -283,7 +310,7 @@ def _compared(
     copy = script_of(after[-1]) if any(one is not other for one, other in zip(matched, after, strict=True)) else ""
     as_recorded, after = after, matched
     name = choose_names(after[-1], [metric], ())[0] if metric else None
-    step = step_verdict(before, after)
+    step, loop = step_verdict(before, as_recorded), same_loop(before, as_recorded) if by_turn else None
     are_small = all(_is_small(file) for side in sides for file in side)
     changed = _changed(before, as_recorded) if are_small else ([], [])
     (before, before_ns), (after, after_ns) = (_without_imports(runs, name) for runs in (before, after))
@@ -292,6 +319,7 @@ def _compared(
         paths = compare_sets(one, other, By(by), name)
         unrelated = unrelated_note(paths) if finds_kernels else ""
         comparison = compare_sets(before, after, By.KERNEL, name) if unrelated else paths
+        turns = _of_turns(before, after, loop, By.KERNEL if unrelated else By(by), name, folds) if loop else None
         compiled = compiled_changes(before[-1], after[-1])
         return _Difference(
             (first, second),
@@ -300,13 +328,30 @@ def _compared(
             by,
             paths,
             comparison,
+            loop,
+            turns,
             unrelated,
             step,
+            step is None and differ((*before, *as_recorded)),
             (before_ns, after_ns),
             (script, copy) if copy else None,
             changed,
             compiled,
         )
+
+
+def _of_turns(
+    before: Sequence[Profile], after: Sequence[Profile], loop: Loop, by: By, metric: str | None, folds: bool
+) -> Comparison:
+    """The comparison of one turn of a loop."""
+    from bragg.analyze.comparing.diff import By, compare_sets
+    from bragg.analyze.comparing.per_turn import of_a_turn
+
+    turns = [of_a_turn(run, of_it) for run, of_it in zip((*before, *after), loop.of_run, strict=True)]
+    one, other = turns[: len(before)], turns[len(before) :]
+    if by is By.PATH and folds:
+        one, other = _folded(one, other)
+    return replace(compare_sets(one, other, by, metric), of="a turn")
 
 
 def _without_imports(runs: Sequence[Profile], metric: str | None) -> tuple[list[Profile], float]:

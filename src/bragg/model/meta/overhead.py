@@ -66,6 +66,7 @@ class Overhead:
     Attributes:
         slowdown: Time that it added by the time that the program would have taken, while it was at work: from the first
             to the last event, without pauses of more than 10 s.
+        added_ns: What it added, as far as it is known.
         work_ns: That time as recorded.
         parts: Causes, the largest first. Together they may exceed what was added: the GPU's work hides some.
         unknown: Causes whose cost is not known. Empty: none is known to matter.
@@ -73,6 +74,7 @@ class Overhead:
     """
 
     slowdown: float
+    added_ns: float
     work_ns: int
     parts: tuple[OverheadPart, ...]
     unknown: tuple[str, ...]
@@ -143,11 +145,12 @@ def _overhead(run: Run, table: Facts) -> Overhead | None:
     parts = sorted((*host, *([gpu] if gpu else ())), key=lambda part: -part.cost_ns)
     ran_ns = work_ns - _without_core_ns(run, table, work_ns)
     # Threads whose costs add up may have paid them side by side.
+    known_ns = min(added_ns, work_ns)
     added_ns = min(added_ns, _NEVER_ALL * ran_ns)
     displacing_ns = exposed * sum(table.count(f"{name}_ns") for name in _DISPLACING)
     displaces = displacing_ns >= _LEAST_DISPLACED * (ran_ns - added_ns)
     slowdown = added_ns / (ran_ns - added_ns)
-    return Overhead(slowdown, work_ns, tuple(parts), _unknown(run, displaces), _is_estimated(run, table))
+    return Overhead(slowdown, known_ns, work_ns, tuple(parts), _unknown(run, displaces), _is_estimated(run, table))
 
 
 def _without_core_ns(run: Run, table: Facts, work_ns: int) -> float:

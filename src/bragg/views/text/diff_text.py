@@ -12,6 +12,7 @@ import numpy as np
 from bragg.analyze.comparing.comparison import Comparison
 from bragg.analyze.comparing.gates import Verdict
 from bragg.analyze.comparing.launches import Launches
+from bragg.analyze.comparing.per_turn import Loop
 from bragg.analyze.comparing.repeats import FALSE_ALARMS
 from bragg.analyze.comparing.same_kernels import SameKernels
 from bragg.model import FrameKind, FrameTable
@@ -28,6 +29,7 @@ __all__ = [
     "diff_lines",
     "judged_text",
     "launches_text",
+    "loop_text",
     "named_frames",
     "path_text",
     "same_kernels_text",
@@ -41,6 +43,7 @@ _WIDEST_PATH = 100  # columns, where no terminal says how many there are
 _MOST_OF_CALLER, _OWN_OF_CALLER = 0.5, 0.05
 """Of a caller's change: a row below with more than the first tells it, if less than the second is the caller's own."""
 _VANISHED = 0.005  # of the value before: -99.5 %, of which percents tell little
+_FEW = 10
 # A narrow terminal has no room for averages.
 _N_NARROW = 6
 _HEADERS = ("change", "relative", "noise", "before", "after", "count", "avg before", "avg after")
@@ -57,7 +60,8 @@ def diff_lines(comparison: Comparison, style: Style, max_rows: int | None, starv
     """
     changed = _telling(comparison, [row for row in comparison.rows.tolist() if comparison.change[row]])
     shown = changed[:max_rows]
-    total = f"{comparison.metric}: {change_text(comparison, ROOT)}{_runs_text(comparison)}"
+    what = " ".join(filter(None, (comparison.metric, comparison.of)))
+    total = f"{what}: {change_text(comparison, ROOT)}{_runs_text(comparison)}"
     if starved and comparison.metric == "host_time" and comparison.n_before == comparison.n_after == 1:
         total += _starved_text(starved)
     if not shown:
@@ -126,6 +130,12 @@ def launches_text(launches: Launches, frames: FrameTable) -> str:
     counts = f"{launches.before:,} times before and {launches.after:,} times after"
     means = values_text(launches.mean_before_ns, launches.mean_after_ns, "ns")
     return f"{name} was launched {counts}, and a launch took {means}: sums do not tell which run is faster"
+
+
+def loop_text(loop: Loop) -> str:
+    """That rows are of a turn of a loop, and how many turns there were."""
+    counts = f"{loop.before:,.0f} times before and {loop.after:,.0f} times after"
+    return f"rows are of a turn of the loop at {loop.place}, which ran {counts}; what is outside of it is left out"
 
 
 def same_kernels_text(found: SameKernels) -> str:
@@ -303,8 +313,13 @@ def _signed_share(share: float) -> str:
 
 
 def _count_text(before: float, after: float) -> str:
-    texts = ["" if math.isnan(count) else f"{count:,.0f}" for count in (before, after)]
+    texts = ["" if math.isnan(count) else _number_text(count) for count in (before, after)]
     return texts[0] if texts[0] == texts[1] else f"{texts[0] or 0} > {texts[1] or 0}"
+
+
+def _number_text(count: float) -> str:
+    """A count; of what some turns do, a part of one."""
+    return f"{count:,.0f}" if count == round(count) or count >= _FEW else f"{count:.2g}"
 
 
 def _names(comparison: Comparison, node: NodeId) -> list[str]:

@@ -10,7 +10,7 @@ from bragg.analyze.wall.region_shares import median_shares, region_shares
 from bragg.analyze.wall.step_times import StepTimes, step_times
 from bragg.analyze.wall.wall_time import Steady
 from bragg.errors import UsageError
-from bragg.grouping.regions import are_recorded, group_by_region, step_function
+from bragg.grouping.regions import LOOP, are_recorded, group_by_region, step_function, step_source
 from bragg.model import Profile
 from bragg.views.text.units import count_text, share_text, time_text
 
@@ -42,11 +42,11 @@ def steps_line(profile: Profile, steady: Steady | None = None) -> str:
     own, total_ns = regions.own("region_time"), regions.total("region_time")
     shares = {regions.tree.label(node): float(own[node] / total_ns) for node in np.flatnonzero(own).tolist()}
     times, function = step_times(profile), step_function(profile.meta)
-    known = times if times and times.name in (_STEP, function) else None
+    known = times if times and (times.name in (_STEP, function) or times.name.startswith(LOOP)) else None
     step_ns, n_steps = known.usual() if known else (total_ns / count, count)
     steps = f"{count_text(n_steps, 'step')} of {time_text(step_ns)}{_after_slow(known) if known else ''}"
     if function:
-        return f"{steps}, calls of {function}"
+        return f"{steps}{step_source(known.name if known else function)}"
     if not are_recorded(regions):
         return steps
     of_which = f"; of all {count}" if n_steps < count else ""

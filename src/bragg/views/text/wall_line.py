@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from bragg.analyze.wall.wall_time import Steady, WallParts
+from bragg.grouping.regions import step_source
 from bragg.model.finding import percent_text
 from bragg.model.meta.overhead import Overhead
 from bragg.views.text.style import Style, printable
@@ -69,7 +70,7 @@ def _about(steady: Steady) -> str:
     if not steady.n_steps:
         steps = f"{steady.n_launches:,} launches"
     else:
-        what = "" if steady.step_of == steady.step else f", calls of {printable(steady.step_of)}"
+        what = printable(step_source(steady.step_of))
         steps = f"{count_text(steady.n_steps, steady.step)} of {time_text(steady.step_ns)}{what}"
     return ", ".join(filter(None, [steps, busy_text(steady.busy) if steady.busy else "", _cost_text(steady.overhead)]))
 

@@ -9,6 +9,7 @@ from bragg.analyze.causes.evidence import Evidence
 from bragg.analyze.causes.host_steps import host_steps
 from bragg.analyze.comparing.gates import step_verdict
 from bragg.analyze.engine import findings
+from bragg.analyze.wall.step_times import step_times
 from bragg.model import Gain, Profile
 from bragg.views.text.training_steps import steps_line
 from tests.support.profiles import profile_from_text
@@ -55,3 +56,45 @@ def test_unlike_calls_of_one_step_have_a_steady_state() -> None:
         steps_line(stepped(900, 300, 400, *[1, 1, 14] * 20))
         == "59 steps of 5.41 ms after the first 4, which took 701 ms"
     )
+
+
+JITTED = """
+root
+  v.py:6@<module>
+    v.py:3@main
+      jit(grad) #operator hostx120
+        gemm 6ms x120
+    v.py:4@main
+      jit(grad) #operator hostx120
+        gemm 6ms x120
+    v.py:5@main
+      jit(apply) #operator hostx120
+        add 1ms x120
+"""
+TRAINS = (
+    "def main():\n    for x in data:\n        a = grad(x, p)\n        b = grad(x, q)\n        p = apply(a, b)\nmain()\n"
+)
+
+
+def jitted(text: str = JITTED) -> Profile:
+    """A program that calls a jitted function twice in each turn of its loop, for 1 and 3 ms."""
+    ends = [1_000_000 * (4 * (n // 2) + (1 if n % 2 == 0 else 4)) for n in range(64)]
+    kept = {"began_ns": 1_000_000, "ends_after_ns": ends, "last_ns": 481_000_000}
+    step = {"count": 240, "total_ns": 480_000_000, "in_steps_ns": 480_000_000, "called_ns": 9_000_000}
+    regions = {"step of jit(grad)": {**step, "buckets": {}, "first_calls": kept}}
+    return replace(profile_from_text(text.strip()), meta={"regions": regions}, sources={"v.py": TRAINS})
+
+
+def test_calls_of_a_function_that_each_turn_makes_twice_are_one_step() -> None:
+    times = step_times(jitted())
+    assert times is not None
+    assert (times.name, times.count, times.usual()) == ("loop at v.py:2", 120, (4e6, 120))
+    assert steps_line(jitted()) == "120 steps of 4.00 ms, turns of the loop at v.py:2"
+
+
+def test_calls_that_turns_do_not_make_equally_often_are_steps_themselves() -> None:
+    uneven = JITTED.replace("jit(grad) #operator hostx120", "jit(grad) #operator hostx121", 1)
+    for text in (uneven, JITTED.replace("grad", "other", 1)):
+        times = step_times(jitted(text))
+        assert times is not None
+        assert (times.name, times.count) == ("jit(grad)", 240)

@@ -272,6 +272,32 @@ def test_a_kernel_that_was_launched_more_often_is_compared_by_launch(bragg: Brag
     assert lines[1].startswith("gpu_time: 100 us before, 120 us after")
 
 
+def test_programs_that_serve_for_a_time_are_compared_by_turn(bragg: Bragg) -> None:
+    slow, fast = (RECORDINGS[0].parent / "texts" / f"h200-relevance_judge_{name}.bragg" for name in ("slow", "fast"))
+    lines = bragg("diff", slow, fast).stdout.splitlines()
+    assert lines[0].startswith(
+        "a step: 13.0 ms before, 4.01 ms after: -8.95 ms (-69.1 %), mean of 344 and 1,119 steps; one run each"
+    )
+    assert (
+        "rows are of a turn of the loop at relevance_judge_fast.py:80, which ran 346 times before and 1,121 times "
+        "after; what is outside of it is left out"
+    ) in lines
+    assert "gpu_time a turn: 12.2 ms before, 3.59 ms after: -8.60 ms (-70.5 %)" in lines
+    assert not any("sums do not tell" in line for line in lines)
+    sums = json.loads(bragg("diff", slow, fast, "--json").stdout)
+    assert (sums["total"]["before"], sums["total"]["after"]) == (
+        pytest.approx(4.247e9, rel=1e-3),
+        pytest.approx(4.04e9, rel=0.01),
+    )
+    assert sums["step"]["n_calls"] == [344, 1119]
+    back = bragg("diff", fast, slow).stdout.splitlines()
+    assert back[0].startswith("a step: 4.01 ms before, 13.0 ms after: +8.95 ms (+223")
+    gated = bragg("diff", slow, fast, "--gate", "step")
+    assert gated.exit_code == 0
+    assert gated.stderr.startswith("passed: step: region_time 13.0 ms before, 4.01 ms after: -8.95 ms (-69.1 %)")
+    assert "gpu_time: 4.25 s before" in gated.stdout
+
+
 def test_programs_without_common_paths_are_compared_by_what_ran(bragg: Bragg, tmp_path: Path) -> None:
     for name, scope in (("one", "train"), ("other", "serve")):
         formats.export(

@@ -15,7 +15,7 @@ META: dict[str, Any] = {
     "started_ns": 0,
     "stopped_ns": 10_000_000,
     "statistics": {"dropped_events": 0},
-    "overhead": {"work_ns": 102_000_000, "operators_ns": 2_000_000},
+    "overhead": {"work_ns": 1_020_000_000, "operators_ns": 20_000_000},
 }
 
 

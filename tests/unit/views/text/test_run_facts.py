@@ -122,6 +122,16 @@ def test_cupti_before_13_has_a_plain_version() -> None:
     assert RunFacts({"cuda": {"cupti_version": 28}}).versions == "CUPTI API 28"
 
 
+def test_little_work_has_an_overhead_in_time_and_no_share() -> None:
+    overhead = {"work_ns": 118_000_000, "operators_ns": 52_000_000}
+    assert RunFacts({"overhead": overhead}).overhead_text == "estimated overhead 52.0 ms"
+    unknown = {**overhead, "operators_ns": 0, "scopes_ns": 52_000_000, "uncalibrated_operators": 1}
+    assert RunFacts({"overhead": unknown}).overhead_text == "overhead at least 52.0 ms"
+    starved = {"main_thread_ns": [20_000_000, 90_000_000], "duration_ns": 100_000_000}
+    samples = {"work_ns": 40_000_000, "samples_ns": 17_000_000, "operators_ns": 400_000}
+    assert RunFacts({**starved, "overhead": samples}).overhead_text == "estimated overhead 17.4 ms"
+
+
 @pytest.mark.parametrize("meta", [{"command": "python"}, {"cuda": 3}, {"devices": [3]}, {"overhead": {"work_ns": "x"}}])
 def test_meta_of_another_shape_is_not_an_error(meta: dict[str, object]) -> None:
     assert header_lines(RunFacts(meta), "a.bragg", PLAIN)[0] == "a.bragg: unknown command"

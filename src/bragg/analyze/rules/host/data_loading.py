@@ -81,7 +81,6 @@ _HAS_LOADER = Need(
     "a DataLoader",
     "",
     lambda evidence: any(loading(evidence.profile, kind).any() for kind in (SINGLE, WORKERS)),
-    is_of_program=True,
 )
 
 RULE = Rule(
