@@ -111,16 +111,18 @@ async def view(file: str, metric: str = "", include: str = "", by_name: bool = F
 
 
 async def source(file: str, kernel: str = "", ir: str = "python") -> Answer:
-    """Show the code of a kernel line by line, with the samples of its instructions and what was found at its lines.
+    """Show a kernel's code or a file of the program, line by line, with samples or times and what was found at lines.
 
     Args:
         file: A profile.
-        kernel: Its name, or a regular expression; by default the hottest kernel with code.
+        kernel: Its name, or a regular expression; or a file of the program, `train.py`, or a line of it, `train.py:52`.
+            By default the hottest kernel with code; if there is none, the main file of the program.
         ir: `python`, or a stage of the compiler: `ttir`, `ttgir`, `llir`, `ptx`, `sass`.
     """
     done = await _run(["source", "--ir", ir, file, *([kernel] if kernel else [])], _READ_S)
     shown = kernel or done.output.partition("  ")[0]  # The first line begins with the name of the kernel.
-    reproduced = [_call("reproduce", file=file, kernel=shown)] if shown else []
+    is_program = shown.partition(":")[0].endswith(".py")
+    reproduced = [] if is_program or not shown else [_call("reproduce", file=file, kernel=shown)]
     return _with_next(_text(done), *reproduced, _call("check", command=[]))
 
 

@@ -285,7 +285,7 @@ def test_versions_that_no_backend_compiled_came_from_the_disk() -> None:
 def test_an_answer_without_a_timeline_says_that_it_estimates() -> None:
     slow = of("sync_slow")
     lines = analysis_lines(slow, PLAIN, 0.0)
-    assert "Counts and gains are estimates from sums: bragg run --data trace measures them" in lines
+    assert "Counts and gains are estimates from sums over the run; bragg run --data trace measures them" in lines
     assert slow.bounds.is_estimate
 
 
@@ -302,8 +302,8 @@ def test_a_finding_that_gains_nothing_is_not_listed_whatever_the_least_gain() ->
     assert "full-precision-matmul" in {each.rule for each in fast.analysis.findings}
     assert "full-precision-matmul" not in {each.rule for each in fast.worth(0.0)}
     lines = analysis_lines(fast, PLAIN, 0.0)
-    assert any(line.startswith("Then, once the host keeps up: full-precision-matmul, 86 %") for line in lines)
-    assert not any(line.startswith("Found, and gains nothing") for line in lines)
+    assert any(line.startswith("Next, once the host keeps up: full-precision-matmul, 86 %") for line in lines)
+    assert not any(line.startswith("Found, but a change would save nothing") for line in lines)
 
 
 def test_a_wait_for_code_before_a_copy_is_not_said_to_be_for_the_copy() -> None:

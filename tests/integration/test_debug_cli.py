@@ -232,9 +232,9 @@ def test_the_last_line_names_the_command_that_stops_at_the_first_finding(tmp_pat
 
 def test_options_behind_the_program_are_answered_with_the_order(tmp_path: Path) -> None:
     script = write(tmp_path)
-    hint = "hint: The program got --only: options of bragg stand before it: bragg check --only … "
-    assert bragg("check", script, "--only", "data-race").stderr.startswith(f"{hint}{script}\n")
-    assert "hint: The program got" in bragg("debug", script, "--break-on", "data-race").stderr
+    hint = f"hint: --only went to {script}; options of bragg stand before it: bragg check --only … {script}\n"
+    assert bragg("check", script, "--only", "data-race").stderr.startswith(hint)
+    assert f"hint: --break-on went to {script}" in bragg("debug", script, "--break-on", "data-race").stderr
 
 
 def test_a_script_that_is_not_there_is_answered_with_what_may_be_meant(tmp_path: Path) -> None:

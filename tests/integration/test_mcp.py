@@ -100,6 +100,9 @@ def test_findings_have_evidence_a_line_and_a_gain(tmp_path: Path) -> None:
         shown = await ask("source", file=str(SPILLS))
         assert shown["next"][0] == {"tool": "reproduce", "arguments": {"file": str(SPILLS), "kernel": kernel}}
         assert [call["tool"] for call in (await ask("source", file=str(LLAMA)))["next"]] == ["check"]
+        program = await ask("source", file=str(SAMPLE), kernel="train_gpt2.py:71")
+        assert "loss = model(input_ids=tokens, labels=tokens).loss" in program["text"]
+        assert [call["tool"] for call in program["next"]] == ["check"]
         found = (await ask("diff", before=str(LLAMA), after=str(SAMPLE)))["difference"]["findings"]
         assert "planning" in {finding["rule"] for finding in found["gone"]}
         missing = await ask("view", file="nowhere.bragg")

@@ -20,6 +20,7 @@ __all__ = [
     "checked_lines",
     "choose_kernel",
     "every_kernel",
+    "has_shown_kernel",
     "names_meant",
     "why_absent",
     "why_no_code",
@@ -74,6 +75,11 @@ def choose_kernel(profile: Profile, wanted: str | None) -> KernelChoice:
     if not meant:
         raise UsageError(f"no kernel is called {wanted!r}", hint=_with_code(with_code))
     return KernelChoice(meant[0], kernels[meant[0]], _code_of(profile, meant[0], codes), meant[1:])
+
+
+def has_shown_kernel(profile: Profile) -> bool:
+    """Whether there is a kernel of which some text can be shown."""
+    return any(choice.code or checked_lines(profile, choice.name) for choice in every_kernel(profile))
 
 
 def why_no_code(profile: Profile) -> str:

@@ -34,12 +34,16 @@ class Answered:
         """The findings that save at least a share of the wall time, and those whose gain is not known."""
         return [each for each in self.analysis.findings if each.is_worth(least_gain)]
 
+    def code_of(self, finding: Finding) -> str:
+        """The text of the line that a finding names; empty where the profile does not have it."""
+        return self.evidence.profile.line_text(finding.file, finding.line)
+
     def to_json(self, least_gain: float) -> dict[str, Any]:
         """JSON values."""
         return {
             "file": self.name,
             "bounds": asdict(self.bounds),
-            "findings": [finding_json(finding) for finding in self.worth(least_gain)],
+            "findings": [finding_json(finding, self.code_of(finding)) for finding in self.worth(least_gain)],
             "fine": self.analysis.fine,
             "skipped": {
                 rule: {"missing": need.what, "option": need.option} for rule, need in self.analysis.skipped.items()
@@ -47,9 +51,9 @@ class Answered:
         }
 
 
-def finding_json(finding: Finding) -> dict[str, Any]:
-    """A finding with names instead of numbers, and the share that it gains."""
-    values = finding.to_json()
+def finding_json(finding: Finding, code: str = "") -> dict[str, Any]:
+    """A finding with names instead of numbers, the share that it gains, and the text of its line where it is known."""
+    values = {**finding.to_json(), **({"code": code} if code else {})}
     values["severity"], values["confidence"] = finding.severity.name.lower(), finding.confidence.name.lower()
     if finding.gain is not None:
         values["gain"]["share"] = finding.gain.share

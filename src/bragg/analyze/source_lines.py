@@ -67,7 +67,7 @@ def annotate(profile: Profile, kernel: KernelChoice, stage: Stage | None) -> Ann
     if not sections or not any(section.lines for section in sections):
         what = "source" if stage is None else stage.value.upper()
         raise NothingRecorded(
-            f"this profile has no {what} of {_named(kernel)}",
+            _lacking(kernel, what),
             hint=why_absent(profile, kernel) or _why_no_code(profile),
         )
     return AnnotatedCode(
@@ -112,9 +112,11 @@ def _counted_launches(profile: Profile, kernel: KernelChoice) -> int:
     return int(profile.own(COUNTED_LAUNCHES)[kernel.nodes].sum())
 
 
-def _named(kernel: KernelChoice) -> str:
-    """A kernel as users know it: nobody asks for a symbol of C++."""
-    return "a kernel of a library" if kernel.name.startswith("_Z") else kernel.name
+def _lacking(kernel: KernelChoice, what: str) -> str:
+    """That a text is missing; nobody asks for a symbol of C++."""
+    if kernel.name.startswith("_Z"):
+        return f"this kernel comes from a library, and this profile does not have its {what}"
+    return f"this profile has no {what} of {kernel.name}"
 
 
 def _why_no_code(profile: Profile) -> str:

@@ -20,7 +20,16 @@ if TYPE_CHECKING:
 
     from bragg.model import Profile
 
-__all__ = ["ListsInFish", "checkers", "finding_formats", "gates", "kernels", "metrics", "programs", "writable_formats"]
+__all__ = [
+    "ListsInFish",
+    "checkers",
+    "finding_formats",
+    "gates",
+    "kernels_and_files",
+    "metrics",
+    "programs",
+    "writable_formats",
+]
 
 _LARGE_BYTES = 50_000_000  # Reading it takes longer than a shell may wait.
 _GATES = ("total", "wall", "step", "rows", "region:", "path:", "kernel:")
@@ -54,16 +63,18 @@ def metrics(context: click.Context, _parameter: click.Parameter, incomplete: str
     return _starting(incomplete, [f"{before}{comma}{name}" for name in known])
 
 
-def kernels(context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """Kernels of the profile on the command line; those with code if there are any, as others cannot be shown."""
+def kernels_and_files(context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """Kernels of the profile on the command line, those with code if there are any, and files of its program."""
     from bragg.analyze.kernel_choice import every_kernel
+    from bragg.analyze.program_lines import program_files
 
     profile = _profile(context)
     if profile is None:
         return []
     choices = every_kernel(profile)
     with_code = [choice for choice in choices if choice.code]
-    return _starting(incomplete, sorted(choice.name for choice in with_code or choices))
+    names = sorted(choice.name for choice in with_code or choices)
+    return _starting(incomplete, [*names, *(Path(file).name for file in program_files(profile))])
 
 
 def gates(_context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:

@@ -125,7 +125,7 @@ def late_hint(command: click.Command, target: Sequence[str], *, is_refused: bool
         return ""
     options, program = " ".join(late), " ".join(target[: 2 if target[0].startswith("-") else 1])
     behind = f"bragg {command.name} {options} … {program}"
-    return f"hint: The program got {options}: options of bragg stand before it: {behind}"
+    return f"hint: {options} went to {program}; options of bragg stand before it: {behind}"
 
 
 def _text_of(script: Path) -> str | None:

@@ -7,7 +7,7 @@ import random
 
 import bragg
 
-N_POINTS, N_HIDDEN, N_EPOCHS, RATE = 128, 24, 150, 0.05
+N_POINTS, N_FEATURES, N_HIDDEN, N_EPOCHS, RATE = 64, 48, 24, 80, 0.02
 
 Row = list[float]
 Matrix = list[Row]
@@ -19,23 +19,23 @@ def load_spirals() -> tuple[Matrix, Row]:
     for index in range(N_POINTS):
         turn = 2 * math.pi * index / N_POINTS
         side = 1 if index % 2 else -1
-        points.append([side * turn * math.cos(turn) / 3, side * turn * math.sin(turn) / 3, 1.0])
+        x, y = side * turn * math.cos(turn) / 3, side * turn * math.sin(turn) / 3
+        points.append([math.sin(feature * x + (feature % 3) * y) for feature in range(N_FEATURES)])
         labels.append(float(side))
     return points, labels
 
 
-def matvec(matrix: Matrix, vector: Row) -> Row:
-    return [sum(a * b for a, b in zip(row, vector)) for row in matrix]
-
-
-def activate(values: Row) -> Row:
-    return [math.tanh(value) for value in values]
+def dot(one: Row, other: Row) -> float:
+    total = 0.0
+    for index, value in enumerate(one):
+        total += value * other[index]
+    return total
 
 
 @bragg.scope("forward")
 def forward(first: Matrix, second: Row, point: Row) -> tuple[Row, float]:
-    hidden = activate(matvec(first, point))
-    return hidden, math.tanh(sum(a * b for a, b in zip(second, hidden)))
+    hidden = [math.tanh(dot(row, point)) for row in first]
+    return hidden, math.tanh(dot(second, hidden))
 
 
 @bragg.scope("backward")
@@ -46,20 +46,24 @@ def backward(first: Matrix, second: Row, point: Row, hidden: Row, error: float) 
         first[index] = [a - RATE * slope * b for a, b in zip(first[index], point)]
 
 
+@bragg.scope("evaluate")
+def share_right(first: Matrix, second: Row, points: Matrix, labels: Row) -> float:
+    return sum(forward(first, second, point)[1] * label > 0 for point, label in zip(points, labels)) / len(points)
+
+
 def train() -> float:
     chance = random.Random(0)
-    first = [[chance.gauss(0, 1) for _ in range(3)] for _ in range(N_HIDDEN)]
-    second = [chance.gauss(0, 1) for _ in range(N_HIDDEN)]
+    first = [[chance.gauss(0, 0.3) for _ in range(N_FEATURES)] for _ in range(N_HIDDEN)]
+    second = [chance.gauss(0, 0.3) for _ in range(N_HIDDEN)]
     points, labels = load_spirals()
-    wrong = 0
+    right = 0.0
     for _ in range(N_EPOCHS):
-        wrong = 0
         with bragg.scope("epoch"):
             for point, label in zip(points, labels):
                 hidden, guess = forward(first, second, point)
-                wrong += guess * label < 0
                 backward(first, second, point, hidden, (guess - label) * (1 - guess * guess))
-    return 1 - wrong / N_POINTS
+            right = share_right(first, second, points, labels)
+    return right
 
 
 if __name__ == "__main__":

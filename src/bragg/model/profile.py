@@ -72,6 +72,11 @@ class Profile:
             value = value.get(key) if isinstance(value, dict) else None
         return value
 
+    def line_text(self, file: str, line: int) -> str:
+        """A line of a file whose text the profile has, without its indentation; empty where it has none."""
+        lines = self.sources.get(file, "").splitlines()
+        return lines[line - 1].strip() if 0 < line <= len(lines) else ""
+
     def metric(self, name: str) -> Metric:
         """A metric by name.
 

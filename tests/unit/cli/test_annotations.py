@@ -172,7 +172,8 @@ def test_sarif_of_an_analysis_has_findings_of_checks_and_of_other_packages_and_o
         Finding("out-of-bounds", Severity.ERROR, "outside", file="/project/a.py", line=5),
         Finding("of-another-package", Severity.NOTE, "unknown", confidence=Confidence.HEURISTIC),
     ]
-    (line,) = sarif.analysis_lines(found, Path("/project"))
+    codes = ["y = x.item()", "", ""]
+    (line,) = sarif.analysis_lines(list(zip(found, codes, strict=True)), Path("/project"))
     jsonschema.validate(json.loads(line), SARIF)
     run = json.loads(line)["runs"][0]
     rules, results = run["tool"]["driver"]["rules"], run["results"]
@@ -182,6 +183,8 @@ def test_sarif_of_an_analysis_has_findings_of_checks_and_of_other_packages_and_o
         ("out-of-bounds", CHECKERS["out-of-bounds"].summary),
         ("of-another-package", "of-another-package"),
     ]
+    regions = [result["locations"][0]["physicalLocation"]["region"] for result in results[:2]]
+    assert regions == [{"startLine": 3, "snippet": {"text": "y = x.item()"}}, {"startLine": 5}]
     (other,) = results[0]["relatedLocations"]
     assert other["physicalLocation"]["artifactLocation"]["uri"] == "b.py"
     assert other["physicalLocation"]["region"] == {"startLine": 7}

@@ -98,7 +98,13 @@ def test_script_for_fish_splits_the_type_from_the_value_alone(
 
 
 def test_kernels_with_code_are_offered_where_there_are_any(offered: Offered) -> None:
-    assert offered(f"bragg source {SAMPLE} ") == ["plain,squared_relu_kernel<BLOCK=1024", "w4", "s3", "f32>"]
+    assert offered(f"bragg source {SAMPLE} ") == [
+        "plain,squared_relu_kernel<BLOCK=1024",
+        "w4",
+        "s3",
+        "f32>",
+        "plain,train_gpt2.py",
+    ]
 
 
 def test_metrics_of_a_job_are_those_of_a_rank(offered: Offered, tmp_path: Path) -> None:

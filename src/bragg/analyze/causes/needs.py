@@ -46,11 +46,13 @@ class Need:
         what: What is missing, in words.
         option: How to record it: an option of `bragg run`; empty: no option does.
         is_met: Whether a profile has it.
+        is_of_program: Whether the program lacks it, not the recording: nothing is missed then.
     """
 
     what: str
     option: str
     is_met: Callable[[Evidence], bool]
+    is_of_program: bool = False
 
 
 def _has(metric: str) -> Callable[[Evidence], bool]:

@@ -37,20 +37,25 @@ def lines(outcome: Outcome) -> list[str]:
     return [_document("bragg check", rules, outcome.root, results, outcome.problem)]
 
 
-def analysis_lines(found: Sequence[Finding], root: Path) -> list[str]:
-    """The findings of an analysis as a document, on one line; those that checks added to its profile among them."""
+def analysis_lines(found: Sequence[tuple[Finding, str]], root: Path) -> list[str]:
+    """The findings of an analysis as a document, on one line; those that checks added to its profile among them.
+
+    Args:
+        found: Each with the text of its line; empty: not known.
+        root: What files are named from.
+    """
     rules = _summaries(RULES)
     others = {**_summaries(CHECKERS), **_FAULT}
-    for name in dict.fromkeys(finding.rule for finding in found if finding.rule not in rules):
+    for name in dict.fromkeys(finding.rule for finding, _ in found if finding.rule not in rules):
         rules[name] = RULES[name].summary if name in RULES else others.get(name, name)
-    results = [_of_analysis(finding, list(rules), root) for finding in found]
+    results = [_of_analysis(finding, code, list(rules), root) for finding, code in found]
     return [_document("bragg analyze", rules, root, results)]
 
 
-def _of_analysis(finding: Finding, rules: list[str], root: Path) -> dict[str, Any]:
+def _of_analysis(finding: Finding, code: str, rules: list[str], root: Path) -> dict[str, Any]:
     parts = (finding.rule, finding.kernel, relative(finding.file, root).as_posix())
     result = _result(finding, rules, printable(finding.text), _fenced(printable(finding.text)), parts)
-    place = {**_location(finding.file, finding.line, "", root), **_function(finding.kernel)}
+    place = {**_location(finding.file, finding.line, code, root), **_function(finding.kernel)}
     result["locations"] = [place] if finding.file else []
     others = [each for each in finding.places if each.file]
     if others:

@@ -99,7 +99,9 @@ def analyze(
         with working(f"Analyzing {path}"):
             answer = answered(profile, rules, name=str(path))
             answers.append(answer if rules else with_rank_findings(answer, newest_profile_or_job(file)))
-    _write(answers, least_gain, as_json=as_json, brief=brief, sarif=sarif, markdown=markdown)
+    _write(
+        answers, least_gain, as_json=as_json, brief=brief, sarif=sarif, markdown=markdown, is_named=list(files) == paths
+    )
     if fail_on is not None:
         least = Confidence[fail_on.upper()]
         found = (finding for one in answers for finding in one.worth(least_gain) if finding.gain is not None)
@@ -132,7 +134,14 @@ def _write_bundle(path: Path, kernel: str, output: Path | None) -> None:
 
 
 def _write(
-    answers: list[Answered], least_gain: float, *, as_json: bool, brief: bool, sarif: bool, markdown: bool
+    answers: list[Answered],
+    least_gain: float,
+    *,
+    as_json: bool,
+    brief: bool,
+    sarif: bool,
+    markdown: bool,
+    is_named: bool,
 ) -> None:
     from bragg.cli.annotations.sarif import analysis_lines as sarif_lines
     from bragg.views.text.analysis_text import analysis_lines, brief_json, markdown_lines
@@ -142,11 +151,13 @@ def _write(
     elif brief:
         write_json("analyze-brief", brief_json(answers, least_gain))
     elif sarif:
-        write_lines(sarif_lines([finding for one in answers for finding in one.worth(least_gain)], Path.cwd()))
+        write_lines(
+            sarif_lines([(each, one.code_of(each)) for one in answers for each in one.worth(least_gain)], Path.cwd())
+        )
     elif markdown:
         write_lines(line for one in answers for line in markdown_lines(one, least_gain))
     else:
         style = stream_style(sys.stdout)
         for one in answers:
-            title = [style.bold(one.name)] if len(answers) > 1 else []
+            title = [] if is_named and len(answers) == 1 else [style.bold(one.name)]
             write_lines([*title, *analysis_lines(one, style, least_gain)])

@@ -25,7 +25,7 @@ _DATA = Path(__file__).parents[2] / "data"
 _SAMPLE = _DATA / "sample-h100.bragg"
 # Beside the package where it is installed, at the root of a checkout.
 _EXAMPLES = next((each for each in (_DATA / "examples", _DATA.parents[2] / "examples") if each.is_dir()), None)
-_LINES = 25
+_LINES = 12
 _EPILOG = """\b
 Examples:
   bragg demo
@@ -38,7 +38,7 @@ Examples:
 @click.option("--files", is_flag=True, help="Copy the examples of the tutorials and the sample here, and exit.")
 @click.option("--json", "as_json", is_flag=True, help="Print what was recorded as one JSON object.")
 def demo(output: str, files: bool, as_json: bool) -> int:
-    """Record and show a small program.
+    """Record a small program, which is written here, and show what makes it slow.
 
     With a GPU, PyTorch and Triton it trains a network there; elsewhere it does so in plain Python, and a profile that
     was recorded on a GPU is shown too. Without a recorder only that profile is shown.
@@ -55,7 +55,7 @@ def demo(output: str, files: bool, as_json: bool) -> int:
     from bragg.cli.run_report import RunReport
     from bragg.record import RecordConfig, run_target
 
-    script = _script()
+    script = _written(_program())
     if not as_json:
         say([f"$ bragg run -o {output} {script}"])
     result = run_target(RecordConfig(output=output), [str(script)])
@@ -86,7 +86,21 @@ def _copied(directory: Path) -> list[str]:
     return [path.name for path in found]
 
 
-def _script() -> Path:
+def _written(program: Path) -> Path:
+    """The program in this directory: the lines of a file of the package are no lines of a user.
+
+    Raises:
+        UsageError: Another one is there.
+    """
+    here, text = Path(program.name), program.read_text(encoding="utf-8")
+    if here.exists() and here.read_text(encoding="utf-8") != text:
+        hint = f"Record it: bragg run {here}; or run bragg demo in another directory"
+        raise UsageError(f"{here} is here already, and is another program", hint=hint)
+    here.write_text(text, encoding="utf-8")
+    return here
+
+
+def _program() -> Path:
     """The program for this machine, without initialising any device."""
     from bragg.record.backends import choose_backend
 
@@ -96,20 +110,21 @@ def _script() -> Path:
 
 
 def _show(report: RunReport, sample: Path | None) -> None:
-    from bragg.views.terminal.profile_view import ShownProfile, profile_lines
+    from bragg.views.terminal.tree_text import tree_lines
+    from bragg.views.terminal.tree_view import tree_view
     from bragg.views.terminal.view_options import ViewOptions
 
     path, profile = report.main
     talk, style = stream_style(sys.stderr), stream_style(sys.stdout)
-    say([*report.lines(talk, summary=True, every_process=False), "", f"$ bragg view {path}"])
-    write_lines(profile_lines(ShownProfile(profile, str(path), ViewOptions(max_lines=_LINES)), style))
+    say([*report.lines(talk, summary=True, every_process=False), "", f"The call tree; all of it: bragg view {path}"])
+    write_lines(tree_lines(tree_view(profile, ViewOptions(max_lines=_LINES)), style))
     if sample is not None:
         say(["", f"A profile that was recorded on a GPU; all of it: bragg view {sample}"])
         _show_sample()
     name = quote(str(path))
     kernels = "Bugs of Triton kernels: bragg demo --files, then bragg check examples/debug/four_bugs.py"
     say(["", *([kernels] if find_spec("triton") else [])])
-    say([f"Next: bragg view --flat {name}; bragg report {name}; bragg run your_script.py; bragg doctor"])
+    say([f"Next: bragg source {name}; bragg report {name}; bragg run your_script.py; bragg doctor"])
 
 
 def _show_sample() -> None:

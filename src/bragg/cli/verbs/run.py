@@ -372,14 +372,14 @@ def run(
 
         return end_like(run_repeatedly(config, target, repeat, as_json=as_json))
     result = run_target(config, target, finish)
-    if hint := late_hint(run, target, is_refused=result.exit_code == _USAGE_ERROR):
-        say([hint])
     try:
         _report(result, config, as_json=as_json, tally=tally, summary=not no_summary, every_process=verbose)
     except BraggError as error:
         if require_samples and result.exit_code == 0:
             raise
         _say_failure(error, result, as_json=as_json)
+    if hint := late_hint(run, target, is_refused=result.exit_code == _USAGE_ERROR):
+        say([hint])
     return end_like(result.exit_code)
 
 

@@ -15,7 +15,7 @@ from bragg.views.text.wall_line import wall_lines
 
 __all__ = ["answer_lines", "story_lines"]
 
-_N_CAUSES = 3
+_N_CAUSES, _N_TOLD = 3, 2
 _MANY_SLICES, _MANY_NODES = 300_000, 40_000  # the rules take 0.8 s for them
 
 
@@ -29,8 +29,7 @@ def _lines(profile: Profile, style: Style) -> Iterator[str]:
     title = ", ".join(filter(None, (facts.command, ", ".join(facts.devices), facts.duration_text())))
     yield style.bold(style.cut(title, style.width))
     yield from wall_lines(parts, style)
-    best = best_findings(answer, _N_CAUSES)
-    yield from best_lines(answer, best, style, _N_CAUSES)
+    yield from best_lines(answer, best_findings(answer, _N_TOLD), style, _N_TOLD)
 
 
 def answer_lines(evidence: Evidence, style: Style) -> list[str]:

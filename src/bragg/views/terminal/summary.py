@@ -33,7 +33,7 @@ from bragg.views.text.wall_line import wall_lines
 
 __all__ = ["N_CAUSES", "summary_lines", "warning_lines"]
 
-_N_KERNELS, _N_KERNELS_BELOW_CAUSES = 5, 3
+_N_KERNELS, _N_KERNELS_BELOW_CAUSES = 5, 2
 N_CAUSES = 3
 """Findings that a summary names."""
 _N_CHANGES = 1  # of them say what to change

@@ -92,15 +92,18 @@ def analysis_lines(answer: Answered, style: Style, least_gain: float = LEAST_GAI
     n_most = min(len(shown), _N_FINDINGS)
     said = [f"  warning: {text}" for text in RunFacts.of(answer.evidence.profile).disturbances()]
     warnings = [style.warning(line) for text in said for line in style.wrap(text, _N_WRAPPED, "    ")]
-    # Where it is too much, first the rest names less, then findings but the first are counted, at last what took the
-    # rest of the run is left out.
-    whole = product([[*_about_rest(answer), *parts]], range(n_most, min(n_most, 1) - 1, -1), (_N_NAMES, _N_FEW_NAMES))
-    for about, n_shown, n_names in chain(whole, product([parts], range(n_most, -1, -1), [_N_FEW_NAMES])):
+    # Where it is too much, first the rest names less, then the texts of lines are left out, then findings but the first
+    # are counted, at last what took the rest of the run is left out.
+    shorter = ((_N_NAMES, n_most), (_N_FEW_NAMES, n_most), (_N_FEW_NAMES, 1), (_N_FEW_NAMES, 0))
+    whole = product([[*_about_rest(answer), *parts]], range(n_most, min(n_most, 1) - 1, -1), shorter)
+    for about, n_shown, (n_names, n_codes) in chain(whole, product([parts], range(n_most, -1, -1), shorter[-1:])):
         head = [line for text in about for line in style.wrap(f"  {text}", _N_WRAPPED, "    ")]
         findings = [
             line
             for number, finding in enumerate(shown[:n_shown], 1)
-            for line in _finding_lines(number, finding, operators[number - 1], bounds, style)
+            for line in _finding_lines(
+                number, finding, operators[number - 1], bounds, style, answer.code_of(finding) * (number <= n_codes)
+            )
         ]
         beside = [
             line
@@ -139,8 +142,10 @@ def best_lines(answer: Answered, best: Sequence[Finding], style: Style, n_change
     for number, finding in enumerate(best):
         sure = "heuristic: " if finding.confidence is Confidence.HEURISTIC else ""
         gain = f"{gain_text(finding):>7}  " if finding.gain else ""
-        text = f"  {gain}{sure}{_message(finding)}{_at(finding)}"
+        code = answer.code_of(finding) if number < n_changes else ""
+        text = f"  {gain}{sure}{_message(finding)}{'' if code else _at(finding)}"
         yield from style.wrap(text, _N_WRAPPED, _GAIN_INDENT)
+        yield from _code_line(finding, code, _GAIN_INDENT, style)
         if finding.hint and number < n_changes:
             yield from map(
                 style.dim, style.wrap(f"{_GAIN_INDENT}{advice_text(finding.hint)}", _N_WRAPPED, _GAIN_INDENT)
@@ -236,14 +241,12 @@ def bounds_sentence(bounds: Bounds) -> str:
 def _about_rest(answer: Answered) -> Iterator[str]:
     if rest := rest_sentence(answer):
         yield rest
-    if _STEADY in rest:
-        yield f"More: bragg view --part all -m host_time {quote(answer.name)}"
     if outside := kernels_outside(answer.evidence):
         named = outside.names[:_N_OUTSIDE]
         others = f" and {len(outside.names) - len(named)} others" if len(outside.names) > len(named) else ""
         yield (
-            f"Not judged: {', '.join(map(printable, named))}{others}, {percent_text(outside.share)} of the GPU time of "
-            "the run, as they ran outside of the steady state alone."
+            f"No rule judges {', '.join(map(printable, named))}{others}, {percent_text(outside.share)} of the GPU time "
+            "of the run: they ran outside of the steady state alone."
         )
 
 
@@ -251,7 +254,7 @@ def rest_sentence(answer: Answered) -> str:
     """That steps are few; what took most of a run whose steady state is short, and how later runs take less."""
     rest, n_steps = rest_of_run(answer.evidence) if answer.bounds.is_steady else None, answer.bounds.n_steps
     few = (
-        f"{count_text(n_steps, answer.bounds.step)} are few: shares may differ in a longer run. "
+        f"Only {count_text(n_steps, answer.bounds.step)}: shares may differ in a longer run. "
         if 0 < n_steps < _FEW
         else ""
     )
@@ -336,7 +339,9 @@ def _operators_of(answer: Answered, shown: Sequence[Finding]) -> list[str]:
     return found
 
 
-def _finding_lines(number: int, finding: Finding, operators: str, bounds: Bounds, style: Style) -> Iterator[str]:
+def _finding_lines(
+    number: int, finding: Finding, operators: str, bounds: Bounds, style: Style, code: str
+) -> Iterator[str]:
     gain, of_what = finding.gain, ""
     if gain and gain.wall_ns and gain.is_once:
         of_what = f" ({time_text(gain.wall_ns)})"
@@ -350,9 +355,16 @@ def _finding_lines(number: int, finding: Finding, operators: str, bounds: Bounds
     indent = "   "
     yield from map(style.bold, style.wrap(f"{head}{limit}", _N_WRAPPED, indent))
     at = f" at {operators}" if operators else ""
-    yield from style.wrap(f"{indent}{_message(finding)}{_at(finding)}{at}", _N_WRAPPED, indent)
+    yield from style.wrap(f"{indent}{_message(finding)}{'' if code else _at(finding)}{at}", _N_WRAPPED, indent)
+    yield from _code_line(finding, code, indent, style)
     if finding.hint:
         yield from style.wrap(f"{indent}{advice_text(finding.hint)}", _N_WRAPPED, indent)
+
+
+def _code_line(finding: Finding, code: str, indent: str, style: Style) -> Iterator[str]:
+    """The line that a finding names with its text, cut to the width; none where that is not known."""
+    if code:
+        yield style.head(f"{indent}{place_text(finding)}  {printable(code.expandtabs(4))}", style.width)
 
 
 def advice_text(hint: str) -> str:
@@ -366,7 +378,7 @@ def _rest(
 ) -> Iterator[str]:
     """What is said beside the findings, in paragraphs."""
     if worth and bounds.is_estimate:
-        yield "Counts and gains are estimates from sums: bragg run --data trace measures them"
+        yield "Counts and gains are estimates from sums over the run; bragg run --data trace measures them"
     if not worth and bounds.host_ns:
         yield NO_CAUSE
     elif not worth:
@@ -381,12 +393,12 @@ def _rest(
     later = _behind_the_host([each for each in analysis.findings if each not in worth])
     if later and n_names > _N_FEW_NAMES:
         share, finding = later
-        yield f"Then, once the host keeps up: {finding.rule}, {percent_text(share)} of the GPU time{_at(finding)}"
+        yield f"Next, once the host keeps up: {finding.rule}, {percent_text(share)} of the GPU time{_at(finding)}"
         nothing = [rule for rule in nothing if rule != finding.rule]
     if nothing:
-        yield f"Found, and gains nothing: {_names(list(dict.fromkeys(nothing)), n_names)}"
+        yield f"Found, but a change would save nothing: {_names(list(dict.fromkeys(nothing)), n_names)}"
     if analysis.fine:
-        yield f"Fine: {_names(analysis.fine, n_names)}"
+        yield f"Looked for and not found: {_names(analysis.fine, n_names)}"
     if not bounds.host_ns:  # else no option would tell more
         yield from _skipped(analysis, n_names)
 
@@ -420,15 +432,16 @@ def _behind_the_host(hidden: list[Finding]) -> tuple[float, Finding] | None:
 
 def _skipped(analysis: Analysis, n_options: int) -> Iterator[str]:
     """The rules that could not judge, by the option of `bragg run` that they need, and those that none helps."""
-    options = list(dict.fromkeys(need.option for need in analysis.skipped.values() if need.option))
+    by_option = Counter(need.option for need in analysis.skipped.values() if need.option)
     by_need: dict[str, list[str]] = {}
     for rule, need in analysis.skipped.items():
-        if not need.option:
+        if not need.option and not need.is_of_program:
             by_need.setdefault(need.what, []).append(rule)
-    if options:
-        yield f"Options of bragg run that would tell more: {_names(options, n_options)}"
+    if by_option:
+        options = [option for option, _ in by_option.most_common()]
+        yield f"More rules could judge a recording with {_names(options, n_options)}"
     if by_need:
-        yield f"Not judged: {', '.join(f'{_first(rules)} without {what}' for what, rules in by_need.items())}"
+        yield f"Could not judge: {'; '.join(f'{_first(rules)}, without {what}' for what, rules in by_need.items())}"
 
 
 def _first(rules: list[str]) -> str:
@@ -484,9 +497,15 @@ def markdown_lines(answer: Answered, least_gain: float) -> Iterator[str]:
         yield "|---|---|---|---|---|"
     for finding in found:
         sure = finding.confidence.name.lower()
-        cells = (gain_text(finding), sure, f"{finding.rule}: {finding.message}", place_text(finding), finding.hint)
+        place = f"{place_text(finding)} {_markdown_code(answer.code_of(finding))}".rstrip()
+        cells = (gain_text(finding), sure, f"{finding.rule}: {finding.message}", place, finding.hint)
         yield f"| {' | '.join(printable(cell).replace('|', chr(92) + '|') for cell in cells)} |"
     yield ""
+
+
+def _markdown_code(code: str) -> str:
+    fence = "`` {} ``" if "`" in code else "`{}`"
+    return fence.format(code) if code else ""
 
 
 _BRIEF_BYTES = 2000

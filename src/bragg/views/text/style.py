@@ -110,6 +110,12 @@ class Style:
         head = room * 2 // 3
         return beginning(text, head) + self.ellipsis + beginning(text[::-1], room - head)[::-1]
 
+    def head(self, text: str, width: int | None) -> str:
+        """The beginning of a text in at most `width` columns; that something is cut is marked."""
+        if width is None or self.width_of(text) <= width:
+            return text
+        return beginning(self._escaped(text), max(width - len(self.ellipsis), 0)) + self.ellipsis
+
     def wrap(self, text: str, n_lines: int, indent: str = "", separator: str = " ") -> list[str]:
         """The text in at most so many lines, of which the last is cut; a number stays with its unit.
 

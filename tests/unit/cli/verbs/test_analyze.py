@@ -25,11 +25,10 @@ def test_the_default_is_a_sentence_and_findings_with_lines() -> None:
     lines = run().splitlines()
     assert lines[0].startswith("The GPU bounds most of the program: in 6 steps of 16.8 ms, the GPU works 64 % and")
     assert lines[1] == "  The steady state is 0.7 % of the run; of the rest imports took 12.6 s (train_gpt2.py:16)."
-    assert lines[2].startswith("  More: bragg view --part all -m host_time ")
     assert any("saves 34 % of a step (5.71 ms)  full-precision-matmul, likely" in line for line in lines)
-    assert any("train_gpt2.py:71" in line for line in lines)
-    assert lines[-2].startswith("Options of bragg run that would tell more: --gpu-api, --counters dram")
-    assert lines[-1] == "Not judged: unused-gradients without counts of autograd"
+    assert "   train_gpt2.py:71  loss = model(input_ids=tokens, labels=tokens).loss" in lines
+    assert lines[-2].startswith("More rules could judge a recording with --instrument, --gpu-api, --counters dram")
+    assert lines[-1] == "Could not judge: unused-gradients, without counts of autograd"
     assert len(lines) <= 25
     assert all(lines)
 
@@ -164,5 +163,5 @@ def test_the_newest_profile_is_meant_where_none_is_named(tmp_path: Path, monkeyp
     shutil.copy(SAMPLE, tmp_path / "older.bragg")
     monkeypatch.chdir(tmp_path)
     named = CliRunner().invoke(analyze, ["older.bragg"]).output
-    assert CliRunner().invoke(analyze, []).output == named
-    assert CliRunner().invoke(analyze, [str(tmp_path)]).output.splitlines()[3:] == named.splitlines()[3:]
+    assert CliRunner().invoke(analyze, []).output == f"older.bragg\n{named}"
+    assert CliRunner().invoke(analyze, [str(tmp_path)]).output == f"{tmp_path}/older.bragg\n{named}"

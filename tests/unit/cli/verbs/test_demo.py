@@ -18,6 +18,9 @@ from tests.unit.cli.conftest import Bragg
 def test_demo_records_and_shows_a_real_program(bragg: Bragg) -> None:
     outcome = bragg("demo")
     assert outcome.exit_code == 0
+    told = outcome.stderr.splitlines()
+    assert any("a loop of Python does little in each turn" in line for line in told)
+    assert any(re.match(r" +demo_cpu\.py:3[01]  (for index, value|total \+= value)", line) for line in told)
     assert "Wrote demo.bragg" in outcome.stderr
     assert outcome.stderr.splitlines()[-1].startswith("Next: ")
     assert "forward" in outcome.stdout
@@ -41,7 +44,19 @@ def test_the_story_of_the_sample_takes_at_most_ten_lines() -> None:
     assert lines[2].startswith("The GPU bounds most of the program: ")
     assert lines[-1].startswith("The steady state is 0.7 % of the run; of the rest imports took 12.6 s")
     assert "matrix products in 32-bit floating point without tensor cores" in lines[3]
-    assert lines[4].strip().startswith("Change: torch.set_float32_matmul_precision")
+    assert lines[4].strip() == "train_gpt2.py:71  loss = model(input_ids=tokens, labels=tokens).loss"
+    assert lines[5].strip().startswith("Change: torch.set_float32_matmul_precision")
+
+
+def test_a_program_of_the_user_is_not_overwritten(
+    bragg: Bragg, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("demo_cpu.py").write_text("mine")
+    outcome = bragg("demo")
+    assert outcome.exit_code == 2
+    assert "demo_cpu.py is here already, and is another program" in outcome.stderr
+    assert Path("demo_cpu.py").read_text() == "mine"
 
 
 def test_json_names_profile_and_sample(bragg: Bragg, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,6 +8,7 @@ import pytest
 
 from bragg import formats
 from bragg.cli.main import main
+from bragg.model import Finding, Severity
 from tests.support.profiles import profile_from_text
 from tests.support.recordings import RECORDINGS
 from tests.support.sampled_kernels import sampled_profile
@@ -75,6 +76,86 @@ def test_a_kernel_that_was_interpreted_says_why_it_has_no_code(
     formats.export(replace(profile, meta={"target": "sm_90"}), "bragg", tmp_path / "target.bragg")
     assert main(["source", str(tmp_path / "target.bragg")]) == 7
     assert "it was not compiled for sm_90" in capsys.readouterr().err
+
+
+PROGRAM = """
+root
+  /w/train.py:2@<module>
+    /w/train.py:1@f host=3ms
+      _ZN2at4gemmEv 2ms"""
+
+
+@pytest.fixture
+def program(tmp_path: Path) -> Path:
+    """A profile whose only kernel comes from a library, of which it keeps the program."""
+    slow = Finding("slow", Severity.WARNING, "much", "less", file="/w/train.py", line=1)
+    profile = replace(
+        profile_from_text(PROGRAM), sources={"/w/train.py": "def f(): g()  # \x1b[2J\nf()\n"}, carried=[slow]
+    )
+    formats.export(profile, "bragg", tmp_path / "run.bragg")
+    return tmp_path / "run.bragg"
+
+
+LINES = [
+    "/w/train.py  of the whole run: host_time 3.00 ms, gpu_time 2.00 ms",
+    "host_time   gpu_time",
+    "  3.00 ms    2.00 ms  1  def f(): g()  # \\x1b[2J",
+    "                         ^ slow: much: less",
+    "  3.00 ms    2.00 ms  2  f()",
+]
+
+
+@pytest.mark.parametrize("words", [[], ["train.py"], ["train.py:2"]])
+def test_a_file_of_the_program_is_shown_with_times_and_findings(
+    program: Path, words: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["source", str(program), *words]) == 0
+    assert capsys.readouterr().out.splitlines() == LINES
+
+
+def test_a_file_of_the_program_of_the_newest_profile(
+    program: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(program.parent)
+    Path("train.py").write_text("changed since")
+    assert main(["source", "train.py"]) == 0
+    assert capsys.readouterr().out.splitlines() == LINES
+
+
+def test_a_file_of_the_program_as_one_json_object(program: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["source", str(program), "train.py", "--json"]) == 0
+    values = json.loads(capsys.readouterr().out)
+    assert (values["view"], values["program"]) == ("program", "/w/train.py")
+    assert values["total"] == {"host_time": 3e6, "gpu_time": 2e6}
+    first, second = values["lines"]
+    assert [each["rule"] for each in first["findings"]] == ["slow"]
+    assert second == {"number": 2, "text": "f()", "host_time": 3e6, "gpu_time": 2e6, "findings": []}
+
+
+def test_lines_around_one_are_shown(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    text = "".join(f"x{number}\n" for number in range(1, 101))
+    profile = replace(profile_from_text("root\n  a.py:50@f host=1ms"), sources={"a.py": text})
+    formats.export(profile, "bragg", tmp_path / "run.bragg")
+    assert main(["source", str(tmp_path / "run.bragg"), "a.py:50"]) == 0
+    _, _, first, *_, last = capsys.readouterr().out.splitlines()
+    assert (first.split(), last.split()) == (["38", "x38"], ["62", "x62"])
+    assert main(["source", str(tmp_path / "run.bragg"), "a.py:101"]) == 2
+    assert "a.py has 100 lines" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["net.py"], "this profile has no text of net.py"),
+        (["gemm"], "this kernel comes from a library, and this profile does not have its source"),
+        (["--ir", "sass"], "this kernel comes from a library, and this profile does not have its SASS"),
+    ],
+)
+def test_what_a_profile_does_not_have_is_an_error(
+    program: Path, words: list[str], says: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["source", str(program), *words]) in (2, 7)
+    assert f"error: {says}" in capsys.readouterr().err
 
 
 UNSEEN = Path(__file__).parents[3] / "golden/recordings/unseen"

@@ -10,7 +10,7 @@ from bragg.code.sass.instruction_kinds import instruction_kinds, word_of_kind
 from bragg.code.source_map import Stage, source_name
 from bragg.model import Finding, Metric, MetricKind, Profile, Severity
 from bragg.model.kernels.counted import COUNTED_LAUNCHES, EXECUTED, THREADS
-from bragg.views.terminal.source import source_json, source_lines
+from bragg.views.terminal.source_code.kernel_source import source_json, source_lines
 from bragg.views.text.style import PLAIN, Style
 from tests.support.sampled_kernels import CODE, FILE, KEY, sampled_profile
 

@@ -14,8 +14,8 @@ from bragg.analyze.engine import Analysis
 from bragg.analyze.report import Answered, answered
 from bragg.model import Finding, Gain, Quantity, Severity
 from bragg.views.terminal.story import answer_lines
-from bragg.views.text.analysis_text import analysis_lines, best_lines, bounds_sentence, short_path
-from bragg.views.text.style import PLAIN
+from bragg.views.text.analysis_text import analysis_lines, best_lines, bounds_sentence, markdown_lines, short_path
+from bragg.views.text.style import PLAIN, Style
 from tests.support.profiles import profile_from_text
 
 
@@ -38,7 +38,7 @@ def behind_the_host(rule: str, of_gpu: float, limit: str = "the host") -> Findin
     [
         (
             [behind_the_host("type-copies", 0.06), behind_the_host("layout-conversions", 0.1)],
-            ["Then, once the host keeps up: layout-conversions, 10 % of the GPU time (a.py:3)"],
+            ["Next, once the host keeps up: layout-conversions, 10 % of the GPU time (a.py:3)"],
         ),
         ([behind_the_host("type-copies", 0.02)], []),
         ([behind_the_host("type-copies", 0.3, "the busiest GPU")], []),
@@ -48,7 +48,7 @@ def test_what_comes_next_is_said_in_a_line(findings: list[Finding], says: list[s
     bounds = Bounds("the host", 0.1, (), 1000.0, 1, True)
     answer = Answered("a.bragg", bounds, Analysis(findings), Evidence(profile_from_text("root\n  k 1ms")))
     lines = analysis_lines(answer, PLAIN)
-    assert [line for line in lines if line.startswith("Then")] == says
+    assert [line for line in lines if line.startswith("Next")] == says
 
 
 def test_what_comes_next_is_not_said_to_gain_nothing() -> None:
@@ -58,7 +58,7 @@ def test_what_comes_next_is_not_said_to_gain_nothing() -> None:
     ]
     bounds = Bounds("the host", 0.1, (), 1000.0, 1, True)
     answer = Answered("a.bragg", bounds, Analysis(findings), Evidence(profile_from_text("root\n  k 1ms")))
-    assert "Found, and gains nothing: type-copies" in analysis_lines(answer, PLAIN)
+    assert "Found, but a change would save nothing: type-copies" in analysis_lines(answer, PLAIN)
 
 
 @pytest.mark.parametrize(
@@ -118,10 +118,51 @@ def test_shares_of_few_steps_may_be_others_in_a_longer_run() -> None:
     kept = {"began_ns": 0, "ends_after_ns": [1_000_000, 2_000_000], "last_ns": 2_000_000}
     step = {"count": 2, "total_ns": 2_000_000, "in_steps_ns": 2_000_000, "buckets": {}, "first_calls": kept}
     profile = replace(profile_from_text("root\n  a.py:1@main host=12ms"), meta={"regions": {"step": step}})
-    assert analysis_lines(answered(profile), PLAIN)[1] == "  2 steps are few: shares may differ in a longer run."
+    assert analysis_lines(answered(profile), PLAIN)[1] == "  Only 2 steps: shares may differ in a longer run."
 
 
 def test_a_main_thread_that_had_no_core_is_said_before_gains() -> None:
     starved = {"scheduled_before": [0, 0], "scheduled": [1_000_000_000, 3_000_000_000]}
     lines = analysis_lines(answered(replace(profile_from_text("root\n  a.py:1@main host=1s"), meta=starved)), PLAIN)
     assert lines[1].startswith("  warning: the main thread ran 1.00 s, and was ready to run for another 3.00 s")
+
+
+TEXT = "import torch\n\tfor row in rows:\x1b[2J  # `a | b`\n"
+SLOW = Finding("slow", Severity.WARNING, "slow", "less", file="a.py", line=2, gain=Gain(500, 1000))
+
+
+def answer_of(*findings: Finding, sources: dict[str, str]) -> Answered:
+    profile = replace(profile_from_text("root\n  k 1ms"), sources=sources)
+    return Answered("a.bragg", Bounds("the GPU", 1.0, (), 1000.0, 0, True), Analysis(list(findings)), Evidence(profile))
+
+
+def test_a_finding_stands_beside_the_text_of_its_line() -> None:
+    answer = answer_of(SLOW, sources={"a.py": TEXT})
+    code = "   a.py:2  for row in rows:\\x1b[2J  # `a | b`"
+    lines = analysis_lines(answer, PLAIN)
+    assert lines[1:4] == ["1. saves 50 % of the steady state (500 ns)  slow, likely", "   slow", code]
+    assert f"        {code}" in list(best_lines(answer, [SLOW], PLAIN, 1))
+    assert "     50 %  slow (a.py:2)" in list(best_lines(answer, [SLOW], PLAIN))
+    (cut,) = (line for line in analysis_lines(answer, Style(width=30)) if line.startswith("   a.py:2"))
+    assert (len(cut), "…" in cut) == (30, True)
+
+
+@pytest.mark.parametrize("sources", [{}, {"a.py": "import torch"}, {"b.py": TEXT}])
+def test_a_finding_whose_line_is_not_kept_names_it(sources: dict[str, str]) -> None:
+    assert "   slow (a.py:2)" in analysis_lines(answer_of(SLOW, sources=sources), PLAIN)
+
+
+def test_texts_of_lines_make_room_for_findings() -> None:
+    long = [replace(SLOW, rule=f"slow{n}", message=f"{n} {'word ' * 40}".strip(), line=n) for n in range(1, 7)]
+    lines = analysis_lines(answer_of(*long, sources={"a.py": "x = 1\n" * 9}), Style(width=80))
+    assert len(lines) <= 25
+    n_shown = sum(line[:1].isdecimal() and line[1:2] == "." for line in lines)
+    n_codes = sum(line.startswith("   a.py:") for line in lines)
+    assert (n_shown, n_codes) == (4, 1)
+    few = analysis_lines(answer_of(*long[:3], sources={"a.py": "x = 1\n" * 9}), Style(width=80))
+    assert [line for line in few if line.startswith("   a.py:")] == [f"   a.py:{n}  x = 1" for n in (1, 2, 3)]
+
+
+def test_markdown_has_the_text_of_the_line() -> None:
+    row = list(markdown_lines(answer_of(SLOW, sources={"a.py": TEXT}), 0.01))[-2]
+    assert "| a.py:2 `` for row in rows:\\x1b[2J  # `a \\| b` `` |" in row

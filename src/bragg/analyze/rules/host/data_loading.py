@@ -81,6 +81,7 @@ _HAS_LOADER = Need(
     "a DataLoader",
     "",
     lambda evidence: any(loading(evidence.profile, kind).any() for kind in (SINGLE, WORKERS)),
+    is_of_program=True,
 )
 
 RULE = Rule(

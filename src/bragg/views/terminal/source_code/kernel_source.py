@@ -16,7 +16,7 @@ from bragg.model import Finding
 from bragg.model.kernels.counted import COUNTED_PREFIX, EXECUTED, THREADS
 from bragg.model.kernels.names import base_name
 from bragg.views.text.code_legend import code_legend
-from bragg.views.text.style import Style, beginning, printable
+from bragg.views.text.style import Style, printable
 from bragg.views.text.units import count_text, share_text
 
 __all__ = ["source_json", "source_lines"]
@@ -60,12 +60,13 @@ def source_lines(
         lines.append(f"compiled again by Triton {remarks.triton}: {count_text(len(remarks.found), 'remark')}")
     told = remarks.found if remarks else ()
     beside = _beside_lines(code, found, told)
+    room = None if style.width is None else max(style.width - table.width - 2, _LEAST_WIDTH)
     for section in code.sections:
         width = max(len(_number(line, stage)) for line in section.lines)
         lines += ["", style.bold(printable(section.title)), style.dim(table.header().rstrip())]
         for line in section.lines:
             text = f"{_number(line, stage):>{width}}  {printable(line.text.expandtabs(4))}".rstrip()
-            lines.append(f"{table.text(line)}  {_head(text, style, table.width + 2)}")
+            lines.append(f"{table.text(line)}  {style.head(text, room)}")
             for note in beside.pop((section.file, line.number), ()) if stage is None else ():
                 shown = f"{'':{table.width + 2}}{printable(f'^ {note}')}"
                 lines.append(style.warning(style.cut(shown, style.width)))
@@ -105,14 +106,6 @@ def source_json(code: AnnotatedCode, stage: Stage | None) -> dict[str, Any]:
             {"title": section.title, "lines": [_line_json(line) for line in section.lines]} for section in code.sections
         ],
     }
-
-
-def _head(text: str, style: Style, used: int) -> str:
-    """As much of the beginning of a line of code as there is room for."""
-    room = None if style.width is None else max(style.width - used, _LEAST_WIDTH)
-    if room is None or style.width_of(text) <= room:
-        return text
-    return beginning(text, room - len(style.ellipsis)) + style.ellipsis
 
 
 def _title(code: AnnotatedCode, style: Style) -> str:

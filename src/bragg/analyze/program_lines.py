@@ -1,0 +1,122 @@
+"""A file of the program, with the time that the tree has for each of its lines."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import PurePath
+
+import numpy as np
+
+from bragg.errors import UsageError
+from bragg.model import FrameKind, Profile
+from bragg.model.table import Int64Array
+
+__all__ = ["TIMES", "ProgramFile", "ProgramLine", "program_file", "program_files"]
+
+TIMES = ("host_time", "gpu_time")
+"""What is told of a line: time of the host in it and in what it calls, and of the GPU in what these launch."""
+_N_NAMES = 5
+
+
+@dataclass(frozen=True)
+class ProgramLine:
+    """A line of a file.
+
+    Attributes:
+        number: From 1.
+        text: As it is written.
+        times_ns: By metric, with all that it calls; only those that are not 0.
+    """
+
+    number: int
+    text: str
+    times_ns: dict[str, float]
+
+
+@dataclass(frozen=True)
+class ProgramFile:
+    """A file that the profile keeps.
+
+    Attributes:
+        file: As frames name it.
+        lines: All of them.
+        totals_ns: Of the whole run, by metric; only those that were measured.
+    """
+
+    file: str
+    lines: list[ProgramLine]
+    totals_ns: dict[str, float]
+
+
+def program_files(profile: Profile) -> list[str]:
+    """Files of the program whose text the profile keeps, the one whose lines took most, with all they call, first."""
+    frames = profile.tree.frames
+    named = (
+        file for kind, file in zip(frames.kind.tolist(), frames.file, strict=True) if kind == FrameKind.PYTHON and file
+    )
+    kept = dict.fromkeys(file for file in named if file in profile.sources)
+    kept |= dict.fromkeys(file for file in profile.sources if file.endswith(".py"))
+    times = [profile.inclusive(name) for name in TIMES if profile.measured(name)]
+
+    def longest(file: str) -> list[float]:
+        nodes = _nodes_of(profile, file)
+        return [float(np.max(time[nodes], initial=0)) for time in times]
+
+    return sorted(kept, key=longest, reverse=True)
+
+
+def program_file(profile: Profile, wanted: str) -> ProgramFile | None:
+    """The file that a name, or the end of a path, means; None: the profile keeps none of this name.
+
+    Raises:
+        UsageError: None, though it is a name of Python code.
+    """
+    files, parts = program_files(profile), PurePath(wanted).parts
+    meant = [file for file in files if PurePath(file).parts[-len(parts) :] == parts] if parts else []
+    if meant:
+        return _with_times(profile, meant[0])
+    if not wanted.endswith(".py"):
+        return None
+    raise UsageError(f"this profile has no text of {wanted}", hint=_kept(files))
+
+
+def _kept(files: list[str]) -> str:
+    if files:
+        return f"It has: {', '.join(files[:_N_NAMES])}"
+    return "It has no text of the program: its files had changed or were gone, or bragg run had --no-kernel-code"
+
+
+def _with_times(profile: Profile, file: str) -> ProgramFile:
+    measured = [name for name in TIMES if profile.measured(name)]
+    nodes = _outermost(profile, _nodes_of(profile, file))
+    numbers = profile.tree.frames.line[profile.tree.frame[nodes]]
+    times: dict[int, dict[str, float]] = {}
+    for name in measured:
+        for number, time_ns in zip(numbers.tolist(), profile.inclusive(name)[nodes].tolist(), strict=True):
+            if time_ns > 0:
+                of_line = times.setdefault(number, {})
+                of_line[name] = of_line.get(name, 0.0) + time_ns
+    lines = [
+        ProgramLine(number, text, times.get(number, {}))
+        for number, text in enumerate(profile.sources[file].splitlines(), 1)
+    ]
+    return ProgramFile(file, lines, {name: profile.total(name) for name in measured})
+
+
+def _nodes_of(profile: Profile, file: str) -> Int64Array:
+    """The nodes of a file's Python code, ascending."""
+    tree = profile.tree
+    is_in_file = np.array([name == file for name in tree.frames.file]) & (tree.frames.kind == FrameKind.PYTHON)
+    return np.flatnonzero(is_in_file[tree.frame])
+
+
+def _outermost(profile: Profile, nodes: Int64Array) -> Int64Array:
+    """Those of the nodes that are not below one of the same line, as in a function that calls itself."""
+    tree = profile.tree
+    lines = np.full(len(tree), -1, np.int64)
+    lines[nodes] = tree.frames.line[tree.frame[nodes]]
+    is_inner, above = np.zeros(len(nodes), np.bool_), tree.parent[nodes]
+    while (above > 0).any():
+        is_inner |= lines[above] == lines[nodes]
+        above = np.where(above > 0, tree.parent[above], 0)
+    return nodes[~is_inner]

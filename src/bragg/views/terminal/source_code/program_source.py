@@ -1,0 +1,91 @@
+"""A file of the program in a terminal: times before its lines, findings below them."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from typing import Any
+
+from bragg.analyze.program_lines import ProgramFile, ProgramLine
+from bragg.analyze.report import finding_json
+from bragg.model import Finding
+from bragg.views.text.analysis_text import gain_text, short_path
+from bragg.views.text.style import Style, printable
+from bragg.views.text.units import time_text
+
+__all__ = ["program_json", "program_lines"]
+
+# Lines before and after one that was asked for.
+_AROUND = 12
+_MIN_WIDTH = 20
+# Of a finding.
+_N_WRAPPED = 8
+
+
+def program_lines(program: ProgramFile, at: int, found: Sequence[Finding], style: Style) -> list[str]:
+    """The file, or what is around a line of it.
+
+    Args:
+        program: It.
+        at: The line; 0: all of it.
+        found: Findings about the program.
+        style: How to decorate, and the width to keep.
+    """
+    totals = ", ".join(f"{name} {time_text(total)}" for name, total in program.totals_ns.items())
+    header = "  ".join(f"{name:>9}" for name in program.totals_ns)
+    shown = _shown(program, at)
+    digits = len(str(shown[-1].number))
+    used = len(header) + 2 + digits + 2
+    of_line = _by_line(program, found)
+    lines = [f"{style.bold(short_path(program.file))}  of the whole run: {totals}", style.dim(header)]
+    for line in shown:
+        times = "  ".join(_time(line, name, total_ns, style) for name, total_ns in program.totals_ns.items())
+        text = printable(line.text.expandtabs(4))
+        room = None if style.width is None else max(style.width - used, _MIN_WIDTH)
+        lines.append(f"{times}  {line.number:>{digits}}  {style.head(text, room)}".rstrip())
+        indent = " " * (used + len(text) - len(text.lstrip()))
+        for finding in of_line[line.number]:
+            told = style.wrap(f"{indent}^ {_told(finding)}", _N_WRAPPED, f"{indent}  ")
+            lines += map(style.warning, told)
+    return lines
+
+
+def program_json(program: ProgramFile, at: int, found: Sequence[Finding]) -> dict[str, Any]:
+    """The same as values: times in ns."""
+    of_line = _by_line(program, found)
+    return {
+        "program": program.file,
+        "total": program.totals_ns,
+        "lines": [
+            {
+                "number": line.number,
+                "text": line.text,
+                **line.times_ns,
+                "findings": [finding_json(finding) for finding in of_line[line.number]],
+            }
+            for line in _shown(program, at)
+        ],
+    }
+
+
+def _shown(program: ProgramFile, at: int) -> list[ProgramLine]:
+    return [line for line in program.lines if not at or abs(line.number - at) <= _AROUND]
+
+
+def _by_line(program: ProgramFile, found: Sequence[Finding]) -> dict[int, list[Finding]]:
+    of_line: dict[int, list[Finding]] = defaultdict(list)
+    for finding in found:
+        if finding.file == program.file:
+            of_line[finding.line].append(finding)
+    return of_line
+
+
+def _time(line: ProgramLine, name: str, total_ns: float, style: Style) -> str:
+    """The time of a line, in the column of a metric; empty where there is none."""
+    time_ns = line.times_ns.get(name, 0.0)
+    return style.heat(f"{time_text(time_ns):>9}", time_ns / total_ns) if time_ns else " " * 9
+
+
+def _told(finding: Finding) -> str:
+    saves = f"saves {gain_text(finding)}  " if finding.gain and finding.gain.wall_ns else ""
+    return printable(f"{saves}{finding.rule}: {finding.text}")
