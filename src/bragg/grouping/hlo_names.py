@@ -17,6 +17,7 @@ from bragg.model.tree import FrameKind
 __all__ = [
     "AUTOTUNE",
     "BACKWARD",
+    "BANDED",
     "BATCHED_COND",
     "BOTH_BRANCHES",
     "CALLBACK",
@@ -35,14 +36,18 @@ __all__ = [
     "DOUBLE",
     "EVALUATED_BEFORE",
     "FORWARD_JACOBIAN",
+    "GROUP_SUMS",
     "INDEPENDENT_TURNS",
     "JACOBIAN",
     "LATE_PRODUCT",
+    "LOOKED_UP_MATRICES",
     "MADE_AT",
     "MOSTLY_UNUSED",
     "OUTER",
     "PAIRWISE",
+    "PART_OF_SHUFFLE",
     "PROMOTED",
+    "PROMOTED_DOUBLE",
     "RANKS",
     "RECOMPUTE",
     "REPEATED_FACTOR",
@@ -54,6 +59,10 @@ __all__ = [
     "SHIFTED",
     "SPLIT_PRODUCT",
     "SUMMED_PRODUCT",
+    "SUMMED_ROWS",
+    "SYMMETRIC",
+    "TO_LIMIT",
+    "TRIANGULAR",
     "UNTIL_LAST",
     "VARIES",
     "VECTORS_UNUSED",
@@ -70,6 +79,8 @@ __all__ = [
 
 BACKWARD = (FrameKind.STATE, "[backward]")
 RECOMPUTE = (FrameKind.STATE, "[recompute]")
+BANDED = "[factorization of a banded matrix]"
+"""LU and Cholesky factorizations of matrices that are zero except near their diagonal."""
 BATCHED_COND = "batched_cond"
 """The scope in which `vmap` computes both branches of a `cond`."""
 BOTH_BRANCHES = "[both branches]"
@@ -86,14 +97,20 @@ DENSE_GRADIENT = "[gradient of a whole table]"
 """Gradients of tables of which few rows were used, and what is computed from these gradients element by element."""
 DOUBLE = "[64-bit numbers]"
 """Operations on arrays of 64-bit floating point."""
+GROUP_SUMS = "[sum of each group]"
+"""Sums over one array, each of what belongs to one of many groups."""
 INDEPENDENT_TURNS = "[independent turns]"
 """Loops whose turns need nothing of each other."""
 LATE_PRODUCT = "[product of rows looked up]"
 """Matrix products with rows of a table that has fewer rows than are looked up."""
+LOOKED_UP_MATRICES = "[matrices looked up]"
+"""Matrix products of each row with a matrix of its own, looked up from few, and these copies."""
 WINDOWS = "[overlapping windows]"
 """Gathers that write each element many times, into windows that overlap."""
 PROMOTED = "[promoted to 32 bits]"
 """Matrix products in 32 bits of values that were 16 bits until they met an array of 32 bits."""
+PROMOTED_DOUBLE = "[promoted to 64 bits]"
+"""Operations in 64-bit floating point on values that had fewer bits until they met an array of 64 bits."""
 RANKS = "[sort of sorted places]"
 """Sorts of the places that another sort has found."""
 SCATTERED = "[columns of a table]"
@@ -112,6 +129,12 @@ SPLIT_PRODUCT = "[product of a sum]"
 """Matrix products that are added to others with one of their factors."""
 SUMMED_PRODUCT = "[product by a sum]"
 """Products of elements that are added up as a matrix product would."""
+SUMMED_ROWS = "[sum of a product]"
+"""Matrix products of which only sums over rows, or columns, are used."""
+SYMMETRIC = "[LU of a symmetric matrix]"
+"""LU factorizations of a product of a matrix with itself."""
+TRIANGULAR = "[LU of a triangular matrix]"
+"""LU factorizations of matrices that are triangular already."""
 DIAGONAL = "[product with a diagonal matrix]"
 """Matrix products with a matrix that is zero except on its diagonal."""
 OUTER = "[product with an outer product]"
@@ -138,6 +161,10 @@ UNTIL_LAST = "[until the last has ended]"
 """Loops under `vmap`, which compute all elements of a batch until the last one has ended."""
 ZEROS_AND_ONES = "[product with zeros and ones]"
 """Matrix products with rows that are one-hot, a triangle and the like."""
+PART_OF_SHUFFLE = "[shuffled for a part]"
+"""Random orders of many rows of which few are taken."""
+TO_LIMIT = "[until a tolerance or a limit]"
+"""Loops that end by a tolerance below the precision of the numbers, or after as many turns as follow."""
 MOSTLY_UNUSED = "[mostly unused]"
 """Operations of whose result a small part is taken."""
 VECTORS_UNUSED = "[unused vectors]"
@@ -151,7 +178,7 @@ COMPILE = "[compile] "
 MADE_AT = "made at "
 """Attributes of a jitted function begin like this, one for each line of the program that makes one of its name."""
 VARIES = "static argument "
-"""Attributes of a jitted function begin like this, one for each static argument that had a new value at each call."""
+"""Attributes of a jitted function begin like this, one for each static argument, or field, that had several values."""
 COMPILED = "compiled program "
 """Attributes of a compilation begin like this, one for each program of its name; the values tell inputs apart."""
 CALLBACK = "[callback] "

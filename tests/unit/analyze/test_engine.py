@@ -142,12 +142,27 @@ def test_why_a_function_is_compiled_again_is_what_its_programs_say(
 def test_static_arguments_that_are_new_at_each_call_are_named() -> None:
     profile = profile_from_text("root\n  f.py:9@main\n    jit(f)\n      [compile] jit_f host=6s hostx6")
     attributes = {
-        "jit(f)": {"made at f.py:7": "jit", "static argument rate": "a new value at each call"},
+        "jit(f)": {"made at f.py:7": "jit", "static argument rate": "several values"},
         "[compile] jit_f": {f"compiled program {number}": "inputs 0" for number in range(6)},
     }
     (finding,) = findings(Evidence(replace(profile, meta={**profile.meta, "attributes": attributes})))
-    assert finding.message.endswith(": its static argument rate had a new value at each of the first calls")
-    assert finding.hint.startswith("pass rate as an array: ")
+    assert finding.message.endswith(": its static argument rate had several values, and each takes a program")
+    assert finding.hint.startswith("pass rate as an array: not in static_argnames")
+
+
+def test_static_fields_are_named_where_the_program_says_that_they_are() -> None:
+    profile = profile_from_text("root\n  f.py:9@main\n    jit(f)\n      [compile] jit_f host=6s hostx6")
+    attributes = {
+        "jit(f)": {"made at f.py:7": "jit", "static argument state.tau": "several values"},
+        "[compile] jit_f": {f"compiled program {number}": "inputs 0" for number in range(6)},
+    }
+    text = "class State:\n    key: Array\n    tau: float = field(pytree_node=False, default=1.0)\n"
+    profile = replace(profile, meta={**profile.meta, "attributes": attributes}, sources={"f.py": text})
+    (finding,) = findings(Evidence(profile))
+    assert finding.message.endswith(": its static field state.tau had several values, and each takes a program")
+    assert finding.hint.startswith("pass state.tau as an array: not with pytree_node=False")
+    assert finding.line == 3
+    assert {each.line for each in finding.places} == {7, 9}
 
 
 @pytest.mark.parametrize(("count", "is_once"), [(20, False), (9, True)], ids=["each step", "fewer than half"])

@@ -57,7 +57,7 @@ def lines_of(evidence: Evidence, text: re.Pattern[str]) -> list[Place]:
         file = evidence.text.file(name) if name.endswith(".py") else None
         for each in ast.walk(file.tree) if file else ():
             part = each.context_expr if isinstance(each, ast.withitem) else each
-            if isinstance(each, (ast.Assign, ast.Expr, ast.withitem)) and text.search(ast.unparse(part)):
+            if isinstance(each, (ast.Assign, ast.AnnAssign, ast.Expr, ast.withitem)) and text.search(ast.unparse(part)):
                 found.append(Place(name, getattr(part, "lineno", 0)))
     return found
 

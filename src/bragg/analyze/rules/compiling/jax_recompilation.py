@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from bragg.analyze.causes.evidence import Evidence
-from bragg.analyze.causes.host_finding import moved
+from bragg.analyze.causes.host_finding import moved, moved_to
 from bragg.analyze.causes.host_steps import host_steps
 from bragg.analyze.causes.jitted_calls import is_of_program, lines_that_make, made_at, varying_statics
 from bragg.analyze.causes.needs import HOST_TIME
 from bragg.analyze.causes.paths import below, hottest_place
+from bragg.analyze.causes.text_calls import lines_of
 from bragg.analyze.causes.thresholds import WAITS
 from bragg.analyze.engine import Rule
 from bragg.grouping.hlo_names import COMPILE, COMPILED
@@ -94,10 +96,16 @@ class _Compiled:
                 Confidence.LIKELY,
             )
         names = ", ".join(self.statics)
-        noun, kind = ("argument", "an array") if len(self.statics) == 1 else ("arguments", "arrays")
+        is_field = all("." in name for name in self.statics)
+        noun, kind = (
+            ("field" if is_field else "argument", "an array")
+            if len(self.statics) == 1
+            else ("fields" if is_field else "arguments", "arrays")
+        )
+        how = "not with pytree_node=False or static=True" if is_field else "not in static_argnames or static_argnums"
         return (
-            f"{times}: its static {noun} {names} had a new value at each of the first calls",
-            f"pass {names} as {kind}: not in static_argnames or static_argnums, if no shape depends on it",
+            f"{times}: its static {noun} {names} had several values, and each takes a program",
+            f"pass {names} as {kind}: {how}, if no shape depends on it",
             Confidence.LIKELY,
         )
 
@@ -124,7 +132,15 @@ def _find(evidence: Evidence) -> Iterator[Finding]:
             gain=_gain(evidence, each),
             confidence=confidence,
         )
-        yield moved(finding, each.made) if each.made else finding
+        finding = moved(finding, each.made) if each.made else finding
+        yield moved_to(finding, [place for name in each.statics for place in _lines_of_field(evidence, name)])
+
+
+def _lines_of_field(evidence: Evidence, static: str) -> list[Place]:
+    """Where a dataclass says that a field is static; none: it is an argument."""
+    _, dot, field = static.rpartition(".")
+    is_static = r"\b(?:pytree_node=False|static=True)\b"
+    return lines_of(evidence, re.compile(rf"^{re.escape(field)}\s*:.*{is_static}")) if dot else []
 
 
 def _gain(evidence: Evidence, each: _Compiled) -> Gain | None:

@@ -11,6 +11,7 @@ import re
 import sys
 
 from bragg.core import core
+from bragg.record.hooks.jax.arguments import watch_again
 from bragg.record.inside.notes import guarded, note
 
 TYPE_CHECKING = False
@@ -97,6 +98,8 @@ def _tell_apart(name: str, computation: Any) -> None:
     main = _MAIN.search(text)
     programs, inputs = _compiled.setdefault(name, ({}, {}))
     program = programs.setdefault(hash(text), len(programs))
+    if len(programs) > 1:
+        watch_again(name)
     kind = inputs.setdefault(main[1] if main else text, len(inputs))
     core.describe_scope(f"{COMPILE}{name}", f"{COMPILED}{program}", f"inputs {kind}")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 import pytest
@@ -74,5 +75,34 @@ def test_static_arguments_that_are_new_at_each_of_the_first_calls_are_told(core:
     watch = arguments.ArgumentWatch("jit(step)", STEP, ("fixed", "rate"))
     for number in range(4):
         assert watch(jax.numpy.ones(2), "mean", rate=0.5 + number)
-    assert ("describe_operator", "jit(step)", "static argument rate", "a new value at each call") in core.calls
+    assert ("describe_operator", "jit(step)", "static argument rate", "several values") in core.calls
     assert "static argument fixed" not in {call[2] for call in core.calls}
+
+
+@dataclasses.dataclass
+class Annealed:
+    """A state of which JAX compiles a program for each temperature."""
+
+    weights: Any
+    noise: float = dataclasses.field(default=1.0, metadata={"pytree_node": False})
+    kind: str = dataclasses.field(default="adam", metadata={"static": True})
+    scale: float = dataclasses.field(default=1.0, metadata={"pytree_node": True})
+
+
+def test_static_fields_that_differ_where_programs_are_compiled_again_are_told(core: FakeCore) -> None:
+    jax.tree_util.register_dataclass(Annealed, ["weights", "scale"], ["noise", "kind"])
+    core.answers["watch_arguments"] = True
+    watch = arguments.ArgumentWatch("jit(step)", STEP)
+    state = Annealed(jax.numpy.ones(2))
+    assert watch(state, 1.0)
+    assert not watch(dataclasses.replace(state, weights=jax.numpy.ones(2)), 1.0)
+    told = ("describe_operator", "jit(step)", "static argument state.noise", "several values")
+    for noise in (0.9, 0.8):
+        assert told not in core.calls
+        arguments.watch_again("jit_step")
+        assert core.calls[-1][:2] == ("watch_arguments", STEP)
+        assert not watch(dataclasses.replace(state, noise=noise, scale=noise), 1.0)
+    assert core.calls.count(told) == 1
+    assert described(core) == ["several values"]
+    arguments.watch_again("jit_other")
+    assert core.calls[-1] == told

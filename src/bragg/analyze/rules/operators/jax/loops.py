@@ -17,11 +17,12 @@ from bragg.analyze.causes.thresholds import MANY_TURNS, SHORT_LAUNCH
 from bragg.analyze.causes.whole_gain import whole_gain
 from bragg.analyze.causes.work_finding import Work, work_findings
 from bragg.analyze.engine import Rule
-from bragg.grouping.hlo_names import INDEPENDENT_TURNS
+from bragg.analyze.rules.operators.jax.state_rule import at_cause
+from bragg.grouping.hlo_names import INDEPENDENT_TURNS, TO_LIMIT
 from bragg.model import Confidence, Finding
 from bragg.model.table import BoolArray, FloatArray
 
-__all__ = ["OUTPUTS", "TURNS"]
+__all__ = ["LIMITS", "OUTPUTS", "TURNS"]
 
 _SHORT = Work(
     "short-turns",
@@ -42,13 +43,23 @@ _KEPT = Work(
     least_share=0.1,
     is_launched=True,
 )
+_LIMITED = Work(
+    "unreached-tolerance",
+    "a loop of JAX takes all turns that its limit allows in each call: its tolerance is below what numbers can tell",
+    "a tolerance that the type can reach: a few times jnp.finfo(x.dtype).eps, relative to the values",
+    0.8,  # of one pair, 150 turns: 87 %
+    Confidence.LIKELY,
+    least_share=0.1,
+    is_launched=True,
+)
+_ALL = 0.98  # of the turns, as recordings may begin or end within a call
 _STEPS = re.compile(r"dynamic_(?:update_)?index_in_dim")
 _WRITES = "dynamic_update_slice"
 
 
 def _find_short(evidence: Evidence) -> Iterator[Finding]:
     many = _turns(evidence) >= MANY_TURNS.value
-    others = below(evidence.profile, named(evidence.profile, INDEPENDENT_TURNS.__eq__))  # a rule of its own
+    others = below(evidence.profile, named(evidence.profile, INDEPENDENT_TURNS.__eq__)) | _to_limit(evidence)
     kernels = many & (evidence.gpu_ns > 0) & ~_writes(evidence) & ~others
     count, time_ns = float(evidence.gpu_count[kernels].sum()), float(evidence.gpu_ns[kernels].sum())
     if count and time_ns <= SHORT_LAUNCH.value * count:
@@ -56,6 +67,24 @@ def _find_short(evidence: Evidence) -> Iterator[Finding]:
         gain = whole_gain(evidence, in_loops(evidence), _SHORT.saved)
         for finding in work_findings(evidence, kernels, _SHORT):
             yield replace(_at_loop(evidence, finding, many), gain=gain)
+
+
+def _find_limited(evidence: Evidence) -> Iterator[Finding]:
+    limited = _to_limit(evidence)
+    for finding in work_findings(evidence, limited, _LIMITED):
+        yield replace(at_cause(evidence, finding, limited), gain=whole_gain(evidence, limited, _LIMITED.saved))
+
+
+def _to_limit(evidence: Evidence) -> BoolArray:
+    """Loops that end by a tolerance below the precision of their numbers, and never did: [n_nodes]."""
+    profile, launches = evidence.profile, launches_of_call(evidence)
+    found = np.zeros(len(profile.tree), np.bool_)
+    for state in {name for name in profile.tree.frames.name if name.startswith(TO_LIMIT)}:
+        nodes = below(profile, named(profile, state.__eq__))
+        turns = float(launches[nodes & (launches >= 1)].min(initial=np.inf))
+        limit = int(state.removeprefix(TO_LIMIT))
+        found |= nodes & (_ALL * limit <= turns <= limit + 1)
+    return found
 
 
 def _find_kept(evidence: Evidence) -> Iterator[Finding]:
@@ -84,4 +113,5 @@ def _turns(evidence: Evidence) -> FloatArray:
 TURNS = Rule(
     _find_short, "loops of JAX with many turns of short kernels", (GPU_TIME,), (MANY_TURNS, SHORT_LAUNCH), _SHORT.change
 )
+LIMITS = Rule(_find_limited, "loops of JAX that never reach their tolerance", (GPU_TIME,), (), _LIMITED.change)
 OUTPUTS = Rule(_find_kept, "loops of JAX that write an output in each turn", (GPU_TIME,), (MANY_TURNS,), _KEPT.change)

@@ -9,13 +9,17 @@ from bragg.grouping.hlo_names import (
     COMPLEX_PRODUCT,
     COSTLY_ORDER,
     DIAGONAL,
+    GROUP_SUMS,
     LATE_PRODUCT,
+    LOOKED_UP_MATRICES,
     OUTER,
     PAIRWISE,
     PROMOTED,
+    PROMOTED_DOUBLE,
     REPEATED_FACTOR,
     SPLIT_PRODUCT,
     SUMMED_PRODUCT,
+    SUMMED_ROWS,
     ZEROS_AND_ONES,
 )
 from bragg.model import Confidence
@@ -24,13 +28,17 @@ __all__ = [
     "COMPARED",
     "COMPLEX_PRODUCTS",
     "DIAGONALS",
+    "DOUBLES",
+    "GROUPS",
     "LATE",
     "MASKS",
+    "MATRICES",
     "ORDERS",
     "OUTERS",
     "PAIRS",
     "PROMOTIONS",
     "REPEATED",
+    "ROWS",
     "SPLIT",
     "SUMS",
 ]
@@ -180,6 +188,57 @@ SPLIT = state_rule(
         "add first, and multiply once: a @ (x + y); gradients of several losses: jax.grad of their sum",
         0.9,
         Confidence.LIKELY,
+        is_launched=True,
+    ),
+)
+ROWS = state_rule(
+    SUMMED_ROWS,
+    "matrix products of JAX of which sums over rows alone are used",
+    Work(
+        "sum-of-product",
+        "only sums, or means, over rows or columns of a matrix product are used",
+        "sum first, then multiply: x.sum(0) @ w instead of (x @ w).sum(0)",
+        0.8,  # what is left is reading the matrix once
+        Confidence.LIKELY,
+        is_launched=True,
+    ),
+)
+MATRICES = state_rule(
+    LOOKED_UP_MATRICES,
+    "matrix products of JAX of each row with a matrix of its own",
+    Work(
+        "matrix-per-row",
+        "each row is multiplied with a copy of its own of one of few matrices, which is written and read for it",
+        "sort rows by their matrix and multiply each group at once: jax.lax.ragged_dot; of very few matrices, multiply "
+        "with all, and choose",
+        0.7,
+        Confidence.LIKELY,
+        is_launched=True,
+    ),
+)
+GROUPS = state_rule(
+    GROUP_SUMS,
+    "sums of JAX over one array for one group after the other",
+    Work(
+        "sum-per-group",
+        "one array is read again for the sum of each of many groups (where(ids == k, x, 0).sum())",
+        "jax.ops.segment_sum(x, ids, num_segments), jnp.bincount(ids, weights=x, length=n): one pass for all groups",
+        0.6,
+        Confidence.HEURISTIC,
+        least_share=0.1,
+        is_launched=True,
+    ),
+)
+DOUBLES = state_rule(
+    PROMOTED_DOUBLE,
+    "operations of JAX in 64 bits, because values have met an array of 64 bits",
+    Work(
+        "promoted-doubles",
+        "an array in 64 bits (NumPy's are, where jax_enable_x64 is set) makes what follows 64 bits",
+        "cast the array: table.astype(jnp.float32), np.asarray(table, np.float32)",
+        0.5,  # at least: half of the bytes
+        Confidence.LIKELY,
+        least_share=0.05,
         is_launched=True,
     ),
 )

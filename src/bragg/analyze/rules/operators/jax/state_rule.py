@@ -19,7 +19,7 @@ from bragg.grouping.hlo_names import COPIED
 from bragg.model import Finding, Place
 from bragg.model.table import BoolArray
 
-__all__ = ["state_rule"]
+__all__ = ["at_cause", "state_rule"]
 
 
 def state_rule(state: str, finds: str, work: Work, most_ns: float = math.inf) -> Rule:
@@ -31,19 +31,20 @@ def state_rule(state: str, finds: str, work: Work, most_ns: float = math.inf) ->
         if float(evidence.gpu_ns[nodes].sum()) > most_ns * float(evidence.gpu_count[nodes].sum()):
             return
         for finding in work_findings(evidence, nodes, work):
-            yield _at_cause(evidence, finding, states, is_copy=state == COPIED)
+            found = at_cause(evidence, finding, states)
+            jitted = made_at(evidence, found.node) if state == COPIED else None
+            yield moved(found, jitted) if jitted else found
 
     numbers = (MUCH_GPU,) if most_ns == math.inf else (MUCH_GPU, SHORT_TURN)
     return Rule(find, finds, (GPU_TIME,), numbers, work.change, host_time=HostTime.CAUSE)
 
 
-def _at_cause(evidence: Evidence, finding: Finding, states: BoolArray, *, is_copy: bool) -> Finding:
-    """At the line that asks for the work; of copies where the function is jitted, which decides what it is given."""
+def at_cause(evidence: Evidence, finding: Finding, states: BoolArray) -> Finding:
+    """At the line that asks for the work, as the states, or nodes below them, [n_nodes], tell."""
     tree = evidence.profile.tree
     spent_ns = tree.sum_up(evidence.gpu_ns)
     node = int(np.where(states & (tree.frames.line[tree.frame] > 0), spent_ns, -1).argmax())
     frame = int(tree.frame[node])
-    if states[node] and tree.frames.line[frame] > 0:
-        finding = moved(finding, Place(tree.frames.file[frame], int(tree.frames.line[frame]), node=finding.node))
-    jitted = made_at(evidence, finding.node) if is_copy else None
-    return moved(finding, jitted) if jitted else finding
+    is_told = states[node] and tree.frames.line[frame] > 0
+    place = Place(tree.frames.file[frame], int(tree.frames.line[frame]), node=finding.node)
+    return moved(finding, place) if is_told else finding

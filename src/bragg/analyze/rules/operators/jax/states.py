@@ -12,6 +12,7 @@ from bragg.grouping.hlo_names import (
     DENSE_GRADIENT,
     FORWARD_JACOBIAN,
     MOSTLY_UNUSED,
+    PART_OF_SHUFFLE,
     RANKS,
     REVERSE_JACOBIAN,
     SAME_ARGUMENTS,
@@ -36,6 +37,7 @@ __all__ = [
     "PARTS",
     "RANKED",
     "SAME",
+    "SHUFFLES",
     "TRANSFORMS",
     "VECTORS",
     "WINDOWED",
@@ -129,6 +131,19 @@ PARTS = state_rule(
         "a sort; of scan the last state instead of all outputs; jax.vmap(jax.grad(f)) for the diagonal of a Jacobian; "
         "jax.experimental.sparse.linalg.lobpcg_standard, or a randomized SVD, for a few vectors",
         0.75,
+        Confidence.LIKELY,
+        is_launched=True,
+    ),
+)
+SHUFFLES = state_rule(
+    PART_OF_SHUFFLE,
+    "random orders of JAX of many rows, of which few are taken",
+    Work(
+        "part-of-shuffle",
+        "many rows are put in a random order, by several sorts, and at most a quarter of them is taken",
+        "make the order once for many batches, and pass it as an argument; or draw with replacement: "
+        "jax.random.randint(key, (batch,), 0, n)",
+        0.95,
         Confidence.LIKELY,
         is_launched=True,
     ),

@@ -16,7 +16,7 @@ from bragg.analyze.causes.text_calls import lines_of, statements_above
 from bragg.analyze.causes.thresholds import MUCH_GPU
 from bragg.analyze.causes.work_finding import Work, work_findings
 from bragg.analyze.engine import Rule
-from bragg.grouping.hlo_names import DOUBLE
+from bragg.grouping.hlo_names import DOUBLE, PROMOTED_DOUBLE
 from bragg.model import Confidence, Finding, Place
 
 __all__ = ["RULE"]
@@ -57,7 +57,9 @@ _DOUBLE = re.compile(
 
 def _find(evidence: Evidence) -> Iterator[Finding]:
     of_xla = below(evidence.profile, named(evidence.profile, DOUBLE.__eq__))
-    for finding in work_findings(evidence, named(evidence.profile, _DOUBLE.search) & ~of_xla, _OF_LIBRARIES):
+    promoted = below(evidence.profile, named(evidence.profile, PROMOTED_DOUBLE.__eq__))  # a rule of its own
+    others = named(evidence.profile, _DOUBLE.search) & ~of_xla & ~promoted
+    for finding in work_findings(evidence, others, _OF_LIBRARIES):
         yield moved_to(finding, _made(evidence, finding))
     for finding in work_findings(evidence, of_xla, _OF_XLA):
         yield moved_to(finding, lines_of(evidence, _ENABLES))

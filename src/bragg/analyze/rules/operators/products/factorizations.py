@@ -12,7 +12,7 @@ from bragg.analyze.causes.work_finding import Work, work_findings
 from bragg.analyze.engine import HostTime, Rule
 from bragg.analyze.rules.operators.cheaper_calls import parts_of_factors
 from bragg.analyze.rules.operators.products.inverses import inverted
-from bragg.grouping.hlo_names import VECTORS_UNUSED
+from bragg.grouping.hlo_names import BANDED, TRIANGULAR, VECTORS_UNUSED
 from bragg.model import Confidence, Finding, FrameKind
 
 __all__ = ["RULE"]
@@ -28,6 +28,7 @@ _WORK = Work(
     least_share=0.15,
     is_launched=True,
 )
+_OF_OTHERS = (VECTORS_UNUSED, BANDED, TRIANGULAR)  # rules of their own
 # Operators of PyTorch, and operations of JAX.
 _FACTORS = re.compile(
     r"aten::(?:linalg_(?:solve(?:_ex)?|_?solve_ex|lu_factor(?:_ex)?|lu|cholesky(?:_ex)?|qr|_?eigh|_?svd|eig|eigvalsh?|"
@@ -41,7 +42,7 @@ def _find(evidence: Evidence) -> Iterator[Finding]:
     factors = named(profile, _FACTORS.fullmatch) & (tree.kind == FrameKind.OPERATOR)
     # Other operators, as an inverse, factor too: they are not the program's own factorization.
     own = factors & ((evidence.callers.line > 0) | (tree.frames.line[tree.frame] > 0)) & ~inverted(profile)
-    own &= ~below(profile, named(profile, VECTORS_UNUSED.__eq__)) & ~parts_of_factors(evidence)
+    own &= ~below(profile, named(profile, _OF_OTHERS.__contains__)) & ~parts_of_factors(evidence)
     yield from work_findings(evidence, below(profile, own), _WORK)
 
 

@@ -3,13 +3,14 @@
 (h @ w)[:, -1]         one row of each matrix of h is of use
 scan(...)[1][-1]       of what turns write to, the last counts, one of all
 jacrev(f)(x)[i, i]     of all pairs those on the diagonal
+permutation(key, n)[:k]    n rows are put in a random order, by several sorts, for k of them
 """
 
 from __future__ import annotations
 
 import re
 
-from bragg.grouping.hlo_names import MOSTLY_UNUSED
+from bragg.grouping.hlo_names import MOSTLY_UNUSED, PART_OF_SHUFFLE
 from bragg.grouping.hlo_program import NOWHERE, HloState
 from bragg.record.hooks.jax.hlo.flow import PARTS
 from bragg.record.hooks.jax.hlo.jacobians import place_of_jacobian
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from bragg.record.hooks.jax.hlo.module import HloModule, Instruction
     from bragg.record.hooks.jax.hlo.places import Places
 
-__all__ = ["unused_states"]
+__all__ = ["shuffle_states", "unused_states"]
 
 _SMALL_PART = 0.25
 _LEAST_ELEMENTS = 1 << 10
@@ -34,6 +35,8 @@ _NO_WORK = frozenset({"parameter", "constant", "iota", "broadcast", "tuple", "sl
 _ORDER = frozenset({"reshape", "transpose", "convert", "bitcast-convert", "concatenate", "pad"})
 _LARGEST = re.compile(r'op_name="(?:[^"]*/)?(?:top_k|approx_top_k)"')  # XLA sorts for these; no more was asked for
 _CONTRACTS = "lhs_contracting_dim"
+_SHUFFLES = re.compile(r'op_name="[^"]*\b_?shuffle\b')
+_SORTS = re.compile(r"\bsort\(|RadixSort")  # on GPUs a call of a library
 _DECOMPOSED = re.compile(r'op_name="(?:[^"]*/)?(?:eigh|svd)"')
 
 
@@ -56,6 +59,39 @@ def unused_states(module: HloModule, entry: HloGraph, turns: Iterable[HloGraph],
             if body:
                 waiting.append((body, demand.of_elements(value) if demand else {}, value.made.line))
     return found
+
+
+def shuffle_states(graph: HloGraph, places: Places) -> dict[str, HloState]:
+    """States by name of operation, of random orders of which a small part is used."""
+    shuffled = [each for each in graph.values if "shuffle" in each.made.line and _SHUFFLES.search(each.made.line)]
+    sorts = [each for each in shuffled if _SORTS.search(each.made.line) and each.made.size >= _LEAST_ELEMENTS]
+    if not sorts:
+        return {}
+    own = {each.made for each in shuffled}
+    last = [each for each in sorts if any(user.made not in own for user in graph.users(each))]
+    if not last or not all(_is_taken_in_part(graph, each) for each in last):
+        return {}
+    place = places.nearest([each.made.line for each in reversed(sorts)])
+    large = (each.executed.name for each in shuffled if each.size >= _LEAST_ELEMENTS)
+    return dict.fromkeys(large, HloState(PART_OF_SHUFFLE, place))
+
+
+def _is_taken_in_part(graph: HloGraph, value: Value) -> bool:
+    """Whether all that is done with a value takes small parts of it."""
+    results = {(each.made, each.executed) for each in graph.results}
+    waiting, taken = [value], 0
+    while waiting:
+        each = waiting.pop()
+        if (each.made, each.executed) in results:
+            return False
+        for user in graph.users(each):
+            if user.made.code in _ORDER:
+                waiting.append(user)
+            elif user.made.code not in PARTS or user.operands[0].made is not each.made:
+                return False
+            else:
+                taken += user.size
+    return 0 < taken <= _SMALL_PART * value.made.size
 
 
 def _takes_parts(graph: HloGraph) -> bool:

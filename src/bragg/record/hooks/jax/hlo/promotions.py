@@ -1,13 +1,14 @@
-"""Products of an HLO module in 32 bits, because 16-bit values have met one array of 32 bits before.
+"""Operations of an HLO module in more bits, because values have met one array of more bits before.
 
 q = x @ w    bf16        q * table    f32, the promotion        softmax(q @ k.T) @ v, @ w2    f32, which converts w2
+x * taps     f32 * f64: a table of NumPy, where JAX has 64 bits, makes what follows 64 bits
 """
 
 from __future__ import annotations
 
 from itertools import permutations
 
-from bragg.grouping.hlo_names import PROMOTED
+from bragg.grouping.hlo_names import PROMOTED, PROMOTED_DOUBLE
 from bragg.grouping.hlo_program import HloState
 
 TYPE_CHECKING = False
@@ -17,7 +18,8 @@ if TYPE_CHECKING:
 
 __all__ = ["promotion_states"]
 
-_NARROW = ("bf16[", "f16[")
+_NARROW, _WIDE = ("bf16[", "f16["), ("f32[",)
+_SINGLE, _DOUBLE = ("bf16[", "f16[", "f32[", "c64["), ("f64[", "c128[")
 _MEETS = frozenset({"multiply", "add", "subtract", "divide", "maximum", "minimum"})
 _HANDS_ON = frozenset({"convert", "reshape", "transpose", "slice", "dynamic-slice", "broadcast", "concatenate"})
 _LEAVES = frozenset({"parameter", "constant", "iota"})
@@ -28,17 +30,29 @@ _LEAST_WEIGHTS = 2  # the last layer alone may be meant to be exact
 
 def promotion_states(graph: HloGraph, places: Places) -> dict[str, HloState]:
     """States by name of operation, at the lines where values are promoted."""
+    return _to_single(graph, places) | _to_double(graph, places)
+
+
+def _to_single(graph: HloGraph, places: Places) -> dict[str, HloState]:
     if not any(each.shape.startswith(_NARROW) for each in graph.given.values()):
         return {}
-    types = _Types()
+    types = _Types(_NARROW, _WIDE)
     promoted = [(each, cause) for each in graph.values if _is_wide_product(each) and (cause := types.promotion(each))]
     forward = (each for each, _ in promoted if _BACKWARD not in each.made.line)
     if len({weight for each in forward for weight in _weights(each)}) < _LEAST_WEIGHTS:
         return {}
-    return {
-        each.executed.name: HloState(PROMOTED, places.nearest([cause.made.line, cause.executed.line]))
-        for each, cause in promoted
-    }
+    return {each.executed.name: _at(cause, PROMOTED, places) for each, cause in promoted}
+
+
+def _to_double(graph: HloGraph, places: Places) -> dict[str, HloState]:
+    doubles = [each for each in graph.values if each.shape.startswith(_DOUBLE) and each.size >= _LEAST_PROMOTED]
+    types = _Types(_SINGLE, _DOUBLE)
+    promoted = ((each, types.promotion(each)) for each in doubles)
+    return {each.executed.name: _at(cause, PROMOTED_DOUBLE, places) for each, cause in promoted if cause}
+
+
+def _at(cause: Value, state: str, places: Places) -> HloState:
+    return HloState(state, places.nearest([cause.made.line, cause.executed.line]))
 
 
 def _is_product(value: Value) -> bool:
@@ -46,21 +60,13 @@ def _is_product(value: Value) -> bool:
 
 
 def _is_wide_product(value: Value) -> bool:
-    return _is_product(value) and all(each.shape.startswith("f32[") for each in value.operands[:2])
+    return _is_product(value) and all(each.shape.startswith(_WIDE) for each in value.operands[:2])
 
 
 def _weights(product: Value) -> set[int]:
     """The 16-bit arguments that its factors are, converted: as bits of `sources`."""
     ends = [_chain(each)[-1] for each in product.operands[:2]]
     return {each.sources for each in ends if each.made.code == "parameter" and each.shape.startswith(_NARROW)}
-
-
-def _is_narrow(value: Value) -> bool:
-    """Whether a value was 16 bits, or is a product of such values."""
-    chain = _chain(value)
-    return any(each.shape.startswith(_NARROW) for each in chain) or (
-        _is_product(chain[-1]) and all(each.shape.startswith(_NARROW) for each in chain[-1].operands[:2])
-    )
 
 
 def _chain(value: Value) -> list[Value]:
@@ -72,38 +78,53 @@ def _chain(value: Value) -> list[Value]:
 
 
 class _Types:
-    """Where 16-bit values have met others; to be asked for values in their order."""
+    """Where values have met others of more bits; to be asked for values in their order.
 
-    def __init__(self) -> None:
+    Args:
+        narrow: What shapes of the former begin with.
+        wide: And those of the latter.
+    """
+
+    def __init__(self, narrow: tuple[str, ...], wide: tuple[str, ...]) -> None:
+        self._narrow, self._wide = narrow, wide
         self._promotions: dict[int, Value | None] = {}
         self._is_table: dict[int, bool | None] = {}
 
     def promotion(self, value: Value) -> Value | None:
-        """The first one that a value depends on without being 16 bits since; None: there is none."""
+        """The first one that a value depends on without being narrow since; None: there is none."""
         if id(value) not in self._promotions:
             self._promotions[id(value)] = self._promotion(value)
         return self._promotions[id(value)]
 
     def _promotion(self, value: Value) -> Value | None:
-        if value.shape.startswith(_NARROW):
+        if value.shape.startswith(self._narrow):
             return None
         before = next(filter(None, map(self.promotion, value.operands)), None)
         return before or (value if self._promotes(value) else None)
 
     def _promotes(self, value: Value) -> bool:
-        is_meant = value.made.code in _MEETS and value.size >= _LEAST_PROMOTED and value.shape.startswith("f32[")
-        return (is_meant or _is_wide_product(value)) and any(
-            self._table(table) is True and _is_narrow(other) for table, other in permutations(value.operands[:2])
+        is_meant = value.made.code in _MEETS and value.size >= _LEAST_PROMOTED
+        is_wide = is_meant and value.shape.startswith(self._wide)
+        is_product = _is_product(value) and all(each.shape.startswith(self._wide) for each in value.operands[:2])
+        return (is_wide or is_product) and any(
+            self._table(table) is True and self._was_narrow(other) for table, other in permutations(value.operands[:2])
+        )
+
+    def _was_narrow(self, value: Value) -> bool:
+        """Whether a value was narrow, or is a product of such values."""
+        chain = _chain(value)
+        return any(each.shape.startswith(self._narrow) for each in chain) or (
+            _is_product(chain[-1]) and all(each.shape.startswith(self._narrow) for each in chain[-1].operands[:2])
         )
 
     def _table(self, value: Value) -> bool | None:
-        """Whether a value is made from arrays without any of 16 bits; None: from numbers alone."""
+        """Whether a value is made from arrays without any narrow ones; None: from numbers alone."""
         if id(value) not in self._is_table:
             self._is_table[id(value)] = self._of_table(value)
         return self._is_table[id(value)]
 
     def _of_table(self, value: Value) -> bool | None:
-        if value.shape.startswith(_NARROW):
+        if value.shape.startswith(self._narrow):
             return False
         if value.made.code in _LEAVES:
             return value.size >= _LEAST_TABLE or None

@@ -16,9 +16,10 @@ from bragg.grouping.hlo_names import (
     PAIRWISE,
     VECTORS_UNUSED,
     ZEROS_AND_ONES,
+    arguments_of,
 )
 from bragg.grouping.hlo_program import NOWHERE, HloPlace, HloState
-from bragg.record.hooks.jax.hlo.demand import unused_states
+from bragg.record.hooks.jax.hlo.demand import shuffle_states, unused_states
 from bragg.record.hooks.jax.hlo.factors import factor_states
 from bragg.record.hooks.jax.hlo.graph import LONG, HloGraph
 from bragg.record.hooks.jax.hlo.jacobians import jacobian_states
@@ -64,9 +65,11 @@ def states_in(module: HloModule, flow: HloFlow, places: Places) -> dict[str, Hlo
             elif batched and (cond := _BATCHED.search(each.line)) and not _CHOICE.search(each.line):
                 found[each.name] = HloState(BOTH_BRANCHES, batched.get(cond[1], only))
     whole = loop_states(module, flow, places) | jacobian_states(module)
-    # What comes first holds for some runs alone, or says less.
     of_values = _of_values(module, places) if _is_worth_a_look(module) else {}
-    return _doubles(module, places) | of_values | found | whole | dict(_copied(module, flow, places))
+    of_some = {name: state for name, state in of_values.items() if arguments_of(state.name)}
+    of_all = {name: state for name, state in of_values.items() if name not in of_some}
+    # What comes first holds for some runs alone, or says less.
+    return of_some | _doubles(module, places) | of_all | found | whole | dict(_copied(module, flow, places))
 
 
 def _of_values(module: HloModule, places: Places) -> dict[str, HloState]:
@@ -78,6 +81,7 @@ def _of_values(module: HloModule, places: Places) -> dict[str, HloState]:
     found |= unused_states(module, entry, turns, places) | turn_states(module, turns, places)
     for graph in (entry, *turns):
         found |= sum_states(graph, places) | factor_states(graph, places) | table_states(graph, places)
+        found |= shuffle_states(graph, places)
     return found
 
 

@@ -3,6 +3,8 @@
 (a[:, :, None] * b[None]).sum(1)    a @ b, without tensor cores
 a @ x + a @ y                       a @ (x + y)
 (x[:, None] >= edges).sum(1)        jnp.searchsorted: what is true, or chosen, of comparisons of all pairs
+(x @ w).sum(0)                      x.sum(0) @ w
+where(ids == k, x, 0).sum()         for many k: segment_sum, which reads x once
 """
 
 from __future__ import annotations
@@ -10,12 +12,14 @@ from __future__ import annotations
 import re
 from math import prod
 
-from bragg.grouping.hlo_names import COMPARED_PAIRS, SPLIT_PRODUCT, SUMMED_PRODUCT
+from bragg.grouping.hlo_names import COMPARED_PAIRS, GROUP_SUMS, SPLIT_PRODUCT, SUMMED_PRODUCT, SUMMED_ROWS
 from bragg.grouping.hlo_program import HloState
 from bragg.record.hooks.jax.hlo.module import DIMENSIONS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from bragg.record.hooks.jax.hlo.graph import HloGraph, Value
     from bragg.record.hooks.jax.hlo.places import Places
 
@@ -27,6 +31,11 @@ _SUMS = ("reduce", "reduce-window")  # XLA adds up long rows in parts
 _CONTRACTS = "lhs_contracting_dim"
 _LEAST_PRODUCTS, _LEAST_ELEMENTS = 1 << 22, 1 << 14
 _LEAST_COMPARED = 1 << 9  # with each element: fewer cost less than a sort, or a binary search
+_LEAST_SUMMED = 8  # rows
+_MANY_GROUPS = 8
+_SINGLE_PIXEL = re.compile(r"\bwindow=\{size=1(?:x1)*[ }].*dim_labels=(\w+)_\w+->(\w+)")
+_BATCHED = re.compile(r'\blhs_batch_dim(?:s|ensions)"?[=:][{\[]([\d,"]*)[}\]]')
+_EQUALS = "direction=EQ"
 
 
 def sum_states(graph: HloGraph, places: Places) -> dict[str, HloState]:
@@ -39,7 +48,93 @@ def sum_states(graph: HloGraph, places: Places) -> dict[str, HloState]:
             found[value.executed.name] = HloState(state, place)
         for product in _split(value) if value.made.code in ("add", "custom-call") else ():
             found[product.executed.name] = HloState(SPLIT_PRODUCT, places.read(product.made.line).place)
+        if rows := _summed(graph, value):
+            found[rows.executed.name] = HloState(SUMMED_ROWS, places.nearest([rows.made.line, value.made.line]))
+    for value in _of_groups(graph):
+        place = places.nearest([value.made.line, value.executed.line])
+        found.setdefault(value.executed.name, HloState(GROUP_SUMS, place))
     return found
+
+
+def _summed(graph: HloGraph, value: Value) -> Value | None:
+    """The product of which a sum over rows or columns alone is used; None: it is no such sum."""
+    if value.made.code != "reduce" or not value.codes.endswith("add"):
+        return None
+    product, user = value.operands[0], value
+    while product not in graph.results and graph.users(product) == [user]:
+        if _is_product_of_rows(product):
+            is_long = product.size >= max(_LEAST_ELEMENTS, _LEAST_SUMMED * value.size)
+            return product if is_long and _sums_rows(product, user, value) else None
+        next_one = _scaled(product)
+        if next_one is None:
+            return None
+        product, user = next_one, product
+    return None
+
+
+def _is_product_of_rows(value: Value) -> bool:
+    is_dot = value.made.code in _PRODUCTS and _CONTRACTS in value.made.line
+    return is_dot or (value.made.code == "convolution" and bool(_SINGLE_PIXEL.search(value.made.line)))
+
+
+def _scaled(value: Value) -> Value | None:
+    """What a value is, in another shape or times a number; None: it is something else."""
+    if value.made.code in ("reshape", "transpose", "convert", "negate"):
+        return value.operands[0]
+    if value.made.code in ("multiply", "divide"):
+        numbers = [each for each in value.operands if each.made.code == "broadcast" and each.operands[0].size == 1]
+        others = [each for each in value.operands if each not in numbers]
+        return others[0] if len(numbers) == len(others) == 1 else None
+    return None
+
+
+def _sums_rows(product: Value, user: Value, value: Value) -> bool:
+    """Whether what is added up are rows or columns, no pairs of matrices that are multiplied one by one."""
+    if pixels := _SINGLE_PIXEL.search(product.made.line):
+        summed = [product.sizes[each] for each in range(len(product.sizes)) if pixels[2][each] != "f"]
+        return user is value and prod(summed) % (product.size // value.size) == 0
+    batched = _BATCHED.search(product.made.line)
+    n_batch = len(re.findall(r"\d+", batched[1])) if batched else 0
+    if not n_batch:
+        return True
+    dropped = _dimensions(value)
+    kept = [size for at, size in enumerate(product.sizes) if str(at) not in dropped]
+    return user is value and kept == value.sizes and all(int(each) >= n_batch for each in dropped)
+
+
+def _of_groups(graph: HloGraph) -> Iterator[Value]:
+    """Sums of what belongs to one group, of arrays of which this is done for many groups, one by one."""
+    sums: dict[tuple[Value, Value], dict[str, Value]] = {}
+    for value in graph.values:
+        is_sum = value.made.code in _SUMS and value.operands and value.operands[0].size >= _LEAST_ELEMENTS
+        if is_sum and (found := _group(value.operands[0].plain)):
+            chosen, groups, number = found
+            sums.setdefault((chosen, groups), {})[number] = value
+    for each in sums.values():
+        if len(each) >= _MANY_GROUPS:
+            yield from each.values()
+
+
+def _group(terms: Value) -> tuple[Value, Value, str] | None:
+    """What is chosen where numbers of groups are a constant, these numbers, and the constant."""
+    if terms.made.code == "select" and terms.operands[2].is_number("0"):
+        is_meant, chosen = terms.operands[0], terms.operands[1]
+    elif terms.made.code == "multiply":
+        masks = [each for each in terms.operands if each.plain.made.code in ("compare", "broadcast")]
+        others = [each for each in terms.operands if each not in masks]
+        if len(masks) != 1 or len(others) != 1:
+            return None
+        is_meant, chosen = masks[0], others[0]
+    else:
+        return None
+    compared = is_meant.plain
+    while compared.made.code == "broadcast" and compared.operands:
+        compared = compared.operands[0].plain
+    if compared.made.code != "compare" or _EQUALS not in compared.made.line:
+        return None
+    groups, number = compared.operands[0].plain, compared.operands[1].plain
+    constant = number.operands[0] if number.made.code == "broadcast" and number.operands else number
+    return (chosen, groups, constant.made.line.partition("constant(")[2]) if constant.made.code == "constant" else None
 
 
 def _of_sum(value: Value) -> str:

@@ -2,6 +2,7 @@
 
 grad(loss)(table)            zeros of the size of the table, of which a few rows get a gradient
 table[ids] @ w               the same product for each time that a row is looked up
+einsum("nd,ndh", x, w[ids])  a copy of a matrix for each row
 x[:, arange + windows]       each element as often as windows overlap
 x[:, ids]                    elements that lie far apart in memory, one by one
 argsort(argsort(x))          a sort of numbers from 0, which a scatter would put in their places
@@ -12,7 +13,7 @@ from __future__ import annotations
 import re
 from math import prod
 
-from bragg.grouping.hlo_names import DENSE_GRADIENT, LATE_PRODUCT, RANKS, SCATTERED, WINDOWS
+from bragg.grouping.hlo_names import DENSE_GRADIENT, LATE_PRODUCT, LOOKED_UP_MATRICES, RANKS, SCATTERED, WINDOWS
 from bragg.grouping.hlo_program import HloState
 
 TYPE_CHECKING = False
@@ -24,6 +25,7 @@ __all__ = ["table_states"]
 
 _BACKWARD = "transpose("
 _LEAST_ELEMENTS = 1 << 16
+_LEAST_MATRIX = 1 << 10
 _FEW = 4  # times as many elements as are used
 _OVERLAPS = 8  # of each element
 _MOST_USES = 16
@@ -37,12 +39,19 @@ def table_states(graph: HloGraph, places: Places) -> dict[str, HloState]:
     """States by name of operation, of one computation."""
     found: dict[str, HloState] = {}
     for value in graph.values:
-        state = _state(value) if value.made.code in _JUDGES and value.made.size >= _LEAST_ELEMENTS else ""
+        state = _state(value) if value.made.code in _JUDGES and _is_large(value) else ""
         if state:
-            place = places.nearest([value.made.line, value.executed.line])
+            lines = [each.made.line for each in (value, *value.operands)]
+            place = places.nearest([lines[0], value.executed.line, *lines[1:]])
             all_of_it = _of_its_size(graph, value) if state == DENSE_GRADIENT else [value]
+            all_of_it += _looked_up(value) if state == LOOKED_UP_MATRICES else []
             found |= {each.executed.name: HloState(state, place) for each in all_of_it}
     return found
+
+
+def _is_large(value: Value) -> bool:
+    """Whether it has many elements, or a factor that has."""
+    return max(each.made.size for each in (value, *value.operands[:2])) >= _LEAST_ELEMENTS
 
 
 def _state(value: Value) -> str:
@@ -58,10 +67,22 @@ def _of_scatter(value: Value) -> str:
 
 def _of_product(value: Value) -> str:
     is_batched = "lhs_batch_dims={0" in value.made.line or 'lhs_batch_dimensions":["' in value.made.line
-    if _BACKWARD in value.made.line or is_batched:
+    if _BACKWARD in value.made.line:
         return ""
-    looked_up = [each for factor in value.operands[:2] if (each := factor.plain).made.code == "gather"]
-    return LATE_PRODUCT if any(each.made.size >= _FEW * each.operands[0].made.size for each in looked_up) else ""
+    if is_batched:
+        return LOOKED_UP_MATRICES if any(map(_is_of_matrices, _looked_up(value))) else ""
+    return LATE_PRODUCT if _looked_up(value) else ""
+
+
+def _looked_up(product: Value) -> list[Value]:
+    """Its factors that are rows, or matrices, of a table that has fewer than are looked up."""
+    looked_up = [each for factor in product.operands[:2] if (each := factor.plain).made.code == "gather"]
+    return [each for each in looked_up if each.made.size >= _FEW * each.operands[0].made.size]
+
+
+def _is_of_matrices(gather: Value) -> bool:
+    told = _SLICES.search(gather.made.line)
+    return prod(int(each) for each in told[1].split(",")) >= _LEAST_MATRIX if told else False
 
 
 def _of_gather(value: Value) -> str:

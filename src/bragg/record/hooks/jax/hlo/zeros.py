@@ -10,8 +10,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from bragg.record.hooks.jax.hlo.graph import Value
 
-__all__ = ["is_identity", "nonzero_part"]
+__all__ = ["is_identity", "is_triangle", "nonzero_part"]
 
+_ONE_SIDE = re.compile(r"direction=[GL][ET]")
 _NUMBERED = re.compile(r"iota_dimension=(\d+)")
 _HANDED_ON = frozenset({"reshape", "transpose", "convert", "broadcast", "negate"})
 
@@ -21,6 +22,10 @@ def nonzero_part(value: Value) -> float:
     while value.made.code in _HANDED_ON and value.operands:
         value = value.operands[0]
     code, operands = value.made.code, value.operands
+    if code == "constant":
+        return 0.0 if value.is_number("0") else 1.0
+    if code in ("add", "subtract"):
+        return min(1.0, sum(map(nonzero_part, operands)))
     if code == "compare":
         return _equal_part(value)
     if code == "select" and len(operands) == 3 and operands[2].is_number("0"):
@@ -29,17 +34,24 @@ def nonzero_part(value: Value) -> float:
         return min(map(nonzero_part, operands))
     if code == "reduce" and value.codes.endswith("add"):
         return min(1.0, nonzero_part(operands[0]) * operands[0].size / max(1, value.size))
-    if code == "scatter" and len(operands) == 3 and operands[0].is_number("0"):
-        return min(1.0, operands[2].size / max(1, value.size))
+    if code == "scatter" and len(operands) == 3:
+        return min(1.0, nonzero_part(operands[0]) + operands[2].size / max(1, value.size))
     return 1.0
 
 
 def is_identity(value: Value) -> bool:
-    """Whether it compares numbers of rows with those of columns."""
+    """Whether it is true where numbers of rows are those of columns."""
+    return _compares_places(value) and "direction=EQ" in value.plain.made.line
+
+
+def is_triangle(value: Value) -> bool:
+    """Whether it is true on one side of the diagonal."""
+    return _compares_places(value) and bool(_ONE_SIDE.search(value.plain.made.line))
+
+
+def _compares_places(value: Value) -> bool:
     value = value.plain
-    if value.made.code != "compare" or "direction=EQ" not in value.made.line:
-        return False
-    numbers = [_numbering(each) for each in value.operands]
+    numbers = [_numbering(each) for each in value.operands] if value.made.code == "compare" else [None]
     return None not in numbers and numbers[0] != numbers[1]
 
 

@@ -61,6 +61,14 @@ def found(rule: str, profile: Profile) -> list[Finding]:
         ("forward-jacobian", "[jacobian in forward mode]", "while#operator > fusion#kernel", 0.7),
         ("evaluated-before", "[evaluated before]", "dot_general#operator > gemm#kernel", 1.0),
         ("same-arguments", "[from the same arguments] | cov", "dot_general#operator > gemm#kernel", 1.0),
+        ("promoted-doubles", "[promoted to 64 bits]", "mul#operator > fusion#kernel", 0.5),
+        ("sum-of-product", "[sum of a product]", "dot_general#operator > gemm#kernel", 0.8),
+        ("matrix-per-row", "[matrices looked up]", "dot_general#operator > gemm#kernel", 0.7),
+        ("sum-per-group", "[sum of each group]", "reduce_sum#operator > fusion#kernel", 0.6),
+        ("banded-matrix", "[factorization of a banded matrix]", "lu#operator > getrf#kernel", 0.4),
+        ("triangular-matrix", "[LU of a triangular matrix]", "lu#operator > getrf#kernel", 1.0),
+        ("symmetric-matrix", "[LU of a symmetric matrix]", "lu#operator > getrf#kernel", 0.5),
+        ("part-of-shuffle", "[shuffled for a part]", "sort#operator > DeviceRadixSort#kernel", 0.95),
         ("part-of-result", "[mostly unused]", "sort#operator > sort#kernel", 0.75),
         ("unused-vectors", "[unused vectors]", "svd#operator > gesvd#kernel", 0.5),
         ("constant-work", "[constant]", "iota#operator > fusion#kernel", 1.0),
@@ -138,3 +146,26 @@ def test_copied_arguments_are_found_where_the_function_is_jitted() -> None:
     made["jit(step)"]["made at train.py:5"] = "jit"  # two of that name
     (finding,) = found("undonated-argument", replace(profile, meta={**profile.meta, "attributes": made}))
     assert (finding.file, finding.line) == ("sea.py", 9)
+
+
+@pytest.mark.parametrize(("state", "is_other"), [("[LU of a triangular matrix]", True), ("[64-bit numbers]", False)])
+def test_matrices_whose_form_allows_for_less_are_not_told_to_be_factored_once(state: str, is_other: bool) -> None:
+    profile = ran(state, "lu#operator > getrf#kernel")
+    frames = profile.tree.frames
+    frames.line[frames.name.index("lu")] = 12
+    assert bool(found("repeated-factorization", profile)) is not is_other
+
+
+@pytest.mark.parametrize(("turns", "is_told"), [(64, True), (65, True), (40, False), (128, False)])
+def test_loops_are_told_that_take_all_turns_in_each_call(turns: int, is_told: bool) -> None:
+    state = "[until a tolerance or a limit] 64"
+    work = f"{CALL} > {state}#state > while#operator > div#operator > fusion#kernel"
+    text = "\n".join(f"gpu {at}-{at + 2} {work}" for at in range(10, 10 + 3 * turns, 3))
+    profile = stepped(f"host 0-9 {CALL}\n{text}", 20 + 3 * turns)
+    at = profile.tree.frames.name.index(state)
+    profile.tree.frames.file[at], profile.tree.frames.line[at] = "sea.py", 9
+    told = found("unreached-tolerance", profile)
+    assert [(each.file, each.line) for each in told] == [("sea.py", 9)] * is_told
+    assert len(found("short-turns", profile)) == (not is_told)
+    shares = [each.gain.share for each in told if each.gain]
+    assert shares == [pytest.approx(0.8 * 2 * turns / (20 + 3 * turns), abs=0.03)] * is_told

@@ -9,20 +9,10 @@ from typing import Any
 import pytest
 
 from bragg.grouping import hlo_names as names
-from bragg.record.hooks.jax.hlo.text import operations_in
+from tests.support.jax_states import states
 
 jax = pytest.importorskip("jax")
 SQUARE, ROWS = (128, 128), (512, 128)
-
-
-def states(function: Callable[..., Any], *shapes: tuple[int, ...], type_: str = "float32") -> set[tuple[str, int]]:
-    """States that name no arguments, and how many lines behind the function's first line they are."""
-    given = [jax.numpy.zeros(shape, "int32" if len(shape) == 1 else type_) for shape in shapes]
-    text = jax.jit(function).lower(*given).compile().as_text()
-    found = operations_in(text, lambda file: file != __file__).values()
-    first = function.__code__.co_firstlineno
-    kept = {(each.state.name, each.state.place.line - first) for each in found if each.state.name}
-    return {(name, line) for name, line in kept if not names.arguments_of(name) and name != names.CONSTANT}
 
 
 @pytest.mark.parametrize(
@@ -241,10 +231,14 @@ def test_large_arrays_of_64_bits_are_told() -> None:
     def scaled(x: Any) -> Any:
         return x * 2.0
 
+    def apart(x: Any, y: Any) -> Any:  # each of which may be the same in each call
+        return jax.numpy.tanh(x) @ x, jax.numpy.sort(y)
+
     assert states(scaled, SQUARE) == set()
     jax.config.update("jax_enable_x64", True)
     try:
         assert states(scaled, SQUARE, type_="float64") == {(names.DOUBLE, 1)}
         assert states(scaled, (4, 4), type_="float64") == set()
+        assert states(apart, SQUARE, SQUARE, type_="float64") == {(names.DOUBLE, 1)}
     finally:
         jax.config.update("jax_enable_x64", False)

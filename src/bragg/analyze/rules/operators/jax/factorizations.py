@@ -1,0 +1,47 @@
+"""Factorizations in jitted functions of JAX of matrices whose form allows for less."""
+
+from __future__ import annotations
+
+from bragg.analyze.causes.work_finding import Work
+from bragg.analyze.rules.operators.jax.state_rule import state_rule
+from bragg.grouping.hlo_names import BANDED, SYMMETRIC, TRIANGULAR
+from bragg.model import Confidence
+
+__all__ = ["BANDS", "SQUARES", "TRIANGLES"]
+
+BANDS = state_rule(
+    BANDED,
+    "dense factorizations of JAX of matrices that are zero except near their diagonal",
+    Work(
+        "banded-matrix",
+        "a matrix that is zero except near its diagonal is factored as a dense one",
+        "jax.lax.linalg.tridiagonal_solve takes three diagonals; of a diagonal matrix: divide by its diagonal",
+        0.4,  # of one pair, 1024 rows and 256 right-hand sides: 31 % of the GPU time for 78 % that factor
+        Confidence.HEURISTIC,
+        is_launched=True,
+    ),
+)
+TRIANGLES = state_rule(
+    TRIANGULAR,
+    "LU factorizations of JAX of triangular matrices",
+    Work(
+        "triangular-matrix",
+        "a matrix that is triangular already is factored (jnp.linalg.solve, inv)",
+        "jax.scipy.linalg.solve_triangular(a, b, lower=...)",
+        1.0,
+        Confidence.LIKELY,
+        is_launched=True,
+    ),
+)
+SQUARES = state_rule(
+    SYMMETRIC,
+    "LU factorizations of JAX of symmetric matrices",
+    Work(
+        "symmetric-matrix",
+        "a product of a matrix with itself, which is symmetric, is factored by LU (jnp.linalg.solve, inv)",
+        "Cholesky has half of the operations, and no pivots: jax.scipy.linalg.cho_solve(cho_factor(a), b)",
+        0.5,
+        Confidence.LIKELY,
+        is_launched=True,
+    ),
+)
