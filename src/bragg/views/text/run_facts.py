@@ -28,7 +28,7 @@ __all__ = ["RunFacts"]
 _MAX_NAMES = 3
 # Of the time in which the main thread ran or was ready to, how much others may have, and for how long.
 _STARVED, _LONG_NS = 0.2, 1_000_000_000
-_LITTLE_WORK_NS = 1_000_000_000  # of which the start of the recorder is a large share
+_LITTLE_WORK_NS = 250_000_000  # of which the start of the recorder is a large share
 
 
 @dataclass(frozen=True, eq=False)
