@@ -241,7 +241,7 @@ def test_a_library_of_another_release_that_came_first_is_told(
     other = tmp_path / "libnvperf_host.so"
     shutil.copy(fakes_directory / "libnvidia-ml.so.1", other)
     run = counted("work(0.1)", start=f"import ctypes; ctypes.CDLL({str(other)!r})\n" + START + COPIES)
-    assert f"{other} was loaded before that beside CUPTI" in "\n".join(RunFacts(run.main.meta).warnings())
+    assert f"{other} was loaded before the one that comes with CUPTI" in "\n".join(RunFacts(run.main.meta).warnings())
 
 
 def test_no_permission_is_told_with_what_to_do(counted: Record) -> None:

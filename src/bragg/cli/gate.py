@@ -22,8 +22,11 @@ _TIMES_NS = {"ns": 1, "us": 1_000, "ms": 1_000_000, "s": 1_000_000_000}
 _NAMED = (Gated.PATH, Gated.KERNEL, Gated.REGION)
 _STEP = "step"
 _KNOWN = "Known: total, wall, step, rows, region:NAME, path:NAME, kernel:NAME; of all but rows at most: step=30ms"
-_ONE_RUN = "note: one run each shows no noise, so that of other programs is assumed; measure it: bragg run --repeat 10"
-_UNDECIDED = "note: not decided: it grew by more than the limit, but runs that differ so much show no such growth"
+_ONE_RUN = (
+    "note: one run each does not tell how much runs differ by chance, so a usual value is assumed; to measure it: "
+    "bragg run --repeat 10"
+)
+_UNDECIDED = "note: not decided: it grew by more than the limit, but these runs differ too much to be sure"
 
 
 @dataclass(frozen=True)

@@ -195,7 +195,9 @@ def _why_empty(exit_code: int, n_processes: int) -> str:
     if n_processes:
         ended = f"failed with exit code {exit_code}" if exit_code else "ended"
         return f"nothing was recorded: the program {ended} before it launched a kernel, entered a scope or was sampled"
-    return "nothing was recorded: no process of the program used a GPU, or was Python without -I, -E and -S"
+    return (
+        "nothing was recorded: no process of the program used a GPU, and none was Python, other than with -I, -E or -S"
+    )
 
 
 def _hint_for_empty(result: RunResult) -> str:

@@ -33,7 +33,7 @@ def welcome_lines() -> list[str]:
         "  bragg ranks            which rank of a job the others wait for, and why",
         "  bragg tally            how often each thing ran, of a process or of all ranks",
         "  bragg report, web      the same in a browser, as one HTML page or live",
-        "  bragg source, plot     the code of a kernel line by line; the roofline of all",
+        "  bragg source, plot     code with its times by line; the roofline of kernels",
         "  bragg check, debug     find bugs in Triton kernels; step through them",
         "  bragg export, info     write a profile for another tool; what it holds",
         "  bragg recover          make profiles of what a killed run left behind",

@@ -105,21 +105,21 @@ root
         ),
         (
             {number: number for number in range(6)},
-            "jit__f was compiled 6 times, 6 s, for 6 shapes or types of its inputs",
+            "jit__f was compiled 6 times, 6 s, for 6 different shapes or types of its inputs",
             9,
             Confidence.HEURISTIC,
         ),
         (
             dict.fromkeys(range(3), 0),  # of static numbers, of which some are rounded to the same
-            "jit__f was compiled 6 times, 6 s, as 3 programs for the same shapes and types of its inputs: static "
+            "jit__f was compiled 6 times, 6 s, to 3 programs for one shape and type of its inputs: static "
             "arguments, or values that it reads, differ",
             7,
             Confidence.LIKELY,
         ),
         (
             {number: number // 3 for number in range(6)},
-            "jit__f was compiled 6 times, 6 s, as 6 programs for 2 shapes or types of its inputs: static arguments, or "
-            "values that it reads, differ",
+            "jit__f was compiled 6 times, 6 s, to 6 programs for 2 different shapes or types of its inputs: static "
+            "arguments, or values that it reads, differ",
             7,
             Confidence.LIKELY,
         ),

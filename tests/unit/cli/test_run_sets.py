@@ -84,4 +84,4 @@ def test_one_run_each_says_that_its_noise_is_assumed(bragg: Bragg) -> None:
         formats.export(profile_from_text("root\n  k 100us"), "bragg", Path(f"{name}.bragg"))
     outcome = bragg("diff", "a.bragg", "b.bragg", "--gate", "total")
     assert outcome.exit_code == 0
-    assert outcome.stderr.splitlines()[1].startswith("note: one run each shows no noise")
+    assert outcome.stderr.splitlines()[1].startswith("note: one run each does not tell how much runs differ by chance")

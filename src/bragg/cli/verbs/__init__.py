@@ -36,7 +36,7 @@ VERBS = {
     "web": Verb("bragg.cli.verbs.web:web", "show profiles in a browser and follow their changes"),
     "diff": Verb("bragg.cli.verbs.diff:diff", "compare two profiles; fail if something became slower"),
     "ranks": Verb("bragg.cli.verbs.ranks:ranks", "say which rank of a job the others wait for, and why"),
-    "source": Verb("bragg.cli.verbs.source:source", "show the code of a kernel and where its warps waited"),
+    "source": Verb("bragg.cli.verbs.source:source", "show the code of a kernel or of the program, with times by line"),
     "plot": Verb("bragg.cli.verbs.plot:plot", "draw how near kernels come to the peak of their GPU"),
     "report": Verb("bragg.cli.verbs.report:report", "write a profile as one HTML page"),
     "export": Verb("bragg.cli.verbs.export:export", "write a profile for another tool"),

@@ -288,4 +288,4 @@ def _no_gpu_times(requested: str, name: str) -> UsageError:
     near = [] if name in known else difflib.get_close_matches(name, known, n=1, cutoff=0.5)
     absent, meant = (f"metric {requested!r}, nor ", f"Did you mean {near[0]}? ") if near else ("", "")
     hint = f"{meant}Why it has none: bragg doctor; time of the host: -m host_time"
-    return UsageError(f"this profile has no {absent}times of a GPU", hint=hint)
+    return UsageError(f"this profile has no {absent}GPU times", hint=hint)

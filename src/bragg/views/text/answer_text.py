@@ -183,7 +183,7 @@ def _reasons(idle: Idle) -> Iterator[str]:
     for lasts_ns, reason in (
         (idle.late_launch_ns, "waiting for the host to launch"),
         (waited, "waiting for another stream, copy, event or program"),
-        (full, "between one and the next of a full queue"),
+        (full, "between pieces of work that were both queued"),
         (idle.queued_ns - waited - full, "between a launch and its start"),
         (idle.idle_ns - idle.late_launch_ns - idle.queued_ns, "for reasons that the timeline does not show"),
     ):

@@ -19,7 +19,8 @@ def counter_warnings(meta: Mapping[str, Any]) -> Iterator[str]:
         if reason := told.text("reason"):
             yield f"no hardware counters: {reason}"
         if other := told.text("other_nvperf"):
-            yield f"counters: {other} was loaded before that beside CUPTI; its metrics may be of another release"
+            was = "was loaded before the one that comes with CUPTI"
+            yield f"counters: {other} {was}; its metrics may be of another release"
         for ordinal, device in told.table("devices").tables().items():
             yield from _of_device(ordinal, device)
         if lost := told.count("lost_values"):

@@ -164,7 +164,7 @@ def step_text(verdict: Verdict, starved: float = 0.0) -> str:
 
 def _starved_text(share: float) -> str:
     lack = f"the main thread of one had no core for {share_text(share)} of its time"
-    return f"; one run each, and {lack}: they do not tell what the change makes"
+    return f"; one run each, and {lack}: they do not tell what the change does"
 
 
 def _calls_text(verdict: Verdict) -> str:

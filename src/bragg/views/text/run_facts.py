@@ -162,7 +162,7 @@ class RunFacts:
             return ""
         ran_ns, ready_ns = self.run.main_thread_ns or (0, 0)
         ran, ready = time_text(ran_ns), time_text(ready_ns)
-        what = f"the main thread ran {ran}, and was ready to run for another {ready} in which it had no core"
+        what = f"the main thread ran {ran}, and waited another {ready} for a core"
         return f"{what}: other programs, or its own threads (OMP_NUM_THREADS), make times longer"
 
     @property
@@ -173,7 +173,7 @@ class RunFacts:
             return ""
         longer = f"{found.launches:,} launches took {time_text(found.slice_ns)} longer than others of their kernel"
         share = f"{share_text(found.share)} of the GPU time of these kernels"
-        return f"another program shared the GPU: {longer}, short or long, {share}; p50 in view --flat is free of it"
+        return f"another program shared the GPU: {longer}, {share}; medians are free of it (p50 of bragg view --flat)"
 
     def disturbances(self) -> Iterator[str]:
         """That other work on the machine made times longer."""

@@ -414,7 +414,7 @@ def test_a_step_of_a_run_without_a_core_tells_no_change(bragg: Bragg, tmp_path: 
     formats.export(replace(run, meta={**run.meta, **scheduled}), "bragg", busy)
     said = (
         "mean of 19 steps each; one run each, and the main thread of one had no core for 25.0 % of its time: "
-        "they do not tell what the change makes"
+        "they do not tell what the change does"
     )
     for sides in ((recording, busy), (busy, recording)):
         assert bragg("diff", *sides).stdout.splitlines()[0].endswith(said)
@@ -427,7 +427,7 @@ def test_the_time_of_a_program_without_steps_and_without_a_core_tells_no_change(
     formats.export(replace(profile_from_text("root\n  f host=4s"), meta=scheduled), "bragg", busy)
     told = (
         "; one run each, and the main thread of one had no core for 25.0 % of its time: "
-        "they do not tell what the change makes"
+        "they do not tell what the change does"
     )
     total = "host_time: 9.00 s before, 4.00 s after: -5.00 s (-55.6 %)"
     assert total + told in bragg("diff", calm, busy).stdout.splitlines()
@@ -441,7 +441,7 @@ def test_a_run_whose_main_thread_had_no_core_is_named(bragg: Bragg, sides: tuple
     formats.export(replace(formats.load(sides[1]), meta=starved), "bragg", busy)
     told = [line for line in bragg("diff", sides[0], busy).stdout.splitlines() if line.startswith("warning")]
     assert len(told) == 1
-    assert told[0].startswith(f"warning: {busy}: the main thread ran 1.00 s, and was ready to run for another 3.00 s")
+    assert told[0].startswith(f"warning: {busy}: the main thread ran 1.00 s, and waited another 3.00 s for a core")
 
 
 @pytest.mark.parametrize(

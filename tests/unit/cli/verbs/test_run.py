@@ -158,7 +158,8 @@ def test_program_that_does_nothing_measurable_ends_as_it_does_alone(bragg_proces
     assert outcome.exit_code == 0
     assert (
         outcome.stderr
-        == "note: nothing was recorded: no process of the program used a GPU, or was Python without -I, -E and -S\n"
+        == "note: nothing was recorded: no process of the program used a GPU, and none was Python, other than with -I, "
+        "-E or -S\n"
     )
 
 

@@ -226,12 +226,12 @@ def test_unknown_metric_lists_those_that_are_there(training: Profile) -> None:
 @pytest.mark.parametrize(
     ("name", "said", "meant"),
     [
-        ("gpu_time", "this profile has no times of a GPU", ""),
-        ("gpu_time_avg", "this profile has no times of a GPU", ""),
-        ("gpu_tim", "this profile has no metric 'gpu_tim', nor times of a GPU", "Did you mean gpu_time? "),
+        ("gpu_time", "this profile has no GPU times", ""),
+        ("gpu_time_avg", "this profile has no GPU times", ""),
+        ("gpu_tim", "this profile has no metric 'gpu_tim', nor GPU times", "Did you mean gpu_time? "),
         (
             "gpu_time_vag",
-            "this profile has no metric 'gpu_time_vag', nor times of a GPU",
+            "this profile has no metric 'gpu_time_vag', nor GPU times",
             "Did you mean gpu_time_avg? ",
         ),
     ],

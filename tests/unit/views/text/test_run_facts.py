@@ -96,7 +96,7 @@ def test_everything_that_is_missing_is_a_warning(meta: dict[str, object], warnin
 @pytest.mark.parametrize(
     ("scheduled", "said"),
     [
-        ([5_000_000_000, 4_000_000_000], "the main thread ran 4.00 s, and was ready to run for another 3.00 s"),
+        ([5_000_000_000, 4_000_000_000], "the main thread ran 4.00 s, and waited another 3.00 s for a core"),
         ([5_000_000_000, 1_900_000_000], ""),  # less than a second
         ([9_000_000_000, 2_100_000_000], ""),  # less than a fifth
         ([5_000_000_000], ""),
@@ -140,8 +140,8 @@ def test_meta_of_another_shape_is_not_an_error(meta: dict[str, object]) -> None:
 def test_a_gpu_that_another_program_used_in_between_is_a_warning() -> None:
     shared = RunFacts.of(formats.load(RECORDINGS[0].parent / "unseen/h100-residual_norm_slow.bragg"))
     assert shared.sliced == (
-        "another program shared the GPU: 1,137 launches took 2.46 ms longer than others of their kernel, short or "
-        "long, 40.7 % of the GPU time of these kernels; p50 in view --flat is free of it"
+        "another program shared the GPU: 1,137 launches took 2.46 ms longer than others of their kernel, "
+        "40.7 % of the GPU time of these kernels; medians are free of it (p50 of bragg view --flat)"
     )
     assert next(shared.cautions()) == shared.sliced
     assert RunFacts.of(formats.load(SAMPLE)).sliced == ""

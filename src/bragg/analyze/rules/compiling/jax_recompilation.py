@@ -83,12 +83,12 @@ class _Compiled:
             return f"{_TIMES}: no line of the program jits it", _TOGETHER, Confidence.HEURISTIC
         if self.inputs == self.programs:
             return (
-                f"{_TIMES}, for {self.inputs} shapes or types of its inputs",
+                f"{_TIMES}, for {self.inputs} different shapes or types of its inputs",
                 f"{_PAD}; {_TOGETHER}" if self.is_of_program is None else _PAD,
                 Confidence.HEURISTIC,  # parameters of several shapes are as many programs
             )
-        inputs = f"{self.inputs} shapes or types" if self.inputs > 1 else "the same shapes and types"
-        times = f"{_TIMES}, as {self.programs} programs for {inputs} of its inputs"
+        inputs = f"{self.inputs} different shapes or types" if self.inputs > 1 else "one shape and type"
+        times = f"{_TIMES}, to {self.programs} programs for {inputs} of its inputs"
         if not self.statics:
             return (
                 f"{times}: static arguments, or values that it reads, differ",

@@ -37,7 +37,7 @@ def _find(evidence: Evidence) -> Iterator[Finding]:
     wall_ns = min(total_ns, kernels_ns) * _SAVED
     cause = Cause(
         "exposed-copies",
-        f"{percent_text(total_ns / evidence.wall_ns)} of the wall time is copies between host and GPU beside which "
+        f"{percent_text(total_ns / evidence.wall_ns)} of the wall time is copies between host and GPU while "
         "no kernel runs",
         _TO_HOST if float(alone[to_host].sum()) > float(alone.sum()) / 2 else _TO_GPU,
         evidence.gain(wall_ns, "the kernels" if kernels_ns < total_ns else ""),

@@ -31,8 +31,7 @@ def _find(evidence: Evidence) -> Iterator[Finding]:
     least = "" if evidence.has_timeline else "at least "
     cause = Cause(
         "exposed-communication",
-        f"{least}{percent_text(total_ns / evidence.wall_ns)} of the wall time is communication beside which nothing "
-        "else runs",
+        f"{least}{percent_text(total_ns / evidence.wall_ns)} of the wall time is communication while nothing else runs",
         "larger buckets, gradients that are sent while others are computed, no find_unused_parameters",
         evidence=(Quantity(f"alone {evidence.step_word}", evidence.per_step(total_ns), "ns"),),
         gain=evidence.gain(total_ns * _SAVED),

@@ -34,7 +34,7 @@ def _find(evidence: Evidence) -> Iterator[Finding]:
         return
     cause = Cause(
         "streams-in-turns",
-        f"kernels wait for one of another stream, beside which they would fit on the GPU: {counted(evidence, count)}",
+        f"kernels wait for a kernel of another stream, though the GPU has room for both: {counted(evidence, count)}",
         "unless it needs the result of the other: no wait_stream and no event between them, "
         "and no legacy default stream beside streams that wait for it",
         evidence.gain(total_ns * _SAVED),

@@ -65,8 +65,8 @@ def _find(evidence: Evidence) -> Iterator[Finding]:
     has_results = any(not name.endswith("synchronize") for name in names)
     cause = Cause(
         "synchronization",
-        f"waits for the GPU ({', '.join(names[:3])}), {counted(evidence, n_waits)}, hold up "
-        f"the host {lasting(evidence.per_step(held_ns))}, in which it could launch",
+        f"the host waits for the GPU ({', '.join(names[:3])}), {counted(evidence, n_waits)}: "
+        f"{lasting(evidence.per_step(held_ns))} in which it launches nothing",
         _change(evidence) if has_results else _CHANGE_OF_TIMING,
         evidence=(
             Quantity(f"waits {evidence.step_word}", evidence.per_step(n_waits)),
@@ -94,8 +94,8 @@ def _sampled(evidence: Evidence) -> Iterator[Finding]:
         return
     cause = Cause(
         "synchronization",
-        f"waits for the GPU hold up the host {lasting(evidence.per_step(held_ns))} "
-        f"{evidence.step_word}, by {samples.sum():.0f} samples, in which it could launch",
+        f"the host waits for the GPU: {lasting(evidence.per_step(held_ns))} {evidence.step_word} "
+        f"in which it launches nothing, by {samples.sum():.0f} samples",
         _CHANGE_OF_JAX if of_jax.any() else _CHANGE_OF_TIMING,
         evidence.gain(min(held_ns, late_ns), "the GPU" if late_ns < held_ns else ""),
         Confidence.LIKELY,

@@ -36,10 +36,11 @@ def _judge(_: HotKernel, compiled: CompiledKernel) -> Defect | None:
         return None
     worst = max(loops, key=lambda each: (each.multiplies, each.turns or 0))
     is_by_length = worst.is_by_data and worst.limit == "end"
-    by = "a length that it has loaded" if is_by_length else "its number" if worst.limit != "turn" else "equality"
+    compares = "a length that the program has loaded" if is_by_length else "the program's number"
+    why = "it compares for equality" if worst.limit == "turn" else f"it compares with {compares}"
     turns = f"all {worst.turns:,} turns" if worst.turns else "all turns"
     return Defect(
-        f"takes {turns} of a loop in each program, and a mask by {by} drops what some of them compute",
+        f"runs {turns} of a loop in each program, though a mask drops all that some turns compute: {why}",
         _BY_LENGTH if is_by_length else _CHANGES[worst.limit],
         _saved(worst),
         Confidence.HEURISTIC if worst.is_by_data else Confidence.LIKELY,

@@ -67,8 +67,8 @@ def _of_programs(kernel: HotKernel, compiled: CompiledKernel) -> Defect | None:
     if share < MUCH_ATOMIC.value:
         return None
     return Defect(
-        f"adds {shared[0].elements:,} elements to the same addresses in each of {repeats:,} blocks, "
-        f"which take {percent_text(min(share, 1.0))} of its time at least",
+        f"adds {shared[0].elements:,} elements to the same addresses in each of {repeats:,} blocks: "
+        f"these additions take at least {percent_text(min(share, 1.0))} of its time",
         _CHANGE_OF_PROGRAMS,
         _SAVED_OF_PROGRAMS * min(share, 1.0),
         Confidence.LIKELY,

@@ -341,7 +341,7 @@ _CALLS = (
         "embedding",
     ),
     _Call(
-        "overlapping windows are reduced, each element as often as a window is wide",
+        "overlapping windows are reduced one by one: each element is read as often as a window is wide",
         "torch.cumsum and a difference, or nn.functional.avg_pool1d, max_pool1d",
         "sum|mean|amax|amin",
         _is_of_windows,
@@ -356,21 +356,21 @@ _CALLS = (
         "bmm|matmul",
     ),
     _Call(
-        "single elements are gathered from all rows of a matrix, 32 bytes for each",
+        "single elements are gathered from all rows of a matrix: 32 bytes move for each",
         "store it the other way around, table.T.contiguous(), once: table[index] reads whole rows",
         "index|index_select|contiguous",
         _is_across_rows,
         0.7,
     ),
     _Call(
-        "values are computed for the place of the largest alone, which does not depend on it",
+        "only the place of the largest value is used, which is the same without this computation",
         "take argmax of what goes in: softmax, sigmoid, log and square roots keep the order",
         "softmax|log_softmax|sigmoid|log|sqrt",
         _is_for_order,
         1.0,
     ),
     _Call(
-        "a permutation of all numbers is made, by a sort, of which the beginning is read",
+        "all numbers are permuted, which is a sort, and only the beginning is used",
         "torch.randint(n, (k,)) draws k of n, where k is far below n and a number may come twice",
         "randperm",
         _is_beginning_of_permutation,

@@ -41,7 +41,7 @@ gpu8 {right} {RIGHT} <-2
 def test_small_kernels_in_turns_are_found_where_the_waiting_one_is_launched() -> None:
     (finding,) = found("407-807")
     assert finding.message == (
-        "kernels wait for one of another stream, beside which they would fit on the GPU: 1 a step"
+        "kernels wait for a kernel of another stream, though the GPU has room for both: 1 a step"
     )
     assert (finding.file, finding.line) == ("train.py", 5)
     assert finding.gain is not None

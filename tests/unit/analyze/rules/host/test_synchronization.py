@@ -40,7 +40,7 @@ def found(wait: str) -> list[Finding]:
 @pytest.mark.parametrize("wait", [f"host 187-255 {WAIT}", f"host 187-255 {INSIDE}"], ids=["own time", "sampled"])
 def test_a_wait_in_each_step_is_named_though_its_time_is_that_of_what_it_calls(wait: str) -> None:
     (finding,) = found(wait)
-    assert finding.message.startswith("waits for the GPU (torch.cuda.synchronize), 20 in all, hold up the host 1.")
+    assert finding.message.startswith("the host waits for the GPU (torch.cuda.synchronize), 20 in all: 1.")
     assert finding.hint == "no torch.cuda.synchronize() in the step; time it with events, and read them later"
     assert (finding.file, finding.line) == ("train.py", 9)
     assert finding.evidence[0].value == N_STEPS
@@ -69,7 +69,7 @@ def copying(host_us: int, *, is_summed: bool) -> Profile:
 @pytest.mark.parametrize("is_summed", [False, True], ids=["timeline", "sums"])
 def test_a_small_copy_to_the_gpu_that_returns_when_its_queue_is_empty_is_a_wait(is_summed: bool) -> None:
     (finding,) = analysis(Evidence(copying(80, is_summed=is_summed)), ["synchronization"]).findings
-    assert finding.message.startswith("waits for the GPU (aten::copy_), ")
+    assert finding.message.startswith("the host waits for the GPU (aten::copy_), ")
     assert (finding.file, finding.line) == ("train.py", 9)
     assert analysis(Evidence(copying(30, is_summed=is_summed)), ["synchronization"]).findings == []
 

@@ -63,7 +63,7 @@ COPIES = state_rule(
     "arguments that a jitted function copies because they are not donated",
     Work(
         "undonated-argument",
-        "a jitted function changes an argument that it was not given for good, and copies it first",
+        "a jitted function changes an argument that is not donated, so it copies it first",
         "jax.jit(..., donate_argnums=...) for arguments that the caller replaces by the result",
         1.0,
         Confidence.LIKELY,

@@ -26,7 +26,7 @@ __all__ = ["RULE"]
 
 _WORK = Work(
     "late-part",
-    "products over all positions, of which a function that calls them takes one",
+    "products over all positions, of which the calling function uses one",
     "take the position before the product: head(h[:, -1]) instead of head(h)[:, -1]",
     0.9,
     Confidence.HEURISTIC,
