@@ -69,7 +69,8 @@ def _skipped(answered: Answered) -> Iterator[dict[str, Any]]:
     """What could not be judged, by what it misses."""
     by_need: dict[tuple[str, str], list[str]] = {}
     for rule, need in answered.analysis.skipped.items():
-        by_need.setdefault((need.what, need.option), []).append(rule)
+        if not need.is_of_program:
+            by_need.setdefault((need.what, need.option), []).append(rule)
     for (what, option), rules in by_need.items():
         yield {"missing": what, "command": f"bragg run {option}" if option else "", "rules": rules}
 

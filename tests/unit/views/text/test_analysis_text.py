@@ -9,6 +9,7 @@ import pytest
 
 from bragg.analyze.causes.bounds import Bounds, bounds_of
 from bragg.analyze.causes.evidence import Evidence
+from bragg.analyze.causes.needs import Need
 from bragg.analyze.causes.work_finding import SHARE_OF_GPU
 from bragg.analyze.engine import Analysis
 from bragg.analyze.report import Answered, answered
@@ -125,6 +126,20 @@ def test_a_main_thread_that_had_no_core_is_said_before_gains() -> None:
     starved = {"scheduled_before": [0, 0], "scheduled": [1_000_000_000, 3_000_000_000]}
     lines = analysis_lines(answered(replace(profile_from_text("root\n  a.py:1@main host=1s"), meta=starved)), PLAIN)
     assert lines[1].startswith("  warning: the main thread ran 1.00 s, and waited another 3.00 s for a core")
+
+
+def test_what_the_program_lacks_is_not_missed_in_the_recording() -> None:
+    needs = {
+        "loading": Need("a DataLoader", "", lambda _: False, is_of_program=True),
+        "waits": Need("a timeline", "--data trace", lambda _: False),
+        "unused": Need("counts of autograd", "", lambda _: False),
+    }
+    bounds = Bounds("the GPU", 1.0, (), 1000.0, 0, True)
+    answer = Answered("a.bragg", bounds, Analysis([], [], needs), Evidence(profile_from_text("root\n  k 1ms")))
+    assert analysis_lines(answer, PLAIN)[-2:] == [
+        "More rules could judge a recording with --data trace",
+        "Could not judge: unused, without counts of autograd",
+    ]
 
 
 TEXT = "import torch\n\tfor row in rows:\x1b[2J  # `a | b`\n"

@@ -37,7 +37,10 @@ FULL = Finding(
 
 def answered(*found: Finding) -> Answered:
     bounds = Bounds("the host", 0.1, (Part("launches", 0.9, False),), 1e7, 10, True)
-    skipped = {"churn": Need("calls of the API", "--gpu-api", lambda _: False)}
+    skipped = {
+        "churn": Need("calls of the API", "--gpu-api", lambda _: False),
+        "loading": Need("a DataLoader", "", lambda _: False, is_of_program=True),
+    }
     evidence = Evidence(profile_from_text("root\n  a 1us"))
     return Answered("run", bounds, Analysis(list(found), ["casts"], skipped), evidence)
 
