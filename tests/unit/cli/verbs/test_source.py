@@ -143,6 +143,19 @@ def test_lines_around_one_are_shown(tmp_path: Path, capsys: pytest.CaptureFixtur
     assert "a.py has 100 lines" in capsys.readouterr().err
 
 
+def test_a_file_without_lines_or_a_run_without_times_is_shown(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    profile = replace(profile_from_text("root\n  a.py:1@f\n    k x2"), sources={"a.py": "f()", "b/__init__.py": ""})
+    formats.export(profile, "bragg", tmp_path / "run.bragg")
+    for words, lines in (
+        (["a.py"], ["a.py  of the whole run: no times were recorded", "1  f()"]),
+        (["__init__.py"], ["b/__init__.py  of the whole run: no times were recorded"]),
+    ):
+        assert main(["source", str(tmp_path / "run.bragg"), *words]) == 0
+        assert capsys.readouterr().out.splitlines() == lines
+
+
 @pytest.mark.parametrize(
     ("words", "says"),
     [

@@ -31,18 +31,19 @@ def program_lines(program: ProgramFile, at: int, found: Sequence[Finding], style
         found: Findings about the program.
         style: How to decorate, and the width to keep.
     """
-    totals = ", ".join(f"{name} {time_text(total)}" for name, total in program.totals_ns.items())
-    header = "  ".join(f"{name:>9}" for name in program.totals_ns)
+    totals = ", ".join(f"{name} {time_text(total_ns)}" for name, total_ns in program.totals_ns.items())
+    header = "".join(f"{name:>9}  " for name in program.totals_ns)
     shown = _shown(program, at)
-    digits = len(str(shown[-1].number))
-    used = len(header) + 2 + digits + 2
+    digits = max((len(str(line.number)) for line in shown), default=1)
+    used = len(header) + digits + 2
     of_line = _by_line(program, found)
-    lines = [f"{style.bold(short_path(program.file))}  of the whole run: {totals}", style.dim(header)]
+    lines = [f"{style.bold(short_path(program.file))}  of the whole run: {totals or 'no times were recorded'}"]
+    lines += [style.dim(header.rstrip())] if header and shown else []
     for line in shown:
-        times = "  ".join(_time(line, name, total_ns, style) for name, total_ns in program.totals_ns.items())
+        times = "".join(f"{_time(line, name, total_ns, style)}  " for name, total_ns in program.totals_ns.items())
         text = printable(line.text.expandtabs(4))
         room = None if style.width is None else max(style.width - used, _MIN_WIDTH)
-        lines.append(f"{times}  {line.number:>{digits}}  {style.head(text, room)}".rstrip())
+        lines.append(f"{times}{line.number:>{digits}}  {style.head(text, room)}".rstrip())
         indent = " " * (used + len(text) - len(text.lstrip()))
         for finding in of_line[line.number]:
             told = style.wrap(f"{indent}^ {_told(finding)}", _N_WRAPPED, f"{indent}  ")
