@@ -129,7 +129,8 @@ PARTS = state_rule(
         "at most a quarter of what these operations compute is used",
         "take the part first (h[:, -1] @ w instead of (h @ w)[:, -1]); lax.top_k, jnp.partition, min or max instead of "
         "a sort; of scan the last state instead of all outputs; jax.vmap(jax.grad(f)) for the diagonal of a Jacobian; "
-        "jax.experimental.sparse.linalg.lobpcg_standard, or a randomized SVD, for a few vectors",
+        "jax.experimental.sparse.linalg.lobpcg_standard, power iterations or a randomized SVD for a few vectors or "
+        "the largest value",
         0.75,
         Confidence.LIKELY,
         is_launched=True,

@@ -14,7 +14,7 @@ from bragg.grouping.hlo_names import MOSTLY_UNUSED, PART_OF_SHUFFLE
 from bragg.grouping.hlo_program import NOWHERE, HloState
 from bragg.record.hooks.jax.hlo.flow import PARTS
 from bragg.record.hooks.jax.hlo.jacobians import place_of_jacobian
-from bragg.record.hooks.jax.hlo.shares import ELEMENTWISE, Share, share_of_operand, whole
+from bragg.record.hooks.jax.hlo.shares import ELEMENTWISE, Share, is_decomposition, share_of_operand, whole
 from bragg.record.hooks.jax.hlo.zeros import nonzero_part
 
 TYPE_CHECKING = False
@@ -37,7 +37,6 @@ _LARGEST = re.compile(r'op_name="(?:[^"]*/)?(?:top_k|approx_top_k)"')  # XLA sor
 _CONTRACTS = "lhs_contracting_dim"
 _SHUFFLES = re.compile(r'op_name="[^"]*\b_?shuffle\b')
 _SORTS = re.compile(r"\bsort\(|RadixSort")  # on GPUs a call of a library
-_DECOMPOSED = re.compile(r'op_name="(?:[^"]*/)?(?:eigh|svd)"')
 
 
 def unused_states(module: HloModule, entry: HloGraph, turns: Iterable[HloGraph], places: Places) -> dict[str, HloState]:
@@ -95,8 +94,11 @@ def _is_taken_in_part(graph: HloGraph, value: Value) -> bool:
 
 
 def _takes_parts(graph: HloGraph) -> bool:
-    """Whether anything takes a small part of what something else has computed."""
-    return any(_takes_part(value) if value.made.code in PARTS else _is_mostly_zero(value) for value in graph.values)
+    """Whether anything takes a small part of what something else has computed, or may do so."""
+    return any(
+        _takes_part(value) if value.made.code in PARTS else _is_mostly_zero(value) or is_decomposition(value)
+        for value in graph.values
+    )
 
 
 def _takes_part(value: Value) -> bool:
@@ -155,11 +157,22 @@ class _Demand:
         return [value for executed, value in found.items() if executed not in others and self._is_unused(value)]
 
     def _is_unused(self, value: Value) -> bool:
-        if value.made.size < _LEAST_ELEMENTS or not 0 < self._beyond.get(value.executed, 0.0) <= _SMALL_PART:
+        part = self._part_of_values(value) if is_decomposition(value) else None
+        part = self._beyond.get(value.executed, 0.0) if part is None else part
+        if value.made.size < _LEAST_ELEMENTS or not 0 < part <= _SMALL_PART:
             return False
         is_sort = value.made.code == "sort"  # to which XLA gives no name
         around = [value.made, value.executed, *(each.made for each in self._graph.users(value))] if is_sort else []
         return not any(_LARGEST.search(each.line) for each in around)
+
+    def _part_of_values(self, value: Value) -> float | None:
+        """Which part of the values of a decomposition is used, if no vectors are; None: some are."""
+        ranks = value.made.ranks
+        matrix = max(ranks, default=0)
+        used = {at: self._used.get((value.made, value.executed, at)) for at in range(len(ranks))}
+        if any(share and ranks[at] == matrix for at, share in used.items()):
+            return None
+        return max((share.part for at, share in used.items() if share and ranks[at] == matrix - 1), default=0.0)
 
     def _kept(self, outside: dict[int, Share]) -> dict[int, Share]:
         """Outputs of a loop that its turns only write to, of which little is used afterwards."""
@@ -188,5 +201,5 @@ def _of_first(value: Value) -> float:
 
 def _is_separable(value: Value) -> bool:
     if value.made.code == "custom-call":
-        return _CONTRACTS in value.made.line or bool(_DECOMPOSED.search(value.made.line))
+        return _CONTRACTS in value.made.line or is_decomposition(value)
     return value.made.code in _SEPARABLE or value.made.code in ELEMENTWISE

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from bragg.record.hooks.jax.hlo.graph import Value
 
-__all__ = ["ELEMENTWISE", "Share", "share_of_operand", "whole"]
+__all__ = ["ELEMENTWISE", "Share", "is_decomposition", "share_of_operand", "whole"]
 
 ELEMENTWISE = frozenset(
     {"add", "subtract", "multiply", "divide", "maximum", "minimum", "power", "and", "or", "xor", "not", "negate"}
@@ -41,6 +41,10 @@ _OFFSETS, _MAPPED, _SLICES = (
 )
 
 
+_DECOMPOSED = re.compile(r'op_name="(?:[^"]*/)?(?:eigh|svd)"')
+_EXTREMES = ("maximum", "minimum")
+
+
 class Share(NamedTuple):
     """A bound on what is used of an array.
 
@@ -63,6 +67,11 @@ class Share(NamedTuple):
         if len(self.sides) != len(other.sides):
             return Share((), total)
         return Share(tuple(min(1.0, one + two) for one, two in zip(self.sides, other.sides, strict=True)), total)
+
+
+def is_decomposition(value: Value) -> bool:
+    """Whether it computes eigenvalues or singular values, and vectors."""
+    return value.made.code == "custom-call" and bool(_DECOMPOSED.search(value.made.line))
 
 
 def whole(value: Value) -> Share:
@@ -94,6 +103,8 @@ def _of_element(user: Value, at: int, share: Share) -> Share:
         return whole(operand)
     if user.made.code == "multiply" or (user.made.code == "select" and at == 1 and user.operands[2].is_number("0")):
         share = share._replace(total=min(share.total, nonzero_part(user.operands[1 - at])))
+    if share.part == 1:
+        return whole(operand)
     return _reshaped(user, operand, share)
 
 
@@ -128,11 +139,34 @@ def _of_gather(user: Value, at: int, share: Share) -> Share:
 
 def _of_reduction(user: Value, at: int, share: Share) -> Share:
     operand = user.operands[at]
+    if not at and _is_extreme(user):
+        return _of_extreme(operand)
     dropped = _numbers(DIMENSIONS, user.made.line)
     if len(operand.sizes) != len(user.sizes) + len(dropped):
         return Share((1.0,) * len(operand.sizes), share.part if operand.size >= user.size else 1.0)
     kept = iter(share.sides)
     return Share(tuple(1.0 if each in dropped else next(kept) for each in range(len(operand.sizes))), share.total)
+
+
+def _of_windows(user: Value, at: int, share: Share) -> Share:
+    operand = user.operands[at]  # XLA adds up long rows in parts, and takes their maximum so.
+    return _of_extreme(operand) if not at and _is_extreme(user) else whole(operand)
+
+
+def _is_extreme(user: Value) -> bool:
+    return user.codes.endswith(_EXTREMES) and _is_sorted(user.operands[0])
+
+
+def _of_extreme(operand: Value) -> Share:
+    return whole(operand)._replace(total=1 / max(1, operand.sizes[-1] if operand.sizes else 1))
+
+
+def _is_sorted(value: Value) -> bool:
+    """Whether these are the values of a decomposition, of which the first or last is the least or greatest."""
+    value = value.plain
+    while value.made.code in ("select", "abs") and value.operands:  # JAX puts NaN in place of what has failed.
+        value = value.operands[-2 if value.made.code == "select" else 0].plain
+    return is_decomposition(value)
 
 
 def _of_broadcast(user: Value, at: int, share: Share) -> Share:
@@ -191,6 +225,7 @@ _JUDGES: dict[str, Callable[[Value, int, Share], Share]] = {
     "dynamic-slice": _of_slice,
     "gather": _of_gather,
     "reduce": _of_reduction,
+    "reduce-window": _of_windows,
     "broadcast": _of_broadcast,
     "transpose": _of_transpose,
     "reshape": _of_reshape,

@@ -48,7 +48,8 @@ def sum_states(graph: HloGraph, places: Places) -> dict[str, HloState]:
             found[value.executed.name] = HloState(state, place)
         for product in _split(value) if value.made.code in ("add", "custom-call") else ():
             found[product.executed.name] = HloState(SPLIT_PRODUCT, places.read(product.made.line).place)
-        if rows := _summed(graph, value):
+        rows = _summed(graph, value) if value.made.code == "reduce" and value.codes.endswith("add") else None
+        if rows:
             found[rows.executed.name] = HloState(SUMMED_ROWS, places.nearest([rows.made.line, value.made.line]))
     for value in _of_groups(graph):
         place = places.nearest([value.made.line, value.executed.line])
@@ -57,9 +58,7 @@ def sum_states(graph: HloGraph, places: Places) -> dict[str, HloState]:
 
 
 def _summed(graph: HloGraph, value: Value) -> Value | None:
-    """The product of which a sum over rows or columns alone is used; None: it is no such sum."""
-    if value.made.code != "reduce" or not value.codes.endswith("add"):
-        return None
+    """The product of which a sum takes rows or columns, if nothing else uses it; None: there is none."""
     product, user = value.operands[0], value
     while product not in graph.results and graph.users(product) == [user]:
         if _is_product_of_rows(product):

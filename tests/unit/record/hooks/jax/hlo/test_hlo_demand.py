@@ -150,3 +150,25 @@ def test_losses_by_one_hot_labels_take_all_of_the_products() -> None:
         return -(jax.nn.one_hot(labels, 512) * logits).sum(-1).mean()
 
     assert not any(primitive == "dot_general" for primitive, _ in unused(jax.grad(loss), (64, 512), (256, 64), (256,)))
+
+
+@pytest.mark.parametrize(
+    ("function", "is_told"),
+    [
+        (lambda a: np.linalg.eigvalsh(a + a.T).max(), True),
+        (lambda a: np.linalg.norm(a, 2), True),
+        (lambda a: np.linalg.svd(a, compute_uv=False)[0], True),
+        (lambda a: np.linalg.eigh(a + a.T)[1][:, -1], True),
+        (lambda a: np.linalg.eigvalsh(a + a.T), False),
+        (lambda a: (np.linalg.eigvalsh(a + a.T), (a @ a)[:4] @ np.ones(64)), False),
+        (lambda a: np.linalg.svd(a, compute_uv=False).sum(), False),
+    ],
+)
+def test_of_eigenvalues_and_singular_values_the_largest_alone_is_a_part(
+    function: Callable[..., Any], is_told: bool
+) -> None:
+    text = jax.jit(function).lower(np.zeros(SQUARE)).compile().as_text()
+    states = [each for each in operations_in(text, lambda _: False).values() if each.state.name == MOSTLY_UNUSED]
+    assert {each.op_name.rpartition("/")[2] for each in states} & {"eigh", "svd"} == (
+        {"svd" if "svd" in text else "eigh"} if is_told else set()
+    )
