@@ -9,9 +9,10 @@ import subprocess
 import sys
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import pytest
+
+from tests.support.forked_bragg import forked_bragg as bragg
 
 pytest.importorskip("triton")
 
@@ -52,13 +53,11 @@ def write(directory: Path, *, extra: int = 0, stop: str = "pass", end: str = "")
     return script
 
 
-def bragg(*arguments: str | Path, text: str = "") -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "bragg", *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, input=text, check=False)
-
-
-def test_a_correct_script_runs_to_its_end(tmp_path: Path) -> None:
-    result = bragg("check", script := write(tmp_path), "--a", "b")
+@pytest.mark.parametrize("is_forked", [False, True])
+def test_a_correct_script_runs_to_its_end(tmp_path: Path, is_forked: bool) -> None:
+    arguments = ["check", str(script := write(tmp_path)), "--a", "b"]
+    command = [sys.executable, "-m", "bragg", *arguments]
+    result = bragg(*arguments) if is_forked else subprocess.run(command, capture_output=True, text=True, check=False)
     more = f"Next: bragg check --all {script} --a b  (also in another order and with other block sizes)\n"
     assert (result.returncode, result.stderr) == (0, more)
     lines = result.stdout.replace(f"{tmp_path}/", "").splitlines()
@@ -263,8 +262,7 @@ def test_launches_are_varied_on_request(tmp_path: Path) -> None:
 )
 def test_a_program_without_kernels_is_not_fine(tmp_path: Path, text: str, code: int, reason: str) -> None:
     (tmp_path / "plain.py").write_text(text)
-    command = [sys.executable, "-m", "bragg", "check", "plain.py"]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=300, check=False)
+    done = bragg("check", "plain.py", directory=tmp_path)
     assert done.returncode == code
     assert done.stderr.startswith(f"nothing was checked: {reason}")
 
@@ -296,9 +294,7 @@ if len(sys.argv) > 1:
 
 def test_generated_kernels_may_be_of_no_module(tmp_path: Path) -> None:
     (tmp_path / "made.py").write_text(GENERATED)
-    command = [sys.executable, "-m", "bragg", "check", "made.py"]
-    kinds: dict[str, Any] = {"cwd": tmp_path, "capture_output": True, "text": True, "timeout": 300, "check": False}
-    launched, idle = subprocess.run([*command, "launch"], **kinds), subprocess.run(command, **kinds)
+    launched, idle = (bragg("check", "made.py", *words, directory=tmp_path) for words in (["launch"], []))
     assert (launched.returncode, launched.stdout.splitlines()[0]) == (0, "[2.0, 2.0, 2.0, 2.0]")
     assert idle.returncode == 7
     assert "launched none of its Triton functions: doubled (generated.py:2), kernel (generated.py:6)" in idle.stderr

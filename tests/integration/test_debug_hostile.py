@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+
+from tests.support.forked_bragg import forked_bragg
 
 pytest.importorskip("triton")
 
@@ -33,8 +33,7 @@ _CHOSEN = '@triton.heuristics({"B": lambda named: 4})\n' + _TUNED.split("\n", 1)
 def checked(launch: str, folder: Path) -> tuple[int, str]:
     script = folder / "program.py"
     script.write_text(_KERNEL + launch)
-    command = [sys.executable, "-m", "bragg", "check", str(script)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+    done = forked_bragg("check", script)
     return done.returncode, done.stdout + done.stderr
 
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+from tests.support.forked_bragg import forked_bragg
 
 pytest.importorskip("triton")
 
@@ -58,8 +58,7 @@ subprocess.run([sys.executable, "other.py"], check=True)
 
 def run_check(directory: Path, text: str) -> tuple[int, dict[str, Any], str]:
     (directory / "program.py").write_text(text)
-    command = [sys.executable, "-m", "bragg", "check", "--json", "program.py"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=directory, timeout=300)
+    done = forked_bragg("check", "--json", "program.py", directory=directory)
     return done.returncode, json.loads(done.stdout.splitlines()[-1]), done.stdout + done.stderr
 
 

@@ -15,6 +15,7 @@ import pytest
 from bragg.cli.annotations.carried import carry_findings
 from bragg.formats import load
 from bragg.model import Confidence
+from tests.support.forked_bragg import forked_bragg
 
 pytest.importorskip("triton")
 
@@ -74,8 +75,7 @@ def test_has_no_kernel():
 
 
 def bragg(directory: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "bragg", *arguments]
-    return subprocess.run(command, cwd=directory, capture_output=True, text=True, check=False)
+    return forked_bragg(*arguments, directory=directory)
 
 
 def pytest_run(directory: Path, *arguments: str, tests: str = TESTS) -> subprocess.CompletedProcess[str]:

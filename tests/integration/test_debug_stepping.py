@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.debug_adapter import DebugAdapter
+from tests.support.forked_bragg import forked_bragg
 
 pytest.importorskip("triton")
 
@@ -63,15 +64,7 @@ def at_prompt(script: Path, commands: list[str], *options: str, **variables: str
 
 
 def debugged(script: Path, commands: list[str], *options: str, **variables: str) -> subprocess.CompletedProcess[str]:
-    done = subprocess.run(
-        [sys.executable, "-m", "bragg", "debug", *options, str(script)],
-        input="\n".join(commands) + "\n",
-        capture_output=True,
-        text=True,
-        timeout=TIMEOUT_S,
-        check=False,
-        env={**os.environ, **variables},
-    )
+    done = forked_bragg("debug", *options, script, text="\n".join(commands) + "\n", **variables)
     assert "Traceback" not in done.stderr, done.stderr
     return done
 
