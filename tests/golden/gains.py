@@ -7,16 +7,17 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 import numpy as np
 
 from bragg import formats
-from bragg.analyze.report import answered
+from bragg.analyze.report import Answered, answered
 from bragg.model import FrameKind, Profile
 from tests.gpu.slow_pairs import RULES
 
-__all__ = ["PairGain", "gains", "table"]
+__all__ = ["PairGain", "answer_of", "gains", "table"]
 
 RECORDINGS = Path(__file__).parent / "recordings/pairs"
 IN_TURNS = Path(__file__).parents[2] / "benchmarks/results/steps_in_turns_h200.json"
@@ -58,14 +59,20 @@ class PairGain:
         return high - low < _NOISE or (low > 0 and high <= _TWICE * low)
 
 
+@cache
+def answer_of(program: str) -> Answered:
+    """What is said of the recording of a program."""
+    return answered(formats.load(RECORDINGS / f"h100-{program}.bragg"))
+
+
 def gains() -> list[PairGain]:
     """Of all pairs that were recorded; a step is compared with a step, or else the steady state, or the whole run."""
     found, turns = [], {row["program"]: row["saved"] for row in json.loads(IN_TURNS.read_text())["rows"]}
     for name, rule in RULES.items():
         if not (RECORDINGS / f"h100-{name}_slow.bragg").exists():
             continue
-        profiles = [formats.load(RECORDINGS / f"h100-{name}_{side}.bragg") for side in ("slow", "fast")]
-        slow, fast = (answered(profile) for profile in profiles)
+        slow, fast = (answer_of(f"{name}_{side}") for side in ("slow", "fast"))
+        profiles = [each.evidence.profile for each in (slow, fast)]
         gain = next((each.gain for each in slow.analysis.findings if each.rule == rule), None)
         if gain is not None and gain.is_once:
             before, after = (float(profile.run.duration_ns) for profile in profiles)

@@ -11,7 +11,7 @@ from bragg import formats
 from bragg.analyze.answer import answer
 from bragg.analyze.causes.evidence import Evidence
 from bragg.analyze.engine import HostTime, analysis
-from bragg.analyze.report import Answered, answered, finding_json
+from bragg.analyze.report import answered, finding_json
 from bragg.model import Gain
 from bragg.model.table import BoolArray
 from bragg.registry import RULES
@@ -19,6 +19,7 @@ from bragg.views.text.analysis_text import analysis_lines, finding_line
 from bragg.views.text.answer_text import sentences
 from bragg.views.text.style import PLAIN
 from bragg.views.text.variants import rows_of_frames
+from tests.golden.gains import answer_of as of
 from tests.golden.gains import gains, table
 from tests.gpu.slow_pairs import place_of
 
@@ -173,10 +174,6 @@ LATER = {
     "timed_steps",
     "window_gradients",
 }
-
-
-def of(name: str) -> Answered:
-    return answered(formats.load(RECORDINGS / f"h100-{name}.bragg"))
 
 
 @pytest.mark.parametrize("name", PAIRS)
