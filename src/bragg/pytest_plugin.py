@@ -146,7 +146,7 @@ class _TestProfiler:
             return
         from bragg import load
         from bragg.model import Confidence
-        from bragg.views.text.analysis_text import finding_line
+        from bragg.views.text.finding_text import finding_line
 
         least = Confidence[self._fail_on.upper()]
         found = [finding for finding in load(path).findings() if finding.gain and finding.confidence >= least]

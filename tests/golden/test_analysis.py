@@ -16,8 +16,11 @@ from bragg.analyze.causes.evidence import Evidence
 from bragg.analyze.report import Answered, answered
 from bragg.model import Confidence, IdleTable, SliceTable
 from bragg.views.terminal.summary import summary_lines
-from bragg.views.text.analysis_text import LEAST_GAIN, analysis_lines, bounds_sentence, brief_json, place_text
+from bragg.views.text.analysis_formats import brief_json
+from bragg.views.text.analysis_text import LEAST_GAIN, analysis_lines
 from bragg.views.text.answer_text import host_sentences
+from bragg.views.text.bounds_text import bounds_sentence
+from bragg.views.text.finding_text import place_text
 from bragg.views.text.style import PLAIN, Style
 from bragg.views.text.variants import rows_of_frames
 from tests.support.recordings import RECORDINGS, SAMPLE, curve, without_timeline

@@ -15,8 +15,9 @@ from bragg.analyze.report import answered, finding_json
 from bragg.model import Gain
 from bragg.model.table import BoolArray
 from bragg.registry import RULES
-from bragg.views.text.analysis_text import analysis_lines, finding_line
+from bragg.views.text.analysis_text import analysis_lines
 from bragg.views.text.answer_text import sentences
+from bragg.views.text.finding_text import finding_line
 from bragg.views.text.style import PLAIN
 from bragg.views.text.variants import rows_of_frames
 from tests.golden.gains import answer_of as of

@@ -9,7 +9,7 @@ import pytest
 from bragg import formats
 from bragg.analyze.report import answered
 from bragg.model.finding import Gain
-from bragg.views.text.analysis_text import bounds_sentence
+from bragg.views.text.bounds_text import bounds_sentence
 
 RECORDINGS = Path(__file__).parent / "recordings/unseen"
 

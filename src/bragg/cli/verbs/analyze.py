@@ -144,7 +144,8 @@ def _write(
     is_named: bool,
 ) -> None:
     from bragg.cli.annotations.sarif import analysis_lines as sarif_lines
-    from bragg.views.text.analysis_text import analysis_lines, brief_json, markdown_lines
+    from bragg.views.text.analysis_formats import brief_json, markdown_lines
+    from bragg.views.text.analysis_text import analysis_lines
 
     if as_json:
         write_json("analyze", {"profiles": [one.to_json(least_gain) for one in answers]})

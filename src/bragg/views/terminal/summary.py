@@ -20,7 +20,8 @@ from bragg.model.ids import NodeId
 from bragg.model.regroup import without_readings
 from bragg.views.terminal.flat_view import default_metrics, flat_view, table_lines
 from bragg.views.terminal.view_options import ViewOptions
-from bragg.views.text.analysis_text import NO_CAUSE, best_findings, best_lines
+from bragg.views.text.analysis_text import best_findings, best_lines
+from bragg.views.text.below_findings import NO_CAUSE
 from bragg.views.text.folding import FoldedProfile, fold_libraries
 from bragg.views.text.folding_rules import library_of
 from bragg.views.text.labels import Labels

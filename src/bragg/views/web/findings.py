@@ -12,7 +12,10 @@ from bragg.analyze.report import Answered, finding_json
 from bragg.model import Finding, Profile
 from bragg.model.table import BoolArray
 from bragg.model.transform import with_descendants
-from bragg.views.text.analysis_text import LEAST_GAIN, NO_CAUSE, OF_RUN, bounds_sentence, gain_text, place_text
+from bragg.views.text.analysis_text import LEAST_GAIN
+from bragg.views.text.below_findings import NO_CAUSE
+from bragg.views.text.bounds_text import bounds_sentence
+from bragg.views.text.finding_text import OF_RUN, gain_text, place_text
 from bragg.views.text.units import quantity_text
 
 __all__ = ["findings_of"]

@@ -10,7 +10,8 @@ from bragg.analyze.report import Answered
 from bragg.analyze.wall.wall_time import Steady, WallParts
 from bragg.model import Confidence, Finding, Profile
 from bragg.model.finding import percent_text
-from bragg.views.text.analysis_text import LEAST_GAIN, gain_text
+from bragg.views.text.analysis_text import LEAST_GAIN
+from bragg.views.text.finding_text import gain_text
 from bragg.views.text.run_facts import RunFacts
 from bragg.views.text.units import count_text, share_text, time_text, value_text
 from bragg.views.text.wall_line import busy_text, wall_line

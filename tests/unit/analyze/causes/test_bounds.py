@@ -11,7 +11,7 @@ from bragg.analyze.causes.alone import alone_ns
 from bragg.analyze.causes.bounds import UNKNOWN, bounds_of
 from bragg.analyze.causes.evidence import Evidence
 from bragg.model import IdleTable, Profile, SliceTable, TrackKind, TrackTable
-from bragg.views.text.analysis_text import bounds_sentence
+from bragg.views.text.bounds_text import bounds_sentence
 from tests.support.profiles import profile_from_text
 from tests.support.stepped import stepped
 

@@ -6,7 +6,7 @@ from bragg.analyze.causes.bounds import Bounds
 from bragg.analyze.causes.evidence import Evidence
 from bragg.analyze.causes.hardware_limits import Limits, hardware_limits
 from bragg.model import Profile
-from bragg.views.text.analysis_text import bounds_sentence
+from bragg.views.text.bounds_text import bounds_sentence
 from tests.support.profiles import profile_from_text
 from tests.support.work import H200, working_profile
 

@@ -12,7 +12,7 @@ from bragg.analyze.causes.bounds import bounds_of
 from bragg.analyze.causes.evidence import Evidence
 from bragg.model import Gain, IdleKind, IdleTable, Profile, SliceTable, TrackKind
 from bragg.model.table import BoolArray
-from bragg.views.text.analysis_text import bounds_sentence
+from bragg.views.text.bounds_text import bounds_sentence
 from tests.support.stepped import stepped
 
 HOST = """

@@ -15,7 +15,10 @@ from bragg.analyze.engine import Analysis
 from bragg.analyze.report import Answered, answered
 from bragg.model import Finding, Gain, Quantity, Severity
 from bragg.views.terminal.story import answer_lines
-from bragg.views.text.analysis_text import analysis_lines, best_lines, bounds_sentence, markdown_lines, short_path
+from bragg.views.text.analysis_formats import markdown_lines
+from bragg.views.text.analysis_text import analysis_lines, best_lines
+from bragg.views.text.bounds_text import bounds_sentence
+from bragg.views.text.finding_text import short_path
 from bragg.views.text.style import PLAIN, Style
 from tests.support.profiles import profile_from_text
 

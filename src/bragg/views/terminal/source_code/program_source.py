@@ -9,7 +9,7 @@ from typing import Any
 from bragg.analyze.program_lines import ProgramFile, ProgramLine
 from bragg.analyze.report import finding_json
 from bragg.model import Finding
-from bragg.views.text.analysis_text import gain_text, short_path
+from bragg.views.text.finding_text import gain_text, short_path
 from bragg.views.text.style import Style, printable
 from bragg.views.text.units import time_text
 

@@ -12,7 +12,7 @@ from bragg.analyze.causes.evidence import Evidence
 from bragg.analyze.engine import analysis
 from bragg.model import Confidence, Finding, FrameKind, Metric, MetricKind, Profile
 from bragg.model.host_time import WAIT_TIME
-from bragg.views.text.analysis_text import bounds_sentence
+from bragg.views.text.bounds_text import bounds_sentence
 from bragg.views.text.waiting import waiting_lines
 from tests.support.profiles import profile_from_text
 from tests.support.stepped import stepped
