@@ -14,6 +14,7 @@ from bragg.analyze.causes.host_shares import HostShare, host_shares
 from bragg.analyze.causes.host_steps import host_steps
 from bragg.analyze.causes.kernel_class import CLASSES, PRODUCTS, UNNAMED, class_of, classes_of_nodes
 from bragg.analyze.imports import imports_apart
+from bragg.analyze.wall.turns import turns_of
 from bragg.model import FrameKind
 
 __all__ = ["Bounds", "Part", "bounds_of"]
@@ -127,12 +128,19 @@ def _host_bounds(evidence: Evidence, shares: list[HostShare]) -> Bounds:
     host_ns = sum(each.time_ns for each in shares)
     shares = sorted(shares, key=lambda each: -each.time_ns)
     parts = tuple(Part(each.name, each.time_ns / host_ns, False, each.at) for each in shares)
-    steps = host_steps(evidence)
-    of_ns, n_steps, step = (steps.duration_ns, steps.count, steps.noun) if steps else (0.0, 0, "step")
+    of_ns, n_steps, step = _host_steps(evidence)
     imports_ns = imports_apart(evidence.profile)[1]
     return Bounds(
         *(shares[0].name, None, parts, of_ns, n_steps, False), host_ns=host_ns, imports_ns=imports_ns, step=step
     )
+
+
+def _host_steps(evidence: Evidence) -> tuple[float, int, str]:
+    """How long steps without a GPU took, how many there are, and what to call one; else the same of turns of a loop."""
+    if steps := host_steps(evidence):
+        return steps.duration_ns, steps.count, steps.noun
+    turns = turns_of(evidence.profile)
+    return (turns.host_ns * turns.count, turns.count, "step") if turns else (0.0, 0, "step")
 
 
 def _lacks(evidence: Evidence) -> Lacks:

@@ -13,7 +13,7 @@ import numpy as np
 from bragg.analyze.comparing.comparison import Comparison
 from bragg.analyze.comparing.diff import are_alternating, in_turn, whole_of, with_waiting
 from bragg.analyze.comparing.repeats import FALSE_ALARMS, Spread, noise_of, spread_of
-from bragg.analyze.comparing.step_units import are_alike, steady_turns
+from bragg.analyze.comparing.step_units import are_alike, turn_time
 from bragg.analyze.imports import imports_apart
 from bragg.analyze.wall.step_times import step_times
 from bragg.errors import UsageError
@@ -249,7 +249,7 @@ def _measured(gate: Gate, run: Profile, metric: str) -> tuple[str, str]:
     if gate.what is not Gated.REGION:
         return metric, run.metric(metric).unit
     is_step = gate.name == _STEP
-    if is_step and steady_turns(run):
+    if is_step and turn_time(run):
         return "region_time", "ns"
     regions = group_by_region(run)
     for name in ("region_time", "gpu_time"):
@@ -301,8 +301,8 @@ def _step(run: Profile, metric: str) -> _Value:
     if times is not None:
         step_ns, n_steps = times.usual()
         return _Value(step_ns, n_steps=n_steps)
-    if metric == "region_time" and (turns := steady_turns(run)):
-        return _Value(turns.step_ns, n_steps=turns.n_steps)
+    if metric == "region_time" and (turn := turn_time(run)):
+        return _Value(turn[0], n_steps=turn[1])
     regions = group_by_region(run)
     n_steps = _steps(regions)
     return _Value(regions.total(metric) / (n_steps or 1), n_steps=n_steps)

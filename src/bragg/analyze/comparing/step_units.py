@@ -10,23 +10,25 @@ from bragg.analyze.causes.program_text import ProgramText
 from bragg.analyze.wall.parts import wall_parts
 from bragg.analyze.wall.step_times import step_times
 from bragg.analyze.wall.turns import header_of, turns_of
-from bragg.analyze.wall.wall_time import Steady
 from bragg.grouping.regions import LOOP, step_function
 from bragg.model import FrameKind, Profile
 from bragg.model.ids import NodeId
 
-__all__ = ["are_alike", "differ", "steady_turns"]
+__all__ = ["are_alike", "differ", "turn_time"]
 
 _STEP = "step"
 # Calls before the loop, to compile and to try, and turns that were left out.
 _BESIDE = 0.1
 
 
-def steady_turns(run: Profile) -> Steady | None:
-    """The steady state of a run whose steps are the turns of a loop; None: they are not, or none is seen."""
+def turn_time(run: Profile) -> tuple[float, int] | None:
+    """What a turn of the loop took whose turns are the steps of a run, ns, and how many there are; None: of no loop."""
+    if not run.measured("gpu_time"):
+        turns = turns_of(run) if step_times(run) is None else None
+        return (turns.host_ns, turns.count) if turns else None
     parts = wall_parts(run)
     steady = parts.steady if parts else None
-    return steady if steady and steady.step_of.startswith(LOOP) else None
+    return (steady.step_ns, steady.n_steps) if steady and steady.step_of.startswith(LOOP) else None
 
 
 def are_alike(runs: Sequence[Profile]) -> bool:

@@ -2,7 +2,7 @@
 
 The program's text says which lines are in a loop, and the call tree how often operators below these ran. Turns are
 counted only where the counts agree: each turn calls some operator once, by the text, and nearly all GPU time of the
-loop is in operators that ran in whole multiples of that count.
+loop, without a GPU that of its operators, is in operators that ran in whole multiples of that count.
 """
 
 from __future__ import annotations
@@ -16,23 +16,26 @@ from pathlib import PurePath
 import numpy as np
 
 from bragg.analyze.causes.program_text import FileText, Loop, ProgramText
+from bragg.analyze.imports import without_imports
 from bragg.analyze.wall.once_a_turn import in_whole_turns, runs_in_no_loop, runs_once
 from bragg.grouping.regions import of_compilations
 from bragg.model import FrameKind, Profile
 from bragg.model.ids import NodeId
-from bragg.model.table import BoolArray, Int64Array
+from bragg.model.table import BoolArray, FloatArray, Int64Array
 from bragg.model.transform import innermost, outermost, with_descendants
 
 __all__ = ["LEAST_TURNS", "Turns", "header_of", "turns_of"]
 
 LEAST_TURNS = 5
 """Fewer are no steady state."""
-# Of the GPU time without compilations: a loop with less of it is one of several parts.
+# Of the GPU time, without a GPU of the host's, apart from compilations and imports: a loop with less of it is one of
+# several parts.
 _MOST_WORK = 0.8
-# Of the GPU time of a loop: the rest may run in some turns alone.
+# Of the time of a loop that is counted: the rest may run in some turns alone.
 _AGREE = 0.9
 # Launches in fewer turns than this part of them are those of first turns, which may be so many of all.
 _OFTEN, _SELDOM = 0.05, 0.05
+_GPU, _HOST = {"gpu_time", "gpu_count"}, {"host_time", "host_count"}
 _COMPREHENSIONS = ("comp>", "<genexpr>", "<lambda>")
 
 
@@ -45,7 +48,8 @@ class Turns:
         header: Its function and its first line, by which it is known again in another version of a program.
         count: How many the program made.
         is_inside: Nodes of the loop: [n_nodes].
-        launches: Work of GPUs that a turn starts; 0: not all turns start as much.
+        launches: Work of GPUs that a turn starts; 0: none, or not all turns start as much.
+        host_ns: Without a GPU, what a turn took of the host's time, on average; 0: a GPU worked.
     """
 
     place: str
@@ -53,12 +57,13 @@ class Turns:
     count: int
     is_inside: BoolArray
     launches: float
+    host_ns: float
 
 
 def turns_of(profile: Profile) -> Turns | None:
     """The turns of the outermost loop with nearly all work of a program; None: none is sure."""
-    text = ProgramText(profile)
-    if not {"gpu_time", "gpu_count"} <= profile.metrics.keys() or not text.is_known:
+    text, needed = ProgramText(profile), _GPU if profile.measured("gpu_time") else _HOST
+    if not needed <= profile.metrics.keys() or not text.is_known:
         return None
     loops = _Loops(profile, text)
     for found in loops.candidates():
@@ -93,15 +98,20 @@ class _Loops:
 
     def __init__(self, profile: Profile, text: ProgramText) -> None:
         self._profile, self._tree, self._text = profile, profile.tree, text
-        self._launches, self._gpu_ns = (
-            np.where(of_compilations(self._tree), 0.0, np.nan_to_num(profile.own(name).astype(np.float64)))
-            for name in ("gpu_count", "gpu_time")
-        )
+        self._is_host = not profile.measured("gpu_time")
+        self._launches = self._own("gpu_count")
+        self._work_ns = self._own("host_time" if self._is_host else "gpu_time")
+
+    def _own(self, name: str) -> FloatArray:
+        """A metric without what compiled and imported: [n_nodes]."""
+        found = np.zeros(len(self._tree))
+        ran = without_imports(self._profile) if name in self._profile.metrics else None
+        return found if ran is None else np.where(of_compilations(self._tree), 0.0, np.nan_to_num(ran.own(name)))
 
     def candidates(self) -> Iterator[_Candidate]:
         """Loops with most of the work, the outermost first."""
         tree, frames = self._tree, self._tree.frames
-        below_ns = tree.sum_up(self._gpu_ns)
+        below_ns = tree.sum_up(self._work_ns)
         lines = np.flatnonzero((tree.kind == FrameKind.PYTHON) & (below_ns > 0))
         calls: dict[tuple[int, str, str], list[int]] = {}
         for node in lines[np.argsort(tree.depth[lines], kind="stable")].tolist():
@@ -136,8 +146,9 @@ class _Loops:
 
     def count(self, found: _Candidate) -> int:
         """How many turns a loop made; 0: not sure."""
-        work_ns = np.where(self._inside(found), self._gpu_ns, 0.0)
         counts = self._counts(int(self._tree.depth[found.lines[0]]))
+        # Code of the host that calls no operator has no count.
+        work_ns = np.where(self._inside(found) & (counts > 0), self._work_ns, 0.0)
         once = runs_once(self._tree, self._text, found.loop, found.lines)
         for count, _ in Counter(counts[once & (counts > 0)].tolist()).most_common():
             if work_ns[in_whole_turns(counts, count)].sum() >= _AGREE * work_ns.sum():
@@ -165,7 +176,8 @@ class _Loops:
         launches = self._launches[is_inside]
         of_turns = launches[launches >= _OFTEN * count].sum()
         each = float(of_turns / count) if launches.sum() - of_turns <= _SELDOM * launches.sum() else 0.0
-        return Turns(place, header, count, is_inside, each)
+        host_ns = float(self._work_ns[is_inside].sum() / count) if self._is_host else 0.0
+        return Turns(place, header, count, is_inside, each, host_ns)
 
     def _inside(self, found: _Candidate) -> BoolArray:
         is_line = np.zeros(len(self._tree), np.bool_)

@@ -55,6 +55,19 @@ def test_a_turn_is_a_step() -> None:
     assert (verdict.before, verdict.after) == (pytest.approx(1e6, rel=1e-3), pytest.approx(1e6 / 3, rel=1e-3))
 
 
+def test_a_turn_of_a_program_without_a_gpu_is_a_step_too() -> None:
+    runs = []
+    for host_ms, turns in ((900, 300), (400, 200)):
+        text = f"root\n  s.py:2@<module>\n    aten::mm #operator hostx{turns} host={host_ms}ms"
+        runs.append(replace(profile_from_text(text), sources={"s.py": LOOP}))
+    verdict = step_verdict(runs[:1], runs[1:])
+    assert verdict
+    assert (verdict.before, verdict.calls_before, verdict.after, verdict.calls_after) == (3e6, 300, 2e6, 200)
+    loop = same_loop(runs[:1], runs[1:])
+    assert loop
+    assert of_a_turn(runs[1], loop.of_run[1]).total("host_time") == 2e6
+
+
 def test_steps_of_different_kinds_are_not_compared() -> None:
     trains = recorded(**steps(10, 10, 10, 10))
     assert not are_alike([served(700, 400), trains])

@@ -7,9 +7,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from bragg.analyze.causes.bounds import bounds_of
+from bragg.analyze.causes.evidence import Evidence
 from bragg.analyze.wall.parts import wall_parts
 from bragg.analyze.wall.turns import Turns, turns_of
 from bragg.model import Profile
+from bragg.views.text.analysis_text import bounds_sentence
 from bragg.views.text.wall_line import wall_json, wall_line
 from tests.support.profiles import profile_from_text
 from tests.unit.analyze.wall.test_parts import recorded
@@ -165,6 +168,32 @@ def test_turns_that_do_not_launch_alike_are_counted_and_have_no_time() -> None:
     tuned = CALLS.rstrip() + "\n    s.py:11@main\n      s.py:5@answer\n        aten::linear #operator hostx1800\n"
     tuned += "\n".join(f"          tried{n} 1us x9" for n in range(200))
     assert (turns(tuned).count, turns(tuned).launches) == (300, 0)
+
+
+SERVED = """
+root
+  <frozen importlib._bootstrap>:1@_find_and_load host=900ms
+  s.py:14@<module>
+    s.py:11@main host=40ms
+      s.py:5@answer
+        aten::linear #operator hostx1800 host=500ms
+    s.py:12@main
+      aten::sum #operator hostx300 host=60ms
+"""
+
+
+def test_without_a_gpu_a_turn_has_a_mean_time_of_the_host() -> None:
+    found = turns(SERVED)
+    assert (found.count, found.place, found.launches, found.host_ns) == (300, "s.py:10", 0, 2e6)
+    assert bounds_sentence(bounds_of(Evidence(ran(SERVED)))).startswith(
+        "Operators bound the program, which uses no GPU (300 steps of 2.00 ms): of 600 ms on the host after imports, "
+    )
+    assert turns().host_ns == 0
+
+
+def test_without_a_gpu_operators_have_to_agree_and_other_code_has_no_count() -> None:
+    assert turns(SERVED.replace("host=40ms", "host=900ms")).count == 300
+    assert turns_of(ran(SERVED.replace("hostx1800", "hostx1711"))) is None
 
 
 def test_the_steady_state_is_told_in_turns() -> None:
