@@ -91,7 +91,8 @@ class Turns:
         named = [each.arg for each in (*function.args.posonlyargs, *function.args.args)]
         bound = named[1:] if named[:1] in (["self"], ["cls"]) else named
         found = {each.arg for each in (function.args.vararg, function.args.kwarg) if each}
-        for made in _calls_in(call, function.name):
+        calls = self._calls_in(call, function)
+        for made in calls:
             for at, value in enumerate(made.args):
                 if isinstance(value, ast.Starred):
                     found |= set(bound)
@@ -102,12 +103,17 @@ class Turns:
                     found |= set(bound)
                 elif self.changes(keyword.value, changing):
                     found.add(keyword.arg)
-        if named[:1] == ["self"] and any(self.changes(made.func, changing) for made in _calls_in(call, function.name)):
+        if named[:1] == ["self"] and any(self.changes(made.func, changing) for made in calls):
             found.add("self")
         if self.function in self.file.functions_around(function):
             own = {name for name in changing if self.file.sets(name, function)}
             found |= (names_read(function) & changing) - {*named, *own}
         return self._spread(function, found | self._mutated(function))
+
+    def _calls_in(self, statement: ast.stmt, function: ast.FunctionDef | ast.AsyncFunctionDef) -> list[ast.Call]:
+        """The calls of a function in a statement; all, if it is called by another name."""
+        calls = _calls_of(computed(statement) or statement)
+        return [each for each in calls if function in self._called(each)] or calls
 
     def changes(self, value: ast.AST, changing: frozenset[str]) -> bool:
         """Whether a value may differ between turns, where these variables do."""
@@ -258,13 +264,11 @@ class Turns:
 
     @cached_property
     def _set_later(self) -> frozenset[str]:
-        """Attributes that are set outside of constructors, or changed in place."""
+        """Attributes that turns may set, or change in place."""
         found: set[str] = set()
+        inside = set(ast.walk(self.loop))
         for each in ast.walk(self.file.tree):
-            function = self.file.function_of(each)
-            if getattr(function, "name", "") in ("__init__", "reset_parameters"):
-                continue
-            if not isinstance(each, (ast.Attribute, ast.Subscript)):
+            if not isinstance(each, (ast.Attribute, ast.Subscript)) or not self._may_run(each, inside):
                 continue
             if isinstance(each, ast.Attribute) and isinstance(each.ctx, ast.Store):
                 found.add(each.attr)
@@ -272,6 +276,58 @@ class Turns:
             if is_changed and isinstance(each.value, ast.Attribute):
                 found.add(each.value.attr)
         return frozenset(found)
+
+    def _may_run(self, part: ast.AST, inside: set[ast.AST]) -> bool:
+        """Whether turns may run a part: no constructor's, not before the loop, not what they seldom call."""
+        function = self.file.function_of(part)
+        if getattr(function, "name", "") in ("__init__", "reset_parameters") or function in self._seldom:
+            return False
+        return part in inside or function is not self.function or isinstance(function, ast.Module)
+
+    @cached_property
+    def _seldom(self) -> set[ast.AST]:
+        """Functions that turns do not call, or only in one of several (`if step % 50 == 0`), but other code does."""
+        everywhere = _calls_of(self.file.tree)
+        functions = [each for named in self.file.functions.values() for each in named]
+        handed = {call_name(each) for each in ast.walk(self.file.tree) if self._is_handed(each)}
+        unnamed = {each for each in functions if each.name in handed or _is_called_unnamed(each)} - {self.function}
+        often = [each for each in _calls_of(self.loop) if not self._is_seldom(each)]
+        often += [call for each in unnamed for call in _calls_of(each)]
+        return self._reached(everywhere) - self._reached(often) - unnamed - {self.function}
+
+    def _is_handed(self, part: ast.AST) -> bool:
+        """Whether a function's name may be read to call it elsewhere."""
+        if not isinstance(part, (ast.Name, ast.Attribute)) or not isinstance(part.ctx, ast.Load):
+            return False
+        above = self.file.parents[part]
+        return not isinstance(above, (ast.Call, ast.Attribute)) or (
+            isinstance(above, ast.Call) and above.func is not part
+        )
+
+    def _reached(self, calls: list[ast.Call]) -> set[ast.AST]:
+        """Functions of this file that some calls, or what these call, are of."""
+        found: set[ast.AST] = set()
+        waiting = list(calls)
+        while waiting:
+            new = [each for each in self._called(waiting.pop()) if each not in found]
+            found.update(new)
+            waiting += [call for each in new for call in _calls_of(each)]
+        return found
+
+    def _is_seldom(self, part: ast.AST) -> bool:
+        """Whether a part of the loop runs in one of several turns."""
+        while part is not self.loop:
+            above = self.file.parents[part]
+            if isinstance(above, ast.If) and part in above.body and self._is_of_few_turns(above.test):
+                return True
+            part = above
+        return False
+
+    def _is_of_few_turns(self, test: ast.expr) -> bool:
+        """Whether a test compares a remainder: `step % 50 == 0`."""
+        if not isinstance(test, ast.Compare) or not isinstance(test.ops[0], ast.Eq):
+            return False
+        return any(isinstance(each, ast.BinOp) and isinstance(each.op, ast.Mod) for each in self.file.makers(test.left))
 
     def _spread(self, within: ast.AST, changing: frozenset[str] | set[str]) -> frozenset[str]:
         """These variables, and those that are set from what changes."""
@@ -292,14 +348,18 @@ class Turns:
         return frozenset(found)
 
 
+def _calls_of(part: ast.AST) -> list[ast.Call]:
+    return [each for each in ast.walk(part) if isinstance(each, ast.Call)]
+
+
+def _is_called_unnamed(function: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+    """Whether a function may be called where its name is not written: `forward`, `__getitem__`, properties."""
+    is_changed = any(not ast.unparse(each).startswith("torch.") for each in function.decorator_list)
+    return function.name == "forward" or is_changed or (function.name.startswith("__") and function.name != "__init__")
+
+
 def _loops_in(within: ast.AST) -> list[ast.For | ast.AsyncFor | ast.comprehension]:
     return [each for each in ast.walk(within) if isinstance(each, (ast.For, ast.AsyncFor, ast.comprehension))]
-
-
-def _calls_in(statement: ast.stmt, name: str) -> list[ast.Call]:
-    """The calls of a function in a statement; all, if it is called by another name."""
-    calls = [each for each in ast.walk(computed(statement) or statement) if isinstance(each, ast.Call)]
-    return [each for each in calls if call_name(each) == name] or calls
 
 
 def computed(statement: ast.stmt) -> ast.expr | None:

@@ -194,6 +194,57 @@ def test_functions_within_functions_read_what_these_change(line: int, changes: b
     assert turns.changes(value, turns.changing_in(step, statement(file, 17), turns.changing)) is changes
 
 
+MEMORY = """\
+class Decoder:
+    def start(self, memory):
+        self.memory = memory
+    def forward(self, x):
+        return self.keys(self.memory) @ x
+
+def main(clips, model, x):
+    model.start(clips[0])
+    for step in range(99):
+        pos = step % 48
+        {}
+        x = model(x)
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "changes"),
+    [
+        ("pos += 1", False),  # before the loop alone
+        ("if pos == 0: model.start(clips[step])", False),  # in one turn of 48
+        ("if step == pos: model.start(clips[step])", True),
+        ("model.start(clips[step])", True),
+        ("turn(model.start)", True),
+        ("model.memory = x", True),
+    ],
+)
+def test_attributes_change_where_turns_set_them_often(text: str, changes: bool) -> None:
+    file = file_of(MEMORY.format(text))
+    turns, value = loop_of(file, 12), computed(statement(file, 5))
+    (forward,) = file.functions["forward"]
+    assert isinstance(value, ast.BinOp)
+    assert turns.changes(value.left, turns.changing_in(forward, statement(file, 12), turns.changing)) is changes
+
+
+def test_what_is_called_beside_a_network_does_not_change_its_arguments() -> None:
+    file = file_of(
+        """\
+        class Net:
+            def forward(self, x):
+                return self.head(self.body(x))
+
+        net = Net()
+        for _ in range(9):
+            found.append(net(x).softmax(-1))
+        """
+    )
+    turns, (forward,) = loop_of(file, 7), file.functions["forward"]
+    assert turns.changing_in(forward, statement(file, 7), turns.changing) == set()
+
+
 @pytest.mark.parametrize(
     ("loop", "goes_on"),
     [

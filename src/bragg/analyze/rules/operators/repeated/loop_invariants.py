@@ -53,12 +53,19 @@ class _Repeated:
         nodes: Of the repeated work, by the statement that begins it.
         repeated: Its weight.
         whole: Weight of all that the loop does.
+        samples: Whether it is within another loop, and what it does depends on chance.
     """
 
     loop: NodeId
     nodes: dict[NodeId, list[int]] = field(default_factory=lambda: defaultdict(list))
     repeated: float = 0.0
     whole: float = 0.0
+    samples: bool = False
+
+    @property
+    def is_meant(self) -> bool:
+        """Whether what it repeats is not all that it is for."""
+        return self.samples or self.repeated < _WHOLE * self.whole
 
 
 _Statements = dict[NodeId, tuple[_Repeated, list[int]]]
@@ -66,7 +73,7 @@ _Statements = dict[NodeId, tuple[_Repeated, list[int]]]
 
 def _find(evidence: Evidence) -> Iterator[Finding]:
     weight = evidence.gpu_ns + (0.0 if evidence.idle_ns is None else evidence.idle_ns)
-    parts = [each for each in _loops(evidence, weight) if each.repeated < _WHOLE * each.whole]
+    parts = [each for each in _loops(evidence, weight) if each.is_meant]
     statements: _Statements = {}
     for each in parts:
         for statement, nodes in each.nodes.items():
@@ -105,6 +112,7 @@ def _loops(evidence: Evidence, weight: FloatArray) -> Iterable[_Repeated]:
                     known[key] = Turns(at[0], *key)
                 of_loop = found.setdefault(loop, _Repeated(line))
                 of_loop.whole += float(weight[node])
+                of_loop.samples |= not is_outermost and bool(chance[node])
                 begins, is_outermost = _begins(known[key], chain[depth:]), False
                 if begins is not None and not chance[node]:
                     of_loop.repeated += float(weight[node])
