@@ -67,11 +67,12 @@ def _loads(file: FileText, statement: ast.stmt) -> list[ast.Name]:
     target = statement.targets[0] if isinstance(statement, ast.Assign) else None
     if not isinstance(target, ast.Name):
         return []
-    until = _set_again(file, target.id, statement)
+    until, function = _set_again(file, target.id, statement), file.function_of(statement)
     return [
         each
-        for each in ast.walk(file.function_of(statement))
+        for each in ast.walk(function)
         if isinstance(each, ast.Name)
+        and (not isinstance(function, ast.Module) or file.function_of(each) is function)
         and each.id == target.id
         and isinstance(each.ctx, ast.Load)
         and (statement.end_lineno or statement.lineno) < each.lineno <= until

@@ -8,11 +8,12 @@ from collections.abc import Iterator
 from bragg.analyze.causes.evidence import Evidence
 from bragg.analyze.causes.needs import GPU_TIME, OPERATORS
 from bragg.analyze.causes.paths import below, named
+from bragg.analyze.causes.text_calls import lines_of
 from bragg.analyze.causes.work_finding import Work, work_findings
 from bragg.analyze.engine import HostTime, Rule
 from bragg.model import Confidence, Finding
 
-__all__ = ["RULE"]
+__all__ = ["GATHERS", "RULE", "only_infers"]
 
 _WORK = Work(
     "training-mode",
@@ -25,16 +26,28 @@ _WORK = Work(
     is_launched=True,
 )
 _DROPS = re.compile(r"aten::(?:native_dropout|_fused_dropout|(?:feature_|alpha_)*dropout_?)")
-_GATHERS = re.compile(r"batch_norm_collect_statistics|bn_fw_tr|BNFwdTraining", re.I)
+GATHERS = re.compile(r"batch_norm_collect_statistics|bn_fw_tr|BNFwdTraining", re.I)
+"""Kernels that compute statistics of a batch."""
+_EVALUATES, _TRAINS = re.compile(r"\.eval\(\)"), re.compile(r"\.train\(\)")
 _BACKWARD = re.compile(r"\[backward.*|.*Backward\d*")
 
 
 def _find(evidence: Evidence) -> Iterator[Finding]:
     profile = evidence.profile
-    if named(profile, _BACKWARD.fullmatch).any() or profile.run.evaluated_nodes:
+    if not only_infers(evidence) or _is_wanted(evidence):
         return
-    nodes = below(profile, named(profile, _DROPS.fullmatch)) | named(profile, _GATHERS.search)
+    nodes = below(profile, named(profile, _DROPS.fullmatch)) | named(profile, GATHERS.search)
     yield from work_findings(evidence, nodes, _WORK)
+
+
+def only_infers(evidence: Evidence) -> bool:
+    """Whether no backward pass runs."""
+    return not (named(evidence.profile, _BACKWARD.fullmatch).any() or evidence.profile.run.evaluated_nodes)
+
+
+def _is_wanted(evidence: Evidence) -> bool:
+    """Whether the program switches evaluation on and, of some layers, training, as those do that sample dropout."""
+    return all(lines_of(evidence, each) for each in (_EVALUATES, _TRAINS))
 
 
 RULE = Rule(

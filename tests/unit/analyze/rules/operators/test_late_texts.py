@@ -194,6 +194,26 @@ def test_sums_over_groups_by_a_matrix_that_compares_their_numbers(made: str, n_f
     assert [bool(each.line) for each in told] == [True] * n_found
 
 
+@pytest.mark.parametrize(
+    ("text", "what"),
+    [
+        ("return self.taps[i[:, None] - i[None, :] + n] @ x", "products with a matrix whose values depend"),
+        (
+            "m = self.taps[i.unsqueeze(1) - i.unsqueeze(0)]\n  return m @ x",
+            "products with a matrix whose values depend",
+        ),
+        ("return self.taps[i[:, None] + i[None, :]] @ x", ""),
+        ("return x @ x.mT + self.taps[i[:, None] - i[None, :]]", ""),  # added, not multiplied
+        ("k = torch.ones(1, 1, n, n) / n**2\n  return F.conv2d(x, k)", "convolutions with a filter of equal values"),
+        ("return F.conv2d(x, torch.ones(8, 3, n, n))", ""),
+    ],
+)
+def test_matrices_of_distances_and_filters_of_equal_values(text: str, what: str) -> None:
+    line = 1 + len(text.splitlines())
+    told = found("structured-product", ran(f"def f(self, x, i, n):\n  {text}\n", f"{line}@f: matmul, conv2d"))
+    assert [each.message.startswith(what) for each in told] == [True] * bool(what)
+
+
 def test_parameters_hide_variables_of_the_file() -> None:
     """A loop takes parts of its argument: of no product, though the file has a variable of that name."""
     text = "x = torch.rand(9)\ndef f(self, x, n):\n  for t in range(n):\n    u = x[t]\n    h = self.proj(u) + h\n"
@@ -276,3 +296,33 @@ def test_products_are_of_three_matrices_if_one_is_of_the_other(first: str, secon
     second_at = 3 if "@" in second else 2
     profile = ran(text, "2@f: matmul", f"{second_at}@f: matmul", "4@f: stack=1")
     assert [each.line for each in found("product-order", profile)] == [2] * n_found
+
+
+CROP = """class Images:
+  def prepare(self, x, top, left):
+    x = x.float() / 255
+    x = (x - self.mean) / self.std
+    return {}
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "n_found"),
+    [
+        ("x[:, :, top : top + 64, left : left + 64]", 1),
+        ("x[..., :64, :64]", 1),
+        ("x[:, :, 1:-1, 1:-1]", 0),  # a margin
+        ("x[:, :, top : top + 64]", 0),
+        ("x[:, :, top : top + 64, left : left + 64] + x.mean()", 0),
+    ],
+)
+def test_operators_on_images_of_which_a_part_is_cut_out(text: str, n_found: int) -> None:
+    told = found("late-part", ran(CROP.format(text), "3@prepare: to, div", "4@prepare: sub, div=60"))
+    assert [(each.line, [place.line for place in each.places]) for each in told] == [(4, [3])] * n_found
+    shares = [each.value for finding in told for each in finding.evidence if each.name == "share of the GPU time"]
+    assert shares == [pytest.approx(210 / 230)] * n_found
+
+
+def test_variables_of_the_file_are_not_said_to_be_cut() -> None:
+    text = "mean = mean.float()\ndef prepare(x):\n  return (x - mean)[:, :, :64, :64]\n"
+    assert found("late-part", ran(text, "1@<module>: to")) == []

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from bragg.analyze.causes.evidence import Evidence
@@ -87,3 +89,11 @@ def test_the_update_gains_no_more_than_the_optimizer_takes() -> None:
 def test_a_gradient_of_most_rows_is_fine() -> None:
     program = ran((50, ZEROS), (120, f"{DENSE} > embedding_backward_kernel#kernel"), (200, OTHER))
     assert found(program, "dense-embedding-gradient") == []
+
+
+@pytest.mark.parametrize(("layer", "line"), [("nn.EmbeddingBag(9, 9)", 3), ("make(9)", 12)])
+def test_a_dense_gradient_is_said_where_the_layer_is_made_whose_gradient_it_is(layer: str, line: int) -> None:
+    text = "class Net:\n  def __init__(self):\n    self.table = {}\n  def f(self, x):\n{}    return self.table(x)\n"
+    program = replace(ran((100, ZEROS), (200, OTHER)), sources={"train.py": text.format(layer, "\n" * 7)})
+    (finding,) = found(program, "dense-embedding-gradient")
+    assert (finding.line, [each.line for each in finding.places]) == (line, [12] * (line != 12))

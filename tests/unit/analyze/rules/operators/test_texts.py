@@ -78,6 +78,16 @@ from tests.support.told_by_text import found, ran
             "mul, sum",
             "a distribution",
         ),
+        (
+            "return x / torch.linalg.norm(x, ord=2)",
+            "return x / torch.linalg.norm(x)",
+            "linalg_norm/linalg_svd",
+            "all si",
+        ),
+        ("return torch.linalg.svdvals(x)[0]", "return torch.linalg.svdvals(x)[:n]", "linalg_svdvals", "all singular"),
+        ("s = svdvals(x)\n    return s.max()", "s = svdvals(x)\n    return s", "linalg_svdvals", "all singular"),
+        ("return torch.matrix_power(x, 8) @ y", "return torch.matrix_power(x, 8)", "matrix_power", "a power of"),
+        ("return x.argsort().argsort()", "return x.argsort()", "argsort", "an order is"),
     ],
 )
 def test_a_call_that_needs_more_work_than_another_is_found(text: str, repaired: str, operators: str, what: str) -> None:
@@ -90,6 +100,43 @@ def test_a_call_that_needs_more_work_than_another_is_found(text: str, repaired: 
     assert finding.gain is not None
     assert 0.3 < finding.gain.share < 0.9
     assert found("cheaper-call", ran(program.format(repaired), f"6@f: {operators}")) == []
+
+
+@pytest.mark.parametrize(("ranks", "n_found"), [("order.argsort()", 1), ("y.argsort()", 0)])
+def test_both_sorts_of_ranks_are_meant(ranks: str, n_found: int) -> None:
+    text = f"def f(x, y):\n  order = x.argsort()\n  return {ranks}\n"
+    told = found("cheaper-call", ran(text, "2@f: argsort", "3@f: argsort"))
+    shares = [each.value for finding in told for each in finding.evidence if each.name == "share of the GPU time"]
+    assert shares == [pytest.approx(100 / 120)] * n_found
+
+
+def test_a_norm_of_a_vector_has_no_singular_values() -> None:
+    text = "def f(x):\n  return torch.linalg.norm(x, ord=2)\n"
+    assert found("cheaper-call", ran(text, "2@f: linalg_norm/linalg_vector_norm")) == []
+
+
+SQUARES = """def penalty(net):
+  {}
+loss = penalty(net)
+loss.backward()
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "n_found"),
+    [
+        ("return sum(p.pow(2).sum() for p in net.parameters())", 2, 1),
+        ("return sum((w ** 2).sum() for n, w in net.named_parameters())", 2, 1),
+        ("for p in net.parameters():\n    total = total + (p * p).sum()", 3, 1),
+        ("return sum(p.abs().sum() for p in net.parameters())", 2, 0),
+        ("return sum(p.grad.pow(2).sum() for p in net.parameters())", 2, 0),
+        ("with torch.no_grad():\n    return sum(p.pow(2).sum() for p in net.parameters())", 3, 0),
+        ("return sum(p.pow(2).sum() for p in net.outputs())", 2, 0),
+    ],
+)
+def test_decay_of_weights_that_is_written_as_a_loss(text: str, line: int, n_found: int) -> None:
+    told = found("cheaper-call", ran(SQUARES.format(text), f"{line}@penalty: pow, mul, sum"))
+    assert [each.line for each in told] == [line] * n_found
 
 
 def test_a_decomposition_of_which_a_part_is_read_is_not_said_to_be_repeated() -> None:

@@ -10,7 +10,7 @@ from bragg.analyze.causes.needs import GPU_TIME
 from bragg.analyze.causes.paths import below, named
 from bragg.analyze.causes.work_finding import Work, work_findings
 from bragg.analyze.engine import HostTime, Rule
-from bragg.analyze.rules.operators.cheaper_calls import parts_of_factors
+from bragg.analyze.rules.operators.calls.linear_algebra import parts_of_factors
 from bragg.analyze.rules.operators.products.inverses import inverted
 from bragg.grouping.hlo_names import BANDED, TRIANGULAR, VECTORS_UNUSED
 from bragg.model import Confidence, Finding, FrameKind

@@ -56,6 +56,12 @@ _AVERAGED = replace(
     what="products over all positions, of whose results the program takes the mean",
     change="they commute: layer(x.mean(1)) in place of layer(x).mean(1) multiplies one row",
 )
+_CROPPED = replace(
+    _WORK,
+    what="elementwise operators compute whole images, of which the program cuts out a part afterwards",
+    change="cut it out first, if it is a small part: x[:, :, top:bottom, left:right].float() / 255",
+    saved=0.7,
+)
 _FEW = 0.1
 _LOOKUPS = re.compile(r"aten::(?:index|index_select|embedding)")
 _CONVOLUTIONS = re.compile(r"aten::conv[123]d")
@@ -63,6 +69,9 @@ _NORMS = re.compile(r"aten::(?:linalg_vector_norm|norm|clamp_min|div)")
 _PRODUCTS = re.compile(r"aten::(?:linear|matmul|mm|bmm|addmm|einsum)")
 # What computes a position of others: a layer of a library that does is needed at all positions.
 _MIXES = re.compile(r"aten::(?:\w*attention\w*|_?softmax|bmm|baddbmm|cumsum|convolution|lstm|gru|rnn_\w+)")
+_ELEMENTWISE = re.compile(
+    r"aten::(?:to|mul|div|add|sub|rsub|pow|clamp|exp|log|sqrt|neg|abs|float|half|sigmoid|tanh|relu|gelu|silu)_?"
+)
 # Where keys and values of earlier positions are kept, there is one position.
 _CACHES = re.compile(r"\b\w*(?:cache|past|kv)\w*\b", re.I)
 
@@ -84,7 +93,7 @@ class _Late:
 
 
 def _find(evidence: Evidence) -> Iterator[Finding]:
-    profile = evidence.profile
+    profile, works = evidence.profile, evidence.profile.tree.sum_up(evidence.gpu_ns)
     for is_meant, work in _KINDS:
         found: dict[int, _Late] = {}
         for node in np.flatnonzero(_operators(evidence, work)).tolist():
@@ -95,7 +104,8 @@ def _find(evidence: Evidence) -> Iterator[Finding]:
         for node, late in found.items():
             chosen[[node, *late.lines]] = True
         for finding in work_findings(evidence, below(profile, chosen), work):
-            begins = [place_of(profile, line) for line in dict.fromkeys(each.begins for each in found.values())]
+            lines = sorted({each.begins for each in found.values()}, key=lambda line: (-float(works[line]), line))
+            begins = [place_of(profile, line) for line in lines]
             others = [place_of(profile, line) for line in dict.fromkeys(each.taker for each in found.values())]
             yield moved_to(finding, [*begins, *others])
 
@@ -106,6 +116,8 @@ def _operators(evidence: Evidence, work: Work) -> BoolArray:
     called = (evidence.callers.line > 0) & evidence.has_work
     if work is _STRIDED:
         return called & named(profile, _CONVOLUTIONS.fullmatch)
+    if work is _CROPPED:
+        return called & named(profile, _ELEMENTWISE.fullmatch)
     line = evidence.callers.line
     products = called & named(profile, _PRODUCTS.fullmatch)
     products &= ~np.isin(line, line[called & named(profile, _MIXES.fullmatch)])
@@ -206,6 +218,13 @@ def _is_strided(_: FileText, value: ast.AST) -> bool:
     return bool(steps) and not any(isinstance(each, ast.Constant) and each.value == 1 for each in steps)
 
 
+def _is_cropped(_: FileText, value: ast.AST) -> bool:
+    """Whether it is `x[:, :, top:bottom, left:right]`: cut at both ends of two dimensions, not by a margin."""
+    parts = value.slice.elts if isinstance(value, ast.Subscript) and isinstance(value.slice, ast.Tuple) else []
+    ends = [each.upper for each in parts if isinstance(each, ast.Slice) and each.step is None]
+    return sum(each is not None and not isinstance(each, ast.UnaryOp) for each in ends) >= 2
+
+
 def _is_averaged(file: FileText, value: ast.AST) -> bool:
     """Whether it is `x.mean(1)`: along positions."""
     call = file.parents[value] if isinstance(value, ast.Attribute) else value
@@ -243,8 +262,9 @@ _KINDS: tuple[tuple[PartTest, Work], ...] = (
     (_is_looked_up, _LOOKED_UP),
     (_is_strided, _STRIDED),
     (_is_averaged, _AVERAGED),
+    (_is_cropped, _CROPPED),
 )
-_BY_ROWS = (_WORK, _CHOSEN, _LOOKED_UP)  # positions: what else commutes with them than products
+_BY_ROWS = (_WORK, _CHOSEN, _LOOKED_UP, _CROPPED)  # positions: what else commutes with them than products
 RULE = Rule(
     _find, "products over all positions of which some are taken later", (GPU_TIME, OPERATORS, TEXT), (), _WORK.change
 )

@@ -3,58 +3,30 @@
 from __future__ import annotations
 
 import ast
-import re
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator
 from typing import TypeGuard
-
-import numpy as np
 
 from bragg.analyze.causes.evidence import Evidence
 from bragg.analyze.causes.needs import GPU_TIME, OPERATORS, TEXT
-from bragg.analyze.causes.paths import below, named
+from bragg.analyze.causes.paths import below
 from bragg.analyze.causes.program_text import FileText, call_name, is_raised
-from bragg.analyze.causes.repeated_values import is_copied
-from bragg.analyze.causes.text_calls import argument, calls_at, dimension, fits, operands
+from bragg.analyze.causes.text_calls import argument, calls_at, dimension, operands
 from bragg.analyze.causes.uses import use_of
 from bragg.analyze.causes.work_finding import Work, work_findings
 from bragg.analyze.engine import HostTime, Rule
+from bragg.analyze.rules.operators.calls.kinds import Call, products
+from bragg.analyze.rules.operators.calls.linear_algebra import ALGEBRA
 from bragg.model import Confidence, Finding
-from bragg.model.table import BoolArray
 
-__all__ = ["RULE", "parts_of_factors"]
+__all__ = ["RULE"]
 
 _SUMS = ("sum", "mean")
 _ORDERED = ("softmax", "log_softmax", "sigmoid", "log", "sqrt")
 _SIZED = ("zeros", "ones", "empty", "full", "rand", "randn", "randint")
 
 
-@dataclass(frozen=True)
-class _Call:
-    """Calls of one kind.
-
-    Attributes:
-        what: What is computed.
-        change: What to call instead.
-        operators: Of the statement, whose work is meant.
-        is_meant: Whether a statement makes such a call.
-        saved: Share of their time that goes away.
-        beside: Operators close by, whose work is meant, too; empty: there are none.
-    """
-
-    what: str
-    change: str
-    operators: str
-    is_meant: Callable[[FileText, ast.stmt], bool]
-    saved: float
-    beside: str = ""
-
-
 def _find(evidence: Evidence) -> Iterator[Finding]:
     for kind in _CALLS:
-        chosen = fits(evidence, _named(evidence, kind.operators), kind.is_meant)
-        if kind.beside:
-            chosen |= evidence.callers.near(_named(evidence, kind.beside), chosen)
         work = Work(
             "cheaper-call",
             kind.what,
@@ -65,17 +37,7 @@ def _find(evidence: Evidence) -> Iterator[Finding]:
             least_share=0.1,
             is_launched=True,
         )
-        yield from work_findings(evidence, below(evidence.profile, chosen), work)
-
-
-def parts_of_factors(evidence: Evidence) -> BoolArray:
-    """Decompositions that compute more than is used: [n_nodes]."""
-    found = [fits(evidence, _named(evidence, kind.operators), kind.is_meant) for kind in _PARTS]
-    return below(evidence.profile, np.logical_or.reduce(found))
-
-
-def _named(evidence: Evidence, operators: str) -> BoolArray:
-    return named(evidence.profile, re.compile(rf"aten::(?:{operators})").fullmatch) & evidence.has_work
+        yield from work_findings(evidence, below(evidence.profile, kind.found(evidence)), work)
 
 
 def _sums(statement: ast.stmt, *names: str) -> Iterator[tuple[ast.Call, ast.expr]]:
@@ -168,7 +130,7 @@ def _n_sizes(made: ast.Call) -> int:
 
 def _is_permutation(file: FileText, statement: ast.stmt) -> bool:
     """Whether rows are chosen by a product with rows of a unit matrix: `torch.eye(n)[order] @ x`."""
-    factors = [side for each in _products(statement) for side in (each.left, each.right)]
+    factors = [side for each in products(statement) for side in (each.left, each.right)]
     factors += [value for each in calls_at(statement, "matmul", "mm", "bmm", "einsum") for value in each.args]
     return any(
         call_name(made) == "eye" and isinstance(file.parents[made], ast.Subscript)
@@ -198,42 +160,6 @@ def _is_along(made: ast.expr, place: ast.Call) -> bool:
     if not isinstance(made, ast.Call) or "softmax" not in call_name(made):
         return True
     return dimension(made) == dimension(place) is not None
-
-
-def _is_unread(*kept: str) -> Callable[[FileText, ast.stmt], bool]:
-    """Whether of the parts that a decomposition returns only some are read: `_, s, _ = torch.linalg.svd(x)`."""
-
-    def is_meant(file: FileText, statement: ast.stmt) -> bool:
-        if not isinstance(statement, ast.Assign) or not isinstance(statement.targets[0], ast.Tuple):
-            return False
-        names = [each.id if isinstance(each, ast.Name) else "" for each in statement.targets[0].elts]
-        return len(names) == len(kept) and all(
-            (name in _read(file, statement)) == (part == "read") for name, part in zip(names, kept, strict=True)
-        )
-
-    return is_meant
-
-
-def _read(file: FileText, statement: ast.stmt) -> set[str]:
-    inside = (each for each in ast.walk(file.function_of(statement)) if isinstance(each, ast.Name))
-    return {each.id for each in inside if isinstance(each.ctx, ast.Load)}
-
-
-def _is_of_triangle(file: FileText, statement: ast.stmt) -> bool:
-    """Whether a general solver gets a Cholesky factor: `torch.linalg.solve(lower, b)`."""
-    return any(
-        call_name(made) in ("cholesky", "cholesky_ex") and not isinstance(file.parents.get(made), ast.keyword)
-        for each in calls_at(statement, "solve", "lu_factor", "lu_solve")
-        for factor in each.args[:1]
-        for made in file.makers(factor)
-        if isinstance(made, ast.Call)
-    )
-
-
-def _is_of_copies(file: FileText, statement: ast.stmt) -> bool:
-    """Whether one matrix is factored for each row of a batch: `torch.linalg.cholesky(a.expand(n, -1, -1))`."""
-    calls = calls_at(statement, "cholesky", "cholesky_ex", "solve", "inv", "eigh", "svd", "qr", "lu_factor", "det")
-    return any(is_copied(file, factor) for each in calls for factor in operands(each))
 
 
 def _is_beginning_of_permutation(file: FileText, statement: ast.stmt) -> bool:
@@ -274,65 +200,56 @@ def _is_scatter(value: ast.AST) -> TypeGuard[ast.Call]:
     return isinstance(value, ast.Call) and call_name(value) in ("scatter", "scatter_")
 
 
-def _is_pseudoinverse_of_one(_: FileText, statement: ast.stmt) -> bool:
-    """Whether a pseudoinverse is made for one product: `torch.linalg.pinv(a) @ b`."""
-    return any(call_name(each.left) in ("pinv", "pinverse") for each in _products(statement))
+def _is_order_of_order(file: FileText, statement: ast.stmt) -> bool:
+    """Whether places are sorted again, for ranks: `x.argsort(-1).argsort(-1)`."""
+    return any(
+        isinstance(made, ast.Call) and call_name(made) == "argsort"
+        for each in calls_at(statement, "argsort")
+        for value in operands(each)
+        for made in file.makers(value)
+    )
 
 
-def _products(statement: ast.stmt) -> list[ast.BinOp]:
-    """Products that are written with `@`."""
-    return [each for each in ast.walk(statement) if isinstance(each, ast.BinOp) and isinstance(each.op, ast.MatMult)]
+def _is_sum_of_squares(file: FileText, statement: ast.stmt) -> bool:
+    """Whether squares of parameters are added up for a loss: `total + p.pow(2).sum()`."""
+    is_trained = any(call_name(each) == "backward" for each in ast.walk(file.tree) if isinstance(each, ast.Call))
+    names = [each for each in ast.walk(statement) if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Load)]
+    around = [list(_around(file, each)) for each in names if _goes_through_parameters(file, each)]
+    return is_trained and any(any(map(_is_square, parts)) and not any(map(_has_no_gradient, parts)) for parts in around)
 
 
-_PARTS = (
-    _Call(
-        "singular vectors are computed, and the singular values alone are used",
-        "torch.linalg.svdvals(x), or norms of other kinds",
-        "linalg_svd|svd",
-        _is_unread("", "read", ""),
-        0.6,
-    ),
-    _Call(
-        "eigenvectors are computed, and the eigenvalues alone are used",
-        "torch.linalg.eigvalsh(x), eigvals(x)",
-        "linalg_eigh|linalg_eig",
-        _is_unread("read", ""),
-        0.5,
-    ),
-    _Call(
-        "an orthogonal factor is computed, and the triangular one alone is used",
-        'torch.linalg.qr(x, mode="r"), or the Cholesky factor of x.mT @ x',
-        "linalg_qr|qr",
-        _is_unread("", "read"),
-        0.5,
-    ),
-    _Call(
-        "pseudoinverses are computed by singular values, for a product with one right side each",
-        "torch.linalg.lstsq(a, b).solution: QR instead of singular values; or Cholesky of a.mT @ a where it is well "
-        "conditioned",
-        "linalg_pinv|pinverse",
-        _is_pseudoinverse_of_one,
-        0.7,
-    ),
-    _Call(
-        "a Cholesky factor, which is a triangle, is factored again by a general solver",
-        "torch.cholesky_solve(b, lower), or torch.linalg.solve_triangular(lower, b, upper=False): nothing is factored",
-        "linalg_solve|linalg_solve_ex|linalg_lu_factor|linalg_lu_solve",
-        _is_of_triangle,
-        0.7,
-    ),
-    _Call(
-        "one matrix is factored for each row of a batch, though it is the same for all",
-        "factor it once, and solve with all right sides as its columns: solve_triangular(lower, x.mT, upper=False)",
-        "linalg_cholesky|linalg_cholesky_ex|cholesky|linalg_solve|linalg_inv|linalg_eigh|linalg_svd|linalg_qr|"
-        "linalg_lu_factor|linalg_det",
-        _is_of_copies,
-        0.9,
-    ),
-)
+def _goes_through_parameters(file: FileText, name: ast.Name) -> bool:
+    made = file.assigned(name.id, file.function_of(name))
+    return any(call_name(each) in ("parameters", "named_parameters") for each in made)
+
+
+def _around(file: FileText, part: ast.AST) -> Iterator[ast.AST]:
+    """What a part is in, the innermost first."""
+    while part in file.parents:
+        part = file.parents[part]
+        yield part
+
+
+def _has_no_gradient(part: ast.AST) -> bool:
+    """Whether it is a gradient itself, or nothing in it gets one."""
+    if isinstance(part, (ast.With, ast.FunctionDef)):
+        made = [each.context_expr for each in part.items] if isinstance(part, ast.With) else part.decorator_list
+        return any(call_name(each) in ("no_grad", "inference_mode") for each in made)
+    return isinstance(part, ast.Attribute) and part.attr in ("grad", "data", "detach")
+
+
+def _is_square(part: ast.AST) -> bool:
+    if isinstance(part, ast.BinOp):
+        is_power = isinstance(part.op, ast.Pow) and ast.unparse(part.right) in ("2", "2.0")
+        return is_power or (isinstance(part.op, ast.Mult) and ast.unparse(part.left) == ast.unparse(part.right))
+    return isinstance(part, ast.Call) and (
+        call_name(part) == "square" or (call_name(part) == "pow" and ast.unparse(part.args[-1]) in ("2", "2.0"))
+    )
+
+
 _CALLS = (
-    *_PARTS,
-    _Call(
+    *ALGEBRA,
+    Call(
         "rows of an embedding are written one by one, and then added up",
         'nn.EmbeddingBag(n, width, mode="sum" or "mean"), nn.functional.embedding_bag: no tensor with all rows',
         r"sum|mean",
@@ -340,14 +257,14 @@ _CALLS = (
         0.5,
         "embedding",
     ),
-    _Call(
+    Call(
         "overlapping windows are reduced one by one: each element is read as often as a window is wide",
         "torch.cumsum and a difference, or nn.functional.avg_pool1d, max_pool1d",
         "sum|mean|amax|amin",
         _is_of_windows,
         0.6,
     ),
-    _Call(
+    Call(
         "outer products of all rows are written, and then added up",
         "one product: x.mT @ y for the sum over rows",
         "sum|mean",
@@ -355,28 +272,28 @@ _CALLS = (
         0.9,
         "bmm|matmul",
     ),
-    _Call(
+    Call(
         "single elements are gathered from all rows of a matrix: 32 bytes move for each",
         "store it the other way around, table.T.contiguous(), once: table[index] reads whole rows",
         "index|index_select|contiguous",
         _is_across_rows,
         0.7,
     ),
-    _Call(
+    Call(
         "only the place of the largest value is used, which is the same without this computation",
         "take argmax of what goes in: softmax, sigmoid, log and square roots keep the order",
         "softmax|log_softmax|sigmoid|log|sqrt",
         _is_for_order,
         1.0,
     ),
-    _Call(
+    Call(
         "all numbers are permuted, which is a sort, and only the beginning is used",
         "torch.randint(n, (k,)) draws k of n, where k is far below n and a number may come twice",
         "randperm",
         _is_beginning_of_permutation,
         0.9,
     ),
-    _Call(
+    Call(
         "a distribution over all classes is written for each row, and multiplied with logarithms of probabilities",
         "nn.functional.cross_entropy(logits, target, label_smoothing=eps): it takes the numbers of the classes",
         "mul|sum|neg",
@@ -384,11 +301,26 @@ _CALLS = (
         0.8,
         "full_like|zeros_like|zeros|full|scatter_|scatter",
     ),
-    _Call(
+    Call(
         "rows are chosen by a product with a matrix of zeros and ones",
         "take them by their numbers: x[order], x.index_select(0, order)",
         "matmul|mm|bmm|einsum",
         _is_permutation,
+        0.9,
+    ),
+    Call(
+        "an order is sorted again, for the rank of each value",
+        "write the ranks where the order says: ranks = torch.empty_like(order).scatter_(-1, order, numbers)",
+        "argsort",
+        _is_order_of_order,
+        0.45,
+        "argsort",
+    ),
+    Call(
+        "squares of all parameters are added up for the loss, and have gradients of their own",
+        "weight_decay=2 * factor of the optimizer, which adds it in its own pass (AdamW decays beside the gradient)",
+        "pow|square|mul|sum|add",
+        _is_sum_of_squares,
         0.9,
     ),
 )

@@ -1,0 +1,1 @@
+"""Calls instead of which others need less work: of lookups and sums, and of linear algebra."""

@@ -1,0 +1,147 @@
+"""Tensors that are copied whole to add a row to them, or to move them by one, by the text of the program."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+
+from bragg.analyze.causes.evidence import Evidence
+from bragg.analyze.causes.needs import GPU_TIME, OPERATORS, TEXT
+from bragg.analyze.causes.paths import below, named
+from bragg.analyze.causes.program_text import FileText, names_read, names_set
+from bragg.analyze.causes.text_calls import calls_at, fits, operands
+from bragg.analyze.causes.work_finding import Work, work_findings
+from bragg.analyze.engine import HostTime, Rule
+from bragg.model import Confidence, Finding
+
+__all__ = ["RULE"]
+
+_WORK = Work(
+    "growing-tensor",
+    "a tensor that grows is copied whole for each part that is added",
+    "make it once, as long as it gets, and write into it: buffer[:, :, n] = new; buffer[:, :, : n + 1] is a view of it",
+    0.9,
+    Confidence.HEURISTIC,
+    with_host=True,
+    least_share=0.1,
+    is_launched=True,
+)
+_MOVED = replace(
+    _WORK,
+    what="a window of the last rows is copied whole to move it by what is new",
+    change="leave rows where they are, and write over the oldest: buffer[step % n] = new; indices tell their order",
+)
+_JOINS = ("cat", "concat", "concatenate", "hstack", "vstack")
+_COPIES = re.compile(r"aten::(?:cat|concat|concatenate|hstack|vstack|roll|clone)")
+# What a function is given, and gives back with more in it.
+_KEPT = re.compile(r"\w*(?:cache|past|prev|memory|history|buffer|state)\w*", re.I)
+
+
+def _find(evidence: Evidence) -> Iterator[Finding]:
+    copies = named(evidence.profile, _COPIES.fullmatch) & evidence.has_work
+    for work, is_meant in _KINDS:
+        yield from work_findings(evidence, below(evidence.profile, fits(evidence, copies, is_meant)), work)
+
+
+def _grows(file: FileText, statement: ast.stmt) -> bool:
+    """Whether something is joined to what an earlier turn left: `past = torch.cat([past, new], 1)`."""
+    parts = [each for each in _joined(statement) if not (isinstance(each, ast.Subscript) and _is_cut(each))]
+    return any(_is_kept(file, statement, each) for each in parts)
+
+
+def _moves(file: FileText, statement: ast.stmt) -> bool:
+    """Whether rows make room: `h = torch.cat([h[1:], new])`, `h = h.roll(-1)`, `h[:-1] = h[1:].clone()`."""
+    moved = [each.value for each in _joined(statement) if isinstance(each, ast.Subscript) and _is_cut(each)]
+    rolled = [each for call in calls_at(statement, "roll") for each in operands(call)]
+    moved += [each for each in rolled if _is_written(file, each)]
+    if any(_is_kept(file, statement, each) for each in moved):
+        return True
+    target = statement.targets[0] if isinstance(statement, ast.Assign) else None
+    copied = [each for call in calls_at(statement, "clone") for each in operands(call)]
+    parts = [each for each in (target, *copied) if isinstance(each, ast.Subscript) and _is_cut(each)]
+    return len(parts) > 1 and parts[0] is target and ast.unparse(parts[0].value) == ast.unparse(parts[1].value)
+
+
+def _is_written(file: FileText, rows: ast.expr) -> bool:
+    """Whether the function writes some of the rows: `rows[-1] = new`."""
+    stored = (each for each in ast.walk(file.function_of(rows)) if isinstance(each, ast.Subscript))
+    return any(isinstance(each.ctx, ast.Store) and ast.unparse(each.value) == ast.unparse(rows) for each in stored)
+
+
+def _joined(statement: ast.stmt) -> list[ast.expr]:
+    """What a statement joins, of each call the parts."""
+    lists = [each.args[0] for each in calls_at(statement, *_JOINS) if each.args]
+    return [part for each in lists if isinstance(each, (ast.List, ast.Tuple)) for part in each.elts]
+
+
+def _is_cut(part: ast.Subscript) -> bool:
+    """Whether it leaves out what is at one end: `x[1:]`, `x[:, -n:]`."""
+    pieces = part.slice.elts if isinstance(part.slice, ast.Tuple) else [part.slice]
+    return any(isinstance(each, ast.Slice) and (each.lower or each.upper) and not each.step for each in pieces)
+
+
+def _is_kept(file: FileText, statement: ast.stmt, part: ast.expr) -> bool:
+    """Whether what a statement sets becomes, in the next turn, a part that it reads."""
+    if not isinstance(statement, ast.Assign):
+        return False
+    text, owner = ast.unparse(part), _root(file, part)
+    if any(ast.unparse(each) == text for each in statement.targets):
+        return not isinstance(part, ast.Name) or _is_carried(file, statement, part.id)
+    function = file.function_of(statement)
+    inside = [
+        each for each in ast.walk(function) if isinstance(each, (ast.Assign, ast.Return)) and each is not statement
+    ]
+    names = names_set(statement)
+    for each in inside:  # present = (k, v)
+        if isinstance(each, ast.Assign) and isinstance(each.value, ast.Tuple) and names_read(each.value) & names:
+            names = names | names_set(each)
+    return owner != "" and any(_keeps(file, each, owner, names) for each in inside)
+
+
+def _keeps(file: FileText, statement: ast.Assign | ast.Return, owner: str, names: set[str]) -> bool:
+    """Whether a statement stores variables where a part was read, or returns them to who gave it."""
+    if statement.value is None or not names_read(statement.value) & names:
+        return False
+    if isinstance(statement, ast.Assign):
+        return any(_root(file, each) == owner for each in statement.targets)
+    given = {each.arg for each in ast.walk(file.function_of(statement)) if isinstance(each, ast.arg)}
+    return isinstance(statement.value, ast.Tuple) and owner in given and bool(_KEPT.fullmatch(owner))
+
+
+def _root(file: FileText, part: ast.expr) -> str:
+    """The attribute or variable that elements are taken of: `self.past` of `self.past[0]`, `past` of `k, v = past`."""
+    while isinstance(part, ast.Subscript):
+        part = part.value
+    if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Load):
+        made = file.assigned(part.id, file.function_of(part))
+        if len(made) == 1 and isinstance(made[0], (ast.Name, ast.Attribute, ast.Subscript)):
+            return _root(file, made[0])
+    return ast.unparse(part) if isinstance(part, (ast.Name, ast.Attribute)) else ""
+
+
+def _is_carried(file: FileText, statement: ast.stmt, name: str) -> bool:
+    """Whether a variable is what the turn before left, of a loop that does not go through layers."""
+    loops = file.loops_of(statement)
+    others = [
+        each for loop in loops[-1:] for each in ast.walk(loop) if isinstance(each, ast.stmt) and each is not statement
+    ]
+    is_set = any(name in names_set(each) for each in others if not hasattr(each, "body"))
+    through_layers = any(isinstance(each, ast.Attribute) for loop in loops[-1:] for each in _iterated(loop))
+    return bool(loops) and not is_set and not through_layers
+
+
+def _iterated(loop: ast.stmt) -> Iterator[ast.AST]:
+    yield from ast.walk(loop.iter) if isinstance(loop, (ast.For, ast.AsyncFor)) else ()
+
+
+_KINDS: tuple[tuple[Work, Callable[[FileText, ast.stmt], bool]], ...] = ((_WORK, _grows), (_MOVED, _moves))
+RULE = Rule(
+    _find,
+    "tensors that are copied whole to make them longer, or to move their rows",
+    (GPU_TIME, OPERATORS, TEXT),
+    (),
+    _WORK.change,
+    host_time=HostTime.CAUSE,
+)
