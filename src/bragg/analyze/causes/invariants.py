@@ -10,6 +10,7 @@ import ast
 import re
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TypeGuard
 
 from bragg.analyze.causes.program_text import FileText, Function, Loop, call_name, names_read, names_set
 
@@ -295,7 +296,7 @@ class Turns:
         often += [call for each in unnamed for call in _calls_of(each)]
         return self._reached(everywhere) - self._reached(often) - unnamed - {self.function}
 
-    def _is_handed(self, part: ast.AST) -> bool:
+    def _is_handed(self, part: ast.AST) -> TypeGuard[ast.Name | ast.Attribute]:
         """Whether a function's name may be read to call it elsewhere."""
         if not isinstance(part, (ast.Name, ast.Attribute)) or not isinstance(part.ctx, ast.Load):
             return False
