@@ -38,3 +38,10 @@ def test_the_first_finding_is_what_the_compiled_program_need_not_do(name: str, r
     assert (first.rule, Path(first.file).name, first.line) == (rule, f"{name}.py", line)
     assert first.gain is not None
     assert first.gain.share > 0.2
+
+
+def test_what_numpy_draws_before_a_launch_is_no_compilation_though_the_program_compiled_for_longer() -> None:
+    bounds = answered(formats.load(RECORDINGS / "h200-speech_frames_slow.bragg")).bounds
+    shares = {each.name: round(each.share, 2) for each in bounds.parts}
+    assert bounds.by == "the host"
+    assert (shares["code that launches nothing"], shares["compilation"]) == (0.32, 0.18)
