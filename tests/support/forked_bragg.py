@@ -18,13 +18,15 @@ from pathlib import Path
 __all__ = ["forked_bragg"]
 
 _FORKS = """
-import json, os, runpy, sys
+import json, os, runpy, sys, warnings
 import bragg.cli.main, bragg.debug.host.patience, bragg.debug.session
 
 request = {}
 while line := sys.stdin.readline():
     request = json.loads(line)
-    child = os.fork()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # that NumPy has threads, which only wait
+        child = os.fork()
     if not child:
         break
     print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
