@@ -237,8 +237,8 @@ def _seconds(_context: click.Context, _parameter: click.Parameter, value: str | 
 @click.option(
     "--nccl",
     is_flag=True,
-    help="Take what NCCL (2.27 or newer) tells of each collective, whoever calls it: communicator, size, algorithm, "
-    "protocol, channels and time on the GPU.",
+    help="Record what NCCL (2.27 or newer) reports of each collective, whoever calls it: communicator, size, "
+    "algorithm, protocol, channels and time on the GPU.",
 )
 @click.option(
     "--no-idle",
