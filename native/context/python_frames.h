@@ -63,7 +63,7 @@ class PythonFrameIterator {
     }
     while (frame_ != nullptr) {
       const void* frame = frame_;
-      frame_ = detail::read<const void*>(frame, layout_->frame_previous);
+      frame_ = caller_of(frame);
       if (is_internal(frame)) continue;
       out = read(frame);
       return true;
@@ -79,13 +79,9 @@ class PythonFrameIterator {
     if (seen_caller_.code != nullptr && !see(seen_caller_, number_of_instruction(seen_caller_))) return;
     const void* next = nullptr;
     for (const void* frame = frame_; frame != nullptr; frame = next) {
-      next = detail::read<const void*>(frame, layout_->frame_previous);
+      next = caller_of(frame);
       if (is_internal(frame)) continue;
-      const RawFrame raw = read(frame);
-      const uint64_t number = layout_->instruction_is_index != 0
-                                  ? number_of_instruction(raw)
-                                  : detail::read<uintptr_t>(frame, layout_->frame_instruction);
-      if (!see(raw, number)) return;
+      if (!see(read(frame), instruction_at(frame))) return;
     }
   }
 
@@ -100,6 +96,17 @@ class PythonFrameIterator {
   const PythonLayout* layout_;
 
  private:
+  friend class PythonRoute;
+
+  [[nodiscard]] bool is_of_now() const noexcept { return seen_.code == nullptr; }
+  [[nodiscard]] const void* caller_of(const void* frame) const noexcept {
+    return detail::read<const void*>(frame, layout_->frame_previous);
+  }
+  [[nodiscard]] uint64_t instruction_at(const void* frame) const noexcept {
+    return layout_->instruction_is_index != 0 ? number_of_instruction(read(frame))
+                                              : detail::read<uintptr_t>(frame, layout_->frame_instruction);
+  }
+
   [[nodiscard]] const void* innermost() const noexcept {
     const void* state = layout_->thread_state();
     if (state == nullptr) return nullptr;

@@ -37,17 +37,20 @@ inline RecordingState recording_state;
 inline constexpr uint32_t kSessionShift = kMaxSessions;
 inline constexpr SessionMask kSlots = (1u << kSessionShift) - 1;
 
-// The slots that record now, of the sessions that also recorded when `active` was `then`.
-[[nodiscard]] inline SessionMask still_active(SessionMask then) noexcept {
-  const SessionMask now = recording_state.active.load(std::memory_order_acquire);  // before the sessions of its slots
-  const SessionMask sessions = (then & now) >> kSessionShift;
-  if (sessions == now >> kSessionShift) return now & kSlots;
+[[nodiscard, gnu::cold, gnu::noinline]] inline SessionMask slots_of(SessionMask sessions, SessionMask now) noexcept {
   SessionMask slots = 0;
   for (uint32_t slot = 0; slot < kMaxSessions; ++slot)
     if ((now >> slot & 1) != 0 &&
         (sessions >> recording_state.session_of_slot[slot].load(std::memory_order_relaxed) & 1) != 0)
       slots |= 1u << slot;
   return slots;
+}
+
+// The slots that record now, of the sessions that also recorded when `active` was `then`.
+[[nodiscard]] inline SessionMask still_active(SessionMask then) noexcept {
+  const SessionMask now = recording_state.active.load(std::memory_order_acquire);  // before the sessions of its slots
+  const SessionMask sessions = (then & now) >> kSessionShift;
+  return sessions == now >> kSessionShift ? now & kSlots : slots_of(sessions, now);
 }
 
 // Whether any session does, also a paused one.

@@ -10,6 +10,7 @@
 #include "context/consumer_signal.h"
 #include "context/context_lenders.h"
 #include "context/found_once.h"
+#include "context/python_route.h"
 #include "context/stream_captures.h"
 #include "context/thread_registry.h"
 
@@ -34,7 +35,9 @@ const pthread_key_t ThreadContext::exit_key_ = [] {
   return created;
 }();
 
-ThreadContext::ThreadContext() : entries_(new Entry[64]), openings_(new Opening[64]), capacity_(64) {}
+ThreadContext::ThreadContext()
+    : entries_(new Entry[64]), openings_(new Opening[64]), capacity_(64), routes_(new PythonRoute[2]) {}
+ThreadContext::~ThreadContext() = default;
 
 ThreadContext& ThreadContext::begin() noexcept {
   this_thread_ = ThreadRegistry::instance().acquire();
@@ -154,16 +157,17 @@ inline void ThreadContext::note_opening(Entry& entry, const InnermostPython& pyt
   if (!is_shared && (entry.opened_at.code != nullptr || entry.has_calls)) read_opening(entry, python.frames);
 }
 
-[[gnu::noinline]] void ThreadContext::read_opening(const Entry& entry, PythonFrameIterator frames) noexcept {
+[[gnu::hot, gnu::noinline]] void ThreadContext::read_opening(const Entry& entry, PythonFrameIterator frames) noexcept {
   Opening& opening = openings_[entry.opening];
   opening.frames = {};
+  opening.number = ++n_openings_;
   for (RawFrame& raw : opening.frames.frames)
     if (!frames.next(raw)) break;
   if (entry.has_calls) native_path().read_opening(opening.calls);
 }
 
-void ThreadContext::open(const Where& where, const InnermostPython& python, Source source, FrameId frame,
-                         EntryKind kind, EntryOwner owner) noexcept {
+[[gnu::hot]] void ThreadContext::open(const Where& where, const InnermostPython& python, Source source, FrameId frame,
+                                      EntryKind kind, EntryOwner owner) noexcept {
   if (depth_ >= kMaxOpenEntries) {
     ++unopened_;
     too_deep.fetch_add(1, std::memory_order_relaxed);
@@ -208,7 +212,7 @@ std::optional<ContextNodes> ThreadContext::nodes_of(Source source, EntryOwner ow
   return {};
 }
 
-void ThreadContext::pop(Source source, EntryOwner owner) noexcept {
+[[gnu::hot]] void ThreadContext::pop(Source source, EntryOwner owner) noexcept {
   follow_task();
   const Entry* last = innermost();
   if (last != nullptr && last->source == source && last->owner == owner && unopened_ == 0) [[likely]] {
@@ -243,7 +247,7 @@ void ThreadContext::remove(uint32_t index) noexcept {
   publish(depth_ > 0 ? entries_[depth_ - 1].nodes : ContextNodes{});
 }
 
-void ThreadContext::finish(const Entry& entry) noexcept {
+[[gnu::hot]] void ThreadContext::finish(const Entry& entry) noexcept {
   if (entry.kind == EntryKind::Elsewhere) note_time_elsewhere(entry);
   const SessionMask mask = still_active(entry.mask);
   if (mask == 0 || entry.source == Source::State) return;
@@ -251,7 +255,7 @@ void ThreadContext::finish(const Entry& entry) noexcept {
   record_made([&] { return Event::spanning(EventKind::Scope, mask, entry.nodes, interval); });
 }
 
-void ThreadContext::note_time_elsewhere(const Entry& ended) noexcept {
+[[gnu::noinline]] void ThreadContext::note_time_elsewhere(const Entry& ended) noexcept {
   const bool is_inner =
       std::any_of(&entries_[0], &entries_[depth_], [](const Entry& open) { return open.kind == EntryKind::Elsewhere; });
   if (ended.start_ns != 0 && !is_inner) elsewhere_ns_ += now_ns() - std::max(ended.start_ns, sampled_ns_);
@@ -320,7 +324,7 @@ inline ContextNodes ThreadContext::here(const InnermostPython& python) noexcept 
 }
 ContextNodes ThreadContext::here() noexcept { return here(InnermostPython()); }
 
-void ThreadContext::push(Source source, FrameId frame, EntryKind kind, EntryOwner owner) noexcept {
+[[gnu::hot]] void ThreadContext::push(Source source, FrameId frame, EntryKind kind, EntryOwner owner) noexcept {
   const InnermostPython python;
   open(where(python), python, source, frame, kind, owner);
 }

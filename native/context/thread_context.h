@@ -104,6 +104,9 @@ struct ApiCall {
   }
 };
 
+class PythonRoute;
+struct PythonPath;
+
 // Threads: a ThreadContext is used by its own thread only, except `ring`, `published`, `capture`, the counters and
 // `exited`.
 class ThreadContext {
@@ -125,6 +128,7 @@ class ThreadContext {
   struct Opening {
     OpeningFrames frames;
     OpeningCalls calls;
+    uint32_t number;  // of those of its thread, from 1 on
   };
   struct Task {
     const void* context = nullptr;                  // kept alive by us; nullptr: the slot is free
@@ -152,6 +156,9 @@ class ThreadContext {
   std::optional<ContextNodes> latest_forward;
 
   ThreadContext();
+  ~ThreadContext();
+  ThreadContext(const ThreadContext&) = delete;
+  ThreadContext& operator=(const ThreadContext&) = delete;
 
   // This thread's; created at first use and registered with the consumer.
   [[nodiscard]] static ThreadContext& current() noexcept { return this_thread_ != nullptr ? *this_thread_ : begin(); }
@@ -172,8 +179,14 @@ class ThreadContext {
   }
   void pop(Source source, EntryOwner owner = nullptr) noexcept;
 
-  [[nodiscard]] std::optional<ContextNodes> innermost_operator() const noexcept;                       // that is open
-  [[nodiscard]] bool is_innermost(Source source, FrameId frame) const noexcept;                        // entry
+  [[nodiscard]] std::optional<ContextNodes> innermost_operator() const noexcept;  // that is open
+  [[nodiscard]] bool is_innermost(Source source, FrameId frame) const noexcept;   // entry
+  [[nodiscard]] bool is_innermost_of(Source source, EntryOwner owner) const noexcept {
+    return depth_ > 0 && entries_[depth_ - 1].source == source && entries_[depth_ - 1].owner == owner;
+  }
+  [[nodiscard]] bool has_open(Source source, EntryOwner owner) const noexcept {
+    return is_innermost_of(source, owner) || nodes_of(source, owner);
+  }
   [[nodiscard]] std::optional<ContextNodes> nodes_of(Source source, EntryOwner owner) const noexcept;  // an open entry
 
   // The nodes of an event that happens now. A thread with no scope and no Python frame is in the lender's context.
@@ -334,6 +347,7 @@ class ThreadContext {
   [[nodiscard]] ContextNodes inherited() const noexcept;
   [[nodiscard]] Where where(const InnermostPython& python) noexcept;
   [[nodiscard]] Where python_below(ContextNodes entry, const PythonFrameIterator& frames) noexcept;
+  [[nodiscard]] PythonPath python_path(const PythonFrameIterator& frames) noexcept;
   [[nodiscard]] ContextNodes nodes_at(const Where& where, const PythonFrameIterator& frames) noexcept;
   [[nodiscard]] ContextNodes here(const InnermostPython& python) noexcept;
   [[nodiscard]] ContextNodes children(const Where& where, const PythonFrameIterator& frames, FrameId frame) noexcept;
@@ -367,6 +381,8 @@ class ThreadContext {
   ZeroedTable<PathCache, kCacheBits> path_cache_;
   ZeroedTable<ChildCache, kCacheBits> child_cache_;
   std::unique_ptr<NativeCallPath> native_path_;
+  uint32_t n_openings_ = 0;
+  std::unique_ptr<PythonRoute[]> routes_;  // of walks outside entries, and of those within one
 };
 
 // Around calls of the driver that are not the program's.

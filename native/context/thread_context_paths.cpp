@@ -4,6 +4,7 @@
 #include "context/context_lenders.h"
 #include "context/hash.h"
 #include "context/python_frame_ids.h"
+#include "context/python_route.h"
 #include "context/thread_context.h"
 
 namespace bragg {
@@ -86,28 +87,35 @@ const OpeningFrames& ThreadContext::opening_frames() const noexcept {
   return entry != nullptr && entry->opened_at.code != nullptr ? openings_[entry->opening].frames : kNoFrames;
 }
 
-ThreadContext::Where ThreadContext::python_below(ContextNodes entry, const PythonFrameIterator& frames) noexcept {
-  Where where{entry};
-  const OpeningFrames& opened_in = opening_frames();
-  const bool is_opened = &opened_in != &kNoFrames;
-  uint64_t hash = 1;
-  bool reached_opening = false;
+[[gnu::hot]] PythonPath ThreadContext::python_path(const PythonFrameIterator& frames) noexcept {
+  const OpeningFrames& opening = opening_frames();
+  const OpeningFrames* const opened_in = &opening != &kNoFrames ? &opening : nullptr;
+  const uint32_t number = opened_in != nullptr ? openings_[innermost()->opening].number : 0;
+  if (const auto path = routes_[depth_ > 0 ? 1 : 0].follow(frames, opened_in, number)) return *path;
+  PythonPath path{.hash = 3, .n_frames = 0, .reached_opening = false};
   frames.for_each([&](const RawFrame& raw, uint64_t instruction) {
-    const RawFrame* opener = is_opened ? opened_in.find(raw) : nullptr;
+    const RawFrame* opener = opened_in != nullptr ? opened_in->find(raw) : nullptr;
     // The frame that opened the entry is above it in the tree: it is added again only if it has moved on since.
-    reached_opening = opener != nullptr;
-    if (reached_opening && opener->instruction_offset == raw.instruction_offset) return false;
-    hash = mix(hash, instruction);
-    return ++where.n_frames < kMaxPathFrames && !reached_opening;
+    path.reached_opening = opener != nullptr;
+    if (path.reached_opening && opener->instruction_offset == raw.instruction_offset) return false;
+    path.hash = mix(path.hash, instruction);
+    return ++path.n_frames < kMaxPathFrames && !path.reached_opening;
   });
-  if (where.n_frames == 0) return where;  // no Python since
+  return path;
+}
+
+[[gnu::hot]] ThreadContext::Where ThreadContext::python_below(ContextNodes entry,
+                                                              const PythonFrameIterator& frames) noexcept {
+  const PythonPath path = python_path(frames);
+  if (path.n_frames == 0) return {entry};  // no Python since
   context_lenders.note_python(this);
-  where.is_whole = depth_ > 0 && !reached_opening;
-  where.path_hash = mix(hash + (where.is_whole ? 2 : 0), pair_of(PythonFrameIds::epoch(), entry.python)) | 1;
+  Where where{.entry = entry, .n_frames = path.n_frames};
+  where.is_whole = depth_ > 0 && !path.reached_opening;
+  where.path_hash = mix(path.hash + (where.is_whole ? 2 : 0), pair_of(PythonFrameIds::epoch(), entry.python)) | 1;
   return where;
 }
 
-ContextNodes ThreadContext::nodes_at(const Where& where, const PythonFrameIterator& frames) noexcept {
+[[gnu::hot]] ContextNodes ThreadContext::nodes_at(const Where& where, const PythonFrameIterator& frames) noexcept {
   if (where.n_frames == 0) return where.entry;
   PathCache& cached = path_cache_.at(where.path_hash);
   if (cached.hash != where.path_hash) {
@@ -132,7 +140,8 @@ ContextNodes ThreadContext::nodes_at(const Where& where, const PythonFrameIterat
 }
 
 // Of a path that Python code has gone since, the nodes of its frames are looked up only where the child is not known.
-ContextNodes ThreadContext::children(const Where& where, const PythonFrameIterator& frames, FrameId frame) noexcept {
+[[gnu::hot]] ContextNodes ThreadContext::children(const Where& where, const PythonFrameIterator& frames,
+                                                  FrameId frame) noexcept {
   const bool has_python = recording_state.python.load(std::memory_order_relaxed) != 0;
   const NodeId above = has_python ? where.entry.python : NodeId::None;
   const uint64_t place = pair_of(where.entry.shadow, above) + where.path_hash;

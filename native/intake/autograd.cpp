@@ -109,11 +109,7 @@ void add(std::atomic<uint64_t>& count, uint64_t more) noexcept {
   count.store(count.load(std::memory_order_relaxed) + more, std::memory_order_relaxed);
 }
 
-// Nodes that came since the last call belong to the innermost operator that is open: each begin and end calls this.
-void place_new_nodes(ThreadContext& thread, const Engine& from) noexcept {
-  const uint64_t next = from.next_number();
-  const uint64_t first = std::exchange(thread.next_node_number, next);
-  if (first >= next) return;
+[[gnu::noinline]] void place_nodes(ThreadContext& thread, const Engine& from, uint64_t first, uint64_t next) noexcept {
   const std::optional<ContextNodes> creator = thread.innermost_operator();
   if (!creator) return;
   add(thread.autograd_nodes, next - first);
@@ -122,18 +118,26 @@ void place_new_nodes(ThreadContext& thread, const Engine& from) noexcept {
     if (const NodeKey key(thread_number, number); key.is_valid()) places.put(key, *creator);
 }
 
+// Nodes that came since the last call belong to the innermost operator that is open: each begin and end calls this.
+void place_new_nodes(ThreadContext& thread, const Engine& from) noexcept {
+  const uint64_t next = from.next_number();
+  const uint64_t first = std::exchange(thread.next_node_number, next);
+  if (first < next) place_nodes(thread, from, first, next);
+}
+
 constinit FoundOnce<FrameId> backward_frame, unknown_frame;
 
 FrameId unknown_operator() noexcept {
   return unknown_frame.get([] { return intern_frame(FrameKind::Operator, "[backward of an unknown operator]"); });
 }
 
-void push_backward(ThreadContext& thread, ContextNodes forward, Source source, EntryOwner owner) noexcept {
+[[gnu::noinline]] void push_backward(ThreadContext& thread, ContextNodes forward, Source source,
+                                     EntryOwner owner) noexcept {
   const FrameId backward = backward_frame.get([] { return intern_frame(FrameKind::State, "[backward]"); });
   thread.push_elsewhere(forward, source, backward, owner);
 }
 
-void push_node(ThreadContext& thread, const Engine& from, Source source, EntryOwner owner) noexcept {
+[[gnu::noinline]] void push_node(ThreadContext& thread, const Engine& from, Source source, EntryOwner owner) noexcept {
   const std::optional<NodeKey> key = current_node(from);
   thread.latest_forward = key && key->is_valid() ? places.find(*key) : std::nullopt;
   if (!thread.latest_forward) return thread.push_operator(source, unknown_operator(), owner);
@@ -153,7 +157,7 @@ TaskKind kind_of(std::string_view name) noexcept {
   return node == kRoot ? TaskKind::NodeWithoutForward : TaskKind::Node;
 }
 
-void begin(ThreadContext& thread, Source source, FrameId frame, TaskKind kind, EntryOwner owner) noexcept {
+[[gnu::hot]] void begin(ThreadContext& thread, Source source, FrameId frame, TaskKind kind, EntryOwner owner) noexcept {
   if (kind == TaskKind::Other) return thread.push(source, frame);
   const Engine* from = followed.engine.load(std::memory_order_acquire);
   if (from != nullptr) place_new_nodes(thread, *from);
@@ -167,7 +171,7 @@ void begin(ThreadContext& thread, Source source, FrameId frame, TaskKind kind, E
   thread.push_operator(source, frame, owner);
 }
 
-void end(ThreadContext& thread, Source source, EntryOwner owner) noexcept {
+[[gnu::hot]] void end(ThreadContext& thread, Source source, EntryOwner owner) noexcept {
   if (const Engine* from = followed.engine.load(std::memory_order_acquire)) place_new_nodes(thread, *from);
   thread.pop(source, owner);
 }

@@ -71,6 +71,7 @@ struct Functions {
   void (*remove)(Handle);
   const char* (*name)(const RecordFunction*);
   bool (*is_async)(const RecordFunction*);
+  size_t (*n_outputs)(const RecordFunction*);
 };
 struct EndedElsewhere;
 
@@ -81,6 +82,7 @@ struct alignas(64) Wanted {
   std::atomic<EndedElsewhere*> ended_elsewhere{nullptr};
   std::atomic<bool> shapes{false};
   std::atomic<bool> origins{false};
+  bool can_tell_collectives = false;
 };
 static_assert(sizeof(Wanted) == 64);
 constinit Wanted wanted{};
@@ -88,7 +90,6 @@ constexpr Functions& torch = wanted.torch;
 
 constinit bool can_tell_shapes = false;
 constinit bool can_tell_origins = false;
-constinit bool can_tell_collectives = false;
 constinit std::atomic<Handle> observer{0};  // 0: there is none
 
 // What tensors an operator makes.
@@ -150,7 +151,8 @@ class alignas(64) MetOperator {
   [[nodiscard]] bool is_called(const char* name) const noexcept {
     return name_ != nullptr && std::strcmp(name_, name) == 0;
   }
-  void keep(const Operator& known) noexcept {
+  void keep(const Operator& known, bool is_of_schema) noexcept {
+    has_schema = is_of_schema;
     frame = known.frame;
     evaluated = known.evaluated;
     kind = known.kind;
@@ -164,12 +166,19 @@ class alignas(64) MetOperator {
   FrameId evaluated = FrameId::None;
   autograd::TaskKind kind{};
   Makes makes{};
+  bool has_schema = false;
 
  private:
-  std::array<char, 46> text_;
+  std::array<char, 45> text_;
   const char* name_ = nullptr;
 };
 static_assert(sizeof(MetOperator) == 64);
+
+// Only an operator with a schema knows at its begin how many outputs it will have. No range has its name at the same
+// address, and it ends on the thread that it began on, as it is on the stack of that.
+bool has_schema(const RecordFunction* running) noexcept {
+  return torch.n_outputs != nullptr && torch.n_outputs(running) > 0;
+}
 
 // What one thread remembers, by the address of a name. An operator's name stays at one address, in its schema. The text
 // is compared all the same, because names of ranges lie wherever there was room.
@@ -177,13 +186,19 @@ struct Observed {
   explicit Observed(ThreadContext* thread) noexcept : context_of_entries{{thread, 1}, {thread, 2}} {}
 
   [[nodiscard]] static Observed& of(ThreadContext& thread) noexcept {
-    if (thread.observed == nullptr) thread.observed = new Observed(&thread);
+    if (thread.observed == nullptr) [[unlikely]]
+      begin(thread);
     return *static_cast<Observed*>(thread.observed);
   }
-  [[nodiscard]] const MetOperator& operator_called(const char* name) noexcept {
+  [[gnu::noinline]] static void begin(ThreadContext& thread) noexcept { thread.observed = new Observed(&thread); }
+  [[nodiscard]] const MetOperator& operator_called(const char* name, const RecordFunction* running) noexcept {
     MetOperator& met = met_operators[spread(uint64_t{reinterpret_cast<uintptr_t>(name)}) >> 54];
-    if (!met.is_called(name)) met.keep(*operators.find_or_add(name, make_operator));
+    if (!met.is_called(name)) [[unlikely]]
+      meet(met, name, running);
     return met;
+  }
+  [[gnu::noinline]] static void meet(MetOperator& met, const char* name, const RecordFunction* running) noexcept {
+    met.keep(*operators.find_or_add(name, make_operator), has_schema(running));
   }
 
   alignas(64) Context context_of_entries[2];  // by their number less one
@@ -191,10 +206,9 @@ struct Observed {
 };
 
 // Beyond so many shapes, an operator is shown without.
-FrameId frame_of(const MetOperator& known, const RecordFunction* running) noexcept {
+[[gnu::noinline]] FrameId detailed_frame_of(const MetOperator& known, const RecordFunction* running,
+                                            bool is_collective) noexcept {
   const FrameId plain = known.frame;
-  const bool is_collective = known.makes == Makes::Messages && can_tell_collectives;
-  if (!is_collective && !wanted.shapes.load(std::memory_order_relaxed)) return plain;
   const std::string plain_name = known.name();
   // This may run other operators, after which `known` may be one of these.
   const std::string name =
@@ -205,6 +219,13 @@ FrameId frame_of(const MetOperator& known, const RecordFunction* running) noexce
         new Shaped{.name = strdup(text), .frame = intern_frame(FrameKind::Operator, text), .next = nullptr});
   });
   return name == found.name ? found.frame : plain;
+}
+
+FrameId frame_of(const MetOperator& known, const RecordFunction* running) noexcept {
+  const bool is_collective = known.makes == Makes::Messages && wanted.can_tell_collectives;
+  if (!is_collective && !wanted.shapes.load(std::memory_order_relaxed)) [[likely]]
+    return known.frame;
+  return detailed_frame_of(known, running, is_collective);
 }
 
 void close(ThreadContext& thread, const RecordFunction* running, uint32_t entries) noexcept {
@@ -226,8 +247,7 @@ void add(EndedElsewhere* ended) noexcept {
   }
 }
 
-void close_those_of(ThreadContext& thread) noexcept {
-  if (wanted.ended_elsewhere.load(std::memory_order_relaxed) == nullptr) return;
+[[gnu::noinline]] void close_ended_elsewhere(ThreadContext& thread) noexcept {
   EndedElsewhere* ended = wanted.ended_elsewhere.exchange(nullptr, std::memory_order_acquire);
   while (ended != nullptr) {
     EndedElsewhere* const next = ended->next;
@@ -241,25 +261,35 @@ void close_those_of(ThreadContext& thread) noexcept {
   }
 }
 
-void note_outputs(ThreadContext& thread, const RecordFunction* running) noexcept {
-  const Makes makes = Observed::of(thread).operator_called(torch.name(running)).makes;
+void close_those_of(ThreadContext& thread) noexcept {
+  if (wanted.ended_elsewhere.load(std::memory_order_relaxed) != nullptr) [[unlikely]]
+    close_ended_elsewhere(thread);
+}
+
+[[gnu::noinline]] void note_outputs(ThreadContext& thread, const RecordFunction* running) noexcept {
+  const Makes makes = Observed::of(thread).operator_called(torch.name(running), running).makes;
   if (makes == Makes::Unseen) tensor_origins::forget_all();
   if (makes == Makes::Nothing || makes == Makes::Messages) return;
   if (const auto producer = thread.nodes_of(Source::RecordFunction, running))
     tensor_origins::note_outputs(running, *producer);
 }
 
-// Returns what tells `end` how many entries were opened.
-Context* open(ThreadContext& thread, const RecordFunction* running, const char* name) noexcept {
+// Returns what tells `end` how many entries were opened, and where. Nothing: one, and it ends on this thread. PyTorch
+// needs not delete it then, which would touch three cache lines.
+[[gnu::hot]] Context* open(ThreadContext& thread, const RecordFunction* running, const char* name) noexcept {
   close_those_of(thread);
   Observed& observed = Observed::of(thread);
-  const MetOperator& known = observed.operator_called(name);
+  const MetOperator& known = observed.operator_called(name, running);
   const autograd::TaskKind kind = known.kind;
   const FrameId evaluated = known.evaluated;
+  const bool ends_here = known.has_schema;
   autograd::begin(thread, Source::RecordFunction, frame_of(known, running), kind, running);
   if (wanted.origins.load(std::memory_order_relaxed))
     tensor_origins::note_inputs(thread, running, thread.innermost_entry());
-  if (evaluated == FrameId::None) return &observed.context_of_entries[0];
+  if (evaluated == FrameId::None) {
+    const bool needs_no_telling = ends_here && thread.is_innermost_of(Source::RecordFunction, running);
+    return needs_no_telling ? nullptr : &observed.context_of_entries[0];
+  }
   thread.push_operator(Source::RecordFunction, evaluated, running);
   return &observed.context_of_entries[1];
 }
@@ -272,7 +302,7 @@ bool may_be_async(const char* name) noexcept {
 }
 
 // Asynchronous ones, such as collectives, end when they like and on any thread: they are not part of a thread's path.
-OwnedContext start(const RecordFunction* running) {
+[[gnu::hot]] OwnedContext start(const RecordFunction* running) {
   if (recording_state.existing.load(std::memory_order_relaxed) == 0) return {nullptr};
   const char* const name = torch.name(running);
   if (may_be_async(name) && torch.is_async(running)) {
@@ -286,14 +316,25 @@ OwnedContext start(const RecordFunction* running) {
   return {context};
 }
 
-void end(const RecordFunction* running, const Context* context) {
-  if (context == nullptr) return;
-  ThreadContext* thread = ThreadContext::current_if_any();
-  if (context->thread() != thread) return add(new EndedElsewhere{context->thread(), running, context->entries()});
+[[gnu::noinline]] void end_elsewhere(const RecordFunction* running, const Context& context) {
+  add(new EndedElsewhere{context.thread(), running, context.entries()});
+}
+
+[[gnu::hot]] void end(const RecordFunction* running, const Context* context) {
+  ThreadContext* const thread = ThreadContext::current_if_any();
+  uint32_t entries = 1;
+  if (context == nullptr) [[likely]] {
+    if (thread == nullptr || !thread->has_open(Source::RecordFunction, running)) return;  // it was not recorded
+  } else if (context->thread() == thread) {
+    entries = context->entries();
+  } else {
+    return end_elsewhere(running, *context);
+  }
   thread->cost.measure(CostPart::Operators, [&] {
     close_those_of(*thread);
-    if (wanted.origins.load(std::memory_order_relaxed)) note_outputs(*thread, running);
-    close(*thread, running, context->entries());
+    if (wanted.origins.load(std::memory_order_relaxed)) [[unlikely]]
+      note_outputs(*thread, running);
+    close(*thread, running, entries);
   });
 }
 
@@ -360,9 +401,11 @@ std::string begin_trial(const char* library) {
       !find(torch_library, found.is_async, "_ZNK2at14RecordFunction7isAsyncEv"))
     return "it lacks a function that observers need";
   if (torch.name == nullptr) {  // a process has one PyTorch, and other threads may be in its callbacks
+    found.n_outputs =
+        reinterpret_cast<decltype(found.n_outputs)>(dlsym(torch_library, "_ZNK2at14RecordFunction11num_outputsEv"));
     torch = found;
     can_tell_shapes = operator_inputs::find(torch_library);
-    can_tell_collectives = collective_names::find(torch_library);
+    wanted.can_tell_collectives = collective_names::find(torch_library);
   }
   trial = {};
   trial_observer = torch.add_thread_local({start_trial, end_trial_operator, 1.0, kScopes});
@@ -404,7 +447,9 @@ void stop_observing() noexcept {
   if (const Handle handle = observer.exchange(0); handle != 0) torch.remove(handle);
 }
 
-bool names_collectives() noexcept { return can_tell_collectives && observer.load(std::memory_order_relaxed) != 0; }
+bool names_collectives() noexcept {
+  return wanted.can_tell_collectives && observer.load(std::memory_order_relaxed) != 0;
+}
 
 bool is_told(FrameId frame, autograd::TaskKind kind) noexcept {
   if (observer.load(std::memory_order_relaxed) == 0 || kind == autograd::TaskKind::Other) return false;

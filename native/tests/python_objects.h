@@ -22,6 +22,18 @@ struct IndexFrame {  // an instruction index, no owner
   int32_t last_instruction = -1;
 };
 
+// 3.11 on: a pointer into the code, an owner, tagged references from 3.14.
+struct PointerFrame {
+  uintptr_t executable = 0;
+  PointerFrame* previous = nullptr;
+  uintptr_t function = 0;
+  const uint16_t* instruction = nullptr;
+  int8_t owner = 0;
+};
+alignas(16) inline constinit int none = 0;
+
+inline uintptr_t tagged(const void* object) { return reinterpret_cast<uintptr_t>(object) | 1; }
+
 // The state of a str: how many bytes a character has, and how they are kept.
 inline constexpr uint32_t kKindShift = 2, kCompact = 1 << 5, kAscii = 1 << 6;
 
@@ -59,6 +71,23 @@ PythonLayout index_layout() {
   place_code<Code, Bytes>(layout);
   layout.first_internal_owner = INT8_MAX + 1;
   layout.internal_function = UINT64_MAX;
+  return layout;
+}
+
+template <class Code, class Bytes>
+PythonLayout pointer_layout() {
+  PythonLayout layout = index_layout<Code, Bytes>();
+  layout.version_hex = 0x030E0000;
+  layout.frame_previous = offsetof(PointerFrame, previous);
+  layout.frame_code = offsetof(PointerFrame, executable);
+  layout.frame_instruction = offsetof(PointerFrame, instruction);
+  layout.instruction_is_index = 0;
+  layout.reference_mask = ~uint64_t{3};
+  layout.frame_owner = offsetof(PointerFrame, owner);
+  layout.first_internal_owner = 3;
+  layout.frame_function = offsetof(PointerFrame, function);
+  layout.internal_function = reinterpret_cast<uintptr_t>(&none);
+  layout.code_instructions = offsetof(Code, instructions);
   return layout;
 }
 

@@ -15,6 +15,9 @@ using bragg::PythonLayout;
 using bragg::RawFrame;
 using bragg::test::IndexFrame;
 using bragg::test::Interpreter;
+using bragg::test::none;
+using bragg::test::PointerFrame;
+using bragg::test::tagged;
 
 // All instructions are in the first line.
 struct LineTable {
@@ -29,39 +32,14 @@ struct Code {
   std::array<uint16_t, 64> instructions{};
 };
 
-// 3.11 on: a pointer into the code, an owner, tagged references from 3.14.
-struct PointerFrame {
-  uintptr_t executable = 0;
-  PointerFrame* previous = nullptr;
-  uintptr_t function = 0;
-  const uint16_t* instruction = nullptr;
-  int8_t owner = 0;
-};
-
 struct ControlFrame {
   uint64_t other = 0;
   void* current = nullptr;
 };
 
-alignas(16) constinit int none = 0;
-
 PythonLayout index_layout() { return bragg::test::index_layout<Code, LineTable>(); }
 
-PythonLayout pointer_layout() {
-  PythonLayout layout = index_layout();
-  layout.version_hex = 0x030E0000;
-  layout.frame_previous = offsetof(PointerFrame, previous);
-  layout.frame_code = offsetof(PointerFrame, executable);
-  layout.frame_instruction = offsetof(PointerFrame, instruction);
-  layout.instruction_is_index = 0;
-  layout.reference_mask = ~uint64_t{3};
-  layout.frame_owner = offsetof(PointerFrame, owner);
-  layout.first_internal_owner = 3;
-  layout.frame_function = offsetof(PointerFrame, function);
-  layout.internal_function = reinterpret_cast<uintptr_t>(&none);
-  layout.code_instructions = offsetof(Code, instructions);
-  return layout;
-}
+PythonLayout pointer_layout() { return bragg::test::pointer_layout<Code, LineTable>(); }
 
 std::vector<RawFrame> walk() {
   std::vector<RawFrame> frames;
@@ -69,8 +47,6 @@ std::vector<RawFrame> walk() {
   for (RawFrame frame{}; iterator.next(frame);) frames.push_back(frame);
   return frames;
 }
-
-uintptr_t tagged(const void* object) { return reinterpret_cast<uintptr_t>(object) | 1; }
 
 TEST(frames_with_an_instruction_index_are_walked_innermost_first) {
   const Code outer_code, inner_code;

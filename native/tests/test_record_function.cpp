@@ -2,6 +2,7 @@
 #include <dlfcn.h>
 
 #include <atomic>
+#include <memory>
 #include <string>
 #include <thread>
 #include <vector>
@@ -143,6 +144,53 @@ TEST(an_operator_that_ends_on_another_thread_is_closed_by_its_own) {
     CHECK_EQ(here(), "next");
   }
   CHECK_EQ(here(), "");
+}
+
+TEST(operators_of_a_schema_may_end_in_any_order_and_after_what_was_not_recorded) {
+  const Observing observing;
+  Operator outer("aten::linear");
+  Operator inner("aten::addmm");
+  {
+    const Operator collective("nccl:all_reduce", kFunction, true);
+    outer.end();
+    CHECK_EQ(bragg::ThreadContext::current().depth(), 1);
+    CHECK_EQ(here(), "aten::linear > aten::addmm");
+  }
+  CHECK_EQ(bragg::ThreadContext::current().depth(), 1);
+  {
+    const Operator range("a range of the program", kUserScope);
+    inner.end();
+    CHECK_EQ(bragg::ThreadContext::current().depth(), 1);
+  }
+  CHECK_EQ(here(), "");
+}
+
+TEST(a_range_that_is_called_as_an_operator_is_closed_by_its_own_thread_too) {
+  const Observing observing;
+  const Operator first("aten::add");
+  {
+    Operator left("aten::add", kUserScope);
+    CHECK_EQ(here(), "aten::add > aten::add");
+    std::thread([&] { left.end(); }).join();
+    const Operator next("aten::mul");
+    CHECK_EQ(here(), "aten::add > aten::mul");
+  }
+  CHECK_EQ(here(), "aten::add");
+}
+
+TEST(operators_beyond_the_most_that_may_be_open_end_before_those_that_are) {
+  const Observing observing;
+  const uint32_t depth = bragg::ThreadContext::current().depth();
+  std::vector<std::unique_ptr<Operator>> open;
+  for (int i = 0; i < 5'000; ++i) open.push_back(std::make_unique<Operator>("aten::relu"));
+  const uint32_t most = bragg::ThreadContext::current().depth();
+  CHECK_EQ(most, 4096);
+  while (open.size() > most) open.pop_back();
+  CHECK_EQ(bragg::ThreadContext::current().depth(), most);
+  while (open.size() > 10) open.pop_back();
+  CHECK_EQ(bragg::ThreadContext::current().depth(), depth + 10);
+  open.clear();
+  CHECK_EQ(bragg::ThreadContext::current().depth(), depth);
 }
 
 TEST(a_collective_is_named_by_what_is_sent_and_by_its_group) {

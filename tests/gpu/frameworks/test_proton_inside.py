@@ -59,7 +59,9 @@ def test_the_tree_has_cycles_of_nested_scopes(tmp_path: Path, mode: str) -> None
     assert [each["frame"]["name"] for each in (step, kernel, outer, inner)] == ["step", "add", "kernel", "loads"]
     assert 0 < inner["metrics"]["cycles"] < outer["metrics"]["cycles"]
     assert outer["metrics"]["normalized_cycles"] == pytest.approx(outer["metrics"]["cycles"] / (8 * 2))
-    assert devices["CUDA"]["0"]["num_sms"] > 1
+    ((device, facts),) = devices["CUDA"].items()
+    assert device == str(torch.cuda.current_device())  # what ran before in this process may have chosen another one
+    assert facts["num_sms"] > 1
 
 
 def test_the_trace_has_an_event_for_each_warp_and_scope(tmp_path: Path) -> None:

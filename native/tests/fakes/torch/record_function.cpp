@@ -62,7 +62,8 @@ std::vector<Registered> callbacks_now() {
 
 class RecordFunction {
  public:
-  RecordFunction(const char* name, uint32_t scope, bool is_async) : name_(name), is_async_(is_async) {
+  RecordFunction(const char* name, uint32_t scope, bool is_async)
+      : name_(name), has_schema_(scope == kFunction && name_.starts_with("aten::")), is_async_(is_async) {
     for (const Registered& each : callbacks_now())
       if (each.callback.scopes_.at(scope) && !each.callback.needs_inputs_) running_.push_back({each.callback, nullptr});
     for (Running& each : running_) each.context = each.callback.start_(*this);
@@ -75,19 +76,24 @@ class RecordFunction {
 
   EXPORTED const char* name() const;
   EXPORTED bool isAsync() const;
+  EXPORTED size_t num_outputs() const;  // before it ends: of its schema
 
  private:
   struct Running {
     RecordFunctionCallback callback;
     std::unique_ptr<ObserverContext> context;
   };
+  static constexpr uint32_t kFunction = 0;
+
   std::string name_;
+  bool has_schema_;
   bool is_async_;
   std::vector<Running> running_;
 };
 
 const char* RecordFunction::name() const { return name_.c_str(); }
 bool RecordFunction::isAsync() const { return is_async_; }
+size_t RecordFunction::num_outputs() const { return has_schema_ ? 1 : 0; }
 
 EXPORTED uint64_t addThreadLocalCallback(RecordFunctionCallback callback) {
   local_callbacks.push_back({++last_handle, callback});
