@@ -321,6 +321,7 @@ RULES = Registry(
         "constant-work": "bragg.analyze.rules.operators.jax.states:CONSTANTS",
         "host-code": "bragg.analyze.rules.host.host_code:RULE",
         "row-loop": "bragg.analyze.rules.host.loops.row_loop:RULE",
+        "serialization": "bragg.analyze.rules.host.serialization:RULE",
         "python-loop": "bragg.analyze.rules.host.loops.python_loop:RULE",
         "operator-loop": "bragg.analyze.rules.host.loops.operator_loop:RULE",
         "twin-calls": "bragg.analyze.rules.host.loops.twin_calls:RULE",

@@ -9,6 +9,8 @@ import numpy as np
 
 from bragg.analyze.causes.evidence import Evidence
 from bragg.analyze.causes.host_finding import counted, moved_to, with_places
+from bragg.analyze.causes.host_steps import HostCost
+from bragg.analyze.causes.host_work import host_work, worked_ns
 from bragg.analyze.causes.paths import OPERATIONS, below, hot_places, place_of
 from bragg.analyze.causes.thresholds import MUCH_GPU
 from bragg.analyze.causes.whole_gain import whole_gain
@@ -90,6 +92,8 @@ def _counted(evidence: Evidence, count: float, work: Work) -> str:
 def line_findings(evidence: Evidence, lines: Sequence[int], work: Work) -> Iterator[Finding]:
     """What is to be said of all work below some lines of the program: at the one with most of it, with the others.
 
+    Where there is no GPU, the work is the host's.
+
     Args:
         evidence: Of the profile.
         lines: Their nodes.
@@ -98,7 +102,10 @@ def line_findings(evidence: Evidence, lines: Sequence[int], work: Work) -> Itera
     tree = evidence.profile.tree
     chosen = np.zeros(len(tree), np.bool_)
     chosen[lines] = True
-    works = tree.sum_up(evidence.gpu_ns)
+    nodes, has_gpu = below(evidence.profile, chosen), evidence.profile.measured("gpu_time")
+    works = tree.sum_up(evidence.gpu_ns if has_gpu else worked_ns(evidence))
     places = [place_of(evidence.profile, NodeId(line)) for line in sorted(lines, key=lambda each: -float(works[each]))]
-    for finding in work_findings(evidence, below(evidence.profile, chosen), work):
+    cost = HostCost(work.rule, work.what, work.change, work.saved)
+    found = work_findings(evidence, nodes, work) if has_gpu else host_work(evidence, nodes, cost, work.least_share)
+    for finding in found:
         yield moved_to(finding, places)

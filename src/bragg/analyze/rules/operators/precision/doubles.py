@@ -1,4 +1,7 @@
-"""Kernels that compute in 64 bits, which GPUs for machine learning do at a fraction of the speed."""
+"""Work in 64 bits: GPUs for machine learning do it at a fraction of the speed, CPUs at half of it.
+
+Kernels tell by their names; of a CPU's operators the program's text does.
+"""
 
 from __future__ import annotations
 
@@ -6,18 +9,25 @@ import ast
 import re
 from collections.abc import Iterator
 
+import numpy as np
+
+from bragg.analyze.causes.double_values import DoubleValues
 from bragg.analyze.causes.evidence import Evidence
 from bragg.analyze.causes.host_finding import moved_to
+from bragg.analyze.causes.host_steps import HostCost
+from bragg.analyze.causes.host_work import host_work
 from bragg.analyze.causes.invariants import computed
-from bragg.analyze.causes.needs import GPU_TIME
-from bragg.analyze.causes.paths import below, named
+from bragg.analyze.causes.needs import GPU_TIME, TEXT, Need
+from bragg.analyze.causes.paths import below, named, place_of
 from bragg.analyze.causes.program_text import FileText, call_name
-from bragg.analyze.causes.text_calls import lines_of, statements_above
+from bragg.analyze.causes.text_calls import factors_of, lines_of, statements_above
 from bragg.analyze.causes.thresholds import MUCH_GPU
 from bragg.analyze.causes.work_finding import Work, work_findings
 from bragg.analyze.engine import Rule
 from bragg.grouping.hlo_names import DOUBLE, PROMOTED_DOUBLE
-from bragg.model import Confidence, Finding, Place
+from bragg.model import Confidence, Finding, FrameKind, Place
+from bragg.model.ids import NodeId
+from bragg.model.table import BoolArray
 
 __all__ = ["RULE"]
 
@@ -55,7 +65,26 @@ _DOUBLE = re.compile(
 )
 
 
+_ON_HOST = HostCost(
+    "double-precision",
+    "operators compute in 64-bit floating point, since numbers of NumPy meet tensors of 32 bits here",
+    "make NumPy's arrays float32 before they become tensors (dtype=np.float32, torch.from_numpy(x).float())",
+    _HALF,
+)
+_PRODUCTS = re.compile(r"aten::(?:matmul|bmm|mm|linear|einsum|baddbmm|addmm)")
+_MULTIPLY = ("matmul", "bmm", "mm", "linear", "einsum", "baddbmm", "addmm")
+_NEED = Need(
+    "GPU time, or operators of PyTorch and the text of a program without a GPU",
+    "",
+    lambda evidence: GPU_TIME.is_met(evidence)
+    or (TEXT.is_met(evidence) and bool(named(evidence.profile, lambda name: name.startswith("aten::")).any())),
+)
+
+
 def _find(evidence: Evidence) -> Iterator[Finding]:
+    if not evidence.profile.measured("gpu_time"):
+        yield from _on_host(evidence)
+        return
     of_xla = below(evidence.profile, named(evidence.profile, DOUBLE.__eq__))
     promoted = below(evidence.profile, named(evidence.profile, PROMOTED_DOUBLE.__eq__))  # a rule of its own
     others = named(evidence.profile, _DOUBLE.search) & ~of_xla & ~promoted
@@ -79,6 +108,41 @@ def _made(evidence: Evidence, finding: Finding) -> list[Place]:
     return []
 
 
+def _on_host(evidence: Evidence) -> Iterator[Finding]:
+    """Operators of lines that compute with 64 bits, where the text says that NumPy's numbers bring them in."""
+    tree, line = evidence.profile.tree, evidence.callers.line
+    values: dict[FileText, DoubleValues] = {}
+    wide, meetings, makers = np.zeros(len(tree), np.bool_), list[Place](), list[Place]()
+    for each in np.unique(line[(line > 0) & (tree.kind == FrameKind.OPERATOR)]).tolist():
+        file, statement = evidence.text.at(each) or (None, None)
+        value = computed(statement) if statement else None
+        if file is None or value is None:
+            continue
+        told = values.setdefault(file, DoubleValues(file))
+        if told.is_meant or not any(map(told.is_double, ast.walk(value))):
+            continue
+        wide |= _operators(evidence, each, has_products=_multiplies(told, value))
+        if told.meets_fewer_bits(value) and (calls := told.makers(value)):
+            name = tree.frames.file[int(tree.frame[each])]
+            meetings.append(place_of(evidence.profile, NodeId(each)))
+            makers += [Place(name, call.lineno) for call in calls]
+    if meetings:
+        for finding in host_work(evidence, below(evidence.profile, wide), _ON_HOST):
+            yield moved_to(finding, [*meetings, *makers])
+
+
+def _operators(evidence: Evidence, line: int, *, has_products: bool) -> BoolArray:
+    """Operators that a line calls; its matrix products, if they are of 64 bits: [n_nodes]."""
+    called: BoolArray = (evidence.callers.line == line) & (evidence.profile.tree.kind == FrameKind.OPERATOR)
+    return called if has_products else called & ~named(evidence.profile, _PRODUCTS.match)
+
+
+def _multiplies(told: DoubleValues, value: ast.expr) -> bool:
+    """Whether an expression multiplies matrices of 64 bits."""
+    products = [each for each in ast.walk(value) if factors_of(each, _MULTIPLY)]
+    return any(map(told.is_double, products))
+
+
 def _makes_doubles(file: FileText, part: ast.AST) -> bool:
     """Whether it is a call that asks for 64 bits, or takes an array of NumPy as it is."""
     if not isinstance(part, ast.Call):
@@ -92,4 +156,4 @@ def _makes_doubles(file: FileText, part: ast.AST) -> bool:
     return call_name(part) in _MAKES or any(map(_IS_DOUBLE.fullmatch, given))
 
 
-RULE = Rule(_find, "kernels in 64-bit floating point", (GPU_TIME,), (MUCH_GPU,), _CHANGE)
+RULE = Rule(_find, "kernels and operators in 64-bit floating point", (_NEED,), (MUCH_GPU,), _CHANGE)

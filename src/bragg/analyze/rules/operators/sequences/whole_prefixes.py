@@ -8,7 +8,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from bragg.analyze.causes.evidence import Evidence
-from bragg.analyze.causes.needs import GPU_TIME, OPERATORS, TEXT
+from bragg.analyze.causes.host_work import WORK_TIME
+from bragg.analyze.causes.needs import OPERATORS, TEXT
 from bragg.analyze.causes.program_text import Loop, call_name
 from bragg.analyze.causes.work_finding import Work, line_findings
 from bragg.analyze.engine import HostTime, Rule
@@ -82,7 +83,7 @@ def _words(statement: ast.stmt) -> Iterator[str]:
 RULE = Rule(
     _find,
     "sequences that a network reads again from their beginning as they grow",
-    (GPU_TIME, OPERATORS, TEXT),
+    (WORK_TIME, OPERATORS, TEXT),
     (),
     _WORK.change,
     host_time=HostTime.CAUSE,
