@@ -96,7 +96,11 @@ class DoubleValues:
     def makers(self, value: ast.expr) -> list[ast.Call]:
         """Calls that make the tensors of 64 bits out of NumPy's arrays which an expression is computed with."""
         calls = [each for each in self._file.origins(value) if isinstance(each, ast.Call)]
-        return [each for each in calls if self._takes_numpy(each)]
+        return [each for each in calls if self._takes_numpy(each) and not self._is_converted(each)]
+
+    def _is_converted(self, call: ast.Call) -> bool:
+        above = self._file.parents.get(call)
+        return isinstance(above, ast.Attribute) and above.attr in _TO_FEWER_BITS
 
     def _known(self, found: dict[ast.AST, bool], value: ast.AST, judge: Callable[[ast.AST], bool]) -> bool:
         """What is found once; that a value is computed from itself tells nothing of it."""
@@ -171,7 +175,7 @@ class DoubleValues:
 
     def _all_behind(self, value: ast.AST, judge: Callable[[ast.AST], bool]) -> bool:
         behind = self._reaching(value)
-        return bool(behind) and all([judge(each) for each in behind])
+        return bool(behind) and all(judge(each) for each in behind)
 
     def _reaching(self, value: ast.AST) -> list[ast.expr]:
         """What a value may be set to: of a variable the last value in the statements that have run before it."""
@@ -255,7 +259,12 @@ def _type_of(call: ast.Call) -> bool | None:
     asked = [each.value for each in call.keywords if each.arg == "dtype"]
     if not asked and isinstance(call.func, ast.Attribute) and call.func.attr == "astype":
         asked = call.args[:1]
-    if not asked and isinstance(call.func, ast.Attribute) and call.func.attr in _CHANGES_TYPE and _asks_for_double(call):
+    if (
+        not asked
+        and isinstance(call.func, ast.Attribute)
+        and call.func.attr in _CHANGES_TYPE
+        and _asks_for_double(call)
+    ):
         return True
     return _IS_DOUBLE.fullmatch(ast.unparse(asked[0])) is not None if asked else None
 

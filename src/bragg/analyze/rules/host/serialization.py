@@ -22,7 +22,7 @@ from bragg.model.table import BoolArray
 __all__ = ["RULE"]
 
 _LEAST = 0.1
-# Beside a call of these, what writes takes the time of a line; operators of arrays and comprehensions may take long too.
+# Beside calls of these, what writes takes the time of a line; products and comprehensions may take long, too.
 _SHORT = {"len", "str", "repr", "int", "float", "round", "format", "join", "item", "write", "flush", "time", "items"}
 _LONG = (ast.MatMult, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 _ARRAYS = "arrays as bytes (x.numpy().tobytes(), np.save)"

@@ -54,7 +54,10 @@ def test_code_of_libraries_that_writes_is_found_at_the_line_that_calls_it(
         ("len(pickle.dumps(y))", "objects are pickled, 75 % of the host's time"),
         ("writer.writerow(y)", "values become CSV, 75 % of the host's time"),
         ("print(f'{y.item():.3f}', file=out)", "lines are printed, 75 % of the host's time"),
-        ("print(handle(y))", "lines are printed, 75 % of the host's time"),  # a function of the program has its own frame
+        (
+            "print(handle(y))",
+            "lines are printed, 75 % of the host's time",
+        ),  # a function of the program has its own frame
     ],
 )
 def test_native_code_that_writes_is_found_by_the_text_of_its_line(statement: str, message: str) -> None:

@@ -71,8 +71,9 @@ def test_operators_are_of_64_bits_behind_the_line_where_numbers_of_numpy_meet_te
 @pytest.mark.parametrize(
     "text",
     [
-        ATTENTION.replace("1e9))", "1e9, np.float32))"),
+        ATTENTION.replace("1e9))", "1e9, np.float32))").replace(".double()", ""),
         ATTENTION.replace("1e9))", "1e9)).float()"),
+        ATTENTION.replace("1e9))", "1e9)).float()").replace(".double()", ""),
         ATTENTION + "torch.set_default_dtype(torch.float64)\n",
         ATTENTION.replace("q.mT + mask", "q.mT"),
         ATTENTION.replace("torch.randn(256, 256)", "load('w')"),  # which may be of 64 bits

@@ -76,8 +76,10 @@ _MULTIPLY = ("matmul", "bmm", "mm", "linear", "einsum", "baddbmm", "addmm")
 _NEED = Need(
     "GPU time, or operators of PyTorch and the text of a program without a GPU",
     "",
-    lambda evidence: GPU_TIME.is_met(evidence)
-    or (TEXT.is_met(evidence) and bool(named(evidence.profile, lambda name: name.startswith("aten::")).any())),
+    lambda evidence: (
+        GPU_TIME.is_met(evidence)
+        or (TEXT.is_met(evidence) and bool(named(evidence.profile, lambda name: name.startswith("aten::")).any()))
+    ),
 )
 
 
