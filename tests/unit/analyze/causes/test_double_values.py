@@ -31,6 +31,66 @@ def made():
     return torch.from_numpy(a)
 """
 
+WIDE = """\
+mask
+mask + w
+w * mask
+torch.add(w, mask)
+torch.cat([w, mask])
+-mask
+mask.exp()
+mask.T
+scores
+weights
+weights @ w.double()
+mask[:, 0]
+table[step][:, None]
+made() * 2
+turned
+torch.tensor(np.array([0.5, 1]))
+torch.zeros(8, dtype=torch.float64)
+w.to(torch.float64)
+w.double()
+torch.as_tensor(np.random.randn(8))
+mask.to('cpu')
+mask.to(device)
+torch.from_numpy(np.stack([a, a]))
+torch.from_numpy(a * small)
+torch.from_numpy(a[1:])
+"""
+OTHERS = """\
+w
+x
+x @ w
+mask.float()
+mask.to(torch.float32)
+mask.to(w.dtype)
+mask > 0
+mask.argmax(-1)
+torch.from_numpy(small)
+torch.from_numpy(np.arange(8))
+torch.tensor([0.5, 1.0])
+torch.as_tensor(b)
+torch.from_numpy(a).float()
+torch.as_tensor(a, dtype=torch.float32)
+weights.float() @ w
+narrow
+table[step]
+grown
+y
+mask.softmax(-1, dtype=torch.float32)
+w * 0.5
+w * np.pi
+unknown(mask)
+torch.from_numpy(np.zeros(8, np.float32))
+torch.from_numpy(np.zeros(8, dtype='float32'))
+a * 2
+mask.numpy()
+mask.shape
+torch.argmax(mask)
+torch.Tensor(a)
+"""
+
 
 def told(expression: str, program: str = PROGRAM) -> tuple[DoubleValues, ast.expr]:
     file = FileText(ast.parse(f"{program}result = {expression}\n"))
@@ -39,86 +99,13 @@ def told(expression: str, program: str = PROGRAM) -> tuple[DoubleValues, ast.exp
     return DoubleValues(file), statement.value
 
 
-@pytest.mark.parametrize(
-    "expression",
-    [
-        *(
-            "mask",
-            "mask + w",
-            "w * mask",
-            "torch.add(w, mask)",
-            "torch.cat([w, mask])",
-            "-mask",
-            "mask.exp()",
-            "mask.T",
-        ),
-        "scores",
-        "weights",
-        "weights @ w.double()",
-        "mask[:, 0]",
-        "table[step][:, None]",
-        "made() * 2",
-        "turned",
-        *(
-            "torch.tensor(np.array([0.5, 1]))",
-            "torch.zeros(8, dtype=torch.float64)",
-            "w.to(torch.float64)",
-            "w.double()",
-        ),
-        "torch.as_tensor(np.random.randn(8))",
-        "mask.to('cpu')",
-        "mask.to(device)",
-        "torch.from_numpy(np.stack([a, a]))",
-        "torch.from_numpy(a * small)",
-        "torch.from_numpy(a[1:])",
-    ],
-)
+@pytest.mark.parametrize("expression", WIDE.splitlines())
 def test_tensors_made_of_numbers_of_numpy_are_of_64_bits_and_what_is_computed_with_them(expression: str) -> None:
     values, value = told(expression)
     assert values.is_double(value)
 
 
-@pytest.mark.parametrize(
-    "expression",
-    [
-        *(
-            "w",
-            "x",
-            "x @ w",
-            "mask.float()",
-            "mask.to(torch.float32)",
-            "mask.to(w.dtype)",
-            "mask > 0",
-            "mask.argmax(-1)",
-        ),
-        *(
-            "torch.from_numpy(small)",
-            "torch.from_numpy(np.arange(8))",
-            "torch.tensor([0.5, 1.0])",
-            "torch.as_tensor(b)",
-        ),
-        "torch.from_numpy(a).float()",
-        "torch.as_tensor(a, dtype=torch.float32)",
-        "weights.float() @ w",
-        "narrow",
-        *(
-            "table[step]",
-            "grown",
-            "y",
-            "mask.softmax(-1, dtype=torch.float32)",
-            "w * 0.5",
-            "w * np.pi",
-            "unknown(mask)",
-        ),
-        "torch.from_numpy(np.zeros(8, np.float32))",
-        "torch.from_numpy(np.zeros(8, dtype='float32'))",
-        "a * 2",
-        "mask.numpy()",
-        "mask.shape",
-        "torch.argmax(mask)",
-        "torch.Tensor(a)",
-    ],
-)
+@pytest.mark.parametrize("expression", OTHERS.splitlines())
 def test_what_is_converted_or_not_known_is_not(expression: str) -> None:
     values, value = told(expression)
     assert not values.is_double(value)
