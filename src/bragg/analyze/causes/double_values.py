@@ -16,15 +16,24 @@ __all__ = ["DoubleValues"]
 
 _MOST_STEPS = 60  # from a value to what it comes from
 _IS_DOUBLE = re.compile(r"(?:(?:np|numpy|torch)\.)?(?:float64|double)|float|'float64'|np\.float_")
-_IS_NARROW = re.compile(r"(?:np|numpy)\.(?:float32|float16|single|u?int\d*|bool_?|complex\d+)$|^(?:int|bool|complex)$")
+_IS_NARROW = re.compile(
+    r"(?:np|numpy)\.(?:float32|float16|single|u?int\d*|bool_?|complex\d+)$|^(?:int|bool|complex)$|^'\w+'$"
+)
 _SAME_TYPE = {"T", "mT", "H", "mH", "data"}
 _IS_PLACE = re.compile(r"'(?:cpu|cuda|mps)[:\d]*'|(?:\w+\.)*device\w*|True|False")
 _NUMPY_MAKES = {
-    *("zeros", "ones", "empty", "linspace", "logspace", "geomspace", "eye", "identity", "rand", "randn", "random"),
-    *("random_sample", "standard_normal", "normal", "uniform", "exponential", "hanning", "hamming", "blackman"),
-    *("loadtxt", "genfromtxt", "fftfreq"),
+    *("zeros", "ones", "empty", "linspace", "logspace", "geomspace", "eye", "identity", "hanning", "hamming"),
+    *("blackman", "loadtxt", "genfromtxt", "fftfreq"),
 }
-_NUMPY_LISTS = {"array", "asarray", "arange", "full"}
+# With how many arguments they draw arrays, not single numbers.
+_NUMPY_DRAWS = {
+    **dict.fromkeys(("rand", "randn", "random", "random_sample", "standard_normal"), 1),
+    "exponential": 2,
+    "normal": 3,
+    "uniform": 3,
+}
+_NUMPY_LISTS = {"array", "asarray"}
+_TYPE_AT = {"zeros": 1, "ones": 1, "empty": 1, "full": 2, "array": 1, "asarray": 1}
 _NUMPY_KEEPS = {
     *("triu", "tril", "stack", "concatenate", "vstack", "hstack", "sin", "cos", "exp", "log", "sqrt", "abs", "tile"),
     *("repeat", "transpose", "reshape", "outer", "where", "clip", "maximum", "minimum", "roll", "flip", "pad", "power"),
@@ -165,13 +174,21 @@ class DoubleValues:
         if (asked := _type_of(call)) is not None:
             return asked
         if root in ("np", "numpy"):
-            given = [value for each in call.args for value in _elements(each)]
-            if any(_IS_NARROW.search(ast.unparse(each)) for each in given):
-                return False
-            is_written = name in _NUMPY_LISTS and any(map(_is_fraction, given))
-            return name in _NUMPY_MAKES or is_written or (name in _NUMPY_KEEPS and any(map(self._is_array, given)))
+            return self._is_array_of_numpy(call, name)
         is_method = isinstance(call.func, ast.Attribute) and name in _NUMPY_KEEPS
         return is_method and isinstance(call.func, ast.Attribute) and self._is_array(call.func.value)
+
+    def _is_array_of_numpy(self, call: ast.Call, name: str) -> bool:
+        given = [value for each in call.args for value in _elements(each)]
+        if any(_IS_NARROW.search(ast.unparse(each)) for each in given):
+            return False
+        if name in _NUMPY_DRAWS:
+            return len(call.args) >= _NUMPY_DRAWS[name] or any(each.arg == "size" for each in call.keywords)
+        if name in _NUMPY_LISTS and call.args and isinstance(call.args[0], (ast.List, ast.Tuple)):
+            return any(_is_fraction(each) or self._is_array(each) for each in given)
+        if name in ("arange", "full"):
+            return any(map(_is_fraction, given))
+        return name in _NUMPY_MAKES or (name in _NUMPY_KEEPS and any(map(self._is_array, given)))
 
     def _all_behind(self, value: ast.AST, judge: Callable[[ast.AST], bool]) -> bool:
         behind = self._reaching(value)
@@ -257,14 +274,12 @@ def _makes_single(call: ast.Call) -> bool:
 def _type_of(call: ast.Call) -> bool | None:
     """Whether a call asks for 64 bits; None: for no type."""
     asked = [each.value for each in call.keywords if each.arg == "dtype"]
-    if not asked and isinstance(call.func, ast.Attribute) and call.func.attr == "astype":
+    name = call.func.attr if isinstance(call.func, ast.Attribute) else ""
+    if not asked and name == "astype":
         asked = call.args[:1]
-    if (
-        not asked
-        and isinstance(call.func, ast.Attribute)
-        and call.func.attr in _CHANGES_TYPE
-        and _asks_for_double(call)
-    ):
+    if not asked and name in _TYPE_AT and _root(call.func) in ("np", "numpy"):
+        asked = call.args[_TYPE_AT[name] :][:1]
+    if not asked and name in _CHANGES_TYPE and _asks_for_double(call):
         return True
     return _IS_DOUBLE.fullmatch(ast.unparse(asked[0])) is not None if asked else None
 
