@@ -209,7 +209,6 @@ RULES = Registry(
         "anomaly-mode": "bragg.analyze.rules.operators.gradients.anomaly:RULE",
         "bias-before-norm": "bragg.analyze.rules.operators.conv_bias:RULE",
         "recomputed-activations": "bragg.analyze.rules.operators.gradients.recomputation:RULE",
-        "unfolded-norm": "bragg.analyze.rules.operators.unfolded_norms:RULE",
         "training-mode": "bragg.analyze.rules.operators.training_mode:RULE",
         "partial-sort": "bragg.analyze.rules.operators.sorts:RULE",
         "fft-lengths": "bragg.analyze.rules.operators.fft_lengths:RULE",

@@ -13,7 +13,7 @@ from bragg.analyze.causes.work_finding import Work, work_findings
 from bragg.analyze.engine import HostTime, Rule
 from bragg.model import Confidence, Finding
 
-__all__ = ["GATHERS", "RULE", "only_infers"]
+__all__ = ["RULE"]
 
 _WORK = Work(
     "training-mode",
@@ -26,23 +26,17 @@ _WORK = Work(
     is_launched=True,
 )
 _DROPS = re.compile(r"aten::(?:native_dropout|_fused_dropout|(?:feature_|alpha_)*dropout_?)")
-GATHERS = re.compile(r"batch_norm_collect_statistics|bn_fw_tr|BNFwdTraining", re.I)
-"""Kernels that compute statistics of a batch."""
+_GATHERS = re.compile(r"batch_norm_collect_statistics|bn_fw_tr|BNFwdTraining", re.I)
 _EVALUATES, _TRAINS = re.compile(r"\.eval\(\)"), re.compile(r"\.train\(\)")
 _BACKWARD = re.compile(r"\[backward.*|.*Backward\d*")
 
 
 def _find(evidence: Evidence) -> Iterator[Finding]:
     profile = evidence.profile
-    if not only_infers(evidence) or _is_wanted(evidence):
+    if named(profile, _BACKWARD.fullmatch).any() or profile.run.evaluated_nodes or _is_wanted(evidence):
         return
-    nodes = below(profile, named(profile, _DROPS.fullmatch)) | named(profile, GATHERS.search)
+    nodes = below(profile, named(profile, _DROPS.fullmatch)) | named(profile, _GATHERS.search)
     yield from work_findings(evidence, nodes, _WORK)
-
-
-def only_infers(evidence: Evidence) -> bool:
-    """Whether no backward pass runs."""
-    return not (named(evidence.profile, _BACKWARD.fullmatch).any() or evidence.profile.run.evaluated_nodes)
 
 
 def _is_wanted(evidence: Evidence) -> bool:

@@ -24,6 +24,9 @@ GROWS, MOVES = "a tensor that grows", "a window of"
         ("pk, pv = past\n    k = torch.cat([pk, x], 2)\n    kept = (k, pv)\n    return x, kept", 4, GROWS),
         ("for t in range(n):\n      y = torch.cat([y, g(t)])", 4, GROWS),
         ("while more:\n      y = torch.cat([y, g(t)])", 4, GROWS),
+        ("seen = [x]\n    for t in range(n):\n      y = torch.stack(seen, 1)\n      seen.append(y)", 5, GROWS),
+        ("seen = []\n    for t in range(n):\n      seen.append(x)\n    y = torch.stack(seen)", 6, ""),
+        ("for t in range(n):\n      seen = []\n      seen.append(x)\n      y = torch.stack(seen)", 6, ""),
         ("for skip in skips:\n      x = up(x)\n      x = torch.cat([x, skip], 1)", 5, ""),
         ("for layer in self.layers:\n      x = torch.cat([x, layer(x)], 1)", 4, ""),  # each needs all before it
         ("x = torch.cat([x, past], 1)", 3, ""),
@@ -41,7 +44,8 @@ GROWS, MOVES = "a tensor that grows", "a window of"
     ],
 )
 def test_tensors_that_are_copied_whole_are_found(text: str, line: int, what: str) -> None:
-    told = found("growing-tensor", ran(PROGRAM.format(text), f"{line}@f: {'cat' if 'cat' in text else 'roll, clone'}"))
+    operators = "cat" if "cat" in text else "stack, roll, clone"
+    told = found("growing-tensor", ran(PROGRAM.format(text), f"{line}@f: {operators}"))
     assert [each.line for each in told] == [line] * bool(what)
     assert all(each.message.startswith(what) for each in told)
     assert all(each.gain is not None and 0.5 < each.gain.share < 0.9 for each in told)

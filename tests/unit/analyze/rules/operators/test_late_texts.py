@@ -197,20 +197,15 @@ def test_sums_over_groups_by_a_matrix_that_compares_their_numbers(made: str, n_f
 @pytest.mark.parametrize(
     ("text", "what"),
     [
-        ("return self.taps[i[:, None] - i[None, :] + n] @ x", "products with a matrix whose values depend"),
-        (
-            "m = self.taps[i.unsqueeze(1) - i.unsqueeze(0)]\n  return m @ x",
-            "products with a matrix whose values depend",
-        ),
-        ("return self.taps[i[:, None] + i[None, :]] @ x", ""),
-        ("return x @ x.mT + self.taps[i[:, None] - i[None, :]]", ""),  # added, not multiplied
+        ("h = torch.eye(n) - 2 * torch.outer(i, i)\n  return x @ h", "products with a unit matrix"),
+        ("h = torch.eye(n) - x\n  return x @ h", ""),
         ("k = torch.ones(1, 1, n, n) / n**2\n  return F.conv2d(x, k)", "convolutions with a filter of equal values"),
         ("return F.conv2d(x, torch.ones(8, 3, n, n))", ""),
     ],
 )
-def test_matrices_of_distances_and_filters_of_equal_values(text: str, what: str) -> None:
-    line = 1 + len(text.splitlines())
-    told = found("structured-product", ran(f"def f(self, x, i, n):\n  {text}\n", f"{line}@f: matmul, conv2d"))
+def test_reflections_and_filters_of_equal_values(text: str, what: str) -> None:
+    line, operator = 1 + len(text.splitlines()), "conv2d" if "conv2d" in text else "matmul"
+    told = found("structured-product", ran(f"def f(self, x, i, n):\n  {text}\n", f"{line}@f: {operator}"))
     assert [each.message.startswith(what) for each in told] == [True] * bool(what)
 
 

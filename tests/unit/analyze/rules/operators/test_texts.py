@@ -87,6 +87,18 @@ from tests.support.told_by_text import found, ran
         ("return torch.linalg.svdvals(x)[0]", "return torch.linalg.svdvals(x)[:n]", "linalg_svdvals", "all singular"),
         ("s = svdvals(x)\n    return s.max()", "s = svdvals(x)\n    return s", "linalg_svdvals", "all singular"),
         ("return torch.matrix_power(x, 8) @ y", "return torch.matrix_power(x, 8)", "matrix_power", "a power of"),
+        (
+            "return MultivariateNormal(x, torch.diag_embed(y))",
+            "return MultivariateNormal(x, y @ y.mT)",
+            "linalg_cholesky",
+            "a diagonal matrix",
+        ),
+        (
+            "return torch.linalg.solve(torch.diag(y), x)",
+            "return torch.linalg.solve(y, x)",
+            "linalg_solve",
+            "a diagonal matrix",
+        ),
         ("return x.argsort().argsort()", "return x.argsort()", "argsort", "an order is"),
     ],
 )
@@ -113,6 +125,49 @@ def test_both_sorts_of_ranks_are_meant(ranks: str, n_found: int) -> None:
 def test_a_norm_of_a_vector_has_no_singular_values() -> None:
     text = "def f(x):\n  return torch.linalg.norm(x, ord=2)\n"
     assert found("cheaper-call", ran(text, "2@f: linalg_norm/linalg_vector_norm")) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "n_found"),
+    [
+        ("for t in range(1, n):\n    y.append(x[:, :t].mean(1))", 1),
+        ("for t in range(n):\n    past = x[: t + 1]\n    y.append(past.sum(0))", 1),
+        ("for t in range(n):\n    y.append(x[:, t].mean(1))", 0),
+        ("for t in range(n):\n    y.append(x[:, t : t + 9].mean(1))", 0),
+        ("for t in range(n):\n    y.append(x[:, :size].mean(1))", 0),
+    ],
+)
+def test_rows_that_each_turn_of_a_loop_adds_up_from_the_first(text: str, n_found: int) -> None:
+    line = 1 + len(text.splitlines())
+    told = found("cheaper-call", ran(f"def f(x, y, n):\n  {text}\n", f"{line}@f: mean, sum"))
+    assert [(each.line, each.message[:15]) for each in told] == [(line, "a loop reduces,")] * n_found
+
+
+@pytest.mark.parametrize(("text", "n_found"), [("c = 2", 1), ("c[0, 1] = 2", 0)])
+def test_a_matrix_whose_other_values_are_set_is_not_diagonal(text: str, n_found: int) -> None:
+    program = f"def f(y, a):\n  c = torch.diag(y)\n  {text.replace('c =', 'a =')}\n  return torch.linalg.cholesky(c)\n"
+    assert [each.line for each in found("cheaper-call", ran(program, "4@f: linalg_cholesky"))] == [4] * n_found
+
+
+HEADS = """class Net:
+  def f(self, x, index):
+    y = torch.stack([head(x) for head in self.heads], 1)
+    return {}
+"""
+
+
+@pytest.mark.parametrize(
+    ("taken", "n_found"),
+    [
+        ("y[torch.arange(len(x)), index]", 1),
+        ("y.gather(1, index)", 1),
+        ("y.mean(1)", 0),
+        ("y[:, 0]", 0),
+    ],
+)
+def test_heads_that_all_compute_all_rows(taken: str, n_found: int) -> None:
+    told = found("all-experts", ran(HEADS.format(taken), "3@f: linear, stack"))
+    assert [(each.line, each.message[:9]) for each in told] == [(3, "all heads")] * n_found
 
 
 SQUARES = """def penalty(net):

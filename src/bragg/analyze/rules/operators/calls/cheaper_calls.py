@@ -9,7 +9,8 @@ from typing import TypeGuard
 from bragg.analyze.causes.evidence import Evidence
 from bragg.analyze.causes.needs import GPU_TIME, OPERATORS, TEXT
 from bragg.analyze.causes.paths import below
-from bragg.analyze.causes.program_text import FileText, call_name, is_raised
+from bragg.analyze.causes.program_text import FileText, call_name, is_raised, names_read, names_set
+from bragg.analyze.causes.repeated_values import made_by
 from bragg.analyze.causes.text_calls import argument, calls_at, dimension, operands
 from bragg.analyze.causes.uses import use_of
 from bragg.analyze.causes.work_finding import Work, work_findings
@@ -200,6 +201,22 @@ def _is_scatter(value: ast.AST) -> TypeGuard[ast.Call]:
     return isinstance(value, ast.Call) and call_name(value) in ("scatter", "scatter_")
 
 
+def _is_of_prefix(file: FileText, statement: ast.stmt) -> bool:
+    """Whether a loop reduces all rows up to its turn: `x[:, :t].mean(1)`."""
+    loops = [each for each in file.loops_of(statement) if isinstance(each, ast.For)]
+    counters = {name for each in loops for name in names_set(each.target)}
+    return any(_ends_at(made_by(file, value), counters) for _, value in _sums(statement, *_SUMS, "amax", "amin"))
+
+
+def _ends_at(part: ast.expr, counters: set[str]) -> bool:
+    """Whether it takes rows from the first to that of a counter."""
+    if not isinstance(part, ast.Subscript):
+        return False
+    pieces = part.slice.elts if isinstance(part.slice, ast.Tuple) else [part.slice]
+    ends = [each.upper for each in pieces if isinstance(each, ast.Slice) and each.lower is None and each.upper]
+    return any(names_read(each) & counters for each in ends)
+
+
 def _is_order_of_order(file: FileText, statement: ast.stmt) -> bool:
     """Whether places are sorted again, for ranks: `x.argsort(-1).argsort(-1)`."""
     return any(
@@ -306,6 +323,13 @@ _CALLS = (
         "take them by their numbers: x[order], x.index_select(0, order)",
         "matmul|mm|bmm|einsum",
         _is_permutation,
+        0.9,
+    ),
+    Call(
+        "a loop reduces, in each turn, all rows up to that of the turn",
+        "torch.cumsum (cummax, logcumsumexp) gives all of them in one pass: x.cumsum(1) / torch.arange(1, n + 1)",
+        "sum|mean|amax|amin",
+        _is_of_prefix,
         0.9,
     ),
     Call(

@@ -10,7 +10,7 @@ import numpy as np
 from bragg.analyze.causes.evidence import Evidence
 from bragg.analyze.causes.paths import below
 from bragg.analyze.causes.program_text import FileText, call_name
-from bragg.analyze.causes.repeated_values import is_copied
+from bragg.analyze.causes.repeated_values import is_copied, made_by
 from bragg.analyze.causes.text_calls import argument, calls_at, operands
 from bragg.analyze.causes.uses import use_of
 from bragg.analyze.rules.operators.calls.kinds import Call, products
@@ -90,6 +90,17 @@ def _is_first(part: ast.AST) -> bool:
     return isinstance(part, ast.Attribute) and part.attr in ("max", "amax")
 
 
+def _is_of_diagonal(file: FileText, statement: ast.stmt) -> bool:
+    """Whether a matrix is factored that has values on its diagonal alone: `MultivariateNormal(m, diag_embed(v))`."""
+    calls = calls_at(statement, "MultivariateNormal", "cholesky", "solve", "inv", "slogdet", "logdet", "det")
+    values = [value for each in calls for value in (*operands(each), *each.args)]
+    values += [word.value for each in calls for word in each.keywords]
+    stored = [each for each in ast.walk(file.function_of(statement)) if isinstance(each, ast.Subscript)]
+    written = {call_name(each.value) for each in stored if isinstance(each.ctx, ast.Store)}
+    made = (made_by(file, each) for each in values if call_name(each) not in written)
+    return any(isinstance(each, ast.Call) and call_name(each) in ("diag_embed", "diag") for each in made)
+
+
 def _is_power_of_matrix(file: FileText, statement: ast.stmt) -> bool:
     """Whether a power of a matrix is made for a product: `torch.matrix_power(p, 8) @ x`."""
     return any(
@@ -151,6 +162,13 @@ ALGEBRA = (
         _is_largest_alone,
         0.8,
         inner="_?linalg_svd|linalg_svdvals|svd",
+    ),
+    Call(
+        "a diagonal matrix is factored",
+        "compute with its diagonal: Independent(Normal(mean, std), 1) of torch.distributions; x / d in place of solve",
+        "linalg_cholesky|linalg_cholesky_ex|cholesky|linalg_solve|linalg_inv|linalg_slogdet|linalg_solve_triangular",
+        _is_of_diagonal,
+        0.9,
     ),
     Call(
         "a power of a matrix is made, and multiplied with few columns",

@@ -38,12 +38,19 @@ _BRANCHES = replace(
     saved=0.5,
 )
 
+_HEADS = replace(
+    _WORK,
+    what="all heads compute all rows, and each row takes the result of one",
+    change="keep the weights of the heads in one tensor, and multiply each row with its own: "
+    "torch.bmm(weight[index], x[:, :, None]); or give each head its rows alone",
+)
+
 
 def _find(evidence: Evidence) -> Iterator[Finding]:
     tree = evidence.profile.tree
     works = tree.sum_up(evidence.gpu_ns)
     lines = np.flatnonzero((tree.kind == FrameKind.PYTHON) & (works > 0)).tolist()
-    for is_meant, work in ((_mixes, _WORK), (_is_branch, _BRANCHES)):
+    for is_meant, work in ((_mixes, _WORK), (_is_branch, _BRANCHES), (_is_of_heads, _HEADS)):
         found = [node for node in lines if (at := evidence.text.at(node)) and is_meant(*at)]
         yield from line_findings(evidence, found, work)
 
@@ -85,6 +92,28 @@ def _is_network(file: FileText, value: ast.AST) -> bool:
     is_own = isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute)
     made = file.attributes.get(call_name(value), []) if is_own and isinstance(value, ast.Call) else []
     return any(isinstance(each, ast.Call) for each in made)
+
+
+def _is_of_heads(file: FileText, statement: ast.stmt) -> bool:
+    """Whether a statement puts results of all heads together, of which each row takes one."""
+    lists = [each.args[0] for each in calls_at(statement, "stack") if each.args]
+    return any(map(_calls_heads, lists)) and use_of(file, statement, _takes_own) == "part"
+
+
+def _calls_heads(results: ast.expr) -> bool:
+    """Whether it is `[head(x) for head in self.heads]`."""
+    if not isinstance(results, (ast.ListComp, ast.GeneratorExp)) or not isinstance(results.elt, ast.Call):
+        return False
+    through = results.generators[0]
+    return call_name(results.elt) in names_set(through.target) and isinstance(through.iter, (ast.Attribute, ast.Name))
+
+
+def _takes_own(file: FileText, value: ast.AST) -> bool:
+    """Whether each row takes a part by its own number: `x[torch.arange(n), index]`, `x.gather(1, index)`."""
+    if isinstance(value, ast.Subscript) and isinstance(value.slice, ast.Tuple):
+        first = file.makers(value.slice.elts[0])
+        return any(isinstance(each, ast.Call) and call_name(each) == "arange" for each in first)
+    return isinstance(value, (ast.Call, ast.Attribute)) and call_name(value) in ("gather", "take_along_dim")
 
 
 def _calls_each(statement: ast.stmt, loop: Loop) -> bool:

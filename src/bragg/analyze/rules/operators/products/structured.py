@@ -14,7 +14,6 @@ from bragg.analyze.causes.evidence import Evidence
 from bragg.analyze.causes.needs import GPU_TIME, OPERATORS, TEXT
 from bragg.analyze.causes.paths import below, named
 from bragg.analyze.causes.program_text import FileText, call_name, is_raised, names_set
-from bragg.analyze.causes.repeated_values import made_by
 from bragg.analyze.causes.text_calls import fits
 from bragg.analyze.causes.work_finding import Work, work_findings
 from bragg.analyze.engine import Rule
@@ -74,8 +73,7 @@ def _making(evidence: Evidence, products: BoolArray, kind: _Structure) -> BoolAr
     number = evidence.profile.tree.frames.line[evidence.profile.tree.frame]
     for line in np.unique(callers.line[products]).tolist():
         at = evidence.text.at(line)
-        factors = list(_factors(at[1])) if at else []
-        makers = [made for each in factors if at for made in (made_by(at[0], each), *at[0].makers(each))]
+        makers = [made for factor in _factors(at[1]) for made in at[0].makers(factor)] if at else []
         parts = [part for made in makers if at and kind.is_made(at[0], made) for part in at[0].origins(made)]
         lines = {each.lineno for each in parts if isinstance(each, ast.expr)}
         own = (callers.function == callers.function_of_line[line]) & evidence.has_work
@@ -84,8 +82,7 @@ def _making(evidence: Evidence, products: BoolArray, kind: _Structure) -> BoolAr
 
 
 def _has(file: FileText, statement: ast.stmt, *, kind: _Structure) -> bool:
-    made = (each for factor in _factors(statement) for each in (made_by(file, factor), *file.makers(factor)))
-    return any(kind.is_made(file, each) for each in made)
+    return any(kind.is_made(file, each) for factor in _factors(statement) for each in file.makers(factor))
 
 
 def _factors(statement: ast.stmt) -> Iterator[ast.expr]:
@@ -174,15 +171,12 @@ def _is_outer(file: FileText, value: ast.expr) -> bool:
     )
 
 
-def _is_toeplitz(file: FileText, value: ast.expr) -> bool:
-    """Whether it takes values by the distance of row and column: `taps[i[:, None] - i[None, :] + n]`."""
-    if not isinstance(value, ast.Subscript) or isinstance(value.slice, (ast.Tuple, ast.Slice)):
+def _is_reflection(file: FileText, value: ast.expr) -> bool:
+    """Whether it is a unit matrix with an outer product added: `torch.eye(n) - 2 * torch.outer(v, v)`."""
+    if not isinstance(value, ast.BinOp) or not isinstance(value.op, (ast.Add, ast.Sub)):
         return False
-    parts = (part for made in file.makers(value.slice) for part in ast.walk(made))
-    return any(
-        isinstance(each, ast.BinOp) and isinstance(each.op, ast.Sub) and is_raised(each.left) and is_raised(each.right)
-        for each in parts
-    )
+    units = (isinstance(each, ast.Call) and call_name(each) == "eye" for each in file.makers(value.left))
+    return any(units) and _is_outer(file, value.right)
 
 
 def _is_box(_: FileText, value: ast.expr) -> bool:
@@ -251,19 +245,19 @@ _STRUCTURES = (
         _is_outer,
     ),
     _Structure(
-        "products with a matrix whose values depend on the distance of row and column alone (Toeplitz)",
-        "a convolution with the distinct values: torch.fft.rfft of both, padded to twice the length, or conv1d",
-        _PRODUCTS,
-        0.7,
-        _is_toeplitz,
-        with_making=True,
-    ),
-    _Structure(
         "convolutions with a filter of equal values",
         "nn.functional.avg_pool2d, along one axis after the other; differences of torch.cumsum for wide windows",
         _CONVOLUTIONS,
         0.7,
         _is_box,
+    ),
+    _Structure(
+        "products with a unit matrix to which an outer product is added",
+        "multiply with the vectors: x - 2 * (x @ v)[:, None] * v for x @ (torch.eye(n) - 2 * torch.outer(v, v))",
+        _PRODUCTS,
+        0.9,
+        _is_reflection,
+        with_making=True,
     ),
 )
 RULE = Rule(_find, _WORK.what, (GPU_TIME, OPERATORS, TEXT), (), _WORK.change)

@@ -10,7 +10,7 @@ from dataclasses import replace
 from bragg.analyze.causes.evidence import Evidence
 from bragg.analyze.causes.needs import GPU_TIME, OPERATORS, TEXT
 from bragg.analyze.causes.paths import below, named
-from bragg.analyze.causes.program_text import FileText, names_read, names_set
+from bragg.analyze.causes.program_text import FileText, call_name, names_read, names_set
 from bragg.analyze.causes.text_calls import calls_at, fits, operands
 from bragg.analyze.causes.work_finding import Work, work_findings
 from bragg.analyze.engine import HostTime, Rule
@@ -34,7 +34,7 @@ _MOVED = replace(
     change="leave rows where they are, and write over the oldest: buffer[step % n] = new; indices tell their order",
 )
 _JOINS = ("cat", "concat", "concatenate", "hstack", "vstack")
-_COPIES = re.compile(r"aten::(?:cat|concat|concatenate|hstack|vstack|roll|clone)")
+_COPIES = re.compile(r"aten::(?:cat|stack|concat|concatenate|hstack|vstack|roll|clone)")
 # What a function is given, and gives back with more in it.
 _KEPT = re.compile(r"\w*(?:cache|past|prev|memory|history|buffer|state)\w*", re.I)
 
@@ -48,7 +48,18 @@ def _find(evidence: Evidence) -> Iterator[Finding]:
 def _grows(file: FileText, statement: ast.stmt) -> bool:
     """Whether something is joined to what an earlier turn left: `past = torch.cat([past, new], 1)`."""
     parts = [each for each in _joined(statement) if not (isinstance(each, ast.Subscript) and _is_cut(each))]
-    return any(_is_kept(file, statement, each) for each in parts)
+    return any(_is_kept(file, statement, each) for each in parts) or _joins_list(file, statement)
+
+
+def _joins_list(file: FileText, statement: ast.stmt) -> bool:
+    """Whether a loop joins, in each turn, a list that its turns make longer."""
+    lists = {call_name(each.args[0]) for each in calls_at(statement, "stack", *_JOINS) if each.args}
+    loops = file.loops_of(statement)[-1:]
+    inside = [each for loop in loops for each in ast.walk(loop)]
+    appends = (each.func for each in inside if isinstance(each, ast.Call) and call_name(each) == "append")
+    longer = {call_name(each.value) for each in appends if isinstance(each, ast.Attribute)}
+    set_again = {name for each in inside if isinstance(each, ast.stmt) for name in names_set(each)}
+    return bool((lists & longer) - set_again - {""})
 
 
 def _moves(file: FileText, statement: ast.stmt) -> bool:

@@ -1,4 +1,4 @@
-"""Parameters that are copied in each step, and batch norms that could be a part of convolutions."""
+"""Parameters that are copied in each step."""
 
 from __future__ import annotations
 
@@ -20,17 +20,3 @@ from tests.support.told_by_text import found, ran
 def test_parameters_that_each_step_copies(text: str, n_found: int) -> None:
     told = found("copied-parameters", ran(f"def f(self, net, x):\n  {text}\n", *["2@f: clone"] * 3))
     assert [each.line for each in told] == [2] * n_found
-
-
-@pytest.mark.parametrize(
-    ("calls", "n_found"),
-    [
-        (("3@f: conv2d", "3@f: batch_norm"), 1),
-        (("3@f: conv2d", "3@f: batch_norm/batch_norm_collect_statistics"), 0),  # of the batch
-        (("3@f: linear", "3@f: batch_norm"), 0),
-        (("3@f: conv2d", "3@f: batch_norm=5"), 0),
-        (("3@f: conv2d", "3@f: batch_norm", "4@f: ConvolutionBackward0"), 0),
-    ],
-)
-def test_batch_norms_that_could_be_folded(calls: tuple[str, ...], n_found: int) -> None:
-    assert [each.line for each in found("unfolded-norm", ran("", *calls))] == [3] * n_found
