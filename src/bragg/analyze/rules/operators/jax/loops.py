@@ -52,6 +52,7 @@ _LIMITED = Work(
     least_share=0.1,
     is_launched=True,
 )
+_AGAIN = 2  # launches in a call: what runs once stands before the loop
 _ALL = 0.98  # of the turns, as recordings may begin or end within a call
 _STEPS = re.compile(r"dynamic_(?:update_)?index_in_dim")
 _WRITES = "dynamic_update_slice"
@@ -81,7 +82,7 @@ def _to_limit(evidence: Evidence) -> BoolArray:
     found = np.zeros(len(profile.tree), np.bool_)
     for state in {name for name in profile.tree.frames.name if name.startswith(TO_LIMIT)}:
         nodes = below(profile, named(profile, state.__eq__))
-        turns = float(launches[nodes & (launches >= 1)].min(initial=np.inf))
+        turns = float(launches[nodes & (launches >= _AGAIN)].min(initial=np.inf))
         limit = int(state.removeprefix(TO_LIMIT))
         found |= nodes & (_ALL * limit <= turns <= limit + 1)
     return found

@@ -81,8 +81,15 @@ def _looked_up(product: Value) -> list[Value]:
 
 
 def _is_of_matrices(gather: Value) -> bool:
-    told = _SLICES.search(gather.made.line)
-    return prod(int(each) for each in told[1].split(",")) >= _LEAST_MATRIX if told else False
+    """Whether whole matrices are looked up, not rows or windows."""
+    mapped, slices = _numbers(_MAPPED, gather), _numbers(_SLICES, gather)
+    is_whole = all(slices[each] == 1 for each in mapped) and sum(each > 1 for each in slices) > 1
+    return is_whole and prod(slices) >= _LEAST_MATRIX
+
+
+def _numbers(pattern: re.Pattern[str], value: Value) -> list[int]:
+    found = pattern.search(value.made.line)
+    return [int(each) for each in found[1].split(",")] if found else []
 
 
 def _of_gather(value: Value) -> str:
@@ -96,8 +103,7 @@ def _of_gather(value: Value) -> str:
 
 def _takes_columns(value: Value, table: Value) -> bool:
     """Whether it takes whole columns of an argument, whose elements lie a row apart from each other."""
-    found = [pattern.search(value.made.line) for pattern in (_MAPPED, _SLICES)]
-    mapped, slices = ([int(each) for each in told[1].split(",")] if told else [] for told in found)
+    mapped, slices = _numbers(_MAPPED, value), _numbers(_SLICES, value)
     if table.made.code == "transpose" and (order := _ORDER.search(table.made.line)):
         axes, table = [int(each) for each in order[1].split(",")], table.operands[0]
         mapped = [axes[each] for each in mapped]

@@ -160,7 +160,9 @@ def test_matrices_whose_form_allows_for_less_are_not_told_to_be_factored_once(st
 def test_loops_are_told_that_take_all_turns_in_each_call(turns: int, is_told: bool) -> None:
     state = "[until a tolerance or a limit] 64"
     work = f"{CALL} > {state}#state > while#operator > div#operator > fusion#kernel"
-    text = "\n".join(f"gpu {at}-{at + 2} {work}" for at in range(10, 10 + 3 * turns, 3))
+    text = "\n".join(f"gpu {at}-{at + 2} {work}" for at in range(13, 10 + 3 * turns, 3))
+    once = f"{CALL} > {state}#state > while#operator > copy.1#operator > copy DtoD#memory"
+    text += f"\ngpu 10-12 {work}\ngpu {13 + 3 * turns}-{14 + 3 * turns} {once}"
     profile = stepped(f"host 0-9 {CALL}\n{text}", 20 + 3 * turns)
     at = profile.tree.frames.name.index(state)
     profile.tree.frames.file[at], profile.tree.frames.line[at] = "sea.py", 9
