@@ -298,7 +298,6 @@ RULES = Registry(
         "promoted-doubles": "bragg.analyze.rules.operators.jax.products:DOUBLES",
         "sum-of-product": "bragg.analyze.rules.operators.jax.products:ROWS",
         "matrix-per-row": "bragg.analyze.rules.operators.jax.products:MATRICES",
-        "sum-per-group": "bragg.analyze.rules.operators.jax.products:GROUPS",
         "banded-matrix": "bragg.analyze.rules.operators.jax.factorizations:BANDS",
         "triangular-matrix": "bragg.analyze.rules.operators.jax.factorizations:TRIANGLES",
         "symmetric-matrix": "bragg.analyze.rules.operators.jax.factorizations:SQUARES",

@@ -36,7 +36,6 @@ __all__ = [
     "DOUBLE",
     "EVALUATED_BEFORE",
     "FORWARD_JACOBIAN",
-    "GROUP_SUMS",
     "INDEPENDENT_TURNS",
     "JACOBIAN",
     "LATE_PRODUCT",
@@ -97,8 +96,6 @@ DENSE_GRADIENT = "[gradient of a whole table]"
 """Gradients of tables of which few rows were used, and what is computed from these gradients element by element."""
 DOUBLE = "[64-bit numbers]"
 """Operations on arrays of 64-bit floating point."""
-GROUP_SUMS = "[sum of each group]"
-"""Sums over one array, each of what belongs to one of many groups."""
 INDEPENDENT_TURNS = "[independent turns]"
 """Loops whose turns need nothing of each other."""
 LATE_PRODUCT = "[product of rows looked up]"

@@ -9,7 +9,6 @@ from bragg.grouping.hlo_names import (
     COMPLEX_PRODUCT,
     COSTLY_ORDER,
     DIAGONAL,
-    GROUP_SUMS,
     LATE_PRODUCT,
     LOOKED_UP_MATRICES,
     OUTER,
@@ -29,7 +28,6 @@ __all__ = [
     "COMPLEX_PRODUCTS",
     "DIAGONALS",
     "DOUBLES",
-    "GROUPS",
     "LATE",
     "MASKS",
     "MATRICES",
@@ -211,21 +209,8 @@ MATRICES = state_rule(
         "each row is multiplied with a copy of its own of one of few matrices, which is written and read for it",
         "sort rows by their matrix and multiply each group at once: jax.lax.ragged_dot; of very few matrices, multiply "
         "with all, and choose",
-        0.7,
+        0.9,  # of one pair, 8 matrices for 4,096 rows: 97 %
         Confidence.LIKELY,
-        is_launched=True,
-    ),
-)
-GROUPS = state_rule(
-    GROUP_SUMS,
-    "sums of JAX over one array for one group after the other",
-    Work(
-        "sum-per-group",
-        "one array is read again for the sum of each of many groups (where(ids == k, x, 0).sum())",
-        "jax.ops.segment_sum(x, ids, num_segments), jnp.bincount(ids, weights=x, length=n): one pass for all groups",
-        0.6,
-        Confidence.HEURISTIC,
-        least_share=0.1,
         is_launched=True,
     ),
 )

@@ -36,7 +36,7 @@ _ORDER = frozenset({"reshape", "transpose", "convert", "bitcast-convert", "conca
 _LARGEST = re.compile(r'op_name="(?:[^"]*/)?(?:top_k|approx_top_k)"')  # XLA sorts for these; no more was asked for
 _CONTRACTS = "lhs_contracting_dim"
 _SHUFFLES = re.compile(r'op_name="[^"]*\b_?shuffle\b')
-_SORTS = re.compile(r"\bsort\(|RadixSort")  # on GPUs a call of a library
+_SORTS = re.compile(r"\bsort\(|RadixSort|cub_sort")  # on GPUs a call of a library
 
 
 def unused_states(module: HloModule, entry: HloGraph, turns: Iterable[HloGraph], places: Places) -> dict[str, HloState]:

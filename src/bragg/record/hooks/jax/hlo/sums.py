@@ -4,7 +4,6 @@
 a @ x + a @ y                       a @ (x + y)
 (x[:, None] >= edges).sum(1)        jnp.searchsorted: what is true, or chosen, of comparisons of all pairs
 (x @ w).sum(0)                      x.sum(0) @ w
-where(ids == k, x, 0).sum()         for many k: segment_sum, which reads x once
 """
 
 from __future__ import annotations
@@ -12,14 +11,12 @@ from __future__ import annotations
 import re
 from math import prod
 
-from bragg.grouping.hlo_names import COMPARED_PAIRS, GROUP_SUMS, SPLIT_PRODUCT, SUMMED_PRODUCT, SUMMED_ROWS
+from bragg.grouping.hlo_names import COMPARED_PAIRS, SPLIT_PRODUCT, SUMMED_PRODUCT, SUMMED_ROWS
 from bragg.grouping.hlo_program import HloState
 from bragg.record.hooks.jax.hlo.module import DIMENSIONS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from bragg.record.hooks.jax.hlo.graph import HloGraph, Value
     from bragg.record.hooks.jax.hlo.places import Places
 
@@ -27,15 +24,14 @@ __all__ = ["sum_states"]
 
 _NUMBERED = re.compile(r"\biota_dimension=(\d+)")
 _PRODUCTS = ("dot", "custom-call")
+_CONVOLUTIONS = ("convolution", "custom-call")
 _SUMS = ("reduce", "reduce-window")  # XLA adds up long rows in parts
 _CONTRACTS = "lhs_contracting_dim"
 _LEAST_PRODUCTS, _LEAST_ELEMENTS = 1 << 22, 1 << 14
 _LEAST_COMPARED = 1 << 9  # with each element: fewer cost less than a sort, or a binary search
 _LEAST_SUMMED = 8  # rows
-_MANY_GROUPS = 8
 _SINGLE_PIXEL = re.compile(r"\bwindow=\{size=1(?:x1)*[ }].*dim_labels=(\w+)_\w+->(\w+)")
 _BATCHED = re.compile(r'\blhs_batch_dim(?:s|ensions)"?[=:][{\[]([\d,"]*)[}\]]')
-_EQUALS = "direction=EQ"
 
 
 def sum_states(graph: HloGraph, places: Places) -> dict[str, HloState]:
@@ -51,9 +47,6 @@ def sum_states(graph: HloGraph, places: Places) -> dict[str, HloState]:
         rows = _summed(graph, value) if value.made.code == "reduce" and value.codes.endswith("add") else None
         if rows:
             found[rows.executed.name] = HloState(SUMMED_ROWS, places.nearest([rows.made.line, value.made.line]))
-    for value in _of_groups(graph):
-        place = places.nearest([value.made.line, value.executed.line])
-        found.setdefault(value.executed.name, HloState(GROUP_SUMS, place))
     return found
 
 
@@ -73,7 +66,7 @@ def _summed(graph: HloGraph, value: Value) -> Value | None:
 
 def _is_product_of_rows(value: Value) -> bool:
     is_dot = value.made.code in _PRODUCTS and _CONTRACTS in value.made.line
-    return is_dot or (value.made.code == "convolution" and bool(_SINGLE_PIXEL.search(value.made.line)))
+    return is_dot or (value.made.code in _CONVOLUTIONS and bool(_SINGLE_PIXEL.search(value.made.line)))
 
 
 def _scaled(value: Value) -> Value | None:
@@ -99,41 +92,6 @@ def _sums_rows(product: Value, user: Value, value: Value) -> bool:
     dropped = _dimensions(value)
     kept = [size for at, size in enumerate(product.sizes) if str(at) not in dropped]
     return user is value and kept == value.sizes and all(int(each) >= n_batch for each in dropped)
-
-
-def _of_groups(graph: HloGraph) -> Iterator[Value]:
-    """Sums of what belongs to one group, of arrays of which this is done for many groups, one by one."""
-    sums: dict[tuple[Value, Value], dict[str, Value]] = {}
-    for value in graph.values:
-        is_sum = value.made.code in _SUMS and value.operands and value.operands[0].size >= _LEAST_ELEMENTS
-        if is_sum and (found := _group(value.operands[0].plain)):
-            chosen, groups, number = found
-            sums.setdefault((chosen, groups), {})[number] = value
-    for each in sums.values():
-        if len(each) >= _MANY_GROUPS:
-            yield from each.values()
-
-
-def _group(terms: Value) -> tuple[Value, Value, str] | None:
-    """What is chosen where numbers of groups are a constant, these numbers, and the constant."""
-    if terms.made.code == "select" and terms.operands[2].is_number("0"):
-        is_meant, chosen = terms.operands[0], terms.operands[1]
-    elif terms.made.code == "multiply":
-        masks = [each for each in terms.operands if each.plain.made.code in ("compare", "broadcast")]
-        others = [each for each in terms.operands if each not in masks]
-        if len(masks) != 1 or len(others) != 1:
-            return None
-        is_meant, chosen = masks[0], others[0]
-    else:
-        return None
-    compared = is_meant.plain
-    while compared.made.code == "broadcast" and compared.operands:
-        compared = compared.operands[0].plain
-    if compared.made.code != "compare" or _EQUALS not in compared.made.line:
-        return None
-    groups, number = compared.operands[0].plain, compared.operands[1].plain
-    constant = number.operands[0] if number.made.code == "broadcast" and number.operands else number
-    return (chosen, groups, constant.made.line.partition("constant(")[2]) if constant.made.code == "constant" else None
 
 
 def _of_sum(value: Value) -> str:

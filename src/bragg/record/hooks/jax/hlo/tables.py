@@ -74,9 +74,17 @@ def _of_product(value: Value) -> str:
     return LATE_PRODUCT if _looked_up(value) else ""
 
 
+def _of_sum(value: Value) -> str:
+    """Of products without a library's call, which XLA adds up."""
+    is_product = value.codes.endswith("add") and value.operands[0].plain.made.code == "multiply"
+    is_told = is_product and _BACKWARD not in value.made.line and any(map(_is_of_matrices, _looked_up(value)))
+    return LOOKED_UP_MATRICES if is_told else ""
+
+
 def _looked_up(product: Value) -> list[Value]:
     """Its factors that are rows, or matrices, of a table that has fewer than are looked up."""
-    looked_up = [each for factor in product.operands[:2] if (each := factor.plain).made.code == "gather"]
+    terms = product.operands[0].plain if product.made.code == "reduce" else product
+    looked_up = [each for factor in terms.operands[:2] if (each := factor.plain).made.code == "gather"]
     return [each for each in looked_up if each.made.size >= _FEW * each.operands[0].made.size]
 
 
@@ -122,6 +130,7 @@ def _of_sort(value: Value) -> str:
 _JUDGES = {
     "scatter": _of_scatter,
     "dot": _of_product,
+    "reduce": _of_sum,
     "custom-call": _of_product,
     "gather": _of_gather,
     "sort": _of_sort,

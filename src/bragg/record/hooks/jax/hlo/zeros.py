@@ -92,4 +92,7 @@ def _numbering(value: Value) -> int | None:
 
 
 def _is_numbers(value: Value) -> bool:
+    """Whether it is a row of numbers, which may begin elsewhere."""
+    while value.made.code in ("add", "convert") and value.operands:
+        value = value.operands[0]
     return value.made.code == "iota" and "," not in value.shape

@@ -21,6 +21,10 @@ def tridiagonal(d: Any, b: Any) -> Any:
     return jnp.linalg.solve(jnp.diag(d[0] + 4) + jnp.diag(d[1, 1:], -1) + jnp.diag(d[2, :-1], 1), b)
 
 
+def shifted(d: Any, b: Any) -> Any:
+    return jnp.linalg.solve(jnp.diag(d[0] + 4) + jnp.diag(d[1, :-2], 2), b)
+
+
 def written(d: Any, b: Any) -> Any:
     at = jnp.arange(127)
     a = jnp.zeros((128, 128)).at[at, at + 1].set(d[0, 1:]).at[at, at].set(d[1, 1:])
@@ -61,6 +65,7 @@ def gram(a: Any, b: Any) -> Any:
     ("function", "rows", "state", "line"),
     [
         (tridiagonal, SQUARE, names.BANDED, 1),
+        (shifted, SQUARE, names.BANDED, 1),
         (written, SQUARE, names.BANDED, 3),
         (beside_dense, SQUARE, "", 0),
         (lower, SQUARE, names.TRIANGULAR, 1),
@@ -125,18 +130,6 @@ def test_matrices_are_told_that_are_copied_for_each_row(function: Callable[..., 
     assert (names.LOOKED_UP_MATRICES in found) is is_told
 
 
-@pytest.mark.parametrize(("n_groups", "is_told"), [(16, True), (4, False)])
-def test_sums_are_told_that_read_an_array_again_for_each_group(n_groups: int, is_told: bool) -> None:
-    def sums(x: Any, ids: Any) -> Any:
-        return jnp.stack([jnp.where(ids == k, x[0], 0).sum() for k in range(n_groups)])
-
-    def masked(x: Any, ids: Any) -> Any:
-        return jnp.stack([(x[0] * (ids == k)).sum() for k in range(n_groups)])
-
-    for function in (sums, masked):
-        assert states(function, (1, 1 << 15), (1 << 15,)) == ({(names.GROUP_SUMS, 1)} if is_told else set())
-
-
 def batch(key: Any, x: Any) -> Any:
     order = jax.random.permutation(jax.random.key(key[0]), 4096)
     return x[order[:64]]
@@ -168,7 +161,7 @@ def test_random_orders_of_a_library_on_a_gpu_are_told() -> None:
         '  %x = s32[8192]{0} parameter(1), metadata={op_name="x"}',
         "  %at = s32[] parameter(2)",
         "  %sorted = (u32[8192]{0}, s32[8192]{0}, u8[999]{0}) custom-call(%k, %x), "
-        f'custom_call_target="__cub$DeviceRadixSort", {shuffle}',
+        f'custom_call_target="xla.gpu.ext.cub_sort_pairs", {shuffle}',
         f"  %order = s32[8192]{{0}} get-tuple-element(%sorted), index=1, {shuffle}",
         "  ROOT %part = s32[64]{0} dynamic-slice(%order, %at), dynamic_slice_sizes={64}",
     ]
@@ -223,3 +216,57 @@ def test_values_are_told_that_an_array_of_64_bits_promotes() -> None:
         assert {each.name for each in found if not names.arguments_of(each.name)} <= {"", names.CONSTANT}
     finally:
         jax.config.update("jax_enable_x64", False)
+
+
+GPU_POOL = """
+%add (a: f32[], b: f32[]) -> f32[] {
+  %a = f32[] parameter(0)
+  %b = f32[] parameter(1)
+  ROOT %c = f32[] add(%a, %b)
+}
+
+ENTRY %main (x: f32[64,32,32,512], w: f32[1024,1,1,512]) -> f32[64,1024] {
+  %x = f32[64,32,32,512]{3,2,1,0} parameter(0)
+  %w = f32[1024,1,1,512]{3,2,1,0} parameter(1)
+  %conv = (f32[64,32,32,1024]{3,2,1,0}, u8[400]{0}) custom-call(%x, %w), window={size=1x1}, dim_labels=b01f_o01i->b01f
+  %y = f32[64,32,32,1024]{3,2,1,0} get-tuple-element(%conv), index=0
+  %pixels = f32[64,1024,1024]{2,1,0} bitcast(%y)
+  %zero = f32[] constant(0)
+  ROOT %sum = f32[64,1024]{1,0} reduce(%pixels, %zero), dimensions={1}, to_apply=%add
+}
+"""
+
+GPU_EXPERTS = """
+%add (a: f32[], b: f32[]) -> f32[] {
+  %a = f32[] parameter(0)
+  %b = f32[] parameter(1)
+  ROOT %c = f32[] add(%a, %b)
+}
+
+ENTRY %main (w: f32[8,512,512], x: f32[4096,512], ids: s32[4096,1]) -> f32[4096,512] {
+  %w = f32[8,512,512]{2,1,0} parameter(0)
+  %x = f32[4096,512]{1,0} parameter(1)
+  %ids = s32[4096,1]{1,0} parameter(2)
+  %rows = f32[4096,512,1,512]{3,2,1,0} broadcast(%x), dimensions={0,3}
+  %gather = f32[4096,1,512,512]{2,1,3,0} gather(%w, %ids), start_index_map={0}, slice_sizes={1,512,512}
+  %own = f32[4096,512,1,512]{3,2,1,0} bitcast(%gather)
+  %product = f32[4096,512,1,512]{3,2,1,0} multiply(%rows, %own)
+  %terms = f32[4096,512,512]{2,1,0} bitcast(%product)
+  %zero = f32[] constant(0)
+  ROOT %sum = f32[4096,512]{1,0} reduce(%terms, %zero), dimensions={2}, to_apply=%add
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "op", "state", "other"),
+    [
+        (GPU_POOL, "conv", names.SUMMED_ROWS, ("window={size=1x1}", "window={size=3x3}")),
+        (GPU_EXPERTS, "sum", names.LOOKED_UP_MATRICES, ("f32[8,512,512]", "f32[4096,512,512]")),
+    ],
+)
+def test_what_xla_makes_of_them_for_a_gpu_is_told(text: str, op: str, state: str, other: tuple[str, str]) -> None:
+    found = operations_in(f"HloModule jit_f\n{text}", lambda _: False)
+    assert found[op].state.name == state
+    found = operations_in(f"HloModule jit_f\n{text.replace(*other)}", lambda _: False)
+    assert found[op].state.name == ""
