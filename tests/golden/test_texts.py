@@ -97,6 +97,7 @@ def test_a_cause_may_have_no_known_gain(name: str, rule: str, line: int) -> None
         ("lightcurve_sampler", {"product-order"}),
         ("coo_steps", {"repeated-coalescing"}),
         ("mlm_targets", {"ignored-targets", "late-part", "late-product"}),
+        ("plasma_push", {"slow-arithmetic", "uncoalesced-access"}),  # its columns take 89 % of the bandwidth
     ],
 )
 def test_repaired_programs_are_without_it(name: str, rules: set[str]) -> None:

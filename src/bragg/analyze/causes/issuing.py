@@ -21,11 +21,13 @@ class BlockTimes:
     Attributes:
         issuing_s: Of all its instructions, once each.
         moving_s: Of the tiles that it loads and stores; of each tensor the largest, as caches hold its neighbours.
+        most_moving_s: Of these if caches hold nothing: each access moves its own.
         is_of_turn: Whether they are those of a turn.
     """
 
     issuing_s: float
     moving_s: float
+    most_moving_s: float
     is_of_turn: bool
 
 
@@ -40,6 +42,7 @@ def block_times(kernel: HotKernel, compiled: CompiledKernel) -> BlockTimes | Non
     return BlockTimes(
         sum(each.count for each in compiled.instructions) * compiled.num_warps / issued_per_s,
         _moved(of_turn or accesses) / bytes_per_s,
+        sum(each.size_bytes for each in of_turn or accesses) / bytes_per_s,
         bool(of_turn),
     )
 

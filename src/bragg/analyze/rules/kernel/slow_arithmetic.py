@@ -64,7 +64,9 @@ def _saved(kernel: HotKernel, compiled: CompiledKernel, share: float) -> float |
         saved = min(share, 1 - times.moving_s / times.issuing_s)
         return saved if saved > 0 else None
     block_s = kernel.mean_ns / 1e9 / max((launch.blocks for launch in kernel.launches), default=1)
-    is_hidden = times.moving_s > NEAR_ROOF.value * block_s or times.issuing_s < BUSY_ISSUING.value * block_s
+    # Memory explains its time, of what caches hold or of all that it accesses, unless that cannot be moved in the time.
+    is_moving = any(NEAR_ROOF.value * block_s < each <= block_s for each in (times.moving_s, times.most_moving_s))
+    is_hidden = is_moving or times.moving_s > block_s or times.issuing_s < BUSY_ISSUING.value * block_s
     return None if is_hidden else min(share, 1 - times.moving_s / block_s)
 
 
