@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from bragg.analyze.causes.evidence import Evidence
@@ -62,3 +64,42 @@ def test_inverses_of_jax_are_found_and_are_no_factorization_of_the_program() -> 
     frames = profile.tree.frames
     frames.file[frames.name.index("lu")], frames.line[frames.name.index("lu")] = "train.py", 5
     assert analysis(Evidence(profile), ["repeated-factorization"]).findings == []
+
+
+LIKELIHOOD = """def likelihood(d, y):
+    k = covariance(d)
+    chol = jnp.linalg.cholesky(k)
+    return log_determinant(k), solve_triangular(chol, y)
+def log_determinant(k):
+    {}
+    {}
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "is_told"),
+    [
+        ("return jnp.sum(jnp.log(jnp.linalg.eigvalsh(k)))", True),
+        ("return torch.linalg.eigvalsh(k).log().sum()", True),
+        ("w = jnp.linalg.eigvalsh(k)\n    return jnp.log(jnp.maximum(w, 1e-9)).sum()", True),
+        ("w = jnp.linalg.eigvalsh(k)\n    return jnp.log(w).sum() + w.min()", False),
+        ("w = jnp.linalg.eigvalsh(k)\n    return w.sum()", False),
+        ("return jnp.log(jnp.linalg.eigvalsh(k))", False),
+        ("return jnp.linalg.slogdet(k)[1]", True),
+        ("return k.logdet()", True),
+        ("return jnp.linalg.slogdet(other)[1]", False),  # of a matrix that has no Cholesky factor
+    ],
+)
+def test_a_log_determinant_is_told_to_come_from_a_cholesky_factor(text: str, is_told: bool) -> None:
+    first, second = [*text.split("\n    "), "pass"][:2]
+    call = "train.py:20@main > jit(likelihood)#operator"
+    profile = stepped(f"host 0-10 {call}\ngpu 20-820 {call} > eigvalsh > eigh#operator > sytrd#kernel", 1000)
+    frames = profile.tree.frames
+    frames.file[frames.name.index("eigh")], frames.line[frames.name.index("eigh")] = "train.py", 6
+    program = replace(profile, sources={"train.py": LIKELIHOOD.format(first, second)})
+    (finding,) = analysis(Evidence(program), ["repeated-factorization"]).findings
+    assert (finding.file, finding.line) == ("train.py", 6)
+    assert ("2 * log(diagonal(cholesky(a))).sum()" in finding.hint) is is_told
+    assert finding.message.startswith("a log-determinant" if is_told else "matrices are factored in each step")
+    assert finding.gain is not None
+    assert finding.gain.share == pytest.approx(0.8 * (0.9 if is_told else 0.7), abs=0.01)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 
 from bragg.analyze.causes.evidence import Evidence
 from bragg.analyze.causes.needs import GPU_TIME
@@ -12,6 +13,7 @@ from bragg.analyze.causes.work_finding import Work, work_findings
 from bragg.analyze.engine import HostTime, Rule
 from bragg.analyze.rules.operators.calls.linear_algebra import parts_of_factors
 from bragg.analyze.rules.operators.products.inverses import inverted
+from bragg.analyze.rules.operators.products.log_determinants import of_log_determinants
 from bragg.grouping.hlo_names import BANDED, TRIANGULAR, VECTORS_UNUSED
 from bragg.model import Confidence, Finding, FrameKind
 
@@ -28,6 +30,13 @@ _WORK = Work(
     least_share=0.15,
     is_launched=True,
 )
+_LOGARITHMS = replace(
+    _WORK,
+    what="a log-determinant is computed by eigenvalues, or by a factorization beside a Cholesky factor",
+    change="a Cholesky factor has it: 2 * log(diagonal(cholesky(a))).sum(); where the program has the factor already, "
+    "nothing else is factored",
+    saved=0.9,
+)
 _OF_OTHERS = (VECTORS_UNUSED, BANDED, TRIANGULAR)  # rules of their own
 # Operators of PyTorch, and operations of JAX.
 _FACTORS = re.compile(
@@ -43,7 +52,9 @@ def _find(evidence: Evidence) -> Iterator[Finding]:
     # Other operators, as an inverse, factor too: they are not the program's own factorization.
     own = factors & ((evidence.callers.line > 0) | (tree.frames.line[tree.frame] > 0)) & ~inverted(profile)
     own &= ~below(profile, named(profile, _OF_OTHERS.__contains__)) & ~parts_of_factors(evidence)
-    yield from work_findings(evidence, below(profile, own), _WORK)
+    logarithms = of_log_determinants(evidence, own)
+    yield from work_findings(evidence, below(profile, logarithms), _LOGARITHMS)
+    yield from work_findings(evidence, below(profile, own & ~below(profile, logarithms)), _WORK)
 
 
 RULE = Rule(_find, "matrices that are factored in each step", (GPU_TIME,), (), _WORK.change, host_time=HostTime.CAUSE)
