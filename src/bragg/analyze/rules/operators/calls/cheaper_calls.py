@@ -15,6 +15,7 @@ from bragg.analyze.causes.text_calls import argument, calls_at, dimension, opera
 from bragg.analyze.causes.uses import use_of
 from bragg.analyze.causes.work_finding import Work, work_findings
 from bragg.analyze.engine import HostTime, Rule
+from bragg.analyze.rules.operators.calls import draws
 from bragg.analyze.rules.operators.calls.kinds import Call, products
 from bragg.analyze.rules.operators.calls.linear_algebra import ALGEBRA
 from bragg.model import Confidence, Finding
@@ -28,17 +29,14 @@ _SIZED = ("zeros", "ones", "empty", "full", "rand", "randn", "randint")
 
 def _find(evidence: Evidence) -> Iterator[Finding]:
     for kind in _CALLS:
-        work = Work(
-            "cheaper-call",
-            kind.what,
-            kind.change,
-            kind.saved,
-            Confidence.HEURISTIC,
-            with_host=True,
-            least_share=0.1,
-            is_launched=True,
-        )
+        work = _work(kind.what, kind.change, kind.saved)
         yield from work_findings(evidence, below(evidence.profile, kind.found(evidence)), work)
+    yield from work_findings(evidence, draws.draws(evidence), _work(draws.WHAT, draws.CHANGE, draws.SAVED))
+
+
+def _work(what: str, change: str, saved: float) -> Work:
+    heuristic = Confidence.HEURISTIC
+    return Work("cheaper-call", what, change, saved, heuristic, with_host=True, least_share=0.1, is_launched=True)
 
 
 def _sums(statement: ast.stmt, *names: str) -> Iterator[tuple[ast.Call, ast.expr]]:
@@ -353,6 +351,6 @@ RULE = Rule(
     "calls instead of which others need less work, by the program's text",
     (GPU_TIME, OPERATORS, TEXT),
     (),
-    "svdvals, eigvalsh, lstsq, EmbeddingBag, cumsum, avg_pool1d, rows instead of columns, or x[order]",
+    "svdvals, eigvalsh, lstsq, EmbeddingBag, cumsum, avg_pool1d, rows, x[order], or jax.random.choice",
     host_time=HostTime.CAUSE,
 )
