@@ -51,7 +51,7 @@ def _find(evidence: Evidence) -> Iterator[Finding]:
 
 def _written(evidence: Evidence, finding: Finding) -> list[Place]:
     """Where the program makes checkpoints: first the lines that a finding names already."""
-    told = {(each.file, each.line) for each in (finding, *finding.places)}
+    told = {(finding.file, finding.line), *((each.file, each.line) for each in finding.places)}
     places = [
         Place(name, line)
         for name in evidence.profile.sources
