@@ -23,6 +23,7 @@ _CHANCE = re.compile(
 _TRAINS = re.compile(r"backward|zero_grad|step|train_step|update\w*")
 _STATE = re.compile(r"Parameter|requires_grad_?|parameters|state_dict|nn")
 _IN_PLACE = re.compile(r"[a-z]\w*[a-z0-9]_|append|extend|update|insert|add|remove|copyto|fill|sort|clear|push|put|roll")
+_READS = {"append", "appendleft", "extend", "insert", "add", "print"}
 _ORDERED = (ast.List, ast.Tuple, ast.ListComp)
 
 
@@ -257,11 +258,16 @@ class Turns:
             if isinstance(each, (ast.Subscript, ast.Attribute)):
                 is_changed = isinstance(each.ctx, ast.Store) or _IN_PLACE.fullmatch(getattr(each, "attr", ""))
                 found |= {_root(each)} if is_changed else set()
-            elif isinstance(each, ast.Expr) and isinstance(each.value, ast.Call):
+            elif isinstance(each, ast.Expr) and isinstance(each.value, ast.Call) and not self._only_reads(each.value):
                 found |= {_root(value) for value in each.value.args}
             elif isinstance(each, ast.keyword) and each.arg == "out":
                 found |= {_root(each.value)}
         return frozenset(found - {"", "self", "torch"})
+
+    def _only_reads(self, call: ast.Call) -> bool:
+        """Whether a call leaves its arguments as they are: it keeps them in a list or a set, or shows them."""
+        name = call_name(call)
+        return name in _READS and name not in self.file.functions
 
     @cached_property
     def _set_later(self) -> frozenset[str]:

@@ -71,6 +71,8 @@ def test_values_are_followed_through_variables_attributes_and_arguments() -> Non
         ("y = f(b); b[0] = i", True),
         ("y = f(b); b.add_(1)", True),
         ("y = f(b); fill(b)", True),  # a call whose result nobody takes may change it
+        ("y = f(b); kept.append(b[i]); print(b)", False),  # but not what is kept in a list, or shown
+        ("y = f(b); kept.noisy(b)", True),
         ("y = [f(x, k) for k in range(3)][0]", False),
     ],
 )

@@ -294,6 +294,50 @@ def test_networks_that_compute_all_rows_for_a_mask_are_found(text: str, line: in
     assert [each.line for each in findings] == [line] * n_found
 
 
+ROUTED = """class Router:
+  def forward(self, x):
+    gates = self.score(x).softmax(-1)
+    {}
+class Layer:
+  def __init__(self):
+    self.router, self.experts = Router(), nn.ModuleList(nets)
+  def combine(self, x, gates):
+    for e, expert in enumerate(self.experts):
+      out = out + gates[:, e, None] * expert({})
+  def forward(self, x):
+    return self.combine(x, self.router(x))
+"""
+
+
+@pytest.mark.parametrize(
+    ("gates", "rows", "n_found"),
+    [
+        ("return torch.zeros_like(gates).scatter_(1, *reversed(gates.topk(2)))", "x", 1),
+        ("return gates", "x", 0),  # all experts count
+        ("return torch.zeros_like(gates).scatter_(1, *reversed(gates.topk(2)))", "x[gates[:, e] > 0]", 0),
+    ],
+)
+def test_experts_of_a_router_elsewhere_are_found_without_a_gain(gates: str, rows: str, n_found: int) -> None:
+    """To find each expert's rows the host waits: with short experts that takes as long as it saves."""
+    findings = found("all-experts", ran(ROUTED.format(gates, rows), "12@forward > 10@combine: linear"))
+    assert [(each.line, each.gain) for each in findings] == [(10, None)] * n_found
+
+
+@pytest.mark.parametrize(
+    ("weights", "n_found"),
+    [
+        ("torch.zeros_like(scores).scatter_(1, index, top)", 1),
+        ("scores", 0),  # topk is of something else
+    ],
+)
+def test_experts_are_found_where_a_function_makes_their_weights_by_topk(weights: str, n_found: int) -> None:
+    text = "def run(scores, x):\n  for e, net in enumerate(nets):\n    out += scores[e] * net(x)\n"
+    text += "def main(scores, x):\n  top, index = scores.topk(2)\n"
+    text += f"  weights = {weights}\n  run(weights, x)\n"
+    findings = found("all-experts", ran(text, "7@main > 3@run: linear"))
+    assert [each.line for each in findings] == [3] * n_found
+
+
 @pytest.mark.parametrize(
     ("line", "is_told"),
     [
