@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from bragg.grouping.hlo_names import CALLS
 from bragg.model import Finding, Profile
 
-__all__ = ["in_its_words", "is_training"]
+__all__ = ["in_its_words", "is_training", "uses_jax_alone"]
 
 _TRAINER = "transformers/trainer.py"
 # Options of the Trainer of Transformers for what programs with a loop of their own change there.
@@ -22,13 +23,14 @@ _IN_JAX = {
     "full-precision-matmul": 'no precision="highest", or modules and arrays in bfloat16, if the precision is enough',
     "unfused-attention": 'jax.nn.dot_product_attention(implementation="cudnn") in bfloat16 or float16, with is_causal '
     "instead of a mask",
+    "operator-loop": "one jitted function for all of them (Optax: update and apply_updates in the jitted step), or "
+    "jax.vmap over what has one shape",
 }
 
 
 def in_its_words(finding: Finding, profile: Profile) -> Finding:
     """A finding whose change is one of the framework that runs the program."""
-    versions = profile.run.versions
-    if "jax" in versions and "torch" not in versions:
+    if uses_jax_alone(profile):
         return replace(finding, hint=_IN_JAX.get(finding.rule, finding.hint))
     change = _OPTIONS_OF_TRAINER.get(finding.rule)
     frames = profile.tree.frames
@@ -37,6 +39,14 @@ def in_its_words(finding: Finding, profile: Profile) -> Finding:
         for name, file in zip(frames.name, frames.file, strict=True)
     )
     return replace(finding, hint=change) if change and is_trainer else finding
+
+
+def uses_jax_alone(profile: Profile) -> bool:
+    """Whether JAX runs the program; of one that was ended, its versions are not known."""
+    versions = profile.run.versions
+    if "jax" in versions or "torch" in versions:
+        return "torch" not in versions
+    return any(name.startswith(CALLS) for name in profile.tree.frames.name)
 
 
 def is_training(profile: Profile) -> bool:

@@ -74,6 +74,10 @@ def _long_calls(evidence: Evidence, nodes: BoolArray) -> int | None:
 
 def _text(idle_ns: float, calls: float, n_long: int | None) -> str:
     if n_long is None:
-        return f"{idle_ns / calls / 1e6:.2g} ms a call on average, at {calls:,.0f} calls"
+        return f"{_ms(idle_ns / calls)} a call on average, at {calls:,.0f} calls"
     which = f"each of {calls:,.0f}" if n_long >= _MOST * calls else f"{n_long:,} of {calls:,.0f}"
-    return f"{idle_ns / min(n_long, calls) / 1e6:.2g} ms at {which} calls"
+    return f"{_ms(idle_ns / min(n_long, calls))} at {which} calls"
+
+
+def _ms(time_ns: float) -> str:
+    return f"{time_ns / 1e6:,.0f} ms" if time_ns >= 1e8 else f"{time_ns / 1e6:.2g} ms"

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from bragg.analyze.causes.evidence import Evidence
+from bragg.analyze.causes.frameworks import uses_jax_alone
 from bragg.analyze.causes.paths import IMPORTS, TRITON_TUNER, below, hottest_place, in_files, named
 from bragg.analyze.wall.steady import covered_ns, during
 from bragg.analyze.wall.wall_time import WallParts
@@ -69,7 +70,7 @@ def rest_of_run(evidence: Evidence) -> RestOfRun | None:
         return None
     found = sorted(_took(evidence, parts), key=lambda each: -each.time_ns)
     took = tuple(each for each in found if each.time_ns >= _NAMED * parts.wall_ns)
-    is_jax = "jax" in evidence.profile.run.versions
+    is_jax = "jax" in evidence.profile.run.versions or uses_jax_alone(evidence.profile)
     changes = [_JAX_CACHE if is_jax else _TORCH_CACHES for each in took if each.name == _COMPILATION]
     changes += [_NO_WORKERS for each in took if each.what == _ENDS_WORKERS]
     return RestOfRun(parts.steady.duration_ns / parts.wall_ns, took, tuple(changes))

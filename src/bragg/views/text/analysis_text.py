@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
-from itertools import chain, product, takewhile
+from itertools import chain, product, takewhile, zip_longest
 
 from bragg.analyze.causes.bounds import Bounds
 from bragg.analyze.causes.rest_of_run import Took, kernels_outside, rest_of_run
@@ -53,6 +53,8 @@ _N_OUTSIDE = 4
 _GAIN_INDENT = " " * 11
 _NUMBERS = re.compile(r"\d[\d,.]*(?: [mun]s| s\b| %| [kMGT]?B)?")
 _STEADY = "The steady state"
+# Of a finding's share, and how many times it is as large: a gain that is so much another is told.
+_APART, _TIMES = 0.1, 2
 # So many steps may all be unusual ones.
 _FEW = 5
 
@@ -147,7 +149,7 @@ def changed_findings(before: Answered, after: Answered) -> tuple[list[Finding], 
     """Findings of before that have gone, and those that are new; a finding may move to another line.
 
     Of one rule and kernel, findings with the same words apart from numbers are one; the others are in order of gain,
-    so as many remain as both sides have.
+    so as many remain as both sides have. One that saves much more or less than before is on both sides.
     """
     sides: list[dict[tuple[str, str], list[Finding]]] = [defaultdict(list), defaultdict(list)]
     for side, one in zip(sides, (before, after), strict=True):
@@ -157,22 +159,44 @@ def changed_findings(before: Answered, after: Answered) -> tuple[list[Finding], 
     gone: list[Finding] = []
     new: list[Finding] = []
     for key in dict.fromkeys(chain(*sides)):
-        words = [{_NUMBERS.sub("", each.message) for each in side[key]} for side in sides]
-        first, second = (
-            [each for each in side[key] if _NUMBERS.sub("", each.message) not in other]
-            for side, other in zip(sides, reversed(words), strict=True)
+        first, second = (_by_words(side[key]) for side in sides)
+        others = (
+            [each for words, each in one.items() if words not in other]
+            for one, other in ((first, second), (second, first))
         )
-        n_moved = min(len(first), len(second))
-        gone += first[n_moved:]
-        new += second[n_moved:]
+        pairs = [(first[words], second[words]) for words in first if words in second]
+        for earlier, later in [*pairs, *zip_longest(*others)]:
+            if earlier is None or later is None or _saves_else(earlier, later):
+                gone += [earlier] if earlier else []
+                new += [later] if later else []
     return gone, new
+
+
+def _by_words(findings: Sequence[Finding]) -> dict[tuple[str, int], Finding]:
+    """Findings by their words without numbers, and how many before them have the same."""
+    found: dict[tuple[str, int], Finding] = {}
+    for each in findings:
+        words = _words(each)
+        found[words, sum(words == others for others, _ in found)] = each
+    return found
+
+
+def _words(finding: Finding) -> str:
+    return _NUMBERS.sub("", finding.message)
+
+
+def _saves_else(before: Finding, after: Finding) -> bool:
+    gains = [each.gain.share for each in (before, after) if each.gain]
+    return max(gains) - min(gains) >= _APART and max(gains) > _TIMES * min(gains)
 
 
 def changed_lines(gone: Sequence[Finding], new: Sequence[Finding], style: Style) -> list[str]:
     """A line for each finding that has gone, is new, or is still there in other words."""
     before, lines = list(gone), []
     for each in new:
-        same = next((one for one in before if one.rule == each.rule), None)
+        of_rule = [one for one in before if one.rule == each.rule]
+        is_alone = len(of_rule) == sum(other.rule == each.rule for other in new) == 1
+        same = next((one for one in of_rule if is_alone or _words(one) == _words(each)), None)
         if same is not None:
             before.remove(same)
         lines.append(f"{f'finding changed: {gain_text(same)} > ' if same else 'new finding: '}{finding_line(each)}")

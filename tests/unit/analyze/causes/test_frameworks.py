@@ -35,6 +35,12 @@ def test_programs_of_jax_alone_are_told_nothing_of_pytorch(versions: dict[str, s
     assert ("dtype=jnp.bfloat16" in in_its_words(finding, profile).hint) is is_of_jax
 
 
+def test_a_program_that_was_ended_is_known_by_the_functions_that_it_called() -> None:
+    finding = Finding("operator-loop", Severity.WARNING, "slow", "torch._foreach_*")
+    for frame, hint in (("jit(step)", "one jitted function for all of them"), ("aten::add", "torch._foreach_*")):
+        assert in_its_words(finding, profile_from_text(f"root\n  {frame} host=1ms")).hint.startswith(hint)
+
+
 @pytest.mark.parametrize(("frame", "trains"), [("Optimizer.step#AdamW.step", True), ("generate", False)])
 def test_programs_with_an_optimizer_train(frame: str, trains: bool) -> None:
     assert is_training(profile_from_text(f"root\n  {frame} host=1ms")) is trains

@@ -12,7 +12,8 @@ import pytest
 from bragg import formats
 from bragg.model import Finding, Metric, MetricKind, Severity
 from bragg.model.finding import Gain
-from bragg.views.text.analysis_text import changed_findings
+from bragg.views.text.analysis_text import changed_findings, changed_lines
+from bragg.views.text.style import Style
 from tests.support.profiles import profile_from_text
 from tests.support.recordings import RECORDINGS
 from tests.support.stepped import stepped
@@ -378,6 +379,21 @@ def test_a_finding_has_gone_although_another_one_of_its_rule_is_left() -> None:
         [],
         [],
     )
+
+
+def test_a_finding_that_saves_much_less_is_told_and_is_not_taken_for_another_of_its_rule() -> None:
+    def told(*findings: tuple[str, float]) -> Any:
+        made = [Finding("cpu-work", Severity.WARNING, text, gain=Gain(share, 1)) for text, share in findings]
+        return SimpleNamespace(worth=lambda _: made)
+
+    before = told(("argmax takes 500 ms", 0.68), ("copy_ takes 5 ms", 0.03), ("sum takes 1 ms", 0.2))
+    after = told(("copy_ takes 6 ms", 0.3), ("min takes 11 ms", 0.19), ("sum takes 1 ms", 0.3))
+    gone, new = changed_findings(before, after)
+    assert [line.split(" takes")[0] for line in changed_lines(gone, new, Style())] == [
+        "finding gone: 68 %  cpu-work: argmax",
+        "finding changed: 3.0 % > 30 %  cpu-work: copy_",
+        "new finding: 19 %  cpu-work: min",
+    ]
 
 
 def test_gates_refuse_runs_with_a_gpu_beside_runs_without(bragg: Bragg, tmp_path: Path) -> None:
