@@ -117,6 +117,22 @@ def test_what_costs_little_or_has_no_other_way_is_fine(rule: str, lines: list[st
     assert found(rule, *lines) == []
 
 
+@pytest.mark.parametrize(
+    ("calls", "computes_ms", "waits_ms", "share"),
+    [(900, 80, 0, 0.72), (900, 80, 300, 0.18), (100, 80, 0, None), (900, 800, 0, None)],
+)
+def test_jax_dispatches_one_operation_after_the_other_where_nothing_is_jitted(
+    calls: int, computes_ms: int, waits_ms: int, share: float | None
+) -> None:
+    profile = profile_from_text(f"""root
+  train.py:7@main host=20ms
+    /x/site-packages/jax/_src/dispatch.py:88@apply_primitive
+      jit(tanh) host={computes_ms}ms hostx{calls}
+    train.py:9@read host={waits_ms}ms""")
+    told = analysis(Evidence(profile), ["eager-jax"]).findings
+    assert [(each.line, each.gain and round(each.gain.share, 2)) for each in told] == ([(7, share)] if share else [])
+
+
 def test_no_step_waits_longer_than_it_takes() -> None:
     profile = waiting(recorded("host 0-10 train.py:7@main > aten::mm#operator", "host 20-900 train.py:8@main"), 8)
     is_line = profile.tree.frames.line[profile.tree.frame] == 8

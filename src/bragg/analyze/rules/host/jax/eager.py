@@ -9,7 +9,9 @@ import numpy as np
 
 from bragg.analyze.causes.evidence import Evidence
 from bragg.analyze.causes.host_finding import Cause
-from bragg.analyze.causes.host_steps import WAITS_OR_STEPS, HostCost, host_costs, host_steps
+from bragg.analyze.causes.host_steps import HostCost, host_costs, host_steps
+from bragg.analyze.causes.host_work import NO_GPU, host_work, worked_ns
+from bragg.analyze.causes.needs import HOST_TIME, TRACE, Need
 from bragg.analyze.causes.paths import below, in_files, named
 from bragg.analyze.causes.statements import statement_finding
 from bragg.analyze.causes.thresholds import IDLE_GPU, JITTED, OF_STEP
@@ -24,6 +26,14 @@ _SAVED = 0.9
 _N_NAMES = 3
 _CHANGE = "move what makes the inputs of the step into the jitted step, or into one jitted function"
 _JAX = re.compile(r"[/\\]jax[/\\]")
+_JIT = "jax.jit around the function that calls them, as jax.jit(jax.grad(loss)), or around the whole turn"
+_WAITS_OR_HOST_TIME = Need(
+    "what GPUs waited for, or host time without a GPU",
+    TRACE,
+    lambda evidence: evidence.idle_ns is not None or (NO_GPU.is_met(evidence) and HOST_TIME.is_met(evidence)),
+)
+# Calls without a step, and how long one takes at most: of a longer one the most is what it computes.
+_MANY, _SHORT_NS, _LEAST = 500, 3e5, 0.1
 _STAGED = "jit(stage)"  # of JAX itself (0.11), before another one: no function of the program's
 
 
@@ -59,6 +69,7 @@ def _without_gpu(evidence: Evidence) -> Iterator[Finding]:
     profile, tree, steps = evidence.profile, evidence.profile.tree, host_steps(evidence)
     main = step_function(profile.meta)
     if steps is None:
+        yield from _without_steps(evidence)
         return
     n_steps = steps.made
     jitted = {name for name in tree.frames.name if name.startswith(CALLS)}
@@ -74,6 +85,20 @@ def _without_gpu(evidence: Evidence) -> Iterator[Finding]:
     yield from host_costs(evidence, nodes, HostCost("eager-jax", _beside(main, small, calls), _CHANGE, _SAVED))
 
 
+def _without_steps(evidence: Evidence) -> Iterator[Finding]:
+    """Operations that JAX dispatches one by one, in a program of which no jitted function is the step."""
+    profile, tree = evidence.profile, evidence.profile.tree
+    jitted = named(profile, lambda name: name.startswith(CALLS) and name != _STAGED)
+    nodes = (jitted | in_files(profile, _JAX)) & ~evidence.compiling & ~evidence.host.waiting
+    calls = np.bincount(tree.frame[jitted], evidence.calls[jitted], len(tree.frames))
+    n_calls = float(calls.sum())
+    if n_calls < _MANY or float(worked_ns(evidence)[nodes].sum()) > _SHORT_NS * n_calls:
+        return
+    most = [tree.frames.name[frame] for frame in np.argsort(-calls, kind="stable")[:_N_NAMES] if calls[frame]]
+    what = f"JAX calls {n_calls:,.0f} jitted functions of few operations, mostly {', '.join(most)}"
+    yield from host_work(evidence, nodes, HostCost("eager-jax", what, _JIT, _SAVED), _LEAST)
+
+
 def called_often(evidence: Evidence) -> list[tuple[float, str]]:
     """Jitted functions that each step calls, if they are many: the GPU time and the name of each; else none."""
     profile, often = evidence.profile, []
@@ -87,7 +112,7 @@ def called_often(evidence: Evidence) -> list[tuple[float, str]]:
 RULE = Rule(
     _find,
     "steps of JAX that consist of many jitted calls",
-    (WAITS_OR_STEPS,),
+    (_WAITS_OR_HOST_TIME,),
     (JITTED, IDLE_GPU, OF_STEP),
     "one jitted function a step",
     host_time=HostTime.CAUSE,
