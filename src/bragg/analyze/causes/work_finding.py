@@ -19,7 +19,7 @@ from bragg.model.finding import percent_text
 from bragg.model.ids import NodeId
 from bragg.model.table import BoolArray
 
-__all__ = ["SHARE_OF_GPU", "Work", "line_findings", "work_findings"]
+__all__ = ["SHARE_OF_GPU", "Work", "line_findings", "work_findings", "work_or_host_findings"]
 
 SHARE_OF_GPU = "share of the GPU time"
 """A quantity of these findings."""
@@ -105,7 +105,12 @@ def line_findings(evidence: Evidence, lines: Sequence[int], work: Work) -> Itera
     nodes, has_gpu = below(evidence.profile, chosen), evidence.profile.measured("gpu_time")
     works = tree.sum_up(evidence.gpu_ns if has_gpu else worked_ns(evidence))
     places = [place_of(evidence.profile, NodeId(line)) for line in sorted(lines, key=lambda each: -float(works[each]))]
-    cost = HostCost(work.rule, work.what, work.change, work.saved)
-    found = work_findings(evidence, nodes, work) if has_gpu else host_work(evidence, nodes, cost, work.least_share)
-    for finding in found:
+    for finding in work_or_host_findings(evidence, nodes, work):
         yield moved_to(finding, places)
+
+
+def work_or_host_findings(evidence: Evidence, nodes: BoolArray, work: Work) -> Iterator[Finding]:
+    """As `work_findings`; where there is no GPU, the work is the host's."""
+    if evidence.profile.measured("gpu_time"):
+        return work_findings(evidence, nodes, work)
+    return host_work(evidence, nodes, HostCost(work.rule, work.what, work.change, work.saved), work.least_share)

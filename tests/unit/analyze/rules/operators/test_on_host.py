@@ -109,3 +109,11 @@ def test_where_steps_are_known_the_gain_is_of_a_step() -> None:
     assert finding.message.endswith("in each turn, 0.6 ms a step")
     assert finding.gain is not None
     assert finding.gain.share == pytest.approx(0.48, abs=0.01)
+
+
+@pytest.mark.parametrize(("joined", "n_found"), [("kept, x", 1), ("x, x", 0)])
+def test_a_tensor_that_grows_is_copied_by_the_host_too(joined: str, n_found: int) -> None:
+    text = f"def run(n):\n  for _ in range(n):\n    kept = torch.cat([{joined}])\n"
+    called = "root\n  net.py:3@run\n    aten::cat #operator host=60ms\n  net.py:2@run host=40ms"
+    told = found("growing-tensor", text, called)
+    assert [(each.line, each.gain and round(each.gain.share, 2)) for each in told] == [(3, 0.54)] * n_found

@@ -8,11 +8,12 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 from bragg.analyze.causes.evidence import Evidence
-from bragg.analyze.causes.needs import GPU_TIME, OPERATORS, TEXT
+from bragg.analyze.causes.host_work import WORK_TIME
+from bragg.analyze.causes.needs import OPERATORS, TEXT
 from bragg.analyze.causes.paths import below, named
 from bragg.analyze.causes.program_text import FileText, call_name, names_read, names_set
 from bragg.analyze.causes.text_calls import calls_at, fits, operands
-from bragg.analyze.causes.work_finding import Work, work_findings
+from bragg.analyze.causes.work_finding import Work, work_or_host_findings
 from bragg.analyze.engine import HostTime, Rule
 from bragg.model import Confidence, Finding
 
@@ -40,9 +41,10 @@ _KEPT = re.compile(r"\w*(?:cache|past|prev|memory|history|buffer|state)\w*", re.
 
 
 def _find(evidence: Evidence) -> Iterator[Finding]:
-    copies = named(evidence.profile, _COPIES.fullmatch) & evidence.has_work
+    copies = named(evidence.profile, _COPIES.fullmatch)
+    copies &= evidence.has_work if evidence.profile.measured("gpu_time") else evidence.callers.is_direct
     for work, is_meant in _KINDS:
-        yield from work_findings(evidence, below(evidence.profile, fits(evidence, copies, is_meant)), work)
+        yield from work_or_host_findings(evidence, below(evidence.profile, fits(evidence, copies, is_meant)), work)
 
 
 def _grows(file: FileText, statement: ast.stmt) -> bool:
@@ -151,7 +153,7 @@ _KINDS: tuple[tuple[Work, Callable[[FileText, ast.stmt], bool]], ...] = ((_WORK,
 RULE = Rule(
     _find,
     "tensors that are copied whole to make them longer, or to move their rows",
-    (GPU_TIME, OPERATORS, TEXT),
+    (WORK_TIME, OPERATORS, TEXT),
     (),
     _WORK.change,
     host_time=HostTime.CAUSE,
