@@ -80,7 +80,7 @@ class _Compiled:
                 Confidence.PROVEN,
             )
         if self.is_of_program is False:
-            return f"{_TIMES}: no line of the program jits it", _TOGETHER, Confidence.HEURISTIC
+            return f"{_TIMES}: no line of the program jits it", _EAGER, Confidence.HEURISTIC
         if self.inputs == self.programs:
             return (
                 f"{_TIMES}, for {self.inputs} different shapes or types of its inputs",
@@ -113,6 +113,7 @@ class _Compiled:
 _TIMES = "{0.module} was compiled {0.count} times, {1}"
 _PAD = "pad inputs whose sizes vary to a few sizes, and mask the padding"
 _TOGETHER = "operations on each parameter of a model belong into one jitted function, as jax.jit(model.init)"
+_EAGER = f"{_TOGETHER}; where sizes vary from turn to turn, pad them to a few"
 _EXPLAIN = "JAX_EXPLAIN_CACHE_MISSES=1 lets JAX tell what differs"
 
 
