@@ -28,7 +28,6 @@ _SMALL_BYTES = 8_000_000  # a timeline of 2 million slices: 0.5 s
 _EPILOG = """\b
 Examples:
   bragg source train.bragg matmul
-  bragg source train.bragg matmul --ir sass
   bragg source train.bragg train.py:52
   bragg source after.bragg matmul --before before.bragg
 """
