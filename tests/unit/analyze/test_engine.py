@@ -192,7 +192,11 @@ def test_functions_of_one_name_are_no_function_that_is_compiled_again(compilatio
 
 @pytest.mark.parametrize(
     ("made", "advice"),
-    [("jit(f)", ["pad inputs"]), ("jit(g)", ["operations on each"]), ("", ["pad inputs", "operations on each"])],
+    [
+        ("jit(f)", ["pad inputs"]),
+        ("jit(g)", ["operations on each", "where sizes vary"]),
+        ("", ["pad inputs", "operations on each"]),
+    ],
 )
 def test_operations_that_no_line_of_the_program_jits_belong_into_one_function(made: str, advice: list[str]) -> None:
     profile = profile_from_text("root\n  f.py:9@main\n    jit(f)\n      [compile] jit_f host=6s hostx6")
