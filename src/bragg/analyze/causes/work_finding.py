@@ -110,7 +110,7 @@ def line_findings(evidence: Evidence, lines: Sequence[int], work: Work) -> Itera
 
 
 def work_or_host_findings(evidence: Evidence, nodes: BoolArray, work: Work) -> Iterator[Finding]:
-    """As `work_findings`; where there is no GPU, the work is the host's."""
+    """At most one finding about nodes, [n_nodes]; where there is no GPU, about work of the host."""
     if evidence.profile.measured("gpu_time"):
         return work_findings(evidence, nodes, work)
     return host_work(evidence, nodes, HostCost(work.rule, work.what, work.change, work.saved), work.least_share)
