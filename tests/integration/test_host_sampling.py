@@ -316,5 +316,6 @@ def test_arguments_of_a_scoped_function_are_not_its_time(recorder: Recorder, cap
     )
     of_arguments, of_scope = (float(seconds) * 1e9 for seconds in capfd.readouterr().out.split())
     assert of_arguments + of_scope > 0.5e9
-    assert time_in(run.main, "scope") == pytest.approx(of_scope, rel=0.1)
+    # Where other programs run, the thread may lose its core between both readings of the clock.
+    assert 0.9 * of_scope < time_in(run.main, "scope") < of_scope + 0.3 * of_arguments
     assert time_in(run.main, "multiply") - time_in(run.main, "scope") > 0.7 * of_arguments
