@@ -23,6 +23,7 @@ _IN_JAX = {
     "full-precision-matmul": 'no precision="highest", or modules and arrays in bfloat16, if the precision is enough',
     "unfused-attention": 'jax.nn.dot_product_attention(implementation="cudnn") in bfloat16 or float16, with is_causal '
     "instead of a mask",
+    "many-launches": "put the whole step into one jax.jit, or several steps into jax.lax.scan",
     "operator-loop": "one jitted function for all of them (Optax: update and apply_updates in the jitted step), or "
     "jax.vmap over what has one shape",
 }

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from bragg.analyze.causes.evidence import Evidence
-from bragg.analyze.causes.frameworks import uses_jax_alone
 from bragg.analyze.causes.host_finding import Cause
 from bragg.analyze.causes.needs import GPU_TIME, LAUNCH_COUNT
 from bragg.analyze.causes.statements import statement_finding
@@ -51,8 +50,6 @@ def _find(evidence: Evidence) -> Iterator[Finding]:
 
 
 def _change(evidence: Evidence) -> str:
-    if uses_jax_alone(evidence.profile):
-        return "put the whole step into one jax.jit, or several steps into jax.lax.scan"
     if any("generate" in name and "Generation" in name for name in evidence.profile.tree.frames.name):
         return 'give generate() cache_implementation="static", which compiles the step with CUDA graphs; larger batches'
     return 'torch.compile(mode="reduce-overhead") or a CUDA graph for the step; larger batches; fewer, fused operators'
