@@ -82,8 +82,9 @@ def test_instructions_that_only_a_patched_kernel_counts_are_left_out(counted: Re
 EXECUTED, THREADS = "smsp__sass_inst_executed", "smsp__sass_thread_inst_executed_pred_on"
 
 
-def test_instructions_of_the_first_launches_are_counted_by_instruction(counted: Record) -> None:
-    run = counted('work(5, "copy", "softmax")', counters_exact=f"copy,{EXECUTED}.sum,{THREADS}")
+@pytest.mark.parametrize("names", [f"{EXECUTED}.sum,{THREADS}", "flop"])
+def test_instructions_of_the_first_launches_are_counted_by_instruction(counted: Record, names: str) -> None:
+    run = counted('work(5, "copy", "softmax")', counters_exact=f"copy,{names}")
     profile = run.main
     each = {profile.tree.frames.name[profile.tree.frame[node]]: node for node in np.flatnonzero(profile.own(EXECUTED))}
     assert {name: int(profile.own(EXECUTED)[node]) for name, node in each.items()} == {

@@ -225,7 +225,7 @@ class RecordConfig:
             )
         if max(len(self.exact_kernels.encode()), len(self.exact_metrics.encode())) > _MAX_COUNTERS_BYTES:
             raise UsageError(f"kernels and metrics of exact counters take at most {_MAX_COUNTERS_BYTES} bytes each")
-        check_counter_names(self.exact_metrics)
+        check_counter_names(self.exact_metrics, of_launches=True)
         if not 1 <= self.exact_launches <= _MAX_EXACT_LAUNCHES:
             raise UsageError(f"exact counters are those of 1 to {_MAX_EXACT_LAUNCHES:,} launches of each kernel")
         for wanted, what in ((self.counters, "sampled counters"), (self.sampling != "off", "instruction samples")):

@@ -91,6 +91,12 @@ def test_names_of_counters_are_known_without_a_gpu() -> None:
     assert caught.value.hint.startswith("Sets: ")
 
 
+def test_flops_are_counted_for_launches_and_not_sampled() -> None:
+    RecordConfig(exact_kernels="matmul", exact_metrics="dram,flop")
+    with pytest.raises(UsageError, match="there is no counter 'flop'"):
+        RecordConfig(counters="flop", data="trace")
+
+
 @pytest.mark.parametrize(
     ("options", "why"),
     [
