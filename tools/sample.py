@@ -9,11 +9,14 @@ its name, its directories, process ids.
 
 from __future__ import annotations
 
+import lzma
 import re
 import sys
 from dataclasses import replace
+from io import BytesIO
 from pathlib import Path
 from typing import Any
+from zipfile import ZipFile, ZipInfo
 
 import numpy as np
 
@@ -60,12 +63,23 @@ def without_machine(profile: Profile) -> Profile:
     return replace(profile, tree=tree, meta=meta, sources=sources)
 
 
+def packed(path: Path) -> bytes:
+    """A profile with its members stored as they are, compressed as a whole: see `bragg.data.sample`."""
+    content = BytesIO()
+    with ZipFile(path) as profile, ZipFile(content, "w") as stored:
+        for member in profile.namelist():
+            stored.writestr(ZipInfo(member), profile.read(member))
+    strongest = {"id": lzma.FILTER_LZMA2, "preset": 9 | lzma.PRESET_EXTREME, "lc": 2, "lp": 0, "pb": 0}
+    return lzma.compress(content.getvalue(), filters=[strongest])
+
+
 def main() -> None:
     """Read, leave out, write."""
     recorded, out = map(Path, sys.argv[1:])
     profile = without_machine(without_library_instructions(formats.load(recorded)))
     profile.check()
     formats.export(profile, "bragg", out)
+    out.write_bytes(packed(out))
     print(f"{out}: {out.stat().st_size:,} bytes, {len(profile.tree):,} call paths")
 
 

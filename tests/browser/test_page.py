@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from bragg import formats
+from bragg.data.sample import sample as packed_sample
 from bragg.model import Profile
 from tests.support.profiles import profile_from_text
 from tests.support.waiting import beginning, expect, expect_address
 from tests.support.whole_profiles import KERNEL, whole_profile
 
-SAMPLE = Path(__file__).parents[2] / "src" / "bragg" / "data" / "sample-h100.bragg"
 EVERY_VIEW = ["summary", "findings", "flame", "kernels", "timeline", "source", "roofline"]
 
 
 @pytest.fixture(scope="session")
 def sample() -> Profile:
-    return formats.load(SAMPLE)
+    return packed_sample()
 
 
 def test_summary_answers_first(pages: Any, sample: Profile) -> None:

@@ -23,13 +23,12 @@ from pathlib import Path
 import click
 import pytest
 
-import bragg
 from bragg.cli.main import command_line, main
+from tests.support.recordings import SAMPLE
 from tests.support.runs import IS_BUSY
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted(ROOT.glob("docs/**/*.md"))]
-SAMPLE = Path(bragg.__file__).parent / "data" / "sample-h100.bragg"
 # What starts another program is run as a process of its own.
 IN_OWN_PROCESS = {"run", "check", "debug"}
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)

@@ -12,8 +12,9 @@ import click
 import numpy as np
 import pytest
 
+from tests.support.recordings import SAMPLE
+
 ROOT = Path(__file__).parents[2]
-SAMPLE = ROOT / "src/bragg/data/sample-h100.bragg"
 # What Windows has not.
 _ELSEWHERE = """
 import os, signal, sys

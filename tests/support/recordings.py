@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from bragg import formats
 from bragg.analyze.causes.evidence import Evidence
 from bragg.analyze.idle_paths import with_idle_paths
+from bragg.data import sample as packed_sample
 from bragg.model import IdleKind, IdleTable, Profile, SliceTable, TrackKind
 
 __all__ = ["RECORDINGS", "SAMPLE", "busy_ns", "curve", "gpu_work", "without_timeline"]
@@ -18,7 +21,9 @@ __all__ = ["RECORDINGS", "SAMPLE", "busy_ns", "curve", "gpu_work", "without_time
 _ROOT = Path(__file__).parents[2]
 RECORDINGS = sorted((_ROOT / "tests/golden/recordings").glob("*.bragg"))
 DEFAULT_RECORDINGS = sorted((_ROOT / "tests/golden/recordings/default").glob("*.bragg"))
-SAMPLE = _ROOT / "src/bragg/data/sample-h100.bragg"
+_UNPACKED = TemporaryDirectory()
+SAMPLE = Path(_UNPACKED.name, packed_sample.SAMPLE)
+formats.export(packed_sample.sample(), "bragg", SAMPLE)
 
 
 def gpu_work(profile: Profile) -> list[tuple[int, int]]:

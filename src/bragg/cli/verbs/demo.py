@@ -12,8 +12,10 @@ from typing import TYPE_CHECKING
 
 import click
 
+from bragg import formats
 from bragg.cli.console import say, stream_style, write_json, write_lines
 from bragg.cli.process_end import end_like
+from bragg.data.sample import CAN_UNPACK, SAMPLE, sample
 from bragg.errors import UsageError
 
 if TYPE_CHECKING:
@@ -22,7 +24,6 @@ if TYPE_CHECKING:
 __all__ = ["demo"]
 
 _DATA = Path(__file__).parents[2] / "data"
-_SAMPLE = _DATA / "sample-h100.bragg"
 # Beside the package where it is installed, at the root of a checkout.
 _EXAMPLES = next((each for each in (_DATA / "examples", _DATA.parents[2] / "examples") if each.is_dir()), None)
 _LINES = 12
@@ -45,12 +46,15 @@ def demo(output: str, files: bool, as_json: bool) -> int:
     """
     if files:
         say([f"Wrote {', '.join(_copied(Path()))}"])
+        if not CAN_UNPACK:
+            say([f"{SAMPLE} is left out: this Python was built without liblzma, which unpacks it"])
         return 0
     if find_spec("bragg._core") is None:
-        say(["A profile that was recorded on a GPU:"])
-        _show_sample()
+        if CAN_UNPACK:
+            say(["A profile that was recorded on a GPU:"])
+            _show_sample()
         say(["", "bragg has no recorder for this Python: it can show profiles and debug Triton kernels (bragg doctor)"])
-        say([f"Next: bragg demo --files; bragg view {_SAMPLE.name}; bragg report {_SAMPLE.name}"])
+        say([f"Next: bragg demo --files; bragg view {SAMPLE}; bragg report {SAMPLE}"])
         return 0
     from bragg.cli.run_report import RunReport
     from bragg.record import RecordConfig, run_target
@@ -60,11 +64,10 @@ def demo(output: str, files: bool, as_json: bool) -> int:
         say([f"$ bragg run -o {output} {script}"])
     result = run_target(RecordConfig(output=output), [str(script)])
     report = RunReport.of(result)
-    sample = _SAMPLE if _SAMPLE.exists() and script.name == "demo_cpu.py" else None
     if as_json:
-        write_json("demo", {**report.to_json(), "sample": str(sample) if sample else None})
+        write_json("demo", report.to_json())
     else:
-        _show(report, sample)
+        _show(report, with_sample=CAN_UNPACK and script.name == "demo_cpu.py")
     return end_like(result.exit_code)
 
 
@@ -74,16 +77,15 @@ def _copied(directory: Path) -> list[str]:
     Raises:
         UsageError: A file or directory of that name is there.
     """
-    found = [path for path in (_EXAMPLES, _SAMPLE) if path is not None and path.exists()]
-    for path in found:
-        if (directory / path.name).exists():
-            raise UsageError(f"{path.name} is here already", hint="Run bragg demo --files in another directory")
-    for path in found:
-        if path.is_dir():
-            shutil.copytree(path, directory / path.name, ignore=shutil.ignore_patterns("__pycache__"))
-        else:
-            shutil.copyfile(path, directory / path.name)
-    return [path.name for path in found]
+    names = [*([_EXAMPLES.name] if _EXAMPLES else []), *([SAMPLE] if CAN_UNPACK else [])]
+    for name in names:
+        if (directory / name).exists():
+            raise UsageError(f"{name} is here already", hint="Run bragg demo --files in another directory")
+    if _EXAMPLES:
+        shutil.copytree(_EXAMPLES, directory / _EXAMPLES.name, ignore=shutil.ignore_patterns("__pycache__"))
+    if CAN_UNPACK:
+        formats.export(sample(), "bragg", directory / SAMPLE)
+    return names
 
 
 def _written(program: Path) -> Path:
@@ -109,7 +111,7 @@ def _program() -> Path:
     return _DATA / ("demo_gpu.py" if has_gpu and has_frameworks else "demo_cpu.py")
 
 
-def _show(report: RunReport, sample: Path | None) -> None:
+def _show(report: RunReport, *, with_sample: bool) -> None:
     from bragg.views.terminal.tree_text import tree_lines
     from bragg.views.terminal.tree_view import tree_view
     from bragg.views.terminal.view_options import ViewOptions
@@ -118,8 +120,8 @@ def _show(report: RunReport, sample: Path | None) -> None:
     talk, style = stream_style(sys.stderr), stream_style(sys.stdout)
     say([*report.lines(talk, summary=True, every_process=False), "", f"The call tree; all of it: bragg view {path}"])
     write_lines(tree_lines(tree_view(profile, ViewOptions(max_lines=_LINES)), style))
-    if sample is not None:
-        say(["", f"A profile that was recorded on a GPU; all of it: bragg view {sample}"])
+    if with_sample:
+        say(["", f"A profile that was recorded on a GPU; all of it: bragg demo --files, then bragg view {SAMPLE}"])
         _show_sample()
     name = quote(str(path))
     kernels = "Bugs of Triton kernels: bragg demo --files, then bragg check examples/debug/four_bugs.py"
@@ -128,7 +130,6 @@ def _show(report: RunReport, sample: Path | None) -> None:
 
 
 def _show_sample() -> None:
-    from bragg import formats
     from bragg.views.terminal.story import story_lines
 
-    write_lines(story_lines(formats.load(_SAMPLE), stream_style(sys.stdout)))
+    write_lines(story_lines(sample(), stream_style(sys.stdout)))

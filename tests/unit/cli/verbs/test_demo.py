@@ -8,10 +8,10 @@ import pytest
 
 from bragg import formats
 from bragg.cli.verbs import demo as demo_module
+from bragg.data.sample import sample
 from bragg.model import Profile
 from bragg.views.terminal.story import story_lines
 from bragg.views.text.style import PLAIN
-from tests.support.recordings import SAMPLE
 from tests.unit.cli.conftest import Bragg
 
 
@@ -30,17 +30,18 @@ def test_demo_records_and_shows_a_real_program(bragg: Bragg) -> None:
 
 
 def test_sample_is_shown_where_there_is_no_gpu(
-    bragg: Bragg, training: Profile, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    bragg: Bragg, training: Profile, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    sample = tmp_path / "sample.bragg"
-    formats.export(training, "bragg", sample)
-    monkeypatch.setattr(demo_module, "_SAMPLE", sample)
+    monkeypatch.setattr(demo_module, "sample", lambda: training)
     outcome = bragg("demo")
-    assert f"A profile that was recorded on a GPU; all of it: bragg view {sample}" in outcome.stderr
+    assert (
+        "A profile that was recorded on a GPU; all of it: bragg demo --files, then bragg view sample-h100.bragg"
+        in outcome.stderr
+    )
 
 
 def test_the_story_of_the_sample_takes_at_most_ten_lines() -> None:
-    lines = story_lines(formats.load(SAMPLE), PLAIN)
+    lines = story_lines(sample(), PLAIN)
     assert len(lines) <= 10
     assert re.match(r"start [\d.]+ s \| warm-up [\d.]+ s \| steady .* GPU busy", lines[1])
     assert lines[2].startswith("The GPU bounds most of the program: ")
@@ -61,10 +62,19 @@ def test_a_program_of_the_user_is_not_overwritten(
     assert Path("demo_cpu.py").read_text() == "mine"
 
 
-def test_json_names_profile_and_sample(bragg: Bragg, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(demo_module, "_SAMPLE", Path("nowhere.bragg"))
+def test_json_names_the_profile(bragg: Bragg) -> None:
     values = json.loads(bragg("demo", "--json").stdout.splitlines()[-1])
-    assert (values["profiles"][0]["file"], values["sample"]) == ("demo.bragg", None)
+    assert values["profiles"][0]["file"] == "demo.bragg"
+
+
+def test_without_liblzma_there_is_no_sample(bragg: Bragg, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(demo_module, "CAN_UNPACK", False)
+    monkeypatch.chdir(tmp_path)
+    assert bragg("demo", "--files").stderr.splitlines() == [
+        "Wrote examples",
+        "sample-h100.bragg is left out: this Python was built without liblzma, which unpacks it",
+    ]
+    assert [path.name for path in tmp_path.iterdir()] == ["examples"]
 
 
 def test_examples_and_sample_are_copied_and_nothing_is_overwritten(
@@ -73,6 +83,6 @@ def test_examples_and_sample_are_copied_and_nothing_is_overwritten(
     monkeypatch.chdir(tmp_path)
     assert bragg("demo", "--files").stderr == "Wrote examples, sample-h100.bragg\n"
     assert (tmp_path / "examples/debug/four_bugs.py").is_file()
-    assert (tmp_path / "sample-h100.bragg").read_bytes() == SAMPLE.read_bytes()
+    assert formats.load("sample-h100.bragg").total("gpu_time") == sample().total("gpu_time") > 0
     outcome = bragg("demo", "--files")
     assert (outcome.exit_code, outcome.stderr.splitlines()[0]) == (2, "error: examples is here already")

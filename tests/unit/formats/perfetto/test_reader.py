@@ -7,16 +7,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import bragg
 from bragg import formats
 from bragg.cli.main import main
+from bragg.data.sample import sample
 from bragg.errors import BadFile
 from bragg.formats.encodings.protobuf import fields, message, number
 from bragg.formats.perfetto import packets
 from bragg.model import FrameKind, Profile, TrackKind
 from tests.support.iprof_trace import CALLS, EPOCH_NS, WORK, iprof_trace
-
-SAMPLE = Path(bragg.__file__).parent / "data" / "sample-h100.bragg"
 
 
 def _slices(profile: Profile, kind: TrackKind) -> list[tuple[int, int, str]]:
@@ -54,7 +52,7 @@ def test_verbs_take_the_trace_of_a_node(tmp_path: Path, capsys: pytest.CaptureFi
 
 
 def test_what_bragg_exports_is_read_with_the_same_slices(tmp_path: Path) -> None:
-    profile = formats.load(SAMPLE)
+    profile = sample()
     formats.export(profile, "perfetto", tmp_path / "own.pftrace")
     found = formats.load(tmp_path / "own.pftrace")
     mine, others = (np.sort(each.slices.start_ns) for each in (profile, found))
