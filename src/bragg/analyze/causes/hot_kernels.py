@@ -70,6 +70,11 @@ class HotKernel:
         count = self.device.get("num_sms")
         return count if isinstance(count, int) else 0
 
+    @property
+    def has_one_grid(self) -> bool:
+        """Whether all its launches have one: sizes of the first one may be those of all."""
+        return len({launch.grid for launch in self.launches}) == 1
+
     def share_of_lines(self, places: Sequence[Place]) -> tuple[float, bool]:
         """Part of its time that it is at some lines, 0 to 1, and whether samples tell it.
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from bragg.analyze.causes.hot_kernels import HotKernel
 from bragg.analyze.specs import find
 from bragg.model.kernels.compiled import Access, CompiledKernel
 
-__all__ = ["BlockTimes", "block_times"]
+__all__ = ["BlockTimes", "block_times", "moved_bytes"]
 
 _SCHEDULERS = 4  # of a multiprocessor, since sm_70; each issues one instruction of a warp in a cycle
 
@@ -41,18 +41,16 @@ def block_times(kernel: HotKernel, compiled: CompiledKernel) -> BlockTimes | Non
         return None
     return BlockTimes(
         sum(each.count for each in compiled.instructions) * compiled.num_warps / issued_per_s,
-        _moved(of_turn or accesses) / bytes_per_s,
+        moved_bytes([replace(each, times=1) for each in of_turn or accesses]) / bytes_per_s,
         sum(each.size_bytes for each in of_turn or accesses) / bytes_per_s,
         bool(of_turn),
     )
 
 
-def _moved(accesses: Sequence[Access]) -> int:
-    """Bytes between memory and caches."""
+def moved_bytes(accesses: Sequence[Access]) -> int:
+    """What a block moves between memory and caches: of each tensor the largest, as caches hold its neighbours."""
     largest: dict[tuple[str, bool], int] = {}
     for each in accesses:
-        key = (each.tensor, each.is_store)
-        largest[key] = (
-            max(each.size_bytes, largest.get(key, 0)) if each.tensor else largest.get(key, 0) + each.size_bytes
-        )
+        key, size = (each.tensor, each.is_store), each.size_bytes * (each.times or 0)
+        largest[key] = max(size, largest.get(key, 0)) if each.tensor else largest.get(key, 0) + size
     return sum(largest.values())

@@ -8,6 +8,7 @@ from functools import partial
 
 from bragg.analyze.causes.hot_kernels import HotKernel
 from bragg.analyze.causes.kernel_finding import Defect, kernel_findings, names_text
+from bragg.analyze.causes.least_time import moving_ns
 from bragg.analyze.causes.needs import CODE, GPU_TIME
 from bragg.analyze.causes.thresholds import MANY_LANES, MUCH_GPU, WASTED_TRAFFIC
 from bragg.analyze.engine import Rule
@@ -45,7 +46,7 @@ def _judge(kernel: HotKernel, compiled: CompiledKernel) -> Defect | None:
     return Defect(
         f"{what}: {_bytes_of_element(worst, strided):.3g} B move for each {worst.element_bytes} B",
         _CHANGE,
-        min(1 - asked / moved, _MOST),
+        _saved(kernel, compiled, 1 - asked / moved),
         Confidence.HEURISTIC if any(each.jumps for each in strided) else Confidence.LIKELY,
         [each.place for each in (worst, *strided)],
         (
@@ -53,6 +54,15 @@ def _judge(kernel: HotKernel, compiled: CompiledKernel) -> Defect | None:
             Quantity("accesses without a contiguous dimension", len(strided)),
         ),
     )
+
+
+def _saved(kernel: HotKernel, compiled: CompiledKernel, wasted: float) -> float:
+    """By the bytes that it asks for, where nothing else can be what it takes its time for; else by those it wastes."""
+    least_ns = moving_ns(kernel, compiled)
+    does_more = compiled.dots or compiled.slow or compiled.atomics
+    if least_ns is None or does_more or any(launch.blocks < kernel.num_sms for launch in kernel.launches):
+        return min(wasted, _MOST)
+    return max(1 - least_ns / kernel.mean_ns, 0.0)
 
 
 def _is_of_short_runs(access: Access) -> bool:

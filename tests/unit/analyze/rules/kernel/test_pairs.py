@@ -131,7 +131,7 @@ def test_the_defect_is_named_at_its_line(pair: Pair) -> None:
         assert finding.gain is None
     else:
         assert finding.gain is not None
-        assert 0 < finding.gain.share < 0.96
+        assert 0 < finding.gain.share < 1
     assert finding.hint
     assert finding.evidence
     if pair.mark:
