@@ -6,16 +6,20 @@ Records a program and the same with 3 % more steps in turn, then forms compariso
 - consecutive: neighbouring runs as two sets, one after the other, as two jobs record them;
 - in turn: every other run of one program; and of the two programs, the real slowdown.
 
-The noise of this machine is part of the result: see `deviation`. With `--gpu` (needs PyTorch) the gate is
+The noise of this machine is part of the result: see `deviation`. Host time is also judged as the gate does it, without
+what other programs took of it. With `--gpu` (needs PyTorch) the gate is
 GPU time, and each recording is a session of one process, which saves starting PyTorch 80 times.
 """
 
 from __future__ import annotations
 
 import argparse
+import itertools
 import subprocess
 import sys
 import tempfile
+import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -24,9 +28,11 @@ import numpy as np
 import bragg
 import harness
 from bragg import formats
+from bragg.analyze.comparing.disturbance import taken_from
 from bragg.analyze.comparing.repeats import noise_of, spread_of
 
 SLOWER = 1.03
+ALONE = " without what others took"
 N_SIMULATED = 2_000
 CPU_PROGRAM = """
 import sys
@@ -51,44 +57,57 @@ def recorded(directory: Path, steps: int, number: int, name: str) -> Path:
     return file
 
 
-def totals_on_cpu(n_pairs: int, steps: int) -> Values:
-    """Host time in ns of each pair of recordings, each a process: [n_pairs, 2]."""
+def numbers(n_pairs: int, seconds: float) -> Iterator[int]:
+    """So many numbers of pairs, or fewer if the time is used up."""
+    deadline = time.monotonic() + seconds
+    yield from itertools.takewhile(lambda _: time.monotonic() < deadline, range(n_pairs))
+
+
+def totals_on_cpu(n_pairs: int, seconds: float, steps: int) -> Values:
+    """Host time in ns of each pair of recordings, each a process, and what others took of it: [n_pairs, 2, 2]."""
     with tempfile.TemporaryDirectory() as name:
         directory = Path(name)
         (directory / "program.py").write_text(CPU_PROGRAM)
         recorded(directory, steps, 0, "warm")
         files = [
             (recorded(directory, steps, number, "a"), recorded(directory, round(steps * SLOWER), number, "b"))
-            for number in range(n_pairs)
+            for number in numbers(n_pairs, seconds)
         ]
-        return np.array([[formats.load(file).total("host_time") for file in pair] for pair in files], float)
+        return np.array([[host_times(formats.load(file)) for file in pair] for pair in files], float)
 
 
-def totals_on_gpu(n_pairs: int, steps: int) -> Values:
-    """GPU time in ns of each pair of recordings, each a session: [n_pairs, 2]."""
+def host_times(profile: bragg.Profile) -> tuple[float, float]:
+    """Host time of a recording in ns, and how much of it other programs took."""
+    total = np.array([profile.total("host_time")])
+    taken = taken_from([profile], total, "host_time")
+    return total[0], 0.0 if taken is None else taken[0]
+
+
+def totals_on_gpu(n_pairs: int, seconds: float, steps: int) -> Values:
+    """GPU time in ns of each pair of recordings, each a session, of which others took none: [n_pairs, 2, 2]."""
     import torch
 
     a = torch.randn(2048, 2048, device="cuda", dtype=torch.bfloat16)
     x = torch.randn(64, 1024, 1024, device="cuda")
 
-    def total(count: int, directory: str) -> float:
+    def total(count: int, directory: str) -> tuple[float, float]:
         with bragg.profile(str(Path(directory, "run.bragg")), force=True):
             for _ in range(count):
                 torch.relu(a @ a)
                 torch.softmax(x, -1)
             torch.cuda.synchronize()
-        return bragg.load(Path(directory, "run.bragg")).total("gpu_time")
+        return bragg.load(Path(directory, "run.bragg")).total("gpu_time"), 0.0
 
     with tempfile.TemporaryDirectory() as directory:
         total(steps, directory)
-        return np.array(
-            [[total(steps, directory), total(round(steps * SLOWER), directory)] for _ in range(n_pairs)], float
-        )
+        pairs = [[total(steps, directory), total(round(steps * SLOWER), directory)] for _ in numbers(n_pairs, seconds)]
+        return np.array(pairs, float)
 
 
 def is_slower(before: Values, after: Values, metric: str, *, paired: bool) -> bool:
     """The verdict of `--gate total` on two sets of totals."""
-    spread = spread_of(before[:, None], after[:, None], noise_of(metric, "ns"), paired=paired)
+    noise = noise_of(metric.removesuffix(ALONE), "ns", is_undisturbed=metric.endswith(ALONE))
+    spread = spread_of(before[:, None], after[:, None], noise, paired=paired)
     return bool(spread.after[0] - spread.before[0] > spread.margin()[0])
 
 
@@ -110,6 +129,7 @@ def rates(values: Values, slow: Values, metric: str, n_runs: int) -> dict[str, A
         return round(float(np.mean([is_slower(x, factor * y, metric, paired=paired) for x, y in pairs])), 4)
 
     return {
+        "metric": metric,
         "runs": n_runs,
         "false_simulated": share(drawn),
         "false_consecutive": share(blocks),
@@ -128,9 +148,7 @@ def of_normal_noise() -> list[dict[str, Any]]:
     rows = []
     for metric, deviation in (("host_time", 0.005), ("host_time", 0.009), ("gpu_time", 0.003), ("gpu_time", 0.006)):
         one, other = (factor * (1 + deviation * rng.standard_normal(2_000)) for factor in (1, SLOWER))
-        rows += [
-            {"metric": metric, "deviation": deviation, **rates(one, other, metric, n_runs)} for n_runs in (1, 5, 10)
-        ]
+        rows += [{"deviation": deviation, **rates(one, other, metric, n_runs)} for n_runs in (1, 5, 10)]
     return rows
 
 
@@ -138,6 +156,7 @@ def main() -> None:
     """Record, compare and report."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--pairs", type=int, default=40, help="recordings of each of the two programs")
+    parser.add_argument("--seconds", type=float, default=3600, help="no pair starts after this time")
     parser.add_argument("--gpu", action="store_true", help="record a GPU program")
     parser.add_argument("--simulated", action="store_true", help="record nothing: values with normal noise")
     parser.add_argument("--steps", type=int, help="steps of the program")
@@ -148,7 +167,21 @@ def main() -> None:
         return
     metric = "gpu_time" if arguments.gpu else "host_time"
     record = totals_on_gpu if arguments.gpu else totals_on_cpu
-    totals = record(arguments.pairs, arguments.steps or (400 if arguments.gpu else 4000))
+    recorded = record(arguments.pairs, arguments.seconds, arguments.steps or (400 if arguments.gpu else 1500))
+    totals, taken = np.moveaxis(recorded, -1, 0)
+    rows = measured(totals, metric)
+    if taken.any():
+        rows += measured(totals - taken, metric + ALONE)
+    harness.report("diff_gate", rows, arguments.out)
+
+
+def measured(totals: Values, metric: str) -> list[dict[str, Any]]:
+    """How recordings of the two programs vary, and what the gate makes of them.
+
+    Args:
+        totals: Of each pair, ns: [n_pairs, 2].
+        metric: What they are totals of.
+    """
     values, slow = totals.T
     noise = {
         "metric": metric,
@@ -156,10 +189,10 @@ def main() -> None:
         "deviation": round(float(values.std() / values.mean()), 5),
         "deviation_of_neighbours": round(float(np.diff(values).std() / values.mean() / np.sqrt(2)), 5),
         "real_slowdown": round(float(np.median(slow / values)) - 1, 5),
-        "totals_ms": (values / 1e6).round(2).tolist(),
+        "totals_ms": (totals / 1e6).round(2).tolist(),
     }
     sizes = [n_runs for n_runs in (1, 5, 10) if 2 * n_runs <= len(values)]
-    harness.report("diff_gate", [noise, *(rates(values, slow, metric, n_runs) for n_runs in sizes)], arguments.out)
+    return [noise, *(rates(values, slow, metric, n_runs) for n_runs in sizes)]
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""What a shell offers for the word that is being typed: metrics, formats, checkers, gates, kernels.
+"""What a shell offers for the word that is being typed: metrics, formats, checkers, rules, gates, counters, kernels.
 
 Enabled by `eval "$(_BRAGG_COMPLETE=bash_source bragg)"`, `zsh_source` or `fish_source`. A shell must not wait and shows
 no errors, so what cannot be found offers nothing.
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from click.shell_completion import CompletionItem, FishComplete, add_completion_class
 
 from bragg.errors import BraggError
-from bragg.registry import ANNOTATIONS, CHECKERS
+from bragg.registry import ANNOTATIONS, CHECKERS, RULES
 
 if TYPE_CHECKING:
     import click
@@ -23,11 +23,13 @@ if TYPE_CHECKING:
 __all__ = [
     "ListsInFish",
     "checkers",
+    "counters",
     "finding_formats",
     "gates",
     "kernels_and_files",
     "metrics",
     "programs",
+    "rules",
     "writable_formats",
 ]
 
@@ -92,6 +94,19 @@ def writable_formats(_context: click.Context, _parameter: click.Parameter, incom
 def checkers(_context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
     """Checkers of `bragg check`."""
     return _starting(incomplete, CHECKERS)
+
+
+def rules(_context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """Rules of `bragg analyze`."""
+    return _starting(incomplete, RULES)
+
+
+def counters(_context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """Sets and counters of `bragg run --counters`, after the last comma."""
+    from bragg.record.counter_names import COUNTERS, SETS
+
+    before, comma, _ = incomplete.rpartition(_PREFIX)
+    return _starting(incomplete, [f"{before}{comma}{name}" for name in (*SETS, *COUNTERS)])
 
 
 def finding_formats(_context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:

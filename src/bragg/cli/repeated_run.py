@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
+from bragg.analyze.comparing.disturbance import taken_from
 from bragg.analyze.comparing.repeats import noise_of, spread_of
 from bragg.analyze.imports import imports_apart
 from bragg.cli.console import error_lines, say, stream_style, write_json
@@ -94,11 +95,15 @@ def _set_lines(reports: Sequence[RunReport]) -> list[str]:
     profiles = [report.main[1] for report in reports]
     name = profiles[-1].main_metric
     # As `bragg diff` compares them: without imports.
-    values = np.array([[imports_apart(run)[0].total(name) if name in run.metrics else 0.0] for run in profiles])
-    spread = spread_of(values, values, noise_of(name, profiles[-1].metric(name).unit), paired=False)
+    values = np.array([imports_apart(run)[0].total(name) if name in run.metrics else 0.0 for run in profiles])
+    taken = taken_from(profiles, values, name)
+    left = (values if taken is None else values - taken)[:, np.newaxis]
+    noise = noise_of(name, profiles[-1].metric(name).unit, is_undisturbed=taken is not None)
+    spread = spread_of(left, left, noise, paired=False)
     value = value_text(float(spread.before[0]), profiles[-1].metric(name).unit)
-    noise = share_text(float(spread.margin()[0] / spread.before[0])) if spread.before[0] else ""
-    told = f"; a change of more than {noise} will stand out from noise" if noise else ""
+    least = share_text(float(spread.margin()[0] / spread.before[0])) if spread.before[0] else ""
+    others = "" if taken is None else f", without {time_text(float(taken.mean()))} in which other programs had the core"
+    told = f"{others}; a change of more than {least} will stand out from noise" if least else others
     pattern = paths[0].name.replace("-1.", "-*.")
     return [
         f"{len(reports)} runs: {name} {value}{told}",

@@ -92,7 +92,11 @@ def test_an_interrupt_leaves_no_half_file(
     bragg: Bragg, profile_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "kept.html").write_text("the earlier page")
-    for command in (["report", "-o", "new.html"], ["report", "-o", "kept.html", "--force"]):
+    for command in (
+        ["report", "-o", "new.html"],
+        ["report", "-o", "kept.html", "--force"],
+        ["diff", profile_file, "--html", "new.html"],
+    ):
         before = sorted(tmp_path.iterdir())
         with monkeypatch.context() as patch:
             patch.setattr(Path, "replace", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))

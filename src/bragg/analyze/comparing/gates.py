@@ -12,6 +12,7 @@ import numpy as np
 
 from bragg.analyze.comparing.comparison import Comparison
 from bragg.analyze.comparing.diff import are_alternating, in_turn, whole_of, with_waiting
+from bragg.analyze.comparing.disturbance import taken_from
 from bragg.analyze.comparing.repeats import FALSE_ALARMS, Spread, noise_of, spread_of
 from bragg.analyze.comparing.step_units import are_alike, turn_time
 from bragg.analyze.imports import imports_apart
@@ -120,6 +121,7 @@ class Verdict:
         calls_after: The same after the change.
         is_one_run_each: Whether the margin is the noise that other programs have, as these runs show none.
         at_most: What `after` may be; None: growth was judged.
+        taken: Left out of `before` and `after`, as other programs had the core meanwhile: at least that, means of runs.
     """
 
     gate: Gate
@@ -136,6 +138,7 @@ class Verdict:
     calls_after: int = 0
     is_one_run_each: bool = False
     at_most: float | None = None
+    taken: tuple[float, float] = (0.0, 0.0)
 
 
 # Which frames have a name, as the user writes it: [n_frames].
@@ -170,10 +173,12 @@ def verdict_of(
     runs = in_turn(before, after)
     name, unit = _measured(gate, runs[-1], metric)
     found = _found(gate, runs, name, find)
-    values = np.array([[each.value] for each in found], np.float64)
-    spread = spread_of(
-        values[: len(before)], values[len(before) :], noise_of(name, unit), paired=are_alternating(before, after)
-    )
+    values = np.array([each.value for each in found], np.float64)
+    is_whole = gate.what in (Gated.TOTAL, Gated.WALL) and limit.at_most is None
+    taken = taken_from(runs, values, name) if is_whole else None
+    noise = noise_of(name, unit, is_undisturbed=taken is not None)
+    left = (values if taken is None else values - taken)[:, np.newaxis]
+    spread = spread_of(left[: len(before)], left[len(before) :], noise, paired=are_alternating(before, after))
     false_alarms = FALSE_ALARMS / n_gates
     margin = spread.margin(false_alarms)
     is_exceeded, is_undecided = _judged(limit, spread, margin)
@@ -192,6 +197,7 @@ def verdict_of(
         calls_after=sum(each.n_steps for each in found[len(before) :]),
         is_one_run_each=len(before) == len(after) == 1,
         at_most=limit.at_most,
+        taken=(0.0, 0.0) if taken is None else (float(taken[: len(before)].mean()), float(taken[len(before) :].mean())),
     )
 
 

@@ -44,16 +44,26 @@ class Noise:
 
 # Neighbouring runs of 0.3 s on a quiet virtual machine: 1.9 %; where others work, one run in twenty takes 30 % longer.
 _OF_HOST = Noise(0.015, 0.01, 0.03)
+# Likewise without the time in which others had the core: 1.2 %, with up to eight programs on two cores.
+_OF_HOST_ALONE = Noise(0.01, 0.01, 0.03)
 # Matrix products on an H100: 0.02 % from one burst to the next, 0.2 % between processes (benchmarks/diff_gate.py
 # --gpu). Wider here, because clocks fall with temperature and power.
 _OF_GPU = Noise(0.0075, 0.003, 0.0075)
 _EXACT = Noise(0.0, 0.0, 0.0)
 
 
-def noise_of(metric: str, unit: str) -> Noise:
-    """The usual noise of a metric; none where it counts."""
+def noise_of(metric: str, unit: str, *, is_undisturbed: bool = False) -> Noise:
+    """The usual noise of a metric; none where it counts.
+
+    Args:
+        metric: Its name.
+        unit: Its unit.
+        is_undisturbed: Values are without the time in which other programs had the core of this one.
+    """
     if unit not in ("ns", "us", "ms", "s"):
         return _EXACT
+    if is_undisturbed:
+        return _OF_HOST_ALONE
     return _OF_GPU if metric.startswith("gpu_") else _OF_HOST
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from bragg.cli.completion import rules as completed_rules
 from bragg.cli.console import say, stream_style, write_json, write_lines
 from bragg.cli.profile_file import READABLE, loaded, newest_profile, newest_profile_or_job
 from bragg.cli.progress import working
@@ -41,7 +42,14 @@ def _share(_: click.Context, __: click.Parameter, text: str) -> float:
 
 @click.command(epilog=_EPILOG)
 @click.argument("files", nargs=-1, type=READABLE)
-@click.option("--rule", "rules", multiple=True, metavar="NAME", help="Ask this rule alone; several times: these.")
+@click.option(
+    "--rule",
+    "rules",
+    multiple=True,
+    metavar="NAME",
+    shell_complete=completed_rules,
+    help="Ask this rule alone; several times: these.",
+)
 @click.option("--least-gain", default="1%", callback=_share, help="Show findings that save this much wall time.  [1%]")
 @click.option(
     "--fail-on",

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, get_args
 
 import click
 
+from bragg.cli.completion import counters as completed_counters
 from bragg.cli.completion import programs
 from bragg.cli.console import error_lines, late_hint, say, stream_style, write_json
 from bragg.cli.process_end import end_like
@@ -197,6 +198,7 @@ def _seconds(_context: click.Context, _parameter: click.Parameter, value: str | 
 @click.option(
     "--counters",
     metavar="[NAMES]",
+    shell_complete=completed_counters,
     help="Sample hardware counters of the whole GPU: default, dram, tensor, l2, units, nvlink, pcie, names of counters "
     "or of CUPTI's metrics, separated by commas. Keeps a timeline too.",
 )

@@ -163,6 +163,18 @@ class Run:
         return (ran_ns, ready_ns) if ran_ns >= 0 and ready_ns >= 0 else None
 
     @property
+    def taken_ns(self) -> int | None:
+        """How long, at least, other programs had the core that the main thread was ready for; None: not known.
+
+        It may have waited as long for other threads and processes of its own program as these ran.
+        """
+        before, after = map(self._facts.integer, ("program_ran_before_ns", "program_ran_ns"))
+        if self.main_thread_ns is None or before is None or after is None:
+            return None
+        ran_ns, ready_ns = self.main_thread_ns
+        return max(ready_ns - max(after - before - ran_ns, 0), 0)
+
+    @property
     def clock(self) -> RankClock:
         """What the recorder noted of its clock."""
         return RankClock.of_meta(self._meta)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import time
 
 import bragg
 from bragg.core import core
@@ -114,6 +115,7 @@ def at_start(backend: str, options: Mapping[str, Any]) -> dict[str, Any]:
         "rank": rank,
         "ranks": ranks,
         **({"job": place} if (place := find_place(os.environ)) else {}),
+        **({"program_ran_before_ns": ran_ns} if (ran_ns := guarded(_program_ran_ns)()) else {}),
         **({"scheduled_before": scheduled} if (scheduled := guarded(_scheduled)()) else {}),
         "started_ns": core.now_ns(),
     }
@@ -128,6 +130,16 @@ def _scheduled() -> list[int]:
         return []
 
 
+def _program_ran_ns() -> int:
+    """How long the program's threads ran, and processes that it waited for, ns; 0: processes of it still run."""
+    try:
+        os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+    except ChildProcessError:
+        times = os.times()
+        return time.process_time_ns() + int((times.children_user + times.children_system) * 1e9)
+    return 0
+
+
 def at_stop(*, is_end: bool = True) -> dict[str, Any]:
     """Facts that are known when it stops: versions of frameworks, compiled and interpreted kernels, notes of hooks.
 
@@ -138,6 +150,7 @@ def at_stop(*, is_end: bool = True) -> dict[str, Any]:
     return {
         "stopped_ns": core.now_ns(),
         "versions": {name: str(version) for name, version in versions.items() if version is not None},
+        **({"program_ran_ns": ran_ns} if (ran_ns := guarded(_program_ran_ns)()) else {}),
         **({"scheduled": scheduled} if (scheduled := guarded(_scheduled)()) else {}),
         **({"compiled_regions": regions} if (regions := guarded(_compiled_regions)()) else {}),
         **({"interpreted_launches": _interpreted_launches} if _interpreted_launches else {}),

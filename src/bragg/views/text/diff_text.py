@@ -116,7 +116,15 @@ def judged_text(verdict: Verdict) -> str:
         steps = f", mean of {count_text(verdict.calls_after, 'step')}" if verdict.calls_after else ""
         return f"{verdict.metric} {after}{steps}, at most {most}"
     more = f"; {verdict.n_exceeded - 1} more" if verdict.n_exceeded > 1 else ""
-    return f"{verdict.metric} {step_text(verdict)}{more}"
+    return f"{verdict.metric} {step_text(verdict)}{_taken_text(verdict)}{more}"
+
+
+def _taken_text(verdict: Verdict) -> str:
+    """`, without 38.0 ms and 7.10 ms in which other programs had the core`; empty where nothing was left out."""
+    if not any(verdict.taken):
+        return ""
+    before, after = (value_text(taken, verdict.unit) for taken in verdict.taken)
+    return f", without {before} and {after} in which other programs had the core"
 
 
 def launches_text(launches: Launches, frames: FrameTable) -> str:
@@ -189,6 +197,7 @@ def verdict_json(verdict: Verdict) -> dict[str, Any]:
         "is_undecided": verdict.is_undecided,
         "n_calls": [verdict.calls_before, verdict.calls_after],
         "at_most": verdict.at_most,
+        "taken": list(verdict.taken),
     }
 
 

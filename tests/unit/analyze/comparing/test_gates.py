@@ -9,7 +9,7 @@ from bragg.analyze.comparing.diff import By, are_alternating, compare_sets
 from bragg.analyze.comparing.gates import Gate, Gated, Limit, Verdict, rows_verdict, step_verdict, verdict_of
 from bragg.errors import UsageError
 from bragg.model import Metric, MetricKind, Profile
-from bragg.views.text.diff_text import named_frames, step_text
+from bragg.views.text.diff_text import judged_text, named_frames, step_text
 from tests.support.profiles import profile_from_text
 
 SECOND_NS = 1_000_000_000
@@ -22,6 +22,20 @@ REGIONS = {
 def recorded(text: str, began_s: int = 0, wall_s: int = 10) -> Profile:
     meta = {"started_ns": began_s * SECOND_NS or 1, "stopped_ns": (began_s + wall_s) * SECOND_NS, "regions": REGIONS}
     return replace(profile_from_text(text), meta=meta)
+
+
+def on_host(wall_ms: int, *, ready_ms: int = 0, others_ms: int = 0) -> Profile:
+    """A run of which the main thread was ready without a core for some time, and other threads ran for some."""
+    ran_ms = wall_ms - ready_ms
+    meta = {
+        "started_ns": 1,
+        "stopped_ns": 1 + wall_ms * 1_000_000,
+        "scheduled_before": [7, 3],
+        "scheduled": [7 + ran_ms * 1_000_000, 3 + ready_ms * 1_000_000],
+        "program_ran_before_ns": 11,
+        "program_ran_ns": 11 + (ran_ms + others_ms) * 1_000_000,
+    }
+    return replace(profile_from_text(f"root\n  forward host={wall_ms}ms"), meta=meta)
 
 
 BEFORE = recorded("root\n  forward\n    matmul<BM=64 w4 s3> 800us x10\n    forward\n      relu 100us\n  copy 50us")
@@ -72,6 +86,31 @@ def test_growth_that_noise_may_hide_is_not_decided() -> None:
     assert not judged(Gate(Gated.TOTAL)).is_undecided
     much = judged(Gate(Gated.TOTAL), recorded("root\n  forward 1200us\n  copy 50us"), percent=2)
     assert (much.n_exceeded, much.is_undecided) == (1, False)
+
+
+@pytest.mark.parametrize("gate", [Gated.TOTAL, Gated.WALL])
+def test_time_in_which_other_programs_had_the_core_is_not_judged(gate: Gated) -> None:
+    calm, busy = on_host(1000, ready_ms=20), on_host(1500, ready_ms=520)
+    verdict = verdict_of(Gate(gate), [calm] * 2, [busy] * 2, "host_time", Limit(0.0), named_frames, 1)
+    assert (verdict.before, verdict.after) == (pytest.approx(980e6), pytest.approx(980e6))
+    assert verdict.taken == (pytest.approx(20e6), pytest.approx(520e6))
+    assert (verdict.n_exceeded, verdict.is_undecided) == (0, False)
+    assert judged_text(verdict).endswith(", without 20.0 ms and 520 ms in which other programs had the core")
+    slower = on_host(1530, ready_ms=20)
+    assert verdict_of(Gate(gate), [calm] * 2, [slower] * 2, "host_time", Limit(0.0), named_frames, 1).n_exceeded == 1
+
+
+def test_a_core_that_the_programs_own_threads_had_is_judged() -> None:
+    calm, threads = on_host(1000), on_host(1500, ready_ms=500, others_ms=500)
+    verdict = verdict_of(Gate(Gated.TOTAL), [calm] * 2, [threads] * 2, "host_time", Limit(0.0), named_frames, 1)
+    assert (verdict.after, verdict.taken, verdict.n_exceeded) == (pytest.approx(1500e6), (0.0, 0.0), 1)
+
+
+def test_where_a_run_does_not_tell_whether_it_had_a_core_all_time_is_judged() -> None:
+    calm, busy = on_host(1000), on_host(1500, ready_ms=500)
+    untold = replace(calm, meta={**calm.meta, "program_ran_ns": None})
+    verdict = verdict_of(Gate(Gated.TOTAL), [untold], [busy], "host_time", Limit(0.0), named_frames, 1)
+    assert (verdict.after, verdict.taken) == (pytest.approx(1500e6), (0.0, 0.0))
 
 
 def test_steps_are_compared_by_the_time_of_one() -> None:

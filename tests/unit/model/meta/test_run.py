@@ -41,6 +41,16 @@ def test_times_that_do_not_fit_are_no_duration() -> None:
     assert Run({"gpu_busy_ns": {"0": 3, "x": 4, "1": "5"}}).gpu_busy_ns == {0: 3}
 
 
+def test_what_own_threads_ran_may_be_why_the_main_thread_had_no_core() -> None:
+    scheduled = {"scheduled_before": [10, 5], "scheduled": [110, 45], "program_ran_before_ns": 20}
+    assert Run({**scheduled, "program_ran_ns": 120}).taken_ns == 40
+    assert Run({**scheduled, "program_ran_ns": 150}).taken_ns == 10
+    assert Run({**scheduled, "program_ran_ns": 900}).taken_ns == 0
+    assert Run({**scheduled, "program_ran_ns": 119}).taken_ns == 40
+    assert Run(scheduled).taken_ns is None
+    assert Run({"program_ran_before_ns": 1, "program_ran_ns": 2}).taken_ns is None
+
+
 def test_a_gpu_that_failed_says_why() -> None:
     assert Run({"cuda": {"state": "failed"}}).cuda.failure == "unknown reason"
     assert Run({"cuda": {"state": "attached", "reason": "old"}}).cuda.failure == ""

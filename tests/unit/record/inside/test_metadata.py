@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
 import sys
 from types import SimpleNamespace
 
@@ -56,3 +57,33 @@ def test_start_and_stop_tell_how_long_the_main_thread_ran_and_had_no_core() -> N
     before, after = at_start("cpu", OPTIONS)["scheduled_before"], at_stop()["scheduled"]
     assert 0 < before[0] <= after[0]
     assert 0 <= before[1] <= after[1]
+
+
+# In a process that has no others yet.
+RAN = """
+import json, subprocess, sys, threading, time
+from bragg.record import RecordConfig
+from bragg.record.inside.metadata import at_start, at_stop
+
+def ran():
+    return at_stop().get("program_ran_ns", 0) - began
+
+began, burnt = at_start("cpu", RecordConfig().options())["program_ran_before_ns"], time.process_time_ns()
+thread = threading.Thread(target=lambda: sum(range(3_000_000)))
+thread.start()
+thread.join()
+burnt = time.process_time_ns() - burnt
+alone = ran()
+child = subprocess.Popen([sys.executable, "-c", "sum(range(10_000_000)); input()"], stdin=subprocess.PIPE)
+beside = at_stop().get("program_ran_ns")
+child.communicate(b"\\n")
+print(json.dumps([burnt, alone, beside, ran()]))
+"""
+
+
+def test_start_and_stop_tell_how_long_all_threads_ran_unless_processes_of_the_program_still_run() -> None:
+    done = subprocess.run([sys.executable, "-c", RAN], check=True, capture_output=True, text=True)
+    burnt, alone, beside, after = json.loads(done.stdout)
+    assert burnt <= alone < burnt + 1_000_000_000
+    assert beside is None
+    assert after > alone + 50_000_000
