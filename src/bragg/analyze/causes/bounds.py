@@ -17,10 +17,15 @@ from bragg.analyze.imports import imports_apart
 from bragg.analyze.wall.turns import turns_of
 from bragg.model import FrameKind
 
-__all__ = ["Bounds", "Part", "bounds_of"]
+__all__ = ["BOTH", "Bounds", "Part", "bounds_of"]
 
-# More than half of the time decides.
+BOTH = "the GPU and the host"
+"""Both take much of the time, and nothing tells how much of it is at the same time."""
+
+# A GPU that works less waits for most of the time.
 _BUSY = 0.5
+# One that waits for the host about as long as it works gains less by faster kernels, some of which the host hides.
+_AS_LONG = 0.8
 # A special cause is named from this share of the wall time on, as in the rules about steps; below, it is the host.
 _NAMED = 0.2
 _ON_GPU = ("communication", "copies")
@@ -57,6 +62,7 @@ class Bounds:
 
     Attributes:
         by: `the GPU`, `the host`, `input`, `compilation`, `synchronisation`, `communication`, `allocation`, `copies`;
+            `BOTH`: the GPU and the host, and how much each would save is not known;
             `other work`, of streams or programs, which launched work waited for; `counting launches exactly`: the host
             waited for it, whatever else it did; without a GPU a part of the host's time; empty: not known.
         busy: Share in which a GPU worked; None: not known.
@@ -108,7 +114,7 @@ def bounds_of(evidence: Evidence) -> Bounds:
     parts = _gpu_parts(evidence, busy) if busy else []
     if busy is not None and evidence.idle_ns is not None and evidence.wall_ns:
         parts += _waiting_parts(evidence, 1 - busy)
-    by = _by(busy, parts)
+    by = "" if busy is None else _by(_winner(evidence, busy), busy, parts)
     if evidence.profile.run.exact_launches and by != "the GPU":
         by = "counting launches exactly"
     parts.sort(key=lambda part: -part.share)
@@ -198,17 +204,28 @@ def _waiting_parts(evidence: Evidence, idle: float) -> list[Part]:
     return [Part(name, value / whole * idle, False) for name, value in waits if value > 0]
 
 
-def _by(busy: float | None, parts: list[Part]) -> str:
-    if busy is None:
-        return ""
+def _winner(evidence: Evidence, busy: float) -> str:
+    """Whether half of the GPU's work saves more than half of the host's part: `the GPU`, `the host` or `BOTH`."""
+    if busy < _BUSY:
+        return "the host"
+    everything = np.ones(len(evidence.profile.tree), np.bool_)
+    of_gpu, of_host = evidence.gpu_gain(everything, 0.5), evidence.host_gain(everything, 0.5)
+    host = of_host.share if of_host else 0.0
+    if of_gpu is None:
+        return "the host" if 2 * host >= _AS_LONG * busy else BOTH
+    return "the GPU" if of_gpu.share > host else "the host"
+
+
+def _by(winner: str, busy: float, parts: list[Part]) -> str:
+    """What `winner` does for most of its time, if that has a name of its own."""
     shares = dict.fromkeys(_SPECIAL, 0.0)
     for part in parts:
         name = _OF_PART.get(part.name, part.name)
         name = name if name in shares or name == UNKNOWN else "the GPU" if part.is_gpu else "the host"
         shares[name] = shares.get(name, 0.0) + part.share
     special = max(_SPECIAL, key=lambda name: shares[name])
-    if busy >= _BUSY:
-        return special if special in _ON_GPU and shares[special] > busy / 2 else "the GPU"
+    if winner != "the host":
+        return special if special in _ON_GPU and shares[special] > busy / 2 else winner
     host = shares.get("the host", 0.0)
     if shares.get(UNKNOWN, 0.0) > max(host, shares[special]):
         return ""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from bragg.analyze.causes.bounds import Bounds, Part
+from bragg.analyze.causes.bounds import BOTH, Bounds, Part
 from bragg.analyze.causes.hardware_limits import Limits
 from bragg.model.finding import percent_text
 from bragg.views.text.units import count_text, time_text
@@ -42,11 +42,12 @@ def bounds_sentence(bounds: Bounds) -> str:
         works = f"{per_step}{gpu} works {percent_text(bounds.busy)}"
         return f"{works[0].upper()}{works[1:]}; why it waits is not known."
     name = bounds.cause[0].upper() + bounds.cause[1:]
-    bound = "bound" if bounds.by == "copies" else "bounds"
+    bound = "bound" if bounds.by in ("copies", BOTH) else "bounds"
     idle = 1 - bounds.busy
-    most_of = "" if max(bounds.busy, idle) >= _ALL else "most of "
+    most_of = "" if max(bounds.busy, idle) >= _ALL or bounds.by == BOTH else "most of "
     works = f"{gpu} works {percent_text(bounds.busy)} and waits {percent_text(idle)}"
-    return f"{name} {bound} {most_of}the program: {per_step}{works}."
+    which = "; a timeline tells which of them bounds more" if bounds.by == BOTH else ""
+    return f"{name} {bound} {most_of}the program: {per_step}{works}{which}."
 
 
 def _host_sentence(bounds: Bounds) -> str:
