@@ -139,7 +139,7 @@ def test_panes_come_and_go(source: Any) -> None:
 
 def test_an_address_opens_the_kernel_of_a_node(pages: Any) -> None:
     page = pages.open(profile(), "view=source&node=3")
-    expect(page.get_by_label("Kernel", exact=True).locator("option:checked")).to_have_text(
+    expect(page.get_by_label("Kernel or file", exact=True).locator("option:checked")).to_have_text(
         beginning("softmax<BLOCK=1024")
     )
     page = pages.open(profile(), "view=source&line=sass:1&panes=sass,python")

@@ -11,7 +11,7 @@ from bragg.errors import UsageError
 from bragg.model import FrameKind, Profile
 from bragg.model.table import Int64Array
 
-__all__ = ["TIMES", "ProgramFile", "ProgramLine", "program_file", "program_files"]
+__all__ = ["TIMES", "ProgramFile", "ProgramLine", "program_file", "program_files", "with_times"]
 
 TIMES = ("host_time", "gpu_time")
 """What is told of a line: time of the host in it and in what it calls, and of the GPU in what these launch."""
@@ -74,7 +74,7 @@ def program_file(profile: Profile, wanted: str) -> ProgramFile | None:
     files, parts = program_files(profile), PurePath(wanted).parts
     meant = [file for file in files if PurePath(file).parts[-len(parts) :] == parts] if parts else []
     if meant:
-        return _with_times(profile, meant[0])
+        return with_times(profile, meant[0])
     if not wanted.endswith(".py"):
         return None
     raise UsageError(f"this profile has no text of {wanted}", hint=_kept(files))
@@ -86,7 +86,8 @@ def _kept(files: list[str]) -> str:
     return "It has no text of the program: its files had changed or were gone, or bragg run had --no-kernel-code"
 
 
-def _with_times(profile: Profile, file: str) -> ProgramFile:
+def with_times(profile: Profile, file: str) -> ProgramFile:
+    """A file whose text the profile keeps."""
     measured = [name for name in TIMES if profile.measured(name)]
     nodes = _outermost(profile, _nodes_of(profile, file))
     numbers = profile.tree.frames.line[profile.tree.frame[nodes]]

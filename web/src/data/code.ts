@@ -1,9 +1,12 @@
-// The code of kernels at each stage of their compilation. Written by bragg/views/web/code.py.
+// The code of kernels at each stage of their compilation, and files of the program. Written by bragg/views/web/code.py.
 
 /** What a kernel is at some point of its compilation, first to last. */
 export type Stage = "python" | "ttir" | "ttgir" | "llir" | "ptx" | "sass";
 
-/** Row, samples, and samples by reason (row of `reasons`) of a line; the line of the source whose result it waits for. */
+/**
+ * Row, samples, and samples by reason (row of `reasons`) of a line; the line of the source whose result it waits for.
+ * Of a file of the program, times in place of samples: the first one that is told, and each by its row of `times`.
+ */
 export type LineSamples = [row: number, count: number, byReason: [reason: number, count: number][], waitsFor?: number];
 
 export interface CodePane {
@@ -32,7 +35,7 @@ export interface CodePlace {
 export interface KernelText {
   /** `symbol/hash`: tells specializations apart; empty: none of its texts were recorded. */
   key: string;
-  /** As its frames are named. */
+  /** As its frames are named; a file of the program by its path. */
   name: string;
   /** What the profile lacks of it, and why. */
   missing: string;
@@ -43,4 +46,6 @@ export interface KernelText {
   samples: number;
   /** Why warps waited: name, group, meaning. */
   reasons: [name: string, group: string, meaning: string][];
+  /** Of a file of the program what is told of its lines, and the same of the whole run, ns; null: it is a kernel. */
+  times: [name: string, total_ns: number][] | null;
 }

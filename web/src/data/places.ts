@@ -9,7 +9,7 @@ export function lineText(data: ProfileData, file: string, line: number): string 
   return text?.split("\n")[line - 1]?.trim() ?? "";
 }
 
-/** The kernel whose Python pane has a line, and its row there; null: none has. */
+/** The kernel, else the file of the program, whose Python pane has a line, and its row there; null: none has. */
 export function codeLine(data: ProfileData, file: string, line: number): { code: KernelText; row: number } | null {
   const name = file.slice(file.lastIndexOf("/") + 1);
   if (!name || line <= 0) return null;

@@ -16,8 +16,12 @@ export function linksOf(data: ProfileData, node: number, without: string[]): Lin
     [true, ["Flame", "flame"]],
     [isInTable, ["Kernels", "kernels"]],
     [node > 0 && data.slices.node.length > 0, ["Timeline", "timeline"]],
-    [data.code.some((code) => code.name === name), ["Source", "source"]],
+    [data.code.some((code) => code.name === name || isLineOf(data, frame, code.name)), ["Source", "source"]],
     [data.roofline?.points.some((point) => point.name === name) ?? false, ["Roofline", "roofline"]],
   ];
   return links.filter(([isShown, [, view]]) => isShown && !without.includes(view)).map(([, link]) => link);
+}
+
+function isLineOf({ frames }: ProfileData, frame: number, file: string): boolean {
+  return frames.kind[frame] === FrameKind.Python && frames.file[frame] === file;
 }

@@ -1,4 +1,4 @@
-"""The code of kernels as the source view of the web viewer reads it; the shape is that of `web/src/data/code.ts`."""
+"""Kernels and files of the program as the source view of the page reads them; the shape: `web/src/data/code.ts`."""
 
 from __future__ import annotations
 
@@ -6,11 +6,13 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from bragg.analyze.annotated_code import Samples, StagedCode
+from bragg.analyze.program_lines import ProgramFile
 from bragg.code.source_map import PlaceKey, Stage, place_keys
 from bragg.code.source_place import CallChain
 from bragg.code.stall_reasons import StallReason
+from bragg.views.text.finding_text import short_path
 
-__all__ = ["code_of"]
+__all__ = ["code_of", "program_code_of"]
 
 _NOWHERE = -1
 
@@ -19,6 +21,35 @@ def code_of(kernels: Iterable[StagedCode]) -> list[dict[str, Any]]:
     """The kernels that the profile has any code of, in order: JSON values."""
     texts = (_Kernel(kernel).json() for kernel in kernels)
     return [text for text in texts if text["panes"]]
+
+
+def program_code_of(program: ProgramFile) -> dict[str, Any]:
+    """A file of the program with the times of its lines: JSON values."""
+    names = list(program.totals_ns)
+    times = [
+        [[row, line.times_ns[name]] for row, name in enumerate(names) if name in line.times_ns]
+        for line in program.lines
+    ]
+    return {
+        "key": "",
+        "name": program.file,
+        "missing": "",
+        "panes": [
+            {
+                "stage": "python",
+                "lines": [line.text for line in program.lines],
+                "numbers": [line.number for line in program.lines],
+                "sections": [[0, short_path(program.file), program.file]],
+                "place": [],
+                "ptx": [],
+                "samples": [[row, own[0][1], own] for row, own in enumerate(times) if own],
+            }
+        ],
+        "places": [],
+        "samples": 0,
+        "reasons": [],
+        "times": [[name, total_ns] for name, total_ns in program.totals_ns.items()],
+    }
 
 
 class _Kernel:
@@ -42,6 +73,7 @@ class _Kernel:
             "places": [self._place(chain) for chain in self._places],
             "samples": _plain(kernel.total.count),
             "reasons": [[reason.name, reason.group.value, reason.meaning] for reason in self._reasons],
+            "times": None,
         }
 
     def _source_pane(self) -> dict[str, Any]:

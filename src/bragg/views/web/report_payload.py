@@ -11,6 +11,7 @@ from bragg.analyze.engine import findings
 from bragg.analyze.idle_paths import IDLE_METRICS, with_added_up_idle
 from bragg.analyze.imports import imports_apart
 from bragg.analyze.kernel_choice import every_kernel
+from bragg.analyze.program_lines import program_files, with_times
 from bragg.analyze.ranks.answer import RanksAnswer
 from bragg.analyze.report import answered
 from bragg.analyze.roofline import roofline
@@ -23,7 +24,7 @@ from bragg.views.text.analysis_text import rest_sentence
 from bragg.views.text.answer_text import fact_rows, lack_lines, sentences
 from bragg.views.text.folding import OWN_ROW, fold_marks
 from bragg.views.text.variants import rows_of_frames
-from bragg.views.web.code import code_of
+from bragg.views.web.code import code_of, program_code_of
 from bragg.views.web.findings import findings_of
 from bragg.views.web.first_look import big_numbers, wall_of
 from bragg.views.web.hot_tables import hot_tables
@@ -74,7 +75,7 @@ def report_payload(
             hot_tables(profile, host_first=host_first),
         ),
         kernels=reason.evidence.kernels,
-        code=code_of(annotate_stages(profile, kernel) for kernel in every_kernel(profile)),
+        code=_code(profile),
         roofline=_roofline(profile),
         difference=difference,
         findings=findings_of(profile, reason, (steady.begins_ns, steady.ends_ns) if steady else None),
@@ -86,6 +87,15 @@ def report_payload(
         # Without a timeline, host time is that of the whole run: of imports, most of all.
         profile, analyses = waits, replace(analyses, opens=IDLE_METRICS[0])
     return pack(profile, analyses=analyses)
+
+
+def _code(profile: Profile) -> list[dict[str, Any]]:
+    """Kernels, and files of the program that took any time."""
+    programs = (program_code_of(with_times(profile, file)) for file in program_files(profile))
+    return [
+        *code_of(annotate_stages(profile, kernel) for kernel in every_kernel(profile)),
+        *(each for each in programs if each["panes"][0]["samples"]),
+    ]
 
 
 def _roofline(profile: Profile) -> Mapping[str, Any] | None:

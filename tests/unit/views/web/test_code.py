@@ -1,14 +1,19 @@
 from __future__ import annotations
 
+import gzip
 import json
 from typing import Any
 
+import pytest
+
 from bragg import formats
 from bragg.analyze.kernel_choice import every_kernel
+from bragg.analyze.program_lines import program_file
 from bragg.analyze.source_lines import annotate_stages
 from bragg.code.source_map import Stage, source_name
 from bragg.model import Profile
 from bragg.views.web.code import code_of
+from bragg.views.web.report_payload import report_payload
 from tests.support.recordings import SAMPLE
 from tests.support.sampled_kernels import FILE, KEY, sampled_profile
 
@@ -86,3 +91,21 @@ def test_a_line_says_which_line_it_waits_for() -> None:
     use, load = max(waits.items(), key=lambda item: item[1])
     assert "tl.maximum" in python["lines"][python["numbers"].index(use)]
     assert "tl.load" in python["lines"][python["numbers"].index(load)]
+
+
+def test_files_of_the_program_have_the_times_of_their_lines() -> None:
+    path = SAMPLE.parents[3] / "tests/golden/recordings/texts/h100-kron_slow.bragg"
+    profile = formats.load(path)
+    data = gzip.decompress(report_payload(profile, "rows"))
+    header = json.loads(data[4 : 4 + int.from_bytes(data[:4], "little")])
+    (program,) = (each for each in header["code"] if each["times"])
+    told = program_file(profile, "kron_slow.py")
+    assert told is not None
+    assert (program["name"], dict(program["times"])) == (told.file, told.totals_ns)
+    (shown,) = program["panes"]
+    assert shown["lines"] == [line.text for line in told.lines]
+    names = [name for name, _ in program["times"]]
+    assert names == ["host_time", "gpu_time"]
+    times = {shown["numbers"][row]: {names[time]: ns for time, ns in own} for row, _, own in shown["samples"]}
+    assert times == {line.number: line.times_ns for line in told.lines if line.times_ns}
+    assert times[16]["gpu_time"] == pytest.approx(44.8e6, rel=0.001)

@@ -45,6 +45,12 @@ export class Heat {
     return this.byRow.get(row)?.[3];
   }
 
+  /** What a line took, by each of the kernel's times; 0: nothing. */
+  times(row: number): number[] {
+    const own = new Map(this.byRow.get(row)?.[2]);
+    return (this.kernel.times ?? []).map((_, time) => own.get(time) ?? 0);
+  }
+
   /** Rows with samples, the hottest first. */
   hottest(): number[] {
     return [...this.byRow.values()].sort((a, b) => b[1] - a[1]).map(([row]) => row);

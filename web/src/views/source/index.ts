@@ -7,11 +7,11 @@ export const SOURCE: ViewRow = {
   needs: (data) =>
     data.code.length > 0
       ? ""
-      : data.kernels.length === 0
-        ? "This profile has no kernels, whose code this would be: record a program that runs on a GPU."
-        : "This profile has no code of kernels. bragg run keeps that of Triton's kernels, and where their warps wait with: " +
-          "bragg run --sample",
-  shows: "The code of a kernel from Python to machine code, side by side, with the share of samples at each line.",
+      : "This profile has no text of its program, and no code of kernels: the files had changed or were gone, or " +
+        "bragg run had --no-kernel-code. What Triton's kernels wait for is recorded with: bragg run --sample",
+  shows:
+    "The files of the program with the time of each line, and the code of a kernel from Python to machine code, side " +
+    "by side, with the share of samples at each line.",
   command: "bragg run --sample SCRIPT",
   sketch: [
     ["line", 0, 0, 76, 7],

@@ -1,7 +1,7 @@
 import type { CodePane, KernelText, Stage } from "../../data/code";
 import { heatColour, type Theme } from "../../ui/colours";
 import { element } from "../../ui/element";
-import { shareText } from "../../ui/numbers";
+import { shareText, timeText } from "../../ui/numbers";
 import { cut, printable } from "../../ui/text";
 import { Heat } from "./heat";
 import { entriesOf, mainRow, type Note, noteOf, numberText, placesOf, seen, withoutLocation } from "./rows";
@@ -46,7 +46,7 @@ export class Pane {
   private isPinned = false;
 
   constructor(
-    kernel: KernelText,
+    private readonly kernel: KernelText,
     private readonly pane: CodePane,
     private readonly theme: Theme,
     private readonly hidesLocations: boolean,
@@ -57,15 +57,20 @@ export class Pane {
     this.entries = entriesOf(pane, hidesLocations, notes);
     this.places = placesOf(this.entries, pane.lines.length);
     const note = element("span", "note", noteOf(pane, this.heat.most > 0));
-    const head = element("header", "", element("h2", "", STAGE_NAMES[pane.stage]), note);
+    const names = (kernel.times ?? []).map(([name]) => element("i", "heat", name));
+    const head = element("header", "", ...names, element("h2", "", STAGE_NAMES[pane.stage]), note);
     this.root = element("section", "code-pane", head, element("div", "code-body", this.scroller, this.strip));
     this.root.dataset.stage = pane.stage;
     if (this.heat.most > 0) this.root.classList.add("has-heat");
+    this.root.style.setProperty("--heats", String(this.n_heats));
     const longest = pane.lines.reduce((most, line) => Math.max(most, line.length), 0);
     this.lines.style.height = `${this.entries.length * LINE_PX}px`;
     this.lines.style.minWidth = `calc(${Math.min(longest, MAX_LENGTH)}ch + var(--gutter))`;
     this.scroller.tabIndex = 0;
-    this.scroller.setAttribute("aria-label", `${STAGE_NAMES[pane.stage]} of the kernel`);
+    this.scroller.setAttribute(
+      "aria-label",
+      `${STAGE_NAMES[pane.stage]} of the ${kernel.times ? "program" : "kernel"}`,
+    );
     this.scroller.append(this.lines);
     this.listen();
     this.observer.observe(this.scroller);
@@ -177,19 +182,31 @@ export class Pane {
     for (const { kind, text } of tokensOf(this.pane.stage, whole.slice(0, MAX_LENGTH))) {
       code.append(kind === "plain" ? shown(text) : element("span", `tok-${kind}`, shown(text)));
     }
-    const line = element("div", "code-line", this.heatCell(row), element("b", "", this.number(row)), code);
+    const line = element("div", "code-line", ...this.heatCells(row), element("b", "", this.number(row)), code);
     line.dataset.row = String(row);
     this.dress(line, row);
     return line;
   }
 
-  private heatCell(row: number): HTMLElement {
+  private get n_heats(): number {
+    return this.kernel.times?.length || 1;
+  }
+
+  private heatCells(row: number): HTMLElement[] {
+    const { times } = this.kernel;
+    if (times === null) return [this.heatCell(shareText(this.heat.share(row)), this.heat.relative(row))];
+    return this.heat
+      .times(row)
+      .map((time_ns, index) => this.heatCell(timeText(time_ns), time_ns / Math.max(times[index][1], 1)));
+  }
+
+  /** Empty where there is no heat. */
+  private heatCell(text: string, heat: number): HTMLElement {
     const cell = element("i", "heat");
-    const count = this.heat.count(row);
-    if (count > 0) {
-      cell.textContent = shareText(this.heat.share(row));
-      cell.style.setProperty("--share", `${this.heat.relative(row) * 100}%`);
-      cell.style.setProperty("--heat", heatColour(this.heat.relative(row), this.theme));
+    if (heat > 0) {
+      cell.textContent = text;
+      cell.style.setProperty("--share", `${Math.min(heat, 1) * 100}%`);
+      cell.style.setProperty("--heat", heatColour(Math.min(heat, 1), this.theme));
     }
     return cell;
   }

@@ -1,6 +1,6 @@
 // What a pane shows below each other: lines, and before each part its title.
 
-import type { CodePane, Stage } from "../../data/code";
+import type { CodePane, KernelText, Stage } from "../../data/code";
 import type { Finding } from "../../data/profile";
 import { countText } from "../../ui/numbers";
 
@@ -36,16 +36,17 @@ export interface Note {
   text: string;
 }
 
-/** The findings about lines of the source, by row; not those of other kernels that share them. */
-export function notesOf(pane: CodePane, findings: Finding[], kernel: string): Note[] {
-  const own = findings.filter((found) => !found.kernel || found.kernel === kernel);
+/** The findings about lines of the source, by row; of a kernel not those of others that share its lines. */
+export function notesOf(pane: CodePane, findings: Finding[], { name, times }: KernelText): Note[] {
+  const own = findings.filter((found) => (times ? found.isWorth : !found.kernel || found.kernel === name));
   const notes: Note[] = [];
   const starts = [...pane.sections.map(([row]) => row), pane.lines.length];
   for (const [section, [begin, , file]] of pane.sections.entries()) {
     for (let row = begin; row < starts[section + 1]; row += 1) {
       for (const found of own) {
         if (found.file !== file || found.line !== pane.numbers[row]) continue;
-        notes.push({ row, text: `^ ${found.rule}: ${found.message}` });
+        const saves = times && found.gain?.wall_ns ? `saves ${found.gainText}  ` : "";
+        notes.push({ row, text: `^ ${saves}${found.rule}: ${found.message}` });
       }
     }
   }

@@ -34,7 +34,18 @@ const KERNEL: KernelText = {
     ["long_scoreboard", "memory", "data"],
     ["wait", "math", ""],
   ],
+  times: null,
 };
+const PROGRAM: KernelText = {
+  ...KERNEL,
+  name: "/a.py",
+  samples: 0,
+  times: [
+    ["host_time", 8e9],
+    ["gpu_time", 2e9],
+  ],
+};
+const SPECIALIZED = { ...KERNEL, name: "k<32>" };
 const LINKS = new CodeLinks(KERNEL);
 
 describe("a line", () => {
@@ -90,6 +101,19 @@ describe("heat", () => {
     expect([waiting.waitsFor(0), heat.waitsFor(2)]).toEqual([19, undefined]);
   });
 
+  it("of a file of the program is each of its times", () => {
+    const timed: CodePane["samples"] = [
+      [0, 3e9, [[0, 3e9]]],
+      [2, 1e9, [[1, 1e9]]],
+    ];
+    const heat = new Heat(PROGRAM, pane("python", [], { samples: timed }));
+    expect([0, 1, 2].map((row) => heat.times(row))).toEqual([
+      [3e9, 0],
+      [0, 0],
+      [0, 1e9],
+    ]);
+  });
+
   it("names the reasons, the main one first", () => {
     expect(heat.reasons(2).map((reason) => [reason.name, reason.share])).toEqual([
       ["long_scoreboard", 0.75],
@@ -114,7 +138,7 @@ describe("entries of a pane", () => {
 
   it("have the findings below their lines", () => {
     const found = { rule: "spills", message: "48 instructions", file: "/a.py", line: 2 } as Finding;
-    const notes = notesOf(parted, [found, { ...found, line: 3 }, { ...found, file: "/b.py", line: 3 }], "k<32>");
+    const notes = notesOf(parted, [found, { ...found, line: 3 }, { ...found, file: "/b.py", line: 3 }], SPECIALIZED);
     expect(notes).toEqual([
       { row: 1, text: "^ spills: 48 instructions" },
       { row: 2, text: "^ spills: 48 instructions" },
@@ -131,10 +155,27 @@ describe("entries of a pane", () => {
         { ...found, kernel: "k<64>" },
         { ...found, kernel: "k<32>" },
       ],
-      "k<32>",
+      SPECIALIZED,
     );
     expect(notes.map((note) => note.row)).toEqual([1]);
-    expect(notesOf(parted, [{ ...found, kernel: "k<64>" }], "k<32>")).toEqual([]);
+    expect(notesOf(parted, [{ ...found, kernel: "k<64>" }], SPECIALIZED)).toEqual([]);
+  });
+
+  it("of a file of the program have the findings that matter, with what they save, whichever kernel they name", () => {
+    const found = {
+      rule: "loop",
+      message: "one by one",
+      file: "/a.py",
+      line: 2,
+      kernel: "gemm",
+      isWorth: true,
+    } as Finding;
+    const gain = { wall_ns: 5, of_ns: 10, limit: "", is_once: false, share: 0.5 };
+    const findings = [
+      { ...found, gain, gainText: "50 %" },
+      { ...found, isWorth: false },
+    ];
+    expect(notesOf(parted, findings, PROGRAM)).toEqual([{ row: 1, text: "^ saves 50 %  loop: one by one" }]);
   });
 
   it("exist where they are seen", () => {

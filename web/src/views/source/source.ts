@@ -3,8 +3,8 @@ import type { CodePane, KernelText, Stage } from "../../data/code";
 import { FrameKind, type ProfileData } from "../../data/profile";
 import { button, element } from "../../ui/element";
 import { isForView } from "../../ui/keys";
-import { countText, shareText } from "../../ui/numbers";
-import { cut, printable } from "../../ui/text";
+import { countText, shareText, timeText } from "../../ui/numbers";
+import { cutMiddle, printable } from "../../ui/text";
 import { tick } from "../../ui/toolbar";
 import { Tooltip } from "../../ui/tooltip";
 import type { Host, View } from "../view";
@@ -27,6 +27,7 @@ export class SourceView implements View {
   private readonly panesElement = element("div", "code-panes");
   private readonly choice = element("select");
   private readonly status = element("p", "code-status");
+  private readonly group = element("span", "group");
   private readonly buttons = new Map<Stage, HTMLButtonElement>();
   private readonly tooltip = new Tooltip();
   private kernel: KernelText;
@@ -79,7 +80,7 @@ export class SourceView implements View {
     this.stages = wanted.length > 0 ? wanted : null;
     this.showsLocations = state.locations === "1";
     this.build();
-    const [stage, row] = (state.line ?? "").split(":");
+    const [stage, row] = (state.line ?? this.lineOf(state.node)).split(":");
     const pane = this.panes.find((one) => one.stage === stage);
     const line = pane && Number(row) >= 0 && Number(row) < pane.length ? { stage: pane.stage, row: Number(row) } : null;
     if (line !== null) pane?.scrollTo(line.row);
@@ -90,11 +91,15 @@ export class SourceView implements View {
   private bar(): HTMLElement {
     for (const [index, kernel] of this.data.code.entries()) {
       const samples = kernel.samples > 0 ? `  (${countText(Math.round(kernel.samples), "sample")})` : "";
-      const option = element("option", "", `${cut(kernel.name, 90)}${samples}`);
+      const option = element(
+        "option",
+        "",
+        `${cutMiddle(kernel.times ? kernel.panes[0].sections[0][1] : kernel.name, 90)}${samples}`,
+      );
       option.value = String(index);
       this.choice.append(option);
     }
-    this.choice.setAttribute("aria-label", "Kernel");
+    this.choice.setAttribute("aria-label", "Kernel or file");
     this.choice.addEventListener("change", () => {
       const locations = this.showsLocations ? "1" : "";
       const kernel = this.data.code[Number(this.choice.value)].name;
@@ -102,24 +107,33 @@ export class SourceView implements View {
       this.selectNode();
       this.host.changed();
     });
-    const group = element("span", "group");
     for (const stage of STAGES) {
       const made = button(STAGE_NAMES[stage], () => this.toggle(stage));
       this.buttons.set(stage, made);
-      group.append(made);
+      this.group.append(made);
     }
     this.locations[1].title = "Where operations of TTIR, TTGIR and LLIR come from: loc(…), !dbg";
-    return element("div", "tools", this.choice, group, this.locations[0]);
+    return element("div", "tools", this.choice, this.group, this.locations[0]);
   }
 
-  /** The kernel that an address names, else the one that is, holds, or is above its node. */
+  /** The kernel that an address names, else the one that is, holds, or is above its node, else the node's file. */
   private kernelOf(state: Record<string, string>): KernelText {
     const { tree, frames } = this.data;
     const named = (name: string | undefined): KernelText | undefined => this.data.code.find((one) => one.name === name);
     let node = Number.parseInt(state.node ?? "0", 10);
     if (!(node < tree.parent.length)) node = 0;
+    const file = node > 0 ? named(frames.file[tree.frame[node]]) : undefined;
     while (node > 0 && frames.kind[tree.frame[node]] !== FrameKind.Kernel) node = tree.parent[node];
-    return (node > 0 ? named(frames.name[tree.frame[node]]) : undefined) ?? named(state.kernel) ?? this.data.code[0];
+    const kernel = node > 0 ? named(frames.name[tree.frame[node]]) : undefined;
+    const asked = named(state.kernel);
+    return (asked?.times ? asked : kernel) ?? asked ?? file ?? this.data.code[0];
+  }
+
+  /** Where a node stands in the file of the program that is shown, as addresses say it; empty: it is not in it. */
+  private lineOf(node = "0"): string {
+    const { tree, frames } = this.data;
+    const frame = tree.frame[Number.parseInt(node, 10)];
+    return this.kernel.times && frames.file[frame] === this.kernel.name ? `python:${frames.line[frame] - 1}` : "";
   }
 
   private selectNode(): void {
@@ -178,6 +192,7 @@ export class SourceView implements View {
       );
     this.panesElement.replaceChildren(...this.panes.map((pane) => pane.root));
     this.locations[1].checked = this.showsLocations;
+    this.group.hidden = this.kernel.times !== null;
     this.locations[0].hidden = !this.kernel.panes.some(hasLocations);
     for (const [stage, button] of this.buttons) {
       button.setAttribute("aria-pressed", String(shown.includes(stage)));
@@ -188,7 +203,7 @@ export class SourceView implements View {
   }
 
   private notes(text: CodePane): Note[] {
-    return text.stage === "python" ? notesOf(text, this.data.findings?.rows ?? [], this.kernel.name) : [];
+    return text.stage === "python" ? notesOf(text, this.data.findings?.rows ?? [], this.kernel) : [];
   }
 
   /** Where samples are most; without any what a finding is about, and what that became. */
@@ -252,6 +267,7 @@ export class SourceView implements View {
 
   private usualStatus(): string {
     const { kernel } = this;
+    if (kernel.times) return `Of the whole run, with what each line calls: ${timesText(kernel.times) || "no times"}.`;
     const samples =
       kernel.samples > 0
         ? `${countText(Math.round(kernel.samples), "sample")}.`
@@ -264,12 +280,19 @@ export class SourceView implements View {
     const others = this.available.filter((stage) => stage !== line.stage);
     const counts = others.map((stage) => `${STAGE_NAMES[stage]} ${rows.get(stage)?.length ?? 0}`);
     const own = this.panes.find((pane) => pane.stage === line.stage);
+    const { times } = this.kernel;
+    if (times) {
+      const told = own?.heat.times(line.row).map((time_ns, row): [string, number] => [times[row][0], time_ns]) ?? [];
+      return printable(
+        `${own?.summary(line.row) ?? ""}  →  ${timesText(told.filter(([, ns]) => ns > 0)) || "no time"}`,
+      );
+    }
     return printable(`${own?.summary(line.row) ?? ""}  →  lines: ${counts.join(", ")}`);
   }
 
   private showReasons(line: Line, event: MouseEvent, isHeat: boolean): void {
     const heat = this.panes.find((pane) => pane.stage === line.stage)?.heat;
-    if (heat === undefined || !isHeat || heat.count(line.row) === 0) {
+    if (heat === undefined || !isHeat || heat.count(line.row) === 0 || this.kernel.times) {
       this.tooltip.hide();
       return;
     }
@@ -340,4 +363,8 @@ export class SourceView implements View {
     this.pin({ stage: pane.stage, row });
     this.host.changed();
   }
+}
+
+function timesText(times: [name: string, time_ns: number][]): string {
+  return times.map(([name, time_ns]) => `${name} ${timeText(time_ns)}`).join(", ");
 }
