@@ -27,7 +27,7 @@ from bragg.errors import BadFile
 from bragg.formats.encodings.deep_json import memory_bytes
 from bragg.formats.encodings.npy import ARCHIVE_DAMAGE, decode, encode
 from bragg.formats.files import new_file, open_file
-from bragg.formats.format import Format, damaged
+from bragg.formats.format import Format, damaged, unknown_format
 from bragg.formats.limits import Limits, check_depth
 from bragg.formats.timelines.columns import pack, unpack
 from bragg.model import (
@@ -197,6 +197,8 @@ def read(path: Path, *, trace: bool = True) -> Profile:
     with open_file(path) as file:
         try:
             with ZipFile(file) as archive:
+                if path.suffix != ".bragg" and "meta.json" not in archive.namelist():
+                    raise unknown_format(path)
                 profile = _Reader(archive, Limits.of(path)).checked_profile(trace)
         except ARCHIVE_DAMAGE as error:
             raise damaged(path, error, "Copy it again, or recover it from the .part file") from error

@@ -42,7 +42,7 @@ from bragg.model import CallTree, FrameKind, Profile, SliceTable, TrackKind, Tra
 from bragg.model.meta.run import Run
 from bragg.model.regroup import regroup
 from bragg.model.table import BoolArray, Int32Array, Int64Array
-from bragg.model.transform import has_data, with_ancestors
+from bragg.model.transform import has_data, with_ancestors, with_descendants
 
 TYPE_CHECKING = False  # Viewing needs no reader of code, which takes 30 ms to import.
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ class OpenedCapture:
         node = self._target[resolve(part["node"][rows], len(self._target))]
         track = resolve(part["track"][rows], len(self.profile.tracks))
         found = SliceTable(part["start_ns"][rows], part["duration_ns"][rows], node, track, part["correlation"][rows])
-        return self._in_profile_time(found)
+        return self._in_profile_time(found if (node >= 0).all() else found.take(node >= 0))
 
     def _in_profile_time(self, slices: SliceTable) -> SliceTable:
         """Slices of units of a device have times of its clock; of a clock that was never read they are left out."""
@@ -195,7 +195,8 @@ def _opened(profile: Profile, tables: CaptureTables, useful: BoolArray, n_record
     placed, target, folded = _with_operations(profile)
     tree = placed.tree
     folded |= _unwanted(tree, placed.run)
-    is_kept = with_ancestors(tree, np.isin(np.arange(len(tree)), target[useful]))
+    has_own = np.isin(np.arange(len(tree)), target[useful])
+    is_kept = with_ancestors(tree, has_own & ~_of_sessions(tree, placed.run.recorder_directory))
     pruned = regroup(tree, dropped=~is_kept, folded=folded)
     of_slices = pruned.target[target[:n_recorded]]
     return OpenedCapture(pruned.apply(placed), tables.slices, of_slices, clocks_of(tables))
@@ -234,6 +235,13 @@ def _of_recorder(tree: CallTree, directory: str) -> BoolArray:
     is_within = np.array([file.startswith(directory + os.sep) for file in frames.file], np.bool_)
     is_hidden: BoolArray = is_within & (frames.kind == FrameKind.PYTHON)
     return is_hidden[tree.frame]
+
+
+def _of_sessions(tree: CallTree, directory: str) -> BoolArray:
+    """Whether a node is in or below code that begins or ends a recording, which is no time of the program."""
+    frames, files = tree.frames, [f"{directory}/record/inside/{name}.py" for name in ("session", "sessions")]
+    is_session = np.array([file in files for file in frames.file], np.bool_)
+    return with_descendants(tree, (is_session & (frames.kind == FrameKind.PYTHON))[tree.frame])
 
 
 def _clock_of_track(tracks: TrackTable) -> Int64Array:

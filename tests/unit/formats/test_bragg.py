@@ -146,6 +146,14 @@ def test_the_trace_can_be_left_out(profile: Profile, tmp_path: Path) -> None:
     assert len(bragg.read(tmp_path / "run.bragg", trace=False).slices) == 0
 
 
+def test_an_archive_of_another_program_is_no_damaged_profile(tmp_path: Path) -> None:
+    other = tmp_path / "model.pt"
+    with zipfile.ZipFile(other, "w") as archive:
+        archive.writestr("model/data.pkl", b"x")
+    with pytest.raises(BadFile, match=r"model\.pt is not a profile: unknown format"):
+        formats.load(other)
+
+
 def test_a_damaged_block_of_slices_is_left_out_and_counted(profile: Profile, tmp_path: Path) -> None:
     path = tmp_path / "run.bragg"
     blocks = [profile.slices.take(np.array(rows)) for rows in ([0, 1], [2, 3, 4])]

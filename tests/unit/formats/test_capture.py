@@ -108,6 +108,25 @@ def test_frames_of_the_recorder_are_no_part_of_a_call_path(tmp_path: Path) -> No
     assert profile.own("gpu_time").tolist() == [0, 0, 0, 2, 7]
 
 
+def test_what_begins_and_ends_a_recording_takes_no_time_of_the_program(tmp_path: Path) -> None:
+    builder = (
+        CaptureBuilder()
+        .meta(recorder_directory="/site/bragg")
+        .strings("root", "main", "a.py", "__exit__", "contextlib.py", "_block", "/site/bragg/record/inside/sessions.py")
+        .strings("dumps", "json.py")
+    )
+    python = int(FrameKind.PYTHON)
+    builder.rows(ChunkType.FRAMES, (0, 0, NONE, 0, NONE), (python, 1, 2, 3, NONE), (python, 3, 4, 144, NONE))
+    builder.rows(ChunkType.FRAMES, (python, 5, 6, 168, NONE), (python, 7, 8, 1, NONE))
+    builder.rows(ChunkType.NODES, (NONE, 0), (0, 1), (1, 2), (2, 3), (3, 4))
+    builder.rows(ChunkType.METRICS, *((node, SAMPLE, 1, node * 10, 10, 10, 0) for node in (1, 3, 4)))
+    builder.rows(ChunkType.TRACKS, (6, NONE, NONE, 7, 1))
+    builder.rows(ChunkType.SLICES, (5, 10, 1, 0, 0), (20, 30, 3, 0, 0), (20, 30, 4, 0, 0))
+    profile = read(builder, tmp_path)
+    assert tree_to_text(profile) == "root\n  a.py:3@main host=10ns"
+    assert profile.slices.start_ns.tolist() == [5]
+
+
 def test_nodes_without_data_are_pruned_but_not_those_with_slices(tmp_path: Path) -> None:
     builder = CaptureBuilder().strings("root", "only a slice", "nothing")
     builder.rows(ChunkType.FRAMES, (0, 0, NONE, 0, NONE), (1, 1, NONE, 0, NONE), (1, 2, NONE, 0, NONE))

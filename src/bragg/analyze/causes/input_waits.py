@@ -1,19 +1,27 @@
-"""What a GPU waits for while the main thread itself makes a batch."""
+"""What a program waits for while a batch is made, by the main thread or by workers."""
 
 from __future__ import annotations
+
+import re
 
 import numpy as np
 
 from bragg.analyze.causes.facts import Facts
-from bragg.analyze.causes.paths import below, named
+from bragg.analyze.causes.paths import below, in_files, lines_above, named
+from bragg.grouping.workers import WORKER_METRICS, WORKER_TIME
 from bragg.model import Profile
+from bragg.model.finding import percent_text
+from bragg.model.host_time import WAIT_TIME
 from bragg.model.table import BoolArray
 
-__all__ = ["SINGLE", "WORKERS", "late_batches_ns", "loading"]
+__all__ = ["SINGLE", "WORKERS", "costly_item_text", "late_batches_ns", "loading"]
 
 SINGLE, WORKERS = "_SingleProcessDataLoaderIter", "_MultiProcessingDataLoaderIter"
 """Kinds of iterators of a DataLoader: it has no workers, or some."""
 _ITERATOR = "enumerate(DataLoader)#"
+_FETCH = re.compile(r"torch[/\\]utils[/\\]data[/\\]_utils[/\\]fetch\.py$")
+# A line with less is one among many.
+_COSTLY = 0.1
 
 
 def loading(profile: Profile, kind: str) -> BoolArray:
@@ -31,3 +39,21 @@ def late_batches_ns(facts: Facts) -> float:
     inside = loading(facts.profile, SINGLE)
     missing_ns = float(facts.host_ns[inside].sum()) - float(facts.idle_ns[inside].sum())
     return float(np.clip(missing_ns, 0.0, facts.code_wait_ns[~inside].sum()))
+
+
+def costly_item_text(profile: Profile) -> str:
+    """The line of the program with most of the time in which workers made batches; empty: none has much of it."""
+    if WORKER_TIME not in profile.metrics:
+        return ""
+    own_ns = np.nan_to_num(profile.own(WORKER_TIME).astype(np.float64))
+    if WORKER_METRICS[WAIT_TIME] in profile.metrics:
+        own_ns = own_ns - np.nan_to_num(profile.own(WORKER_METRICS[WAIT_TIME]).astype(np.float64))
+    own_ns = np.where(below(profile, in_files(profile, _FETCH)), own_ns, 0.0)
+    tree, took = profile.tree, dict[tuple[str, int], float]()
+    for node in np.flatnonzero(own_ns > 0).tolist():
+        if lines := lines_above(profile, node):
+            frame = tree.frame[lines[-1]]
+            line = tree.frames.file[frame].rpartition("/")[2], int(tree.frames.line[frame])
+            took[line] = took.get(line, 0.0) + float(own_ns[node])
+    share, (file, number) = max(((ns / float(own_ns.sum()), line) for line, ns in took.items()), default=(0.0, ("", 0)))
+    return f"{percent_text(share)} of their work at {file}:{number}" if share >= _COSTLY else ""

@@ -63,7 +63,7 @@ def diff_lines(comparison: Comparison, style: Style, max_rows: int | None, starv
     what = " ".join(filter(None, (comparison.metric, comparison.of)))
     total = f"{what}: {change_text(comparison, ROOT)}{_runs_text(comparison)}"
     if starved and comparison.metric == "host_time" and comparison.n_before == comparison.n_after == 1:
-        total += _starved_text(starved)
+        total += _starved_text(starved, float(comparison.before[ROOT]), float(comparison.after[ROOT]))
     if not shown:
         return [style.bold(total), style.dim("no difference")]
     texts = _Texts(comparison, shown)
@@ -162,7 +162,7 @@ def step_text(verdict: Verdict, starved: float = 0.0) -> str:
     """
     values = f"{values_text(verdict.before, verdict.after, verdict.unit)}{_calls_text(verdict)}"
     if starved and verdict.is_one_run_each:
-        return values + _starved_text(starved)
+        return values + _starved_text(starved, verdict.before, verdict.after)
     if verdict.is_one_run_each:
         largest = max(verdict.before, verdict.after)
         noise = share_text(verdict.margin / largest) if largest and verdict.margin else ""
@@ -170,8 +170,11 @@ def step_text(verdict: Verdict, starved: float = 0.0) -> str:
     return values + _interval_text(verdict.before, verdict.after, verdict.margin, verdict.confidence)
 
 
-def _starved_text(share: float) -> str:
+def _starved_text(share: float, before: float, after: float) -> str:
+    """The lack of a core, which makes a time longer by that share of it at most, and whether that may be all."""
     lack = f"the main thread of one had no core for {share_text(share)} of its time"
+    if min(before, after) < (1 - share) * max(before, after):
+        return f"; one run each, and {lack}, which is a part of the difference at most"
     return f"; one run each, and {lack}: they do not tell what the change does"
 
 

@@ -59,8 +59,8 @@ function targets(data: ProfileData, { node, slice, file = "", line = 0, kernel =
   const found: Target[] = [];
   const nodes = [node, ...places.map((place) => place.node)].filter((one) => one !== null && one > 0) as number[];
   for (const one of [...new Set(nodes)].slice(0, 3)) {
-    const label = `${labelOf(data, one)} ${placeOf(data, data.tree.frame[one])}`.trim();
-    found.push([`Flame: ${cutMiddle(label, MAX_LABEL)}`, "flame", { node: String(one) }]);
+    const label = `Flame: ${cutMiddle(`${labelOf(data, one)} ${placeOf(data, data.tree.frame[one])}`.trim(), MAX_LABEL)}`;
+    if (!found.some(([other]) => other === label)) found.push([label, "flame", { node: String(one) }]);
   }
   if (slice !== null) found.push(["Timeline", "timeline", { slice: String(slice), span: spanAround(data, slice) }]);
   const code = codeLine(data, file, line);

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 
 from bragg.analyze.causes.evidence import Evidence
 from bragg.analyze.causes.host_finding import Cause, host_finding, three_digits
-from bragg.analyze.causes.host_steps import WAITS_OR_STEPS, HostCost, host_costs
-from bragg.analyze.causes.input_waits import SINGLE, WORKERS, late_batches_ns, loading
-from bragg.analyze.causes.needs import Need
+from bragg.analyze.causes.host_steps import HostCost, host_costs, host_steps
+from bragg.analyze.causes.host_work import host_work
+from bragg.analyze.causes.input_waits import SINGLE, WORKERS, costly_item_text, late_batches_ns, loading
+from bragg.analyze.causes.needs import HOST_TIME, TRACE, Need
 from bragg.analyze.causes.thresholds import OF_STEP, READY_BATCH, WAITED
 from bragg.analyze.engine import HostTime, Rule
 from bragg.model import Confidence, Finding, Quantity
@@ -19,7 +21,6 @@ __all__ = ["RULE"]
 
 _NO_WORKERS = "the DataLoader has no workers: the step itself makes its batch"
 _SAVED = 0.9
-_FEW_WORKERS = "the DataLoader's workers do not keep up"
 _WITHOUT_GPU = {
     SINGLE: HostCost(
         "data-loading",
@@ -30,7 +31,7 @@ _WITHOUT_GPU = {
     ),
     WORKERS: HostCost(
         "data-loading",
-        _FEW_WORKERS,
+        "",
         "cheaper items, or more num_workers, if cores are free; persistent_workers=True keeps them over epochs",
         _SAVED,
     ),
@@ -39,9 +40,13 @@ _WITHOUT_GPU = {
 
 def _find(evidence: Evidence) -> Iterator[Finding]:
     profile, idle_ns = evidence.profile, evidence.idle_ns
+    item = costly_item_text(profile)
+    few_workers = f"the DataLoader's workers{f' ({item})' if item else ''} do not keep up"
     if idle_ns is None:
+        costs = host_costs if host_steps(evidence) else host_work
         for kind, cost in _WITHOUT_GPU.items():
-            yield from host_costs(evidence, loading(profile, kind), cost)
+            what = few_workers if kind == WORKERS else cost.what
+            yield from costs(evidence, loading(profile, kind), replace(cost, what=what))
         return
     for kind, least_ns, message, change, confidence in (
         (
@@ -54,7 +59,7 @@ def _find(evidence: Evidence) -> Iterator[Finding]:
         (
             WORKERS,
             READY_BATCH.value,
-            _FEW_WORKERS,
+            few_workers,
             "more num_workers, larger prefetch_factor, or cheaper items",
             Confidence.LIKELY,
         ),
@@ -77,6 +82,11 @@ def _find(evidence: Evidence) -> Iterator[Finding]:
         yield host_finding(evidence, inside, idle_ns, cause)
 
 
+_WAITS = Need(
+    "what GPUs waited for, or host time without a GPU",
+    TRACE,
+    lambda evidence: evidence.idle_ns is not None or (HOST_TIME.is_met(evidence) and not evidence.gpu_count.any()),
+)
 _HAS_LOADER = Need(
     "a DataLoader",
     "",
@@ -87,7 +97,7 @@ _HAS_LOADER = Need(
 RULE = Rule(
     _find,
     "steps that wait for a DataLoader",
-    (WAITS_OR_STEPS, _HAS_LOADER),
+    (_WAITS, _HAS_LOADER),
     (WAITED, READY_BATCH, OF_STEP),
     "workers, pinned memory, prefetching",
     host_time=HostTime.CAUSE,

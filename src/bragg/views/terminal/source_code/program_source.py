@@ -32,7 +32,7 @@ def program_lines(program: ProgramFile, at: int, found: Sequence[Finding], style
         style: How to decorate, and the width to keep.
     """
     totals = ", ".join(f"{name} {time_text(total_ns)}" for name, total_ns in program.totals_ns.items())
-    header = "".join(f"{name:>9}  " for name in program.totals_ns)
+    header = "".join(f"{name:>{_width(name)}}  " for name in program.totals_ns)
     shown = _shown(program, at)
     digits = max((len(str(line.number)) for line in shown), default=1)
     used = len(header) + digits + 2
@@ -84,7 +84,12 @@ def _by_line(program: ProgramFile, found: Sequence[Finding]) -> dict[int, list[F
 def _time(line: ProgramLine, name: str, total_ns: float, style: Style) -> str:
     """The time of a line, in the column of a metric; empty where there is none."""
     time_ns = line.times_ns.get(name, 0.0)
-    return style.heat(f"{time_text(time_ns):>9}", time_ns / total_ns) if time_ns else " " * 9
+    width = _width(name)
+    return style.heat(f"{time_text(time_ns):>{width}}", time_ns / total_ns) if time_ns else " " * width
+
+
+def _width(name: str) -> int:
+    return max(len(name), len("host_time"))
 
 
 def _told(finding: Finding) -> str:

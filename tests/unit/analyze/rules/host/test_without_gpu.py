@@ -10,6 +10,7 @@ import pytest
 from bragg.analyze.causes.bounds import bounds_of
 from bragg.analyze.causes.evidence import Evidence
 from bragg.analyze.engine import analysis
+from bragg.grouping.workers import with_workers
 from bragg.model import Confidence, Finding, FrameKind, Metric, MetricKind, Profile
 from bragg.model.host_time import WAIT_TIME
 from bragg.views.text.bounds_text import bounds_sentence
@@ -258,6 +259,23 @@ def test_data_loading_is_not_judged_without_a_loader() -> None:
     assert analysis(Evidence(recorded(f"host 0-20 {LOADS}")), ["data-loading"]).fine == ["data-loading"]
 
 
-def test_without_steps_nobody_is_judged() -> None:
-    profile = stepped(f"host 0-400 {LOADS}", 1000, n_steps=1)
-    assert list(analysis(Evidence(profile), ["data-loading"]).skipped) == ["data-loading"]
+def test_without_steps_only_a_loader_is_judged_by_all_time_of_the_host() -> None:
+    profile = stepped(f"host 0-400 {LOADS}\nhost 400-500 train.py:7@main", 1000, n_steps=1)
+    assert list(analysis(Evidence(profile), ["host-code"]).skipped) == ["host-code"]
+    (finding,) = analysis(Evidence(profile), ["data-loading"]).findings
+    assert finding.message.endswith("the step itself makes its batch, 80 % of the host's time")
+    assert finding.gain is not None
+    assert finding.gain.share == pytest.approx(0.9 * 400 / 501)
+
+
+def test_the_line_with_most_of_the_work_of_a_loaders_workers_is_named() -> None:
+    torch = "/site-packages/torch/utils/data/_utils"
+    worker = profile_from_text(
+        f"root\n  {torch}/worker.py:374@_worker_loop host=10ms"
+        f"\n    {torch}/fetch.py:54@_MapDatasetFetcher.fetch host=2ms"
+        "\n      items.py:8@Items.__getitem__ host=6ms\n        /site-packages/numpy/lib.py:9@sort host=1ms"
+        "\n      items.py:9@Items.__getitem__ host=1ms"
+    )
+    profile = with_workers(stepped(f"host 0-400 {WORKERS}", 1000, n_steps=1), [worker])
+    (finding,) = analysis(Evidence(profile), ["data-loading"]).findings
+    assert finding.message.startswith("the DataLoader's workers (70 % of their work at items.py:8) do not keep up, ")

@@ -79,11 +79,12 @@ def _find(evidence: Evidence) -> Iterator[Finding]:
         does = _little(time) if time.total_ns >= MUCH_LOOP.value * host_ns else None
         if does is None:
             continue
-        what, of_turns = does
+        what, tells_turns = does
         share = time.total_ns / host_ns
         cause = Cause(
             "python-loop",
-            f"a loop of Python {what}, and takes {percent_text(share)} of the host's time{of_turns}",
+            f"a loop of Python {what}, and takes {percent_text(share)} of the host's time"
+            f"{_of_next_turns(time.turns_ns / host_ns) if tells_turns else ''}",
             _CHANGE,
             Gain(time.total_ns * _SAVED, host_ns),
             Confidence.HEURISTIC,
@@ -93,16 +94,20 @@ def _find(evidence: Evidence) -> Iterator[Finding]:
         yield host_finding(evidence, nodes, own_ns, cause)
 
 
-def _little(time: _Time) -> tuple[str, str] | None:
-    """The little that a loop does in each turn, and what its time tells of that; None: it may do much."""
+def _of_next_turns(share: float) -> str:
+    return f", going to the next turn alone {percent_text(share)}"
+
+
+def _little(time: _Time) -> tuple[str, bool] | None:
+    """The little that a loop does in each turn, and whether the time between turns tells it; None: it may do much."""
     is_of_elements = computes_elements(time.file, time.loop)
     if is_of_elements and time.samples >= FEW_SAMPLES.value and stores_one_element(time.file, time.loop):
-        return "computes one element of an array in each turn", ""
+        return "computes one element of an array in each turn", False
     least = ELEMENT_TURN if is_of_elements else NEXT_TURN
     is_short = least.value <= time.of_turns <= MOST_OF_TURNS.value and time.turn_samples >= FEW_SAMPLES.value
     if not is_short or not _computes(time.loop):
         return None
-    return "does little in each turn", f": {percent_text(time.of_turns)} of that for going to the next turn"
+    return "does little in each turn", True
 
 
 def _worked_ns(evidence: Evidence) -> FloatArray:

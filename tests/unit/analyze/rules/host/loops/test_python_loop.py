@@ -61,8 +61,8 @@ def test_a_loop_with_short_turns_is_found_at_its_hottest_line() -> None:
     (finding,) = found(SUMS, 80, 560, 10)
     assert (finding.file, finding.line) == ("nb.py", 4)
     assert finding.message == (
-        "a loop of Python does little in each turn, and takes 98 % of the host's time: 12 % of that for going to the "
-        "next turn"
+        "a loop of Python does little in each turn, and takes 98 % of the host's time, "
+        "going to the next turn alone 12 %"
     )
     assert finding.gain is not None
     assert finding.gain.share == pytest.approx(0.9 * 640 / 650)
@@ -79,7 +79,7 @@ def test_a_loop_over_elements_of_arrays_is_found_by_its_text(text: str, turns: i
 
 def test_where_dimensions_are_not_known_samples_of_the_next_turn_tell_that_turns_are_short() -> None:
     (finding,) = found(UNKNOWN, 20, 2000)
-    assert finding.message.endswith("takes 100 % of the host's time: 1.0 % of that for going to the next turn")
+    assert finding.message.endswith("takes 100 % of the host's time, going to the next turn alone 1.0 %")
 
 
 @pytest.mark.parametrize(
