@@ -74,7 +74,7 @@ def test_rules_about_triton_kernels_need_the_code_of_those_that_ran(kernel: str,
 @pytest.mark.parametrize(("has_slices", "option"), [(False, "--data trace"), (True, "")])
 def test_a_timeline_that_was_recorded_is_not_asked_for(has_slices: bool, option: str) -> None:
     profile = trace_from_text("thread 1\n  0-50 step") if has_slices else profile_from_text("root\n  main host=3ms")
-    (need,) = analysis(Evidence(profile), ["data-loading"]).skipped.values()
+    (need,) = analysis(Evidence(profile), ["output-in-steps"]).skipped.values()
     assert need.option == option
 
 

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import gzip
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -94,7 +95,7 @@ def test_a_line_says_which_line_it_waits_for() -> None:
 
 
 def test_files_of_the_program_have_the_times_of_their_lines() -> None:
-    path = SAMPLE.parents[3] / "tests/golden/recordings/texts/h100-kron_slow.bragg"
+    path = Path(__file__).parents[3] / "golden/recordings/texts/h100-kron_slow.bragg"
     profile = formats.load(path)
     data = gzip.decompress(report_payload(profile, "rows"))
     header = json.loads(data[4 : 4 + int.from_bytes(data[:4], "little")])
