@@ -90,6 +90,7 @@ _THREE_STAGES = {"num_stages": 3}
 
 _TRANSPOSE = Variant(loops.transpose_by_index, {**_COPY, "rows": _INT}, {"COLUMNS": 4096, "BLOCK": 1024})
 _BY_SIZE = Variant(loops.transpose_by_size, {**_COPY, "rows": _INT, "columns": _INT}, {"BLOCK": 1024})
+_BY_COUNT = Variant(loops.transpose_by_count, {**_COPY, "n": _INT, "columns": _INT}, {"BLOCK": 1024})
 _BY_TILES = replace(_BY_SIZE, kernel=loops.transpose_by_tiles, constants={"BLOCK": 64})
 _OUTER = Variant(loops.product_by_columns, {"a": _HALF, "b": _HALF, "c": _HALF, "K": _INT}, {"BM": 64, "BN": 64})
 _ADDED = Variant(loops.add_rows_atomically, _LOOP, {"BLOCK": 1024})
@@ -121,6 +122,13 @@ _SOFTMAX = Variant(loops.softmax, {**_LOOP, "x": _HALF, "out": _HALF}, {"BLOCK":
 _OF_BYTES = replace(
     _BFLOATS, kernel=loops.product_of_bytes, types={**_BFLOATS.types, "b": "*i8"}, options={"num_warps": 4}
 )
+
+_OF_SCALED_BYTES = replace(
+    _OF_BYTES,
+    kernel=loops.product_of_scaled_bytes,
+    types={"a": "*bf16", "b": "*i8", "scales": _FLOAT, "c": "*bf16", "K": _INT},
+)
+_LONG_ROWS = replace(_SUM_AFTER, constants={"BLOCK": 2048}, sizes={"n": 32_768})
 
 _PADDED = Variant(passes.mean_of_padded, {"x": _FLOAT, "lengths": "*i32", "out": _FLOAT}, {"MOST": 8192, "BLOCK": 1024})
 _SLOTS = Variant(
@@ -236,6 +244,7 @@ PAIRS = (
     ),
     Pair("uncoalesced-access", _TRANSPOSE, _BY_TILES),
     Pair("uncoalesced-access", _BY_SIZE, _BY_TILES),
+    Pair("uncoalesced-access", _BY_COUNT, _BY_TILES),
     Pair("product-by-sum", _OUTER, replace(_OUTER, kernel=loops.product_of_columns)),
     Pair("loop-not-pipelined", replace(_HALVES, kernel=loops.product_while), _HALVES),
     Pair("atomics-on-one-address", _ADDED, replace(_ADDED, kernel=loops.add_rows_then_atomically)),
@@ -270,6 +279,8 @@ PAIRS = (
     Pair("same-work", _BLOCKS_OF_ROWS, replace(_BLOCKS_OF_ROWS, kernel=loops.norm_rows, grid_y=1)),
     Pair("atomics-on-one-address", _ROW_SUMS, replace(_ROW_SUMS, constants={"ROWS": 16, "BLOCK": 1024}, grid=1 << 13)),
     Pair("idle-threads", _SOFTMAX, replace(_SOFTMAX, options={"num_warps": 4}), ""),
+    Pair("idle-threads", replace(_LONG_ROWS, constants={"BLOCK": 128}), _LONG_ROWS, ""),
+    Pair("widened-product", _OF_SCALED_BYTES, replace(_OF_SCALED_BYTES, kernel=loops.scaled_product_of_bytes)),
     Pair("widened-product", _OF_BYTES, replace(_OF_BYTES, kernel=loops.product_of_converted_bytes)),
     Pair("masked-turns", _SLOTS, replace(_SLOTS, kernel=passes.sum_of_filled_slots)),
     Pair("masked-turns", _WINDOW, replace(_WINDOW, kernel=passes.attend_within_window)),

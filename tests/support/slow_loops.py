@@ -25,6 +25,13 @@ def transpose_by_size(x, out, rows, columns, BLOCK: tl.constexpr):
 
 
 @triton.jit
+def transpose_by_count(x, out, n, columns, BLOCK: tl.constexpr):
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    values = tl.load(x + at)
+    tl.store(out + (at % columns) * (n // columns) + at // columns, values)  # slow
+
+
+@triton.jit
 def transpose_by_tiles(x, out, rows, columns, BLOCK: tl.constexpr):
     row = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     column = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
@@ -398,6 +405,38 @@ def product_of_bytes(a, b, c, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.cons
         right = tl.load(b + (k + ks)[:, None] * 4096 + columns[None, :])
         total = tl.dot(left.to(tl.float32), right.to(tl.float32), total, input_precision=PRECISION)  # slow
     tl.store(c + rows[:, None] * 4096 + columns[None, :], total.to(c.dtype.element_ty))
+
+
+@triton.jit
+def product_of_scaled_bytes(
+    a, b, scales, c, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr, PRECISION: tl.constexpr
+):
+    rows = tl.program_id(0) * BM + tl.arange(0, BM)
+    columns = tl.program_id(1) * BN + tl.arange(0, BN)
+    ks = tl.arange(0, BK)
+    scale = tl.load(scales + columns)
+    total = tl.zeros((BM, BN), dtype=tl.float32)
+    for k in range(0, K, BK):
+        left = tl.load(a + rows[:, None] * K + (k + ks)[None, :])
+        right = tl.load(b + (k + ks)[:, None] * 4096 + columns[None, :]).to(tl.float32) * scale[None, :]
+        total = tl.dot(left.to(tl.float32), right, total, input_precision=PRECISION)  # slow
+    tl.store(c + rows[:, None] * 4096 + columns[None, :], total.to(c.dtype.element_ty))
+
+
+@triton.jit
+def scaled_product_of_bytes(
+    a, b, scales, c, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr, PRECISION: tl.constexpr
+):
+    rows = tl.program_id(0) * BM + tl.arange(0, BM)
+    columns = tl.program_id(1) * BN + tl.arange(0, BN)
+    ks = tl.arange(0, BK)
+    scale = tl.load(scales + columns)
+    total = tl.zeros((BM, BN), dtype=tl.float32)
+    for k in range(0, K, BK):
+        left = tl.load(a + rows[:, None] * K + (k + ks)[None, :])
+        right = tl.load(b + (k + ks)[:, None] * 4096 + columns[None, :]).to(left.dtype)
+        total = tl.dot(left, right, total, input_precision=PRECISION)
+    tl.store(c + rows[:, None] * 4096 + columns[None, :], (total * scale[None, :]).to(c.dtype.element_ty))
 
 
 @triton.jit

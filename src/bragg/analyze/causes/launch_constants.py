@@ -40,8 +40,34 @@ def line_of_constants(file: FileText, launch: int, compiled: Mapping[str, int]) 
         for constant in set(_constants(file, each.value, () if each.arg else (name,)))
         if constant.value == number
     )
+    if all(each.arg not in (None, *compiled) for each in given):
+        return _line_of_configuration(file, compiled)
     (line, most), (_, second) = [*written.most_common(2), (None, 0), (None, 0)][:2]
     return line if most > second else None
+
+
+def _line_of_configuration(file: FileText, compiled: Mapping[str, int]) -> int | None:
+    """The `triton.Config` that has these numbers and no others; None: no or several lines do."""
+    found = set()
+    for call in ast.walk(file.tree):
+        if isinstance(call, ast.Call) and call_name(call) == "Config" and call.args:
+            entries = {name: value for name, value in _named(call.args[0]) if name is not None}
+            entries |= {each.arg: each.value for each in call.keywords if each.arg and each.arg in compiled}
+            if entries and all(_is_number(value, compiled.get(name)) for name, value in entries.items()):
+                found.add(call.lineno)
+    return found.pop() if len(found) == 1 else None
+
+
+def _is_number(value: ast.expr, number: int | None) -> bool:
+    return isinstance(value, ast.Constant) and value.value == number
+
+
+def _named(part: ast.expr) -> list[tuple[str | None, ast.expr]]:
+    """Entries of a dictionary, without those of dictionaries that are spread into it: these have no name."""
+    if isinstance(part, ast.Dict):
+        return [(_text(name), value) for name, value in zip(part.keys, part.values, strict=True)]
+    is_dict = isinstance(part, ast.Call) and call_name(part) == "dict"
+    return [(each.arg, each.value) for each in part.keywords] if isinstance(part, ast.Call) and is_dict else []
 
 
 def _constants(file: FileText, value: ast.expr, keys: Keys) -> Iterator[ast.Constant]:
@@ -62,11 +88,8 @@ def _behind(file: FileText, part: ast.expr, keys: Keys) -> list[tuple[ast.expr, 
     if isinstance(part, ast.Subscript):
         name = part.slice.value if isinstance(part.slice, ast.Constant) else None
         return [(part.value, (name if isinstance(name, str) else None, *keys))]
-    if isinstance(part, ast.Dict):
-        named = [(_text(name), value) for name, value in zip(part.keys, part.values, strict=True)]
+    if named := _named(part):
         return _entries(named, keys)
-    if isinstance(part, ast.Call) and call_name(part) == "dict":
-        return _entries([(each.arg, each.value) for each in part.keywords], keys)
     if isinstance(part, (ast.Tuple, ast.List)):
         return [(each, keys[1:]) for each in part.elts]
     if isinstance(part, ast.IfExp):

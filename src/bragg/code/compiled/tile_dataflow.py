@@ -76,6 +76,23 @@ class TileDataflow:
         is_widened = before and after and _NARROW.fullmatch(before.element) and after.element == "f32"
         return before.element if before and is_widened else ""
 
+    def unscaled(self, name: str, summed: int) -> str:
+        """A value without a factor that is the same along an axis, by which what is summed along it can be scaled.
+
+        Args:
+            name: Of the value.
+            summed: The axis.
+        """
+        product = self._made_by.get(name)
+        if product is None or product.name != "arith.mulf":
+            return name
+        for tile, factor in (product.operands[:2], product.operands[1::-1]):
+            made = self._made_by.get(factor)
+            shape = tile_of(made.text) if made and made.name == "tt.broadcast" else None
+            if (shape and shape.shape[summed] == 1) or (made and made.name == "tt.splat"):
+                return tile
+        return name
+
     def axes(self, row: int) -> tuple[str, ...] | None:
         """Axes of the grid along which programs do different work in a loop; None: not known.
 
@@ -216,6 +233,9 @@ class TileDataflow:
     def _distance(self, start: str, end: str) -> int | None:
         """How far apart two values are, which may be others in each program: `begin` and `begin + span`."""
         made = self._made_by.get(end)
+        if made is not None and made.name == "arith.minsi":
+            each = [self._distance(start, operand) for operand in made.operands[:2]]
+            return None if None in each else min(length for length in each if length is not None)
         added = [*made.operands[:2]] if made is not None and made.name == "arith.addi" else []
         if start in added:
             added.remove(start)

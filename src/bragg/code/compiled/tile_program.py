@@ -121,7 +121,9 @@ class TileProgram:
             if left is None or right is None or len(left.shape) < 2:
                 continue
             precision = _PRECISION.search(operation.text)
-            operands = operation.operands[:2]
+            operands = [
+                self._flow.unscaled(name, summed) for name, summed in zip(operation.operands[:2], (-1, -2), strict=True)
+            ]
             narrow = [found for name in operands if (found := self._flow.widened_from(name))]
             is_widened = all(self._flow.widened_from(each) or self._flow.is_of_product(each) for each in operands)
             yield Dot(
@@ -164,6 +166,7 @@ class TileProgram:
                         n_dots,
                         axes=self._flow.axes(row),
                         turns=self._flow.turns(operation),
+                        step=self._flow.number(operation.operands[3]) if operation.name == "scf.for" else None,
                         is_of_earlier=not n_dots and self._adds_up_earlier(operation, inside),
                     ),
                 )

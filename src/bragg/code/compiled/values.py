@@ -24,6 +24,8 @@ _ZERO: Stride = (0, ())
 _MAX_RANK = 8
 QUOTIENTS = ("arith.divsi", "arith.divui", "arith.ceildivsi")
 REMAINDERS = ("arith.remsi", "arith.remui")
+_WRITTEN = {"arith.divsi": "//", "arith.divui": "//", "arith.remsi": "%", "arith.remui": "%"}
+"""Scalars that strides may be multiples of, whatever they are."""
 
 
 @dataclass(frozen=True)
@@ -109,6 +111,9 @@ def _value(operation: Operation, operands: list[Value]) -> Value:
         return Value(operands[0].strides, operands[0].uniform, names, turns, operands[0].is_constant)
     if name == "tt.splat" and operands:
         return Value((_ZERO,) * rank, operands[0].uniform, names, turns, operands[0].is_constant)
+    if not tile and name in _WRITTEN and len(operands) == 2 and None not in (operands[0].uniform, operands[1].uniform):
+        left, right = (_text(*operand.uniform) for operand in operands if operand.uniform)
+        return Value((), (1, (f"({left} {_WRITTEN[name]} {right})",)), names, turns)
     strides, uniform = _combined(operation, operands, rank)
     return Value(strides, uniform, names, turns) if strides is not None else unknown
 
@@ -119,7 +124,7 @@ def _value_of_most(operation: Operation, operands: list[Value]) -> Value | None:
         return None
     left, right = operands
     tile = tile_of(operation.text)
-    if right.uniform is None or (tile and not right.uniform[1] and 2 * right.uniform[0] < tile.elements):
+    if not tile or right.uniform is None or (not right.uniform[1] and 2 * right.uniform[0] < tile.elements):
         return None
     strides = left.strides if operation.name in REMAINDERS else (_ZERO,) * len(left.strides)
     return Value(strides, None, left.names | right.names, max(left.turns, right.turns))

@@ -167,6 +167,7 @@ class Loop:
         axes: Of the grid, `x`, `y` and `z`: those along which programs do different work in it; None: not known.
         is_of_earlier: Whether each program adds up the same tiles as those before it, and some more.
         turns: Of the first launch; None: not known.
+        step: What its counter grows by in a turn; None: not known.
     """
 
     place: Place
@@ -177,6 +178,7 @@ class Loop:
     axes: tuple[str, ...] | None = None
     is_of_earlier: bool = False
     turns: int | None = None
+    step: int | None = None
 
 
 @dataclass(frozen=True)

@@ -67,3 +67,32 @@ def test_a_launch_that_writes_a_size_itself_is_the_place() -> None:
 def test_lines_that_write_as_many_sizes_each_are_not_chosen_from() -> None:
     assert line("WIDTH = 64\nTILE = 32\nkernel[(1,)](x, BK=WIDTH, BM=TILE)") is None
     assert line("WIDTH = 64\nTILE = 32\nkernel[(1,)](x, BK=WIDTH, BM=TILE, BN=TILE)") == 2
+
+
+TUNED = """\
+@triton.autotune(
+    configs=[
+        triton.Config({"BM": 32, "BN": 32, "BK": 32}, num_warps=4),
+        triton.Config({"BM": 32, "BN": 32, "BK": 64}, num_warps=8),
+        triton.Config(
+            dict(BM=32, BN=32, BK=64),
+            num_warps=4),
+        triton.Config({"BM": 32, "BN": width(), "BK": 64}, num_warps=4),
+    ],
+    key=["n"],
+)
+@triton.jit
+def product(x, n, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr): ...
+def run(x):
+    kernel[(x.shape[0],)](x, x.shape[0])
+"""
+
+
+def test_of_the_configurations_of_an_autotuner_the_one_that_was_compiled_is_named() -> None:
+    assert line(TUNED) == 5
+    assert line(TUNED, {"BM": 32, "BN": 32, "BK": 32, "num_warps": 4}) == 3
+    assert line(TUNED, {"BM": 64, "BN": 32, "BK": 32, "num_warps": 4}) is None
+
+
+def test_of_two_configurations_alike_none_is_named() -> None:
+    assert line(TUNED + "twin = triton.Config({'BM': 32, 'BN': 32, 'BK': 64})\n") is None

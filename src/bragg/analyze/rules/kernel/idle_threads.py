@@ -29,6 +29,9 @@ _SHORT_ROW, _MOST_OF_ROWS = 128, 0.9
 _CHANGE_OF_ROWS = (
     f"{_CHANGE_OF_LANES}, and several rows in each program: tl.arange(0, ROWS)[:, None] beside the columns"
 )
+# Of each thread in a turn, that fewer bytes than memory could move are under way; our choice, as the share of the time.
+_SHORT_TURN, _LEAST_OF_TURNS = 8, 0.5
+_CHANGE_OF_TURNS = "a larger tile for each turn: 16 B and more for each thread, and fewer turns"
 # More warps than Triton launches unless told, of which each thread loads so little: as narrow accesses cost, if the
 # bytes of the kernel do not tell.
 _USUAL_WARPS = 4
@@ -42,7 +45,11 @@ def _judge(kernel: HotKernel, compiled: CompiledKernel) -> Defect | None:
         return None
     largest = max(compiled.accesses or (), key=lambda each: each.elements)
     if largest.elements * 2 > threads:
-        return _of_masked_lanes(kernel, compiled) or _of_many_warps(kernel, compiled, largest)
+        return (
+            _of_masked_lanes(kernel, compiled)
+            or _of_many_warps(kernel, compiled, largest)
+            or _of_short_turns(kernel, compiled)
+        )
     return Defect(
         f"has {threads} threads for tiles of {largest.elements} elements: "
         f"{threads - largest.elements} of them repeat the work of others",
@@ -91,6 +98,29 @@ def _of_many_warps(kernel: HotKernel, compiled: CompiledKernel, largest: Access)
         Confidence.HEURISTIC,
         [largest.place],
         (Quantity("warps", warps), Quantity("memory of a thread", width, "B")),
+        is_of_launch=True,
+    )
+
+
+def _of_short_turns(kernel: HotKernel, compiled: CompiledKernel) -> Defect | None:
+    """Loops over a row that load so little in a turn that waits for memory, not its bandwidth, bound the kernel."""
+    loads = [each for each in compiled.accesses or () if each.in_loop and not each.is_store]
+    steps = {each.step for each in compiled.loops or ()}
+    loaded, blocks = sum(each.size_bytes for each in loads), max((each.blocks for each in kernel.launches), default=0)
+    goes_on = all(each.strides == ("1",) and each.elements in steps for each in loads)
+    does_more = compiled.slow or compiled.atomics or any(each.in_loop for each in compiled.reductions or ())
+    if not loads or not goes_on or does_more or loaded > _SHORT_TURN * compiled.threads or blocks < kernel.num_sms:
+        return None
+    saved = _saved_by_bytes(kernel, compiled, 0.0)
+    if saved < _LEAST_OF_TURNS:
+        return None
+    return Defect(
+        f"loads {loaded // compiled.threads} B a thread in each turn of a loop, which waits for them",
+        _CHANGE_OF_TURNS,
+        saved,
+        Confidence.HEURISTIC,
+        [loads[0].place],
+        (Quantity("memory of a thread in a turn", loaded // compiled.threads, "B"),),
         is_of_launch=True,
     )
 

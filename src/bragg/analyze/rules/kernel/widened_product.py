@@ -19,7 +19,7 @@ _SAVED = 0.5
 _NAMES = {"f16": "float16", "bf16": "bfloat16", "i8": "int8"}
 _CHANGE = (
     "give tl.dot the tiles as they are loaded, one of 8 bits converted to the type of the other: it adds up in float32 "
-    "all the same, and loses nothing"
+    "all the same, and loses nothing; scale what it adds up by factors of rows or columns"
 )
 
 
