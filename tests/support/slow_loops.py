@@ -138,6 +138,15 @@ def count_pixels_in_strides(x, out, n, BINS: tl.constexpr, BLOCK: tl.constexpr):
 
 
 @triton.jit
+def count_pixels_of_part(x, out, n, BINS: tl.constexpr, BLOCK: tl.constexpr):
+    span = tl.cdiv(n, tl.num_programs(0))
+    first = tl.program_id(0) * span
+    for start in range(first, tl.minimum(first + span, n), BLOCK):
+        level = tl.load(x + start + tl.arange(0, BLOCK)).to(tl.int32)
+        tl.atomic_add(out + level, 1)
+
+
+@triton.jit
 def count_each_row(x, out, n, BLOCK: tl.constexpr):
     for row in range(n):
         values = tl.load(x + (tl.program_id(0) * n + row) * BLOCK + tl.arange(0, BLOCK))

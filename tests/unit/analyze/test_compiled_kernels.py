@@ -147,6 +147,9 @@ def test_a_window_leaves_a_program_few_of_the_turns_that_it_takes(variant: Varia
         (slow_loops.count_pixels, {"span": "i32"}, {"span": 32_768}, 16),
         (slow_loops.count_pixels, {"span": "i32"}, {}, None),
         (slow_loops.count_pixels_in_strides, {"n": "i32"}, {"n": 1 << 20}, 8),
+        (slow_loops.count_pixels_of_part, {"n": "i32"}, {"n": 1 << 20}, 8),
+        (slow_loops.count_pixels_of_part, {"n": "i32"}, {"n": 10_000}, 1),
+        (slow_loops.count_pixels_of_part, {"n": "i32"}, {}, None),
         (slow_loops.count_pixels_before, {"span": "i32"}, {"span": 32_768}, 1),
     ],
 )

@@ -59,7 +59,8 @@ def _judge(kernel: HotKernel, compiled: CompiledKernel) -> Defect | None:
 def _saved(kernel: HotKernel, compiled: CompiledKernel, wasted: float) -> float:
     """By the bytes that it asks for, where nothing else can be what it takes its time for; else by those it wastes."""
     least_ns = moving_ns(kernel, compiled)
-    does_more = compiled.dots or compiled.slow or compiled.atomics
+    adds = any(each.in_loop or each.elements >= MANY_LANES.value for each in compiled.atomics or ())
+    does_more = compiled.dots or compiled.slow or adds
     if least_ns is None or does_more or any(launch.blocks < kernel.num_sms for launch in kernel.launches):
         return min(wasted, _MOST)
     return max(1 - least_ns / kernel.mean_ns, 0.0)
