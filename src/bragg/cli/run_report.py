@@ -176,7 +176,8 @@ class RunReport:
         what = _size_and_cost(path, RunFacts(profile.meta))
         if self.exit_code < 0:
             what += f", until {signal_name(-self.exit_code)}"
-        return f"Wrote {path} ({what}){others}. Next: bragg {self.next_verb} {quote(str(path))}"
+        verb = "source" if self.next_verb == "view" and profile.run.compiled_for_target else self.next_verb
+        return f"Wrote {path} ({what}){others}. Next: bragg {verb} {quote(str(path))}"
 
     @staticmethod
     def _process_line(path: Path, profile: Profile) -> str:

@@ -55,6 +55,12 @@ def test_last_line_names_file_size_and_next_command(tmp_path: Path) -> None:
     assert line == f"Wrote {path} (1.20 kB, complete). Next: bragg view {path}"
 
 
+def test_what_was_compiled_for_a_gpu_that_is_not_there_is_shown_with_its_source(tmp_path: Path) -> None:
+    compiled = recorded("root\n  k 1ms", compiled_for_target={"k": {"code": "k/1"}})
+    (line,) = report(tmp_path, compiled).lines(PLAIN, summary=False, every_process=False)
+    assert line.endswith(f"Next: bragg source {tmp_path / '0.bragg'}")
+
+
 def test_last_line_names_the_signal_that_ended_the_program(tmp_path: Path) -> None:
     ended = replace(report(tmp_path, recorded("root\n  k 1ms")), exit_code=-2)
     (line,) = ended.lines(PLAIN, summary=False, every_process=False)
