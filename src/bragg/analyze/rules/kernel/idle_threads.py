@@ -105,11 +105,12 @@ def _of_many_warps(kernel: HotKernel, compiled: CompiledKernel, largest: Access)
 def _of_short_turns(kernel: HotKernel, compiled: CompiledKernel) -> Defect | None:
     """Loops over a row that load so little in a turn that waits for memory, not its bandwidth, bound the kernel."""
     loads = [each for each in compiled.accesses or () if each.in_loop and not each.is_store]
-    steps = {each.step for each in compiled.loops or ()}
-    loaded, blocks = sum(each.size_bytes for each in loads), max((each.blocks for each in kernel.launches), default=0)
+    loaded, steps = sum(each.size_bytes for each in loads), {each.step for each in compiled.loops or ()}
     goes_on = all(each.strides == ("1",) and each.elements in steps for each in loads)
     does_more = compiled.slow or compiled.atomics or any(each.in_loop for each in compiled.reductions or ())
-    if not loads or not goes_on or does_more or loaded > _SHORT_TURN * compiled.threads or blocks < kernel.num_sms:
+    if not loads or not goes_on or does_more or loaded > _SHORT_TURN * compiled.threads:
+        return None
+    if all(launch.blocks < kernel.num_sms for launch in kernel.launches):
         return None
     saved = _saved_by_bytes(kernel, compiled, 0.0)
     if saved < _LEAST_OF_TURNS:
