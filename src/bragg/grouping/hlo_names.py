@@ -18,6 +18,7 @@ __all__ = [
     "AUTOTUNE",
     "BACKWARD",
     "BANDED",
+    "BANDED_FACTOR",
     "BATCHED_COND",
     "BOTH_BRANCHES",
     "CALLBACK",
@@ -40,6 +41,7 @@ __all__ = [
     "JACOBIAN",
     "LATE_PRODUCT",
     "LOOKED_UP_MATRICES",
+    "LOW_RANK",
     "MADE_AT",
     "MOSTLY_UNUSED",
     "OUTER",
@@ -80,6 +82,8 @@ BACKWARD = (FrameKind.STATE, "[backward]")
 RECOMPUTE = (FrameKind.STATE, "[recompute]")
 BANDED = "[factorization of a banded matrix]"
 """LU and Cholesky factorizations of matrices that are zero except near their diagonal."""
+BANDED_FACTOR = "[product with a banded matrix]"
+"""Matrix products with a matrix that is zero except near its diagonal."""
 BATCHED_COND = "batched_cond"
 """The scope in which `vmap` computes both branches of a `cond`."""
 BOTH_BRANCHES = "[both branches]"
@@ -102,6 +106,8 @@ LATE_PRODUCT = "[product of rows looked up]"
 """Matrix products with rows of a table that has fewer rows than are looked up."""
 LOOKED_UP_MATRICES = "[matrices looked up]"
 """Matrix products of each row with a matrix of its own, looked up from few, and these copies."""
+LOW_RANK = "[factorization of a diagonal and few columns]"
+"""LU and Cholesky factorizations of the sum of a diagonal matrix and a product over few columns."""
 WINDOWS = "[overlapping windows]"
 """Gathers that write each element many times, into windows that overlap."""
 PROMOTED = "[promoted to 32 bits]"
@@ -137,7 +143,7 @@ DIAGONAL = "[product with a diagonal matrix]"
 OUTER = "[product with an outer product]"
 """Matrix products with a matrix of all products of elements of two others: an outer or a Kronecker product."""
 WIDE_FILTER = "[wide filter]"
-"""Convolutions of single channels with filters that are wide in two dimensions."""
+"""Convolutions of single channels with wide filters, sums and maxima over wide windows."""
 PAIRWISE = "[pairwise differences]"
 """Sums of squares of differences of all pairs of rows."""
 EVALUATED_BEFORE = "[evaluated before]"

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from bragg.analyze.causes.work_finding import Work
 from bragg.analyze.rules.operators.jax.state_rule import state_rule
-from bragg.grouping.hlo_names import BANDED, SYMMETRIC, TRIANGULAR
+from bragg.grouping.hlo_names import BANDED, LOW_RANK, SYMMETRIC, TRIANGULAR
 from bragg.model import Confidence
 
-__all__ = ["BANDS", "SQUARES", "TRIANGLES"]
+__all__ = ["BANDS", "RANKS", "SQUARES", "TRIANGLES"]
 
 BANDS = state_rule(
     BANDED,
@@ -18,6 +18,19 @@ BANDS = state_rule(
         "jax.lax.linalg.tridiagonal_solve takes three diagonals; of a diagonal matrix: divide by its diagonal",
         0.4,  # 31 % of the GPU time for 78 % that factor (1024 rows, 256 right-hand sides); 98 % of 2048 rows with 8
         Confidence.HEURISTIC,
+        is_launched=True,
+    ),
+)
+RANKS = state_rule(
+    LOW_RANK,
+    "factorizations of JAX of a diagonal matrix and a product over few columns",
+    Work(
+        "low-rank-matrix",
+        "a diagonal matrix and a product over few columns, diag(d) + u @ u.T, are factored as one large matrix",
+        "factor the small matrix eye(k) + u.T @ (u / d[:, None]) of these k columns instead, for solutions (Woodbury's "
+        "formula) and determinants; ridge regression: solve with x.T @ x instead of x @ x.T",
+        0.9,
+        Confidence.LIKELY,
         is_launched=True,
     ),
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from bragg.analyze.causes.work_finding import Work
 from bragg.analyze.rules.operators.jax.state_rule import state_rule
 from bragg.grouping.hlo_names import (
+    BANDED_FACTOR,
     COMPARED_PAIRS,
     COMPLEX_PRODUCT,
     COSTLY_ORDER,
@@ -24,6 +25,7 @@ from bragg.grouping.hlo_names import (
 from bragg.model import Confidence
 
 __all__ = [
+    "BANDS",
     "COMPARED",
     "COMPLEX_PRODUCTS",
     "DIAGONALS",
@@ -47,7 +49,8 @@ ORDERS = state_rule(
     Work(
         "costly-product-order",
         "(a @ b) @ c in an order that takes at least twice the operations of a @ (b @ c)",
-        "multiply the matrices first whose product is small: a @ (b @ c); jnp.einsum of all three finds the order",
+        "multiply the matrices first whose product is small: a @ (b @ c); jnp.einsum of all three finds the order; "
+        "divide rows afterwards",
         0.9,
         Confidence.LIKELY,
         is_launched=True,
@@ -71,7 +74,7 @@ PAIRS = state_rule(
     Work(
         "pairwise-sums",
         "squares of differences of all pairs of rows are added up, without a matrix product",
-        "(a**2).sum(1)[:, None] + (b**2).sum(1) - 2 * a @ b.T",
+        "(a**2).sum(1)[:, None] + (b**2).sum(1) - 2 * a @ b.T; if they are weighted, one more product: a**2 @ w.T",
         0.8,
         Confidence.LIKELY,
         least_share=0.15,
@@ -86,6 +89,18 @@ DIAGONALS = state_rule(
         "matrix products with a matrix that is zero except on its diagonal",
         "multiply rows or columns: d[:, None] * x instead of jnp.diag(d) @ x, x * d instead of x @ jnp.diag(d)",
         0.9,
+        Confidence.LIKELY,
+        is_launched=True,
+    ),
+)
+BANDS = state_rule(
+    BANDED_FACTOR,
+    "matrix products of JAX with a banded matrix",
+    Work(
+        "banded-factor",
+        "matrix products with a matrix that is zero except near its diagonal, as those of finite differences are",
+        "add up shifted slices instead: jnp.roll(x, 1, 0) - 2 * x + jnp.roll(x, -1, 0), or slices of jnp.pad(x)",
+        0.5,  # at least: 512 rows take TF32 at its peak about as long as reading and writing them
         Confidence.LIKELY,
         is_launched=True,
     ),

@@ -188,12 +188,12 @@ SAME = state_rule(
 )
 FILTERS = state_rule(
     WIDE_FILTER,
-    "convolutions of JAX of single channels with wide filters",
+    "convolutions of JAX of single channels with wide filters, and sums and maxima over wide windows",
     Work(
         "wide-filter",
-        "convolutions of single channels with wide filters",
-        "if the filter is an outer product (Gaussian, box): one convolution along each dimension; else by Fourier "
-        'transforms (jax.scipy.signal.fftconvolve, convolve(method="fft"))',
+        "wide filters or windows of single channels, of which each element is read for each result",
+        "if the filter is an outer product (Gaussian, box, maximum): one dimension after the other; sums: differences "
+        "of jnp.cumsum; other filters by Fourier transforms (jax.scipy.signal.fftconvolve)",
         0.7,
         Confidence.HEURISTIC,
         least_share=0.1,

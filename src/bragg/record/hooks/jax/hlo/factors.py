@@ -1,18 +1,25 @@
 """Products and convolutions of an HLO module with a factor whose form makes them cheaper.
 
 diag(d) @ x    rows of x, each times a number        kron(a, b) @ x, outer(a, b) @ x    two products that are smaller
-conv(x, outer(g, g))    two of one dimension each
-solve(a, b)             if a is banded, triangular or a product of a matrix with itself
+(eye(n, k=1) - eye(n)) @ x             differences of neighbouring rows
+conv(x, outer(g, g)), reduce_window    two of one dimension each
+((q @ k.T) / sums[:, None]) @ v        q @ (k.T @ v) / sums[:, None]: an order with fewer operations
+solve(a, b)    if a is banded, triangular, a product of a matrix with itself, or diag(d) + u @ u.T of few columns
 """
 
 from __future__ import annotations
 
+import math
 import re
+from itertools import permutations
 
 from bragg.grouping.hlo_names import (
     BANDED,
+    BANDED_FACTOR,
     COMPLEX_PRODUCT,
+    COSTLY_ORDER,
     DIAGONAL,
+    LOW_RANK,
     OUTER,
     REPEATED_FACTOR,
     SYMMETRIC,
@@ -20,7 +27,7 @@ from bragg.grouping.hlo_names import (
     WIDE_FILTER,
 )
 from bragg.grouping.hlo_program import HloState
-from bragg.record.hooks.jax.hlo.module import DIMENSIONS
+from bragg.record.hooks.jax.hlo.module import BATCHED, DIMENSIONS
 from bragg.record.hooks.jax.hlo.zeros import is_identity, is_triangle, nonzero_part
 
 TYPE_CHECKING = False
@@ -31,24 +38,33 @@ if TYPE_CHECKING:
 __all__ = ["factor_states"]
 
 _DOT, _CONVOLUTION = re.compile(r"\blhs_contracting_dim"), re.compile(r"\bwindow=\{size=(\d+)(?:x(\d+))?[ }]")
+_MOVED_BY_ONE = re.compile(r"\bwindow=\{size=([\dx]+)(?: pad=[^ }]*)?\}")
 _INNER = [re.compile(rf'{side}_contracting_dim(?:s|ensions)"?[=:][{{\["]+(\d+)') for side in ("lhs", "rhs")]
 _GROUPS = re.compile(r"\bfeature_group_count=(\d+)")
 _FACTORED, _LU = re.compile(r'op_name="(?:[^"]*/)?(lu|cholesky)"'), "lu"
 _LEAST_ELEMENTS = 1 << 12
 _BAND = 16  # elements of a row that are not zero
+_LONG_ROWS = 512  # a product of shorter ones takes about as long as reading and writing, by tensor cores
+_FEW_COLUMNS = 4  # times as many rows
+_LEAST_RANKED = 256  # rows
 _REPEATED = 4
 _WIDE, _LONG = 9, 128  # elements of both sides of a filter, or of one
+
+
+_JUDGED = frozenset({"dot", "convolution", "custom-call", "reduce-window"})
 
 
 def factor_states(graph: HloGraph, places: Places) -> dict[str, HloState]:
     """States by name of operation, of one computation."""
     found: dict[str, HloState] = {}
     for value in graph.values:
-        state = _state(value) if value.made.code in ("dot", "convolution", "custom-call") else ""
+        state = _state(value) if value.made.code in _JUDGED else ""
         if state:
             place = places.nearest(_lines(graph, value))
             repeats = [each.plain for each in value.operands if state == REPEATED_FACTOR and _is_repeated(value, each)]
             found |= {each.executed.name: HloState(state, place) for each in (value, *repeats)}
+        for product in _early(graph, value) if _DOT.search(value.made.line) else ():
+            found[product.executed.name] = HloState(COSTLY_ORDER, places.nearest(_lines(graph, product)))
     return found
 
 
@@ -58,6 +74,8 @@ def _lines(graph: HloGraph, value: Value) -> list[str]:
 
 
 def _state(value: Value) -> str:
+    if value.made.code == "reduce-window":
+        return WIDE_FILTER if _is_wide(value) else ""
     if window := _CONVOLUTION.search(value.made.line):
         sides = int(window[1]), int(window[2] or 1)
         is_wide = min(sides) >= _WIDE or max(sides) >= _LONG
@@ -66,11 +84,13 @@ def _state(value: Value) -> str:
         return _form(value, told[1]) if value.operands else ""
     if not _DOT.search(value.made.line):
         return ""
-    factors = [each.plain for each in value.operands[:2] if each.made.size >= _LEAST_ELEMENTS]
+    factors = [each.known for each in value.operands[:2] if each.size >= _LEAST_ELEMENTS]
     if any(_is_diagonal(each) for each in factors):
         return DIAGONAL
     if any(_is_outer(each) for each in factors):
         return OUTER
+    if any(_is_band(each) for each in factors):
+        return BANDED_FACTOR
     if value.made.type in ("c64", "c128") and any(_is_real(each) for each in value.operands[:2]):
         return COMPLEX_PRODUCT
     if any(_is_repeated(value, each) for each in value.operands[:2]):
@@ -86,12 +106,32 @@ def _form(factored: Value, kind: str) -> str:
         return ""
     if nonzero_part(matrix) * n_rows <= _BAND:
         return BANDED
+    if n_rows >= _LEAST_RANKED and _rank(matrix) * _FEW_COLUMNS <= n_rows:
+        return LOW_RANK
     if kind != _LU:
         return ""
     matrix = matrix.plain
     if _is_triangular(matrix):
         return TRIANGULAR
     return SYMMETRIC if _is_square_of_matrix(matrix) else ""
+
+
+def _rank(value: Value) -> float:
+    """At most the rank of a matrix without its diagonal; infinite: its form does not tell."""
+    value = value.plain
+    n_rows = value.sizes[-1] if value.sizes else 1
+    if nonzero_part(value) * n_rows <= 1:
+        return 0
+    if value.made.code in ("add", "subtract"):
+        return sum({each.plain: _rank(each) for each in value.operands}.values())
+    if value.made.code in ("multiply", "divide"):
+        others = [each for each in value.operands if each.made.code != "broadcast" or each.operands[0].size > 1]
+        return _rank(others[0]) if len(others) == 1 else math.inf
+    if not _DOT.search(value.made.line) or len(value.operands) < 2:
+        return math.inf
+    n_matrices = value.size // (n_rows * n_rows)
+    inner = math.isqrt(value.operands[0].size * value.operands[1].size // max(1, value.size * n_matrices))
+    return inner + sum(map(_rank, value.operands[2:]))  # a library may add these
 
 
 def _is_triangular(value: Value) -> bool:
@@ -128,6 +168,63 @@ def _is_diagonal(value: Value) -> bool:
     """Whether it is chosen where row and column are the same, and zero elsewhere."""
     is_choice = value.made.code == "select" and len(value.operands) == 3
     return is_choice and is_identity(value.operands[0]) and value.operands[2].is_number("0")
+
+
+def _is_band(value: Value) -> bool:
+    """Whether a matrix with long rows has few elements in each that are not zero."""
+    n_rows = min(value.sizes, default=0)
+    return n_rows >= _LONG_ROWS and nonzero_part(value) * n_rows <= _BAND
+
+
+def _is_wide(windows: Value) -> bool:
+    """Whether windows are wide, begin at each element, and are no sums of all elements before each."""
+    told = _MOVED_BY_ONE.search(windows.made.line)
+    array = windows.operands[0].sizes if windows.operands else []
+    sides = [int(each) for each in told[1].split("x")] if told else []
+    sides = [side for side, size in zip(sides, array, strict=False) if side * 2 <= size]
+    is_wide = max(sides, default=0) >= _LONG or sum(side >= _WIDE for side in sides) > 1
+    return is_wide and windows.size >= _LEAST_ELEMENTS
+
+
+def _early(graph: HloGraph, product: Value) -> list[Value]:
+    """The products whose rows or columns are scaled to be a factor, if another order takes half of the operations."""
+    results = {each.plain for each in graph.results}
+    pairs = ((each.plain, other) for each, other in permutations(product.operands[:2], 2))
+    early = ((first, other) for scaled, other in pairs for first in _before_scaling(scaled) if scaled not in results)
+    return [first for first, other in early if first not in results and _is_costly(first, product, other.size)]
+
+
+def _before_scaling(value: Value) -> list[Value]:
+    """The product whose rows or columns are each multiplied, or divided, by a number, if it is one."""
+    firsts = {"multiply": value.operands[:2], "divide": value.operands[:1]}.get(value.made.code, [])
+    scaled = [each.plain for each in firsts if any(_is_of_rows(other) for other in value.operands if other is not each)]
+    return [each for each in scaled if _DOT.search(each.made.line)]
+
+
+def _is_of_rows(scale: Value) -> bool:
+    """Whether it repeats one number for all of a row or column of each matrix."""
+    over = DIMENSIONS.search(scale.made.line) if scale.made.code == "broadcast" else None
+    rows_and_columns = {str(len(scale.sizes) - each) for each in (1, 2)}
+    return over is not None and not rows_and_columns <= set(over[1].split(","))
+
+
+def _is_costly(first: Value, second: Value, size: int) -> bool:
+    """Whether (a @ b) @ c takes at least twice as many operations as a @ (b @ c), whose c has this size."""
+    n_batch = _n_matrices(first)
+    if len(first.operands) < 2 or not n_batch or n_batch != _n_matrices(second):
+        return False
+    *_, n_rows, n_columns = first.sizes
+    inner = math.isqrt(first.operands[0].size * first.operands[1].size // (first.size * n_batch))
+    summed = math.isqrt(first.size * size // (second.size * n_batch))
+    width = size // (n_batch * summed) if summed in (n_rows, n_columns) else math.inf
+    return 2 * inner * width * (n_rows + n_columns) <= n_rows * n_columns * (inner + width)
+
+
+def _n_matrices(product: Value) -> int:
+    """How many pairs of matrices are multiplied; 0: it is no product of matrices."""
+    found = BATCHED.search(product.made.line)
+    n_batch = len(re.findall(r"\d+", found[1])) if found else 0
+    return math.prod(product.sizes[:-2]) if product.size and len(product.sizes) == n_batch + 2 else 0
 
 
 def _is_real(value: Value) -> bool:

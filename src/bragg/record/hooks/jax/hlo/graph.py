@@ -13,7 +13,9 @@ if TYPE_CHECKING:
 
 __all__ = ["LONG", "HloGraph", "Value"]
 
-LONG = frozenset({"while", "dot", "sort", "fft", "convolution", "custom-call", "reduce", "scatter", "gather"})
+LONG = frozenset(
+    {"while", "dot", "sort", "fft", "convolution", "custom-call", "reduce", "reduce-window", "scatter", "gather"}
+)
 """What takes long, if it is large."""
 _LEAST_ELEMENTS = 1 << 12  # of a value or an operand
 
@@ -44,6 +46,7 @@ class Value:
         sources: Which of what the computation is given it depends on, a bit for each.
         element: Of the tuple that it is; -1: all of it.
         codes: Of a loop or a reduction, what it does.
+        before: Of what a loop is given and no turn changes: what it is before the loop; None: it may change.
     """
 
     made: Instruction
@@ -52,6 +55,7 @@ class Value:
     sources: int
     element: int = -1
     codes: str = ""
+    before: Value | None = None
     _elements: dict[int, Value] = field(default_factory=dict)
 
     @cached_property
@@ -102,6 +106,12 @@ class Value:
         while value.made.code in _SAME_ELEMENTS and value.operands:
             value = value.operands[0]
         return value
+
+    @property
+    def known(self) -> Value:
+        """The same, which may be computed before the loop that is given it."""
+        value = self.plain
+        return value if value.before is None else value.before.known
 
     def is_number(self, number: str) -> bool:
         """Whether all its elements are this constant."""
@@ -154,6 +164,13 @@ class HloGraph:
         if not self.is_turn:
             return {each.made.position: each for each in parameters}
         return {at: each for whole in parameters for at, each in whole._elements.items()}
+
+    def begin_after(self, outer: HloGraph, loop: Instruction) -> None:
+        """Know what the turns of a loop are given, and never change, by the computation that runs the loop."""
+        whole = next((each for each in outer.values if each.made is loop and each.operands), None)
+        for at, given in self.given.items() if whole else ():
+            if whole and self.results[at : at + 1] == [given]:
+                given.before = whole.operands[0].part(at)
 
     def users(self, value: Value) -> list[Value]:
         """What a value, or a part of it, is an operand of."""

@@ -11,8 +11,10 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-__all__ = ["DIMENSIONS", "HloModule", "Instruction"]
+__all__ = ["BATCHED", "DIMENSIONS", "HloModule", "Instruction"]
 
+BATCHED = re.compile(r'\blhs_batch_dim(?:s|ensions)"?[=:][{\[]([\d,"]*)[}\]]')
+"""In the line of a product: the numbers of dimensions of its left factor whose matrices are multiplied one by one."""
 DIMENSIONS = re.compile(r"\bdimensions=\{([\d,]*)\}")
 """In the line of an instruction: the numbers of those of its operand that it keeps, drops, or puts elsewhere."""
 

@@ -18,6 +18,7 @@ _INNER, _BATCH = (
     re.compile(rf'lhs_{kind}_dim(?:s|ensions)"?[=:][{{\[]([\d,"]*)[}}\]]') for kind in ("contracting", "batch")
 )
 _PRODUCTS = ("dot", "custom-call")  # those of libraries are calls
+_SCALES, _ADDS = frozenset({"multiply", "divide"}), frozenset({"add", "subtract", "negate"})
 _MUCH_LESS = 0.5
 _MANY_PAIRS = 1 << 20
 _LEAST_INNER = 8  # below, a matrix product has little to add up
@@ -96,18 +97,31 @@ def _is_numbering(flow: HloFlow, computation: str, name: str) -> bool:
 
 
 def adds_up_differences(module: HloModule, flow: HloFlow, each: Instruction) -> bool:
-    """Whether it adds up squares of differences of all pairs of rows, as distances are."""
+    """Whether it adds up squares of differences of all pairs of rows, as distances and densities are."""
     for row in module.computations.get(each.called, ()):
-        squares = flow.made(each.called, row.operand) if row.code == "reduce" else None
-        difference = flow.made(each.called, squares.operand) if squares and squares.code == "multiply" else None
+        terms = flow.made(each.called, row.operand) if row.code == "reduce" else None
+        squares = _without(_SCALES | _ADDS, flow, each.called, terms)
+        if squares is None or squares.code != "multiply" or len(set(squares.operands)) != 1:
+            continue
+        difference = _without(_SCALES, flow, each.called, flow.made(each.called, squares.operand))
         if difference is None or difference.code != "subtract":
             continue
         if difference.size < max(_MANY_PAIRS, _LEAST_INNER * row.size):
             continue
         made = [flow.made(each.called, name) for name in difference.operands]
         if all(one is not None and one.code == "broadcast" and _grows(flow, each.called, one) for one in made):
-            return squares is not None and len(set(squares.operands)) == 1
+            return True
     return False
+
+
+def _without(codes: frozenset[str], flow: HloFlow, computation: str, made: Instruction | None) -> Instruction | None:
+    """What meets, by these, values that do not differ for each pair and element, as weights; None: both do."""
+    while made is not None and made.code in codes and len(set(made.operands)) == len(made.operands):
+        operands = [flow.made(computation, name) for name in made.operands]
+        others = [one for one in operands if one is None or one.code != "broadcast"]
+        is_divisor = made.code == "divide" and others == operands[1:]
+        made = others[0] if len(others) == 1 and not is_divisor else None
+    return made
 
 
 def _grows(flow: HloFlow, computation: str, broadcast: Instruction) -> bool:

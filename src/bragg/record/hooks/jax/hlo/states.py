@@ -75,6 +75,11 @@ def states_in(module: HloModule, flow: HloFlow, places: Places) -> dict[str, Hlo
 def _of_values(module: HloModule, places: Places) -> dict[str, HloState]:
     entry = HloGraph(module, module.entry)
     turns = [HloGraph(module, body) for body, (_, call) in module.callers.items() if call.code == "while"]
+    outer = {graph.computation: graph for graph in (entry, *turns)}
+    for graph in turns:
+        computation, loop = module.callers[graph.computation]
+        if computation in outer:
+            graph.begin_after(outer[computation], loop)
     found = repeat_states(module, entry, turns, places)  # which hold for some arguments
     for graph in (entry, *turns):
         found |= promotion_states(graph, places)

@@ -13,7 +13,7 @@ from math import prod
 
 from bragg.grouping.hlo_names import COMPARED_PAIRS, SPLIT_PRODUCT, SUMMED_PRODUCT, SUMMED_ROWS
 from bragg.grouping.hlo_program import HloState
-from bragg.record.hooks.jax.hlo.module import DIMENSIONS
+from bragg.record.hooks.jax.hlo.module import BATCHED, DIMENSIONS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -31,7 +31,6 @@ _LEAST_PRODUCTS, _LEAST_ELEMENTS = 1 << 22, 1 << 14
 _LEAST_COMPARED = 1 << 9  # with each element: fewer cost less than a sort, or a binary search
 _LEAST_SUMMED = 8  # rows
 _SINGLE_PIXEL = re.compile(r"\bwindow=\{size=1(?:x1)*[ }].*dim_labels=(\w+)_\w+->(\w+)")
-_BATCHED = re.compile(r'\blhs_batch_dim(?:s|ensions)"?[=:][{\[]([\d,"]*)[}\]]')
 
 
 def sum_states(graph: HloGraph, places: Places) -> dict[str, HloState]:
@@ -85,7 +84,7 @@ def _sums_rows(product: Value, user: Value, value: Value) -> bool:
     if pixels := _SINGLE_PIXEL.search(product.made.line):
         summed = [product.sizes[each] for each in range(len(product.sizes)) if pixels[2][each] != "f"]
         return user is value and prod(summed) % (product.size // value.size) == 0
-    batched = _BATCHED.search(product.made.line)
+    batched = BATCHED.search(product.made.line)
     n_batch = len(re.findall(r"\d+", batched[1])) if batched else 0
     if not n_batch:
         return True
@@ -130,8 +129,16 @@ def _is_product(value: Value) -> bool:
     if factors.made.code != "multiply" or factors.made.size < _LEAST_PRODUCTS or value.operands[0] is not factors:
         return False
     added = _dimensions(value)
-    over = [_dimensions(each) for each in factors.operands if each.made.code == "broadcast"]
-    return len(over) == 2 and added <= over[0] & over[1] and bool(added and over[0] - over[1] and over[1] - over[0])
+    over = [[_dimensions(each) for each in _terms(factor)] for factor in factors.operands]
+    if len(over) != 2 or not added:
+        return False
+    return any(added <= one & other and one - other and other - one for one in over[0] for other in over[1])
+
+
+def _terms(factor: Value) -> list[Value]:
+    """What is repeated for each pair: a factor, or the terms of its sum, each of which can be multiplied apart."""
+    terms = factor.operands if factor.made.code in ("add", "subtract") else [factor]
+    return terms if all(each.made.code == "broadcast" for each in terms) else []
 
 
 def _dimensions(value: Value) -> set[str]:

@@ -14,13 +14,14 @@ __all__ = ["is_identity", "is_triangle", "nonzero_part"]
 
 _ONE_SIDE = re.compile(r"direction=[GL][ET]")
 _NUMBERED = re.compile(r"iota_dimension=(\d+)")
-_HANDED_ON = frozenset({"reshape", "transpose", "convert", "broadcast", "negate"})
+_HANDED_ON = frozenset({"broadcast", "negate"})
 
 
 def nonzero_part(value: Value) -> float:
     """At most this share of its elements is not zero, or true."""
+    value = value.known
     while value.made.code in _HANDED_ON and value.operands:
-        value = value.operands[0]
+        value = value.operands[0].known
     code, operands = value.made.code, value.operands
     if code == "constant":
         return 0.0 if value.is_number("0") else 1.0
