@@ -150,6 +150,18 @@ def test_static_arguments_that_are_new_at_each_call_are_named() -> None:
     assert finding.hint.startswith("pass rate as an array: not in static_argnames")
 
 
+def test_static_objects_are_named_that_are_new_at_each_call_though_the_program_is_the_same() -> None:
+    profile = profile_from_text("root\n  f.py:9@main\n    jit(f)\n      [compile] jit_f host=6s hostx6")
+    attributes = {
+        "jit(f)": {"made at f.py:7": "jit", "static argument physics": "several values"},
+        "[compile] jit_f": {"compiled program 0": "inputs 0"},
+    }
+    (finding,) = findings(Evidence(replace(profile, meta={**profile.meta, "attributes": attributes})))
+    assert finding.message.endswith(", the same program again: for static values that are not equal, of physics")
+    assert "with __eq__ and __hash__" in finding.hint
+    assert (finding.line, finding.confidence) == (7, Confidence.LIKELY)
+
+
 def test_static_fields_are_named_where_the_program_says_that_they_are() -> None:
     profile = profile_from_text("root\n  f.py:9@main\n    jit(f)\n      [compile] jit_f host=6s hostx6")
     attributes = {

@@ -73,6 +73,13 @@ class _Compiled:
                 f"keep these and the function the same; {_EXPLAIN}",
                 Confidence.LIKELY,
             )
+        if self.is_same and self.statics:
+            names = ", ".join(self.statics)
+            return (
+                f"{_TIMES}, the same program again: for static values that are not equal, of {names}",
+                f"pass the same {names} each time, or one that is equal: of a frozen dataclass, or with __eq__ and __hash__",
+                Confidence.LIKELY,
+            )
         if self.is_same:
             return (
                 f"{_TIMES}, the same program again: a new function is made and jitted each time",
