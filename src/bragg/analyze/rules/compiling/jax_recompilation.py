@@ -77,7 +77,7 @@ class _Compiled:
             names = ", ".join(self.statics)
             return (
                 f"{_TIMES}, the same program again: for static values that are not equal, of {names}",
-                f"pass the same {names} each time, or one that is equal: of a frozen dataclass, or with __eq__ and __hash__",
+                f"pass the same {names} each time, or equal ones: of a frozen dataclass, or with __eq__ and __hash__",
                 Confidence.LIKELY,
             )
         if self.is_same:

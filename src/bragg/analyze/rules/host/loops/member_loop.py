@@ -17,7 +17,7 @@ from bragg.analyze.causes.statements import statement_finding
 from bragg.analyze.causes.text_calls import statements_above
 from bragg.analyze.causes.thresholds import HOST_BOUND, IDLE_GPU, MANY_CALLED, RECURRING
 from bragg.analyze.engine import HostTime, Rule
-from bragg.grouping.hlo_names import CALLS
+from bragg.grouping.hlo_names import CALLS, COMPILE, COMPILED
 from bragg.model import Confidence, Finding, FrameKind
 from bragg.model.finding import percent_text
 from bragg.model.ids import NodeId
@@ -26,6 +26,9 @@ from bragg.model.table import BoolArray
 __all__ = ["RULE"]
 
 _NAMES = re.compile(r"[\w.]+")  # self.params
+_Loop = ast.For | ast.ListComp | ast.GeneratorExp
+_FRAMES = ("<listcomp>", "<genexpr>")  # of comprehensions before Python 3.12, of generators
+_MOST_SHAPES = 2
 _CHANGE = (
     "jax.vmap over members whose parameters are stacked (jax.tree.map(lambda *each: jnp.stack(each), *members)): one "
     "call for all of them"
@@ -60,18 +63,37 @@ def _find(evidence: Evidence) -> Iterator[Finding]:
         return
 
 
-def _loop_over_members(evidence: Evidence, node: int) -> ast.For | None:
-    """The loop whose turns call the program's own jitted function for members of their own, in each step."""
+def _loop_over_members(evidence: Evidence, node: int) -> _Loop | None:
+    """The loop, or comprehension, that calls the program's own jitted function for each of its members, in each step."""
     tree = evidence.profile.tree
     function = tree.frames.name[tree.frame[node]].partition("(")[2].rstrip(")")
     lines = [(file, statement) for _, file, statement in statements_above(evidence, node)]
-    if not lines or not any(function in file.functions for file, _ in lines):
+    if not lines or not any(function in file.functions for file, _ in lines) or _has_shapes(evidence, function):
         return None
     file, statement = lines[0]
     loops = file.loops_of(statement)
+    if comprehension := _comprehension(statement):
+        return comprehension if any(file.loops_of(above) for file, above in lines) else None
     is_repeated = len(loops) > 1 or any(file.loops_of(above) for file, above in lines[1:])
     loop = loops[-1] if loops and is_repeated else None
     return loop if isinstance(loop, ast.For) and _is_of_member(loop, statement) else None
+
+
+def _has_shapes(evidence: Evidence, function: str) -> bool:
+    """Whether a function was compiled for inputs of many shapes, as those of layers: these cannot be stacked."""
+    told = evidence.profile.run.attributes.get(f"{COMPILE}jit_{function}", {})
+    return len({inputs for program, inputs in told.items() if program.startswith(COMPILED)}) > _MOST_SHAPES
+
+
+def _comprehension(statement: ast.stmt) -> _Loop | None:
+    """What calls with something of each of its elements, and keeps nothing for the next one."""
+    for each in ast.walk(statement):
+        if isinstance(each, (ast.ListComp, ast.GeneratorExp)) and not names_set(each.elt):
+            own = set[str]().union(*(names_set(generator.target) for generator in each.generators))
+            calls = [call for call in ast.walk(each.elt) if isinstance(call, ast.Call)]
+            if any(names_read(argument) & own for call in calls for argument in call.args):
+                return each
+    return None
 
 
 def _is_of_member(loop: ast.For, statement: ast.stmt) -> bool:
@@ -122,7 +144,7 @@ def _made_of(names: set[str], loop: ast.For) -> set[str]:
     return found
 
 
-def _inside(evidence: Evidence, node: int, loop: ast.For) -> BoolArray:
+def _inside(evidence: Evidence, node: int, loop: _Loop) -> BoolArray:
     """Lines of a loop, in the calls of the function that it is in, with all below: [n_nodes]."""
     tree = evidence.profile.tree
     frames, line = tree.frames, line_above(evidence.profile, node)
@@ -138,6 +160,8 @@ def _turns(evidence: Evidence, node: int) -> float:
     """How often the loop calls for each call of its function, as what that calls least tells; 1: not known."""
     tree = evidence.profile.tree
     line = line_above(evidence.profile, node)
+    while line and tree.frames.name[tree.frame[line]] in _FRAMES:
+        line = int(tree.parent[line])
     function = below(evidence.profile, np.arange(len(tree)) == tree.parent[line or 0])
     counts = evidence.calls[function & named(evidence.profile, lambda name: name.startswith(CALLS))]
     once = float(counts[counts >= RECURRING.value].min(initial=np.inf))

@@ -28,7 +28,7 @@ for step in range(steps):
 """
 
 
-def found(call: str, program: str = PROGRAM, members: int = MEMBERS) -> list[Finding]:
+def found(call: str, program: str = PROGRAM, members: int = MEMBERS, frame: str = "", shapes: int = 1) -> list[Finding]:
     """Findings in steps that make this call for each member: a dispatch of 40 us, 5 us of work."""
     line = next(number for number, text in enumerate(program.splitlines(), 1) if "{call}" in text)
     caller = "train.py:12@<module> > train.py:{}@round > jit({})#operator"
@@ -36,11 +36,14 @@ def found(call: str, program: str = PROGRAM, members: int = MEMBERS) -> list[Fin
     text = []
     for number, (at, name) in enumerate(calls):
         path, begin = caller.format(at, name), 50 * number
+        path = path.replace("@round > ", f"@round > train.py:{at}@{frame} > ") if frame and at == line else path
         text.append(f"host {begin}-{begin + 40} {path} ->{number + 1}")
         text.append(f"gpu {begin + 42}-{begin + 47} {path} > fusion#kernel <-{number + 1}")
     profile = stepped("\n".join(text), 50 * len(calls) + 5)
     source = {"train.py": program.replace("{call}", call)}
-    return analysis(Evidence(replace(profile, sources=source)), ["calls-per-member"]).findings
+    told = {f"compiled program {number}": f"inputs {number}" for number in range(shapes)}
+    meta = {**profile.meta, "attributes": {"[compile] jit_learn": told}}
+    return analysis(Evidence(replace(profile, sources=source, meta=meta)), ["calls-per-member"]).findings
 
 
 @pytest.mark.parametrize(
@@ -82,3 +85,37 @@ def test_few_members_and_loops_that_run_once_are_fine() -> None:
     assert found(call, members=4) == []
     assert found(call, PROGRAM.replace("for step in range(steps):", "if True:")) == []
     assert found(call, PROGRAM.replace("def learn", "def other")) == []
+
+
+COMPREHENDED = PROGRAM.replace("    for m in range(20):\n        {call}", "    if True:\n        {call}")
+
+
+@pytest.mark.parametrize("frame", ["", "<listcomp>"])
+@pytest.mark.parametrize(
+    "call",
+    [
+        "params = [update(each, x) for each in params]",
+        "losses = jnp.stack([update(each, rows)[1] for each, rows in zip(params, x)])",
+        "loss = sum(update(each, x) for each in params)",
+    ],
+)
+def test_comprehensions_over_members_are_found(call: str, frame: str) -> None:
+    (finding,) = found(call, COMPREHENDED, frame=frame)
+    assert (finding.file, finding.line) == ("train.py", 8)
+    assert finding.gain is not None
+    assert finding.gain.share == pytest.approx(41 / 50 * 19 / 20, abs=0.01)
+
+
+@pytest.mark.parametrize(
+    "call", ["params = [(params := update(params, each)) for each in x]", "params = [update(x, params) for _ in x]"]
+)
+def test_comprehensions_that_are_of_no_member_or_hand_something_on_are_fine(call: str) -> None:
+    assert found(call, COMPREHENDED) == []
+
+
+def test_members_of_many_shapes_are_fine() -> None:
+    call = "params = [update(each, x) for each in params]"
+    assert found(call, COMPREHENDED, shapes=2) != []
+    assert found(call, COMPREHENDED, shapes=3) == []
+    assert found("params[m], loss = update(params[m], x)", shapes=3) == []
+    assert found(call, COMPREHENDED.replace("for step in range(steps):", "if True:")) == []
