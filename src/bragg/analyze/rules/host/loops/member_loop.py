@@ -64,7 +64,7 @@ def _find(evidence: Evidence) -> Iterator[Finding]:
 
 
 def _loop_over_members(evidence: Evidence, node: int) -> _Loop | None:
-    """The loop, or comprehension, that calls the program's own jitted function for each of its members, in each step."""
+    """The loop, or comprehension, that calls the program's own jitted function for each of its members in each step."""
     tree = evidence.profile.tree
     function = tree.frames.name[tree.frame[node]].partition("(")[2].rstrip(")")
     lines = [(file, statement) for _, file, statement in statements_above(evidence, node)]
