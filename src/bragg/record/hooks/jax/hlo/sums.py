@@ -130,7 +130,9 @@ def _is_product(value: Value) -> bool:
         return False
     added = _dimensions(value)
     over = [[_dimensions(each) for each in _terms(factor)] for factor in factors.operands]
-    if len(over) != 2 or not added:
+    is_square = len(over) == 2 and factors.operands[0] is factors.operands[1]
+    is_short = any(len(each) > 1 for each in over) and factors.size < _LEAST_SUMMED * value.size
+    if len(over) != 2 or not added or is_square or is_short:  # squares of differences have a state of their own
         return False
     return any(added <= one & other and one - other and other - one for one in over[0] for other in over[1])
 

@@ -127,11 +127,26 @@ def test_squares_of_weighted_differences_of_all_pairs_are_told(function: Callabl
     assert found == ({names.PAIRWISE} if is_told else set())
 
 
-def test_products_with_differences_of_what_two_rows_hold_are_told() -> None:
-    def divergences(p: Any, q: Any) -> Any:
-        return (p[:, None] * (jnp.log(p)[:, None] - jnp.log(q))).sum(-1)
+def divergences(p: Any, q: Any) -> Any:
+    return (p[:, None] * (jnp.log(p)[:, None] - jnp.log(q))).sum(-1)
 
-    assert states(divergences, SIDES, SIDES) == {(names.SUMMED_PRODUCT, 1)}
+
+def of_short_rows(p: Any, q: Any) -> Any:
+    p = jnp.repeat(p, 16, 0)[:, :4]
+    return (p[:, None] * (jnp.log(p)[:, None] - jnp.log(q[:, :4]))).sum(-1)
+
+
+def distances_in_a_plane(p: Any, q: Any) -> Any:
+    return ((jnp.repeat(p, 16, 0)[:, None, :2] - q[:, :2]) ** 2).sum(-1)
+
+
+@pytest.mark.parametrize(
+    ("function", "lines"), [(divergences, {1}), (of_short_rows, set()), (distances_in_a_plane, set())]
+)
+def test_products_with_differences_of_what_two_rows_hold_are_told(
+    function: Callable[..., Any], lines: set[int]
+) -> None:
+    assert states(function, SIDES, SIDES) == {(names.SUMMED_PRODUCT, line) for line in lines}
 
 
 GPU_ATTENTION = """
