@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from bragg.analyze.causes.evidence import Evidence
 from bragg.analyze.causes.host_steps import GPU_TIME_OR_STEPS, HostCost, host_costs, host_steps
+from bragg.analyze.causes.makers import moved_to_makers
 from bragg.analyze.causes.paths import below, named
+from bragg.analyze.causes.program_text import FileText, call_name
 from bragg.analyze.causes.thresholds import MANY_KERNELS, OF_STEP
 from bragg.analyze.causes.work_finding import Work, work_findings
 from bragg.analyze.engine import HostTime, Rule
@@ -32,6 +35,7 @@ _WITHOUT_GPU = HostCost(
 )
 _HAS_FUSED = re.compile(r"Optimizer\.step#(?:Adam|AdamW|SGD|Adagrad)\.")
 _HAS_FOREACH = re.compile(r"Optimizer\.step#(?:ASGD|Adadelta|Adafactor|Adamax|NAdam|RAdam|RMSprop|Rprop)\.")
+_OPTIONS = ("foreach", "fused", None)  # None: `**options`
 _OWN = "torch._foreach_mul_, torch._foreach_add_ and the like over the list of all parameters, not over one at a time"
 # PyTorch's functions for one parameter after the other; with one launch there is but one parameter.
 _SINGLE, _SEVERAL = re.compile(r"_single_tensor_\w+$"), 2
@@ -54,7 +58,17 @@ def _find(evidence: Evidence) -> Iterator[Finding]:
     looped = float(evidence.gpu_count[kernels & below(profile, named(profile, _SINGLE.match))].sum())
     is_many = n_single >= MANY_KERNELS.value * evidence.steps and n_single >= count / 2
     if is_many or looped >= _SEVERAL * evidence.steps:
-        yield from work_findings(evidence, step, replace(_WORK, change=_change(profile.tree.frames.name)))
+        work = replace(_WORK, change=_change(profile.tree.frames.name))
+        for finding in work_findings(evidence, step, work):
+            yield moved_to_makers(evidence, finding, _with_option)
+
+
+def _with_option(file: FileText, call: ast.Call) -> list[ast.Call]:
+    """Where the optimizer of `optimizer.step()` is made, if options are given there that may say how it updates."""
+    if call_name(call) != "step" or not isinstance(call.func, ast.Attribute):
+        return []
+    made = [each for each in file.makers(call.func.value) if isinstance(each, ast.Call)]
+    return [each for each in made if any(option.arg in _OPTIONS for option in each.keywords)]
 
 
 def _change(names: Iterable[str]) -> str:

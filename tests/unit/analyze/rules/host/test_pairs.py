@@ -348,6 +348,17 @@ def test_an_optimizer_is_asked_for_what_it_has(kind: str, change: str) -> None:
     assert finding.hint.startswith(change)
 
 
+@pytest.mark.parametrize(
+    ("made", "line"),
+    [("SGD(net.parameters(), foreach=False)", 2), ("SGD(groups, **options)", 2), ("SGD(net.parameters())", 6)],
+)
+def test_an_optimizer_is_found_where_its_options_are_given(made: str, line: int) -> None:
+    text = f"def build(net):\n  return torch.optim.{made}\n\ndef main(net):\n  sgd = build(net)\n  sgd.step()\n"
+    program = stepped(launched(40, f"train.py:6@main > {STEP}", ELEMENTWISE, 2, 10), 420)
+    (finding,) = found(replace(program, sources={"train.py": text}), "optimizer-loop")
+    assert finding.line == line
+
+
 @pytest.mark.parametrize(("launches", "is_found"), [(4, True), (1, False)])
 def test_few_parameters_are_a_loop_too(launches: int, is_found: bool) -> None:
     path = f"{STEP} > /lib/torch/optim/sgd.py:330@_single_tensor_sgd > aten::add_#operator"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from bragg.analyze.causes.evidence import Evidence
@@ -180,6 +181,16 @@ def test_gradients_that_no_optimizer_empties_are_found_where_their_network_is_ca
         )
         assert unread[0].gain is not None
         assert unread[0].gain.share == pytest.approx(0.28, abs=0.02)  # 101 us and the waits beside them, of 392 us
+
+
+def test_a_line_that_also_calls_the_network_to_be_trained_is_not_where_gradients_are_left() -> None:
+    sampled = "train.py:5@sample"
+    calls = [*gradient(f"{TARGET} > {sampled}", "aten::add_"), *gradient(f"{ONLINE} > {sampled}", "aten::detach")]
+    program = ran(*calls)
+    frame, frames = program.tree.frame, program.tree.frames
+    frame[frames.line[frame] == 5] = np.flatnonzero(frames.line == 5)[0]  # as a recording has it: one for a line
+    (unread,) = found("unread-gradients", program)
+    assert unread.line == 12
 
 
 def test_first_steps_that_fill_gradients_do_not_hide_that_others_add_to_them() -> None:

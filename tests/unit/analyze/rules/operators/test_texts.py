@@ -41,6 +41,7 @@ from tests.support.told_by_text import found, ran
             "rows of an embedding",
         ),
         ("return x.unfold(-1, n, 1).mean(-1)", "return x.unfold(-1, n, n).mean(-1)", "mean", "overlap"),
+        ("return F.unfold(x, n).amin(1)", "return F.unfold(x, n).amin(2)", "im2col, amin", "all windows of images"),
         (
             "return torch.bmm(x[:, :, None], y[:, None]).sum(0)",
             "return torch.bmm(x, y).sum(0)",

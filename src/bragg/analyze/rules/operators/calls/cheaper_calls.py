@@ -72,6 +72,16 @@ def _is_of_windows(file: FileText, statement: ast.stmt) -> bool:
     )
 
 
+def _is_of_patches(file: FileText, statement: ast.stmt) -> bool:
+    """Whether windows of images are written, and then reduced: `F.unfold(x, size).amin(1)`."""
+    return any(
+        dimension(each) == 1 and call_name(made) == "unfold" and len(made.args) == 2
+        for each, value in _sums(statement, *_SUMS, "amax", "amin", "max", "min")
+        for made in file.makers(value)
+        if isinstance(made, ast.Call)
+    )
+
+
 def _is_of_outers(file: FileText, statement: ast.stmt) -> bool:
     """Whether outer products of a batch are added up: `torch.bmm(x[:, :, None], y[:, None]).sum(0)`."""
     return any(
@@ -278,6 +288,14 @@ _CALLS = (
         "sum|mean|amax|amin",
         _is_of_windows,
         0.6,
+    ),
+    Call(
+        "all windows of images are written side by side, and then reduced to one number each",
+        "nn.functional.max_pool2d (of -x for the smallest) or avg_pool2d, which reads each window where it lies",
+        "sum|mean|amax|amin|max|min",
+        _is_of_patches,
+        0.85,
+        "im2col",
     ),
     Call(
         "outer products of all rows are written, and then added up",

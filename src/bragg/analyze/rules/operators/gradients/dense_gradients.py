@@ -8,16 +8,16 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from bragg.analyze.causes.evidence import Evidence
-from bragg.analyze.causes.host_finding import moved
+from bragg.analyze.causes.makers import moved_to_makers
 from bragg.analyze.causes.needs import GPU_TIME
-from bragg.analyze.causes.paths import below, line_above, named
-from bragg.analyze.causes.program_text import call_name
+from bragg.analyze.causes.paths import below, named
+from bragg.analyze.causes.program_text import FileText, call_name
 from bragg.analyze.causes.text_calls import makers_of_called
 from bragg.analyze.causes.thresholds import MUCH_GPU
 from bragg.analyze.causes.whole_gain import whole_gain
 from bragg.analyze.causes.work_finding import Work, work_findings
 from bragg.analyze.engine import HostTime, Rule
-from bragg.model import Confidence, Finding, Gain, Place
+from bragg.model import Confidence, Finding, Gain
 
 __all__ = ["RULE"]
 
@@ -47,18 +47,13 @@ def _find(evidence: Evidence) -> Iterator[Finding]:
     if zeros_ns > added_ns / 2:
         for finding in work_findings(evidence, zeros, _WORK):
             found = replace(finding, gain=_with_update(evidence, whole_gain(evidence, inside), zeros_ns))
-            made = _made_at(evidence, finding)
-            yield moved(found, made) if made else found
+            # Where the layer is made it is said what its gradient is like.
+            yield moved_to_makers(evidence, found, _layers_called)
 
 
-def _made_at(evidence: Evidence, finding: Finding) -> Place | None:
-    """Where the layer is made that a finding's line calls: there it is said what its gradient is like."""
-    line = None if finding.node is None else line_above(evidence.profile, finding.node)
-    at = None if line is None else evidence.text.at(line)
-    calls = [each for each in ast.walk(at[1]) if isinstance(each, ast.Call)] if at else []
-    made = [each for call in calls if at for each in makers_of_called(at[0], call)]
-    lines = {each.lineno for each in made if isinstance(each, ast.Call) and _LAYERS.fullmatch(call_name(each))}
-    return Place(finding.file, lines.pop(), node=finding.node) if len(lines) == 1 else None
+def _layers_called(file: FileText, call: ast.Call) -> list[ast.Call]:
+    made = makers_of_called(file, call)
+    return [each for each in made if isinstance(each, ast.Call) and _LAYERS.fullmatch(call_name(each))]
 
 
 def _with_update(evidence: Evidence, gain: Gain | None, zeros_ns: float) -> Gain | None:

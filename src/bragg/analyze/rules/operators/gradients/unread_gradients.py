@@ -40,7 +40,8 @@ def _find(evidence: Evidence) -> Iterator[Finding]:
     unread, emptied = gradients & (added >= _UNREAD), gradients & (added <= _EMPTIED)
     if not unread.any() or not emptied.any():
         return
-    lines = _lines(evidence, unread, emptied)
+    trained = _frames_above(evidence, emptied)
+    lines = _lines(evidence, unread, trained)
     # With two optimizers a loss may need the gradients of a network that the other one trains, to get at its input.
     if _n_optimizers(evidence) > 1:
         lines &= _before(evidence, lines, emptied)
@@ -63,19 +64,30 @@ def _find(evidence: Evidence) -> Iterator[Finding]:
             Quantity(SHARE_OF_GPU, float(evidence.gpu_ns[backward].sum() / max(evidence.gpu_ns.sum(), 1.0)), "share"),
         ),
     )
-    lines = _innermost(evidence, lines, unread)
+    lines = _innermost(evidence, lines, unread, trained)
     of_line = np.where(lines, profile.tree.sum_up(np.where(backward, evidence.gpu_ns, 0.0)) + 1, 0.0)
     yield host_finding(evidence, lines, of_line, cause)
 
 
-def _innermost(evidence: Evidence, lines: BoolArray, unread: BoolArray) -> BoolArray:
-    """For each line the innermost one that has all of its gradients in other lines: there the network is called."""
+def _frames_above(evidence: Evidence, nodes: BoolArray) -> set[int]:
+    """The lines above some nodes, wherever else they are called from."""
+    profile = evidence.profile
+    lines = (lines_above(profile, NodeId(node)) for node in np.flatnonzero(nodes).tolist())
+    return {int(profile.tree.frame[line]) for each in lines for line in each}
+
+
+def _innermost(evidence: Evidence, lines: BoolArray, unread: BoolArray, trained: set[int]) -> BoolArray:
+    """For each line the innermost one that has all of its gradients in other lines: there the network is called.
+
+    A line that also calls it to be trained is not meant.
+    """
     tree, found = evidence.profile.tree, np.zeros(len(lines), np.bool_)
     counts = tree.sum_up(np.where(unread, evidence.calls, 0.0))
     chains = [lines_above(evidence.profile, NodeId(node)) for node in np.flatnonzero(unread).tolist()]
     for line in np.flatnonzero(lines).tolist():
         inside = [chain[chain.index(NodeId(line)) :] for chain in chains if line in chain]
         calling = [each for each in (inside[0] if inside else ()) if all(each in chain[:-1] for chain in inside)]
+        calling = [each for each in calling if int(tree.frame[each]) not in trained]
         found[[each for each in calling if counts[each] == counts[line]][-1] if calling else line] = True
     return found
 
@@ -101,10 +113,9 @@ def _n_optimizers(evidence: Evidence) -> int:
     return len(set(frames.tolist()))
 
 
-def _lines(evidence: Evidence, unread: BoolArray, emptied: BoolArray) -> BoolArray:
+def _lines(evidence: Evidence, unread: BoolArray, trained: set[int]) -> BoolArray:
     """The lines that call modules of which all gradients are unread: [n_nodes]."""
     profile, frame = evidence.profile, evidence.profile.tree.frame
-    trained = {int(frame[line]) for node in np.flatnonzero(emptied).tolist() for line in lines_above(profile, node)}
     modules, found = in_files(profile, MODULE_CALLS), np.zeros(len(frame), np.bool_)
     for node in np.flatnonzero(unread).tolist():
         own = [line for line in lines_above(profile, node) if int(frame[line]) not in trained]

@@ -1,0 +1,33 @@
+"""Findings where what a line calls was made: options that are given there decide."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterable
+
+from bragg.analyze.causes.evidence import Evidence
+from bragg.analyze.causes.host_finding import moved
+from bragg.analyze.causes.paths import line_above
+from bragg.analyze.causes.program_text import FileText
+from bragg.model import Finding, Place
+
+__all__ = ["moved_to_makers"]
+
+
+def moved_to_makers(
+    evidence: Evidence, finding: Finding, makers: Callable[[FileText, ast.Call], Iterable[ast.Call]]
+) -> Finding:
+    """The finding at the one line that makes what its line calls; where it is, if that is not known.
+
+    Args:
+        evidence: Of the profile.
+        finding: At a line of the program.
+        makers: Of a call in that line, what makes what it calls.
+    """
+    line = None if finding.node is None else line_above(evidence.profile, finding.node)
+    at = None if line is None else evidence.text.at(line)
+    if at is None:
+        return finding
+    calls = [each for each in ast.walk(at[1]) if isinstance(each, ast.Call)]
+    lines = {each.lineno for call in calls for each in makers(at[0], call)}
+    return moved(finding, Place(finding.file, lines.pop(), node=finding.node)) if len(lines) == 1 else finding
