@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Iterator
 from dataclasses import replace
@@ -12,7 +13,9 @@ from bragg.analyze.causes.evidence import Evidence
 from bragg.analyze.causes.frameworks import is_training
 from bragg.analyze.causes.host_finding import moved, moved_to
 from bragg.analyze.causes.needs import GPU_TIME
-from bragg.analyze.causes.paths import below, hot_places, hottest_place, in_files, named
+from bragg.analyze.causes.paths import below, hot_places, hottest_place, in_files, named, place_of
+from bragg.analyze.causes.program_text import call_name
+from bragg.analyze.causes.text_calls import lines_of, statements_above
 from bragg.analyze.causes.thresholds import MUCH_GPU
 from bragg.analyze.causes.work_finding import Work, work_findings
 from bragg.analyze.engine import HostTime, Rule
@@ -35,6 +38,8 @@ _WORK = Work(
 _CHANGE_OF_AUTOCAST = (
     "enter autocast once around the loop: it casts weights anew each time it is entered; or keep them in bfloat16"
 )
+_CHANGE_OF_FROZEN = "convert the weights to bfloat16 once: autocast keeps no cast of weights that need no gradient"
+_FROZEN = re.compile(r"\brequires_grad_\(False\)|\brequires_grad = False")
 # An optimizer adds updates that are smaller than the distance between two numbers of 8 bits.
 _CHANGE_OF_TRAINING = "keep the weights in bfloat16, if the training stands it: small updates are lost"
 _ASKED = 0.3
@@ -56,13 +61,38 @@ def _find(evidence: Evidence) -> Iterator[Finding]:
     is_autocast = float(evidence.gpu_ns[by_autocast].sum()) > float(evidence.gpu_ns[nodes].sum()) / 2
     enters = below(profile, in_files(profile, _AUTOCAST))
     for finding in work_findings(evidence, nodes, _WORK):
-        entered = hottest_place(profile, enters, evidence.sampled_ns) if is_autocast else Place()
+        weight = np.where(by_autocast, evidence.gpu_ns, 0.0)
+        entered = _entry(evidence, int(weight.argmax())) if is_autocast else Place()
+        if is_autocast and not entered.file:
+            entered = hottest_place(profile, enters, evidence.sampled_ns)
         if is_autocast and is_training(profile):
             yield replace(finding, hint=_CHANGE_OF_TRAINING)
         elif entered.file:
-            yield moved(replace(finding, hint=_CHANGE_OF_AUTOCAST), entered)
+            hint = _CHANGE_OF_FROZEN if lines_of(evidence, _FROZEN) else _CHANGE_OF_AUTOCAST
+            yield moved(replace(finding, hint=hint), entered)
         else:
             yield _at_its_line(evidence, finding, copies, launching & evidence.callers.is_direct)
+
+
+def _entry(evidence: Evidence, node: int) -> Place:
+    """Where the program enters autocast above a node: its innermost `with`, or the decorator of a function."""
+    for line, file, statement in statements_above(evidence, node):
+        part: ast.AST = statement
+        while part in file.parents:
+            part = file.parents[part]
+            for each in _contexts(part):
+                if call_name(each) == "autocast":
+                    return Place(place_of(evidence.profile, line).file, each.lineno, node=line)
+            if isinstance(part, (ast.FunctionDef, ast.AsyncFunctionDef)):
+                break
+    return Place()
+
+
+def _contexts(part: ast.AST) -> list[ast.expr]:
+    """What a `with` enters, and what a function is decorated with."""
+    if isinstance(part, (ast.With, ast.AsyncWith)):
+        return [each.context_expr for each in part.items]
+    return part.decorator_list if isinstance(part, (ast.FunctionDef, ast.AsyncFunctionDef)) else []
 
 
 def _at_its_line(evidence: Evidence, finding: Finding, copies: BoolArray, asked: BoolArray) -> Finding:

@@ -77,6 +77,8 @@ def test_rows_that_are_put_beside_each_other_on_other_lines_are_pairs_too() -> N
     assert of_lines("pairwise-differences", *calls[1:]) == []
 
 
-def test_comparisons_of_all_pairs_are_found() -> None:
-    (finding,) = found("broadcast-product", UNSQUEEZE, UNSQUEEZE, "aten::gt#operator > gt#kernel", SUM)
+@pytest.mark.parametrize("operator", ["gt", "__and__"])
+def test_comparisons_of_all_pairs_are_found(operator: str) -> None:
+    call = f"aten::{operator}#operator > gt#kernel"
+    (finding,) = found("broadcast-product", UNSQUEEZE, UNSQUEEZE, call, SUM)
     assert "products or comparisons of all pairs" in finding.message

@@ -318,6 +318,29 @@ def test_operators_on_images_of_which_a_part_is_cut_out(text: str, n_found: int)
     assert shares == [pytest.approx(210 / 230)] * n_found
 
 
+@pytest.mark.parametrize(("operator", "n_found"), [("interpolate/upsample_bilinear2d", 0), ("upsample_bilinear2d", 1)])
+def test_an_interpolation_of_which_a_part_is_cut_out(operator: str, n_found: int) -> None:
+    text = "def zoom(x, n):\n  big = F.interpolate(x, scale_factor=2)\n  return big[..., n : n + 64, n : n + 64]\n"
+    assert [each.line for each in found("late-part", ran(text, f"2@zoom: {operator}"))] == [2] * n_found
+
+
+@pytest.mark.parametrize(
+    ("text", "lookup_us", "n_found"),
+    [
+        ("(self.frames.float() / 255)[rows]", 4, 1),
+        ("(self.frames.float() / 255)[rows]", 20, 0),  # many rows
+        ("self.frames[rows].float() / 255", 4, 0),
+        ("(self.frames.float() / 255)[mask > 0]", 4, 0),
+    ],
+)
+def test_a_table_is_converted_where_few_rows_are_looked_up(text: str, lookup_us: int, n_found: int) -> None:
+    profile = ran(
+        f"class Replay:\n  def sample(self, rows):\n    return {text}\n", f"3@sample: to, div, index={lookup_us}"
+    )
+    told = found("late-part", profile)
+    assert [(each.line, each.message[:21]) for each in told] == [(3, "elementwise operators")] * n_found
+
+
 def test_variables_of_the_file_are_not_said_to_be_cut() -> None:
     text = "mean = mean.float()\ndef prepare(x):\n  return (x - mean)[:, :, :64, :64]\n"
     assert found("late-part", ran(text, "1@<module>: to")) == []

@@ -48,6 +48,27 @@ from tests.support.told_by_text import found, ran
             "bmm, sum",
             "outer",
         ),
+        (
+            'return torch.einsum("bci,bdi->bcdi", x, y).sum(-1)',
+            'return torch.einsum("bci,bdi->bcd", x, y).sum(-1)',
+            "einsum, sum",
+            "outer",
+        ),
+        ("return x.cumsum(1)[:, -1]", "return x.cumsum(1)[:, 1]", "cumsum", "running totals"),
+        ("y = x.cumprod(-1)\n    return y[..., -1]", "y = x.cumprod(1)\n    return y[..., -1]", "cumprod", "running"),
+        ("return x.cumsum(0)[-1]", "return x.cumsum(1)[-1]", "cumsum", "running totals"),
+        (
+            "return torch.quantile(x, 0.1), torch.quantile(x, 0.9)",
+            "return torch.quantile(x, 0.1), torch.quantile(y, 0.9)",
+            "quantile",
+            "several quantiles",
+        ),
+        (
+            "return [x.quantile(q, dim=1) for q in y]",
+            "return [q.quantile(y, dim=1) for q in x]",
+            "quantile",
+            "several quantiles",
+        ),
         ("return series[:, x].t().contiguous()", "return series[x]", "index, contiguous", "single elements"),
         ("return self.bank[:, x]", "return self.cube[:, x]", "index", "single elements"),
         (

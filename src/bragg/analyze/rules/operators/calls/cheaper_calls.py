@@ -18,6 +18,7 @@ from bragg.analyze.engine import HostTime, Rule
 from bragg.analyze.rules.operators.calls import draws
 from bragg.analyze.rules.operators.calls.kinds import Call, products
 from bragg.analyze.rules.operators.calls.linear_algebra import ALGEBRA
+from bragg.analyze.rules.operators.calls.totals import TOTALS
 from bragg.model import Confidence, Finding
 
 __all__ = ["RULE"]
@@ -85,14 +86,24 @@ def _is_of_patches(file: FileText, statement: ast.stmt) -> bool:
 def _is_of_outers(file: FileText, statement: ast.stmt) -> bool:
     """Whether outer products of a batch are added up: `torch.bmm(x[:, :, None], y[:, None]).sum(0)`."""
     return any(
-        dimension(each) == 0
-        and isinstance(made, ast.Call)
-        and call_name(made) in ("bmm", "matmul")
-        and len(made.args) == 2
-        and is_raised(*made.args)
+        isinstance(made, ast.Call) and (_is_outer_einsum(made) or (dimension(each) == 0 and _is_outer(made)))
         for each, value in _sums(statement, *_SUMS)
         for made in file.makers(value)
     )
+
+
+def _is_outer(made: ast.Call) -> bool:
+    return call_name(made) in ("bmm", "matmul") and len(made.args) == 2 and is_raised(*made.args)
+
+
+def _is_outer_einsum(made: ast.Call) -> bool:
+    """Whether it writes all products of two tensors, neither of which has all indices: `einsum("ci,di->cdi", f, g)`."""
+    spec = made.args[0] if made.args and call_name(made) == "einsum" else None
+    if not isinstance(spec, ast.Constant) or not isinstance(spec.value, str):
+        return False
+    factors, _, written = spec.value.replace(" ", "").partition("->")
+    indices = [set(each) for each in factors.split(",")]
+    return len(indices) == 2 and indices[0] | indices[1] == set(written) not in indices
 
 
 def _is_across_rows(file: FileText, statement: ast.stmt) -> bool:
@@ -274,6 +285,7 @@ def _is_square(part: ast.AST) -> bool:
 
 _CALLS = (
     *ALGEBRA,
+    *TOTALS,
     Call(
         "rows of an embedding are written one by one, and then added up",
         'nn.EmbeddingBag(n, width, mode="sum" or "mean"), nn.functional.embedding_bag: no tensor with all rows',
@@ -299,11 +311,11 @@ _CALLS = (
     ),
     Call(
         "outer products of all rows are written, and then added up",
-        "one product: x.mT @ y for the sum over rows",
+        "one product adds them up as it goes: x.mT @ y, or einsum without the index that is added up",
         "sum|mean",
         _is_of_outers,
         0.9,
-        "bmm|matmul",
+        "bmm|matmul|einsum",
     ),
     Call(
         "single elements are gathered from all rows of a matrix: 32 bytes move for each",

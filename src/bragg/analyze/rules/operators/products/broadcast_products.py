@@ -26,7 +26,7 @@ _WORK = Work(
     least_share=0.1,
     is_launched=True,
 )
-_COMBINES = re.compile(r"aten::(?:mul|gt|lt|ge|le|eq|ne)")
+_COMBINES = re.compile(r"aten::(?:mul|gt|lt|ge|le|eq|ne|__and__|bitwise_and|logical_and)")
 _SUMS = re.compile(r"aten::(?:sum|mean)")
 
 

@@ -15,12 +15,13 @@ from bragg.analyze.causes.host_finding import moved
 from bragg.analyze.causes.invariants import Turns, computed
 from bragg.analyze.causes.needs import GPU_TIME, OPERATORS, TEXT
 from bragg.analyze.causes.paths import below, lines_above, named, place_of
-from bragg.analyze.causes.program_text import FileText, Loop, names_read
+from bragg.analyze.causes.program_text import FileText, Loop, call_name, names_read
 from bragg.analyze.causes.recurring import recurs
 from bragg.analyze.causes.work_finding import Work, work_findings
 from bragg.analyze.engine import HostTime, Rule
 from bragg.model import Confidence, Finding
 from bragg.model.ids import NodeId
+from bragg.model.kernels.names import operator_name
 from bragg.model.table import BoolArray, FloatArray
 
 __all__ = ["RULE"]
@@ -38,6 +39,19 @@ _WORK = Work(
 _CHANCE = re.compile("rand|normal_|uniform_|bernoulli|multinomial|dropout|exponential_")
 _WHOLE = 0.9  # of a loop's work: one that repeats it all stands for a loop over data, as benchmarks do
 _DATA = 0.2  # of a loop's work, with what is new in each turn
+# Operators whose names the text does not say.
+_WRITTEN: dict[type[ast.AST], str] = {
+    ast.Mult: "mul",
+    ast.Div: "div",
+    ast.Add: "add",
+    ast.Sub: "sub",
+    ast.Pow: "pow",
+    ast.MatMult: "matmul",
+    ast.USub: "neg",
+    ast.BitAnd: "__and__",
+    ast.BitOr: "__or__",
+}
+_CASTS = ("float", "half", "bfloat16", "double", "long", "int", "bool", "type", "cuda", "cpu")
 _N_NODES = 400  # the heaviest hold nearly all of the work
 
 
@@ -51,6 +65,7 @@ class _Repeated:
     Attributes:
         loop: Its node.
         nodes: Of the repeated work, by the statement that begins it.
+        parts: Statements of which only a part stays the same.
         repeated: Its weight.
         whole: Weight of all that the loop does.
         samples: Whether it is within another loop, and what it does depends on chance.
@@ -58,6 +73,7 @@ class _Repeated:
 
     loop: NodeId
     nodes: dict[NodeId, list[int]] = field(default_factory=lambda: defaultdict(list))
+    parts: set[NodeId] = field(default_factory=set)
     repeated: float = 0.0
     whole: float = 0.0
     samples: bool = False
@@ -91,7 +107,7 @@ def _find(evidence: Evidence) -> Iterator[Finding]:
 def _with_launches(evidence: Evidence, chosen: BoolArray, statements: _Statements) -> BoolArray:
     """Repeated work with the host's code that launches it."""
     at = np.zeros(len(chosen), np.bool_)
-    at[list(statements)] = True
+    at[[each for each, (loop, _) in statements.items() if each not in loop.parts]] = True
     found: BoolArray = chosen | (below(evidence.profile, at) & evidence.host.launching)
     return found
 
@@ -114,6 +130,9 @@ def _loops(evidence: Evidence, weight: FloatArray) -> Iterable[_Repeated]:
                 of_loop.whole += float(weight[node])
                 of_loop.samples |= not is_outermost and bool(chance[node])
                 begins, is_outermost = _begins(known[key], chain[depth:]), False
+                if begins is None and _is_steady_part(evidence, node, known[key], chain[depth:]):
+                    begins = chain[-1][0]
+                    of_loop.parts.add(begins)
                 if begins is not None and not chance[node]:
                     of_loop.repeated += float(weight[node])
                     of_loop.nodes[begins].append(node)
@@ -151,19 +170,47 @@ def _loops_with_data(chains: dict[int, _Chain], weight: FloatArray) -> set[Loop]
 
 def _begins(turns: Turns, chain: _Chain) -> NodeId | None:
     """The outermost statement of a call path whose value stays the same; None: all of them may change."""
+    for line, value, changing in _values(turns, chain):
+        if not turns.changes(value, changing):
+            return line
+    return None
+
+
+def _values(turns: Turns, chain: _Chain) -> Iterator[tuple[NodeId, ast.expr, frozenset[str]]]:
+    """What statements of a call path compute, the outermost first, and the variables that differ there."""
     changing = turns.changing
     for (line, at), (_, called) in zip(chain, [*chain[1:], (None, None)], strict=True):
         if at is None or at[0] is not turns.file:
-            return None
+            return
         value = computed(at[1])
         # What the loop itself does with data is as good as new.
         is_data = turns.data_changes and line == chain[0][0]
-        if value is not None and not is_data and not turns.changes(value, changing):
-            return line
+        if value is not None and not is_data:
+            yield line, value, changing
         if called is None or called[0] is not turns.file:
-            return None
+            return
         changing = turns.changing_in(called[0].function_of(called[1]), at[1], changing)
-    return None
+
+
+def _is_steady_part(evidence: Evidence, node: int, turns: Turns, chain: _Chain) -> bool:
+    """Whether a node is of a call that its line makes with what stays the same, beside others."""
+    tree, line = evidence.profile.tree, chain[-1][0]
+    path = tree.path(NodeId(node))
+    below_line = path[path.index(line) + 1 :][:1]
+    name = "".join(operator_name(tree.frames.name[tree.frame[each]]).removeprefix("aten::") for each in below_line)
+    for each, value, changing in _values(turns, chain):
+        if each == line:
+            parts = [part for part in ast.walk(value) if name and _called(part) == name]
+            return bool(parts) and not any(turns.changes(part, changing) for part in parts)
+    return False
+
+
+def _called(part: ast.AST) -> str:
+    """The operator of PyTorch, or the function, that an expression calls; empty: it calls none."""
+    if isinstance(part, (ast.BinOp, ast.UnaryOp)):
+        return _WRITTEN.get(type(part.op), "")
+    name = call_name(part) if isinstance(part, ast.Call) else ""
+    return "to" if name in _CASTS else name
 
 
 RULE = Rule(

@@ -45,6 +45,11 @@ _LOOKED_UP = replace(
     change="look rows up before the product: layer(table[index]) instead of layer(table)[index]",
     saved=0.8,
 )
+_ALL_ROWS = replace(
+    _LOOKED_UP,
+    what="elementwise operators compute all rows of a table, of which the program looks some up afterwards",
+    change="look rows up first: frames[index].float() / 255 instead of (frames.float() / 255)[index]",
+)
 _STRIDED = replace(
     _WORK,
     what="convolutions at all positions, of which the program takes one in several",
@@ -58,8 +63,9 @@ _AVERAGED = replace(
 )
 _CROPPED = replace(
     _WORK,
-    what="elementwise operators compute whole images, of which the program cuts out a part afterwards",
-    change="cut it out first, if it is a small part: x[:, :, top:bottom, left:right].float() / 255",
+    what="whole images are computed (elementwise, or interpolated), of which the program cuts out a part afterwards",
+    change="cut it out first, if it is a small part: x[:, :, top:bottom, left:right].float() / 255; an interpolation "
+    "needs a margin",
     saved=0.7,
 )
 _FEW = 0.1
@@ -72,6 +78,7 @@ _MIXES = re.compile(r"aten::(?:\w*attention\w*|_?softmax|bmm|baddbmm|cumsum|conv
 _ELEMENTWISE = re.compile(
     r"aten::(?:to|mul|div|add|sub|rsub|pow|clamp|exp|log|sqrt|neg|abs|float|half|sigmoid|tanh|relu|gelu|silu)_?"
 )
+_INTERPOLATIONS = re.compile(r"aten::upsample_\w+")
 # Where keys and values of earlier positions are kept, there is one position.
 _CACHES = re.compile(r"\b\w*(?:cache|past|kv)\w*\b", re.I)
 
@@ -98,7 +105,7 @@ def _find(evidence: Evidence) -> Iterator[Finding]:
         found: dict[int, _Late] = {}
         for node in np.flatnonzero(_operators(evidence, work)).tolist():
             late = _taken(evidence, node, is_meant, by_rows=work in _BY_ROWS)
-            if late and (work is not _LOOKED_UP or _is_few(evidence, node, late)):
+            if late and (work not in (_LOOKED_UP, _ALL_ROWS) or _is_few(evidence, node, late)):
                 found[node] = late
         chosen = np.zeros(len(profile.tree), np.bool_)
         for node, late in found.items():
@@ -116,9 +123,12 @@ def _operators(evidence: Evidence, work: Work) -> BoolArray:
     called = (evidence.callers.line > 0) & evidence.has_work
     if work is _STRIDED:
         return called & named(profile, _CONVOLUTIONS.fullmatch)
+    elementwise = called & named(profile, _ELEMENTWISE.fullmatch)
     if work is _CROPPED:
-        return called & named(profile, _ELEMENTWISE.fullmatch)
+        return elementwise | (called & named(profile, _INTERPOLATIONS.fullmatch))
     line = evidence.callers.line
+    if work is _ALL_ROWS:
+        return elementwise & ~np.isin(line, line[named(profile, _NORMS.fullmatch) & ~elementwise])
     products = called & named(profile, _PRODUCTS.fullmatch)
     products &= ~np.isin(line, line[called & named(profile, _MIXES.fullmatch)])
     if work is _AVERAGED:
@@ -260,11 +270,12 @@ _KINDS: tuple[tuple[PartTest, Work], ...] = (
     (_is_part, _WORK),
     (_is_chosen, _CHOSEN),
     (_is_looked_up, _LOOKED_UP),
+    (_is_looked_up, _ALL_ROWS),
     (_is_strided, _STRIDED),
     (_is_averaged, _AVERAGED),
     (_is_cropped, _CROPPED),
 )
-_BY_ROWS = (_WORK, _CHOSEN, _LOOKED_UP, _CROPPED)  # positions: what else commutes with them than products
+_BY_ROWS = (_WORK, _CHOSEN, _LOOKED_UP, _ALL_ROWS, _CROPPED)  # positions: what else commutes with them than products
 RULE = Rule(
     _find, "products over all positions of which some are taken later", (GPU_TIME, OPERATORS, TEXT), (), _WORK.change
 )
