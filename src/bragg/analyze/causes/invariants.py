@@ -52,7 +52,15 @@ class Turns:
         """Whether turns go on from what earlier ones left, or take the same list again, as epochs do."""
         inner = [each for each in ast.walk(self.loop) if isinstance(each, ast.For) and each is not self.loop]
         takes_again = any(self._is_listed(each.iter) and not _is_counted(each.iter) for each in inner)
-        return takes_again or bool(self.carried & self._used)
+        return takes_again or bool(self.carried & self._used) or (self.trains and bool(self._optimized))
+
+    @cached_property
+    def _optimized(self) -> frozenset[str]:
+        """Tensors of the program that an optimizer changes, not those of a network: `torch.optim.Adam([image])`."""
+        calls = (each for each in ast.walk(self.file.tree) if isinstance(each, ast.Call) and each.args)
+        lists = [each.args[0] for each in calls if "optim." in ast.unparse(each.func)]
+        parts = [part for each in lists if isinstance(each, ast.List) for part in each.elts]
+        return frozenset(call_name(part) for part in parts if isinstance(part, (ast.Name, ast.Attribute)))
 
     @cached_property
     def fresh(self) -> frozenset[str]:
@@ -115,7 +123,7 @@ class Turns:
     def _calls_in(self, statement: ast.stmt, function: ast.FunctionDef | ast.AsyncFunctionDef) -> list[ast.Call]:
         """The calls of a function in a statement; all, if it is called by another name."""
         calls = _calls_of(computed(statement) or statement)
-        return [each for each in calls if function in self._called(each)] or calls
+        return [each for each in calls if function in self.called(each)] or calls
 
     def changes(self, value: ast.AST, changing: frozenset[str]) -> bool:
         """Whether a value may differ between turns, where these variables do."""
@@ -126,15 +134,17 @@ class Turns:
             return True
         if isinstance(part, (ast.Yield, ast.YieldFrom, ast.Await)):
             return True
-        if isinstance(part, ast.Call) and any(map(self._is_unsteady_function, self._called(part))):
-            return True
+        if isinstance(part, ast.Call):
+            is_frozen = call_name(part) in self._frozen
+            unsteady = _has_chance if is_frozen else self._is_unsteady_function
+            return any(unsteady(each) for each in self.called(part))
         if isinstance(part, ast.Attribute) and isinstance(part.ctx, ast.Load):
             return part.attr in self._set_later or (self.trains and self._is_state(part))
         if isinstance(part, ast.Name) and self.data_changes and self._is_data(part):
             return True
         return isinstance(part, ast.Name) and self.trains and self._is_state(part)
 
-    def _called(self, call: ast.Call) -> list[ast.FunctionDef | ast.AsyncFunctionDef]:
+    def called(self, call: ast.Call) -> list[ast.FunctionDef | ast.AsyncFunctionDef]:
         """Functions of this file that a call may be of, those of objects that it calls as well."""
         made = {call_name(each) for each in self.file.makers(call.func)}
         calls = (each for name in ("__call__", "forward") for each in self.file.functions.get(name, []))
@@ -174,7 +184,7 @@ class Turns:
         values = list(self.file.origins(part))
         return name == "self" or any(
             isinstance(each, (ast.Name, ast.Attribute))
-            and (_STATE.fullmatch(call_name(each)) or call_name(each) in self.file.classes)
+            and (_STATE.fullmatch(call_name(each)) or call_name(each) in {*self.file.classes, *self._optimized})
             for each in values
         )
 
@@ -186,7 +196,9 @@ class Turns:
             if not (isinstance(each, ast.Call) and call_name(each) == "requires_grad_" and _is_false(each)):
                 continue
             owner = each.func.value if isinstance(each.func, ast.Attribute) else each
-            found.add(call_name(owner))
+            above = self.file.parents[each]
+            kept = above.targets[0] if isinstance(above, ast.Assign) else owner  # it returns its owner
+            found.add(call_name(kept))
             for part in self.file.origins(owner):
                 if isinstance(part, ast.Attribute) and part.attr == "parameters":
                     found.add(call_name(part.value))
@@ -316,7 +328,7 @@ class Turns:
         found: set[ast.AST] = set()
         waiting = list(calls)
         while waiting:
-            new = [each for each in self._called(waiting.pop()) if each not in found]
+            new = [each for each in self.called(waiting.pop()) if each not in found]
             found.update(new)
             waiting += [call for each in new for call in _calls_of(each)]
         return found
@@ -393,6 +405,10 @@ def _is_false(call: ast.Call) -> bool:
 
 def _is_chance(part: ast.AST) -> bool:
     return isinstance(part, ast.Call) and bool(_CHANCE.fullmatch(call_name(part)))
+
+
+def _has_chance(function: ast.AST) -> bool:
+    return any(map(_is_chance, ast.walk(function)))
 
 
 def _is_counted(value: ast.expr) -> bool:

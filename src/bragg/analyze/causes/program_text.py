@@ -21,7 +21,7 @@ Loop = ast.For | ast.AsyncFor | ast.While
 _SAME_VALUES = {
     *("T", "mT", "t", "to", "cuda", "cpu", "float", "half", "bfloat16", "double", "contiguous", "transpose"),
     *("permute", "view", "reshape", "unsqueeze", "squeeze", "expand", "clone", "detach", "repeat", "type", "flip"),
-    *("requires_grad_", "flatten", "unflatten", "expand_as", "type_as"),
+    *("requires_grad_", "eval", "train", "flatten", "unflatten", "expand_as", "type_as"),
 }
 _MAX_ORIGINS = 400  # parts of expressions that a value may come from
 

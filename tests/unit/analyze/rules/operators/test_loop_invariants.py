@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
+from bragg.model import FrameKind
 from tests.support.told_by_text import found, ran
 
 SINKHORN = """def f(cost, a, v, n):
@@ -25,13 +28,12 @@ def g(data, n):
         ("v = v + torch.cdist(cost, a) / v", "cdist", 1),
         ("v = a / (torch.exp(-cost / 9) @ v)", "matmul", 0),
         ("v = a / (torch.exp(-cost / v) @ v)", "exp", 0),
-        ("v = torch.exp(cost) @ torch.exp(v)", "exp", 0),  # its time is that of both
         ("v = torch.exp(torch.randn_like(cost)) @ v", "exp", 0),
         ("v = a / v", "exp", 0),
     ],
 )
 def test_an_operator_of_what_no_turn_changes_is_found_beside_others(text: str, operators: str, n_found: int) -> None:
-    profile = ran(SINKHORN.format(text), f"7@g > 3@f: {operators}, div", "7@g > 3@f: matmul")
+    profile = ran(SINKHORN.format(text), f"7@g > 3@f: {operators}, tanh", "7@g > 3@f: matmul")
     told = found("loop-invariant", profile)
     shares = [each.value for finding in told for each in finding.evidence if each.name == "share of the GPU time"]
     assert [each.line for each in told] == [3] * n_found
@@ -48,3 +50,72 @@ def test_weights_that_are_turned_for_each_call_stay_the_same() -> None:
     ]
     trained = text + "  loss.backward()\n"
     assert found("loop-invariant", ran(trained, "6@<module> > 3@forward: contiguous, matmul")) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "operators", "share"),
+    [
+        ("v = torch.exp(cost) @ torch.exp(v)", "exp", 1 / 2),
+        ("v = (cost.T @ cost) @ v - cost.T @ a", "matmul", 2 / 3),
+        ("v = torch.exp(v) @ torch.exp(v + 1)", "exp", 0),
+    ],
+)
+def test_calls_of_one_operator_are_taken_for_equal(text: str, operators: str, share: float) -> None:
+    told = found("loop-invariant", ran(SINKHORN.format(text), f"7@g > 3@f: {operators}, tanh"))
+    assert [each.message[:32] for each in told] == ["a line calls the same several ti"] * (share > 0)
+    gains = [each.gain.share for each in told if each.gain is not None]
+    (alone,) = found("loop-invariant", ran(SINKHORN.format("v = torch.exp(cost) @ v"), "7@g > 3@f: exp, tanh"))
+    assert alone.gain is not None
+    assert gains == [pytest.approx(share * alone.gain.share, rel=0.01)] * (share > 0)
+
+
+LAYERS = """class Net:
+  def __init__(self):
+    self.q, self.k, self.big = nn.Linear(9, 9), nn.Linear(9, 9), nn.Linear(9, 99)
+  def forward(self, x, memory):
+    {}
+net = Net().eval()
+for memory in data:
+  x = start
+  for _ in range(n):
+    x = net(x, memory)
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "n_found"),
+    [
+        ("return self.q(x) * self.k(memory)", 1),
+        ("return self.q(x) * self.big(memory)", 0),  # which may take more, or less
+        ("return self.q(x) * self.k(x)", 0),
+    ],
+)
+def test_layers_of_one_size_are_taken_for_equal(text: str, n_found: int) -> None:
+    profile = ran(LAYERS.format(text), "10@<module> > 5@forward: wrapped/linear, mul=20")
+    frames = profile.tree.frames
+    at = frames.name.index("aten::wrapped")
+    names, files, kinds = [*frames.name], [*frames.file], frames.kind.copy()
+    names[at], files[at], kinds[at] = "Module._wrapped_call_impl", "/x/torch/nn/modules/module.py", FrameKind.PYTHON
+    changed = replace(frames, name=names, file=files, kind=kinds)
+    told = found("loop-invariant", replace(profile, tree=replace(profile.tree, frames=changed)))
+    assert [each.line for each in told] == [5] * n_found
+
+
+STYLE = """class Critic:
+  def forward(self, x):
+    return self.body(x)
+def style(critic, image, target):
+  return critic(image) - critic(target)
+critic = Critic().requires_grad_(False)
+opt = torch.optim.Adam({})
+while n < 9:
+  loss = style(critic, image, target)
+  loss.backward()
+"""
+
+
+@pytest.mark.parametrize(("optimized", "n_found"), [("[image]", 1), ("net.parameters()", 0), ("[image, target]", 0)])
+def test_a_loop_that_trains_an_image_goes_on_from_it(optimized: str, n_found: int) -> None:
+    """One that trains a network with the same data in each turn stands for one with new data."""
+    told = found("loop-invariant", ran(STYLE.format(optimized), "9@<module> > 5@style > 3@forward: conv2d"))
+    assert [(each.line, each.message[:6]) for each in told] == [(5, "a line")] * n_found

@@ -7,6 +7,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 import numpy as np
 
@@ -14,9 +15,10 @@ from bragg.analyze.causes.evidence import Evidence
 from bragg.analyze.causes.host_finding import moved
 from bragg.analyze.causes.invariants import Turns, computed
 from bragg.analyze.causes.needs import GPU_TIME, OPERATORS, TEXT
-from bragg.analyze.causes.paths import below, lines_above, named, place_of
-from bragg.analyze.causes.program_text import FileText, Loop, call_name, names_read
+from bragg.analyze.causes.paths import MODULE_CALLS, below, lines_above, named, place_of
+from bragg.analyze.causes.program_text import FileText, Function, Loop, call_name, names_read
 from bragg.analyze.causes.recurring import recurs
+from bragg.analyze.causes.text_calls import makers_of_called
 from bragg.analyze.causes.work_finding import Work, work_findings
 from bragg.analyze.engine import HostTime, Rule
 from bragg.model import Confidence, Finding
@@ -35,6 +37,10 @@ _WORK = Work(
     with_host=True,
     least_share=0.1,
     is_launched=True,
+)
+_SOME = replace(
+    _WORK,
+    what="a line calls the same several times, and some of these calls compute in each turn what stays the same",
 )
 _CHANCE = re.compile("rand|normal_|uniform_|bernoulli|multinomial|dropout|exponential_")
 _WHOLE = 0.9  # of a loop's work: one that repeats it all stands for a loop over data, as benchmarks do
@@ -58,22 +64,43 @@ _N_NODES = 400  # the heaviest hold nearly all of the work
 _Chain = list[tuple[NodeId, tuple[FileText, ast.stmt] | None]]
 
 
+class _Begin(NamedTuple):
+    """Where repeated work begins.
+
+    Attributes:
+        line: The node of its line.
+        share: Of the calls there that lead to it, which stay the same; what each takes is not known.
+        is_whole: Whether all that the line computes stays the same.
+    """
+
+    line: NodeId
+    share: float
+    is_whole: bool
+
+
+class _Step(NamedTuple):
+    """A line of a call path: what it computes, which variables differ between turns there, and what it calls."""
+
+    line: NodeId
+    value: ast.expr
+    changing: frozenset[str]
+    callee: Function | None
+
+
 @dataclass
 class _Repeated:
     """What a loop repeats.
 
     Attributes:
         loop: Its node.
-        nodes: Of the repeated work, by the statement that begins it.
-        parts: Statements of which only a part stays the same.
+        nodes: Of the repeated work, by where it begins.
         repeated: Its weight.
         whole: Weight of all that the loop does.
         samples: Whether it is within another loop, and what it does depends on chance.
     """
 
     loop: NodeId
-    nodes: dict[NodeId, list[int]] = field(default_factory=lambda: defaultdict(list))
-    parts: set[NodeId] = field(default_factory=set)
+    nodes: dict[_Begin, list[int]] = field(default_factory=lambda: defaultdict(list))
     repeated: float = 0.0
     whole: float = 0.0
     samples: bool = False
@@ -84,30 +111,41 @@ class _Repeated:
         return self.samples or self.repeated < _WHOLE * self.whole
 
 
-_Statements = dict[NodeId, tuple[_Repeated, list[int]]]
+_Begins = dict[_Begin, tuple[_Repeated, list[int]]]
 
 
 def _find(evidence: Evidence) -> Iterator[Finding]:
     weight = evidence.gpu_ns + (0.0 if evidence.idle_ns is None else evidence.idle_ns)
-    parts = [each for each in _loops(evidence, weight) if each.is_meant]
-    statements: _Statements = {}
-    for each in parts:
-        for statement, nodes in each.nodes.items():
-            if recurs(evidence, [statement]) and len(nodes) > len(statements.get(statement, (each, []))[1]):
-                statements[statement] = each, nodes
-    chosen = np.zeros(len(weight), np.bool_)
-    chosen[[node for _, nodes in statements.values() for node in nodes]] = True
-    for finding in work_findings(evidence, _with_launches(evidence, chosen, statements), _WORK):
-        heaviest = max(statements, key=lambda line: float(weight[statements[line][1]].sum()))
-        loop = place_of(evidence.profile, statements[heaviest][0].loop)
-        others = [place_of(evidence.profile, each) for each in statements if each != heaviest]
-        yield replace(moved(finding, place_of(evidence.profile, heaviest), [loop, *others]), kernel="")
+    begins: _Begins = {}
+    for each in (each for each in _loops(evidence, weight) if each.is_meant):
+        for begin, nodes in each.nodes.items():
+            if recurs(evidence, [begin.line]) and len(nodes) > len(begins.get(begin, (each, []))[1]):
+                begins[begin] = each, nodes
+    for chosen, work in (
+        ({begin: at for begin, at in begins.items() if begin.share == 1}, _WORK),
+        ({begin: at for begin, at in begins.items() if begin.share < 1}, _SOME),
+    ):
+        weights = {begin: float(weight[nodes].sum()) for begin, (_, nodes) in chosen.items()}
+        if any(weights.values()):
+            yield from _told(evidence, chosen, weights, work)
 
 
-def _with_launches(evidence: Evidence, chosen: BoolArray, statements: _Statements) -> BoolArray:
+def _told(evidence: Evidence, begins: _Begins, weights: dict[_Begin, float], work: Work) -> Iterator[Finding]:
+    share = sum(begin.share * each for begin, each in weights.items()) / sum(weights.values())
+    work = replace(work, saved=work.saved * share)
+    for finding in work_findings(evidence, _with_launches(evidence, begins), work):
+        heaviest = max(weights, key=lambda begin: weights[begin])
+        loop = place_of(evidence.profile, begins[heaviest][0].loop)
+        others = [place_of(evidence.profile, each.line) for each in begins if each != heaviest]
+        yield replace(moved(finding, place_of(evidence.profile, heaviest.line), [loop, *others]), kernel="")
+
+
+def _with_launches(evidence: Evidence, begins: _Begins) -> BoolArray:
     """Repeated work with the host's code that launches it."""
+    chosen = np.zeros(len(evidence.gpu_ns), np.bool_)
+    chosen[[node for _, nodes in begins.values() for node in nodes]] = True
     at = np.zeros(len(chosen), np.bool_)
-    at[[each for each, (loop, _) in statements.items() if each not in loop.parts]] = True
+    at[[each.line for each in begins if each.is_whole]] = True
     found: BoolArray = chosen | (below(evidence.profile, at) & evidence.host.launching)
     return found
 
@@ -129,13 +167,10 @@ def _loops(evidence: Evidence, weight: FloatArray) -> Iterable[_Repeated]:
                 of_loop = found.setdefault(loop, _Repeated(line))
                 of_loop.whole += float(weight[node])
                 of_loop.samples |= not is_outermost and bool(chance[node])
-                begins, is_outermost = _begins(known[key], chain[depth:]), False
-                if begins is None and _is_steady_part(evidence, node, known[key], chain[depth:]):
-                    begins = chain[-1][0]
-                    of_loop.parts.add(begins)
-                if begins is not None and not chance[node]:
-                    of_loop.repeated += float(weight[node])
-                    of_loop.nodes[begins].append(node)
+                begin, is_outermost = _begin(evidence, node, known[key], chain[depth:]), False
+                if begin is not None and not chance[node]:
+                    of_loop.repeated += float(weight[node]) * begin.share
+                    of_loop.nodes[begin].append(node)
     return found.values()
 
 
@@ -168,41 +203,61 @@ def _loops_with_data(chains: dict[int, _Chain], weight: FloatArray) -> set[Loop]
     return {loop for loop in whole if of_data[loop] >= _DATA * whole[loop]}
 
 
-def _begins(turns: Turns, chain: _Chain) -> NodeId | None:
-    """The outermost statement of a call path whose value stays the same; None: all of them may change."""
-    for line, value, changing in _values(turns, chain):
-        if not turns.changes(value, changing):
-            return line
+def _begin(evidence: Evidence, node: int, turns: Turns, chain: _Chain) -> _Begin | None:
+    """The outermost statement of a call path whose value, or a part of it, stays the same; None: all may change."""
+    steps = list(_steps(turns, chain))
+    for each in steps:
+        if not turns.changes(each.value, each.changing):
+            return _Begin(each.line, 1.0, is_whole=True)
+    for each in steps:
+        calls = _calls_to(evidence, node, turns, each)
+        steady = [call for call in calls if not turns.changes(call, each.changing)]
+        if steady:
+            return _Begin(each.line, len(steady) / len(calls), is_whole=False)
     return None
 
 
-def _values(turns: Turns, chain: _Chain) -> Iterator[tuple[NodeId, ast.expr, frozenset[str]]]:
-    """What statements of a call path compute, the outermost first, and the variables that differ there."""
+def _steps(turns: Turns, chain: _Chain) -> Iterator[_Step]:
+    """Lines of a call path, the outermost first, as far as their text is in the file of the loop."""
     changing = turns.changing
     for (line, at), (_, called) in zip(chain, [*chain[1:], (None, None)], strict=True):
         if at is None or at[0] is not turns.file:
             return
-        value = computed(at[1])
+        value, callee = computed(at[1]), called[0].function_of(called[1]) if called else None
         # What the loop itself does with data is as good as new.
         is_data = turns.data_changes and line == chain[0][0]
         if value is not None and not is_data:
-            yield line, value, changing
-        if called is None or called[0] is not turns.file:
+            yield _Step(line, value, changing, callee)
+        if called is None or callee is None or called[0] is not turns.file:
             return
-        changing = turns.changing_in(called[0].function_of(called[1]), at[1], changing)
+        changing = turns.changing_in(callee, at[1], changing)
 
 
-def _is_steady_part(evidence: Evidence, node: int, turns: Turns, chain: _Chain) -> bool:
-    """Whether a node is of a call that its line makes with what stays the same, beside others."""
-    tree, line = evidence.profile.tree, chain[-1][0]
-    path = tree.path(NodeId(node))
-    below_line = path[path.index(line) + 1 :][:1]
-    name = "".join(operator_name(tree.frames.name[tree.frame[each]]).removeprefix("aten::") for each in below_line)
-    for each, value, changing in _values(turns, chain):
-        if each == line:
-            parts = [part for part in ast.walk(value) if name and _called(part) == name]
-            return bool(parts) and not any(turns.changes(part, changing) for part in parts)
-    return False
+def _calls_to(evidence: Evidence, node: int, turns: Turns, step: _Step) -> list[ast.AST]:
+    """The calls and operators of a line that lead to a node; empty: which these are is not known."""
+    parts = list(ast.walk(step.value))
+    if step.callee is not None:
+        return [each for each in parts if isinstance(each, ast.Call) and step.callee in turns.called(each)]
+    frames, path = evidence.profile.tree.frames, evidence.profile.tree.path(NodeId(node))
+    inside = [int(evidence.profile.tree.frame[each]) for each in path[path.index(step.line) + 1 :]]
+    if not inside:
+        return []
+    if MODULE_CALLS.search(frames.file[inside[0]]):
+        return _layer_calls(turns.file, [each for each in parts if isinstance(each, ast.Call)])
+    name = operator_name(frames.name[inside[0]]).removeprefix("aten::")
+    return [each for each in parts if _called(each) == name]
+
+
+def _layer_calls(file: FileText, calls: list[ast.Call]) -> list[ast.AST]:
+    """Calls of layers, if all of them are of one kind and size."""
+    made = {each: {ast.dump(layer) for layer in makers_of_called(file, each) if _is_layer(layer)} for each in calls}
+    layers = [each for each in calls if made[each]]
+    is_one_kind = len({frozenset(made[each]) for each in layers}) == 1
+    return list[ast.AST](layers) if is_one_kind else []
+
+
+def _is_layer(made: ast.expr) -> bool:
+    return isinstance(made, ast.Call) and call_name(made)[:1].isupper()
 
 
 def _called(part: ast.AST) -> str:
