@@ -310,7 +310,7 @@ class Turns:
         functions = [each for named in self.file.functions.values() for each in named]
         handed = {call_name(each) for each in ast.walk(self.file.tree) if self._is_handed(each)}
         unnamed = {each for each in functions if each.name in handed or _is_called_unnamed(each)} - {self.function}
-        often = [each for each in _calls_of(self.loop) if not self._is_seldom(each)]
+        often = [each for each in _calls_of(self.loop) if not self.is_seldom(each)]
         often += [call for each in unnamed for call in _calls_of(each)]
         return self._reached(everywhere) - self._reached(often) - unnamed - {self.function}
 
@@ -333,7 +333,7 @@ class Turns:
             waiting += [call for each in new for call in _calls_of(each)]
         return found
 
-    def _is_seldom(self, part: ast.AST) -> bool:
+    def is_seldom(self, part: ast.AST) -> bool:
         """Whether a part of the loop runs in one of several turns."""
         while part is not self.loop:
             above = self.file.parents[part]
@@ -343,10 +343,16 @@ class Turns:
         return False
 
     def _is_of_few_turns(self, test: ast.expr) -> bool:
-        """Whether a test compares a remainder: `step % 50 == 0`."""
-        if not isinstance(test, ast.Compare) or not isinstance(test.ops[0], ast.Eq):
+        """Whether a test compares a remainder: `step % 50 == 0`, `not step % 50`."""
+        if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And):
+            return any(map(self._is_of_few_turns, test.values))
+        if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+            compared = test.operand
+        elif isinstance(test, ast.Compare) and isinstance(test.ops[0], ast.Eq):
+            compared = test.left
+        else:
             return False
-        return any(isinstance(each, ast.BinOp) and isinstance(each.op, ast.Mod) for each in self.file.makers(test.left))
+        return any(isinstance(each, ast.BinOp) and isinstance(each.op, ast.Mod) for each in self.file.makers(compared))
 
     def _spread(self, within: ast.AST, changing: frozenset[str] | set[str]) -> frozenset[str]:
         """These variables, and those that are set from what changes."""

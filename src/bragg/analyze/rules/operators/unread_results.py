@@ -1,4 +1,4 @@
-"""Results that nothing reads, or only those of a loop's last turn, by the text of the program."""
+"""Results that nothing reads, or only those of a loop's last turn or of one in several, by the text of the program."""
 
 from __future__ import annotations
 
@@ -36,6 +36,12 @@ _OVERWRITTEN = replace(
     change="compute it once, after the loop",
     saved=0.9,
 )
+_SELDOM_READ = replace(
+    _UNREAD,
+    what="each turn of a loop computes a result that only one of several turns reads",
+    change="compute it where it is read, within the `if`",
+    saved=0.8,
+)
 # Calls that do something else than compute, by their names, and texts that take results in other ways.
 _ACTS = re.compile(r"\w+_|step|\w*backward|update\w*|append|next|pop|read\w*|load\w*|write\w*|train\w*|fit")
 _TAKES = re.compile(r"register_(?:full_)?(?:forward|backward)\w*hook")
@@ -48,6 +54,7 @@ def _find(evidence: Evidence) -> Iterator[Finding]:
     lines = [node for node in np.flatnonzero(hot).tolist() if evidence.text.at(node)]
     yield from line_findings(evidence, [each for each in lines if _is_unread(evidence, each)], _UNREAD)
     yield from line_findings(evidence, [each for each in lines if _is_overwritten(evidence, each)], _OVERWRITTEN)
+    yield from line_findings(evidence, [each for each in lines if _is_seldom_read(evidence, each)], _SELDOM_READ)
 
 
 def _is_unread(evidence: Evidence, line: int) -> bool:
@@ -87,6 +94,19 @@ def _is_overwritten(evidence: Evidence, line: int) -> bool:
     turns = Turns(at[0], loop)
     is_behind = [each.lineno > (loop.end_lineno or 0) for each in _reads(function, name)]
     return bool(names_read(at[1].value) & turns.carried) and not turns.trains and bool(is_behind) and all(is_behind)
+
+
+def _is_seldom_read(evidence: Evidence, line: int) -> bool:
+    """Whether turns of a loop compute what it reads in some of them alone: `if step % 100 == 0: print(norm)`."""
+    at = evidence.text.at(line)
+    loops = at[0].loops_of(at[1]) if at else []
+    name = _result(*at) if at else ""
+    if at is None or not loops or not name:
+        return False
+    loop, turns = loops[-1], Turns(at[0], loops[-1])
+    reads = _reads(at[0].function_of(at[1]), name)
+    inside = [each for each in reads if loop.lineno <= each.lineno <= (loop.end_lineno or loop.lineno)]
+    return bool(inside) and all(map(turns.is_seldom, inside)) and not turns.is_seldom(at[1])
 
 
 def _result(file: FileText, statement: ast.stmt) -> str:

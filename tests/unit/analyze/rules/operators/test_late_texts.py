@@ -177,6 +177,28 @@ def test_a_result_of_which_the_last_turn_alone_is_read(turn: str, behind: str, n
     assert [each.line for each in found("unread-result", ran(text, "4@f: conv2d"))] == [4] * n_found
 
 
+@pytest.mark.parametrize(
+    ("reads", "n_found"),
+    [
+        ("if step % 100 == 0:\n      print(norm)", 1),
+        ("if not step % 100 and x.ok:\n      print(norm)", 1),
+        ("if step > 100:\n      print(norm)", 0),
+        ("if step % 100 == 0:\n      print(norm)\n    seen.append(norm)", 0),
+        ("seen.append(norm)", 0),
+    ],
+)
+def test_a_result_that_one_of_several_turns_reads(reads: str, n_found: int) -> None:
+    text = (
+        f"def f(x, seen, n):\n  for step in range(n):\n    norm = measure(x)\n    x = x + 1\n    {reads}\n  return x\n"
+    )
+    assert [each.line for each in found("unread-result", ran(text, "3@f: linalg_svd"))] == [3] * n_found
+
+
+def test_a_result_that_is_computed_where_it_is_read_is_fine() -> None:
+    text = "def f(x):\n  while x.ok:\n    if x.step % 9 == 0:\n      norm = measure(x)\n      print(norm)\n"
+    assert found("unread-result", ran(text, "4@f: linalg_svd")) == []
+
+
 GROUPS = "def f(x, index, n):\n  m = {}\n  return m @ x\n"
 
 
@@ -339,6 +361,57 @@ def test_a_table_is_converted_where_few_rows_are_looked_up(text: str, lookup_us:
     )
     told = found("late-part", profile)
     assert [(each.line, each.message[:21]) for each in told] == [(3, "elementwise operators")] * n_found
+
+
+@pytest.mark.parametrize(
+    ("text", "gathered_us", "n_found"),
+    [
+        ("s = x @ table.T\n  return s.gather(1, index)", 4, 1),
+        ("s = x @ table.T\n  return s[rows, index]", 4, 1),
+        ("s = x @ table.T\n  return s.gather(1, index)", 20, 0),  # a good part of them
+        ("s = x @ table.T\n  return s.gather(1, index) - s.logsumexp(1)", 4, 0),
+        ("s = x @ table.T\n  return s[:, index]", 4, 0),
+    ],
+)
+def test_products_with_a_table_of_which_few_are_gathered(text: str, gathered_us: int, n_found: int) -> None:
+    profile = ran(f"def score(x, index, rows):\n  {text}\n", "2@score: matmul", f"3@score: gather={gathered_us}")
+    told = found("late-part", profile)
+    assert [(each.line, each.message[-15:]) for each in told if "gathers" in each.message] == [
+        (2, "of the GPU time")
+    ] * n_found
+
+
+def test_values_that_a_network_gives_for_actions_are_all_needed() -> None:
+    """What the last layer of a network computes has few columns."""
+    text = "def act(s, a):\n  q = net(s)\n  return q.gather(1, a)\ndef net(s):\n  return s @ w\n"
+    assert found("late-part", ran(text, "2@act > 5@net: matmul", "3@act: gather=4")) == []
+
+
+JOINED = """class Decode:
+  def __init__(self):
+    self.fuse, self.wide = nn.Conv2d(9, 9, 1), nn.Conv2d(9, 9, 3)
+  def forward(self, feats, size):
+    {}
+    {}
+"""
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "n_found"),
+    [
+        ("ups = [F.interpolate(f, size) for f in feats]", "return self.fuse(torch.cat(ups, 1))", 1),
+        ("a = F.interpolate(feats[1], size)", "return self.fuse(torch.cat([feats[0], a], 1))", 1),
+        ("ups = [F.interpolate(f, size) for f in feats]", "return self.wide(torch.cat(ups, 1))", 0),
+        ("ups = [self.wide(f) for f in feats]", "return self.fuse(torch.cat(ups, 1))", 0),
+    ],
+)
+def test_a_convolution_of_single_pixels_of_joined_images_comes_before_these_are_upsampled(
+    first: str, second: str, n_found: int
+) -> None:
+    told = found(
+        "late-layer", ran(JOINED.format(first, second), "5@forward: upsample_bilinear2d", "6@forward: conv2d=60")
+    )
+    assert [each.line for each in told] == [6] * n_found
 
 
 def test_variables_of_the_file_are_not_said_to_be_cut() -> None:

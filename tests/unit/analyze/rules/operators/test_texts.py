@@ -79,6 +79,33 @@ from tests.support.told_by_text import found, ran
         ),
         ("return x.sqrt().argmin(1)", "return x.sqrt().sum(1).argmin(1)", "sqrt", "only the place"),
         ("return F.softmax(x, dim=1).argmax(1)", "return F.softmax(x, dim=0).argmax(1)", "softmax", "only the place"),
+        ("return torch.sigmoid(x) > 0.5", "return torch.sigmoid(x) > y", "sigmoid", "a sigmoid is"),
+        (
+            "p = x.sigmoid()\n    m = p < 0.1\n    return m",
+            "p = x.sigmoid()\n    m = p < 0.1\n    return m, p",
+            "sigmoid",
+            "a sigmoid",
+        ),
+        (
+            "u, s, v = torch.linalg.svd(x)\n    return u[:, :n] * s[:n] @ v[:n]",
+            "u, s, v = torch.linalg.svd(x, full_matrices=False)\n    return u[:, :n] * s[:n] @ v[:n]",
+            "linalg_svd",
+            "square matrices",
+        ),
+        (
+            "u, s, v = linalg.svd(x, True)\n    return x @ v[:n].T",
+            "u, s, v = svd(x)\n    return x @ v[:n].T",
+            "linalg_svd",
+            "sq",
+        ),
+        ("return conv2d(F.pad(x, (1, 1, 2, 2)), y)", "return conv2d(F.pad(x, (1, 0, 1, 0)), y)", "pad", "zeros are"),
+        ("return F.conv1d(F.pad(x, [n] * 2), y)", 'return F.conv1d(F.pad(x, [n] * 2, "reflect"), y)', "pad", "zeros"),
+        (
+            "x = F.pad(x, (n, n))\n    return self.conv(x)",
+            "x = F.pad(x, (n, n))\n    return self.conv(x) + x",
+            "pad",
+            "zeros",
+        ),
         ("return torch.eye(9)[x] @ y", "return torch.eye(9) @ y", "matmul", "rows are chosen"),
         ("return y[torch.randperm(n)[:x]]", "return y[torch.randperm(n)[x:]]", "randperm", "all numbers are permuted"),
         (
@@ -126,7 +153,7 @@ from tests.support.told_by_text import found, ran
 )
 def test_a_call_that_needs_more_work_than_another_is_found(text: str, repaired: str, operators: str, what: str) -> None:
     program = (
-        "class Net:\n  def __init__(self):\n    self.table = nn.Embedding(9, 9)\n"
+        "class Net:\n  def __init__(self):\n    self.table, self.conv = nn.Embedding(9, 9), nn.Conv1d(9, 9, 3)\n"
         "    self.bank, self.cube = torch.rand(9, 9), torch.rand(9, 9, 9)\n  def f(self, x, y, n):\n    {}\n"
     )
     (finding,) = found("cheaper-call", ran(program.format(text), f"6@f: {operators}"))

@@ -16,6 +16,7 @@ from bragg.analyze.causes.uses import use_of
 from bragg.analyze.causes.work_finding import Work, work_findings
 from bragg.analyze.engine import HostTime, Rule
 from bragg.analyze.rules.operators.calls import draws
+from bragg.analyze.rules.operators.calls.borders import BORDERS
 from bragg.analyze.rules.operators.calls.kinds import Call, products
 from bragg.analyze.rules.operators.calls.linear_algebra import ALGEBRA
 from bragg.analyze.rules.operators.calls.totals import TOTALS
@@ -182,6 +183,19 @@ def _is_along(made: ast.expr, place: ast.Call) -> bool:
     return dimension(made) == dimension(place) is not None
 
 
+def _is_for_threshold(file: FileText, statement: ast.stmt) -> bool:
+    """Whether a sigmoid is computed to compare it with a number: `torch.sigmoid(x) > 0.5`."""
+    made = calls_at(statement, "sigmoid")
+    if any(_compares(file, file.parents[each]) for each in made):
+        return True
+    is_kept = isinstance(statement, ast.Assign) and statement.value in made
+    return is_kept and use_of(file, statement, _compares) == "part"
+
+
+def _compares(_: FileText, value: ast.AST) -> bool:
+    return isinstance(value, ast.Compare) and isinstance(value.comparators[0], ast.Constant)
+
+
 def _is_beginning_of_permutation(file: FileText, statement: ast.stmt) -> bool:
     """Whether of a permutation the beginning alone is read: `torch.randperm(n)[:k]`."""
     made = calls_at(statement, "randperm")
@@ -286,6 +300,7 @@ def _is_square(part: ast.AST) -> bool:
 _CALLS = (
     *ALGEBRA,
     *TOTALS,
+    *BORDERS,
     Call(
         "rows of an embedding are written one by one, and then added up",
         'nn.EmbeddingBag(n, width, mode="sum" or "mean"), nn.functional.embedding_bag: no tensor with all rows',
@@ -329,6 +344,13 @@ _CALLS = (
         "take argmax of what goes in: softmax, sigmoid, log and square roots keep the order",
         "softmax|log_softmax|sigmoid|log|sqrt",
         _is_for_order,
+        1.0,
+    ),
+    Call(
+        "a sigmoid is computed to compare it with a number",
+        "compare what goes in with the number's logit: x > 0 in place of torch.sigmoid(x) > 0.5",
+        "sigmoid",
+        _is_for_threshold,
         1.0,
     ),
     Call(

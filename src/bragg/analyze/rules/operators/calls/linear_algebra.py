@@ -44,6 +44,28 @@ def _read(file: FileText, statement: ast.stmt) -> set[str]:
     return {each.id for each in inside if isinstance(each.ctx, ast.Load)}
 
 
+def _is_of_first_vectors(file: FileText, statement: ast.stmt) -> bool:
+    """Whether of square matrices of singular vectors the first few are read: `u[:, :k]`, `vh[:k]`."""
+    targets = statement.targets[0] if isinstance(statement, ast.Assign) else None
+    made = [each for each in calls_at(statement, "svd") if ast.unparse(each.func).endswith("linalg.svd")]
+    if not isinstance(targets, ast.Tuple) or len(targets.elts) != 3 or not made:
+        return False
+    asked = argument(made[0], "full_matrices", 1)
+    if asked is not None and ast.unparse(asked) != "True":
+        return False
+    vectors = {each.id for each in (targets.elts[0], targets.elts[2]) if isinstance(each, ast.Name)}
+    inside = [
+        each for each in ast.walk(file.function_of(statement)) if isinstance(each, ast.Name) and each.id in vectors
+    ]
+    reads = [each for each in inside if isinstance(each.ctx, ast.Load)]
+    return bool(reads) and all(_takes_first(file.parents[each]) for each in reads)
+
+
+def _takes_first(part: ast.AST) -> bool:
+    places = ast.walk(part.slice) if isinstance(part, ast.Subscript) else ()
+    return any(isinstance(each, ast.Slice) and each.lower is None and each.upper is not None for each in places)
+
+
 def _is_of_triangle(file: FileText, statement: ast.stmt) -> bool:
     """Whether a general solver gets a Cholesky factor: `torch.linalg.solve(lower, b)`."""
     return any(
@@ -117,6 +139,14 @@ ALGEBRA = (
         "linalg_svd|svd",
         _is_unread("", "read", ""),
         0.6,
+    ),
+    Call(
+        "square matrices of singular vectors are computed, of which the first few are used",
+        "torch.linalg.svd(x, full_matrices=False) computes as many as x has rows or columns; torch.svd_lowrank(x, k) "
+        "comes close to the first k with products",
+        "linalg_svd|svd",
+        _is_of_first_vectors,
+        0.7,
     ),
     Call(
         "eigenvectors are computed, and the eigenvalues alone are used",

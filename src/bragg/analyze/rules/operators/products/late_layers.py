@@ -20,7 +20,8 @@ __all__ = ["RULE"]
 _WORK = Work(
     "late-layer",
     "images are upsampled with all their channels, and then given to a convolution of single pixels (1x1)",
-    "exchange them, they commute: interpolate(conv(x)) is conv(interpolate(x)), with fewer channels to interpolate",
+    "exchange them, they commute: interpolate(conv(x)) is conv(interpolate(x)), with fewer channels to interpolate; "
+    "where several are joined, convolve each with its part of the weight, and add up",
     0.7,
     Confidence.HEURISTIC,
     least_share=0.1,
@@ -56,6 +57,20 @@ def _is_one(size: ast.expr | None) -> bool:
 
 
 def _is_upsampled(file: FileText, value: ast.expr) -> bool:
+    """Whether a value, or one of several that it joins, is upsampled."""
+    return any(_makes_upsampled(file, part) for made in file.makers(value) for part in _joined(file, made) or [made])
+
+
+def _joined(file: FileText, made: ast.expr) -> list[ast.expr]:
+    """What a call joins: `torch.cat([a, b], 1)`, or of a list that a comprehension makes."""
+    if not isinstance(made, ast.Call) or call_name(made) not in ("cat", "concat", "concatenate") or not made.args:
+        return []
+    lists = [made.args[0], *file.makers(made.args[0])]
+    parts = [part for each in lists if isinstance(each, (ast.List, ast.Tuple)) for part in each.elts]
+    return parts + [each.elt for each in lists if isinstance(each, (ast.ListComp, ast.GeneratorExp))]
+
+
+def _makes_upsampled(file: FileText, value: ast.expr) -> bool:
     makers = [each for each in file.makers(value) if isinstance(each, ast.Call)]
     behind = [made for each in makers for made in (each, *file.attributes.get(call_name(each), []))]
     return any(isinstance(each, ast.Call) and call_name(each) in _UPSAMPLES for each in behind)

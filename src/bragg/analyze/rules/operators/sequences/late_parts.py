@@ -45,6 +45,12 @@ _LOOKED_UP = replace(
     change="look rows up before the product: layer(table[index]) instead of layer(table)[index]",
     saved=0.8,
 )
+_GATHERED = replace(
+    _LOOKED_UP,
+    what="products with all rows of a table, of whose results the program gathers some",
+    change='gather rows first, if they are few: torch.einsum("bd,bkd->bk", x, table[index]) in place of '
+    "(x @ table.T).gather(1, index)",
+)
 _ALL_ROWS = replace(
     _LOOKED_UP,
     what="elementwise operators compute all rows of a table, of which the program looks some up afterwards",
@@ -69,7 +75,7 @@ _CROPPED = replace(
     saved=0.7,
 )
 _FEW = 0.1
-_LOOKUPS = re.compile(r"aten::(?:index|index_select|embedding)")
+_LOOKUPS = re.compile(r"aten::(?:index|index_select|embedding|gather)")
 _CONVOLUTIONS = re.compile(r"aten::conv[123]d")
 _NORMS = re.compile(r"aten::(?:linalg_vector_norm|norm|clamp_min|div)")
 _PRODUCTS = re.compile(r"aten::(?:linear|matmul|mm|bmm|addmm|einsum)")
@@ -105,7 +111,7 @@ def _find(evidence: Evidence) -> Iterator[Finding]:
         found: dict[int, _Late] = {}
         for node in np.flatnonzero(_operators(evidence, work)).tolist():
             late = _taken(evidence, node, is_meant, by_rows=work in _BY_ROWS)
-            if late and (work not in (_LOOKED_UP, _ALL_ROWS) or _is_few(evidence, node, late)):
+            if late and (work not in (_LOOKED_UP, _GATHERED, _ALL_ROWS) or _is_few(evidence, node, late)):
                 found[node] = late
         chosen = np.zeros(len(profile.tree), np.bool_)
         for node, late in found.items():
@@ -157,7 +163,8 @@ def _taken(evidence: Evidence, node: int, is_meant: PartTest, *, by_rows: bool) 
         hands_on = hands_on and _hands_on(file, statement)
         use = use_of(file, statement, is_meant, by_rows=by_rows)
         if use == "part":
-            return _Late(line, begins, lines) if depth or is_meant is not _is_part else None
+            is_told = (depth > 0 or is_meant is not _is_part) and (depth == 0 or is_meant is not _is_gathered)
+            return _Late(line, begins, lines) if is_told else None
         if use != "returned":
             return None
     return None
@@ -208,6 +215,16 @@ def _is_looked_up(file: FileText, value: ast.AST) -> bool:
     if not isinstance(value, ast.Subscript) or not isinstance(value.slice, (ast.Name, ast.Attribute)):
         return False
     return not _is_chosen(file, value) and not any(map(_is_number, file.makers(value.slice)))
+
+
+def _is_gathered(file: FileText, value: ast.AST) -> bool:
+    """Whether it is `x.gather(1, index)` or `x[rows, index]`."""
+    if isinstance(value, ast.Attribute):
+        return value.attr == "gather"
+    if isinstance(value, ast.Call) and call_name(value) == "gather":
+        return True
+    places = value.slice.elts if isinstance(value, ast.Subscript) and isinstance(value.slice, ast.Tuple) else []
+    return len(places) > 1 and all(isinstance(each, (ast.Name, ast.Attribute, ast.Call)) for each in places)
 
 
 def _is_part(file: FileText, value: ast.AST) -> bool:
@@ -271,6 +288,7 @@ _KINDS: tuple[tuple[PartTest, Work], ...] = (
     (_is_chosen, _CHOSEN),
     (_is_looked_up, _LOOKED_UP),
     (_is_looked_up, _ALL_ROWS),
+    (_is_gathered, _GATHERED),
     (_is_strided, _STRIDED),
     (_is_averaged, _AVERAGED),
     (_is_cropped, _CROPPED),
