@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 from bragg.analyze.causes.hot_kernels import HotKernel
 from bragg.analyze.causes.issuing import moved_bytes
@@ -19,14 +20,19 @@ _BITS = re.compile(r"\d+")  # of `bf16`, `f8E5M2`
 
 
 def moving_ns(kernel: HotKernel, compiled: CompiledKernel) -> float | None:
-    """Time to move the tiles of a launch once, at the bandwidth that kernels reach; None: not known."""
+    """Time to move the tiles of a launch once, at the bandwidth that kernels reach; None: not known.
+
+    Tiles that could not be moved in the time of the launch overlap, or masks that are not known drop a part of them.
+    """
     bytes_per_s, blocks = find(kernel.device).bytes_per_s, _blocks(kernel)
     accesses = compiled.accesses
     if not bytes_per_s or not blocks or not accesses or any(each.times is None for each in accesses):
         return None
     if not kernel.has_one_grid and any(each.times != 1 for each in accesses):
         return None
-    return blocks * moved_bytes(accesses) / (bytes_per_s * _ATTAINED_BYTES) * 1e9
+    kept = [replace(each, elements=each.needed) for each in accesses]
+    at_peak_ns = blocks * moved_bytes(kept) / bytes_per_s * 1e9
+    return at_peak_ns / _ATTAINED_BYTES if at_peak_ns <= kernel.mean_ns else None
 
 
 def multiplying_ns(kernel: HotKernel, compiled: CompiledKernel) -> float | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import partial
 
 from bragg.analyze.causes.hot_kernels import HotKernel
@@ -69,13 +68,12 @@ def _of_masked_lanes(kernel: HotKernel, compiled: CompiledKernel) -> Defect | No
     if needed * _MUCH_LARGER > total:
         return None
     is_short = max(each.needed for each in accesses) <= _SHORT_ROW
-    kept = replace(compiled, accesses=tuple(replace(each, elements=each.needed) for each in accesses))
     return Defect(
         f"has tiles of {worst.elements:,} elements of which a mask drops most: {worst.needed:,} would do",
         _CHANGE_OF_ROWS if is_short else _CHANGE_OF_LANES,
         max(
             _SAVED_OF_LANES * (1 - needed / total),
-            min(_saved_by_bytes(kernel, kept, 0.0), _MOST_OF_ROWS) if is_short else 0.0,
+            min(_saved_by_bytes(kernel, compiled, 0.0), _MOST_OF_ROWS) if is_short else 0.0,
         ),
         Confidence.HEURISTIC,
         [worst.place],
