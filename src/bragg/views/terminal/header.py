@@ -18,7 +18,8 @@ _N_LINES = 4
 def header_lines(
     facts: RunFacts, source: str, style: Style, wall: Sequence[str] = (), answer: Sequence[str] = ()
 ) -> list[str]:
-    """Four texts, in a narrow terminal in up to four lines each; more for GPUs with telemetry or memory; warnings.
+    """Four texts, in a narrow terminal in up to four lines each, three without a GPU; more for GPUs with telemetry or
+    memory; warnings.
 
     Args:
         facts: About the run.
@@ -30,16 +31,14 @@ def header_lines(
     separator = " · " if style.unicode else "; "
     recorder = f"recorded by {facts.recorder}" if facts.recorder else ""
     run = [facts.duration_text(), facts.machine, f"backend {facts.backend}", facts.cost]
+    of_gpu = [facts.versions] if facts.devices else []
+    run += [] if facts.devices else [facts.versions]
     told = [*telemetry_lines(facts.meta), *memory_lines(facts.meta), *nccl_lines(facts.meta)]
     return [
         style.cut(f"{source}: {facts.command or recorder or 'unknown command'}", style.width),
         *map(style.bold, wall),
         *answer,
         *map(style.dim, style.wrap(separator.join(filter(None, run)), _N_LINES, "  ", separator)),
-        *(
-            style.dim(line)
-            for text in filter(None, [facts.versions, *told])
-            for line in style.wrap(text, _N_LINES, "  ")
-        ),
+        *(style.dim(line) for text in filter(None, [*of_gpu, *told]) for line in style.wrap(text, _N_LINES, "  ")),
         *map(style.warning, style.paragraphs(f"warning: {text}" for text in facts.cautions())),
     ]

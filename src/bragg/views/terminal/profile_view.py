@@ -21,7 +21,7 @@ from bragg.views.text.run_facts import RunFacts
 from bragg.views.text.style import Style
 from bragg.views.text.telemetry_facts import telemetry_json
 from bragg.views.text.training_steps import steps_line
-from bragg.views.text.waiting import waiting_lines
+from bragg.views.text.waiting import waiting_lines, workers_line
 from bragg.views.text.wall_line import wall_json, wall_lines
 
 __all__ = ["ShownProfile", "flat_table", "profile_json", "profile_lines"]
@@ -68,7 +68,10 @@ def profile_lines(shown: ShownProfile, style: Style, *, flat: bool = False, answ
     wall = wall_lines(wall_parts(shown.whole), style)
     if not wall and (steps := steps_line(shown.whole)):
         wall = style.wrap(steps, 2, "  ")
-    said = [*idle_lines(shown.profile, shown.part), *waiting_lines(shown.whole)]
+    # Without a GPU the answer has the shares of waiting, too.
+    says_waits = bool(answer) and not shown.whole.measured("gpu_time")
+    waits = [workers_line(shown.whole)] if says_waits else waiting_lines(shown.whole)
+    said = [*idle_lines(shown.profile, shown.part), *filter(None, waits)]
     told = [*style.paragraphs(said), *map(style.dim, style.paragraphs(shown.notes))]
     return [*header_lines(RunFacts.of(shown.whole), shown.source, style, wall, answer), *told, "", *body]
 

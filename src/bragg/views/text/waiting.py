@@ -14,7 +14,7 @@ from bragg.views.text.folding_rules import library_of
 from bragg.views.text.labels import Labels
 from bragg.views.text.units import count_text, share_text, time_text
 
-__all__ = ["waiting_lines", "waits_mostly"]
+__all__ = ["waiting_lines", "waits_mostly", "workers_line"]
 
 # Less is no reason to look at it.
 _LITTLE = 0.05
@@ -23,7 +23,7 @@ _LITTLE = 0.05
 def waiting_lines(profile: Profile) -> list[str]:
     """How long the host waited for the GPU, and for anything else, and where most; nothing where it hardly did."""
     found = [_line(profile, metric, whom) for metric, whom in (("sync_time", " for the GPU"), (WAIT_TIME, ""))]
-    return [line for line in (*found, _workers_line(profile)) if line]
+    return [line for line in (*found, workers_line(profile)) if line]
 
 
 def waits_mostly(profile: Profile) -> bool:
@@ -33,8 +33,8 @@ def waits_mostly(profile: Profile) -> bool:
     return profile.total(WAIT_TIME) > 0.5 * without_imports(profile).total("host_time")
 
 
-def _workers_line(profile: Profile) -> str:
-    """What the workers of data loaders did, beside the main process."""
+def workers_line(profile: Profile) -> str:
+    """What the workers of data loaders did, beside the main process; empty: there were none."""
     if not profile.run.workers or WORKER_TIME not in profile.metrics:
         return ""
     ran_ns = profile.total(WORKER_TIME)

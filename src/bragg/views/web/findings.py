@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import asdict
 from typing import Any
@@ -18,7 +19,11 @@ from bragg.views.text.bounds_text import bounds_sentence
 from bragg.views.text.finding_text import OF_RUN, gain_text, place_text
 from bragg.views.text.units import quantity_text
 
-__all__ = ["findings_of"]
+__all__ = ["findings_of", "gain_of"]
+
+
+# Both are sums of the same times.
+_SAME = 0.001
 
 
 def findings_of(profile: Profile, answered: Answered, steady: tuple[int, int] | None) -> dict[str, Any]:
@@ -44,7 +49,7 @@ def findings_of(profile: Profile, answered: Answered, steady: tuple[int, int] | 
             {
                 **finding_json(finding),
                 "gainText": gain_text(finding).removesuffix(OF_RUN),
-                "gainOf": _whole(answered, finding),
+                "gainOf": gain_of(answered, finding),
                 "at": place_text(finding),
                 "numbers": [
                     *((each.name, quantity_text(each.value, each.unit)) for each in finding.evidence),
@@ -58,13 +63,15 @@ def findings_of(profile: Profile, answered: Answered, steady: tuple[int, int] | 
     }
 
 
-def _whole(answered: Answered, finding: Finding) -> str:
+def gain_of(answered: Answered, finding: Finding) -> str:
+    """What the gain of a finding is a share of; empty: it has none."""
     if finding.gain is None:
         return ""
     if finding.gain.is_once:
         return OF_RUN.strip()
     if answered.bounds.host_ns:
-        return "of the steps"
+        is_of_all = math.isclose(finding.gain.of_ns, answered.bounds.host_ns, rel_tol=_SAME)
+        return "of the host's time" if is_of_all else "of the steps"
     return "of the steady state" if answered.bounds.is_steady else "of the time of GPU work"
 
 

@@ -15,6 +15,7 @@ from bragg.views.text.finding_text import gain_text
 from bragg.views.text.run_facts import RunFacts
 from bragg.views.text.units import count_text, share_text, time_text, value_text
 from bragg.views.text.wall_line import busy_text, wall_line
+from bragg.views.web.findings import gain_of
 from bragg.views.web.payload import timeline_zero_ns
 
 __all__ = ["big_numbers", "wall_of"]
@@ -60,15 +61,15 @@ def _numbers(profile: Profile, answer: Answer, answered: Answered) -> Iterator[t
     best = next((each for each in answered.worth(LEAST_GAIN) if each.gain is not None), None)
     if best is not None:
         sure = "heuristic: " if best.confidence is Confidence.HEURISTIC else ""
-        yield gain_text(best), "can be saved", f"{sure}{best.rule}{_of_what(best, parts)}"
+        yield gain_text(best), "can be saved", f"{sure}{best.rule}{_of_what(best, answered, parts)}"
 
 
-def _of_what(finding: Finding, parts: WallParts | None) -> str:
+def _of_what(finding: Finding, answered: Answered, parts: WallParts | None) -> str:
     """What the share of a gain is of, where it is not said with it."""
     if finding.gain is None or finding.gain.is_once:
         return ""
     if parts is None or parts.steady is None:
-        return ", of the steps"
+        return f", {gain_of(answered, finding)}"
     return f", of the steady state ({percent_text(parts.steady.duration_ns / parts.wall_ns)} of the run)"
 
 

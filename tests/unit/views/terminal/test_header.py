@@ -7,8 +7,15 @@ import pytest
 from bragg import formats
 from bragg.views.terminal.header import header_lines
 from bragg.views.text.run_facts import RunFacts
-from bragg.views.text.style import Style
+from bragg.views.text.style import PLAIN, Style
 from tests.support.recordings import SAMPLE
+
+
+def test_without_a_gpu_versions_stand_with_the_run_and_its_machine() -> None:
+    meta = {"backend": "cpu", "host": "laptop", "python": "3.12.3", "versions": {"numpy": "2.4.6"}, "command": ["a.py"]}
+    title, run = header_lines(RunFacts(meta), "a.bragg", PLAIN)
+    assert title == "a.bragg: a.py"
+    assert run == "laptop · backend cpu · python 3.12.3, numpy 2.4.6"
 
 
 @pytest.mark.parametrize("width", [40, 60, 80])

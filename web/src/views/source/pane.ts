@@ -57,7 +57,7 @@ export class Pane {
     this.entries = entriesOf(pane, hidesLocations, notes);
     this.places = placesOf(this.entries, pane.lines.length);
     const note = element("span", "note", noteOf(pane, this.heat.most > 0));
-    const names = (kernel.times ?? []).map(([name]) => element("i", "heat", name));
+    const names = (kernel.times ?? []).map(([name]) => element("i", "heat", name.replace("_time", "")));
     const head = element("header", "", ...names, element("h2", "", STAGE_NAMES[pane.stage]), note);
     this.root = element("section", "code-pane", head, element("div", "code-body", this.scroller, this.strip));
     this.root.dataset.stage = pane.stage;
