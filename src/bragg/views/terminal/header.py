@@ -18,8 +18,9 @@ _N_LINES = 4
 def header_lines(
     facts: RunFacts, source: str, style: Style, wall: Sequence[str] = (), answer: Sequence[str] = ()
 ) -> list[str]:
-    """Four texts, in a narrow terminal in up to four lines each, three without a GPU; more for GPUs with telemetry or
-    memory; warnings.
+    """Three or four texts, in a narrow terminal in up to four lines each; more for GPUs with telemetry or memory.
+
+    Warnings stand last.
 
     Args:
         facts: About the run.

@@ -5,6 +5,8 @@ import re
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
+
 from bragg.analyze import report
 from bragg.analyze.causes.bounds import Bounds, Part
 from bragg.analyze.causes.evidence import Evidence
@@ -13,7 +15,7 @@ from bragg.analyze.engine import Analysis
 from bragg.analyze.report import Answered
 from bragg.model import Confidence, Finding, Profile, Severity
 from bragg.model.finding import Gain, Place, Quantity
-from bragg.views.web.findings import findings_of
+from bragg.views.web.findings import findings_of, gain_of
 from tests.support.profiles import profile_from_text
 from tests.support.traces import trace_from_text
 
@@ -75,6 +77,14 @@ def test_a_finding_is_what_analyze_prints_with_its_numbers_in_words() -> None:
     assert found["sentence"].startswith("The host bounds the program: in 10 steps of 1.00 ms")
     assert found["fine"] == ["casts"]
     assert found["skipped"] == [{"missing": "calls of the API", "command": "bragg run --gpu-api", "rules": ["churn"]}]
+
+
+@pytest.mark.parametrize(("of_ns", "said"), [(1e7, "of the host's time"), (4e6, "of the steps")])
+def test_a_gain_without_a_gpu_is_a_share_of_all_time_or_of_the_steps(of_ns: float, said: str) -> None:
+    finding = replace(FULL, gain=Gain(2e6, of_ns))
+    told = answered(finding)
+    told = replace(told, bounds=replace(told.bounds, host_ns=1e7))
+    assert gain_of(told, finding) == said
 
 
 def test_small_gains_come_folded() -> None:
