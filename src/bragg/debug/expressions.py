@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from bragg.debug.flow.nodes import walk
+from bragg.debug.flow.nodes import name_of, spans, stored_names, walk
 from bragg.debug.state import machine
 from bragg.debug.values import Tensor
 
@@ -80,7 +80,7 @@ def access_text(file: str, line: int, kind: str, tensor: str) -> AccessText:
 
 def accesses_at(file: str, line: int, kind: str, tensor: str) -> list[ast.Call]:
     """Those of a line that may be the one of a kind to a tensor; arguments are those of `access_text`."""
-    found = [call for call in _calls(file) if _spans(call, line) and kind in ast.unparse(call.func)]
+    found = [call for call in _calls(file) if spans(call, line) and kind in ast.unparse(call.func)]
     if len(found) < 2:
         return found
     return [call for call in found if call.args and tensor in _origins(file, line, _names(call.args[0]))[1]] or found
@@ -204,7 +204,7 @@ def _step_of(file: str, line: int, name: str) -> Step | None:
     """Of a name that is set once before a loop around a line, and added to once in it."""
     function = function_at(file, line)
     made = [node for node in walk(function or ast.Pass()) if isinstance(node, _ASSIGNMENTS) and name in _assigned(node)]
-    loops = [one for one in walk(function or ast.Pass()) if isinstance(one, ast.For | ast.While) and _spans(one, line)]
+    loops = [one for one in walk(function or ast.Pass()) if isinstance(one, ast.For | ast.While) and spans(one, line)]
     around = [loop for loop in loops if len(made) == 2 and made[1] in loop.body and made[0].lineno < loop.lineno]
     if not around or not isinstance(made[0], ast.Assign) or not isinstance(made[0].targets[0], ast.Name):
         return None
@@ -228,7 +228,7 @@ def _added(statement: ast.stmt, name: str) -> ast.expr | None:
 def loop_names(file: str, line: int) -> tuple[str, ...]:
     """What the loops around a line count by, the outer ones first."""
     function = function_at(file, line)
-    loops = [one for one in walk(function or ast.Pass()) if isinstance(one, ast.For) and _spans(one, line)]
+    loops = [one for one in walk(function or ast.Pass()) if isinstance(one, ast.For) and spans(one, line)]
     return tuple(one.target.id for one in loops if isinstance(one.target, ast.Name) and one.lineno < line)
 
 
@@ -268,15 +268,15 @@ def _place(row: int, length: int) -> int | None:
 @lru_cache(maxsize=1024)
 def first_argument(file: str, line: int, name: str) -> str:
     """What a function or method is given at a line; empty where the source does not tell."""
-    calls = [node for node in _nodes(file) if isinstance(node, ast.Call) and _spans(node, line)]
-    found = [call for call in calls if call.args and _name(call) == name]
+    calls = [node for node in _nodes(file) if isinstance(node, ast.Call) and spans(node, line)]
+    found = [call for call in calls if call.args and name_of(call) == name]
     return ast.unparse(found[0].args[0]) if len(found) == 1 else ""
 
 
 @lru_cache(maxsize=1024)
 def indexed_at(file: str, line: int) -> tuple[str, str]:
     """What is indexed at a line, and by what; empty: not one value alone."""
-    nodes = [node for node in _nodes(file) if isinstance(node, ast.Subscript) and _spans(node, line)]
+    nodes = [node for node in _nodes(file) if isinstance(node, ast.Subscript) and spans(node, line)]
     if len(nodes) != 1 or isinstance(nodes[0].slice, ast.Slice | ast.Tuple):
         return "", ""
     return ast.unparse(nodes[0].value), ast.unparse(nodes[0].slice)
@@ -284,14 +284,14 @@ def indexed_at(file: str, line: int) -> tuple[str, str]:
 
 def changes_what_it_loads(file: str, line: int) -> bool:
     """The store at a line goes where loaded indices say, and its value comes from a load of the same address."""
-    calls = [call for call in _calls(file) if call.args and _name(call) in ("load", "store")]
-    stores = [call for call in calls if _name(call) == "store" and _spans(call, line)]
+    calls = [call for call in _calls(file) if call.args and name_of(call) in ("load", "store")]
+    stores = [call for call in calls if name_of(call) == "store" and spans(call, line)]
     if function_at(file, line) is None or len(stores) != 1 or len(stores[0].args) == 1:
         return False
 
     def loads(value: ast.expr) -> list[str]:
         lines = _origins(file, line, _names(value))[0] | {line}
-        return [ast.dump(call.args[0]) for call in calls if _name(call) == "load" and call.lineno in lines]
+        return [ast.dump(call.args[0]) for call in calls if name_of(call) == "load" and call.lineno in lines]
 
     address, value = stores[0].args[:2]
     place = ast.dump(address)
@@ -308,7 +308,7 @@ def remainder_feeds_an_address(file: str, line: int) -> bool:
 
 
 def _has_remainder(address: ast.expr, line: int) -> bool:
-    operations = (node for node in walk(address) if isinstance(node, ast.BinOp) and _spans(node, line))
+    operations = (node for node in walk(address) if isinstance(node, ast.BinOp) and spans(node, line))
     return any(isinstance(node.op, ast.Mod) for node in operations)
 
 
@@ -317,7 +317,7 @@ def arange_ends(file: str, line: int) -> list[ast.expr]:
     """Ends of the ranges of numbers that what stands at a line may be computed from."""
     lines = _feeding_lines(file, line)
     calls = [node for node in _nodes(file) if isinstance(node, ast.Call) and node.lineno in lines]
-    return [call.args[1] for call in calls if _name(call) == "arange" and len(call.args) == 2]
+    return [call.args[1] for call in calls if name_of(call) == "arange" and len(call.args) == 2]
 
 
 def assigning_line(file: str, line: int, name: str) -> int:
@@ -432,12 +432,7 @@ def _nodes(file: str) -> list[ast.AST]:
 
 
 def _is_access(call: ast.Call) -> bool:
-    return _name(call) in ("load", "store") or _name(call).startswith("atomic_")
-
-
-def _name(call: ast.Call) -> str:
-    """Of the function or method."""
-    return call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
+    return name_of(call) in ("load", "store") or name_of(call).startswith("atomic_")
 
 
 def feeding(places: Sequence[tuple[str, int]], here: tuple[str, int]) -> list[tuple[str, int]]:
@@ -464,7 +459,7 @@ def _feeding_lines(file: str, line: int) -> frozenset[int]:
     if function is None:
         return frozenset()
     here = [node for node in walk(function) if isinstance(node, ast.Name) and node.lineno == line]
-    whole = [node for node in walk(function) if isinstance(node, _SIMPLE) and _spans(node, line)]
+    whole = [node for node in walk(function) if isinstance(node, _SIMPLE) and spans(node, line)]
     return _origins(file, line, frozenset(node.id for node in here).union(*map(_names, whole)))[0] | {line}
 
 
@@ -485,12 +480,8 @@ _SIMPLE = (*_ASSIGNMENTS, ast.Expr, ast.Return)
 
 def function_at(file: str, line: int) -> ast.FunctionDef | None:
     """The innermost function around a line."""
-    around = [node for node in _functions(file) if _spans(node, line)]
+    around = [node for node in _functions(file) if spans(node, line)]
     return around[-1] if around else None
-
-
-def _spans(node: ast.stmt | ast.expr, line: int) -> bool:
-    return node.lineno <= line <= (node.end_lineno or node.lineno)
 
 
 def _names(node: ast.AST) -> frozenset[str]:
@@ -498,4 +489,4 @@ def _names(node: ast.AST) -> frozenset[str]:
 
 
 def _assigned(node: ast.stmt) -> set[str]:
-    return {part.id for part in walk(node) if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store)}
+    return set(stored_names(walk(node)))

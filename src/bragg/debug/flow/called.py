@@ -11,7 +11,7 @@ from bragg.debug.flow.jitted import is_jitted, is_of, python_function
 from bragg.debug.flow.program import Program
 from bragg.debug.flow.text import Text
 
-__all__ = ["name_of", "texts_of"]
+__all__ = ["texts_of"]
 
 
 def texts_of(program: Program) -> Iterator[Text]:
@@ -39,8 +39,3 @@ def _called(expression: ast.expr, function: FunctionType) -> Any:
         is_own = isinstance(module, ModuleType) and not module.__name__.startswith("triton.")
         return getattr(module, expression.attr, None) if is_own else None
     return None
-
-
-def name_of(call: ast.Call) -> str:
-    """The last part of the name of what is called; empty: it has none."""
-    return call.func.attr if isinstance(call.func, ast.Attribute) else str(getattr(call.func, "id", ""))

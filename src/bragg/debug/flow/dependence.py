@@ -15,7 +15,18 @@ from types import ModuleType
 from typing import Any
 
 from bragg.debug.flow.jitted import is_jitted, is_of, python_function
-from bragg.debug.flow.nodes import PLAIN, Fixed, children, fixed_names, live_nodes, value_of, walk
+from bragg.debug.flow.nodes import (
+    PLAIN,
+    Fixed,
+    children,
+    fixed_names,
+    given,
+    live_nodes,
+    name_of,
+    stored_names,
+    value_of,
+    walk,
+)
 from bragg.debug.flow.program import Program
 from bragg.debug.numbers.dtypes import DType
 
@@ -130,8 +141,7 @@ class _Function:
         self._names = program.names()
         self._fixed = fixed_names(program.text.nodes, arguments)
         self._nodes = live_nodes(self._tree, self._fixed)
-        stored = (node for node in self._nodes if isinstance(node, ast.Name))
-        self._local = {node.id for node in stored if isinstance(node.ctx, ast.Store)}
+        self._local = set(stored_names(self._nodes))
         self._local |= {one.arg for one in self._nodes if isinstance(one, ast.arg)}
 
     def places(self) -> list[Dependence]:
@@ -160,7 +170,7 @@ class _Function:
         return self._depends(test) and value_of(test, self._fixed) is None
 
     def _places_of_call(self, call: ast.Call) -> Iterator[Dependence]:
-        name = _name_of(call)
+        name = name_of(call)
         target = self._target(call.func)
         if is_jitted(target) and not _is_tritons(target):
             yield from self._called(target, call)[1]
@@ -169,11 +179,11 @@ class _Function:
             yield self._at(call, f"{name} is not followed")
         elif name in _WHERE and any(map(self._depends, self._where(call, name))):
             yield self._at(call, "the address or mask depends on data")
-        elif name in _DECIDING and any(map(self._depends, _given(call))):
+        elif name in _DECIDING and any(map(self._depends, given(call))):
             yield self._at(call, "the loop depends on data" if "range" in name else "the condition depends on data")
         elif isinstance(call.func, ast.Attribute) and not self._is_known_method(call.func, target):
             yield self._at(call, f"the call of {name} is not followed")
-        for function in map(self._target, _given(call)):  # What combines elements of reductions and scans.
+        for function in map(self._target, given(call)):  # What combines elements of reductions and scans.
             if is_jitted(function) and not _is_tritons(function):
                 yield from self._analysed(function, None, {})[1]
 
@@ -216,15 +226,15 @@ class _Function:
         return any(self._depends(child) for child in _expressions(node))
 
     def _result_depends(self, call: ast.Call) -> bool:
-        name, target = _name_of(call), self._target(call.func)
+        name, target = name_of(call), self._target(call.func)
         if is_jitted(target) and not _is_tritons(target):
             return self._called(target, call)[0]
         if name in _READS:
             return True
         if name in _SHAPE_FUNCTIONS:
-            return any(map(self._depends, _given(call)[1:]))
+            return any(map(self._depends, given(call)[1:]))
         receiver = [call.func.value] if isinstance(call.func, ast.Attribute) else []
-        return any(map(self._depends, [*receiver, *_given(call)]))
+        return any(map(self._depends, [*receiver, *given(call)]))
 
     def _called(self, target: Any, call: ast.Call) -> tuple[bool, list[Dependence]]:
         function = python_function(target)
@@ -289,19 +299,11 @@ def _is_tritons(target: Any) -> bool:
     return is_of(python_function(target), "triton")
 
 
-def _name_of(call: ast.Call) -> str:
-    return call.func.attr if isinstance(call.func, ast.Attribute) else str(getattr(call.func, "id", ""))
-
-
 def _is_arithmetic(call: ast.Call) -> bool:
     """Inline assembly, written out in the call, that computes its result of its arguments alone."""
     named = {word.arg: word.value for word in call.keywords}
     text = call.args[0] if call.args else named.get("asm")
     return isinstance(text, ast.Constant) and not _NOT_ARITHMETIC.search(str(text.value))
-
-
-def _given(call: ast.Call) -> list[ast.expr]:
-    return [*call.args, *(word.value for word in call.keywords)]
 
 
 def _expressions(node: ast.AST) -> Iterator[ast.expr]:

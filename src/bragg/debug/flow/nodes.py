@@ -7,11 +7,14 @@ from __future__ import annotations
 
 import ast
 import operator
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from types import NoneType
 from typing import Any
 
-__all__ = ["PLAIN", "Fixed", "children", "deciding_names", "fields_of", "fixed_names", "live_nodes", "value_of", "walk"]
+__all__ = [
+    *("PLAIN", "Fixed", "children", "deciding_names", "fields_of", "fixed_names", "given", "live_nodes", "name_of"),
+    *("spans", "stored_names", "value_of", "walk"),
+]
 
 Fixed = Mapping[str, Any]
 """Names that hold one value of a plain type throughout a function, and that value."""
@@ -73,6 +76,26 @@ def children(node: ast.AST) -> list[ast.AST]:
     return found
 
 
+def name_of(call: ast.Call) -> str:
+    """The last part of the name of what is called; empty: it has none."""
+    return call.func.attr if isinstance(call.func, ast.Attribute) else str(getattr(call.func, "id", ""))
+
+
+def given(call: ast.Call) -> list[ast.expr]:
+    """Its arguments."""
+    return [*call.args, *(word.value for word in call.keywords)]
+
+
+def spans(node: ast.stmt | ast.expr, line: int) -> bool:
+    """Whether a line is one of a statement's or an expression's, or of those inside of it."""
+    return node.lineno <= line <= (node.end_lineno or node.lineno)
+
+
+def stored_names(nodes: Iterable[ast.AST]) -> list[str]:
+    """Names that some nodes assign, each as often as they do."""
+    return [node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)]
+
+
 def value_of(node: ast.expr, fixed: Fixed) -> tuple[Any] | None:
     """The value of an expression; None: it is not known."""
     match node:
@@ -116,7 +139,7 @@ def fixed_names(nodes: Sequence[ast.AST], arguments: Mapping[str, Any]) -> dict[
         nodes: All of a function.
         arguments: Values of its parameters, as far as they are known.
     """
-    stored = [node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)]
+    stored = stored_names(nodes)
     fixed = {name: value for name, value in arguments.items() if name not in stored and isinstance(value, PLAIN)}
     for node in nodes:
         if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name) and node.value is not None:
@@ -135,7 +158,7 @@ def deciding_names(nodes: Sequence[ast.AST]) -> frozenset[str]:
         elif isinstance(node, ast.AnnAssign):
             parts = [node.value] if node.value else []
         elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
-            parts = [*node.args, *(word.value for word in node.keywords)]
+            parts = given(node)
         else:
             continue
         found.update(one.id for part in parts for one in walk(part) if isinstance(one, ast.Name))

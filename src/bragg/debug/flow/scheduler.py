@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 
 from bragg.debug.faults import KernelFault, RuntimeFault, TooManyPrograms
-from bragg.debug.flow.called import name_of, texts_of
-from bragg.debug.flow.nodes import walk
+from bragg.debug.flow.called import texts_of
+from bragg.debug.flow.nodes import name_of, walk
 from bragg.debug.flow.place import kernel_line
 from bragg.debug.flow.program import Program
 from bragg.debug.flow.text import Text

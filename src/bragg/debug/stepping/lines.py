@@ -6,7 +6,9 @@ import ast
 from collections.abc import Callable
 from pathlib import Path
 
-__all__ = ["STOPS", "Stops", "spans"]
+from bragg.debug.flow.nodes import spans
+
+__all__ = ["STOPS", "Stops"]
 
 
 class Stops:
@@ -47,11 +49,6 @@ def _put(function: ast.FunctionDef, line: int) -> None:
 
 def _bodies(node: ast.AST) -> list[list[ast.stmt]]:
     return [body for name in ("body", "orelse") if isinstance(body := getattr(node, name, None), list) and body]
-
-
-def spans(statement: ast.stmt, line: int) -> bool:
-    """A line is one of a statement's, or of those inside of it."""
-    return statement.lineno <= line <= (statement.end_lineno or statement.lineno)
 
 
 STOPS = Stops()

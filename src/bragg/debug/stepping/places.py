@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from pathlib import Path
 
-from bragg.debug.stepping.lines import spans
+from bragg.debug.flow.nodes import spans
 from bragg.errors import UsageError
 
 __all__ = ["kernels_of", "require_line_of_kernel"]

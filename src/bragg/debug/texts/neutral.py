@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from bragg.debug.expressions import accesses_at, function_at
-from bragg.debug.flow.nodes import walk
+from bragg.debug.flow.nodes import name_of, stored_names, walk
 
 __all__ = ["filler_hint", "is_computed_with"]
 
@@ -105,7 +105,7 @@ def _needs(ends: _Ends) -> dict[str, tuple[str, bool]]:
     """
     needs: dict[str, tuple[str, bool]] = {}
     for stop, way in ends:
-        if isinstance(stop, ast.Call) and (name := _called(stop)) in _NEUTRAL:
+        if isinstance(stop, ast.Call) and (name := name_of(stop)) in _NEUTRAL:
             value = _ZERO if way.is_absolute and name in ("max", "maximum") else _NEUTRAL[name]
             needs[name] = value, way.is_direct or value == _ZERO
     return needs
@@ -140,7 +140,7 @@ def _climb(node: ast.AST, way: _Way, parents: dict[ast.AST, ast.AST]) -> tuple[a
     while True:
         child, node = node, parents[node]
         if isinstance(node, ast.Call):
-            name = _called(node)
+            name = name_of(node)
             if name in _NEUTRAL or name in _ENDS:
                 return node, way
             if name == "abs":
@@ -160,14 +160,10 @@ def _climb(node: ast.AST, way: _Way, parents: dict[ast.AST, ast.AST]) -> tuple[a
             return None
 
 
-def _called(call: ast.Call) -> str:
-    return call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
-
-
 def _targets(node: ast.AST) -> set[str]:
     if isinstance(node, ast.Call):
         return set()
-    return {part.id for part in walk(node) if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store)}
+    return set(stored_names(walk(node)))
 
 
 def _is_use(node: ast.AST, name: str, after: int) -> bool:

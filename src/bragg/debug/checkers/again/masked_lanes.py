@@ -16,7 +16,8 @@ from bragg.debug.checkers.again.replay import Difference, Replay
 from bragg.debug.checkers.checker import Checker, LaunchFindings
 from bragg.debug.expressions import access_text, accesses_at
 from bragg.debug.faults import KernelFault, Unsupported
-from bragg.debug.flow.called import name_of, texts_of
+from bragg.debug.flow.called import texts_of
+from bragg.debug.flow.nodes import name_of
 from bragg.debug.flow.place import kernel_line
 from bragg.debug.flow.text import Text
 from bragg.debug.host.launch import Launch

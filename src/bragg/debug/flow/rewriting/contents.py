@@ -6,9 +6,9 @@ import ast
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from bragg.debug.flow.nodes import children, walk
+from bragg.debug.flow.nodes import children, stored_names, walk
 
-__all__ = ["Contents", "contents_of", "stored_names"]
+__all__ = ["Contents", "contents_of"]
 
 _EXITS = (ast.Return, ast.Break, ast.Continue)
 
@@ -63,8 +63,3 @@ def _find(statement: ast.stmt, found: dict[ast.AST, Contents]) -> Contents:
             one.names.update(node.id for node in nodes if isinstance(node, ast.Name))
             one.stored += stored_names(nodes)
     return one
-
-
-def stored_names(nodes: Sequence[ast.AST]) -> list[str]:
-    """Names that some nodes assign, each as often as they do."""
-    return [node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)]
