@@ -32,6 +32,7 @@ __all__ = [
     "line_above",
     "lines_above",
     "named",
+    "operation_line",
     "place_of",
 ]
 
@@ -114,6 +115,12 @@ def place_of(profile: Profile, node: NodeId, kinds: tuple[FrameKind, ...] = CALL
         return Place(node=node)
     frame = int(profile.tree.frame[line])
     return Place(profile.tree.frames.file[frame], int(profile.tree.frames.line[frame]), node=node)
+
+
+def operation_line(profile: Profile, node: int) -> tuple[str, int]:
+    """File and number of the innermost line above a node, of frames of `OPERATIONS`."""
+    place = place_of(profile, NodeId(node), OPERATIONS)
+    return place.file, place.line
 
 
 def line_above(profile: Profile, node: int, kinds: tuple[FrameKind, ...] = CALLERS) -> int | None:

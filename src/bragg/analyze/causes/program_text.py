@@ -13,7 +13,7 @@ from functools import cached_property
 
 from bragg.model import FrameKind, Profile
 
-__all__ = ["FileText", "ProgramText", "call_name", "is_raised", "names_read", "names_set"]
+__all__ = ["FileText", "ProgramText", "call_name", "is_raised", "names_read", "names_set", "reads_of"]
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.Module
 Loop = ast.For | ast.AsyncFor | ast.While
@@ -35,6 +35,15 @@ def call_name(call: ast.expr) -> str:
 def names_read(part: ast.AST) -> set[str]:
     """Names of variables that an expression or statement reads."""
     return {each.id for each in ast.walk(part) if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Load)}
+
+
+def reads_of(part: ast.AST, name: str) -> list[ast.Name]:
+    """Where an expression, a statement or a function reads a variable."""
+    return [
+        each
+        for each in ast.walk(part)
+        if isinstance(each, ast.Name) and each.id == name and isinstance(each.ctx, ast.Load)
+    ]
 
 
 def names_set(part: ast.AST) -> set[str]:
@@ -65,6 +74,11 @@ class FileText:
     """
 
     tree: ast.Module
+
+    @cached_property
+    def text(self) -> str:
+        """As Python writes it."""
+        return ast.unparse(self.tree)
 
     @cached_property
     def parents(self) -> dict[ast.AST, ast.AST]:

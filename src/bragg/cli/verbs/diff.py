@@ -26,7 +26,8 @@ if TYPE_CHECKING:
     from bragg.analyze.comparing.diff import By
     from bragg.analyze.comparing.gates import Verdict
     from bragg.analyze.comparing.per_turn import Loop
-    from bragg.model import Finding, Profile
+    from bragg.model import Profile
+    from bragg.views.text.analysis_text import ChangedFinding
     from bragg.views.text.style import Style
 
 __all__ = ["diff"]
@@ -163,7 +164,7 @@ class _Difference:
         steps_differ: Whether all runs have steps, but not of the same thing.
         imports_ns: Host time of imports, which is not compared, as means of both sides.
         scripts: Those before and after, of which one is a copy of the other, compared as one; None: they are not.
-        changed: Findings that have gone, and new ones.
+        changed: Findings that have gone, are new, or save much more or less.
         compiled: What compilers did otherwise.
     """
 
@@ -180,7 +181,7 @@ class _Difference:
     steps_differ: bool
     imports_ns: tuple[float, float]
     scripts: tuple[str, str] | None
-    changed: tuple[list[Finding], list[Finding]]
+    changed: list[ChangedFinding]
     compiled: Sequence[CompiledChange]
 
     def lines(self, style: Style, max_rows: int | None) -> Iterator[str]:
@@ -197,7 +198,7 @@ class _Difference:
             yield style.bold(f"a step: {step_text(self.step, starved)}")
         if self.steps_differ:
             yield style.warning("warning: steps are of different kinds: neither they nor sums tell which run is faster")
-        yield from changed_lines(*self.changed, style)
+        yield from changed_lines(self.changed, style)
         if any(self.imports_ns):
             before, after = (value_text(value, "ns") for value in self.imports_ns)
             yield style.dim(f"imports are left out: {before} before, {after} after")
@@ -248,7 +249,8 @@ class _Difference:
         from bragg.analyze.report import finding_json
         from bragg.views.text.diff_text import diff_json, verdict_json
 
-        gone, new = ([finding_json(each) for each in found] for found in self.changed)
+        gone = [finding_json(before) for before, _ in self.changed if before]
+        new = [finding_json(after) for _, after in self.changed if after]
         return {
             "before": self.names[0],
             "after": self.names[1],
@@ -312,7 +314,7 @@ def _compared(
     name = choose_names(after[-1], [metric], ())[0] if metric else None
     step, loop = step_verdict(before, as_recorded), same_loop(before, as_recorded) if by_turn else None
     are_small = all(_is_small(file) for side in sides for file in side)
-    changed = _changed(before, as_recorded) if are_small else ([], [])
+    changed = _changed(before, as_recorded) if are_small else []
     (before, before_ns), (after, after_ns) = (_without_imports(runs, name) for runs in (before, after))
     with working("Comparing"):
         one, other = _folded(before, after) if by == _PATH and folds else (before, after)
@@ -371,13 +373,13 @@ def _folded(*sides: Sequence[Profile]) -> list[list[Profile]]:
     return [[with_library_names(run) for run in side] for side in sides]
 
 
-def _changed(before: Sequence[Profile], after: Sequence[Profile]) -> tuple[list[Finding], list[Finding]]:
-    """The findings that have gone and those that are new; of sets none."""
+def _changed(before: Sequence[Profile], after: Sequence[Profile]) -> list[ChangedFinding]:
+    """What findings say else; of sets none."""
     from bragg.analyze.report import answered
     from bragg.views.text.analysis_text import changed_findings
 
     if not len(before) == len(after) == 1:
-        return [], []
+        return []
     return changed_findings(answered(before[0]), answered(after[0]))
 
 

@@ -30,6 +30,7 @@ from bragg.views.text.units import count_text, time_text
 
 __all__ = [
     "LEAST_GAIN",
+    "ChangedFinding",
     "analysis_lines",
     "best_findings",
     "best_lines",
@@ -55,6 +56,8 @@ _NUMBERS = re.compile(r"\d[\d,.]*(?: [mun]s| s\b| %| [kMGT]?B)?")
 _STEADY = "The steady state"
 # Of a finding's share, and how many times it is as large: a gain that is so much another is told.
 _APART, _TIMES = 0.1, 2
+ChangedFinding = tuple[Finding | None, Finding | None]
+"""A finding of the run before, and the same one of that after; None: it is not there."""
 # So many steps may all be unusual ones.
 _FEW = 5
 
@@ -145,31 +148,32 @@ def _title(bounds: Bounds, best: Sequence[Finding]) -> str:
     return f"To save of {f'these {bounds.step}s' if bounds.n_steps else 'this time'}:"
 
 
-def changed_findings(before: Answered, after: Answered) -> tuple[list[Finding], list[Finding]]:
-    """Findings of before that have gone, and those that are new; a finding may move to another line.
+def changed_findings(before: Answered, after: Answered) -> list[ChangedFinding]:
+    """What has gone, is new, or saves much more or less than before; a finding may move to another line.
 
-    Of one rule and kernel, findings with the same words apart from numbers are one; the others are in order of gain,
-    so as many remain as both sides have. One that saves much more or less than before is on both sides.
+    Of one rule and kernel, findings with the same words apart from numbers are one, and so are the only ones of both
+    sides; the others are in order of gain, so as many remain as both sides have.
     """
     sides: list[dict[tuple[str, str], list[Finding]]] = [defaultdict(list), defaultdict(list)]
     for side, one in zip(sides, (before, after), strict=True):
         for each in one.worth(LEAST_GAIN):
             if each.gain is not None:
                 side[each.rule, each.kernel].append(each)
-    gone: list[Finding] = []
-    new: list[Finding] = []
+    changed: list[ChangedFinding] = []
     for key in dict.fromkeys(chain(*sides)):
         first, second = (_by_words(side[key]) for side in sides)
         others = (
             [each for words, each in one.items() if words not in other]
             for one, other in ((first, second), (second, first))
         )
-        pairs = [(first[words], second[words]) for words in first if words in second]
-        for earlier, later in [*pairs, *zip_longest(*others)]:
-            if earlier is None or later is None or _saves_else(earlier, later):
-                gone += [earlier] if earlier else []
-                new += [later] if later else []
-    return gone, new
+        pairs = [((first[words], second[words]), True) for words in first if words in second]
+        are_alone = len(first) == len(second) == 1
+        for (earlier, later), is_same in [*pairs, *((pair, are_alone) for pair in zip_longest(*others))]:
+            if earlier is None or later is None:
+                changed.append((earlier, later))
+            elif _saves_else(earlier, later):
+                changed += [(earlier, later)] if is_same else [(earlier, None), (None, later)]
+    return changed
 
 
 def _by_words(findings: Sequence[Finding]) -> dict[tuple[str, int], Finding]:
@@ -190,17 +194,13 @@ def _saves_else(before: Finding, after: Finding) -> bool:
     return max(gains) - min(gains) >= _APART and max(gains) > _TIMES * min(gains)
 
 
-def changed_lines(gone: Sequence[Finding], new: Sequence[Finding], style: Style) -> list[str]:
-    """A line for each finding that has gone, is new, or is still there in other words."""
-    before, lines = list(gone), []
-    for each in new:
-        of_rule = [one for one in before if one.rule == each.rule]
-        is_alone = len(of_rule) == sum(other.rule == each.rule for other in new) == 1
-        same = next((one for one in of_rule if is_alone or _words(one) == _words(each)), None)
-        if same is not None:
-            before.remove(same)
-        lines.append(f"{f'finding changed: {gain_text(same)} > ' if same else 'new finding: '}{finding_line(each)}")
-    lines = [*(f"finding gone: {finding_line(each)}" for each in before), *lines]
+def changed_lines(changed: Sequence[ChangedFinding], style: Style) -> list[str]:
+    """A line for each of them, those that have gone first."""
+    lines = [f"finding gone: {finding_line(before)}" for before, after in changed if before and not after]
+    for before, after in changed:
+        if after:
+            said = f"finding changed: {gain_text(before)} > " if before else "new finding: "
+            lines.append(f"{said}{finding_line(after)}")
     return [style.cut(line, style.width) for line in lines]
 
 

@@ -23,7 +23,7 @@ from bragg.views.text.labels import Labels
 from bragg.views.text.units import count_text, value_text
 from bragg.views.text.variants import rows_of_frames
 
-__all__ = ["hot_tables"]
+__all__ = ["hot_tables", "main_metric"]
 
 _N_ROWS = 10
 _GPU, _HOST = "gpu_time", "host_time"
@@ -44,20 +44,17 @@ def hot_tables(profile: Profile, *, host_first: bool) -> list[dict[str, Any]]:
         part, imports_ns = imports_apart(profile)
         where = "without imports" if imports_ns else "in the whole run"
     tables = []
-    if host_first and _has(part, _HOST):
+    if host_first and part.measured(_HOST):
         tables.append(_by_name(part, _HOST, "On the host", where))
-    if _has(part, _GPU):
+    if part.measured(_GPU):
         tables += [*_by_module(part, where), *_by_operator(part, where), _by_name(part, _GPU, "By kernel", where)]
-    elif not tables and (metric := _main_metric(part)):
+    elif not tables and (metric := main_metric(part)):
         tables.append(_by_name(part, metric, "What took most", where))
     return [table for table in tables if table["rows"]]
 
 
-def _has(profile: Profile, metric: str) -> bool:
-    return metric in profile.metrics and profile.total(metric) > 0
-
-
-def _main_metric(profile: Profile) -> str | None:
+def main_metric(profile: Profile) -> str | None:
+    """That of a profile; None: it holds no time."""
     try:
         return profile.main_metric
     except UsageError:

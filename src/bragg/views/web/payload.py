@@ -19,7 +19,6 @@ import numpy as np
 from bragg.analyze.kernel_facts import KernelFacts
 from bragg.analyze.pauses import pauses_of_devices
 from bragg.code.source_map import code_of_kernels, source_name
-from bragg.errors import UsageError
 from bragg.model import FrameTable, Profile
 from bragg.model.ids import FrameId
 from bragg.model.table import Int64Array
@@ -29,6 +28,7 @@ from bragg.views.text.labels import Labels
 from bragg.views.text.run_facts import RunFacts
 from bragg.views.text.style import printable
 from bragg.views.web.column_codes import ColumnWriter
+from bragg.views.web.hot_tables import main_metric
 from bragg.views.web.launch_times import family_of, percentiles
 
 __all__ = ["NO_ANALYSES", "Analyses", "Summary", "pack", "timeline_zero_ns"]
@@ -112,7 +112,7 @@ def pack(profile: Profile, *, analyses: Analyses = NO_ANALYSES) -> bytes:
         "steady": None if analyses.steady is None else _metrics(analyses.steady, columns),
         "opens": {
             "isSteady": analyses.steady is not None and analyses.opens != "",
-            "metric": analyses.opens or _main_metric(profile),
+            "metric": analyses.opens or main_metric(profile),
         },
         **_kernels(profile, analyses.kernels),
         **_trace(profile, columns),
@@ -266,13 +266,6 @@ def _small_ids(correlation: Int64Array) -> Int64Array:
     numbered = np.unique(np.append(correlation, 0), return_inverse=True)[1].reshape(-1)
     small: Int64Array = numbered[:-1] - numbered[-1]
     return small
-
-
-def _main_metric(profile: Profile) -> str | None:
-    try:
-        return profile.main_metric
-    except UsageError:
-        return None
 
 
 def _source_files(profile: Profile) -> dict[str, str]:

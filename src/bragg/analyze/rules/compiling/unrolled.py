@@ -10,11 +10,10 @@ import numpy as np
 from bragg.analyze.causes.evidence import Evidence
 from bragg.analyze.causes.jitted_calls import in_loops, launches_of_call
 from bragg.analyze.causes.needs import GPU_COUNT, IDLE
-from bragg.analyze.causes.paths import OPERATIONS, below, hottest_place, named, place_of
+from bragg.analyze.causes.paths import OPERATIONS, below, hottest_place, named, operation_line
 from bragg.analyze.causes.thresholds import MANY_UNROLLED, MUCH_COMPILING
 from bragg.analyze.engine import Rule
 from bragg.model import Confidence, Finding, FrameKind, Gain, Quantity, Severity
-from bragg.model.ids import NodeId
 from bragg.model.table import BoolArray
 
 __all__ = ["RULE"]
@@ -37,7 +36,7 @@ def _find(evidence: Evidence) -> Iterator[Finding]:
     launches = np.where(_compiled_each(evidence), launches_of_call(evidence), 0.0)
     place = hottest_place(profile, launches > 0, launches, OPERATIONS)
     key = (place.file, place.line)
-    at_line = [n for n in np.flatnonzero(launches).tolist() if _key(evidence, n) == key]
+    at_line = [n for n in np.flatnonzero(launches).tolist() if operation_line(evidence.profile, n) == key]
     turns = float(launches[at_line].sum())
     if not place.file or turns < MANY_UNROLLED.value:
         return
@@ -62,11 +61,6 @@ def _compiled_each(evidence: Evidence) -> BoolArray:
     of_libraries = below(profile, named(profile, _OF_LIBRARIES.fullmatch))
     found: BoolArray = (profile.tree.kind == FrameKind.KERNEL) & ~in_loops(evidence) & ~of_libraries
     return found
-
-
-def _key(evidence: Evidence, node: int) -> tuple[str, int]:
-    place = place_of(evidence.profile, NodeId(node), OPERATIONS)
-    return place.file, place.line
 
 
 RULE = Rule(

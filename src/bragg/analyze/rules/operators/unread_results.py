@@ -12,7 +12,7 @@ import numpy as np
 from bragg.analyze.causes.evidence import Evidence
 from bragg.analyze.causes.invariants import Turns
 from bragg.analyze.causes.needs import GPU_TIME, OPERATORS, TEXT
-from bragg.analyze.causes.program_text import FileText, Function, call_name, names_read
+from bragg.analyze.causes.program_text import FileText, call_name, names_read, reads_of
 from bragg.analyze.causes.text_calls import makers_of_called, statements_above
 from bragg.analyze.causes.work_finding import Work, line_findings
 from bragg.analyze.engine import HostTime, Rule
@@ -64,16 +64,16 @@ def _is_unread(evidence: Evidence, line: int) -> bool:
     if not name or isinstance(function, (ast.Module, ast.Lambda)):
         return False
     returned = [each.value for each in ast.walk(function) if isinstance(each, ast.Return) and each.value is not None]
-    if not _reads(function, name):
+    if not reads_of(function, name):
         return bool(returned)
     at = _places(returned, name)
-    if len(at) != 1 or len(_reads(function, name)) != len(returned) or not above:
+    if len(at) != 1 or len(reads_of(function, name)) != len(returned) or not above:
         return False
     _, taker, taking = above[0]
     targets = taking.targets[0] if isinstance(taking, ast.Assign) and isinstance(taking.value, ast.Call) else None
     is_taken_apart = isinstance(targets, ast.Tuple) and len(targets.elts) > at[0]
     target = targets.elts[at[0]] if isinstance(targets, ast.Tuple) and is_taken_apart else None
-    return isinstance(target, ast.Name) and not _reads(taker.function_of(taking), target.id)
+    return isinstance(target, ast.Name) and not reads_of(taker.function_of(taking), target.id)
 
 
 def _places(returned: list[ast.expr], name: str) -> list[int]:
@@ -92,7 +92,7 @@ def _is_overwritten(evidence: Evidence, line: int) -> bool:
         return False
     loop, function = loops[-1], at[0].function_of(at[1])
     turns = Turns(at[0], loop)
-    is_behind = [each.lineno > (loop.end_lineno or 0) for each in _reads(function, name)]
+    is_behind = [each.lineno > (loop.end_lineno or 0) for each in reads_of(function, name)]
     return bool(names_read(at[1].value) & turns.carried) and not turns.trains and bool(is_behind) and all(is_behind)
 
 
@@ -142,11 +142,6 @@ def _changes(part: ast.AST) -> bool:
 
 def _is_done(part: ast.AST) -> bool:
     return isinstance(part, ast.Expr) and isinstance(part.value, ast.Call)
-
-
-def _reads(function: Function, name: str) -> list[ast.Name]:
-    inside = (each for each in ast.walk(function) if isinstance(each, ast.Name) and each.id == name)
-    return [each for each in inside if isinstance(each.ctx, ast.Load)]
 
 
 RULE = Rule(

@@ -12,7 +12,7 @@ import numpy as np
 from bragg.analyze.causes.evidence import Evidence
 from bragg.analyze.causes.host_finding import moved
 from bragg.analyze.causes.needs import GPU_TIME
-from bragg.analyze.causes.paths import OPERATIONS, below, named, place_of
+from bragg.analyze.causes.paths import below, named, operation_line, place_of
 from bragg.analyze.causes.text_calls import statements_above
 from bragg.analyze.causes.thresholds import MUCH_GPU, WAITS
 from bragg.analyze.causes.work_finding import Work, work_findings
@@ -125,7 +125,7 @@ def _shared(evidence: Evidence, node: int, other: _Call) -> BoolArray:
     times = _by_line(evidence, inside & backward)
     is_part = {line for line, time_ns in times.items() if time_ns <= _NOT_MORE * other.backward.get(line, 0.0)}
     for each in np.flatnonzero(inside & backward).tolist():
-        found[each] = _line_of(evidence, each) in is_part
+        found[each] = operation_line(evidence.profile, each) in is_part
     return found
 
 
@@ -177,14 +177,9 @@ def _parts(evidence: Evidence, node: int) -> tuple[BoolArray, BoolArray]:
 def _by_line(evidence: Evidence, works: BoolArray) -> dict[tuple[str, int], float]:
     lines: dict[tuple[str, int], float] = {}
     for each in np.flatnonzero(works).tolist():
-        line = _line_of(evidence, each)
+        line = operation_line(evidence.profile, each)
         lines[line] = lines.get(line, 0.0) + float(evidence.gpu_ns[each])
     return lines
-
-
-def _line_of(evidence: Evidence, node: int) -> tuple[str, int]:
-    place = place_of(evidence.profile, NodeId(node), OPERATIONS)
-    return place.file, place.line
 
 
 RULE = Rule(

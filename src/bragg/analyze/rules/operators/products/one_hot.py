@@ -10,12 +10,11 @@ import numpy as np
 from bragg.analyze.causes.evidence import Evidence
 from bragg.analyze.causes.kernel_class import CLASSES, PRODUCTS, classes_of_nodes
 from bragg.analyze.causes.needs import GPU_TIME
-from bragg.analyze.causes.paths import OPERATIONS, below, named, place_of
+from bragg.analyze.causes.paths import below, named, operation_line
 from bragg.analyze.causes.thresholds import MUCH_GPU
 from bragg.analyze.causes.work_finding import Work, work_findings
 from bragg.analyze.engine import Rule
 from bragg.model import Confidence, Finding
-from bragg.model.ids import NodeId
 
 __all__ = ["RULE"]
 
@@ -42,15 +41,10 @@ def _find(evidence: Evidence) -> Iterator[Finding]:
     uses = (classes_of_nodes(profile.tree) == CLASSES.index(PRODUCTS)) | named(profile, _CASTS.search)
     uses &= works & ~rows
     soon = below(profile, evidence.callers.near(named(profile, _MULTIPLIES.fullmatch), makes))
-    lines = {_line(evidence, node) for node in np.flatnonzero(rows).tolist()} - {("", 0)}
+    lines = {operation_line(evidence.profile, node) for node in np.flatnonzero(rows).tolist()} - {("", 0)}
     for node in np.flatnonzero(uses).tolist():
-        rows[node] = soon[node] or _line(evidence, node) in lines
+        rows[node] = soon[node] or operation_line(evidence.profile, node) in lines
     yield from work_findings(evidence, rows, _WORK)
-
-
-def _line(evidence: Evidence, node: int) -> tuple[str, int]:
-    place = place_of(evidence.profile, NodeId(node), OPERATIONS)
-    return place.file, place.line
 
 
 RULE = Rule(_find, "rows that are looked up by products with zeros and ones", (GPU_TIME,), (MUCH_GPU,), _WORK.change)

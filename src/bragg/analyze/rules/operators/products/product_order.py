@@ -11,7 +11,7 @@ import numpy as np
 from bragg.analyze.causes.evidence import Evidence
 from bragg.analyze.causes.needs import GPU_TIME, OPERATORS
 from bragg.analyze.causes.paths import below, named
-from bragg.analyze.causes.program_text import FileText, call_name
+from bragg.analyze.causes.program_text import FileText, call_name, reads_of
 from bragg.analyze.causes.text_calls import calls_at, factors_of
 from bragg.analyze.causes.thresholds import WAITS
 from bragg.analyze.causes.work_finding import Work, work_findings
@@ -104,7 +104,7 @@ def _scores(file: FileText, product: ast.AST) -> Iterator[list[ast.stmt]]:
     values = [_factors(_without_scale(file, each)) for each in made]
     if len(made) != 1 or not values[0] or not _is_transposed(file, values[0][1]):
         return
-    loads = _loads(function, name.id)
+    loads = reads_of(function, name.id)
     if all(each is name or getattr(file.parents[each], "attr", "") in ("sum", "shape") for each in loads):
         yield [statement for each in (made[0], *loads) if (statement := file.statement(each.lineno))]
 
@@ -117,7 +117,7 @@ def _has_middle(file: FileText, product: ast.AST) -> bool:
         if isinstance(name, ast.Name):
             function = file.function_of(name)
             made = [part for value in file.assigned(name.id, function) for part in ast.walk(value)]
-            if any(_factors(each) and not _is_gram(each) for each in made) and len(_loads(function, name.id)) == 1:
+            if any(_factors(each) and not _is_gram(each) for each in made) and len(reads_of(function, name.id)) == 1:
                 return True
     return False
 
@@ -126,11 +126,6 @@ def _is_gram(product: ast.AST) -> bool:
     """Whether it is `x.t() @ x`, of which no order needs less."""
     factors = [{call_name(part) for part in ast.walk(each) if isinstance(part, _NAMED)} for each in _factors(product)]
     return len({frozenset(each - _TRANSPOSES) for each in factors}) == 1
-
-
-def _loads(function: ast.AST, name: str) -> list[ast.Name]:
-    inside = (each for each in ast.walk(function) if isinstance(each, ast.Name) and each.id == name)
-    return [each for each in inside if isinstance(each.ctx, ast.Load)]
 
 
 def _factors(product: ast.AST | None) -> list[ast.expr]:
