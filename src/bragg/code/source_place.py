@@ -8,6 +8,8 @@ from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from typing import NamedTuple
 
+from bragg.code.python_nodes import walk
+
 __all__ = ["MAX_CALLS", "CallChain", "SourcePlace", "function_spans", "is_library", "name_functions", "user_place"]
 
 # Far more than users nest: damaged texts must not exhaust memory or stack.
@@ -60,7 +62,7 @@ def function_spans(text: str) -> tuple[tuple[int, int, str], ...]:
             tree = ast.parse(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError):  # the last two: brackets nest too deep
         return ()
-    functions = [node for node in ast.walk(tree) if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))]
+    functions = [node for node in walk(tree) if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))]
     spans = [
         (min([node.lineno, *(item.lineno for item in node.decorator_list)]), node.end_lineno or node.lineno, node.name)
         for node in functions

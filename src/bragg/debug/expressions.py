@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from bragg.debug.flow.nodes import name_of, spans, stored_names, walk
+from bragg.code.python_nodes import name_of, spans, stored_names, walk
 from bragg.debug.state import machine
 from bragg.debug.values import Tensor
 

@@ -11,6 +11,7 @@ from collections.abc import Callable, Collection
 from functools import cached_property
 
 from bragg.analyze.causes.program_text import FileText, call_name
+from bragg.code.python_nodes import parts_of, walk
 
 __all__ = ["DoubleValues"]
 
@@ -66,7 +67,7 @@ class DoubleValues:
     @cached_property
     def is_meant(self) -> bool:
         """Whether the program asks for 64 bits everywhere, or of a whole model: then nothing is an accident."""
-        for each in ast.walk(self._file.tree):
+        for each in walk(self._file.tree):
             if not isinstance(each, ast.Call):
                 continue
             if call_name(each) in ("set_default_dtype", "set_default_tensor_type"):
@@ -82,7 +83,7 @@ class DoubleValues:
 
     def meets_fewer_bits(self, value: ast.expr) -> bool:
         """Whether an operator in an expression takes one tensor of 64 bits and one of 32."""
-        return any(self._meets(part) for part in ast.walk(value))
+        return any(self._meets(part) for part in walk(value))
 
     def _meets(self, part: ast.AST) -> bool:
         if isinstance(part, ast.BinOp):
@@ -227,7 +228,7 @@ def _is_none_or_rest(part: ast.expr) -> bool:
 
 
 def _sets(statement: ast.AST) -> Collection[str]:
-    names = (each for each in ast.walk(statement) if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store))
+    names = (each for each in parts_of(statement, ast.Name) if isinstance(each.ctx, ast.Store))
     return {each.id for each in names}
 
 
@@ -252,7 +253,7 @@ def _whole(value: ast.expr) -> ast.expr:
 
 def _is_fraction(value: ast.expr) -> bool:
     """Whether a number is written that is no whole one."""
-    is_written = any(isinstance(each, ast.Constant) and isinstance(each.value, float) for each in ast.walk(value))
+    is_written = any(isinstance(each, ast.Constant) and isinstance(each.value, float) for each in walk(value))
     return is_written or ast.unparse(value).lstrip("-") in ("np.inf", "np.nan", "np.pi", "math.pi", "numpy.inf")
 
 

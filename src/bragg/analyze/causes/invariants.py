@@ -13,6 +13,7 @@ from functools import cached_property
 from typing import TypeGuard
 
 from bragg.analyze.causes.program_text import FileText, Function, Loop, call_name, names_read, names_set
+from bragg.code.python_nodes import parts_of, walk
 
 __all__ = ["Turns", "computed"]
 
@@ -50,7 +51,7 @@ class Turns:
     @cached_property
     def goes_on(self) -> bool:
         """Whether turns go on from what earlier ones left, or take the same list again, as epochs do."""
-        inner = [each for each in ast.walk(self.loop) if isinstance(each, ast.For) and each is not self.loop]
+        inner = [each for each in parts_of(self.loop, ast.For) if each is not self.loop]
         takes_again = any(self._is_listed(each.iter) and not _is_counted(each.iter) for each in inner)
         return takes_again or bool(self.carried & self._used) or (self.trains and bool(self._optimized))
 
@@ -66,10 +67,10 @@ class Turns:
     def fresh(self) -> frozenset[str]:
         """Variables with data of this turn: of the loop's variable, of chance or of input."""
         found = set(self._targets)
-        statements = [each for each in ast.walk(self.loop) if isinstance(each, (ast.Assign, ast.AnnAssign))]
+        statements = [each for each in walk(self.loop) if isinstance(each, (ast.Assign, ast.AnnAssign))]
         for _ in statements:
             for each in statements:
-                if each.value and (names_read(each.value) & found or any(map(_is_chance, ast.walk(each.value)))):
+                if each.value and (names_read(each.value) & found or any(map(_is_chance, walk(each.value)))):
                     found |= names_set(each)
         return frozenset(found)
 
@@ -77,7 +78,7 @@ class Turns:
     def _used(self) -> frozenset[str]:
         """Variables that the loop reads in statements other than those that set them."""
         found: set[str] = set()
-        for each in ast.walk(self.loop):
+        for each in walk(self.loop):
             if isinstance(each, ast.stmt) and (value := computed(each)) is not None:
                 found |= names_read(value) - names_set(each)
         return frozenset(found)
@@ -127,7 +128,7 @@ class Turns:
 
     def changes(self, value: ast.AST, changing: frozenset[str]) -> bool:
         """Whether a value may differ between turns, where these variables do."""
-        return bool(names_read(value) & changing) or any(self._is_unsteady(part) for part in ast.walk(value))
+        return bool(names_read(value) & changing) or any(self._is_unsteady(part) for part in walk(value))
 
     def _is_unsteady(self, part: ast.AST) -> bool:
         if _is_chance(part):
@@ -154,7 +155,7 @@ class Turns:
     def _is_unsteady_function(self, function: ast.AST) -> bool:
         if function not in self._unsteady:
             self._unsteady[function] = False  # functions may call each other
-            self._unsteady[function] = any(map(self._is_unsteady, ast.walk(function)))
+            self._unsteady[function] = any(map(self._is_unsteady, walk(function)))
         return self._unsteady[function]
 
     @cached_property
@@ -164,11 +165,9 @@ class Turns:
     @cached_property
     def trains(self) -> bool:
         """Whether turns change parameters."""
-        inside = list(ast.walk(self.loop))
+        inside = list(walk(self.loop))
         called = {call_name(each) for each in inside if isinstance(each, ast.Call)}
-        within = [
-            each for name in called for function in self.file.functions.get(name, []) for each in ast.walk(function)
-        ]
+        within = [each for name in called for function in self.file.functions.get(name, []) for each in walk(function)]
         return any(
             isinstance(each, ast.Call) and isinstance(each.func, ast.Attribute) and _TRAINS.fullmatch(each.func.attr)
             for each in (*inside, *within)
@@ -192,7 +191,7 @@ class Turns:
     def _frozen(self) -> set[str]:
         """Networks whose parameters nothing trains: `net.requires_grad_(False)`, alone or for each parameter."""
         found = set()
-        for each in ast.walk(self.file.tree):
+        for each in walk(self.file.tree):
             if not (isinstance(each, ast.Call) and call_name(each) == "requires_grad_" and _is_false(each)):
                 continue
             owner = each.func.value if isinstance(each.func, ast.Attribute) else each
@@ -215,7 +214,7 @@ class Turns:
     def _targets(self) -> frozenset[str]:
         """Variables of this loop and, unless they take the elements of a list, of loops in it."""
         found: set[str] = set()
-        for each in ast.walk(self.loop):
+        for each in walk(self.loop):
             if isinstance(each, (ast.For, ast.AsyncFor)) and (each is self.loop or not self._is_listed(each.iter)):
                 found |= names_set(each.target)
         return frozenset(found)
@@ -236,7 +235,7 @@ class Turns:
         """Variables that a turn reads before it sets them: as the one before left them."""
         read: dict[str, tuple[int, int]] = {}
         stored: dict[str, tuple[int, int]] = {}
-        for each in ast.walk(self.loop):
+        for each in walk(self.loop):
             if not isinstance(each, ast.Name):
                 continue
             at = (each.lineno, each.col_offset)
@@ -245,11 +244,7 @@ class Turns:
             else:
                 end = self._end_of_statement(each)
                 stored[each.id] = min(stored.get(each.id, end), end)
-        augmented = {
-            each.target.id
-            for each in ast.walk(self.loop)
-            if isinstance(each, ast.AugAssign) and isinstance(each.target, ast.Name)
-        }
+        augmented = {each.target.id for each in parts_of(self.loop, ast.AugAssign) if isinstance(each.target, ast.Name)}
         return frozenset(augmented | {name for name, at in stored.items() if read.get(name, at) < at})
 
     def _end_of_statement(self, name: ast.Name) -> tuple[int, int]:
@@ -266,7 +261,7 @@ class Turns:
     def _mutated(self, within: ast.AST) -> frozenset[str]:
         """Variables whose values are changed in place, or may be by a call whose result nobody takes."""
         found: set[str] = set()
-        for each in ast.walk(within):
+        for each in walk(within):
             if isinstance(each, (ast.Subscript, ast.Attribute)):
                 is_changed = isinstance(each.ctx, ast.Store) or _IN_PLACE.fullmatch(getattr(each, "attr", ""))
                 found |= {_root(each)} if is_changed else set()
@@ -285,8 +280,8 @@ class Turns:
     def _set_later(self) -> frozenset[str]:
         """Attributes that turns may set, or change in place."""
         found: set[str] = set()
-        inside = set(ast.walk(self.loop))
-        for each in ast.walk(self.file.tree):
+        inside = set(walk(self.loop))
+        for each in walk(self.file.tree):
             if not isinstance(each, (ast.Attribute, ast.Subscript)) or not self._may_run(each, inside):
                 continue
             if isinstance(each, ast.Attribute) and isinstance(each.ctx, ast.Store):
@@ -308,7 +303,7 @@ class Turns:
         """Functions that turns do not call, or only in one of several (`if step % 50 == 0`), but other code does."""
         everywhere = _calls_of(self.file.tree)
         functions = [each for named in self.file.functions.values() for each in named]
-        handed = {call_name(each) for each in ast.walk(self.file.tree) if self._is_handed(each)}
+        handed = {call_name(each) for each in walk(self.file.tree) if self._is_handed(each)}
         unnamed = {each for each in functions if each.name in handed or _is_called_unnamed(each)} - {self.function}
         often = [each for each in _calls_of(self.loop) if not self.is_seldom(each)]
         often += [call for each in unnamed for call in _calls_of(each)]
@@ -357,12 +352,10 @@ class Turns:
     def _spread(self, within: ast.AST, changing: frozenset[str] | set[str]) -> frozenset[str]:
         """These variables, and those that are set from what changes."""
         found = set(changing)
-        statements = [each for each in ast.walk(within) if isinstance(each, (ast.Assign, ast.AnnAssign, ast.AugAssign))]
+        statements = [each for each in walk(within) if isinstance(each, (ast.Assign, ast.AnnAssign, ast.AugAssign))]
         statements_of = [(names_set(each), each.value) for each in statements if each.value is not None]
         statements_of += [(names_set(each.target), each.iter) for each in _loops_in(within)]
-        statements_of += [
-            (names_set(each.target), each.value) for each in ast.walk(within) if isinstance(each, ast.NamedExpr)
-        ]
+        statements_of += [(names_set(each.target), each.value) for each in parts_of(within, ast.NamedExpr)]
         grows = True
         while grows:
             before = len(found)
@@ -374,7 +367,7 @@ class Turns:
 
 
 def _calls_of(part: ast.AST) -> list[ast.Call]:
-    return [each for each in ast.walk(part) if isinstance(each, ast.Call)]
+    return list(parts_of(part, ast.Call))
 
 
 def _is_called_unnamed(function: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
@@ -384,7 +377,7 @@ def _is_called_unnamed(function: ast.FunctionDef | ast.AsyncFunctionDef) -> bool
 
 
 def _loops_in(within: ast.AST) -> list[ast.For | ast.AsyncFor | ast.comprehension]:
-    return [each for each in ast.walk(within) if isinstance(each, (ast.For, ast.AsyncFor, ast.comprehension))]
+    return [each for each in walk(within) if isinstance(each, (ast.For, ast.AsyncFor, ast.comprehension))]
 
 
 def computed(statement: ast.stmt) -> ast.expr | None:
@@ -424,5 +417,5 @@ def _is_counted(value: ast.expr) -> bool:
 def _is_plain(value: ast.expr) -> bool:
     return all(
         isinstance(each, (ast.Constant, ast.Tuple, ast.BinOp, ast.operator, ast.UnaryOp, ast.unaryop, ast.Load))
-        for each in ast.walk(value)
+        for each in walk(value)
     )

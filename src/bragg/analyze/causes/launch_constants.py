@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 
 from bragg.analyze.causes.program_text import FileText, call_name
+from bragg.code.python_nodes import parts_of
 
 __all__ = ["line_of_constants"]
 
@@ -28,7 +29,7 @@ def line_of_constants(file: FileText, launch: int, compiled: Mapping[str, int]) 
     statement = file.statement(launch)
     if statement is None:
         return None
-    calls = [each for each in ast.walk(statement) if isinstance(each, ast.Call)]
+    calls = list(parts_of(statement, ast.Call))
     given = [each for call in calls if isinstance(call.func, ast.Subscript) for each in call.keywords]
     if any(isinstance(each.value, ast.Constant) and compiled.get(each.arg or "") == each.value.value for each in given):
         return None

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
+from bragg.code.python_nodes import children, parts_of, walk
 from bragg.model import FrameKind, Profile
 
 __all__ = ["FileText", "ProgramText", "call_name", "is_raised", "names_read", "names_set", "reads_of"]
@@ -34,21 +35,17 @@ def call_name(call: ast.expr) -> str:
 
 def names_read(part: ast.AST) -> set[str]:
     """Names of variables that an expression or statement reads."""
-    return {each.id for each in ast.walk(part) if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Load)}
+    return {each.id for each in parts_of(part, ast.Name) if isinstance(each.ctx, ast.Load)}
 
 
 def reads_of(part: ast.AST, name: str) -> list[ast.Name]:
     """Where an expression, a statement or a function reads a variable."""
-    return [
-        each
-        for each in ast.walk(part)
-        if isinstance(each, ast.Name) and each.id == name and isinstance(each.ctx, ast.Load)
-    ]
+    return [each for each in parts_of(part, ast.Name) if each.id == name and isinstance(each.ctx, ast.Load)]
 
 
 def names_set(part: ast.AST) -> set[str]:
     """Names of variables that an expression or statement sets."""
-    return {each.id for each in ast.walk(part) if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store)}
+    return {each.id for each in parts_of(part, ast.Name) if isinstance(each.ctx, ast.Store)}
 
 
 def is_raised(*values: ast.expr) -> bool:
@@ -56,7 +53,7 @@ def is_raised(*values: ast.expr) -> bool:
     return all(
         call_name(value) == "unsqueeze"
         if isinstance(value, ast.Call)
-        else isinstance(value, ast.Subscript) and any(_is_none(each) for each in ast.walk(value.slice))
+        else isinstance(value, ast.Subscript) and any(_is_none(each) for each in walk(value.slice))
         for value in values
     )
 
@@ -83,13 +80,13 @@ class FileText:
     @cached_property
     def parents(self) -> dict[ast.AST, ast.AST]:
         """What each part is in."""
-        return {child: each for each in ast.walk(self.tree) for child in ast.iter_child_nodes(each)}
+        return {child: each for each in walk(self.tree) for child in children(each)}
 
     @cached_property
     def _statements(self) -> dict[int, ast.stmt]:
         """The innermost statement of each line; of those with bodies the lines before these."""
         found: dict[int, ast.stmt] = {}
-        for each in ast.walk(self.tree):  # outer ones come first
+        for each in walk(self.tree):  # outer ones come first
             if isinstance(each, ast.stmt):
                 found.update(dict.fromkeys(range(each.lineno, (each.end_lineno or each.lineno) + 1), each))
         return found
@@ -98,7 +95,7 @@ class FileText:
     def functions(self) -> dict[str, list[ast.FunctionDef | ast.AsyncFunctionDef]]:
         """Functions and methods by their names."""
         found: dict[str, list[ast.FunctionDef | ast.AsyncFunctionDef]] = {}
-        for each in ast.walk(self.tree):
+        for each in walk(self.tree):
             if isinstance(each, (ast.FunctionDef, ast.AsyncFunctionDef)):
                 found.setdefault(each.name, []).append(each)
         return found
@@ -106,7 +103,7 @@ class FileText:
     @cached_property
     def classes(self) -> dict[str, ast.ClassDef]:
         """Classes by their names."""
-        return {each.name: each for each in ast.walk(self.tree) if isinstance(each, ast.ClassDef)}
+        return {each.name: each for each in parts_of(self.tree, ast.ClassDef)}
 
     @cached_property
     def attributes(self) -> dict[str, list[ast.expr]]:
@@ -114,7 +111,7 @@ class FileText:
         found: dict[str, list[ast.expr]] = {}
         for field, value in (each for owner in self.classes.values() for each in self._fields(owner)):
             found.setdefault(field, []).append(value)
-        for each in ast.walk(self.tree):
+        for each in walk(self.tree):
             for target, value in _assigned(each):
                 if isinstance(target, ast.Attribute):
                     found.setdefault(target.attr, []).append(value)
@@ -180,7 +177,7 @@ class FileText:
     def _names_of(self, function: ast.AST) -> dict[str, list[ast.expr]]:
         if function not in self._names:
             found: dict[str, list[ast.expr]] = {}
-            for each in ast.walk(function):
+            for each in walk(function):
                 for target, value in _assigned(each):
                     if isinstance(target, ast.Name) and self.function_of(target) is function:
                         found.setdefault(target.id, []).append(value)
@@ -215,9 +212,9 @@ class FileText:
             return self._calls.get(owner.name, [])
         made = {
             call_name(target)
-            for each in ast.walk(self.tree)
+            for each in walk(self.tree)
             for target, value in _assigned(each)
-            if any(isinstance(part, ast.Call) and call_name(part) == owner.name for part in ast.walk(value))
+            if any(isinstance(part, ast.Call) and call_name(part) == owner.name for part in walk(value))
         }
         return [call for name in sorted(made - {""}) for call in self._calls.get(name, [])]
 
@@ -225,7 +222,7 @@ class FileText:
     def _calls(self) -> dict[str, list[ast.Call]]:
         """Calls by the name that they call."""
         found: dict[str, list[ast.Call]] = {}
-        for each in ast.walk(self.tree):
+        for each in walk(self.tree):
             if isinstance(each, ast.Call):
                 found.setdefault(call_name(each), []).append(each)
         return found
@@ -238,7 +235,7 @@ class FileText:
         waiting: list[ast.AST] = [value]
         seen: set[ast.AST] = set()
         while waiting and len(seen) < _MAX_ORIGINS:
-            for part in ast.walk(waiting.pop(0)):
+            for part in walk(waiting.pop(0)):
                 if part in seen:
                     continue
                 seen.add(part)
@@ -274,7 +271,7 @@ class FileText:
         if isinstance(part, ast.Attribute):
             return self.attributes.get(part.attr, [])
         if isinstance(part, ast.Call):
-            inside = (each for function in self.functions.get(call_name(part), []) for each in ast.walk(function))
+            inside = (each for function in self.functions.get(call_name(part), []) for each in walk(function))
             returns = [each for each in inside if isinstance(each, ast.Return) and self._may_run(each)]
             return [each.value for each in returns if each.value is not None]
         return []
@@ -306,7 +303,7 @@ def _parameters(function: ast.AST) -> set[str]:
     """Names of a function's parameters, which hide variables of the file."""
     if not isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)):
         return set()
-    return {each.arg for each in ast.walk(function.args) if isinstance(each, ast.arg)}
+    return {each.arg for each in parts_of(function.args, ast.arg)}
 
 
 def _default(name: str, function: Function) -> list[ast.expr]:

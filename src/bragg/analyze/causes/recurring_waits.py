@@ -12,6 +12,7 @@ from bragg.analyze.causes.host_steps import host_steps
 from bragg.analyze.causes.paths import in_files
 from bragg.analyze.causes.program_text import call_name
 from bragg.analyze.causes.thresholds import WAITS
+from bragg.code.python_nodes import parts_of
 from bragg.grouping.hlo_names import CALLS
 from bragg.model import FrameKind
 from bragg.model.host_time import WAIT_TIME
@@ -59,7 +60,7 @@ def recurring_waits(evidence: Evidence) -> BoolArray:
 def _reads_jax(evidence: Evidence, code: int) -> bool:
     """Whether the statement of a line reads an array of JAX, or waits for it."""
     _, statement = evidence.text.at(code) or (None, None)
-    calls = (each for each in ast.walk(statement) if isinstance(each, ast.Call)) if statement else ()
+    calls = parts_of(statement, ast.Call) if statement else ()
     return any(call_name(each) in _READS_OF_JAX for each in calls)
 
 

@@ -11,6 +11,7 @@ import numpy as np
 from bragg.analyze.causes.evidence import Evidence
 from bragg.analyze.causes.paths import lines_above
 from bragg.analyze.causes.program_text import FileText, call_name
+from bragg.code.python_nodes import parts_of, walk
 from bragg.model import Place
 from bragg.model.ids import NodeId
 from bragg.model.table import BoolArray
@@ -55,7 +56,7 @@ def lines_of(evidence: Evidence, text: re.Pattern[str]) -> list[Place]:
     found = []
     for name in evidence.profile.sources:
         file = evidence.text.file(name) if name.endswith(".py") else None
-        for each in ast.walk(file.tree) if file else ():
+        for each in walk(file.tree) if file else ():
             part = each.context_expr if isinstance(each, ast.withitem) else each
             if isinstance(each, (ast.Assign, ast.AnnAssign, ast.Expr, ast.withitem)) and text.search(ast.unparse(part)):
                 found.append(Place(name, getattr(part, "lineno", 0)))
@@ -64,7 +65,7 @@ def lines_of(evidence: Evidence, text: re.Pattern[str]) -> list[Place]:
 
 def calls_at(statement: ast.stmt, *names: str) -> list[ast.Call]:
     """Calls of these names in a statement."""
-    return [each for each in ast.walk(statement) if isinstance(each, ast.Call) and call_name(each) in names]
+    return [each for each in parts_of(statement, ast.Call) if call_name(each) in names]
 
 
 def makers_of_called(file: FileText, call: ast.Call) -> list[ast.expr]:

@@ -8,6 +8,7 @@ from collections.abc import Callable
 
 from bragg.analyze.causes.program_text import FileText, call_name, names_set
 from bragg.analyze.causes.text_calls import argument
+from bragg.code.python_nodes import walk
 
 __all__ = ["PartTest", "computed_by_rows", "use_of"]
 
@@ -38,7 +39,7 @@ def use_of(file: FileText, statement: ast.stmt, is_meant: PartTest, *, by_rows: 
             return "part"
         uses = {_use_at(file, each, is_meant, by_rows) for each in _loads(file, statement)}
         return uses.pop() if len(uses) == 1 else ""
-    is_part = (is_meant(file, each) for each in ast.walk(statement) if _is_of_call(each))
+    is_part = (is_meant(file, each) for each in walk(statement) if _is_of_call(each))
     return "part" if any(is_part) else ""
 
 
@@ -70,7 +71,7 @@ def _loads(file: FileText, statement: ast.stmt) -> list[ast.Name]:
     until, function = _set_again(file, target.id, statement), file.function_of(statement)
     return [
         each
-        for each in ast.walk(function)
+        for each in walk(function)
         if isinstance(each, ast.Name)
         and (not isinstance(function, ast.Module) or file.function_of(each) is function)
         and each.id == target.id

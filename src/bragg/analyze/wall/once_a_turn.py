@@ -10,6 +10,7 @@ from collections import Counter
 import numpy as np
 
 from bragg.analyze.causes.program_text import FileText, Loop, ProgramText, call_name
+from bragg.code.python_nodes import parts_of, walk
 from bragg.model import CallTree, FrameKind
 from bragg.model.ids import NodeId
 from bragg.model.table import BoolArray, Int64Array
@@ -102,16 +103,16 @@ def _is_always_reached(file: FileText, statement: ast.stmt, loop: Loop | None) -
         return False
     body: list[ast.stmt] = getattr(above, "body", [])
     before = body[: body.index(part)] if part in body else [part]
-    return not any(isinstance(each, _LEAVES) for earlier in before for each in ast.walk(earlier))
+    return not any(isinstance(each, _LEAVES) for earlier in before for each in walk(earlier))
 
 
 def _calls(statement: ast.stmt) -> list[str]:
-    return [call_name(each) for each in ast.walk(statement) if isinstance(each, ast.Call)]
+    return [call_name(each) for each in parts_of(statement, ast.Call)]
 
 
 def _repeats(statement: ast.stmt) -> bool:
     """Whether a statement calls something twice, or hands it to what does."""
-    inside = list(ast.walk(statement))
+    inside = list(walk(statement))
     if any(isinstance(each, (ast.comprehension, ast.IfExp)) for each in inside):
         return True
     calls = Counter(_calls(statement))

@@ -11,6 +11,7 @@ from textwrap import dedent
 from typing import NamedTuple
 
 from bragg.code.instrument.segments import EventCall
+from bragg.code.python_nodes import walk
 
 __all__ = ["ScopeLines", "scopes_of"]
 
@@ -64,11 +65,11 @@ class _Names:
     def __init__(self, tree: ast.AST) -> None:
         self._functions = {name: name for name in _OWN}
         self._modules = frozenset(_language_names(tree))
-        for node in ast.walk(tree):
+        for node in walk(tree):
             if isinstance(node, ast.ImportFrom) and node.module in _LANGUAGES:
                 self._functions |= {each.asname or each.name: f"pl.{each.name}" for each in node.names}
         self._events: dict[str, str] = {}
-        for node in ast.walk(tree):
+        for node in walk(tree):
             made = self.call(node.value) if isinstance(node, ast.Assign) else None
             if made is not None and made.function == _ALLOCATE:
                 assert isinstance(node, ast.Assign)
@@ -101,7 +102,7 @@ def _own(name: str) -> str:
 
 def _language_names(tree: ast.AST) -> Iterator[str]:
     """What Proton's language is called in a file: `pl`, `proton.language`."""
-    for node in ast.walk(tree):
+    for node in walk(tree):
         if not isinstance(node, (ast.Import, ast.ImportFrom)):
             continue
         package = f"{node.module}." if isinstance(node, ast.ImportFrom) else ""
@@ -135,7 +136,7 @@ def scopes_of(source: str, first_line: int) -> ScopeLines:
 
 def _scopes(tree: ast.AST, names: _Names) -> Iterator[tuple[str, int, int, int]]:
     """Name, line that begins it, and first and last line of the body of each."""
-    for node in ast.walk(tree):
+    for node in walk(tree):
         for item in node.items if isinstance(node, ast.With) else ():
             call = names.call(item.context_expr)
             if call is not None and call.function in _SCOPES:
@@ -146,10 +147,10 @@ def _scopes(tree: ast.AST, names: _Names) -> Iterator[tuple[str, int, int, int]]
 
 def _regions(tree: ast.AST, names: _Names) -> Iterator[tuple[str, int, int, int]]:
     """The same for what is entered and left by calls of one function, line by line."""
-    for function in ast.walk(tree):
+    for function in walk(tree):
         if not isinstance(function, ast.FunctionDef):
             continue
-        calls = [call for node in ast.walk(function) if (call := names.call(node)) is not None]
+        calls = [call for node in walk(function) if (call := names.call(node)) is not None]
         entered: dict[str, int] = {}
         for call in sorted(calls, key=lambda each: each.line):
             if call.function == _ENTER:
@@ -161,11 +162,11 @@ def _regions(tree: ast.AST, names: _Names) -> Iterator[tuple[str, int, int, int]
 
 def _events(tree: ast.AST, names: _Names, shift: int) -> Iterator[tuple[int, EventCall]]:
     """Line of each call, and what it does; calls of inner functions once more, and last."""
-    for function in ast.walk(tree):
+    for function in walk(tree):
         if not isinstance(function, ast.FunctionDef):
             continue
         lines = function.lineno + shift, (function.end_lineno or function.lineno) + shift
-        for node in ast.walk(function):
+        for node in walk(function):
             call = names.call(node)
             if call is not None and call.function in _EVENTS:
                 yield call.line + shift, EventCall(call.name, _EVENTS[call.function], call.has_value, *lines)

@@ -17,6 +17,7 @@ from functools import partial
 
 import numpy as np
 
+from bragg.code.python_nodes import parts_of
 from bragg.debug.checkers.checker import Checker, LaunchFindings
 from bragg.debug.expressions import access_text, arange_ends
 from bragg.debug.flow.dependence import dependence_of
@@ -115,7 +116,7 @@ class _Result:
     def conditions(self) -> Iterator[ast.Compare]:
         """Comparisons of the mask of the last store, as far as its source tells."""
         text = access_text(*self.place, "store", self.buffer.name).mask
-        return (node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Compare))
+        return parts_of(ast.parse(text), ast.Compare)
 
 
 def _step_of(access: Access) -> int:
@@ -286,7 +287,7 @@ def _is_meant(record: LaunchFindings, result: _Result, axis: int) -> bool:
 
 def _extents(record: LaunchFindings, node: ast.AST, extent: int) -> set[str]:
     """Names in an expression of arguments that are the extent of an axis."""
-    names = {part.id for part in ast.walk(node) if isinstance(part, ast.Name)}
+    names = {part.id for part in parts_of(node, ast.Name)}
     return {name for name, value in record.launch.arguments.items() if name in names and value == extent}
 
 

@@ -14,19 +14,9 @@ from dataclasses import dataclass
 from types import ModuleType
 from typing import Any
 
+from bragg.code.python_nodes import children, given, name_of, stored_names, walk
 from bragg.debug.flow.jitted import is_jitted, is_of, python_function
-from bragg.debug.flow.nodes import (
-    PLAIN,
-    Fixed,
-    children,
-    fixed_names,
-    given,
-    live_nodes,
-    name_of,
-    stored_names,
-    value_of,
-    walk,
-)
+from bragg.debug.flow.nodes import PLAIN, Fixed, fixed_names, live_nodes, value_of
 from bragg.debug.flow.program import Program
 from bragg.debug.numbers.dtypes import DType
 

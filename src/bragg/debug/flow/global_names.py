@@ -8,8 +8,8 @@ from collections.abc import Collection, Mapping, Sequence
 from types import ModuleType
 from typing import Any
 
+from bragg.code.python_nodes import walk
 from bragg.debug.flow.jitted import is_jitted
-from bragg.debug.flow.nodes import walk
 
 __all__ = ["Reasons", "free_names", "mark_refused", "reasons_to_refuse"]
 

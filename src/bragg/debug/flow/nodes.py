@@ -1,20 +1,19 @@
-"""Walks over the text of a kernel. Those of `ast` also visit contexts and operators, and take three times as long.
+"""What the constants of a launch decide in the text of a kernel.
 
-Some conditions are decided by the constants of a launch: the other branch is not executed, whatever the data is.
+The other branch of a condition is not executed, whatever the data is.
 """
 
 from __future__ import annotations
 
 import ast
 import operator
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from types import NoneType
 from typing import Any
 
-__all__ = [
-    *("PLAIN", "Fixed", "children", "deciding_names", "fields_of", "fixed_names", "given", "live_nodes", "name_of"),
-    *("spans", "stored_names", "value_of", "walk"),
-]
+from bragg.code.python_nodes import children, given, stored_names, walk
+
+__all__ = ["PLAIN", "Fixed", "deciding_names", "fixed_names", "live_nodes", "value_of"]
 
 Fixed = Mapping[str, Any]
 """Names that hold one value of a plain type throughout a function, and that value."""
@@ -34,66 +33,6 @@ _COMPARED = {
 }
 # Of numbers that are not negative, these are the same in Python and in a kernel.
 _COMPUTED = {ast.BitAnd: operator.and_, ast.BitOr: operator.or_, ast.Mod: operator.mod}
-
-# Fields that hold a context, operators, or text.
-_BARE = frozenset({"ctx", "op", "ops", "id", "attr", "arg", "kind", "type_comment", "conversion", "simple"})
-
-
-class _Fields(dict[type, tuple[str, ...]]):
-    """By the type of a node: its fields that may hold nodes."""
-
-    def __missing__(self, kind: type[ast.AST]) -> tuple[str, ...]:
-        is_constant = issubclass(kind, ast.Constant)
-        found = self[kind] = () if is_constant else tuple(name for name in kind._fields if name not in _BARE)
-        return found
-
-
-_FIELDS = _Fields()
-
-
-def fields_of(node: ast.AST) -> tuple[str, ...]:
-    """Those fields of a node that may hold nodes other than contexts and operators."""
-    return _FIELDS[type(node)]
-
-
-def walk(node: ast.AST) -> list[ast.AST]:
-    """A node and all below it, without contexts and operators, the upper ones first."""
-    found = [node]
-    for one in found:
-        found += children(one)
-    return found
-
-
-def children(node: ast.AST) -> list[ast.AST]:
-    """The nodes right below a node, without contexts and operators, in the order of its fields."""
-    found: list[ast.AST] = []
-    for name in _FIELDS[type(node)]:
-        value: Any = getattr(node, name, None)
-        if type(value) is list:
-            found += [one for one in value if isinstance(one, ast.AST)]
-        elif isinstance(value, ast.AST):
-            found.append(value)
-    return found
-
-
-def name_of(call: ast.Call) -> str:
-    """The last part of the name of what is called; empty: it has none."""
-    return call.func.attr if isinstance(call.func, ast.Attribute) else str(getattr(call.func, "id", ""))
-
-
-def given(call: ast.Call) -> list[ast.expr]:
-    """Its arguments."""
-    return [*call.args, *(word.value for word in call.keywords)]
-
-
-def spans(node: ast.stmt | ast.expr, line: int) -> bool:
-    """Whether a line is one of a statement's or an expression's, or of those inside of it."""
-    return node.lineno <= line <= (node.end_lineno or node.lineno)
-
-
-def stored_names(nodes: Iterable[ast.AST]) -> list[str]:
-    """Names that some nodes assign, each as often as they do."""
-    return [node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)]
 
 
 def value_of(node: ast.expr, fixed: Fixed) -> tuple[Any] | None:

@@ -16,9 +16,9 @@ from typing import Any
 
 import numpy as np
 
+from bragg.code.python_nodes import name_of, walk
 from bragg.debug.faults import KernelFault, RuntimeFault, TooManyPrograms
 from bragg.debug.flow.called import texts_of
-from bragg.debug.flow.nodes import name_of, walk
 from bragg.debug.flow.place import kernel_line
 from bragg.debug.flow.program import Program
 from bragg.debug.flow.text import Text

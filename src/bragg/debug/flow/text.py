@@ -12,8 +12,9 @@ from functools import lru_cache
 from types import CodeType
 from typing import Any
 
+from bragg.code.python_nodes import walk
 from bragg.debug.flow.global_names import Reasons, free_names, reasons_to_refuse
-from bragg.debug.flow.nodes import deciding_names, walk
+from bragg.debug.flow.nodes import deciding_names
 from bragg.debug.flow.rewriting.transform import rewrite
 from bragg.debug.lazy import lazy
 from bragg.debug.stepping.lines import STOPS

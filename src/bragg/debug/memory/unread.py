@@ -12,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
+from bragg.code.python_nodes import parts_of
 from bragg.debug.expressions import access_text
 from bragg.debug.host.launch import Launch
 from bragg.debug.memory.access import Access
@@ -79,5 +80,5 @@ def _is_told(launch: Launch, buffer: Buffer) -> bool:
 
 
 def _compared_names(text: str) -> set[str]:
-    compared = [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Compare)]
-    return {part.id for node in compared for part in ast.walk(node) if isinstance(part, ast.Name)}
+    compared = list(parts_of(ast.parse(text), ast.Compare))
+    return {part.id for node in compared for part in parts_of(node, ast.Name)}

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Callable
 from pathlib import Path
 
-from bragg.debug.flow.nodes import spans
+from bragg.code.python_nodes import spans
 
 __all__ = ["STOPS", "Stops"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from pathlib import Path
 
-from bragg.debug.flow.nodes import spans
+from bragg.code.python_nodes import parts_of, spans
 from bragg.errors import UsageError
 
 __all__ = ["kernels_of", "require_line_of_kernel"]
@@ -27,7 +27,7 @@ def require_line_of_kernel(file: str, line: int, *, is_script: bool) -> None:
     tree = _parsed(file)
     if tree is None:
         return
-    functions = [one for one in ast.walk(tree) if isinstance(one, ast.FunctionDef) and _has(one, line)]
+    functions = [one for one in parts_of(tree, ast.FunctionDef) if _has(one, line)]
     innermost = max(functions, key=lambda one: one.lineno, default=None)
     if innermost is None:
         raise UsageError(f"{file}:{line} is no statement of a function", hint=kernels_of(file))
@@ -38,7 +38,7 @@ def require_line_of_kernel(file: str, line: int, *, is_script: bool) -> None:
 def kernels_of(file: str) -> str:
     """A sentence that names the functions of a file that are decorated as kernels, with the lines of their bodies."""
     tree = _parsed(file)
-    kernels = [one for one in ast.walk(tree) if isinstance(one, ast.FunctionDef) and _is_kernel(one)] if tree else []
+    kernels = [one for one in parts_of(tree, ast.FunctionDef) if _is_kernel(one)] if tree else []
     if not kernels:
         return f"{file} has no function with @triton.jit; of another file: --break norm.py:55"
     shown = [f"{one.name} (lines {one.body[0].lineno} to {one.body[-1].end_lineno})" for one in kernels[:_SHOWN]]
@@ -66,5 +66,5 @@ def _is_kernel(function: ast.FunctionDef) -> bool:
 
 def _passed_on(tree: ast.Module) -> set[str]:
     """Names that are used other than in calls of what they name: `triton.jit(f)` may make a kernel of it."""
-    called = {id(one.func) for one in ast.walk(tree) if isinstance(one, ast.Call)}
-    return {one.id for one in ast.walk(tree) if isinstance(one, ast.Name) and id(one) not in called}
+    called = {id(one.func) for one in parts_of(tree, ast.Call)}
+    return {one.id for one in parts_of(tree, ast.Name) if id(one) not in called}

@@ -6,8 +6,8 @@ import ast
 from collections.abc import Iterator
 from functools import lru_cache
 
+from bragg.code.python_nodes import walk
 from bragg.debug.expressions import accesses_at, function_at, pointer_of
-from bragg.debug.flow.nodes import walk
 
 __all__ = ["address_terms"]
 

@@ -9,8 +9,8 @@ import ast
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
+from bragg.code.python_nodes import children, name_of, stored_names, walk
 from bragg.debug.expressions import accesses_at, function_at
-from bragg.debug.flow.nodes import name_of, stored_names, walk
 
 __all__ = ["filler_hint", "is_computed_with"]
 
@@ -119,7 +119,7 @@ def _ends(file: str, line: int, tensor: str) -> _Ends | None:
         return None
     load = calls[0]
     nodes = walk(function)
-    parents = {child: node for node in nodes for child in ast.iter_child_nodes(node)}
+    parents = {child: node for node in nodes for child in children(node)}
     seen: set[str] = set()
     waiting: list[tuple[ast.AST, _Way]] = [(load, _Way())]
     ends: list[tuple[ast.AST, _Way]] = []

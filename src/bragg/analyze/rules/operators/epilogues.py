@@ -14,6 +14,7 @@ from bragg.analyze.causes.paths import below, lines_above, named
 from bragg.analyze.causes.program_text import FileText, names_read, names_set
 from bragg.analyze.causes.work_finding import Work, work_findings
 from bragg.analyze.engine import HostTime, Rule
+from bragg.code.python_nodes import parts_of, walk
 from bragg.model import Confidence, Finding, FrameKind
 from bragg.model.ids import NodeId
 from bragg.model.kernels.names import is_specialized
@@ -62,7 +63,7 @@ def _launches(evidence: Evidence) -> list[NodeId]:
 def _beside(evidence: Evidence, operators: BoolArray, file: FileText, launch: ast.stmt) -> BoolArray:
     """Operators of a function that use what a statement launches a kernel for, or make what it takes."""
     function = file.function_of(launch)
-    statements = [each for each in ast.walk(function) if isinstance(each, (ast.Assign, ast.AugAssign, ast.Return))]
+    statements = [each for each in walk(function) if isinstance(each, (ast.Assign, ast.AugAssign, ast.Return))]
     made = names_set(launch) | (_handed(launch) if isinstance(launch, ast.Expr) else set())
     behind: set[ast.stmt] = {launch} if not isinstance(launch, ast.Expr) else set()
     for each in sorted(statements, key=lambda statement: statement.lineno):
@@ -79,7 +80,7 @@ def _beside(evidence: Evidence, operators: BoolArray, file: FileText, launch: as
 
 def _handed(launch: ast.stmt) -> set[str]:
     """Variables that are arguments of a launch."""
-    calls = [each for each in ast.walk(launch) if isinstance(each, ast.Call) and isinstance(each.func, ast.Subscript)]
+    calls = [each for each in parts_of(launch, ast.Call) if isinstance(each.func, ast.Subscript)]
     return {value.id for call in calls for value in call.args if isinstance(value, ast.Name)}
 
 

@@ -15,6 +15,7 @@ from bragg.analyze.causes.program_text import FileText, names_read, names_set
 from bragg.analyze.causes.text_calls import fits, is_layer
 from bragg.analyze.causes.work_finding import Work, work_findings
 from bragg.analyze.engine import HostTime, Rule
+from bragg.code.python_nodes import parts_of, walk
 from bragg.model import Confidence, Finding
 
 __all__ = ["RULE"]
@@ -57,7 +58,7 @@ def _projects(file: FileText, statement: ast.stmt) -> bool:
     if loop is None or not layers or not all(_is_input(loop, each.args[0]) for each in layers):
         return False
     state = Turns(file, loop).carried
-    return any(_multiplies(file, each, state) for each in ast.walk(loop))
+    return any(_multiplies(file, each, state) for each in walk(loop))
 
 
 def _multiplies(file: FileText, part: ast.AST, state: frozenset[str]) -> bool:
@@ -76,7 +77,7 @@ def _steps(file: FileText, statement: ast.stmt) -> bool:
     if loop is None or not isinstance(call, ast.Call) or not call.args or not is_layer(file, call, _CELLS):
         return False
     state = {name for each in call.args[1:] for name in names_read(each)}
-    sets = [each for each in ast.walk(loop) if isinstance(each, ast.stmt) and names_set(each) & state]
+    sets = [each for each in parts_of(loop, ast.stmt) if names_set(each) & state]
     inside = [each for each in sets if each not in (loop, statement)]
     return _is_input(loop, call.args[0]) and not inside and bool(state) and state <= names_set(statement)
 
@@ -89,7 +90,7 @@ def _loop(file: FileText, statement: ast.stmt) -> ast.For | None:
 
 
 def _calls(statement: ast.stmt) -> list[ast.Call]:
-    return [each for each in ast.walk(statement) if isinstance(each, ast.Call)]
+    return list(parts_of(statement, ast.Call))
 
 
 def _is_input(loop: ast.For, value: ast.expr) -> bool:
@@ -103,8 +104,8 @@ def _is_input(loop: ast.For, value: ast.expr) -> bool:
         return False
     changed = {name for each in loop.body for name in names_set(each)} | {
         name
-        for each in ast.walk(loop)
-        if isinstance(each, ast.Subscript) and isinstance(each.ctx, ast.Store)
+        for each in parts_of(loop, ast.Subscript)
+        if isinstance(each.ctx, ast.Store)
         for name in names_read(each.value)
     }
     return not names_read(value) & changed - numbers

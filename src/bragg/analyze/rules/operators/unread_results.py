@@ -16,6 +16,7 @@ from bragg.analyze.causes.program_text import FileText, call_name, names_read, r
 from bragg.analyze.causes.text_calls import makers_of_called, statements_above
 from bragg.analyze.causes.work_finding import Work, line_findings
 from bragg.analyze.engine import HostTime, Rule
+from bragg.code.python_nodes import parts_of, walk
 from bragg.model import Confidence, Finding, FrameKind
 
 __all__ = ["RULE"]
@@ -63,7 +64,7 @@ def _is_unread(evidence: Evidence, line: int) -> bool:
     name, function = _result(file, statement), file.function_of(statement)
     if not name or isinstance(function, (ast.Module, ast.Lambda)):
         return False
-    returned = [each.value for each in ast.walk(function) if isinstance(each, ast.Return) and each.value is not None]
+    returned = [each.value for each in parts_of(function, ast.Return) if each.value is not None]
     if not reads_of(function, name):
         return bool(returned)
     at = _places(returned, name)
@@ -112,10 +113,10 @@ def _is_seldom_read(evidence: Evidence, line: int) -> bool:
 def _result(file: FileText, statement: ast.stmt) -> str:
     """The variable that a statement sets to what calls compute, which do nothing else; empty: it is none."""
     target = statement.targets[0] if isinstance(statement, ast.Assign) and len(statement.targets) == 1 else None
-    calls = [each for each in ast.walk(statement) if isinstance(each, ast.Call)]
+    calls = list(parts_of(statement, ast.Call))
     if not isinstance(target, ast.Name) or not calls or any(_acts(file, each) for each in calls):
         return ""
-    hooks = (each for each in ast.walk(file.tree) if isinstance(each, ast.Call) and _TAKES.fullmatch(call_name(each)))
+    hooks = (each for each in parts_of(file.tree, ast.Call) if _TAKES.fullmatch(call_name(each)))
     return "" if any(hooks) else target.id
 
 
@@ -132,7 +133,7 @@ def _body(part: ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) -> Iterat
     methods = part.body if isinstance(part, ast.ClassDef) else [part]
     for each in methods:
         if getattr(each, "name", "") != "__init__":
-            yield from ast.walk(each)
+            yield from walk(each)
 
 
 def _changes(part: ast.AST) -> bool:

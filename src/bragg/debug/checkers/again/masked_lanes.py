@@ -12,12 +12,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from bragg.code.python_nodes import name_of
 from bragg.debug.checkers.again.replay import Difference, Replay
 from bragg.debug.checkers.checker import Checker, LaunchFindings
 from bragg.debug.expressions import access_text, accesses_at
 from bragg.debug.faults import KernelFault, Unsupported
 from bragg.debug.flow.called import texts_of
-from bragg.debug.flow.nodes import name_of
 from bragg.debug.flow.place import kernel_line
 from bragg.debug.flow.text import Text
 from bragg.debug.host.launch import Launch

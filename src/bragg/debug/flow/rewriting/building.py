@@ -6,7 +6,7 @@ import ast
 from collections.abc import Sequence
 from typing import Any, TypeVar
 
-from bragg.debug.flow.nodes import walk
+from bragg.code.python_nodes import walk
 
 __all__ = ["Place", "changed"]
 

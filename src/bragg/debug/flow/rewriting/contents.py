@@ -6,7 +6,7 @@ import ast
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from bragg.debug.flow.nodes import children, stored_names, walk
+from bragg.code.python_nodes import children, stored_names, walk
 
 __all__ = ["Contents", "contents_of"]
 

@@ -23,9 +23,9 @@ import operator
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from bragg.code.python_nodes import fields_of, stored_names, walk
 from bragg.debug.faults import Unsupported
 from bragg.debug.flow.global_names import mark_refused
-from bragg.debug.flow.nodes import fields_of, stored_names, walk
 from bragg.debug.flow.rewriting.building import Place, changed
 from bragg.debug.flow.rewriting.contents import contents_of
 from bragg.debug.flow.ways import taken_names, taken_sides

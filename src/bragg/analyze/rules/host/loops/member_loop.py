@@ -17,6 +17,7 @@ from bragg.analyze.causes.statements import statement_finding
 from bragg.analyze.causes.text_calls import statements_above
 from bragg.analyze.causes.thresholds import HOST_BOUND, IDLE_GPU, MANY_CALLED, RECURRING
 from bragg.analyze.engine import HostTime, Rule
+from bragg.code.python_nodes import children, parts_of, walk
 from bragg.grouping.hlo_names import CALLS, COMPILE, COMPILED
 from bragg.model import Confidence, Finding, FrameKind
 from bragg.model.finding import percent_text
@@ -107,7 +108,7 @@ def _is_of_member(loop: ast.For, statement: ast.stmt) -> bool:
             rows[ast.unparse(target.value)] = ast.unparse(target)
         else:
             made |= _named_in(target)
-    calls = [each for each in ast.walk(statement.value) if isinstance(each, ast.Call)]
+    calls = list(parts_of(statement.value, ast.Call))
     given = [each for call in calls for each in (*call.args, *(keyword.value for keyword in call.keywords))]
     read = {name for each in given for name in _named_in(each, rows)}
     return any(names_read(each) & own for each in given) and not read & (_made_of(made, loop) | rows.keys())
@@ -129,13 +130,13 @@ def _named_in(part: ast.AST, rows: Mapping[str, str] | None = None) -> set[str]:
         return set()
     if isinstance(part, ast.Name) or (isinstance(part, ast.Attribute) and _NAMES.fullmatch(text)):
         return {text}
-    inside = [_named_in(each, rows) for each in ast.iter_child_nodes(part) if isinstance(each, (ast.expr, ast.keyword))]
+    inside = [_named_in(each, rows) for each in children(part) if isinstance(each, (ast.expr, ast.keyword))]
     return set[str]().union(*inside)
 
 
 def _made_of(names: set[str], loop: ast.For) -> set[str]:
     """These variables and attributes, and what a loop makes of them."""
-    statements = [each for each in ast.walk(loop) if isinstance(each, (ast.Assign, ast.AugAssign, ast.Expr))]
+    statements = [each for each in walk(loop) if isinstance(each, (ast.Assign, ast.AugAssign, ast.Expr))]
     found = set(names)
     for _ in statements:
         for each in statements:

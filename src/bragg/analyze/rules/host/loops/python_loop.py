@@ -25,6 +25,7 @@ from bragg.analyze.causes.thresholds import (
 )
 from bragg.analyze.engine import Rule
 from bragg.analyze.imports import imports_apart
+from bragg.code.python_nodes import parts_of, walk
 from bragg.model import Confidence, Finding, FrameKind, Gain, Quantity
 from bragg.model.finding import percent_text
 from bragg.model.host_time import WAIT_TIME
@@ -143,15 +144,15 @@ def _innermost_loops(evidence: Evidence, own_ns: FloatArray) -> list[_Time]:
 
 def _counts(loop: Loop) -> bool:
     """It is an innermost loop, and what decides on its next turn neither reads nor waits."""
-    if any(isinstance(part, (ast.For, ast.AsyncFor, ast.While)) for part in ast.walk(loop) if part is not loop):
+    if any(isinstance(part, (ast.For, ast.AsyncFor, ast.While)) for part in walk(loop) if part is not loop):
         return False
     decides = loop.test if isinstance(loop, ast.While) else loop.iter
-    return all(call_name(part) in _COUNTERS for part in ast.walk(decides) if isinstance(part, ast.Call))
+    return all(call_name(part) in _COUNTERS for part in parts_of(decides, ast.Call))
 
 
 def _computes(loop: Loop) -> bool:
     """There is arithmetic in its body."""
-    return any(isinstance(part, (ast.BinOp, ast.AugAssign)) for each in loop.body for part in ast.walk(each))
+    return any(isinstance(part, (ast.BinOp, ast.AugAssign)) for each in loop.body for part in walk(each))
 
 
 RULE = Rule(

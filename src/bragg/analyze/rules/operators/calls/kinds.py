@@ -13,6 +13,7 @@ from bragg.analyze.causes.evidence import Evidence
 from bragg.analyze.causes.paths import named
 from bragg.analyze.causes.program_text import FileText
 from bragg.analyze.causes.text_calls import fits
+from bragg.code.python_nodes import parts_of
 from bragg.model.table import BoolArray
 
 __all__ = ["Call", "products"]
@@ -56,4 +57,4 @@ def _named(evidence: Evidence, operators: str) -> BoolArray:
 
 def products(statement: ast.stmt) -> list[ast.BinOp]:
     """Products that are written with `@`."""
-    return [each for each in ast.walk(statement) if isinstance(each, ast.BinOp) and isinstance(each.op, ast.MatMult)]
+    return [each for each in parts_of(statement, ast.BinOp) if isinstance(each.op, ast.MatMult)]

@@ -14,6 +14,7 @@ from bragg.analyze.causes.repeated_values import is_copied, made_by
 from bragg.analyze.causes.text_calls import argument, calls_at, operands
 from bragg.analyze.causes.uses import use_of
 from bragg.analyze.rules.operators.calls.kinds import Call, products
+from bragg.code.python_nodes import parts_of
 from bragg.model.table import BoolArray
 
 __all__ = ["ALGEBRA", "parts_of_factors"]
@@ -40,7 +41,7 @@ def _is_unread(*kept: str) -> Callable[[FileText, ast.stmt], bool]:
 
 
 def _read(file: FileText, statement: ast.stmt) -> set[str]:
-    inside = (each for each in ast.walk(file.function_of(statement)) if isinstance(each, ast.Name))
+    inside = parts_of(file.function_of(statement), ast.Name)
     return {each.id for each in inside if isinstance(each.ctx, ast.Load)}
 
 
@@ -117,7 +118,7 @@ def _is_of_diagonal(file: FileText, statement: ast.stmt) -> bool:
     calls = calls_at(statement, "MultivariateNormal", "cholesky", "solve", "inv", "slogdet", "logdet", "det")
     values = [value for each in calls for value in (*operands(each), *each.args)]
     values += [word.value for each in calls for word in each.keywords]
-    stored = [each for each in ast.walk(file.function_of(statement)) if isinstance(each, ast.Subscript)]
+    stored = list(parts_of(file.function_of(statement), ast.Subscript))
     written = {call_name(each.value) for each in stored if isinstance(each.ctx, ast.Store)}
     made = (made_by(file, each) for each in values if call_name(each) not in written)
     return any(isinstance(each, ast.Call) and call_name(each) in ("diag_embed", "diag") for each in made)

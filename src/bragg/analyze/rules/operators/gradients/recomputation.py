@@ -13,6 +13,7 @@ from bragg.analyze.causes.paths import below, named
 from bragg.analyze.causes.thresholds import MUCH_GPU, OF_STEP
 from bragg.analyze.causes.work_finding import Work, work_findings
 from bragg.analyze.engine import HostTime, Rule
+from bragg.code.python_nodes import parts_of, walk
 from bragg.model import Confidence, Finding, Place
 
 __all__ = ["RULE"]
@@ -62,7 +63,7 @@ def _written(evidence: Evidence, finding: Finding) -> list[Place]:
 
 
 def _lines(tree: ast.Module) -> set[int]:
-    imports = [each for each in ast.walk(tree) if isinstance(each, ast.ImportFrom)]
+    imports = list(parts_of(tree, ast.ImportFrom))
     names = {
         each.asname or each.name
         for made in imports
@@ -70,7 +71,7 @@ def _lines(tree: ast.Module) -> set[int]:
         for each in made.names
         if each.name in _FUNCTIONS
     }
-    parts = [each for each in ast.walk(tree) if isinstance(each, (ast.Name, ast.Attribute))]
+    parts = [each for each in walk(tree) if isinstance(each, (ast.Name, ast.Attribute))]
     return {
         each.lineno
         for each in parts

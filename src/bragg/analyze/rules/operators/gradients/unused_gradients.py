@@ -17,6 +17,7 @@ from bragg.analyze.causes.program_text import call_name
 from bragg.analyze.causes.text_calls import argument
 from bragg.analyze.causes.thresholds import MANY_NODES, WAITS
 from bragg.analyze.engine import HostTime, Rule
+from bragg.code.python_nodes import parts_of
 from bragg.grouping.hlo_names import RECOMPUTE
 from bragg.model import Confidence, Finding, FrameKind, Place, Profile, Quantity
 from bragg.model.table import BoolArray
@@ -69,8 +70,8 @@ def _needless_graphs(evidence: Evidence) -> list[Place]:
         (name, file, each)
         for name in names
         if (file := evidence.text.file(name))
-        for each in ast.walk(file.tree)
-        if isinstance(each, ast.Call) and _DIFFERENTIATES.fullmatch(call_name(each))
+        for each in parts_of(file.tree, ast.Call)
+        if _DIFFERENTIATES.fullmatch(call_name(each))
     ]
     if len(calls) != 1:
         return []

@@ -15,6 +15,7 @@ from bragg.analyze.causes.text_calls import factors_of, makers_of_called, statem
 from bragg.analyze.causes.uses import use_of
 from bragg.analyze.causes.work_finding import Work, line_findings
 from bragg.analyze.engine import HostTime, Rule
+from bragg.code.python_nodes import parts_of, walk
 from bragg.model import Confidence, Finding, FrameKind
 
 __all__ = ["RULE"]
@@ -57,7 +58,7 @@ def _is_multiplied(evidence: Evidence, line: int) -> bool:
     """Whether a line computes a derivative of which the program uses nothing but products."""
     above = statements_above(evidence, line) if evidence.text.at(line) else iter(())
     for depth, (_, file, statement) in enumerate(above):
-        if not depth and not any(_is_derivative(file, each) for each in ast.walk(statement)):
+        if not depth and not any(_is_derivative(file, each) for each in walk(statement)):
             return False
         use = use_of(file, statement, _is_product)
         if use != "returned":
@@ -70,7 +71,7 @@ def _is_derivative(file: FileText, part: ast.AST) -> bool:
     if not isinstance(part, ast.Call):
         return False
     made = [part, *(each for each in (part.func, *makers_of_called(file, part)) if isinstance(each, ast.Call))]
-    names = [call_name(inner) for each in made for inner in ast.walk(each) if isinstance(inner, ast.Call)]
+    names = [call_name(inner) for each in made for inner in parts_of(each, ast.Call)]
     return any(name in _DERIVATIVES for name in names)
 
 

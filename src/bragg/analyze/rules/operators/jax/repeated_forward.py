@@ -17,6 +17,7 @@ from bragg.analyze.causes.text_calls import statements_above
 from bragg.analyze.causes.thresholds import MUCH_GPU, WAITS
 from bragg.analyze.causes.work_finding import Work, work_findings
 from bragg.analyze.engine import HostTime, Rule
+from bragg.code.python_nodes import walk
 from bragg.grouping.hlo_names import BACKWARD, CALLS
 from bragg.model import Confidence, Finding
 from bragg.model.ids import NodeId
@@ -138,12 +139,12 @@ def _get_the_same(evidence: Evidence, call: _Call, other: _Call) -> bool:
     body = getattr(file.parents.get(both[0]), "body", [])
     if both[0] is both[1] or not all(each in body for each in both):
         return False
-    given = [{ast.unparse(each).partition("(")[2] for each in ast.walk(one) if _is_call(each)} for one in both]
+    given = [{ast.unparse(each).partition("(")[2] for each in walk(one) if _is_call(each)} for one in both]
     between = body[body.index(both[0]) : body.index(both[1])]
     changed = {
         ast.unparse(part)
         for each in between
-        for part in ast.walk(each)
+        for part in walk(each)
         if isinstance(getattr(part, "ctx", None), ast.Store)
     }
     return any(not any(_has(text, each) for each in changed) for text in given[0] & given[1])

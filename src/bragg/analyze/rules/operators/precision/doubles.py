@@ -24,6 +24,7 @@ from bragg.analyze.causes.text_calls import factors_of, lines_of, statements_abo
 from bragg.analyze.causes.thresholds import MUCH_GPU
 from bragg.analyze.causes.work_finding import Work, work_findings
 from bragg.analyze.engine import Rule
+from bragg.code.python_nodes import walk
 from bragg.grouping.hlo_names import DOUBLE, PROMOTED_DOUBLE
 from bragg.model import Confidence, Finding, FrameKind, Place
 from bragg.model.ids import NodeId
@@ -121,7 +122,7 @@ def _on_host(evidence: Evidence) -> Iterator[Finding]:
         if file is None or value is None:
             continue
         told = values.setdefault(file, DoubleValues(file))
-        if told.is_meant or not any(map(told.is_double, ast.walk(value))):
+        if told.is_meant or not any(map(told.is_double, walk(value))):
             continue
         wide |= _operators(evidence, each, has_products=_multiplies(told, value))
         if told.meets_fewer_bits(value) and (calls := told.makers(value)):
@@ -141,7 +142,7 @@ def _operators(evidence: Evidence, line: int, *, has_products: bool) -> BoolArra
 
 def _multiplies(told: DoubleValues, value: ast.expr) -> bool:
     """Whether an expression multiplies matrices of 64 bits."""
-    products = [each for each in ast.walk(value) if factors_of(each, _MULTIPLY)]
+    products = [each for each in walk(value) if factors_of(each, _MULTIPLY)]
     return any(map(told.is_double, products))
 
 

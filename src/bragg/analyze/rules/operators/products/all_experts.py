@@ -15,6 +15,7 @@ from bragg.analyze.causes.text_calls import calls_at
 from bragg.analyze.causes.uses import use_of
 from bragg.analyze.causes.work_finding import Work, line_findings
 from bragg.analyze.engine import Rule
+from bragg.code.python_nodes import parts_of, walk
 from bragg.model import Confidence, Finding, FrameKind
 
 __all__ = ["RULE"]
@@ -67,7 +68,7 @@ def _mixes(file: FileText, statement: ast.stmt) -> bool:
 def _is_routed(file: FileText, loop: Loop) -> bool:
     """Whether a loop takes its number's part of what a function, or a module of this file, makes by topk."""
     numbers = names_set(loop.target) if isinstance(loop, ast.For) else set()
-    parts = [each for each in ast.walk(loop) if isinstance(each, ast.Subscript) and names_read(each.slice) & numbers]
+    parts = [each for each in parts_of(loop, ast.Subscript) if names_read(each.slice) & numbers]
     makers = [made for each in parts for made in file.makers(each.value)]
     modules = {call_name(made) for each in makers if isinstance(each, ast.Call) for made in file.makers(each.func)}
     classes = [file.classes[each] for each in sorted(modules & file.classes.keys())]
@@ -81,7 +82,7 @@ def _follows_topk(file: FileText, value: ast.expr) -> bool:
 
 
 def _has_topk(part: ast.AST) -> bool:
-    return any(map(_is_topk, ast.walk(part)))
+    return any(map(_is_topk, walk(part)))
 
 
 def _is_topk(part: ast.AST) -> bool:
@@ -93,13 +94,13 @@ def _masks(loop: Loop) -> bool:
     numbers = names_set(loop.target) if isinstance(loop, ast.For) else set()
     return any(
         isinstance(each, ast.Compare) and isinstance(each.ops[0], ast.Eq) and bool(names_read(each) & numbers)
-        for each in ast.walk(loop)
+        for each in walk(loop)
     )
 
 
 def _is_branch(file: FileText, statement: ast.stmt) -> bool:
     """Whether a statement calls a network for `torch.where(mask, self.a(x), self.b(x))`, or for a variable in it."""
-    if not any(_is_network(file, each) for each in ast.walk(statement)):
+    if not any(_is_network(file, each) for each in walk(statement)):
         return False
     direct = any(_chooses(file, each) for each in calls_at(statement, "where"))
     return direct or use_of(file, statement, _chooses) == "part"
@@ -150,7 +151,7 @@ def _calls_each(statement: ast.stmt, loop: Loop) -> bool:
         and bool(each.args)
         and isinstance(each.args[0], ast.Name)
         and not names_read(each.args[0]) & names_set(loop)
-        for each in ast.walk(statement)
+        for each in walk(statement)
     )
 
 

@@ -13,6 +13,7 @@ from bragg.analyze.causes.program_text import FileText, call_name
 from bragg.analyze.causes.text_calls import argument, fits
 from bragg.analyze.causes.work_finding import Work, work_findings
 from bragg.analyze.engine import Rule
+from bragg.code.python_nodes import parts_of
 from bragg.model import Confidence, Finding
 
 __all__ = ["RULE"]
@@ -41,7 +42,7 @@ def _find(evidence: Evidence) -> Iterator[Finding]:
 
 
 def _is_late(file: FileText, statement: ast.stmt) -> bool:
-    calls = [each for each in ast.walk(statement) if isinstance(each, ast.Call) and each.args]
+    calls = [each for each in parts_of(statement, ast.Call) if each.args]
     return any(_is_of_pixels(file, each) and _is_upsampled(file, each.args[0]) for each in calls)
 
 

@@ -15,6 +15,7 @@ from bragg.analyze.causes.text_calls import fits
 from bragg.analyze.causes.work_finding import Work, work_findings
 from bragg.analyze.engine import Rule
 from bragg.analyze.rules.operators.products.late_repeats import of_pairs
+from bragg.code.python_nodes import walk
 from bragg.model import Confidence, Finding
 
 __all__ = ["RULE"]
@@ -45,7 +46,7 @@ def _find(evidence: Evidence) -> Iterator[Finding]:
 
 def _is_of_sums(file: FileText, statement: ast.stmt) -> bool:
     """Whether a layer gets what is computed of sums of rows gathered by two indices: no row of it is there before."""
-    for each in ast.walk(statement):
+    for each in walk(statement):
         value: ast.expr = each if isinstance(each, ast.Call) else ast.Constant(None)
         while isinstance(value, ast.Call) and value.args:
             value = made_by(file, value.args[0])

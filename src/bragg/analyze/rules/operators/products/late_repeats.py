@@ -17,6 +17,7 @@ from bragg.analyze.causes.repeated_values import is_copied, made_by, repeats_row
 from bragg.analyze.causes.text_calls import fits, is_layer, makers_of_called
 from bragg.analyze.causes.work_finding import Work, line_findings, work_findings
 from bragg.analyze.engine import HostTime, Rule
+from bragg.code.python_nodes import parts_of, walk
 from bragg.model import Confidence, Finding, FrameKind
 
 __all__ = ["RULE", "of_pairs"]
@@ -66,7 +67,7 @@ def _find(evidence: Evidence) -> Iterator[Finding]:
 
 def _is_late(file: FileText, statement: ast.stmt) -> bool:
     """Whether a statement calls a network or a function of this file, with repeated rows alone."""
-    calls = [each for each in ast.walk(statement) if isinstance(each, ast.Call) and not hasattr(statement, "body")]
+    calls = [each for each in parts_of(statement, ast.Call) if not hasattr(statement, "body")]
     return any(_is_own(file, each) and _is_of_repeated(file, each) for each in calls)
 
 
@@ -104,7 +105,7 @@ def _is_index(index: ast.expr) -> bool:
 
 def _joined(file: FileText, statement: ast.stmt) -> Iterator[list[ast.expr]]:
     """What is joined for linear layers that a statement calls."""
-    for each in ast.walk(statement):
+    for each in walk(statement):
         if not isinstance(each, ast.Call) or len(each.args) != 1 or not is_layer(file, each, _LINEAR):
             continue
         made = made_by(file, each.args[0])

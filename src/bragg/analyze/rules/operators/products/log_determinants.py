@@ -11,6 +11,7 @@ from bragg.analyze.causes.paths import OPERATIONS, line_above
 from bragg.analyze.causes.program_text import FileText, call_name
 from bragg.analyze.causes.text_calls import calls_at
 from bragg.analyze.causes.uses import use_of
+from bragg.code.python_nodes import parts_of
 from bragg.model.table import BoolArray
 
 __all__ = ["of_log_determinants"]
@@ -56,7 +57,7 @@ def _called(file: FileText, part: ast.AST) -> ast.AST:
 
 def _is_of_factored(file: FileText, call: ast.Call) -> bool:
     """Whether the program makes a Cholesky factor of the same matrix, too."""
-    calls = [each for each in ast.walk(file.tree) if isinstance(each, ast.Call)]
+    calls = list(parts_of(file.tree, ast.Call))
     factors = [each for each in calls if call_name(each) in ("cholesky", "cholesky_ex", "cho_factor")]
     factored = {made for each in factors for made in file.makers(_matrix(each))}
     return not factored.isdisjoint(file.makers(_matrix(call)))

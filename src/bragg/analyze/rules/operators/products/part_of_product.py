@@ -16,6 +16,7 @@ from bragg.analyze.causes.text_calls import fits
 from bragg.analyze.causes.work_finding import Work, work_findings
 from bragg.analyze.engine import Rule
 from bragg.analyze.rules.operators.products.diagonal_products import makes_diagonal
+from bragg.code.python_nodes import parts_of, walk
 from bragg.model import Confidence, Finding, Profile
 from bragg.model.table import BoolArray, Int64Array
 
@@ -51,7 +52,7 @@ def _find(evidence: Evidence) -> Iterator[Finding]:
 
 def _takes_operands(file: FileText, statement: ast.stmt) -> bool:
     """Whether a statement takes parts of arguments and attributes alone, of which it computes something."""
-    parts = [each for each in ast.walk(statement) if isinstance(each, ast.Subscript)]
+    parts = list(parts_of(statement, ast.Subscript))
     return bool(parts) and not any(
         isinstance(each.value, (ast.Call, ast.BinOp))
         or (isinstance(each.value, ast.Name) and file.assigned(each.value.id, file.function_of(each)))
@@ -74,8 +75,8 @@ def _are_taken_of(evidence: Evidence, products: Int64Array, takes: Int64Array, i
 def _is_taken_of(file: FileText, product: ast.stmt, take: ast.stmt) -> bool:
     """Whether a statement may take a part of what another one, or itself, computes."""
     if product is take:
-        parts = [each.value for each in ast.walk(take) if isinstance(each, ast.Subscript)]
-        return not parts or any(isinstance(each, (ast.Call, ast.BinOp)) for part in parts for each in ast.walk(part))
+        parts = [each.value for each in parts_of(take, ast.Subscript)]
+        return not parts or any(isinstance(each, (ast.Call, ast.BinOp)) for part in parts for each in walk(part))
     function, targets = file.function_of(product), names_set(product)
     reads, waiting = set[str](), names_read(take)
     while waiting - reads:

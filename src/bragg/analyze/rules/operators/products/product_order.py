@@ -16,6 +16,7 @@ from bragg.analyze.causes.text_calls import calls_at, factors_of
 from bragg.analyze.causes.thresholds import WAITS
 from bragg.analyze.causes.work_finding import Work, work_findings
 from bragg.analyze.engine import Rule
+from bragg.code.python_nodes import parts_of, walk
 from bragg.model import Confidence, Finding, FrameKind
 from bragg.model.table import BoolArray, Int64Array
 
@@ -65,9 +66,7 @@ def _may_have_middle(evidence: Evidence, products: Int64Array) -> bool:
     """Whether one of some products may be of another one's result, which nothing else reads; by the text."""
     at = [evidence.text.at(line) for line in np.unique(evidence.callers.line[products]).tolist()]
     return any(
-        each is None
-        or bool(calls_at(each[1], "einsum"))
-        or any(_has_middle(each[0], part) for part in ast.walk(each[1]))
+        each is None or bool(calls_at(each[1], "einsum")) or any(_has_middle(each[0], part) for part in walk(each[1]))
         for each in at
     )
 
@@ -78,7 +77,7 @@ def _scored(evidence: Evidence, products: BoolArray) -> BoolArray:
     function = evidence.callers.function
     for node in np.flatnonzero(products & (line > 0)).tolist():
         at = evidence.text.at(int(line[node]))
-        scores = [made for each in ast.walk(at[1]) for made in _scores(at[0], each)] if at else []
+        scores = [made for each in walk(at[1]) for made in _scores(at[0], each)] if at else []
         beside = np.flatnonzero((function == function[node]) & evidence.has_work).tolist() if scores else []
         of_scores = {part for made in scores for part in made}
         found[[each for each in beside if _statement(evidence, int(line[each])) in of_scores]] = True
@@ -111,12 +110,12 @@ def _scores(file: FileText, product: ast.AST) -> Iterator[list[ast.stmt]]:
 
 def _has_middle(file: FileText, product: ast.AST) -> bool:
     """Whether a factor of a product is made of another product, which nothing else reads."""
-    for name in (each for factor in _factors(product) for each in ast.walk(factor)):
+    for name in (each for factor in _factors(product) for each in walk(factor)):
         if _factors(name) and not _is_gram(name):
             return True
         if isinstance(name, ast.Name):
             function = file.function_of(name)
-            made = [part for value in file.assigned(name.id, function) for part in ast.walk(value)]
+            made = [part for value in file.assigned(name.id, function) for part in walk(value)]
             if any(_factors(each) and not _is_gram(each) for each in made) and len(reads_of(function, name.id)) == 1:
                 return True
     return False
@@ -124,7 +123,7 @@ def _has_middle(file: FileText, product: ast.AST) -> bool:
 
 def _is_gram(product: ast.AST) -> bool:
     """Whether it is `x.t() @ x`, of which no order needs less."""
-    factors = [{call_name(part) for part in ast.walk(each) if isinstance(part, _NAMED)} for each in _factors(product)]
+    factors = [{call_name(part) for part in walk(each) if isinstance(part, _NAMED)} for each in _factors(product)]
     return len({frozenset(each - _TRANSPOSES) for each in factors}) == 1
 
 
@@ -143,7 +142,7 @@ def _without_scale(file: FileText, value: ast.expr) -> ast.expr:
 
 
 def _is_number(file: FileText, value: ast.expr) -> bool:
-    names = [each for each in ast.walk(value) if isinstance(each, ast.Name)]
+    names = list(parts_of(value, ast.Name))
     return all(_NUMBERS.fullmatch(each.id) or getattr(file.parents[each], "attr", "") == "shape" for each in names)
 
 

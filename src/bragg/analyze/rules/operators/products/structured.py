@@ -17,6 +17,7 @@ from bragg.analyze.causes.program_text import FileText, call_name, is_raised, na
 from bragg.analyze.causes.text_calls import fits
 from bragg.analyze.causes.work_finding import Work, work_findings
 from bragg.analyze.engine import Rule
+from bragg.code.python_nodes import walk
 from bragg.model import Confidence, Finding
 from bragg.model.table import BoolArray
 
@@ -87,7 +88,7 @@ def _has(file: FileText, statement: ast.stmt, *, kind: _Structure) -> bool:
 
 def _factors(statement: ast.stmt) -> Iterator[ast.expr]:
     """What a statement multiplies."""
-    for each in ast.walk(statement):
+    for each in walk(statement):
         if isinstance(each, ast.BinOp) and isinstance(each.op, ast.MatMult):
             yield from (each.left, each.right)
         elif isinstance(each, ast.Call) and re.fullmatch(r"\w*mm|mv|matmul|einsum|linear|conv[123]d", call_name(each)):
@@ -142,7 +143,7 @@ def _is_scattered(file: FileText, value: ast.expr) -> bool:
         and call_name(each.value) in names
         and isinstance(each.slice, ast.Tuple)
         and all(isinstance(index, (ast.Name, ast.Subscript)) for index in each.slice.elts)
-        for each in ast.walk(file.function_of(value))
+        for each in walk(file.function_of(value))
     )
 
 

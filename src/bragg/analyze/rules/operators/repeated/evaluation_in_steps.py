@@ -12,6 +12,7 @@ from bragg.analyze.causes.needs import GPU_TIME, OPERATORS, TEXT
 from bragg.analyze.causes.program_text import FileText, Loop, call_name, names_read, names_set
 from bragg.analyze.causes.work_finding import Work, line_findings
 from bragg.analyze.engine import HostTime, Rule
+from bragg.code.python_nodes import parts_of, walk
 from bragg.model import Confidence, Finding, FrameKind
 
 __all__ = ["RULE"]
@@ -42,9 +43,9 @@ def _evaluates(file: FileText, statement: ast.stmt) -> bool:
     loops = file.loops_of(statement)
     if not loops or file.parents[statement] is not loops[-1] or not (losses := _losses(loops[-1])):
         return False
-    called = [each for each in ast.walk(statement) if isinstance(each, ast.Call)]
+    called = list(parts_of(statement, ast.Call))
     functions = [function for each in called for function in file.functions.get(call_name(each), [])]
-    parts = (part for each in functions for part in ast.walk(each))
+    parts = (part for each in functions for part in walk(each))
     named = {call_name(part) for part in parts if isinstance(part, (ast.Name, ast.Attribute))}
     used = {name for loss in losses for part in file.origins(loss) for name in _name(part)}
     return bool(named & _WITHOUT_GRADIENTS) and not names_set(statement) & used
@@ -54,8 +55,8 @@ def _losses(loop: Loop) -> list[ast.expr]:
     """What the backward passes of a loop begin with."""
     return [
         each.func.value
-        for each in ast.walk(loop)
-        if isinstance(each, ast.Call) and isinstance(each.func, ast.Attribute) and each.func.attr == "backward"
+        for each in parts_of(loop, ast.Call)
+        if isinstance(each.func, ast.Attribute) and each.func.attr == "backward"
     ]
 
 

@@ -14,6 +14,7 @@ from bragg.analyze.causes.program_text import FileText, call_name, names_read, n
 from bragg.analyze.causes.text_calls import calls_at, fits
 from bragg.analyze.causes.work_finding import Work, work_findings
 from bragg.analyze.engine import HostTime, Rule
+from bragg.code.python_nodes import parts_of, walk
 from bragg.model import Confidence, Finding
 
 __all__ = ["RULE"]
@@ -49,7 +50,7 @@ def _of_numbers(is_meant: Callable[[ast.AST, set[str]], bool]) -> Callable[[File
     """Whether a statement reduces what is meant, by the numbers that loops around it or in it count."""
 
     def is_meant_there(file: FileText, statement: ast.stmt) -> bool:
-        inner = [part for part in ast.walk(statement) if isinstance(part, ast.comprehension)]
+        inner = list(parts_of(statement, ast.comprehension))
         loops = [each for each in (*file.loops_of(statement), *inner) if not isinstance(each, ast.While)]
         numbers = {name for each in loops for name in _numbers(each)}
         if not numbers or not calls_at(statement, *_REDUCTIONS):
@@ -72,7 +73,7 @@ def _numbers(loop: ast.For | ast.AsyncFor | ast.comprehension) -> set[str]:
 
 def _counts(part: ast.AST, numbers: set[str]) -> bool:
     """Whether it compares what does not depend on a number with it: `(x == k).sum()`."""
-    for each in ast.walk(part):
+    for each in walk(part):
         sides = [each.left, *each.comparators] if isinstance(each, ast.Compare) else []
         is_number = [isinstance(side, ast.Name) and side.id in numbers for side in sides]
         read = {name for side, number in zip(sides, is_number, strict=True) if not number for name in names_read(side)}
@@ -83,7 +84,7 @@ def _counts(part: ast.AST, numbers: set[str]) -> bool:
 
 def _shifts(part: ast.AST, numbers: set[str]) -> bool:
     """Whether it is a product of two parts of one tensor that begin or end at a number: `x[:-k] * x[k:]`."""
-    for each in ast.walk(part):
+    for each in walk(part):
         sides = [each.left, each.right] if isinstance(each, ast.BinOp) and isinstance(each.op, ast.Mult) else []
         parts = [side for side in sides if isinstance(side, ast.Subscript) and _is_cut(side, numbers)]
         if len(parts) == 2 and ast.dump(parts[0].value) == ast.dump(parts[1].value):
@@ -92,7 +93,7 @@ def _shifts(part: ast.AST, numbers: set[str]) -> bool:
 
 
 def _is_cut(part: ast.Subscript, numbers: set[str]) -> bool:
-    return any(isinstance(each, ast.Slice) and bool(names_read(each) & numbers) for each in ast.walk(part.slice))
+    return any(isinstance(each, ast.Slice) and bool(names_read(each) & numbers) for each in walk(part.slice))
 
 
 RULE = Rule(

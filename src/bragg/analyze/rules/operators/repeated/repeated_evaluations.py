@@ -13,6 +13,7 @@ from bragg.analyze.causes.needs import GPU_TIME, OPERATORS, TEXT
 from bragg.analyze.causes.program_text import FileText, Loop, call_name, names_read
 from bragg.analyze.causes.work_finding import Work, line_findings
 from bragg.analyze.engine import HostTime, Rule
+from bragg.code.python_nodes import parts_of, walk
 from bragg.model import Confidence, Finding, FrameKind
 
 __all__ = ["RULE"]
@@ -42,7 +43,7 @@ def _computes_again(evidence: Evidence, node: int) -> bool:
     file, statement = at
     own = list(_own_calls(file, statement))
     for loop in file.loops_of(statement) if own else ():
-        calls = [each for inner in ast.walk(loop) if isinstance(inner, ast.stmt) for each in _own_calls(file, inner)]
+        calls = [each for inner in parts_of(loop, ast.stmt) for each in _own_calls(file, inner)]
         alike = [(call, each) for call in own for each in calls if ast.dump(each.func) == ast.dump(call.func)]
         if any(_is_known(loop, *pair) for pair in alike):
             return True
@@ -51,7 +52,7 @@ def _computes_again(evidence: Evidence, node: int) -> bool:
 
 def _own_calls(file: FileText, statement: ast.stmt) -> Iterator[ast.Call]:
     """Calls of the program's own functions with variables, which a statement makes itself."""
-    for each in ast.walk(statement) if not hasattr(statement, "body") else ():
+    for each in walk(statement) if not hasattr(statement, "body") else ():
         if isinstance(each, ast.Call) and each.args and isinstance(each.args[0], ast.Name):
             is_handed = isinstance(each.func, ast.Name) and not hasattr(builtins, each.func.id)
             if call_name(each) in file.functions or is_handed:
@@ -69,7 +70,7 @@ def _is_known(loop: Loop, call: ast.Call, other: ast.Call) -> bool:
         isinstance(each, ast.Assign)
         and any(isinstance(target, ast.Name) and target.id == kept.id for target in each.targets)
         and _chooses(each.value, kept.id, new.id)
-        for each in ast.walk(loop)
+        for each in walk(loop)
     )
 
 

@@ -14,6 +14,7 @@ from bragg.analyze.causes.paths import named
 from bragg.analyze.causes.program_text import FileText, names_read, names_set
 from bragg.analyze.causes.work_finding import Work, line_findings
 from bragg.analyze.engine import HostTime, Rule
+from bragg.code.python_nodes import parts_of
 from bragg.model import Confidence, Finding, FrameKind
 
 __all__ = ["RULE"]
@@ -72,8 +73,8 @@ def _calls(statement: ast.stmt) -> list[ast.Call]:
     """Calls with variables as arguments; those of tensors and modules of Python are cheap."""
     return [
         each
-        for each in ast.walk(statement)
-        if isinstance(each, ast.Call) and any(isinstance(value, (ast.Name, ast.Attribute)) for value in each.args)
+        for each in parts_of(statement, ast.Call)
+        if any(isinstance(value, (ast.Name, ast.Attribute)) for value in each.args)
     ]
 
 

@@ -15,6 +15,7 @@ from bragg.analyze.causes.program_text import FileText, call_name, names_read, n
 from bragg.analyze.causes.text_calls import calls_at, fits, operands
 from bragg.analyze.causes.work_finding import Work, work_or_host_findings
 from bragg.analyze.engine import HostTime, Rule
+from bragg.code.python_nodes import parts_of, walk
 from bragg.model import Confidence, Finding
 
 __all__ = ["RULE"]
@@ -57,7 +58,7 @@ def _joins_list(file: FileText, statement: ast.stmt) -> bool:
     """Whether a loop joins, in each turn, a list that its turns make longer."""
     lists = {call_name(each.args[0]) for each in calls_at(statement, "stack", *_JOINS) if each.args}
     loops = file.loops_of(statement)[-1:]
-    inside = [each for loop in loops for each in ast.walk(loop)]
+    inside = [each for loop in loops for each in walk(loop)]
     appends = (each.func for each in inside if isinstance(each, ast.Call) and call_name(each) == "append")
     longer = {call_name(each.value) for each in appends if isinstance(each, ast.Attribute)}
     set_again = {name for each in inside if isinstance(each, ast.stmt) for name in names_set(each)}
@@ -79,7 +80,7 @@ def _moves(file: FileText, statement: ast.stmt) -> bool:
 
 def _is_written(file: FileText, rows: ast.expr) -> bool:
     """Whether the function writes some of the rows: `rows[-1] = new`."""
-    stored = (each for each in ast.walk(file.function_of(rows)) if isinstance(each, ast.Subscript))
+    stored = parts_of(file.function_of(rows), ast.Subscript)
     return any(isinstance(each.ctx, ast.Store) and ast.unparse(each.value) == ast.unparse(rows) for each in stored)
 
 
@@ -103,9 +104,7 @@ def _is_kept(file: FileText, statement: ast.stmt, part: ast.expr) -> bool:
     if any(ast.unparse(each) == text for each in statement.targets):
         return not isinstance(part, ast.Name) or _is_carried(file, statement, part.id)
     function = file.function_of(statement)
-    inside = [
-        each for each in ast.walk(function) if isinstance(each, (ast.Assign, ast.Return)) and each is not statement
-    ]
+    inside = [each for each in walk(function) if isinstance(each, (ast.Assign, ast.Return)) and each is not statement]
     names = names_set(statement)
     for each in inside:  # present = (k, v)
         if isinstance(each, ast.Assign) and isinstance(each.value, ast.Tuple) and names_read(each.value) & names:
@@ -119,7 +118,7 @@ def _keeps(file: FileText, statement: ast.Assign | ast.Return, owner: str, names
         return False
     if isinstance(statement, ast.Assign):
         return any(_root(file, each) == owner for each in statement.targets)
-    given = {each.arg for each in ast.walk(file.function_of(statement)) if isinstance(each, ast.arg)}
+    given = {each.arg for each in parts_of(file.function_of(statement), ast.arg)}
     return isinstance(statement.value, ast.Tuple) and owner in given and bool(_KEPT.fullmatch(owner))
 
 
@@ -137,16 +136,14 @@ def _root(file: FileText, part: ast.expr) -> str:
 def _is_carried(file: FileText, statement: ast.stmt, name: str) -> bool:
     """Whether a variable is what the turn before left, of a loop that does not go through layers."""
     loops = file.loops_of(statement)
-    others = [
-        each for loop in loops[-1:] for each in ast.walk(loop) if isinstance(each, ast.stmt) and each is not statement
-    ]
+    others = [each for loop in loops[-1:] for each in parts_of(loop, ast.stmt) if each is not statement]
     is_set = any(name in names_set(each) for each in others if not hasattr(each, "body"))
     through_layers = any(isinstance(each, ast.Attribute) for loop in loops[-1:] for each in _iterated(loop))
     return bool(loops) and not is_set and not through_layers
 
 
 def _iterated(loop: ast.stmt) -> Iterator[ast.AST]:
-    yield from ast.walk(loop.iter) if isinstance(loop, (ast.For, ast.AsyncFor)) else ()
+    yield from walk(loop.iter) if isinstance(loop, (ast.For, ast.AsyncFor)) else ()
 
 
 _KINDS: tuple[tuple[Work, Callable[[FileText, ast.stmt], bool]], ...] = ((_WORK, _grows), (_MOVED, _moves))

@@ -17,6 +17,7 @@ from bragg.analyze.causes.text_calls import argument, is_layer, statements_above
 from bragg.analyze.causes.uses import use_of
 from bragg.analyze.causes.work_finding import Work, work_findings
 from bragg.analyze.engine import Rule
+from bragg.code.python_nodes import parts_of, walk
 from bragg.model import Confidence, Finding
 from bragg.model.ids import NodeId
 
@@ -53,7 +54,7 @@ def _losses_of(evidence: Evidence, product: int) -> list[int]:
     """Losses that ignore some rows of what a product computes."""
     for line, file, statement in statements_above(evidence, product):
         use = use_of(file, statement, _is_loss, by_rows=True)
-        if use == "part" and any(_hides(part) for part in ast.walk(file.tree)):
+        if use == "part" and any(_hides(part) for part in walk(file.tree)):
             beside = evidence.callers.function == evidence.callers.function_of_line[line]
             found: list[int] = np.flatnonzero(beside & named(evidence.profile, _LOSS.__eq__)).tolist()
             return found
@@ -76,14 +77,14 @@ def _is_loss(file: FileText, part: ast.AST) -> bool:
 
 def _is_chosen(file: FileText, target: ast.expr) -> bool:
     """Whether targets are taken by a mask, or by the numbers of their rows, already."""
-    names = [each for each in ast.walk(target) if isinstance(each, ast.Name)]
+    names = list(parts_of(target, ast.Name))
     made = [target, *(value for each in names for value in file.assigned(each.id, file.function_of(each)))]
-    parts = [part for value in made for part in ast.walk(value) if isinstance(part, ast.Subscript)]
+    parts = [part for value in made for part in parts_of(value, ast.Subscript)]
     return any(
         isinstance(each, ast.Compare) or call_name(each) in ("nonzero", "where")
         for part in parts
         for maker in file.makers(part.slice)
-        for each in ast.walk(maker)
+        for each in walk(maker)
         if isinstance(each, (ast.Compare, ast.Call))
     )
 
@@ -95,7 +96,7 @@ def _hides(part: ast.AST) -> bool:
     if not isinstance(part, ast.Assign) or not _is_ignored(part.value):
         return False
     index = part.targets[0].slice if isinstance(part.targets[0], ast.Subscript) else None
-    begins = [each for each in ast.walk(index) if isinstance(each, ast.Slice) and each.upper] if index else []
+    begins = [each for each in parts_of(index, ast.Slice) if each.upper] if index else []
     is_mask = isinstance(index, (ast.Name, ast.Compare, ast.UnaryOp, ast.BinOp, ast.Call))
     is_row = any(not isinstance(each.upper, (ast.Constant, ast.UnaryOp)) for each in begins)
     return (is_mask or is_row) and not _is_of_padding(part)

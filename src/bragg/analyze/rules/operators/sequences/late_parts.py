@@ -18,6 +18,7 @@ from bragg.analyze.causes.text_calls import argument, dimension, fits, operands,
 from bragg.analyze.causes.uses import PartTest, computed_by_rows, use_of
 from bragg.analyze.causes.work_finding import Work, work_findings
 from bragg.analyze.engine import Rule
+from bragg.code.python_nodes import parts_of
 from bragg.model import Confidence, Finding
 from bragg.model.ids import NodeId
 from bragg.model.table import BoolArray
@@ -154,7 +155,7 @@ def _taken(evidence: Evidence, node: int, is_meant: PartTest, *, by_rows: bool) 
     above = list(statements_above(evidence, node))
     for depth, (line, file, statement) in enumerate(above):
         function = file.function_of(statement)
-        if any(_CACHES.search(each.arg) for each in ast.walk(function) if isinstance(each, ast.arg)):
+        if any(_CACHES.search(each.arg) for each in parts_of(function, ast.arg)):
             return None
         if begins is None:
             begins, lines = line, _later_lines(evidence, above[0]) if by_rows else ()
@@ -190,8 +191,8 @@ def _hands_on(file: FileText, statement: ast.stmt) -> bool:
     if not isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef)):
         return False
     given = {each.arg for each in function.args.args}
-    handed = [value for call in ast.walk(statement) if isinstance(call, ast.Call) for value in call.args]
-    names = {each.id for value in handed for each in ast.walk(value) if isinstance(each, ast.Name)} - {"self", "torch"}
+    handed = [value for call in parts_of(statement, ast.Call) for value in call.args]
+    names = {each.id for value in handed for each in parts_of(value, ast.Name)} - {"self", "torch"}
     return bool(names) and names <= given and not any(file.sets(name, function) for name in names)
 
 

@@ -16,6 +16,7 @@ from bragg.analyze.causes.program_text import FileText, call_name
 from bragg.analyze.causes.text_calls import argument, statements_above
 from bragg.analyze.causes.work_finding import Work, work_findings
 from bragg.analyze.engine import Rule
+from bragg.code.python_nodes import walk
 from bragg.model import Confidence, Finding
 
 __all__ = ["RULE"]
@@ -58,7 +59,7 @@ def _find(evidence: Evidence) -> Iterator[Finding]:
 def _is_causal(evidence: Evidence, node: int) -> bool:
     """Whether a line above attention hands it a mask that is made of a triangle, and does not say that it is one."""
     for _, file, statement in statements_above(evidence, node):
-        for call in ast.walk(statement):
+        for call in walk(statement):
             if not isinstance(call, ast.Call) or _says_so(call):
                 continue
             position = _POSITION if call_name(call) == "scaled_dot_product_attention" else -1

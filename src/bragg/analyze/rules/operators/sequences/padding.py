@@ -9,6 +9,7 @@ from bragg.analyze.causes.evidence import Evidence
 from bragg.analyze.causes.needs import GPU_TIME, OPERATORS, TEXT
 from bragg.analyze.causes.program_text import FileText, call_name
 from bragg.analyze.engine import Rule
+from bragg.code.python_nodes import parts_of, walk
 from bragg.model import Confidence, Finding, Place, Severity
 
 __all__ = ["RULE"]
@@ -42,8 +43,8 @@ def _find(evidence: Evidence) -> Iterator[Finding]:
 
 def _padded(file: FileText) -> Iterator[ast.expr]:
     """Where tensors are made of a fixed size, of which each row gets as much as it has, or lengths become masks."""
-    packs = any(_packs(each) for each in ast.walk(file.tree))
-    for each in ast.walk(file.tree):
+    packs = any(_packs(each) for each in walk(file.tree))
+    for each in walk(file.tree):
         if isinstance(each, ast.Subscript) and isinstance(each.ctx, ast.Store) and _is_beginning(each.slice):
             yield from (made for made in _made(file, each.value) if _is_fixed(file, made))
         elif (isinstance(each, ast.Compare) and not packs and _is_mask(file, each)) or (
@@ -75,7 +76,7 @@ def _is_argument(file: FileText, value: ast.Constant) -> bool:
         return above.arg == "padding"
     if not isinstance(above, ast.arguments):
         return False
-    calls = (each for each in ast.walk(file.tree) if isinstance(each, ast.Call))
+    calls = parts_of(file.tree, ast.Call)
     return not any(keyword.arg == "padding" for call in calls for keyword in call.keywords)
 
 
@@ -98,7 +99,7 @@ def _is_mask(file: FileText, compared: ast.Compare) -> bool:
         return False
     sides = [compared.left, compared.comparators[0]]
     ranges = [made for side in sides for made in file.makers(side) if ast.unparse(made).startswith("torch.arange")]
-    names = {each.id.lower() for side in sides for each in ast.walk(side) if isinstance(each, ast.Name)}
+    names = {each.id.lower() for side in sides for each in parts_of(side, ast.Name)}
     has_lengths = any("len" in name for name in names)
     return has_lengths and bool(ranges) and not any(_follows(file, each) for each in ranges)
 

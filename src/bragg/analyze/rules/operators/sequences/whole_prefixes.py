@@ -13,6 +13,7 @@ from bragg.analyze.causes.needs import OPERATORS, TEXT
 from bragg.analyze.causes.program_text import Loop, call_name
 from bragg.analyze.causes.work_finding import Work, line_findings
 from bragg.analyze.engine import HostTime, Rule
+from bragg.code.python_nodes import parts_of, walk
 from bragg.model import Confidence, Finding, FrameKind
 
 __all__ = ["RULE"]
@@ -43,14 +44,14 @@ def _reads_whole(evidence: Evidence, node: int) -> bool:
     if at is None or not loops:
         return False
     growing = {name for loop in loops for name in _growing(loop)}
-    calls = (each for each in ast.walk(at[1]) if isinstance(each, ast.Call) and not _is_of_library(each))
+    calls = (each for each in parts_of(at[1], ast.Call) if not _is_of_library(each))
     handed = {value.id for call in calls for value in _values(call) if isinstance(value, ast.Name)}
     return bool(handed & growing) and not _takes_part(at[1], growing)
 
 
 def _growing(loop: Loop) -> Iterator[str]:
     """Variables that a loop sets to what they were, with more behind it: `x = torch.cat([x, new], 1)`."""
-    for each in ast.walk(loop):
+    for each in walk(loop):
         if isinstance(each, ast.Assign) and isinstance(each.value, ast.Call) and call_name(each.value) in _JOINS:
             parts, target = each.value.args[:1], each.targets[0]
             joined = parts[0].elts[:1] if parts and isinstance(parts[0], (ast.List, ast.Tuple)) else []
@@ -68,12 +69,12 @@ def _values(call: ast.Call) -> list[ast.expr]:
 
 def _takes_part(statement: ast.stmt, names: set[str]) -> bool:
     """Whether the call is of the tensor itself (`x.max()`), or keeps what it has computed."""
-    owners = {call_name(each.value) for each in ast.walk(statement) if isinstance(each, ast.Attribute)}
+    owners = {call_name(each.value) for each in parts_of(statement, ast.Attribute)}
     return bool(owners & names) or any("cache" in word or "past" in word for word in _words(statement))
 
 
 def _words(statement: ast.stmt) -> Iterator[str]:
-    for each in ast.walk(statement):
+    for each in walk(statement):
         if isinstance(each, ast.Name):
             yield each.id.lower()
         elif isinstance(each, ast.keyword) and each.arg:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from bragg.debug.flow.nodes import children, walk
+from bragg.code.python_nodes import children, parts_of, walk
 
 TEXT = """
 def f(a: int, *rest, b=[1, -2]):
@@ -26,3 +26,8 @@ def test_walk_visits_what_ast_visits_apart_from_contexts_and_operators() -> None
 def test_children_keep_statements_without_fields() -> None:
     loop = ast.parse("while a:\n    pass\n    break").body[0]
     assert [type(node) for node in children(loop)] == [ast.Name, ast.Pass, ast.Break]
+
+
+def test_parts_are_those_of_one_kind_the_upper_ones_first() -> None:
+    calls = parts_of(ast.parse("f(g(1), h)(2)"), ast.Call)
+    assert [ast.unparse(each) for each in calls] == ["f(g(1), h)(2)", "f(g(1), h)", "g(1)"]
