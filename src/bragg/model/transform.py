@@ -55,8 +55,9 @@ def outermost(tree: CallTree, mask: BoolArray) -> BoolArray:
 def with_descendants(tree: CallTree, mask: BoolArray) -> BoolArray:
     """The marked nodes and all nodes below them: [n_nodes]."""
     marked: BoolArray = mask.copy()
-    for level in tree.levels[1:]:
-        marked[level] |= marked[tree.parent[level]]
+    if marked.any():
+        for level in tree.levels[int(tree.depth[marked].min()) + 1 :]:
+            marked[level] |= marked[tree.parent[level]]
     return marked
 
 
