@@ -274,8 +274,8 @@ def test_without_a_timeline_imports_are_not_what_the_host_did(path: Path) -> Non
 FIRST_FINDINGS = {
     "h100-compiled_encoder": "waits 64 % for Python and operators, which launch few kernels",
     "h100-flax_nnx": "beside jit(train_step) each step calls 6 more jitted functions",
-    "h100-llama_generate": "aten::_cudnn_attention_forward keeps the host for 75 ms at 62 of 496 calls",
-    "h100-timm_resnet50": "aten::normal_ computes on the CPU, 41 ms at each of 19 calls",
+    "h100-llama_generate": "aten::_cudnn_attention_forward keeps the host for 74.7 ms at 62 of 496 calls",
+    "h100-timm_resnet50": "aten::normal_ computes on the CPU, 41.4 ms at each of 19 calls",
     "h100-trainer_gpt2": "573 launches a step of kernels that take 7.7 us each",
     "sample-h100": "matrix products in 32-bit floating point without tensor cores",
 }
