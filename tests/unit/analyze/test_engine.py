@@ -46,6 +46,7 @@ print(*(name for name in sys.modules if name.startswith(("bragg.analyze.rules.",
         "bragg.analyze.rules.compiling",
         "bragg.analyze.rules.compiling.jax_recompilation",
         "bragg.analyze.rules.compiling.xla_autotuning",
+        "bragg.code.python_nodes",
     }
 
 

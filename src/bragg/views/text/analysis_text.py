@@ -151,8 +151,8 @@ def _title(bounds: Bounds, best: Sequence[Finding]) -> str:
 def changed_findings(before: Answered, after: Answered) -> list[ChangedFinding]:
     """What has gone, is new, or saves much more or less than before; a finding may move to another line.
 
-    Of one rule and kernel, findings with the same words apart from numbers are one, and so are the only ones of both
-    sides; the others are in order of gain, so as many remain as both sides have.
+    Of one rule and kernel, findings with the same words apart from numbers are one; the others are in order of gain,
+    so as many remain as both sides have. If a rule then has one that has gone, and one that is new, they are one.
     """
     sides: list[dict[tuple[str, str], list[Finding]]] = [defaultdict(list), defaultdict(list)]
     for side, one in zip(sides, (before, after), strict=True):
@@ -166,14 +166,28 @@ def changed_findings(before: Answered, after: Answered) -> list[ChangedFinding]:
             [each for words, each in one.items() if words not in other]
             for one, other in ((first, second), (second, first))
         )
-        pairs = [((first[words], second[words]), True) for words in first if words in second]
-        are_alone = len(first) == len(second) == 1
-        for (earlier, later), is_same in [*pairs, *((pair, are_alone) for pair in zip_longest(*others))]:
-            if earlier is None or later is None:
-                changed.append((earlier, later))
-            elif _saves_else(earlier, later):
-                changed += [(earlier, later)] if is_same else [(earlier, None), (None, later)]
-    return changed
+        named = [(first[words], second[words]) for words in first if words in second]
+        changed += [pair for pair in named if _saves_else(*pair)]
+        for earlier, later in zip_longest(*others):
+            if earlier is None or later is None or _saves_else(earlier, later):
+                changed += [(earlier, None)] if earlier else []
+                changed += [(None, later)] if later else []
+    return _joined(changed)
+
+
+def _joined(changed: Sequence[ChangedFinding]) -> list[ChangedFinding]:
+    """As one pair the two of a rule that has nothing else to tell."""
+    by_rule: dict[str, list[ChangedFinding]] = defaultdict(list)
+    for pair in changed:
+        by_rule[next(each.rule for each in pair if each)].append(pair)
+    joined: list[ChangedFinding] = []
+    for pairs in by_rule.values():
+        match pairs:
+            case [(Finding() as gone, None), (None, Finding() as new)]:
+                joined.append((gone, new))
+            case _:
+                joined += pairs
+    return joined
 
 
 def _by_words(findings: Sequence[Finding]) -> dict[tuple[str, int], Finding]:
