@@ -50,8 +50,8 @@ def line_of_constants(file: FileText, launch: int, compiled: Mapping[str, int]) 
 def _line_of_configuration(file: FileText, compiled: Mapping[str, int]) -> int | None:
     """The `triton.Config` that has these numbers and no others; None: no or several lines do."""
     found = set()
-    for call in ast.walk(file.tree):
-        if isinstance(call, ast.Call) and call_name(call) == "Config" and call.args:
+    for call in parts_of(file.tree, ast.Call):
+        if call_name(call) == "Config" and call.args:
             entries = {name: value for name, value in _named(call.args[0]) if name is not None}
             entries |= {each.arg: each.value for each in call.keywords if each.arg and each.arg in compiled}
             if entries and all(_is_number(value, compiled.get(name)) for name, value in entries.items()):

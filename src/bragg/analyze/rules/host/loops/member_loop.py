@@ -88,10 +88,10 @@ def _has_shapes(evidence: Evidence, function: str) -> bool:
 
 def _comprehension(statement: ast.stmt) -> _Loop | None:
     """What calls with something of each of its elements, and keeps nothing for the next one."""
-    for each in ast.walk(statement):
+    for each in walk(statement):
         if isinstance(each, (ast.ListComp, ast.GeneratorExp)) and not names_set(each.elt):
             own = set[str]().union(*(names_set(generator.target) for generator in each.generators))
-            calls = [call for call in ast.walk(each.elt) if isinstance(call, ast.Call)]
+            calls = list(parts_of(each.elt, ast.Call))
             if any(names_read(argument) & own for call in calls for argument in call.args):
                 return each
     return None
