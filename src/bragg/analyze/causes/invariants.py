@@ -58,7 +58,7 @@ class Turns:
     @cached_property
     def _optimized(self) -> frozenset[str]:
         """Tensors of the program that an optimizer changes, not those of a network: `torch.optim.Adam([image])`."""
-        calls = (each for each in ast.walk(self.file.tree) if isinstance(each, ast.Call) and each.args)
+        calls = (each for each in parts_of(self.file.tree, ast.Call) if each.args)
         lists = [each.args[0] for each in calls if "optim." in ast.unparse(each.func)]
         parts = [part for each in lists if isinstance(each, ast.List) for part in each.elts]
         return frozenset(call_name(part) for part in parts if isinstance(part, (ast.Name, ast.Attribute)))
@@ -407,7 +407,7 @@ def _is_chance(part: ast.AST) -> bool:
 
 
 def _has_chance(function: ast.AST) -> bool:
-    return any(map(_is_chance, ast.walk(function)))
+    return any(map(_is_chance, walk(function)))
 
 
 def _is_counted(value: ast.expr) -> bool:

@@ -9,6 +9,7 @@ from bragg.analyze.causes.evidence import Evidence
 from bragg.analyze.causes.host_finding import moved
 from bragg.analyze.causes.paths import line_above
 from bragg.analyze.causes.program_text import FileText
+from bragg.code.python_nodes import parts_of
 from bragg.model import Finding, Place
 
 __all__ = ["moved_to_makers"]
@@ -28,6 +29,6 @@ def moved_to_makers(
     at = None if line is None else evidence.text.at(line)
     if at is None:
         return finding
-    calls = [each for each in ast.walk(at[1]) if isinstance(each, ast.Call)]
+    calls = list(parts_of(at[1], ast.Call))
     lines = {each.lineno for call in calls for each in makers(at[0], call)}
     return moved(finding, Place(finding.file, lines.pop(), node=finding.node)) if len(lines) == 1 else finding

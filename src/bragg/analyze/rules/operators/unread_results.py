@@ -105,7 +105,7 @@ def _is_seldom_read(evidence: Evidence, line: int) -> bool:
     if at is None or not loops or not name:
         return False
     loop, turns = loops[-1], Turns(at[0], loops[-1])
-    reads = _reads(at[0].function_of(at[1]), name)
+    reads = reads_of(at[0].function_of(at[1]), name)
     inside = [each for each in reads if loop.lineno <= each.lineno <= (loop.end_lineno or loop.lineno)]
     return bool(inside) and all(map(turns.is_seldom, inside)) and not turns.is_seldom(at[1])
 

@@ -20,6 +20,7 @@ from bragg.analyze.rules.operators.calls.borders import BORDERS
 from bragg.analyze.rules.operators.calls.kinds import Call, products
 from bragg.analyze.rules.operators.calls.linear_algebra import ALGEBRA
 from bragg.analyze.rules.operators.calls.totals import TOTALS
+from bragg.code.python_nodes import parts_of, walk
 from bragg.model import Confidence, Finding
 
 __all__ = ["RULE"]
@@ -109,7 +110,7 @@ def _is_outer_einsum(made: ast.Call) -> bool:
 
 def _is_across_rows(file: FileText, statement: ast.stmt) -> bool:
     """Whether elements of a matrix are gathered from all of its rows: `table[:, index]`."""
-    return any(_is_matrix(file, each) for each in ast.walk(statement) if _takes_columns(each))
+    return any(_is_matrix(file, each) for each in walk(statement) if _takes_columns(each))
 
 
 def _takes_columns(part: ast.AST) -> bool:
@@ -165,9 +166,7 @@ def _is_for_order(file: FileText, statement: ast.stmt) -> bool:
     """Whether a statement computes what keeps an order, and the place of the largest alone is taken of it."""
     if use_of(file, statement, _is_place) != "part":
         return False
-    places = [
-        each for each in ast.walk(file.function_of(statement)) if isinstance(each, ast.Call) and _is_place(file, each)
-    ]
+    places = [each for each in parts_of(file.function_of(statement), ast.Call) if _is_place(file, each)]
     found = [(each, made) for each in places for value in operands(each) for made in file.makers(value)]
     return any(made in calls_at(statement, *_ORDERED) and _is_along(made, place) for place, made in found)
 
@@ -212,7 +211,7 @@ def _is_beginning(_: FileText, value: ast.AST) -> bool:
 
 def _is_of_distribution(file: FileText, statement: ast.stmt) -> bool:
     """Whether logarithms of probabilities are multiplied with rows that `scatter_` has set: `(true * logp).sum(-1)`."""
-    pairs = [each for each in ast.walk(statement) if isinstance(each, ast.BinOp) and isinstance(each.op, ast.Mult)]
+    pairs = [each for each in parts_of(statement, ast.BinOp) if isinstance(each.op, ast.Mult)]
     return bool(calls_at(statement, *_SUMS)) and any(
         _is_made_by(file, one, "log_softmax") and _is_scattered(file, other)
         for each in pairs
@@ -225,7 +224,7 @@ def _is_made_by(file: FileText, value: ast.expr, name: str) -> bool:
 
 
 def _is_scattered(file: FileText, value: ast.expr) -> bool:
-    calls = [each.func for each in ast.walk(file.function_of(value)) if _is_scatter(each)]
+    calls = [each.func for each in walk(file.function_of(value)) if _is_scatter(each)]
     owners = {call_name(each.value) for each in calls if isinstance(each, ast.Attribute)}
     return call_name(value) in owners or any(map(_is_scatter, file.makers(value)))
 
@@ -262,8 +261,8 @@ def _is_order_of_order(file: FileText, statement: ast.stmt) -> bool:
 
 def _is_sum_of_squares(file: FileText, statement: ast.stmt) -> bool:
     """Whether squares of parameters are added up for a loss: `total + p.pow(2).sum()`."""
-    is_trained = any(call_name(each) == "backward" for each in ast.walk(file.tree) if isinstance(each, ast.Call))
-    names = [each for each in ast.walk(statement) if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Load)]
+    is_trained = any(call_name(each) == "backward" for each in parts_of(file.tree, ast.Call))
+    names = [each for each in parts_of(statement, ast.Name) if isinstance(each.ctx, ast.Load)]
     around = [list(_around(file, each)) for each in names if _goes_through_parameters(file, each)]
     return is_trained and any(any(map(_is_square, parts)) and not any(map(_has_no_gradient, parts)) for parts in around)
 

@@ -14,7 +14,7 @@ from bragg.analyze.causes.repeated_values import is_copied, made_by
 from bragg.analyze.causes.text_calls import argument, calls_at, operands
 from bragg.analyze.causes.uses import use_of
 from bragg.analyze.rules.operators.calls.kinds import Call, products
-from bragg.code.python_nodes import parts_of
+from bragg.code.python_nodes import parts_of, walk
 from bragg.model.table import BoolArray
 
 __all__ = ["ALGEBRA", "parts_of_factors"]
@@ -55,15 +55,13 @@ def _is_of_first_vectors(file: FileText, statement: ast.stmt) -> bool:
     if asked is not None and ast.unparse(asked) != "True":
         return False
     vectors = {each.id for each in (targets.elts[0], targets.elts[2]) if isinstance(each, ast.Name)}
-    inside = [
-        each for each in ast.walk(file.function_of(statement)) if isinstance(each, ast.Name) and each.id in vectors
-    ]
+    inside = [each for each in parts_of(file.function_of(statement), ast.Name) if each.id in vectors]
     reads = [each for each in inside if isinstance(each.ctx, ast.Load)]
     return bool(reads) and all(_takes_first(file.parents[each]) for each in reads)
 
 
 def _takes_first(part: ast.AST) -> bool:
-    places = ast.walk(part.slice) if isinstance(part, ast.Subscript) else ()
+    places = walk(part.slice) if isinstance(part, ast.Subscript) else ()
     return any(isinstance(each, ast.Slice) and each.lower is None and each.upper is not None for each in places)
 
 

@@ -9,6 +9,7 @@ from bragg.analyze.causes.program_text import FileText, call_name, names_read, n
 from bragg.analyze.causes.text_calls import calls_at, dimension, operands
 from bragg.analyze.causes.uses import use_of
 from bragg.analyze.rules.operators.calls.kinds import Call
+from bragg.code.python_nodes import parts_of
 
 __all__ = ["TOTALS"]
 
@@ -41,8 +42,8 @@ def _takes_last(_: FileText, part: ast.AST, along: int | None) -> bool:
 def _is_one_of_quantiles(file: FileText, statement: ast.stmt) -> bool:
     """Whether a function, or a loop of it, computes several quantiles of a tensor by a call for each."""
     function = file.function_of(statement)
-    others = [each for each in ast.walk(function) if isinstance(each, ast.Call) and call_name(each) in _QUANTILES]
-    targets = [each.target for each in ast.walk(statement) if isinstance(each, ast.comprehension)]
+    others = [each for each in parts_of(function, ast.Call) if call_name(each) in _QUANTILES]
+    targets = [each.target for each in parts_of(statement, ast.comprehension)]
     targets += [each.target for each in file.loops_of(statement)[-1:] if isinstance(each, ast.For)]
     counted = {name for each in targets for name in names_set(each)}
     return any(

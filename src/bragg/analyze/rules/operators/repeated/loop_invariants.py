@@ -21,6 +21,7 @@ from bragg.analyze.causes.recurring import recurs
 from bragg.analyze.causes.text_calls import makers_of_called
 from bragg.analyze.causes.work_finding import Work, work_findings
 from bragg.analyze.engine import HostTime, Rule
+from bragg.code.python_nodes import walk
 from bragg.model import Confidence, Finding
 from bragg.model.ids import NodeId
 from bragg.model.kernels.names import operator_name
@@ -235,7 +236,7 @@ def _steps(turns: Turns, chain: _Chain) -> Iterator[_Step]:
 
 def _calls_to(evidence: Evidence, node: int, turns: Turns, step: _Step) -> list[ast.AST]:
     """The calls and operators of a line that lead to a node; empty: which these are is not known."""
-    parts = list(ast.walk(step.value))
+    parts = list(walk(step.value))
     if step.callee is not None:
         return [each for each in parts if isinstance(each, ast.Call) and step.callee in turns.called(each)]
     frames, path = evidence.profile.tree.frames, evidence.profile.tree.path(NodeId(node))
