@@ -3,20 +3,13 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cstdlib>
 #include <utility>
 
 #include "context/clock.h"
+#include "context/waited_time.h"
 
 namespace bragg {
-namespace {
-
-// Less than this may be interrupts, or the time between the readings of two clocks.
-constexpr int64_t kLeastShare = 10;
-constexpr int64_t kLeastNs = 50'000;
-
-}  // namespace
 
 int64_t ThreadWaits::since_last(int64_t elapsed_ns) noexcept {
   const int64_t ran = system_ns(CLOCK_THREAD_CPUTIME_ID);
@@ -25,11 +18,9 @@ int64_t ThreadWaits::since_last(int64_t elapsed_ns) noexcept {
     ready_ns_ = ready_ns();
     return 0;
   }
-  const int64_t not_running = elapsed_ns - (ran - before);
-  if (not_running < std::max(kLeastNs, elapsed_ns / kLeastShare)) return 0;
+  if (!is_wait(elapsed_ns - (ran - before), elapsed_ns)) return 0;
   const int64_t ready = ready_ns();  // 1 us: only where it matters
-  const int64_t waited = not_running - (ready - std::exchange(ready_ns_, ready));
-  return waited < std::max(kLeastNs, elapsed_ns / kLeastShare) ? 0 : waited;
+  return waited_time(elapsed_ns, ran - before, ready - std::exchange(ready_ns_, ready));
 }
 
 void ThreadWaits::forget() noexcept {

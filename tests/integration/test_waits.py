@@ -64,6 +64,27 @@ def test_sums_and_counts_of_samples_stay_what_they_are(profile: Profile) -> None
     assert profile.total("samples") == profile.meta["statistics"]["samples"]
 
 
+def test_a_thread_that_polls_waits_although_others_have_the_core_when_it_is_ready(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    run = Recorder(tmp_path).program("""
+import os, subprocess, time
+os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})  # of the others, too: one core for all
+def poll():
+    end = time.perf_counter() + 1.5
+    while time.perf_counter() < end: time.sleep(0.001)
+others = [subprocess.Popen(["sh", "-c", "while :; do :; done"]) for _ in range(4)]
+began = time.thread_time()
+poll()
+print(time.thread_time() - began)
+for other in others: other.kill()
+""")
+    ran = float(capfd.readouterr().out)
+    waited = seconds(run.main, "poll", "wait_time")
+    assert seconds(run.main, "poll", "host_time") - waited <= ran + 0.15, (waited, ran)
+    assert waited >= 1.2
+
+
 def test_a_kernel_that_the_host_executes_is_a_leaf_even_while_it_waits(tmp_path: Path) -> None:
     run = Recorder(tmp_path).program("""
 import time
