@@ -24,6 +24,7 @@
 #include "context/own_threads.h"
 #include "context/python_frame_ids.h"
 #include "context/thread_context.h"
+#include "context/thread_registry.h"
 #include "data/json.h"
 #include "data/overhead.h"
 #include "data/recorder.h"
@@ -178,6 +179,8 @@ void bragg_reclaim_device_records(void) { Recorder::instance().reclaim_device_re
 void bragg_set_interrupt_look(int (*look)(void)) { Recorder::instance().set_interrupt_look(look); }
 void bragg_hurry(void) { Recorder::instance().hurry(); }
 void bragg_note_own_thread(void) { bragg::note_own_thread(); }
+int bragg_is_running(uint32_t thread) { return bragg::thread_state(static_cast<int>(thread)) == 'R' ? 1 : 0; }
+int bragg_is_own_thread(uint32_t thread) { return bragg::is_own_thread(static_cast<int>(thread)) ? 1 : 0; }
 
 namespace {
 
@@ -288,6 +291,28 @@ void bragg_sample(const struct bragg_host_sample* sample, int64_t interruption_n
   const bragg::HostSample taken{sample->taken_ns,     sample->elapsed_ns,       sample->waited_ns,
                                 sample->is_last != 0, raw_frame(sample->place), raw_frame(sample->caller)};
   thread.cost.measure(bragg::CostPart::Samples, [&] { thread.record_sample(mask, taken); });
+}
+
+int bragg_sample_thread(const struct bragg_thread_sample* sample) {
+  const auto& state = bragg::recording_state;
+  const bragg::SessionMask mask =
+      state.active.load(std::memory_order_relaxed) & state.python.load(std::memory_order_relaxed);
+  if (mask == 0) return 0;
+  const auto now = bragg::PythonFrameIterator::of_thread(sample->thread_state);
+  const bragg::ThreadSample taken{sample->thread,
+                                  sample->taken_ns,
+                                  sample->ran_ns,
+                                  {bragg::NodeId{sample->entry.shadow}, bragg::NodeId{sample->entry.python}},
+                                  {now, raw_frame(sample->place), raw_frame(sample->caller)}};
+  return ThreadContext::current().record_sample_of(mask, taken) ? 1 : 0;
+}
+
+struct bragg_open_entry bragg_open_entry_of(uint32_t thread) {
+  bragg::ContextNodes found;
+  bragg::ThreadRegistry::instance().for_each([&](const ThreadContext& each) {
+    if (each.system_id.load(std::memory_order_acquire) == thread) found = each.open_entry();
+  });
+  return {bragg::number_of(found.shadow), bragg::number_of(found.python)};
 }
 
 uint32_t bragg_metric(const char* name, const char* unit, int kind, int is_float) {

@@ -40,6 +40,23 @@ struct bragg_host_sample {
   struct bragg_python_frame caller;  // no code: not known, or the place's code object may have died
 };
 
+// The innermost scope or operator that a thread is in: nodes of the tree; 0, 0: in none.
+struct bragg_open_entry {
+  uint32_t shadow;
+  uint32_t python;
+};
+
+// What another thread than the main one ran in Python: `ran_ns` of the processor's time until `taken_ns`.
+struct bragg_thread_sample {
+  uint32_t thread;  // as the system numbers it
+  const void* thread_state;
+  int64_t taken_ns;
+  int64_t ran_ns;
+  struct bragg_open_entry entry;
+  struct bragg_python_frame place;  // as of the main thread
+  struct bragg_python_frame caller;
+};
+
 // Telemetry of long runs that takes at most 0.1 % of a core.
 #define BRAGG_TELEMETRY_THRIFTY (-1.0)
 
@@ -148,6 +165,11 @@ BRAGG_EXPORT void bragg_read_xla(int wanted);
 // One host sample of this thread, which stands for the time since the one before. Taking it held the thread up for
 // `interruption_ns`.
 BRAGG_EXPORT void bragg_sample(const struct bragg_host_sample* sample, int64_t interruption_ns);
+// GIL: the thread's frames stand still. 0: no session wants it, or the thread is in no Python function.
+BRAGG_EXPORT int bragg_sample_thread(const struct bragg_thread_sample* sample);
+BRAGG_EXPORT struct bragg_open_entry bragg_open_entry_of(uint32_t thread);
+BRAGG_EXPORT int bragg_is_own_thread(uint32_t thread);
+BRAGG_EXPORT int bragg_is_running(uint32_t thread);  // or waits for a core
 
 enum bragg_metric_kind { BRAGG_INCLUSIVE = 0, BRAGG_EXCLUSIVE = 1, BRAGG_PROPERTY = 2 };
 

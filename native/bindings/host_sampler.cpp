@@ -8,14 +8,16 @@
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
-#include <cstddef>
-#include <limits>
+#include <map>
 #include <memory>
 #include <mutex>
+#include <string>
 #include <thread>
 #include <utility>
 
 #include "api/bragg_core.h"
+#include "bindings/code_object.h"
+#include "bindings/other_threads.h"
 #include "bindings/pending_calls.h"
 #include "bindings/thread_place.h"
 #include "bindings/thread_waits.h"
@@ -27,6 +29,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr auto kFreeGil = std::chrono::microseconds(50);
+constexpr auto kMainsTurn = std::chrono::milliseconds(1);  // to sample the other threads, when it has the GIL anyway
 constexpr int64_t kLongestInterruptionNs = 200'000;  // what is longer was a thread that had the GIL meanwhile
 
 // Asks for samples until it is told to stop.
@@ -48,11 +51,26 @@ class Ticker {
     const std::lock_guard lock(places_mutex_);
     return std::exchange(places_, {});
   }
+  [[nodiscard]] std::map<std::string, int64_t> sampled_threads() {  // GIL
+    const std::lock_guard lock(others_mutex_);
+    return others_.ran_ns();
+  }
+  // GIL. Not while the ticker looks at them: nobody waits for that.
+  void sample_others();
 
  private:
+  using Lock = std::unique_lock<std::mutex>;
   void run(std::chrono::microseconds interval);
   void see_main_thread();
+  [[nodiscard]] bool look_at_others();
+  [[nodiscard]] bool has_others_due();
+  void ask_main_thread();
+  bool waits(Lock& lock, std::chrono::microseconds time) {  // false: it was told to stop
+    return !stop_signal_.wait_for(lock, time, [&] { return stopping_; });
+  }
 
+  std::mutex others_mutex_;  // nor this one
+  OtherThreads others_;
   std::mutex places_mutex_;  // never held while anything is waited for
   ThreadPlaces places_;
   std::mutex mutex_;
@@ -76,16 +94,37 @@ Sampler& sampler() {
   return instance;
 }
 
+const PyThreadState* main_thread_state() { return static_cast<const PyThreadState*>(sampler().main_thread.load()); }
+
+bool interpreter_ends() {
+#if PY_VERSION_HEX >= 0x030D0000
+  return Py_IsFinalizing() != 0;
+#else
+  return _Py_IsFinalizing() != 0;
+#endif
+}
+
+// On the ticker's thread. Whoever runs gives the GIL away at the end of its turn.
+template <class Call>
+void with_gil(Call&& call) {
+  if (interpreter_ends()) return;
+  const PyGILState_STATE state = PyGILState_Ensure();
+  call();
+  PyGILState_Release(state);
+}
+
 // Before 3.13 a pending call from another thread waits until the main thread takes the GIL anew: where another thread
 // runs, make it give the GIL away.
-void hurry_pending_calls() {
+template <class Call>
+void hurry_pending_calls([[maybe_unused]] Call&& with_gil_held) {
 #if PY_VERSION_HEX < 0x030D0000
   if (bragg_remind_main_thread(sampler().main_thread.load()) != 0) return;
   const Clock::time_point asked = Clock::now();
-  const PyGILState_STATE state = PyGILState_Ensure();
-  const Clock::time_point taken = Clock::now();
-  if (taken - asked > kFreeGil) sampler().taken_ns.store(taken.time_since_epoch() / std::chrono::nanoseconds(1));
-  PyGILState_Release(state);
+  with_gil([&] {
+    const Clock::time_point taken = Clock::now();
+    if (taken - asked > kFreeGil) sampler().taken_ns.store(taken.time_since_epoch() / std::chrono::nanoseconds(1));
+    with_gil_held();
+  });
 #endif
 }
 
@@ -101,24 +140,6 @@ struct Span {
   int64_t start_ns;
   int64_t end_ns;
 };
-
-// Whether there is still a code object: one that was freed has no references, or in their place a pointer to other free
-// memory. Whether its frame runs does not tell: it may have returned. GIL held.
-#ifdef Py_GIL_DISABLED
-bool lives(const void*) { return false; }  // frames cannot be read at all
-#else
-bool lives(const void* code) {
-  struct {
-    int64_t n_references;
-    const void* type;
-  } head{};
-  static_assert(offsetof(PyObject, ob_type) == sizeof head.n_references);
-  return code != nullptr && peek_bytes(code, &head, sizeof head) && head.type == &PyCode_Type &&
-         head.n_references > 0 && head.n_references <= std::numeric_limits<int32_t>::max();
-}
-#endif
-
-bragg_python_frame as_sampled(const RawFrame& frame) { return {frame.code, frame.frame, frame.instruction_offset}; }
 
 // One sample for each place in which the thread was, of the time in which it was there.
 void record_stays(const ThreadPlaces& places, Span whole, int64_t waited_ns, int64_t held_up_ns) {
@@ -146,6 +167,7 @@ void take_sample() {
   const int64_t sampled_ns = std::exchange(self.sampled_ns, now_ns);
   const int64_t waited_ns = self.waits.since_last(now_ns - sampled_ns);
   record_stays(self.ticker ? self.ticker->take_places() : ThreadPlaces{}, {sampled_ns, now_ns}, waited_ns, held_up_ns);
+  if (self.ticker) self.ticker->sample_others();
 }
 
 // A scope may have taken it meanwhile.
@@ -174,21 +196,45 @@ void Ticker::see_main_thread() {
   places_.see(place_of(sampler().main_thread.load()), bragg_now_ns());
 }
 
+bool Ticker::look_at_others() {
+  const std::lock_guard lock(others_mutex_);
+  return others_.look(main_thread_state());
+}
+
+bool Ticker::has_others_due() {
+  const std::lock_guard lock(others_mutex_);
+  return others_.is_due();
+}
+
+void Ticker::sample_others() {
+  const std::unique_lock lock(others_mutex_, std::try_to_lock);
+  if (lock && others_.is_due()) others_.sample(main_thread_state());
+}
+
+void Ticker::ask_main_thread() {
+  Sampler& self = sampler();
+  if (due_sample.is_due.exchange(true)) return;
+  if (self.is_queued.exchange(true) || Py_AddPendingCall(take_queued_sample, nullptr) == 0) {
+    hurry_pending_calls([&] { sample_others(); });
+  } else {
+    self.is_queued.store(false);
+    due_sample.is_due.store(false);
+  }
+}
+
 void Ticker::run(std::chrono::microseconds interval) {
   bragg_note_own_thread();
   pthread_setname_np(pthread_self(), "bragg-sampler");
-  Sampler& self = sampler();
-  std::unique_lock lock(mutex_);
-  while (!stop_signal_.wait_for(lock, interval, [&] { return stopping_; })) {
-    see_main_thread();
-    if (due_sample.is_due.exchange(true)) continue;
+  Lock lock(mutex_);
+  while (waits(lock, interval)) {
     lock.unlock();
-    if (self.is_queued.exchange(true) || Py_AddPendingCall(take_queued_sample, nullptr) == 0) {
-      hurry_pending_calls();
-    } else {
-      self.is_queued.store(false);
-      due_sample.is_due.store(false);
-    }
+    see_main_thread();
+    const bool is_due = look_at_others();
+    ask_main_thread();
+    lock.lock();
+    if (!is_due || !waits(lock, kMainsTurn)) continue;
+    lock.unlock();
+    if (has_others_due()) with_gil([&] { sample_others(); });
     lock.lock();
   }
 }
@@ -213,6 +259,11 @@ void stop_host_sampler() {
   Py_BEGIN_ALLOW_THREADS;  // it may be waiting for the GIL
   stopped->join();
   Py_END_ALLOW_THREADS;
+}
+
+std::map<std::string, int64_t> sampled_threads() {
+  Sampler& self = sampler();
+  return self.ticker ? self.ticker->sampled_threads() : std::map<std::string, int64_t>{};
 }
 
 void forget_host_sampler_after_fork() {

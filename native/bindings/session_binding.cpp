@@ -1,5 +1,6 @@
 #include "bindings/session_binding.h"
 
+#include <nanobind/stl/map.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
@@ -166,6 +167,7 @@ void bind_session(nb::module_& module) {
       .def_prop_ro("id", &Session::id)
       .def_prop_ro("active", &Session::active);
 
+  module.def("sampled_threads", &sampled_threads);
   const auto define = [&](const char* name, uint32_t (*probe)(const char*, char*, uint32_t)) {
     module.def(
         name,

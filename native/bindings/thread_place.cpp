@@ -3,7 +3,6 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-#include <optional>
 #include <utility>
 
 namespace bragg {
@@ -34,6 +33,7 @@ iovec field(const void* object, uint32_t offset, size_t size) noexcept {
   return value;
 }
 
+constexpr int kMaxReads = 4;     // of a thread that calls and returns
 constexpr int kMaxInternal = 4;  // frames of the interpreter's own, one upon the other
 
 class PlaceReader {
@@ -45,6 +45,8 @@ class PlaceReader {
     const RawFrame innermost = next_from(frame);
     return {innermost, innermost.code != nullptr ? next_from(frame) : RawFrame{}};
   }
+
+  [[nodiscard]] bool has_frames() const noexcept { return innermost_frame() != nullptr; }
 
  private:
   // The first frame of the program from this one on; `frame` is then what called it.
@@ -101,6 +103,20 @@ ThreadPlace place_of(const void* thread_state) noexcept {
   const PlaceReader reader(*layout, thread_state);
   const ThreadPlace place = reader.innermost();
   return place == reader.innermost() ? place : ThreadPlace{};
+}
+
+std::optional<ThreadPlace> passing_place_of(const void* thread_state) noexcept {
+  const PythonLayout* layout = detail::python_layout.load(std::memory_order_acquire);
+  if (layout == nullptr || thread_state == nullptr) return {};
+  const PlaceReader reader(*layout, thread_state);
+  if (!reader.has_frames()) return {};
+  ThreadPlace before = reader.innermost();
+  for (int i = 1; i < kMaxReads; ++i) {
+    const ThreadPlace place = reader.innermost();
+    if (place.frame.is_of(before.frame) && place.caller.is_of(before.caller)) return place;
+    before = place;
+  }
+  return ThreadPlace{};
 }
 
 bool peek_bytes(const void* from, void* into, size_t size) noexcept {

@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <span>
 
 #include "context/python_frames.h"
@@ -20,6 +21,10 @@ struct ThreadPlace {
 // be those of several: only a place whose frame or caller the thread itself then finds among its own, with this code,
 // may be believed. Threads: any, without the GIL.
 [[nodiscard]] ThreadPlace place_of(const void* thread_state) noexcept;
+
+// The same of a thread that runs meanwhile: in this frame, at one of the instructions that it passed. Nothing: it is in
+// no frame.
+[[nodiscard]] std::optional<ThreadPlace> passing_place_of(const void* thread_state) noexcept;
 
 // The first bytes of what may have been freed; false where nothing is mapped.
 [[nodiscard]] bool peek_bytes(const void* from, void* into, size_t size) noexcept;

@@ -75,6 +75,7 @@ struct Event {
     CorrelationId correlation;  // of a launch; ApiCall: of the one in it, or None
     MetricId metric;            // Value
     uint32_t input;             // Input: its number
+    uint32_t sampled_thread;    // Sample: of another thread than the one that writes this down; 0: of that one
   };
   NodeId shadow;
   NodeId python;

@@ -13,8 +13,9 @@ void set_python_layout(const PythonLayout& layout) {
   detail::python_layout.store(layout.is_valid != 0 ? &kept.emplace_back(layout) : nullptr, std::memory_order_release);
 }
 
-PythonFrameIterator::PythonFrameIterator(const RawFrame& place, const RawFrame& caller) noexcept
-    : PythonFrameIterator() {
+PythonFrameIterator::PythonFrameIterator(const PythonFrameIterator& now, const RawFrame& place,
+                                         const RawFrame& caller) noexcept
+    : PythonFrameIterator(now) {
   PythonFrameIterator walk = *this;
   for (RawFrame raw{}; place.code != nullptr && walk.next(raw);) {
     const bool has_returned = caller.code != nullptr && raw.is_of(caller);

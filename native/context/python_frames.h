@@ -49,12 +49,19 @@ template <class T>
 class PythonFrameIterator {
  public:
   PythonFrameIterator() noexcept : layout_(detail::python_layout.load(std::memory_order_acquire)) {
-    if (layout_ != nullptr) frame_ = innermost();
+    if (layout_ != nullptr) frame_ = innermost(layout_->thread_state());
   }
   constexpr explicit PythonFrameIterator(std::nullptr_t) noexcept : layout_(nullptr) {}  // over no frames
+  // Of another thread, whose frames stand still while the GIL is held.
+  [[nodiscard]] static PythonFrameIterator of_thread(const void* thread_state) noexcept {
+    PythonFrameIterator frames(nullptr);
+    frames.layout_ = detail::python_layout.load(std::memory_order_acquire);
+    if (frames.layout_ != nullptr) frames.frame_ = frames.innermost(thread_state);
+    return frames;
+  }
   // The frames as they were when `place`, called by `caller`, was the innermost of them, if one of the two still runs;
-  // else those of now. Without code: which frame called it is not known.
-  PythonFrameIterator(const RawFrame& place, const RawFrame& caller) noexcept;
+  // else those of `now`. Without code: which frame called it is not known.
+  PythonFrameIterator(const PythonFrameIterator& now, const RawFrame& place, const RawFrame& caller) noexcept;
 
   [[nodiscard]] bool next(RawFrame& out) noexcept {
     if (seen_.code != nullptr) [[unlikely]] {
@@ -107,8 +114,7 @@ class PythonFrameIterator {
                                               : detail::read<uintptr_t>(frame, layout_->frame_instruction);
   }
 
-  [[nodiscard]] const void* innermost() const noexcept {
-    const void* state = layout_->thread_state();
+  [[nodiscard]] const void* innermost(const void* state) const noexcept {
     if (state == nullptr) return nullptr;
     const auto* top = detail::read<const void*>(state, layout_->thread_state_frame);
     return layout_->has_cframe != 0 && top != nullptr ? detail::read<const void*>(top, layout_->cframe_frame) : top;

@@ -269,7 +269,7 @@ void ThreadContext::record_sample(SessionMask mask, const HostSample& sample) no
   const bool is_in_leaf = depth_ > 0 && innermost()->source == Source::HostKernel;
   const int64_t wait_ns = is_in_leaf ? 0 : std::clamp<int64_t>(sample.waited_ns, 0, here_ns);
   const int64_t work_ns = here_ns - wait_ns;
-  const ContextNodes nodes = here(InnermostPython(PythonFrameIterator(sample.place, sample.caller)));
+  const ContextNodes nodes = here(InnermostPython(PythonFrameIterator(PythonFrameIterator(), sample.place, sample.caller)));
   const auto record_part = [&](NodeId node, Interval part, bool is_smaller) {
     Event event = Event::spanning(EventKind::Sample, mask, {nodes.shadow, node}, part);
     event.is_smaller_part = is_smaller;
@@ -283,6 +283,21 @@ void ThreadContext::record_sample(SessionMask mask, const HostSample& sample) no
   }
   if (work_ns > 0 || wait_ns == 0)
     record_part(nodes.python, {worked_from_ns, sampled_ns_}, work_ns <= wait_ns && wait_ns > 0);
+}
+
+// Frames above the entry of the other thread are those of the tree above it: its stack is its own.
+bool ThreadContext::record_sample_of(SessionMask mask, const ThreadSample& sample) noexcept {
+  uint32_t n_frames = 0;
+  sample.frames.for_each([&](const RawFrame&, uint64_t) { return ++n_frames < kMaxPathFrames; });
+  if (n_frames == 0) return false;
+  const bool is_in_entry = sample.entry.shadow != kRootNode;
+  const NodeId outer = is_in_entry ? sample.entry.python : kRootNode;
+  const NodeId node = append_frames(outer, sample.frames, n_frames, is_in_entry);
+  Event event = Event::spanning(EventKind::Sample, mask, {sample.entry.shadow, node},
+                                {sample.taken_ns - sample.ran_ns, sample.taken_ns});
+  event.sampled_thread = sample.thread;
+  record(event);
+  return true;
 }
 
 bool ThreadContext::has_own_context() const noexcept { return depth_ > 0 || current_python_frame() != nullptr; }

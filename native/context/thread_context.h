@@ -82,6 +82,15 @@ struct HostSample {
   RawFrame caller;    // what called it, if its code still lives: it may have returned since
 };
 
+// What another thread ran, of the processor's time, until `taken_ns`.
+struct ThreadSample {
+  uint32_t thread;  // as the system numbers it
+  int64_t taken_ns;
+  int64_t ran_ns;
+  ContextNodes entry;  // that it was in; the root: in none
+  PythonFrameIterator frames;
+};
+
 // The same at the beginning and the end of a call.
 struct ApiCallId {
   uint32_t api = 0;     // as the source numbers those of its vendor
@@ -107,8 +116,8 @@ struct ApiCall {
 class PythonRoute;
 struct PythonPath;
 
-// Threads: a ThreadContext is used by its own thread only, except `ring`, `published`, `capture`, the counters and
-// `exited`.
+// Threads: a ThreadContext is used by its own thread only, except `ring`, `published`, `capture`, the counters,
+// `exited` and `system_id`.
 class ThreadContext {
   enum class EntryKind : uint8_t { Range, Operator, Elsewhere };
   // A cache line: between two operators PyTorch and the driver run so much that most of ours has left the caches.
@@ -229,6 +238,14 @@ class ThreadContext {
   // A host sample that stands for what this thread did in the `elapsed_ns` until `taken_ns`, except what was measured
   // elsewhere. What of it the thread has waited is the time of a state `[waiting]` there.
   void record_sample(SessionMask mask, const HostSample& sample) noexcept;
+  // The same of another thread, by one that takes samples. GIL. false: it is in no Python function.
+  bool record_sample_of(SessionMask mask, const ThreadSample& sample) noexcept;
+  // The entry that this thread is in, for any other one; the root: it is in none.
+  [[nodiscard]] ContextNodes open_entry() const noexcept {
+    const NodeId python = published_python_.load(std::memory_order_acquire);
+    const NodeId shadow = published_shadow_.load(std::memory_order_acquire);
+    return shadow != kRootNode ? ContextNodes{shadow, python} : ContextNodes{};
+  }
   // Element `index` of `length` values; 0 of 0 is a scalar. While this thread captures a stream the value is the
   // graph's.
   void record_value(ContextNodes nodes, MetricId metric, uint64_t bits, uint32_t index = 0,
@@ -245,7 +262,7 @@ class ThreadContext {
   std::atomic<uint64_t> dropped{0};
   std::atomic<uint64_t> too_deep{0};
   std::atomic<bool> exited{false};
-  uint32_t system_id = 0;
+  std::atomic<uint32_t> system_id{0};  // 0: no thread has this context
   TrackId track = TrackId::None;  // consumer only
   ApiCall api_call;
   ReadingId own_reading = ReadingId::None;  // of the kernel that is not the program's

@@ -43,6 +43,7 @@ void ThreadRegistry::release(ThreadContext* context) noexcept {
   context_lenders.forget(context);
   const std::lock_guard lock(mutex_);
   context->exited.store(false, std::memory_order_relaxed);
+  context->system_id.store(0, std::memory_order_relaxed);
   free_.push_back(context);
 }
 
@@ -50,6 +51,7 @@ void ThreadRegistry::keep_only(ThreadContext* survivor) noexcept {
   free_.clear();
   for (const auto& context : all_) {
     context->ring.drain([](const Event&) {});
+    context->system_id = 0;
     if (context.get() != survivor) free_.push_back(context.get());
   }
   if (survivor == nullptr) return;

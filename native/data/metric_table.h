@@ -14,7 +14,7 @@
 namespace bragg {
 
 // The numbers are part of the capture format (native/data/CAPTURE.md).
-enum class MetricGroup : uint32_t { Device = 1, Host = 2, Sample = 3, Marker = 4, Wait = 5 };
+enum class MetricGroup : uint32_t { Device = 1, Host = 2, Sample = 3, Marker = 4, Wait = 5, Thread = 6 };
 
 struct MetricRow {
   NodeId node = kRootNode;
@@ -47,7 +47,7 @@ class MetricTable {
   struct RowOfNode : PerId<NodeId, uint32_t> {
     RowOfNode() : PerId(kNone) {}
   };
-  std::array<RowOfNode, 5> index_;  // by group
+  std::array<RowOfNode, 6> index_;  // by group
   ChangingRows<MetricRow> rows_;
 };
 

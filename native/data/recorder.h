@@ -167,7 +167,7 @@ class Recorder final : private EventSink {
     TrackId track = TrackId::None;
     int64_t until_ns = 0;  // end of its last sample
   };
-  [[nodiscard]] SampledThread& sampled_thread(const ThreadContext& thread);
+  [[nodiscard]] SampledThread& sampled_thread(uint32_t system_id);
   [[nodiscard]] TrackId range_track();
   [[nodiscard]] TrackId stream_track(const DeviceEvent& event);
   void flush_due_sessions();
@@ -243,7 +243,7 @@ class Recorder final : private EventSink {
   std::atomic<bool> samples_are_due_{false};
   std::vector<Track> tracks_;
   TrackId range_track_ = TrackId::None;
-  std::map<uint32_t, SampledThread> sampled_threads_;                          // by system id: the main thread alone
+  std::map<uint32_t, SampledThread> sampled_threads_;                          // by system id
   std::map<std::tuple<uint32_t, uint32_t, uint32_t>, TrackId> stream_tracks_;  // by device, context, stream
   using DeviceAndName = std::pair<uint32_t, StringId>;
   std::unordered_map<const char*, std::pair<std::string, std::map<DeviceAndName, FrameId>>> kernel_frames_;

@@ -122,14 +122,16 @@ void Recorder::take_launch_end(ThreadContext& thread, const Event& event) {
 }
 
 void Recorder::take_sample(ThreadContext& thread, const Event& event) {
-  SampledThread& sampled = sampled_thread(thread);
+  const bool is_of_another = event.sampled_thread != 0;
+  SampledThread& sampled = sampled_thread(is_of_another ? event.sampled_thread : thread.system_id.load());
+  const MetricGroup group = is_of_another ? MetricGroup::Thread : MetricGroup::Sample;
   // Two clocks are read for a sample, one after the other: by what lies between them samples would overlap.
   Event rest = event;
   rest.interval.start_ns = std::max(rest.interval.start_ns, std::exchange(sampled.until_ns, event.interval.end_ns));
   for_phases(event.mask, [&](Phase& phase) {
     if (!phase.options().python_context) return;
     phase.counters.samples += !event.is_smaller_part;
-    phase.count(event.python, MetricGroup::Sample, duration_of(event.interval), 0, event.is_smaller_part ? 0 : 1);
+    phase.count(event.python, group, duration_of(event.interval), 0, event.is_smaller_part ? 0 : 1);
     const Span span = within(phase, rest);
     if (phase.options().trace && span.duration_ns > 0)
       phase.keep({span.start_ns, span.duration_ns, event.python, sampled.track, CorrelationId::None});
@@ -348,12 +350,12 @@ TrackId Recorder::host_track(ThreadContext& thread) {
 }
 
 // Apart from what the thread's scopes and operators measured exactly.
-Recorder::SampledThread& Recorder::sampled_thread(const ThreadContext& thread) {
-  const auto [found, is_new] = sampled_threads_.try_emplace(thread.system_id);
+Recorder::SampledThread& Recorder::sampled_thread(uint32_t system_id) {
+  const auto [found, is_new] = sampled_threads_.try_emplace(system_id);
   if (is_new) {
-    const std::string name = "samples of thread " + std::to_string(thread.system_id);
+    const std::string name = "samples of thread " + std::to_string(system_id);
     found->second.track =
-        add_track({TrackKind::Samples, kNone, kNone, thread.system_id, FrameTable::instance().intern_string(name)});
+        add_track({TrackKind::Samples, kNone, kNone, system_id, FrameTable::instance().intern_string(name)});
   }
   return found->second;
 }

@@ -8,7 +8,7 @@ from bragg.model.profile import Profile
 from bragg.model.table import BoolArray, FloatArray, Int64Array
 from bragg.model.tree import CallTree, FrameKind
 
-__all__ = ["WAIT_TIME", "own_host_time", "own_work", "waiting_nodes"]
+__all__ = ["THREAD_TIME", "WAIT_TIME", "own_host_time", "own_work", "waiting_nodes"]
 
 # Kernels: those that the host executes itself, where there is no GPU.
 _MEASURED_KINDS = (FrameKind.SCOPE, FrameKind.OPERATOR, FrameKind.GPU_API, FrameKind.KERNEL)
@@ -16,6 +16,9 @@ _MEASURED_KINDS = (FrameKind.SCOPE, FrameKind.OPERATOR, FrameKind.GPU_API, Frame
 WAIT_TIME = "wait_time"
 """The metric of the part of `host_time` in which the thread waited, instead of running."""
 _WAITING = "[waiting]"
+
+THREAD_TIME = "thread_time"
+"""The metric of the part of `host_time` that other threads than the main one ran in functions of Python."""
 
 
 def waiting_nodes(tree: CallTree) -> BoolArray:

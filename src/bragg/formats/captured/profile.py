@@ -6,6 +6,7 @@ so that totals stay right and the gap is seen; rows that stay unused are removed
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -27,7 +28,7 @@ from bragg.model import (
     TrackKind,
     TrackTable,
 )
-from bragg.model.host_time import WAIT_TIME, own_host_time, waiting_nodes
+from bragg.model.host_time import THREAD_TIME, WAIT_TIME, own_host_time, waiting_nodes
 from bragg.model.meta.run import Run
 from bragg.model.table import Int32Array, Int64Array
 
@@ -159,7 +160,7 @@ def metrics_of(tables: CaptureTables, tree: CallTree) -> dict[str, Metric]:
         for group in MetricGroup
     }
     found = _device_metrics(groups[MetricGroup.DEVICE], len(tree))
-    found += _host_metrics(groups[MetricGroup.HOST], groups[MetricGroup.SAMPLE], tree)
+    found += _host_metrics(groups, tree)
     found += _marker_metrics(groups[MetricGroup.MARKER], len(tree))
     found += _wait_metrics(groups[MetricGroup.WAIT], len(tree))
     return {metric.name: metric for metric in found}
@@ -182,20 +183,25 @@ def _device_metrics(rows: Columns, n_nodes: int) -> list[Metric]:
     ]
 
 
-def _host_metrics(measured: Columns, sampled: Columns, tree: CallTree) -> list[Metric]:
-    found = []
-    if len(measured["node"]) or len(sampled["node"]):
+def _host_metrics(groups: Mapping[MetricGroup, Columns], tree: CallTree) -> list[Metric]:
+    found, measured = [], groups[MetricGroup.HOST]
+    sampled, of_threads = groups[MetricGroup.SAMPLE], groups[MetricGroup.THREAD]
+    if any(len(rows["node"]) for rows in (measured, sampled, of_threads)):
         entered = _sum(measured, "count", len(tree))
-        own = own_host_time(
-            tree, _sum(measured, "total_ns", len(tree)), entered > 0, _sum(sampled, "total_ns", len(tree))
-        )
+        threads_ns = _sum(of_threads, "total_ns", len(tree))
+        sampled_ns = _sum(sampled, "total_ns", len(tree)) + threads_ns
+        own = own_host_time(tree, _sum(measured, "total_ns", len(tree)), entered > 0, sampled_ns)
         found.append(Metric("host_time", "ns", MetricKind.INCLUSIVE, own))
         found.append(Metric("host_count", "1", MetricKind.EXCLUSIVE, entered))
         waited = np.where(waiting_nodes(tree), own, 0)
         if waited.any():
             found.append(Metric(WAIT_TIME, "ns", MetricKind.INCLUSIVE, waited))
-    if len(sampled["node"]):
-        found.append(Metric("samples", "1", MetricKind.INCLUSIVE, _sum(sampled, "count", len(tree))))
+        if len(of_threads["node"]):
+            of_functions = np.where(entered > 0, 0, np.minimum(own, threads_ns))
+            found.append(Metric(THREAD_TIME, "ns", MetricKind.INCLUSIVE, of_functions))
+    if len(sampled["node"]) or len(of_threads["node"]):
+        samples = _sum(sampled, "count", len(tree)) + _sum(of_threads, "count", len(tree))
+        found.append(Metric("samples", "1", MetricKind.INCLUSIVE, samples))
     return found
 
 

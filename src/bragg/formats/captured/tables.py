@@ -29,6 +29,7 @@ class MetricGroup(IntEnum):
     SAMPLE = 3
     MARKER = 4
     WAIT = 5
+    THREAD = 6
 
 
 @dataclass

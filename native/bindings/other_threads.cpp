@@ -1,0 +1,114 @@
+#include "bindings/other_threads.h"
+
+#include <pthread.h>
+#include <time.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "bindings/code_object.h"
+#include "bindings/thread_names.h"
+
+namespace bragg {
+namespace {
+
+constexpr int64_t kLeastRanNs = 20'000;  // less is a thread that looked up and went on waiting
+constexpr uint32_t kMaxTries = 50;       // a state whose thread never begins
+constexpr size_t kMaxNames = 200;        // programs may make threads without end
+constexpr const char* kUnnamed = "without a name";
+
+// Of any thread of this process, in whatever state it is; nothing: it has ended.
+std::optional<int64_t> processor_ns(uint32_t thread) noexcept {
+  constexpr clockid_t kOfThread = 6;  // as the kernel numbers the clocks of threads by their ids
+  timespec time{};
+  if (clock_gettime(static_cast<clockid_t>(~thread << 3) | kOfThread, &time) != 0) return {};
+  return int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
+}
+
+}  // namespace
+
+bool OtherThreads::look(const PyThreadState* main_thread) noexcept {
+  sampler_ = pthread_self();
+  const PyThreadState* newest = PyInterpreterState_ThreadHead(PyInterpreterState_Main());
+  if (newest == main_thread && threads_.empty()) {
+    newest_ = newest;
+    found_ns_ = bragg_now_ns();
+    return false;
+  }
+  is_due_ = newest != newest_ || (n_tries_ > 0 && n_tries_ < kMaxTries);
+  for (Thread& thread : threads_) look_at(thread);
+  return is_due_;
+}
+
+// It is on a core if its clock goes on while it is looked at; on a busy machine this thread may have taken the core.
+void OtherThreads::look_at(Thread& thread) noexcept {
+  thread.seen.reset();
+  const std::optional<int64_t> ran_ns = thread.id != 0 ? processor_ns(thread.id) : std::nullopt;
+  if (!ran_ns || *ran_ns - thread.sampled_ns < kLeastRanNs) return;
+  const std::optional<ThreadPlace> place = passing_place_of(thread.state);
+  const bragg_open_entry entry = bragg_open_entry_of(thread.id);
+  if (processor_ns(thread.id).value_or(*ran_ns) <= *ran_ns && bragg_is_running(thread.id) == 0) return;
+  if (!place) {
+    thread.sampled_ns = *ran_ns;  // native code alone
+    return;
+  }
+  thread.seen = Seen{*place, entry, bragg_now_ns(), *ran_ns};
+  is_due_ = true;
+}
+
+void OtherThreads::sample(const PyThreadState* main_thread) {
+  is_due_ = false;
+  find_threads(main_thread);
+  for (Thread& thread : threads_)
+    if (const auto seen = std::exchange(thread.seen, std::nullopt)) record(thread, *seen);
+}
+
+// Those that are known keep what was seen of them.
+void OtherThreads::find_threads(const PyThreadState* main_thread) {
+  const int64_t now_ns = bragg_now_ns();
+  std::vector<Thread> found;
+  bool has_newest = false, all_began = true;
+  const auto* state = PyInterpreterState_ThreadHead(PyInterpreterState_Main());
+  for (; state != nullptr; state = PyThreadState_Next(const_cast<PyThreadState*>(state))) {
+    if (state->thread_id == sampler_) continue;
+    if (!std::exchange(has_newest, true)) newest_ = state;
+    if (state == main_thread) continue;
+    const uint64_t number = PyThreadState_GetID(const_cast<PyThreadState*>(state));
+    const uint32_t id = thread_id_of(state);
+    if (id != 0 && bragg_is_own_thread(id) != 0) continue;
+    const auto known = std::find_if(threads_.begin(), threads_.end(), [&](const Thread& thread) {
+      return thread.state == state && thread.number == number && thread.id == id;
+    });
+    all_began = all_began && id != 0;
+    if (known != threads_.end()) {
+      found.push_back(std::move(*known));
+      continue;
+    }
+    // It may have run before it came to Python, but since the last look no longer than that is ago.
+    const int64_t ran_ns = id != 0 ? processor_ns(id).value_or(0) : 0;
+    found.push_back({state, number, id, std::max<int64_t>(ran_ns - (now_ns - found_ns_), 0), {}, {}});
+  }
+  threads_ = std::move(found);
+  n_tries_ = all_began ? 0 : n_tries_ + 1;
+  found_ns_ = now_ns;
+}
+
+// Code that has died since cannot be told; where the thread is now, it can.
+void OtherThreads::record(Thread& thread, const Seen& seen) {
+  const ThreadPlace& place = seen.place;
+  const bool is_code = lives(place.frame.code) && has_instruction(place.frame);
+  const bragg_thread_sample sample{thread.id,
+                                   thread.state,
+                                   seen.at_ns,
+                                   seen.ran_ns - thread.sampled_ns,
+                                   is_code ? seen.entry : bragg_open_entry_of(thread.id),
+                                   as_sampled(is_code ? place.frame : RawFrame{}),
+                                   as_sampled(is_code ? place.caller : RawFrame{})};
+  thread.sampled_ns = seen.ran_ns;
+  if (bragg_sample_thread(&sample) == 0) return;
+  if (thread.name.empty()) thread.name = name_of(thread.state);
+  const bool is_told = !thread.name.empty() && (ran_ns_.contains(thread.name) || ran_ns_.size() < kMaxNames);
+  ran_ns_[is_told ? thread.name : kUnnamed] += sample.ran_ns;
+}
+
+}  // namespace bragg

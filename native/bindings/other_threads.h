@@ -1,0 +1,59 @@
+#pragma once
+
+#include <Python.h>
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "api/bragg_core.h"
+#include "bindings/thread_place.h"
+
+namespace bragg {
+
+// Samples of the Python threads beside the main one. Who has the GIL tells nothing of them, and nobody may wait for
+// it at each tick: a thread is looked at without it, and sampled, with it, only if it was found on a core. What its
+// clock of the processor says that it has run since its last sample counts for where it was found. Threads: as the
+// owner locks.
+class OtherThreads {
+ public:
+  // Without the GIL. Whether `sample` has something to do.
+  [[nodiscard]] bool look(const PyThreadState* main_thread) noexcept;
+  [[nodiscard]] bool is_due() const noexcept { return is_due_; }
+  // GIL: all threads stand still, or run what is no Python code.
+  void sample(const PyThreadState* main_thread);
+
+  // What was sampled, by the thread's name.
+  [[nodiscard]] const std::map<std::string, int64_t>& ran_ns() const noexcept { return ran_ns_; }
+
+ private:
+  struct Seen {
+    ThreadPlace place;  // without code: it is where it is when it is sampled
+    bragg_open_entry entry;
+    int64_t at_ns;
+    int64_t ran_ns;  // until then
+  };
+  struct Thread {
+    const PyThreadState* state;
+    uint64_t number;  // of the state, of all that the interpreter had
+    uint32_t id;      // as the system numbers it; 0: it has not begun
+    int64_t sampled_ns;  // of its clock of the processor
+    std::optional<Seen> seen;
+    std::string name;
+  };
+  void look_at(Thread& thread) noexcept;
+  void find_threads(const PyThreadState* main_thread);
+  void record(Thread& thread, const Seen& seen);
+
+  std::vector<Thread> threads_;
+  std::map<std::string, int64_t> ran_ns_;
+  unsigned long sampler_ = 0;              // as Python numbers the thread that looks
+  const PyThreadState* newest_ = nullptr;  // when the threads were found; not the sampler's
+  int64_t found_ns_ = 0;                   // when that was
+  uint32_t n_tries_ = 0;                   // to find those that had not begun
+  bool is_due_ = false;
+};
+
+}  // namespace bragg
