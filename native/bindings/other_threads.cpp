@@ -13,6 +13,7 @@ namespace bragg {
 namespace {
 
 constexpr int64_t kLeastRanNs = 20'000;  // less is a thread that looked up and went on waiting
+constexpr int64_t kOverdueNs = 10'000'000;
 constexpr uint32_t kMaxTries = 50;       // a state whose thread never begins
 constexpr size_t kMaxNames = 200;        // programs may make threads without end
 constexpr const char* kUnnamed = "without a name";
@@ -23,6 +24,13 @@ std::optional<int64_t> processor_ns(uint32_t thread) noexcept {
   timespec time{};
   if (clock_gettime(static_cast<clockid_t>(~thread << 3) | kOfThread, &time) != 0) return {};
   return int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
+}
+
+// It is on a core if its clock goes on while it is looked at. On a busy machine this thread takes the core from it each
+// time: then it is enough that it wants one, though it may be where it has just stopped waiting.
+bool is_running(uint32_t thread, int64_t before_ns, int64_t unsampled_ns) noexcept {
+  if (processor_ns(thread).value_or(before_ns) > before_ns) return true;
+  return unsampled_ns > kOverdueNs && bragg_is_running(thread) != 0;
 }
 
 }  // namespace
@@ -40,14 +48,13 @@ bool OtherThreads::look(const PyThreadState* main_thread) noexcept {
   return is_due_;
 }
 
-// It is on a core if its clock goes on while it is looked at; on a busy machine this thread may have taken the core.
 void OtherThreads::look_at(Thread& thread) noexcept {
   thread.seen.reset();
   const std::optional<int64_t> ran_ns = thread.id != 0 ? processor_ns(thread.id) : std::nullopt;
   if (!ran_ns || *ran_ns - thread.sampled_ns < kLeastRanNs) return;
   const std::optional<ThreadPlace> place = passing_place_of(thread.state);
   const bragg_open_entry entry = bragg_open_entry_of(thread.id);
-  if (processor_ns(thread.id).value_or(*ran_ns) <= *ran_ns && bragg_is_running(thread.id) == 0) return;
+  if (!is_running(thread.id, *ran_ns, *ran_ns - thread.sampled_ns)) return;
   if (!place) {
     thread.sampled_ns = *ran_ns;  // native code alone
     return;

@@ -151,6 +151,9 @@ class LaunchHook:
 def note_own_thread() -> None:
     """The calling thread is the recorder's: the process ends when the program's own threads have."""
 
+def sampled_threads() -> dict[str, int]:
+    """For how long samples found other threads than the main one in Python, by name, ns: since sampling began."""
+
 def hurry() -> None:
     """The process was told to end: from now on nothing waits long for the GPU."""
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from bragg.model import FrameKind, Metric, MetricKind, Profile
-from bragg.model.host_time import WAIT_TIME
+from bragg.model.host_time import THREAD_TIME, WAIT_TIME
 from bragg.model.transform import with_descendants
 
 __all__ = ["LEAST_IMPORTS", "imports_apart", "without_imports"]
@@ -42,7 +42,7 @@ def without_imports(profile: Profile) -> Profile:
     is_import = with_descendants(profile.tree, imports[profile.tree.frame])
     metrics = {
         name: Metric(name, "ns", MetricKind.INCLUSIVE, np.where(is_import, 0, profile.own(name)))
-        for name in ("host_time", WAIT_TIME)
+        for name in ("host_time", WAIT_TIME, THREAD_TIME)
         if name in profile.metrics
     }
     return replace(profile, metrics={**profile.metrics, **metrics})

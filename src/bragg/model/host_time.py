@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from bragg.model.profile import Profile
 from bragg.model.table import BoolArray, FloatArray, Int64Array
+from bragg.model.trace import TrackKind
 from bragg.model.tree import CallTree, FrameKind
 
-__all__ = ["THREAD_TIME", "WAIT_TIME", "own_host_time", "own_work", "waiting_nodes"]
+__all__ = ["THREAD_TIME", "WAIT_TIME", "of_main_thread", "own_host_time", "own_work", "waiting_nodes"]
 
 # Kernels: those that the host executes itself, where there is no GPU.
 _MEASURED_KINDS = (FrameKind.SCOPE, FrameKind.OPERATOR, FrameKind.GPU_API, FrameKind.KERNEL)
@@ -28,6 +31,17 @@ def waiting_nodes(tree: CallTree) -> BoolArray:
     found: BoolArray = is_waiting[tree.frame]
     found[0] = False
     return found
+
+
+def of_main_thread(profile: Profile) -> Profile:
+    """The profile without `host_time` and samples of other threads, whose functions run beside what a run waits for."""
+    if THREAD_TIME not in profile.metrics:
+        return profile
+    own = profile.own("host_time") - profile.own(THREAD_TIME)
+    metrics = {**profile.metrics, "host_time": replace(profile.metric("host_time"), own=own)}
+    tracks, slices = profile.tracks, profile.slices
+    is_of_other = (tracks.kind == TrackKind.SAMPLES) & (tracks.context != tracks.process)
+    return replace(profile, metrics=metrics, slices=slices.take(~is_of_other[slices.track]))
 
 
 def own_work(profile: Profile, metric: str) -> FloatArray:

@@ -13,6 +13,7 @@ from bragg.analyze.causes.hardware_limits import Limits, hardware_limits
 from bragg.analyze.causes.host_shares import HostShare, host_shares
 from bragg.analyze.causes.host_steps import host_steps
 from bragg.analyze.causes.kernel_class import CLASSES, PRODUCTS, UNNAMED, class_of, classes_of_nodes
+from bragg.analyze.causes.other_threads import OtherThreads, other_threads
 from bragg.analyze.imports import imports_apart
 from bragg.analyze.wall.turns import turns_of
 from bragg.model import FrameKind
@@ -63,7 +64,8 @@ class Bounds:
     Attributes:
         by: `the GPU`, `the host`, `input`, `compilation`, `synchronisation`, `communication`, `allocation`, `copies`;
             `BOTH`: the GPU and the host, and how much each would save is not known;
-            `other work`, of streams or programs, which launched work waited for; `counting launches exactly`: the host
+            `other work`, of streams or programs, which launched work waited for; `other threads`, which compute while
+            the main one waits; `counting launches exactly`: the host
             waited for it, whatever else it did; without a GPU a part of the host's time; empty: not known.
         busy: Share in which a GPU worked; None: not known.
         parts: They add up to 1 where a timeline tells; the largest first.
@@ -79,6 +81,7 @@ class Bounds:
         gpu_ns: GPU time of all; 0: no GPU worked.
         limits: What of the GPU bounds its work; None: not known.
         lacks: Why `busy` is not known; empty: it is, or no GPU worked.
+        threads: Without a GPU, what others than the main thread ran meanwhile; None: nothing that samples found.
     """
 
     by: str
@@ -96,6 +99,7 @@ class Bounds:
     gpu_ns: float = 0.0
     limits: Limits | None = None
     lacks: Lacks = ""
+    threads: OtherThreads | None = None
 
     @property
     def cause(self) -> str:
@@ -136,8 +140,11 @@ def _host_bounds(evidence: Evidence, shares: list[HostShare]) -> Bounds:
     parts = tuple(Part(each.name, each.time_ns / host_ns, False, each.at) for each in shares)
     of_ns, n_steps, step = _host_steps(evidence)
     imports_ns = imports_apart(evidence.profile)[1]
+    threads = other_threads(evidence.profile)
+    is_beside = shares[0].name == "waiting" and threads and threads.time_ns > _BUSY * shares[0].time_ns
+    by = "other threads" if is_beside else shares[0].name
     return Bounds(
-        *(shares[0].name, None, parts, of_ns, n_steps, False), host_ns=host_ns, imports_ns=imports_ns, step=step
+        *(by, None, parts, of_ns, n_steps, False), host_ns=host_ns, imports_ns=imports_ns, step=step, threads=threads
     )
 
 

@@ -7,12 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from bragg.analyze.causes.evidence import Evidence
-from bragg.analyze.causes.paths import hot_places
+from bragg.analyze.causes.paths import hottest_line
 from bragg.analyze.imports import imports_apart
-from bragg.model import FrameKind, Profile
+from bragg.model import FrameKind
 from bragg.model.host_time import WAIT_TIME
-from bragg.model.library_files import is_library
-from bragg.model.table import FloatArray
 
 __all__ = ["HostShare", "host_shares"]
 
@@ -53,13 +51,7 @@ def host_shares(evidence: Evidence) -> list[HostShare]:
         "Python and native code": np.where(rest & ~(is_operator | is_kernel), own_ns - waited_ns, 0.0),
     }
     return [
-        HostShare(name, float(time_ns.sum()), _hottest_line(profile, time_ns))
+        HostShare(name, float(time_ns.sum()), hottest_line(profile, time_ns))
         for name, time_ns in parts.items()
         if time_ns.sum() > 0
     ]
-
-
-def _hottest_line(profile: Profile, time_ns: FloatArray) -> str:
-    """Of the program: what libraries do when it ends, below no line of it, has none."""
-    places = hot_places(profile, time_ns > 0, time_ns)
-    return next((f"{each.file}:{each.line}" for each in places if each.file and not is_library(each.file)), "")

@@ -27,6 +27,7 @@ __all__ = [
     "beside",
     "children",
     "hot_places",
+    "hottest_line",
     "hottest_place",
     "in_files",
     "line_above",
@@ -154,6 +155,12 @@ def _lines_of(frames: FrameTable, kinds: tuple[FrameKind, ...]) -> list[bool | N
     in_library = {file: is_library(file) for file in set(frames.file)}
     rows = zip(frames.kind.tolist(), frames.file, strict=True)
     return [in_library[file] if file and kind in numbers else None for kind, file in rows]
+
+
+def hottest_line(profile: Profile, time_ns: FloatArray) -> str:
+    """Of the program: what libraries do when it ends, below no line of it, has none. `file:line`, or empty."""
+    places = hot_places(profile, time_ns > 0, time_ns)
+    return next((f"{each.file}:{each.line}" for each in places if each.file and not is_library(each.file)), "")
 
 
 def hottest_place(

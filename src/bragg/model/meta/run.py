@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -173,6 +174,18 @@ class Run:
             return None
         ran_ns, ready_ns = self.main_thread_ns
         return max(ready_ns - max(after - before - ran_ns, 0), 0)
+
+    @property
+    def threads_ns(self) -> dict[str, int]:
+        """How long samples found other threads than the main one in Python, by name, the longest first."""
+        found: Counter[str] = Counter()
+        for run in self.recordings:
+            before, after = (Facts(run._meta).table(name).values() for name in ("threads_before", "threads"))
+            for name, until_ns in after.items():
+                began_ns = before.get(name, 0)
+                if type(until_ns) is type(began_ns) is int and until_ns > began_ns:
+                    found[name] += until_ns - began_ns
+        return dict(found.most_common())
 
     @property
     def clock(self) -> RankClock:

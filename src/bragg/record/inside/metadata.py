@@ -117,6 +117,7 @@ def at_start(backend: str, options: Mapping[str, Any]) -> dict[str, Any]:
         **({"job": place} if (place := find_place(os.environ)) else {}),
         **({"program_ran_before_ns": ran_ns} if (ran_ns := guarded(_program_ran_ns)()) else {}),
         **({"scheduled_before": scheduled} if (scheduled := guarded(_scheduled)()) else {}),
+        **({"threads_before": threads} if (threads := core.sampled_threads()) else {}),
         "started_ns": core.now_ns(),
     }
 
@@ -152,6 +153,7 @@ def at_stop(*, is_end: bool = True) -> dict[str, Any]:
         "versions": {name: str(version) for name, version in versions.items() if version is not None},
         **({"program_ran_ns": ran_ns} if (ran_ns := guarded(_program_ran_ns)()) else {}),
         **({"scheduled": scheduled} if (scheduled := guarded(_scheduled)()) else {}),
+        **({"threads": threads} if (threads := core.sampled_threads()) else {}),
         **({"compiled_regions": regions} if (regions := guarded(_compiled_regions)()) else {}),
         **({"interpreted_launches": _interpreted_launches} if _interpreted_launches else {}),
         **({"kernel_error": said} if is_end and (said := guarded(_kernel_error)()) else {}),

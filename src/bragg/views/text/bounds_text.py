@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from bragg.analyze.causes.bounds import BOTH, Bounds, Part
 from bragg.analyze.causes.hardware_limits import Limits
+from bragg.analyze.causes.other_threads import OtherThreads
 from bragg.model.finding import percent_text
+from bragg.views.text.style import printable
 from bragg.views.text.units import count_text, time_text
 
-__all__ = ["bounds_sentence", "parts_lines"]
+__all__ = ["bounds_sentence", "parts_lines", "threads_text"]
 
 _N_PARTS = 4
 _LEAST_PART = 0.005
@@ -56,8 +58,9 @@ def _host_sentence(bounds: Bounds) -> str:
         took, ran = time_text(bounds.imports_ns), time_text(bounds.host_ns)
         return f"Imports took {took}, and all else that the program did {ran}: too little to say what bounds it."
     first, *others = [part for part in bounds.parts if part.share >= _LEAST_PART]
-    name = first.name[0].upper() + first.name[1:]
-    bound, verb = ("bound", "take") if first.name in _PLURALS else ("bounds", "takes")
+    name = bounds.by[0].upper() + bounds.by[1:]
+    bound = "bound" if bounds.by in _PLURALS else "bounds"
+    verb = "take" if first.name in _PLURALS else "takes"
     most_of = "" if first.share >= _ALL else "most of " if first.share > _MOST else "much of "
     steps = f"{count_text(bounds.n_steps, bounds.step)} of {time_text(bounds.of_ns / max(bounds.n_steps, 1))}"
     is_most = bounds.of_ns > _MOST * bounds.host_ns
@@ -67,16 +70,34 @@ def _host_sentence(bounds: Bounds) -> str:
     return (
         f"{name} {bound} {most_of}the program, which uses no GPU{in_steps}: "
         f"of {time_text(bounds.host_ns)} on the host after imports, {first.name} {verb} {percent_text(first.share)}"
-        f"{_most_at(first)}{', ' if takes else ''}{takes}.{beside}"
+        f"{_most_at(first)}{', ' if takes else ''}{takes}.{_meanwhile(bounds)}{beside}"
         f"{_INTERPRETED if first.name == 'interpreted kernels' else ''}"
     )
 
 
 _INTERPRETED = " That is the time of bragg's interpreter, which executes kernels here instead of a GPU."
-_PLURALS = ("operators", "interpreted kernels", "Python and native code")
+_PLURALS = ("operators", "interpreted kernels", "Python and native code", "other threads")
 
 
-def _most_at(part: Part) -> str:
+def _meanwhile(bounds: Bounds) -> str:
+    if bounds.threads is None or bounds.threads.time_ns < _LEAST_PART * bounds.host_ns:
+        return ""
+    return f" Meanwhile {threads_text(bounds.threads)}."
+
+
+def threads_text(threads: OtherThreads) -> str:
+    """What others than the main thread ran: `thread infer ran Python for 1.1 s (most at serve.py:4)`."""
+    return f"{_named(threads.names)} ran Python for {time_text(threads.time_ns)}{_most_at(threads)}"
+
+
+def _named(names: Sequence[str]) -> str:
+    if len(names) < 2:
+        return f"thread {names[0]}" if names else "other threads"
+    first, second, *others = map(printable, names)
+    return f"threads {first}, {second} and {len(others)} more" if others else f"threads {first} and {second}"
+
+
+def _most_at(part: Part | OtherThreads) -> str:
     return f" (most at {part.at.rpartition('/')[2]})" if part.at else ""
 
 

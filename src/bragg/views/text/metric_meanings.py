@@ -42,6 +42,9 @@ MEANINGS = {
     "host_count": Meaning("1", _EXCLUSIVE, "Times that a scope or operator was entered, or a GPU API call was made."),
     "sync_time": Meaning("ns", _INCLUSIVE, "Part of `host_time` in calls that wait for the GPU."),
     "wait_time": Meaning("ns", _INCLUSIVE, "Part of `host_time` in which the main thread did not run."),
+    "thread_time": Meaning(
+        "ns", _INCLUSIVE, "Part of `host_time` that other threads than the main one ran in functions of Python."
+    ),
     "samples": Meaning("1", _INCLUSIVE, "Samples of the host's call path."),
     "gpu_idle_time": Meaning("ns", _INCLUSIVE, "Time in which a GPU had no work, by what the host did.", "--idle"),
     "gpu_idle_count": Meaning("1", _INCLUSIVE, "Number of pauses of a GPU.", "--idle"),

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
+from bragg.analyze.causes.other_threads import other_threads
 from bragg.analyze.imports import imports_apart, without_imports
 from bragg.grouping.workers import WORKER_METRICS, WORKER_TIME
 from bragg.model import FrameKind, Profile
-from bragg.model.host_time import WAIT_TIME
+from bragg.model.host_time import WAIT_TIME, of_main_thread
 from bragg.model.ids import FrameId
 from bragg.model.table import FloatArray
+from bragg.views.text.bounds_text import threads_text
 from bragg.views.text.folding_rules import library_of
 from bragg.views.text.labels import Labels
 from bragg.views.text.units import count_text, share_text, time_text
@@ -22,15 +24,24 @@ _LITTLE = 0.05
 
 def waiting_lines(profile: Profile) -> list[str]:
     """How long the host waited for the GPU, and for anything else, and where most; nothing where it hardly did."""
-    found = [_line(profile, metric, whom) for metric, whom in (("sync_time", " for the GPU"), (WAIT_TIME, ""))]
-    return [line for line in (*found, workers_line(profile)) if line]
+    of_main = of_main_thread(profile)
+    found = [_line(of_main, metric, whom) for metric, whom in (("sync_time", " for the GPU"), (WAIT_TIME, ""))]
+    return [line for line in (*found, _threads_line(profile), workers_line(profile)) if line]
+
+
+def _threads_line(profile: Profile) -> str:
+    """What other threads than the main one ran; without a GPU, what bounds the program says it."""
+    threads = other_threads(profile) if profile.measured("gpu_time") else None
+    if threads is None or threads.time_ns < _LITTLE * (profile.run.duration_ns or 0):
+        return ""
+    return f"beside the main thread {threads_text(threads)}"
 
 
 def waits_mostly(profile: Profile) -> bool:
     """Whether threads waited for most of their time, apart from imports."""
     if WAIT_TIME not in profile.metrics:
         return False
-    return profile.total(WAIT_TIME) > 0.5 * without_imports(profile).total("host_time")
+    return profile.total(WAIT_TIME) > 0.5 * of_main_thread(without_imports(profile)).total("host_time")
 
 
 def workers_line(profile: Profile) -> str:
