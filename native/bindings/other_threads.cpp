@@ -40,9 +40,10 @@ bool OtherThreads::look(const PyThreadState* main_thread) noexcept {
   const PyThreadState* newest = PyInterpreterState_ThreadHead(PyInterpreterState_Main());
   if (newest == main_thread && threads_.empty()) {
     newest_ = newest;
-    found_ns_ = bragg_now_ns();
+    known_ns_ = bragg_now_ns();
     return false;
   }
+  if (newest == newest_) known_ns_ = bragg_now_ns();
   is_due_ = newest != newest_ || (n_tries_ > 0 && n_tries_ < kMaxTries);
   for (Thread& thread : threads_) look_at(thread);
   return is_due_;
@@ -91,13 +92,21 @@ void OtherThreads::find_threads(const PyThreadState* main_thread) {
       found.push_back(std::move(*known));
       continue;
     }
-    // It may have run before it came to Python, but since the last look no longer than that is ago.
-    const int64_t ran_ns = id != 0 ? processor_ns(id).value_or(0) : 0;
-    found.push_back({state, number, id, std::max<int64_t>(ran_ns - (now_ns - found_ns_), 0), {}, {}});
+    found.push_back(begin(state, number, id, now_ns));
   }
   threads_ = std::move(found);
   n_tries_ = all_began ? 0 : n_tries_ + 1;
-  found_ns_ = now_ns;
+  known_ns_ = now_ns;
+}
+
+// One that began since the last look may have ended at the next one, so it is sampled where it is. Another one has come
+// to Python from native code, whose time that is.
+OtherThreads::Thread OtherThreads::begin(const PyThreadState* state, uint64_t number, uint32_t id,
+                                         int64_t now_ns) const {
+  const int64_t ran_ns = id != 0 ? processor_ns(id).value_or(0) : 0;
+  Thread thread{state, number, id, ran_ns <= now_ns - known_ns_ ? 0 : ran_ns, {}, {}};
+  if (ran_ns - thread.sampled_ns >= kLeastRanNs) thread.seen = Seen{{}, bragg_open_entry_of(id), now_ns, ran_ns};
+  return thread;
 }
 
 // Code that has died since cannot be told; where the thread is now, it can.

@@ -45,13 +45,14 @@ class OtherThreads {
   };
   void look_at(Thread& thread) noexcept;
   void find_threads(const PyThreadState* main_thread);
+  [[nodiscard]] Thread begin(const PyThreadState* state, uint64_t number, uint32_t id, int64_t now_ns) const;
   void record(Thread& thread, const Seen& seen);
 
   std::vector<Thread> threads_;
   std::map<std::string, int64_t> ran_ns_;
   unsigned long sampler_ = 0;              // as Python numbers the thread that looks
   const PyThreadState* newest_ = nullptr;  // when the threads were found; not the sampler's
-  int64_t found_ns_ = 0;                   // when that was
+  int64_t known_ns_ = bragg_now_ns();      // when these were all threads that there are
   uint32_t n_tries_ = 0;                   // to find those that had not begun
   bool is_due_ = false;
 };
