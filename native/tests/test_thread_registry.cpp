@@ -5,6 +5,7 @@
 #include <memory>
 #include <thread>
 
+#include "api/bragg_core.h"
 #include "check.h"
 #include "context/thread_context.h"
 
@@ -34,6 +35,40 @@ TEST(a_thread_that_makes_its_context_keeps_no_other_thread_waiting) {
   CHECK(was_free.load());
   watched->release(context);
   CHECK_EQ(watched->acquire(), context);
+}
+
+constexpr bragg::FrameId kFrame{1};
+
+TEST(another_thread_sees_the_entry_that_a_thread_is_in_while_it_enters_and_leaves) {
+  std::atomic<uint32_t> id{0};
+  std::atomic<bool> is_seen{false}, is_outside{false}, is_over{false};
+  std::thread worker([&] {
+    ThreadContext& self = ThreadContext::current();
+    id.store(self.system_id);
+    while (!is_seen.load()) {
+      bragg::push_context(bragg::Source::Api, kFrame);
+      bragg::pop_context(bragg::Source::Api);
+    }
+    is_outside.store(true);
+    (void)bragg::test::comes_true([&] { return is_over.load(); });
+  });
+  CHECK(bragg::test::comes_true([&] {
+    const bragg_open_entry entry = bragg_open_entry_of(id.load());
+    return entry.shadow != 0 && entry.python != 0;
+  }));
+  is_seen.store(true);
+  CHECK(bragg::test::comes_true([&] { return is_outside.load(); }));
+  CHECK_EQ(bragg_open_entry_of(id.load()).shadow, 0u);
+  is_over.store(true);
+  worker.join();
+}
+
+TEST(a_context_without_a_thread_is_nobodys) {
+  ThreadRegistry registry;
+  ThreadContext* const context = registry.acquire();
+  CHECK(context->system_id != 0);
+  registry.release(context);
+  CHECK_EQ(context->system_id, 0u);
 }
 
 }  // namespace

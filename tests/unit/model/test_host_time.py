@@ -1,10 +1,12 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from textwrap import dedent
 
 import numpy as np
 
-from bragg.model.host_time import own_host_time, own_work
+from bragg.model import Metric, MetricKind
+from bragg.model.host_time import THREAD_TIME, of_main_thread, own_host_time, own_work
 from tests.support.profiles import profile_from_text
 
 
@@ -87,3 +89,14 @@ def test_places_are_hot_by_what_they_do_and_not_by_what_they_wait_for() -> None:
     profile = profile_from_text("root\n  a.py:1@f 1ms host=3ms\n    [waiting] #state host=7ms wait=7ms")
     assert own_work(profile, "host_time").tolist() == [0.0, 3e6, 0.0]
     assert own_work(profile, "gpu_time").tolist() == [0.0, 1e6, 0.0]
+
+
+def test_the_main_threads_time_is_that_without_other_threads() -> None:
+    profile = profile_from_text("root\n  main host=5us\n  worker host=3us")
+    of_worker = np.array([name == "worker" for name in profile.tree.frames.name])[profile.tree.frame]
+    threads = Metric(THREAD_TIME, "ns", MetricKind.INCLUSIVE, np.where(of_worker, 3000, 0))
+    both = replace(profile, metrics={**profile.metrics, THREAD_TIME: threads})
+    assert both.total("host_time") == 8000
+    assert of_main_thread(both).total("host_time") == 5000
+    assert of_main_thread(both).total(THREAD_TIME) == 3000
+    assert of_main_thread(profile) is profile

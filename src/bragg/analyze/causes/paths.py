@@ -158,7 +158,12 @@ def _lines_of(frames: FrameTable, kinds: tuple[FrameKind, ...]) -> list[bool | N
 
 
 def hottest_line(profile: Profile, time_ns: FloatArray) -> str:
-    """Of the program: what libraries do when it ends, below no line of it, has none. `file:line`, or empty."""
+    """`file:line` of the program with most of a time; empty: what libraries do when it ends, below no line of it.
+
+    Args:
+        profile: A whole run.
+        time_ns: float64 [n_nodes].
+    """
     places = hot_places(profile, time_ns > 0, time_ns)
     return next((f"{each.file}:{each.line}" for each in places if each.file and not is_library(each.file)), "")
 
