@@ -30,7 +30,7 @@ using Clock = std::chrono::steady_clock;
 
 constexpr auto kFreeGil = std::chrono::microseconds(50);
 constexpr auto kMainsTurn = std::chrono::milliseconds(1);  // to sample the other threads, when it has the GIL anyway
-constexpr int64_t kLongestInterruptionNs = 200'000;  // what is longer was a thread that had the GIL meanwhile
+constexpr int64_t kLongestInterruptionNs = 200'000;        // what is longer was a thread that had the GIL meanwhile
 
 // Asks for samples until it is told to stop.
 class Ticker {

@@ -14,8 +14,8 @@ namespace {
 
 constexpr int64_t kLeastRanNs = 20'000;  // less is a thread that looked up and went on waiting
 constexpr int64_t kOverdueNs = 10'000'000;
-constexpr uint32_t kMaxTries = 50;       // a state whose thread never begins
-constexpr size_t kMaxNames = 200;        // programs may make threads without end
+constexpr uint32_t kMaxTries = 1000;  // where a thread may stay unknown
+constexpr size_t kMaxNames = 200;     // programs may make threads without end
 constexpr const char* kUnnamed = "without a name";
 
 // Of any thread of this process, in whatever state it is; nothing: it has ended.
@@ -33,6 +33,24 @@ bool is_running(uint32_t thread, int64_t before_ns, int64_t unsampled_ns) noexce
   return unsampled_ns > kOverdueNs && bragg_is_running(thread) != 0;
 }
 
+template <class See>
+void for_each_state(See&& see) {
+  const auto* state = PyInterpreterState_ThreadHead(PyInterpreterState_Main());
+  for (; state != nullptr; state = PyThreadState_Next(const_cast<PyThreadState*>(state))) see(state);
+}
+
+uint64_t number_of(const PyThreadState* state) noexcept {
+  return PyThreadState_GetID(const_cast<PyThreadState*>(state));
+}
+
+// Up to 3.11 a state has the number of the thread that made it, until its own one begins.
+bool has_begun(const PyThreadState* state) {
+  bool is_own = state->thread_id != 0;
+  for_each_state(
+      [&](const PyThreadState* other) { is_own = is_own && (other == state || other->thread_id != state->thread_id); });
+  return is_own;
+}
+
 }  // namespace
 
 bool OtherThreads::look(const PyThreadState* main_thread) noexcept {
@@ -44,14 +62,21 @@ bool OtherThreads::look(const PyThreadState* main_thread) noexcept {
     return false;
   }
   if (newest == newest_) known_ns_ = bragg_now_ns();
-  is_due_ = newest != newest_ || (n_tries_ > 0 && n_tries_ < kMaxTries);
+  is_due_ = newest != newest_;
   for (Thread& thread : threads_) look_at(thread);
   return is_due_;
 }
 
 void OtherThreads::look_at(Thread& thread) noexcept {
   thread.seen.reset();
-  const std::optional<int64_t> ran_ns = thread.id != 0 ? processor_ns(thread.id) : std::nullopt;
+  unsigned long python_id = 0;
+  const bool is_same =
+      peek_bytes(&thread.state->thread_id, &python_id, sizeof python_id) && python_id == thread.python_id;
+  if (!is_same || thread.id == 0) {
+    is_due_ = is_due_ || !is_same || n_tries_ < kMaxTries;
+    return;
+  }
+  const std::optional<int64_t> ran_ns = processor_ns(thread.id);
   if (!ran_ns || *ran_ns - thread.sampled_ns < kLeastRanNs) return;
   const std::optional<ThreadPlace> place = passing_place_of(thread.state);
   const bragg_open_entry entry = bragg_open_entry_of(thread.id);
@@ -75,36 +100,30 @@ void OtherThreads::sample(const PyThreadState* main_thread) {
 void OtherThreads::find_threads(const PyThreadState* main_thread) {
   const int64_t now_ns = bragg_now_ns();
   std::vector<Thread> found;
-  bool has_newest = false, all_began = true;
-  const auto* state = PyInterpreterState_ThreadHead(PyInterpreterState_Main());
-  for (; state != nullptr; state = PyThreadState_Next(const_cast<PyThreadState*>(state))) {
-    if (state->thread_id == sampler_) continue;
+  bool has_newest = false, are_known = true;
+  for_each_state([&](const PyThreadState* state) {
+    if (state->thread_id == sampler_) return;
     if (!std::exchange(has_newest, true)) newest_ = state;
-    if (state == main_thread) continue;
-    const uint64_t number = PyThreadState_GetID(const_cast<PyThreadState*>(state));
-    const uint32_t id = thread_id_of(state);
-    if (id != 0 && bragg_is_own_thread(id) != 0) continue;
+    if (state == main_thread) return;
     const auto known = std::find_if(threads_.begin(), threads_.end(), [&](const Thread& thread) {
-      return thread.state == state && thread.number == number && thread.id == id;
+      return thread.state == state && thread.number == number_of(state) && thread.python_id == state->thread_id &&
+             thread.id != 0;
     });
-    all_began = all_began && id != 0;
-    if (known != threads_.end()) {
-      found.push_back(std::move(*known));
-      continue;
-    }
-    found.push_back(begin(state, number, id, now_ns));
-  }
+    found.push_back(known != threads_.end() ? std::move(*known) : begin(state, now_ns));
+    are_known = are_known && found.back().id != 0;
+    if (found.back().id != 0 && bragg_is_own_thread(found.back().id) != 0) found.pop_back();
+  });
   threads_ = std::move(found);
-  n_tries_ = all_began ? 0 : n_tries_ + 1;
+  n_tries_ = are_known ? 0 : n_tries_ + 1;
   known_ns_ = now_ns;
 }
 
 // One that began since the last look may have ended at the next one, so it is sampled where it is. Another one has come
 // to Python from native code, whose time that is.
-OtherThreads::Thread OtherThreads::begin(const PyThreadState* state, uint64_t number, uint32_t id,
-                                         int64_t now_ns) const {
+OtherThreads::Thread OtherThreads::begin(const PyThreadState* state, int64_t now_ns) const {
+  const uint32_t id = has_begun(state) ? thread_id_of(state) : 0;
   const int64_t ran_ns = id != 0 ? processor_ns(id).value_or(0) : 0;
-  Thread thread{state, number, id, ran_ns <= now_ns - known_ns_ ? 0 : ran_ns, {}, {}};
+  Thread thread{state, number_of(state), state->thread_id, id, ran_ns <= now_ns - known_ns_ ? 0 : ran_ns, {}, {}};
   if (ran_ns - thread.sampled_ns >= kLeastRanNs) thread.seen = Seen{{}, bragg_open_entry_of(id), now_ns, ran_ns};
   return thread;
 }

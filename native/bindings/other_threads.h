@@ -37,15 +37,16 @@ class OtherThreads {
   };
   struct Thread {
     const PyThreadState* state;
-    uint64_t number;  // of the state, of all that the interpreter had
-    uint32_t id;      // as the system numbers it; 0: it has not begun
-    int64_t sampled_ns;  // of its clock of the processor
+    uint64_t number;          // of the state, of all that the interpreter had
+    unsigned long python_id;  // of its thread; before that begins of the one that made it, or 0
+    uint32_t id;              // as the system numbers it; 0: it has not begun, or is not known
+    int64_t sampled_ns;       // of its clock of the processor
     std::optional<Seen> seen;
     std::string name;
   };
   void look_at(Thread& thread) noexcept;
   void find_threads(const PyThreadState* main_thread);
-  [[nodiscard]] Thread begin(const PyThreadState* state, uint64_t number, uint32_t id, int64_t now_ns) const;
+  [[nodiscard]] Thread begin(const PyThreadState* state, int64_t now_ns) const;
   void record(Thread& thread, const Seen& seen);
 
   std::vector<Thread> threads_;
@@ -53,7 +54,7 @@ class OtherThreads {
   unsigned long sampler_ = 0;              // as Python numbers the thread that looks
   const PyThreadState* newest_ = nullptr;  // when the threads were found; not the sampler's
   int64_t known_ns_ = bragg_now_ns();      // when these were all threads that there are
-  uint32_t n_tries_ = 0;                   // to find those that had not begun
+  uint32_t n_tries_ = 0;                   // to tell those that had not begun
   bool is_due_ = false;
 };
 

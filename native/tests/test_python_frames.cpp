@@ -123,7 +123,7 @@ TEST(a_walk_from_a_place_begins_there_or_at_what_called_it_where_one_of_them_run
   const RawFrame returned{&place_code, 6, &next};
   const auto walk_from = [](const RawFrame& place, const RawFrame& from) {
     std::vector<RawFrame> frames;
-    PythonFrameIterator iterator(place, from);
+    PythonFrameIterator iterator(PythonFrameIterator(), place, from);
     for (RawFrame frame{}; iterator.next(frame);) frames.push_back(frame);
     return frames;
   };
