@@ -7,7 +7,8 @@
 namespace bragg {
 
 // How much of its time a thread waits: for input, a lock, another process, the GIL. Measured, not told from names: time
-// in which it neither ran nor was ready to run, and its share of that without a core. Threads: the one that is measured.
+// in which it neither ran nor was ready to run, and its share of that without a core. Threads: the one that is
+// measured.
 class ThreadWaits {
  public:
   // Of the last `elapsed_ns`, which reach back to the call before. 0 where it is too little to tell, and the first

@@ -269,7 +269,8 @@ void ThreadContext::record_sample(SessionMask mask, const HostSample& sample) no
   const bool is_in_leaf = depth_ > 0 && innermost()->source == Source::HostKernel;
   const int64_t wait_ns = is_in_leaf ? 0 : std::clamp<int64_t>(sample.waited_ns, 0, here_ns);
   const int64_t work_ns = here_ns - wait_ns;
-  const ContextNodes nodes = here(InnermostPython(PythonFrameIterator(PythonFrameIterator(), sample.place, sample.caller)));
+  const ContextNodes nodes =
+      here(InnermostPython(PythonFrameIterator(PythonFrameIterator(), sample.place, sample.caller)));
   const auto record_part = [&](NodeId node, Interval part, bool is_smaller) {
     Event event = Event::spanning(EventKind::Sample, mask, {nodes.shadow, node}, part);
     event.is_smaller_part = is_smaller;

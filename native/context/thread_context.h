@@ -263,7 +263,7 @@ class ThreadContext {
   std::atomic<uint64_t> too_deep{0};
   std::atomic<bool> exited{false};
   std::atomic<uint32_t> system_id{0};  // 0: no thread has this context
-  TrackId track = TrackId::None;  // consumer only
+  TrackId track = TrackId::None;       // consumer only
   ApiCall api_call;
   ReadingId own_reading = ReadingId::None;  // of the kernel that is not the program's
 
