@@ -340,9 +340,16 @@ def test_operators_on_images_of_which_a_part_is_cut_out(text: str, n_found: int)
     assert shares == [pytest.approx(210 / 230)] * n_found
 
 
-@pytest.mark.parametrize(("operator", "n_found"), [("interpolate/upsample_bilinear2d", 0), ("upsample_bilinear2d", 1)])
-def test_an_interpolation_of_which_a_part_is_cut_out(operator: str, n_found: int) -> None:
-    text = "def zoom(x, n):\n  big = F.interpolate(x, scale_factor=2)\n  return big[..., n : n + 64, n : n + 64]\n"
+@pytest.mark.parametrize(
+    ("operator", "part", "n_found"),
+    [
+        ("upsample_bilinear2d", "n : n + 64, n : n + 64", 1),
+        ("interpolate/upsample_bilinear2d", "n : n + 64, n : n + 64", 0),
+        ("upsample_bilinear2d", ":n, :n", 0),  # what an image was padded with
+    ],
+)
+def test_an_interpolation_of_which_a_part_is_cut_out(operator: str, part: str, n_found: int) -> None:
+    text = f"def zoom(x, n):\n  big = F.interpolate(x, scale_factor=2)\n  return big[..., {part}]\n"
     assert [each.line for each in found("late-part", ran(text, f"2@zoom: {operator}"))] == [2] * n_found
 
 

@@ -70,10 +70,14 @@ _AVERAGED = replace(
 )
 _CROPPED = replace(
     _WORK,
-    what="whole images are computed (elementwise, or interpolated), of which the program cuts out a part afterwards",
-    change="cut it out first, if it is a small part: x[:, :, top:bottom, left:right].float() / 255; an interpolation "
-    "needs a margin",
+    what="elementwise operators compute whole images, of which the program cuts out a part afterwards",
+    change="cut it out first, if it is a small part: x[:, :, top:bottom, left:right].float() / 255",
     saved=0.7,
+)
+_INTERPOLATED = replace(
+    _CROPPED,
+    what="whole images are interpolated, of which the program cuts out a part afterwards",
+    change="cut it out first, with a margin, if it is a small part",
 )
 _FEW = 0.1
 _LOOKUPS = re.compile(r"aten::(?:index|index_select|embedding|gather)")
@@ -132,7 +136,9 @@ def _operators(evidence: Evidence, work: Work) -> BoolArray:
         return called & named(profile, _CONVOLUTIONS.fullmatch)
     elementwise = called & named(profile, _ELEMENTWISE.fullmatch)
     if work is _CROPPED:
-        return elementwise | (called & named(profile, _INTERPOLATIONS.fullmatch))
+        return elementwise
+    if work is _INTERPOLATED:
+        return called & named(profile, _INTERPOLATIONS.fullmatch)
     line = evidence.callers.line
     if work is _ALL_ROWS:
         return elementwise & ~np.isin(line, line[named(profile, _NORMS.fullmatch) & ~elementwise])
@@ -253,6 +259,16 @@ def _is_cropped(_: FileText, value: ast.AST) -> bool:
     return sum(each is not None and not isinstance(each, ast.UnaryOp) for each in ends) >= 2
 
 
+def _is_cut_inside(file: FileText, value: ast.AST) -> bool:
+    """Whether it is cut at all four sides: `x[..., :h, :w]` may drop a margin."""
+    slices = (
+        [each for each in ast.walk(value.slice) if isinstance(each, ast.Slice)]
+        if isinstance(value, ast.Subscript)
+        else []
+    )
+    return _is_cropped(file, value) and sum(each.lower is not None for each in slices) >= 2
+
+
 def _is_averaged(file: FileText, value: ast.AST) -> bool:
     """Whether it is `x.mean(1)`: along positions."""
     call = file.parents[value] if isinstance(value, ast.Attribute) else value
@@ -293,6 +309,7 @@ _KINDS: tuple[tuple[PartTest, Work], ...] = (
     (_is_strided, _STRIDED),
     (_is_averaged, _AVERAGED),
     (_is_cropped, _CROPPED),
+    (_is_cut_inside, _INTERPOLATED),
 )
 _BY_ROWS = (_WORK, _CHOSEN, _LOOKED_UP, _ALL_ROWS, _CROPPED)  # positions: what else commutes with them than products
 RULE = Rule(
