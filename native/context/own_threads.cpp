@@ -58,7 +58,7 @@ char thread_state(int id) noexcept {
   const int file = open(path, O_RDONLY | O_CLOEXEC);
   if (file < 0) return '\0';
   char text[128];
-  const ssize_t size = read(file, text, sizeof text);
+  const ssize_t size = ::read(file, text, sizeof text);
   close(file);
   const std::string_view line(text, size > 0 ? static_cast<size_t>(size) : 0);
   const size_t name_end = line.rfind(") ");
