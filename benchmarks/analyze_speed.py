@@ -7,6 +7,7 @@ nearly all of the time, so that the rules about kernels judge as many as they ev
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 import tempfile
 from dataclasses import replace
@@ -74,6 +75,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, help="JSON file to write")
     arguments = parser.parse_args()
     sys.path.insert(0, str(ROOT))
+    os.environ.setdefault("TRITON_CACHE_DIR", str(ROOT / "build" / "triton"))  # as in the tests
     with tempfile.TemporaryDirectory() as directory:
         path = Path(directory) / "coded.bragg"
         formats.export(coded_profile(), "bragg", path)
