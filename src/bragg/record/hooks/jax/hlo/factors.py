@@ -203,6 +203,7 @@ def _before_scaling(value: Value) -> list[Value]:
 
 def _is_of_rows(scale: Value) -> bool:
     """Whether it repeats one number for all of a row or column of each matrix."""
+    scale = scale.plain
     over = DIMENSIONS.search(scale.made.line) if scale.made.code == "broadcast" else None
     rows_and_columns = {str(len(scale.sizes) - each) for each in (1, 2)}
     return over is not None and not rows_and_columns <= set(over[1].split(","))

@@ -188,6 +188,13 @@ ENTRY %main (q: f32[8,2048,64], k: f32[8,2048,64], v: f32[8,2048,64]) -> f32[8,2
         ([("64]", "2048]")], False),  # no order is cheaper for rows that are as long as they are many
         ([("broadcast(%z), dimensions={0,1}", "broadcast(%z), dimensions={1,2}")], False),  # a weight for each pair
         ([("divide(%s.1, %each)", "multiply(%each, %s.1)")], True),
+        (
+            [
+                ("  ROOT %shares", "  %wide = f32[8,2048,2048]{2,1,0} convert(%each)\n  ROOT %shares"),
+                ("%s.1, %each", "%s.1, %wide"),
+            ],
+            True,
+        ),
         ([("divide(%s.1, %each)", "divide(%each, %s.1)")], False),
         ([("divide(", "power(")], False),
         ([("ROOT %mixed", "%mixed"), ("%weights = ", "ROOT %weights = ")], False),  # which is needed itself
