@@ -15,7 +15,7 @@ from bragg.analyze.causes.host_parts import HostParts, compiling, host_parts, sp
 from bragg.analyze.causes.idle_sums import added_up_idle_ns, added_up_pauses, late_rows
 from bragg.analyze.causes.output import Writer, writers
 from bragg.analyze.causes.paths import below, named
-from bragg.analyze.causes.program_text import ProgramText
+from bragg.analyze.causes.text.program_text import ProgramText
 from bragg.analyze.causes.thresholds import MUCH_GPU
 from bragg.analyze.causes.waits import critical_ns, host_floor_ns
 from bragg.analyze.idle_paths import NOT_KNOWN, OTHERS, with_idle_paths

@@ -9,8 +9,8 @@ import numpy as np
 
 from bragg.analyze.causes.evidence import Evidence
 from bragg.analyze.causes.hot_kernels import HotKernel
-from bragg.analyze.causes.launch_constants import line_of_constants
 from bragg.analyze.causes.paths import hottest_place
+from bragg.analyze.causes.text.launch_constants import line_of_constants
 from bragg.model import Confidence, Finding, Place, Quantity, Severity
 from bragg.model.finding import percent_text
 from bragg.model.ids import NodeId

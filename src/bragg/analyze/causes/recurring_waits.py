@@ -10,7 +10,7 @@ import numpy as np
 from bragg.analyze.causes.evidence import Evidence
 from bragg.analyze.causes.host_steps import host_steps
 from bragg.analyze.causes.paths import in_files
-from bragg.analyze.causes.program_text import call_name
+from bragg.analyze.causes.text.program_text import call_name
 from bragg.analyze.causes.thresholds import WAITS
 from bragg.code.python_nodes import parts_of
 from bragg.grouping.hlo_names import CALLS

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from bragg.analyze.causes.program_text import ProgramText
+from bragg.analyze.causes.text.program_text import ProgramText
 from bragg.analyze.wall.parts import wall_parts
 from bragg.analyze.wall.step_times import step_times
 from bragg.analyze.wall.turns import header_of, turns_of

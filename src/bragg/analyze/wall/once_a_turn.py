@@ -9,7 +9,7 @@ from collections import Counter
 
 import numpy as np
 
-from bragg.analyze.causes.program_text import FileText, Loop, ProgramText, call_name
+from bragg.analyze.causes.text.program_text import FileText, Loop, ProgramText, call_name
 from bragg.code.python_nodes import parts_of, walk
 from bragg.model import CallTree, FrameKind
 from bragg.model.ids import NodeId

@@ -15,7 +15,7 @@ from pathlib import PurePath
 
 import numpy as np
 
-from bragg.analyze.causes.program_text import FileText, Loop, ProgramText
+from bragg.analyze.causes.text.program_text import FileText, Loop, ProgramText
 from bragg.analyze.imports import without_imports
 from bragg.analyze.wall.once_a_turn import in_whole_turns, runs_in_no_loop, runs_once
 from bragg.grouping.regions import of_compilations

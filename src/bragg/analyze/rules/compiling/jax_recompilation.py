@@ -14,7 +14,7 @@ from bragg.analyze.causes.host_steps import host_steps
 from bragg.analyze.causes.jitted_calls import is_of_program, lines_that_make, made_at, varying_statics
 from bragg.analyze.causes.needs import HOST_TIME
 from bragg.analyze.causes.paths import below, hottest_place
-from bragg.analyze.causes.text_calls import lines_of
+from bragg.analyze.causes.text.text_calls import lines_of
 from bragg.analyze.causes.thresholds import WAITS
 from bragg.analyze.engine import Rule
 from bragg.grouping.hlo_names import COMPILE, COMPILED

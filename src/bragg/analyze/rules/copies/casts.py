@@ -14,8 +14,8 @@ from bragg.analyze.causes.frameworks import is_training
 from bragg.analyze.causes.host_finding import moved, moved_to
 from bragg.analyze.causes.needs import GPU_TIME
 from bragg.analyze.causes.paths import below, hot_places, hottest_place, in_files, named, place_of
-from bragg.analyze.causes.program_text import call_name
-from bragg.analyze.causes.text_calls import lines_of, statements_above
+from bragg.analyze.causes.text.program_text import call_name
+from bragg.analyze.causes.text.text_calls import lines_of, statements_above
 from bragg.analyze.causes.thresholds import MUCH_GPU
 from bragg.analyze.causes.work_finding import Work, work_findings
 from bragg.analyze.engine import HostTime, Rule

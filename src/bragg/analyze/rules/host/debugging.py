@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from bragg.analyze.causes.evidence import Evidence
 from bragg.analyze.causes.host_finding import Cause, host_finding, moved_to
 from bragg.analyze.causes.needs import IDLE
-from bragg.analyze.causes.text_calls import lines_of
+from bragg.analyze.causes.text.text_calls import lines_of
 from bragg.analyze.causes.thresholds import IDLE_GPU
 from bragg.analyze.engine import HostTime, Rule
 from bragg.model import Confidence, Finding

@@ -14,7 +14,7 @@ from bragg.analyze.causes.host_steps import HostCost, host_steps
 from bragg.analyze.causes.host_work import NO_GPU, host_work
 from bragg.analyze.causes.needs import HOST_TIME
 from bragg.analyze.causes.paths import below, in_files, named
-from bragg.analyze.causes.program_text import FileText, call_name
+from bragg.analyze.causes.text.program_text import FileText, call_name
 from bragg.analyze.engine import Rule
 from bragg.model import Finding, FrameKind
 from bragg.model.table import BoolArray

@@ -9,9 +9,9 @@ from dataclasses import replace
 
 from bragg.analyze.causes.evidence import Evidence
 from bragg.analyze.causes.host_steps import GPU_TIME_OR_STEPS, HostCost, host_costs, host_steps
-from bragg.analyze.causes.makers import moved_to_makers
 from bragg.analyze.causes.paths import below, named
-from bragg.analyze.causes.program_text import FileText, call_name
+from bragg.analyze.causes.text.makers import moved_to_makers
+from bragg.analyze.causes.text.program_text import FileText, call_name
 from bragg.analyze.causes.thresholds import MANY_KERNELS, OF_STEP
 from bragg.analyze.causes.work_finding import Work, work_findings
 from bragg.analyze.engine import HostTime, Rule

@@ -8,11 +8,11 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from bragg.analyze.causes.evidence import Evidence
-from bragg.analyze.causes.invariants import Turns
 from bragg.analyze.causes.needs import GPU_TIME, OPERATORS, TEXT
 from bragg.analyze.causes.paths import below, named
-from bragg.analyze.causes.program_text import FileText, names_read, names_set
-from bragg.analyze.causes.text_calls import fits, is_layer
+from bragg.analyze.causes.text.invariants import Turns
+from bragg.analyze.causes.text.program_text import FileText, names_read, names_set
+from bragg.analyze.causes.text.text_calls import fits, is_layer
 from bragg.analyze.causes.work_finding import Work, work_findings
 from bragg.analyze.engine import HostTime, Rule
 from bragg.code.python_nodes import parts_of, walk

@@ -10,10 +10,10 @@ from dataclasses import replace
 import numpy as np
 
 from bragg.analyze.causes.evidence import Evidence
-from bragg.analyze.causes.invariants import Turns
 from bragg.analyze.causes.needs import GPU_TIME, OPERATORS, TEXT
-from bragg.analyze.causes.program_text import FileText, call_name, names_read, reads_of
-from bragg.analyze.causes.text_calls import makers_of_called, statements_above
+from bragg.analyze.causes.text.invariants import Turns
+from bragg.analyze.causes.text.program_text import FileText, call_name, names_read, reads_of
+from bragg.analyze.causes.text.text_calls import makers_of_called, statements_above
 from bragg.analyze.causes.work_finding import Work, line_findings
 from bragg.analyze.engine import HostTime, Rule
 from bragg.code.python_nodes import parts_of, walk

@@ -10,8 +10,8 @@ from dataclasses import replace
 from bragg.analyze.causes.evidence import Evidence
 from bragg.analyze.causes.needs import GPU_TIME, OPERATORS
 from bragg.analyze.causes.paths import below, in_files, named
-from bragg.analyze.causes.program_text import FileText
-from bragg.analyze.causes.text_calls import fits
+from bragg.analyze.causes.text.program_text import FileText
+from bragg.analyze.causes.text.text_calls import fits
 from bragg.analyze.causes.work_finding import Work, work_findings
 from bragg.analyze.engine import HostTime, Rule
 from bragg.model import Confidence, Finding

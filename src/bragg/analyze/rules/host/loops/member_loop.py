@@ -12,9 +12,9 @@ from bragg.analyze.causes.evidence import Evidence
 from bragg.analyze.causes.host_finding import Cause, moved
 from bragg.analyze.causes.needs import IDLE, TEXT
 from bragg.analyze.causes.paths import below, line_above, named, place_of
-from bragg.analyze.causes.program_text import names_read, names_set
 from bragg.analyze.causes.statements import statement_finding
-from bragg.analyze.causes.text_calls import statements_above
+from bragg.analyze.causes.text.program_text import names_read, names_set
+from bragg.analyze.causes.text.text_calls import statements_above
 from bragg.analyze.causes.thresholds import HOST_BOUND, IDLE_GPU, MANY_CALLED, RECURRING
 from bragg.analyze.engine import HostTime, Rule
 from bragg.code.python_nodes import children, parts_of, walk

@@ -11,11 +11,11 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from bragg.analyze.causes.element_loops import computes_elements, stores_one_element
 from bragg.analyze.causes.evidence import Evidence
 from bragg.analyze.causes.host_finding import Cause, host_finding
 from bragg.analyze.causes.needs import HOST_TIME, TEXT
-from bragg.analyze.causes.program_text import FileText, Loop, call_name
+from bragg.analyze.causes.text.element_loops import computes_elements, stores_one_element
+from bragg.analyze.causes.text.program_text import FileText, Loop, call_name
 from bragg.analyze.causes.thresholds import (
     ELEMENT_TURN,
     FEW_SAMPLES,

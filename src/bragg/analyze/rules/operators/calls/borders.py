@@ -5,9 +5,9 @@ from __future__ import annotations
 import ast
 import re
 
-from bragg.analyze.causes.program_text import FileText, call_name
-from bragg.analyze.causes.text_calls import argument, calls_at, is_layer
-from bragg.analyze.causes.uses import use_of
+from bragg.analyze.causes.text.program_text import FileText, call_name
+from bragg.analyze.causes.text.text_calls import argument, calls_at, is_layer
+from bragg.analyze.causes.text.uses import use_of
 from bragg.analyze.rules.operators.calls.kinds import Call
 
 __all__ = ["BORDERS"]

@@ -9,10 +9,10 @@ from typing import TypeGuard
 from bragg.analyze.causes.evidence import Evidence
 from bragg.analyze.causes.needs import GPU_TIME, OPERATORS, TEXT
 from bragg.analyze.causes.paths import below
-from bragg.analyze.causes.program_text import FileText, call_name, is_raised, names_read, names_set
-from bragg.analyze.causes.repeated_values import made_by
-from bragg.analyze.causes.text_calls import argument, calls_at, dimension, operands
-from bragg.analyze.causes.uses import use_of
+from bragg.analyze.causes.text.program_text import FileText, call_name, is_raised, names_read, names_set
+from bragg.analyze.causes.text.repeated_values import made_by
+from bragg.analyze.causes.text.text_calls import argument, calls_at, dimension, operands
+from bragg.analyze.causes.text.uses import use_of
 from bragg.analyze.causes.work_finding import Work, work_findings
 from bragg.analyze.engine import HostTime, Rule
 from bragg.analyze.rules.operators.calls import draws

@@ -8,7 +8,7 @@ import numpy as np
 
 from bragg.analyze.causes.evidence import Evidence
 from bragg.analyze.causes.paths import below, named
-from bragg.analyze.causes.text_calls import argument, calls_at
+from bragg.analyze.causes.text.text_calls import argument, calls_at
 from bragg.model import FrameKind
 from bragg.model.table import BoolArray
 

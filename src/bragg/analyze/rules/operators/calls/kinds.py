@@ -11,8 +11,8 @@ import numpy as np
 
 from bragg.analyze.causes.evidence import Evidence
 from bragg.analyze.causes.paths import named
-from bragg.analyze.causes.program_text import FileText
-from bragg.analyze.causes.text_calls import fits
+from bragg.analyze.causes.text.program_text import FileText
+from bragg.analyze.causes.text.text_calls import fits
 from bragg.code.python_nodes import parts_of
 from bragg.model.table import BoolArray
 

@@ -9,10 +9,10 @@ import numpy as np
 
 from bragg.analyze.causes.evidence import Evidence
 from bragg.analyze.causes.paths import below
-from bragg.analyze.causes.program_text import FileText, call_name
-from bragg.analyze.causes.repeated_values import is_copied, made_by
-from bragg.analyze.causes.text_calls import argument, calls_at, operands
-from bragg.analyze.causes.uses import use_of
+from bragg.analyze.causes.text.program_text import FileText, call_name
+from bragg.analyze.causes.text.repeated_values import is_copied, made_by
+from bragg.analyze.causes.text.text_calls import argument, calls_at, operands
+from bragg.analyze.causes.text.uses import use_of
 from bragg.analyze.rules.operators.calls.kinds import Call, products
 from bragg.code.python_nodes import parts_of, walk
 from bragg.model.table import BoolArray

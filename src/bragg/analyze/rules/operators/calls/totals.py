@@ -5,9 +5,9 @@ from __future__ import annotations
 import ast
 from functools import partial
 
-from bragg.analyze.causes.program_text import FileText, call_name, names_read, names_set
-from bragg.analyze.causes.text_calls import calls_at, dimension, operands
-from bragg.analyze.causes.uses import use_of
+from bragg.analyze.causes.text.program_text import FileText, call_name, names_read, names_set
+from bragg.analyze.causes.text.text_calls import calls_at, dimension, operands
+from bragg.analyze.causes.text.uses import use_of
 from bragg.analyze.rules.operators.calls.kinds import Call
 from bragg.code.python_nodes import parts_of
 

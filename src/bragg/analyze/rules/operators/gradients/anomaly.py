@@ -11,7 +11,7 @@ from bragg.analyze.causes.evidence import Evidence
 from bragg.analyze.causes.host_finding import moved_to
 from bragg.analyze.causes.needs import GPU_TIME
 from bragg.analyze.causes.paths import below, in_files, named
-from bragg.analyze.causes.text_calls import lines_of
+from bragg.analyze.causes.text.text_calls import lines_of
 from bragg.analyze.causes.work_finding import Work, work_findings
 from bragg.analyze.engine import HostTime, Rule
 from bragg.model import Confidence, Finding, FrameKind

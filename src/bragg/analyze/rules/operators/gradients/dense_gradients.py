@@ -8,11 +8,11 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from bragg.analyze.causes.evidence import Evidence
-from bragg.analyze.causes.makers import moved_to_makers
 from bragg.analyze.causes.needs import GPU_TIME
 from bragg.analyze.causes.paths import below, named
-from bragg.analyze.causes.program_text import FileText, call_name
-from bragg.analyze.causes.text_calls import makers_of_called
+from bragg.analyze.causes.text.makers import moved_to_makers
+from bragg.analyze.causes.text.program_text import FileText, call_name
+from bragg.analyze.causes.text.text_calls import makers_of_called
 from bragg.analyze.causes.thresholds import MUCH_GPU
 from bragg.analyze.causes.whole_gain import whole_gain
 from bragg.analyze.causes.work_finding import Work, work_findings

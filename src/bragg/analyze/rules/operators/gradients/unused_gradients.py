@@ -13,8 +13,8 @@ from bragg.analyze.causes.evidence import Evidence
 from bragg.analyze.causes.host_finding import Cause, host_finding, moved_to
 from bragg.analyze.causes.needs import AUTOGRAD, OPERATORS
 from bragg.analyze.causes.paths import below, named
-from bragg.analyze.causes.program_text import call_name
-from bragg.analyze.causes.text_calls import argument
+from bragg.analyze.causes.text.program_text import call_name
+from bragg.analyze.causes.text.text_calls import argument
 from bragg.analyze.causes.thresholds import MANY_NODES, WAITS
 from bragg.analyze.engine import HostTime, Rule
 from bragg.code.python_nodes import parts_of

@@ -13,7 +13,7 @@ from bragg.analyze.causes.evidence import Evidence
 from bragg.analyze.causes.host_finding import moved
 from bragg.analyze.causes.needs import GPU_TIME
 from bragg.analyze.causes.paths import below, named, operation_line, place_of
-from bragg.analyze.causes.text_calls import statements_above
+from bragg.analyze.causes.text.text_calls import statements_above
 from bragg.analyze.causes.thresholds import MUCH_GPU, WAITS
 from bragg.analyze.causes.work_finding import Work, work_findings
 from bragg.analyze.engine import HostTime, Rule

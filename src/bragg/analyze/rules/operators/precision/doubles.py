@@ -11,16 +11,16 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from bragg.analyze.causes.double_values import DoubleValues
 from bragg.analyze.causes.evidence import Evidence
 from bragg.analyze.causes.host_finding import moved_to
 from bragg.analyze.causes.host_steps import HostCost
 from bragg.analyze.causes.host_work import host_work
-from bragg.analyze.causes.invariants import computed
 from bragg.analyze.causes.needs import GPU_TIME, TEXT, Need
 from bragg.analyze.causes.paths import below, named, place_of
-from bragg.analyze.causes.program_text import FileText, call_name
-from bragg.analyze.causes.text_calls import factors_of, lines_of, statements_above
+from bragg.analyze.causes.text.double_values import DoubleValues
+from bragg.analyze.causes.text.invariants import computed
+from bragg.analyze.causes.text.program_text import FileText, call_name
+from bragg.analyze.causes.text.text_calls import factors_of, lines_of, statements_above
 from bragg.analyze.causes.thresholds import MUCH_GPU
 from bragg.analyze.causes.work_finding import Work, work_findings
 from bragg.analyze.engine import Rule

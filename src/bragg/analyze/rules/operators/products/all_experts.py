@@ -10,9 +10,9 @@ import numpy as np
 
 from bragg.analyze.causes.evidence import Evidence
 from bragg.analyze.causes.needs import GPU_TIME, OPERATORS, TEXT
-from bragg.analyze.causes.program_text import FileText, Loop, call_name, names_read, names_set
-from bragg.analyze.causes.text_calls import calls_at
-from bragg.analyze.causes.uses import use_of
+from bragg.analyze.causes.text.program_text import FileText, Loop, call_name, names_read, names_set
+from bragg.analyze.causes.text.text_calls import calls_at
+from bragg.analyze.causes.text.uses import use_of
 from bragg.analyze.causes.work_finding import Work, line_findings
 from bragg.analyze.engine import Rule
 from bragg.code.python_nodes import parts_of, walk

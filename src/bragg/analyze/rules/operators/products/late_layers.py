@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from bragg.analyze.causes.evidence import Evidence
 from bragg.analyze.causes.needs import GPU_TIME, OPERATORS, TEXT
 from bragg.analyze.causes.paths import below, named
-from bragg.analyze.causes.program_text import FileText, call_name
-from bragg.analyze.causes.text_calls import argument, fits
+from bragg.analyze.causes.text.program_text import FileText, call_name
+from bragg.analyze.causes.text.text_calls import argument, fits
 from bragg.analyze.causes.work_finding import Work, work_findings
 from bragg.analyze.engine import Rule
 from bragg.code.python_nodes import parts_of

@@ -9,9 +9,9 @@ from collections.abc import Iterator
 from bragg.analyze.causes.evidence import Evidence
 from bragg.analyze.causes.needs import GPU_TIME, OPERATORS
 from bragg.analyze.causes.paths import below, named
-from bragg.analyze.causes.program_text import FileText
-from bragg.analyze.causes.repeated_values import made_by
-from bragg.analyze.causes.text_calls import fits
+from bragg.analyze.causes.text.program_text import FileText
+from bragg.analyze.causes.text.repeated_values import made_by
+from bragg.analyze.causes.text.text_calls import fits
 from bragg.analyze.causes.work_finding import Work, work_findings
 from bragg.analyze.engine import Rule
 from bragg.analyze.rules.operators.products.late_repeats import of_pairs

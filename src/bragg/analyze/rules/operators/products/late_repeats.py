@@ -12,9 +12,9 @@ import numpy as np
 from bragg.analyze.causes.evidence import Evidence
 from bragg.analyze.causes.needs import GPU_TIME, OPERATORS, TEXT
 from bragg.analyze.causes.paths import below, named
-from bragg.analyze.causes.program_text import FileText, call_name
-from bragg.analyze.causes.repeated_values import is_copied, made_by, repeats_rows
-from bragg.analyze.causes.text_calls import fits, is_layer, makers_of_called
+from bragg.analyze.causes.text.program_text import FileText, call_name
+from bragg.analyze.causes.text.repeated_values import is_copied, made_by, repeats_rows
+from bragg.analyze.causes.text.text_calls import fits, is_layer, makers_of_called
 from bragg.analyze.causes.work_finding import Work, line_findings, work_findings
 from bragg.analyze.engine import HostTime, Rule
 from bragg.code.python_nodes import parts_of, walk

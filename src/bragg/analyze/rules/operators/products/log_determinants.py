@@ -8,9 +8,9 @@ import numpy as np
 
 from bragg.analyze.causes.evidence import Evidence
 from bragg.analyze.causes.paths import OPERATIONS, line_above
-from bragg.analyze.causes.program_text import FileText, call_name
-from bragg.analyze.causes.text_calls import calls_at
-from bragg.analyze.causes.uses import use_of
+from bragg.analyze.causes.text.program_text import FileText, call_name
+from bragg.analyze.causes.text.text_calls import calls_at
+from bragg.analyze.causes.text.uses import use_of
 from bragg.code.python_nodes import parts_of
 from bragg.model.table import BoolArray
 

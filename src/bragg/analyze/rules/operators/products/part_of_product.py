@@ -11,8 +11,8 @@ import numpy as np
 from bragg.analyze.causes.evidence import Evidence
 from bragg.analyze.causes.needs import GPU_TIME, OPERATORS
 from bragg.analyze.causes.paths import below, named
-from bragg.analyze.causes.program_text import FileText, names_read, names_set
-from bragg.analyze.causes.text_calls import fits
+from bragg.analyze.causes.text.program_text import FileText, names_read, names_set
+from bragg.analyze.causes.text.text_calls import fits
 from bragg.analyze.causes.work_finding import Work, work_findings
 from bragg.analyze.engine import Rule
 from bragg.analyze.rules.operators.products.diagonal_products import makes_diagonal

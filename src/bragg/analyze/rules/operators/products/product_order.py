@@ -11,8 +11,8 @@ import numpy as np
 from bragg.analyze.causes.evidence import Evidence
 from bragg.analyze.causes.needs import GPU_TIME, OPERATORS
 from bragg.analyze.causes.paths import below, named
-from bragg.analyze.causes.program_text import FileText, call_name, reads_of
-from bragg.analyze.causes.text_calls import calls_at, factors_of
+from bragg.analyze.causes.text.program_text import FileText, call_name, reads_of
+from bragg.analyze.causes.text.text_calls import calls_at, factors_of
 from bragg.analyze.causes.thresholds import WAITS
 from bragg.analyze.causes.work_finding import Work, work_findings
 from bragg.analyze.engine import Rule

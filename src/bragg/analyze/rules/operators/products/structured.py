@@ -13,8 +13,8 @@ import numpy as np
 from bragg.analyze.causes.evidence import Evidence
 from bragg.analyze.causes.needs import GPU_TIME, OPERATORS, TEXT
 from bragg.analyze.causes.paths import below, named
-from bragg.analyze.causes.program_text import FileText, call_name, is_raised, names_set
-from bragg.analyze.causes.text_calls import fits
+from bragg.analyze.causes.text.program_text import FileText, call_name, is_raised, names_set
+from bragg.analyze.causes.text.text_calls import fits
 from bragg.analyze.causes.work_finding import Work, work_findings
 from bragg.analyze.engine import Rule
 from bragg.code.python_nodes import walk

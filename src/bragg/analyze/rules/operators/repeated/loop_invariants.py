@@ -13,12 +13,12 @@ import numpy as np
 
 from bragg.analyze.causes.evidence import Evidence
 from bragg.analyze.causes.host_finding import moved
-from bragg.analyze.causes.invariants import Turns, computed
 from bragg.analyze.causes.needs import GPU_TIME, OPERATORS, TEXT
 from bragg.analyze.causes.paths import MODULE_CALLS, below, lines_above, named, place_of
-from bragg.analyze.causes.program_text import FileText, Function, Loop, call_name, names_read
 from bragg.analyze.causes.recurring import recurs
-from bragg.analyze.causes.text_calls import makers_of_called
+from bragg.analyze.causes.text.invariants import Turns, computed
+from bragg.analyze.causes.text.program_text import FileText, Function, Loop, call_name, names_read
+from bragg.analyze.causes.text.text_calls import makers_of_called
 from bragg.analyze.causes.work_finding import Work, work_findings
 from bragg.analyze.engine import HostTime, Rule
 from bragg.code.python_nodes import walk

@@ -10,8 +10,8 @@ from dataclasses import replace
 from bragg.analyze.causes.evidence import Evidence
 from bragg.analyze.causes.needs import GPU_TIME, OPERATORS, TEXT
 from bragg.analyze.causes.paths import below, named
-from bragg.analyze.causes.program_text import FileText, call_name, names_read, names_set
-from bragg.analyze.causes.text_calls import calls_at, fits
+from bragg.analyze.causes.text.program_text import FileText, call_name, names_read, names_set
+from bragg.analyze.causes.text.text_calls import calls_at, fits
 from bragg.analyze.causes.work_finding import Work, work_findings
 from bragg.analyze.engine import HostTime, Rule
 from bragg.code.python_nodes import parts_of, walk

@@ -11,7 +11,7 @@ import numpy as np
 from bragg.analyze.causes.evidence import Evidence
 from bragg.analyze.causes.needs import GPU_TIME, OPERATORS, TEXT
 from bragg.analyze.causes.paths import named
-from bragg.analyze.causes.program_text import FileText, names_read, names_set
+from bragg.analyze.causes.text.program_text import FileText, names_read, names_set
 from bragg.analyze.causes.work_finding import Work, line_findings
 from bragg.analyze.engine import HostTime, Rule
 from bragg.code.python_nodes import parts_of

@@ -12,7 +12,7 @@ from bragg.analyze.causes.evidence import Evidence
 from bragg.analyze.causes.needs import GPU_TIME, OPERATORS, TEXT
 from bragg.analyze.causes.paths import named
 from bragg.analyze.causes.recurring import recurs
-from bragg.analyze.causes.text_calls import calls_at, statements_above
+from bragg.analyze.causes.text.text_calls import calls_at, statements_above
 from bragg.analyze.causes.work_finding import Work, line_findings
 from bragg.analyze.engine import HostTime, Rule
 from bragg.model import Confidence, Finding

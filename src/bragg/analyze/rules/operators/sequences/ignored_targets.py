@@ -12,9 +12,9 @@ from bragg.analyze.causes.evidence import Evidence
 from bragg.analyze.causes.host_finding import moved_to
 from bragg.analyze.causes.needs import GPU_TIME, OPERATORS, TEXT
 from bragg.analyze.causes.paths import below, named, place_of
-from bragg.analyze.causes.program_text import FileText, call_name
-from bragg.analyze.causes.text_calls import argument, is_layer, statements_above
-from bragg.analyze.causes.uses import use_of
+from bragg.analyze.causes.text.program_text import FileText, call_name
+from bragg.analyze.causes.text.text_calls import argument, is_layer, statements_above
+from bragg.analyze.causes.text.uses import use_of
 from bragg.analyze.causes.work_finding import Work, work_findings
 from bragg.analyze.engine import Rule
 from bragg.code.python_nodes import parts_of, walk

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from bragg.analyze.causes.evidence import Evidence
 from bragg.analyze.causes.needs import GPU_TIME, OPERATORS, TEXT
-from bragg.analyze.causes.program_text import FileText, call_name
+from bragg.analyze.causes.text.program_text import FileText, call_name
 from bragg.analyze.engine import Rule
 from bragg.code.python_nodes import parts_of, walk
 from bragg.model import Confidence, Finding, Place, Severity

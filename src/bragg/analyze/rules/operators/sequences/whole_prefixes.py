@@ -10,7 +10,7 @@ import numpy as np
 from bragg.analyze.causes.evidence import Evidence
 from bragg.analyze.causes.host_work import WORK_TIME
 from bragg.analyze.causes.needs import OPERATORS, TEXT
-from bragg.analyze.causes.program_text import Loop, call_name
+from bragg.analyze.causes.text.program_text import Loop, call_name
 from bragg.analyze.causes.work_finding import Work, line_findings
 from bragg.analyze.engine import HostTime, Rule
 from bragg.code.python_nodes import parts_of, walk

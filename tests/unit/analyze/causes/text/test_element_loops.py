@@ -6,8 +6,8 @@ import ast
 
 import pytest
 
-from bragg.analyze.causes.element_loops import computes_elements, stores_one_element
-from bragg.analyze.causes.program_text import FileText, Loop
+from bragg.analyze.causes.text.element_loops import computes_elements, stores_one_element
+from bragg.analyze.causes.text.program_text import FileText, Loop
 
 LOOPS = """\
 def f(a, b, x):

@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Collection
 from functools import cached_property
 
-from bragg.analyze.causes.program_text import FileText, call_name
+from bragg.analyze.causes.text.program_text import FileText, call_name
 from bragg.code.python_nodes import parts_of, walk
 
 __all__ = ["DoubleValues"]

@@ -6,7 +6,7 @@ import ast
 from collections import Counter
 from collections.abc import Iterator, Mapping
 
-from bragg.analyze.causes.program_text import FileText, call_name
+from bragg.analyze.causes.text.program_text import FileText, call_name
 from bragg.code.python_nodes import parts_of
 
 __all__ = ["line_of_constants"]

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TypeGuard
 
-from bragg.analyze.causes.program_text import FileText, Function, Loop, call_name, names_read, names_set
+from bragg.analyze.causes.text.program_text import FileText, Function, Loop, call_name, names_read, names_set
 from bragg.code.python_nodes import parts_of, walk
 
 __all__ = ["Turns", "computed"]

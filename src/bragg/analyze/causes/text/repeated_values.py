@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import ast
 
-from bragg.analyze.causes.program_text import FileText, call_name
-from bragg.analyze.causes.text_calls import argument
+from bragg.analyze.causes.text.program_text import FileText, call_name
+from bragg.analyze.causes.text.text_calls import argument
 
 __all__ = ["is_copied", "made_by", "repeats_rows"]
 

@@ -6,8 +6,8 @@ import ast
 import math
 from collections.abc import Callable
 
-from bragg.analyze.causes.program_text import FileText, call_name, names_set
-from bragg.analyze.causes.text_calls import argument
+from bragg.analyze.causes.text.program_text import FileText, call_name, names_set
+from bragg.analyze.causes.text.text_calls import argument
 from bragg.code.python_nodes import walk
 
 __all__ = ["PartTest", "computed_by_rows", "use_of"]

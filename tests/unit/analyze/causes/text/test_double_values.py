@@ -6,8 +6,8 @@ import ast
 
 import pytest
 
-from bragg.analyze.causes.double_values import DoubleValues
-from bragg.analyze.causes.program_text import FileText
+from bragg.analyze.causes.text.double_values import DoubleValues
+from bragg.analyze.causes.text.program_text import FileText
 
 PROGRAM = """\
 import numpy as np, torch, torch.nn as nn

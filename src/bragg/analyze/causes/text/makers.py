@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from bragg.analyze.causes.evidence import Evidence
 from bragg.analyze.causes.host_finding import moved
 from bragg.analyze.causes.paths import line_above
-from bragg.analyze.causes.program_text import FileText
+from bragg.analyze.causes.text.program_text import FileText
 from bragg.code.python_nodes import parts_of
 from bragg.model import Finding, Place
 

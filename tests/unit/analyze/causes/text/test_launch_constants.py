@@ -6,8 +6,8 @@ import ast
 
 import pytest
 
-from bragg.analyze.causes.launch_constants import line_of_constants
-from bragg.analyze.causes.program_text import FileText
+from bragg.analyze.causes.text.launch_constants import line_of_constants
+from bragg.analyze.causes.text.program_text import FileText
 
 TILES = {"BM": 32, "BN": 32, "BK": 64, "num_warps": 4}
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from bragg.analyze.causes.evidence import Evidence
 from bragg.analyze.causes.paths import lines_above
-from bragg.analyze.causes.program_text import FileText, call_name
+from bragg.analyze.causes.text.program_text import FileText, call_name
 from bragg.code.python_nodes import parts_of, walk
 from bragg.model import Place
 from bragg.model.ids import NodeId

@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from bragg.analyze.causes.program_text import FileText, Function, Loop, call_name, names_read
+from bragg.analyze.causes.text.program_text import FileText, Function, Loop, call_name, names_read
 
 __all__ = ["computes_elements", "stores_one_element"]
 

@@ -5,8 +5,8 @@ from textwrap import dedent
 
 import pytest
 
-from bragg.analyze.causes.invariants import Turns, computed
-from bragg.analyze.causes.program_text import FileText, call_name
+from bragg.analyze.causes.text.invariants import Turns, computed
+from bragg.analyze.causes.text.program_text import FileText, call_name
 
 
 def file_of(text: str) -> FileText:
