@@ -16,8 +16,6 @@ from bragg.model import Metric, MetricKind, Profile
 from bragg.model.merge import Merged
 from bragg.model.table import FloatArray, Int64Array
 
-__all__ = ["MEAN", "RankSpread", "imbalance_of", "on_one_device", "spread_of", "with_rank_values"]
-
 MEAN = "_mean"
 """What the name of the mean of a metric ends with."""
 _OF_RANK = "@"

@@ -9,8 +9,6 @@ from bragg.code.source_map import KernelCode, Stage
 from bragg.code.source_place import CallChain
 from bragg.code.stall_reasons import StallReason, main_reason
 
-__all__ = ["AnnotatedCode", "Clocks", "CodeSection", "Samples", "SourceLine", "StagedCode"]
-
 # Less is one wait among several.
 _MUCH = 0.2
 

@@ -20,8 +20,6 @@ from bragg.model.host_time import own_work
 from bragg.model.ids import FrameId
 from bragg.model.table import BoolArray, Int64Array
 
-__all__ = ["Answer", "HotSpot", "RoofShares", "answer"]
-
 
 @dataclass(frozen=True)
 class HotSpot:

@@ -6,8 +6,6 @@ import numpy as np
 
 from bragg.model.table import Int64Array
 
-__all__ = ["busy_curve"]
-
 
 def busy_curve(start_ns: Int64Array, duration_ns: Int64Array) -> tuple[Int64Array, Int64Array]:
     """Beginnings and ends of the stretches in which any interval was open, and the time in them until each.

@@ -18,8 +18,6 @@ from bragg.model import FrameKind, Profile
 from bragg.model.kernels.compiled import CompiledKernel
 from bragg.model.kernels.names import base_name, specialization
 
-__all__ = ["CompiledKernels"]
-
 _SIZE = re.compile(r"(\w+)=(-?\d+)")
 _STAGES = re.compile(r"\bs(\d+)\b")
 

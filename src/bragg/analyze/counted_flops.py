@@ -15,8 +15,6 @@ from bragg.model.ids import NodeId
 from bragg.model.kernels.counted import COUNTED_LAUNCHES, EXECUTED, THREADS
 from bragg.model.table import FloatArray
 
-__all__ = ["counted_flops", "has_counted_flops"]
-
 
 def has_counted_flops(profile: Profile) -> bool:
     """Whether instructions were counted so that flops follow from them."""

@@ -15,8 +15,6 @@ from bragg.analyze.causes.work_finding import SHARE_OF_GPU
 from bragg.model import Finding
 from bragg.registry import RULES, RUN_RULES, STEP_RULES
 
-__all__ = ["Analysis", "HostTime", "Rule", "analysis", "findings", "ranked"]
-
 
 class HostTime(Enum):
     """What a rule says of the time in which a GPU waits for the host to launch."""

@@ -10,8 +10,6 @@ import numpy as np
 from bragg.model import Metric, MetricKind, Profile
 from bragg.model.kernels.names import operator_name
 
-__all__ = ["HOST_WAIT", "is_waiting", "with_host_wait"]
-
 HOST_WAIT = "host_wait"
 
 # PyTorch's `synchronize` and `item`, and synchronizing calls of the GPU's API.

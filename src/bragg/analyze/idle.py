@@ -12,8 +12,6 @@ from bragg.analyze.pauses import Pauses, pauses_of_devices
 from bragg.analyze.wall.wall_time import Steady
 from bragg.model import Profile
 
-__all__ = ["Idle", "idle_times"]
-
 
 @dataclass(frozen=True)
 class Idle:

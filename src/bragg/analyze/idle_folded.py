@@ -12,8 +12,6 @@ from bragg.analyze.wall.wall_time import Steady
 from bragg.model import IdleKind, IdleTable, Profile
 from bragg.model.table import BoolArray, FloatArray
 
-__all__ = ["FoldedIdle", "folded_idle"]
-
 _LATE, _STARTED = (IdleKind.LATE, IdleKind.SHORT_LATE), (IdleKind.QUEUED, IdleKind.SHORT_QUEUED)
 _WAITED, _FULL = (IdleKind.WAITED, IdleKind.SHORT_WAITED), (IdleKind.FULL_QUEUE, IdleKind.SHORT_FULL_QUEUE)
 _CLASSES = (_LATE, _STARTED, _FULL, _WAITED)  # as `Waited` orders them

@@ -10,8 +10,6 @@ from bragg.model import FrameKind, Metric, MetricKind, Profile
 from bragg.model.host_time import THREAD_TIME, WAIT_TIME
 from bragg.model.transform import with_descendants
 
-__all__ = ["LEAST_IMPORTS", "imports_apart", "without_imports"]
-
 LEAST_IMPORTS = 0.01
 """Of host time: less is not worth a sentence of a run."""
 _MACHINERY = "<frozen importlib"

@@ -9,8 +9,6 @@ import numpy as np
 
 from bragg.model.table import Int64Array
 
-__all__ = ["innermost_changes", "parents_of"]
-
 _NEVER = np.iinfo(np.int64).max
 # Threads have 20 to 60; files that are made to be slow may have any depth, and each level costs a look at all slices.
 _MAX_DEPTH = 200

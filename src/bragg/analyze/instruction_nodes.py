@@ -10,8 +10,6 @@ from bragg.code.sass.listing import Instruction
 from bragg.model import Profile
 from bragg.model.ids import NodeId
 
-__all__ = ["flops_by_offset", "line_nodes", "offset_bytes"]
-
 _OFFSET = re.compile(r"\+0x([0-9a-f]+)$")
 
 

@@ -15,18 +15,6 @@ from bragg.model import FrameKind, Profile
 from bragg.model.ids import NodeId
 from bragg.model.kernels.names import base_name
 
-__all__ = [
-    "KernelChoice",
-    "checked_lines",
-    "choose_kernel",
-    "every_kernel",
-    "has_shown_kernel",
-    "names_meant",
-    "why_absent",
-    "why_no_code",
-]
-
-
 NO_CODE = (
     "No kernel of this profile has code: those of Triton have, those of libraries (cuBLAS, ATen, XLA) have none; "
     "time by line: bragg view"

@@ -14,8 +14,6 @@ from bragg.model.ids import FrameId
 from bragg.model.kernels.names import base_name
 from bragg.model.table import FloatArray, Int64Array
 
-__all__ = ["Configuration", "KernelFacts", "configurations_of", "kernel_facts"]
-
 
 @dataclass(frozen=True)
 class Configuration:

@@ -9,8 +9,6 @@ from bragg.analyze.kernel_choice import KernelChoice
 from bragg.model import Profile
 from bragg.model.kernels.compiled import CompiledKernel
 
-__all__ = ["KernelSummary", "summary_of"]
-
 
 @dataclass(frozen=True)
 class KernelSummary:

@@ -6,8 +6,6 @@ from dataclasses import dataclass
 
 from bragg.model.kernels.compiled import WARP
 
-__all__ = ["occupancy", "resident_blocks"]
-
 _REGISTERS = 65_536
 # Registers are given to warps in blocks of 256, and to warps four at a time.
 _REGISTER_BLOCK, _WARP_BLOCK = 256, 4

@@ -10,8 +10,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-__all__ = ["AMD_BOARD_BYTES_PER_S", "AMD_BYTES_PER_S", "ARCHITECTURES", "BOARDS", "NVLINKS", "Architecture", "Board"]
-
 
 @dataclass(frozen=True)
 class Architecture:

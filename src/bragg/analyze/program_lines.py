@@ -11,8 +11,6 @@ from bragg.errors import UsageError
 from bragg.model import FrameKind, Profile
 from bragg.model.table import Int64Array
 
-__all__ = ["TIMES", "ProgramFile", "ProgramLine", "program_file", "program_files", "with_times"]
-
 TIMES = ("host_time", "worker_time", "gpu_time")
 """What is told of a line: time of the host, of workers of data loaders, and of the GPU, with all that it calls."""
 _N_NAMES = 5

@@ -11,8 +11,6 @@ from bragg.analyze.causes.evidence import Evidence
 from bragg.analyze.engine import Analysis, analysis
 from bragg.model import Finding, Profile
 
-__all__ = ["Answered", "answered", "answered_by", "finding_json", "findings_of"]
-
 
 @dataclass(frozen=True)
 class Answered:

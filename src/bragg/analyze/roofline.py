@@ -18,8 +18,6 @@ from bragg.errors import UsageError
 from bragg.model import FrameKind, Profile
 from bragg.model.table import FloatArray, Int64Array
 
-__all__ = ["Roof", "Roofline", "RooflinePoint", "roofline"]
-
 _COUNTED = "counters tell no flops"
 
 

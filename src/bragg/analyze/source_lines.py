@@ -43,8 +43,6 @@ from bragg.model.kernels.counted import COUNTED_LAUNCHES, EXECUTED, FLOPS, THREA
 from bragg.model.kernels.inside import WITH_CLOCKS, InsideKernel
 from bragg.model.kernels.names import base_name
 
-__all__ = ["annotate", "annotate_stages", "samples_of_own_lines"]
-
 _SAMPLES = "num_samples"
 # Lines shown around those that matter, in a file whose functions are not known.
 _CONTEXT_LINES = 2

@@ -10,8 +10,6 @@ from typing import Any
 from bragg.analyze.peaks import AMD_BOARD_BYTES_PER_S, AMD_BYTES_PER_S, ARCHITECTURES, BOARDS, Architecture, Board
 from bragg.errors import UsageError
 
-__all__ = ["WIDTHS", "Peak", "UnknownDevice", "find", "max_bps", "max_flops"]
-
 WIDTHS = (4, 8, 16, 32, 64)
 
 # What Proton takes for every device of an architecture, whatever its multiprocessors and its clock: A100, RTX 4090.

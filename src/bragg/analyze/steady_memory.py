@@ -11,8 +11,6 @@ from bragg.analyze.wall.wall_time import Steady
 from bragg.model import Profile
 from bragg.model.meta.gpu_memory import DeviceMemory, gpu_memory_of
 
-__all__ = ["SteadyMemory", "steady_memory"]
-
 _PARTS = 4
 _LEAST_STEPS = 2 * _PARTS  # a part with a whole step has the least of what a step allocates
 

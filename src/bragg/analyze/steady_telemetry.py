@@ -11,8 +11,6 @@ from bragg.model import Profile, TrackKind
 from bragg.model.meta.telemetry import CLOCK_TRACK, IDLE_TRACK, LIMITS, POWER_TRACK, track_of_reason
 from bragg.model.table import FloatArray
 
-__all__ = ["SteadyTelemetry", "steady_telemetry"]
-
 
 @dataclass(frozen=True)
 class SteadyTelemetry:

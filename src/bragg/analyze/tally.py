@@ -15,8 +15,6 @@ from bragg.model.meta.nccl import NcclCall, nccl_of
 from bragg.model.table import BoolArray, FloatArray, Int64Array
 from bragg.model.transform import with_descendants
 
-__all__ = ["Section", "Tally", "TallyRow", "tally_of"]
-
 _QUANTILES = (0.5, 0.95, 0.99)
 _N_UNEQUAL = 4  # notes
 

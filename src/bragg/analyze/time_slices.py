@@ -11,8 +11,6 @@ from bragg.model import DurationTable
 from bragg.model.durations import bucket_range
 from bragg.model.table import FloatArray
 
-__all__ = ["TimeSlices", "time_slices"]
-
 # A GPU that two contexts share works for one of them for about 2.5 ms (H100, driver 580), however short the kernel is
 # that waits. Nothing of a program's own adds the same time to kernels of 2 us and of 600 us.
 _LEAST_NS, _MOST_NS = 500_000, 20_000_000

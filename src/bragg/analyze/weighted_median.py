@@ -6,8 +6,6 @@ import numpy as np
 
 from bragg.model.table import FloatArray, Int64Array
 
-__all__ = ["weighted_median"]
-
 
 def weighted_median(values: FloatArray, weights: FloatArray | Int64Array) -> float:
     """The least value up to which half of the weight lies; both are [n], n at least 1."""

@@ -14,26 +14,6 @@ from bragg.model import Metric, MetricKind, Profile
 from bragg.model.meta.run import Run
 from bragg.model.table import BoolArray, FloatArray, Int64Array
 
-__all__ = [
-    "BOUND_SHARE",
-    "MEASURED_BYTES",
-    "NO_ROOF",
-    "ROOF_TIME",
-    "STATED_BYTES",
-    "Devices",
-    "OwnWork",
-    "bound_of",
-    "devices_of",
-    "has_flops",
-    "has_work",
-    "of_all_launches",
-    "own_work",
-    "roof_parts_s",
-    "why_no_roof",
-    "with_roof_time",
-    "work_by_counters",
-]
-
 ROOF_TIME = "roof_time"
 NO_ROOF = "no_roof"
 MEASURED_BYTES = "dram_bytes"

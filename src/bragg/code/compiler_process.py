@@ -10,8 +10,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-__all__ = ["WITHIN_S", "CompilerProcess", "run_compiler"]
-
 WITHIN_S = 120.0
 """Enough for all kernels of a usual program: a product of matrices takes about a second, an attention ten."""
 

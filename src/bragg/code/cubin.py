@@ -14,8 +14,6 @@ from bragg.code.source_place import CallChain, SourcePlace
 from bragg.core import core
 from bragg.model.table import Int64Array
 
-__all__ = ["Cubin"]
-
 _UNKNOWN = 0xFFFFFFFF
 
 

@@ -11,8 +11,6 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["ElfSymbols"]
-
 # Fields of the 64-bit, little-endian form. Source: System V ABI, "Object Files".
 _HEADER = struct.Struct("<16sHHIQQQIHHHHHH")
 _SECTION = np.dtype(

@@ -24,8 +24,6 @@ from bragg.code.source_map import Stage, source_name
 from bragg.code.source_place import CallChain, is_library, name_functions
 from bragg.model import FrameKind, Profile
 
-__all__ = ["with_kernel_code"]
-
 _DISASSEMBLY_S = 5.0
 _MAX_KERNELS = 200
 _MAX_TEXT_BYTES = 4 << 20

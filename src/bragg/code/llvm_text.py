@@ -6,8 +6,6 @@ import re
 
 from bragg.code.source_place import MAX_CALLS, CallChain, SourcePlace
 
-__all__ = ["places_of_llvm"]
-
 _NODE = re.compile(r"^(!\d+) = (?:distinct )?!(\w+)\((.*)\)\s*$")
 _FIELD = re.compile(r'(\w+): (?:"((?:[^"\\]|\\.)*)"|([^,\s]+))')
 _PLACE = re.compile(r"!dbg (!\d+)")

@@ -6,8 +6,6 @@ import re
 
 from bragg.code.source_place import MAX_CALLS, CallChain, SourcePlace
 
-__all__ = ["places_of_mlir", "split_location"]
-
 _ALIAS = re.compile(r"^(#loc\d*) = loc\((.*)\)\s*$")
 _TOKEN = re.compile(r'\s*("(?:[^"\\]|\\.)*"|#loc\d*|[A-Za-z_]\w*|\d+|.)', re.DOTALL)
 _ESCAPE = re.compile(rb"\\([0-9A-Fa-f]{2}|.)")

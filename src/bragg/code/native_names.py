@@ -12,8 +12,6 @@ from bragg.core import core
 from bragg.model import FrameKind, Profile
 from bragg.model.regroup import with_renamed_frames
 
-__all__ = ["with_native_names"]
-
 _FILES = "native_files"
 
 

@@ -12,8 +12,6 @@ from pathlib import Path
 from bragg.model import FrameKind, Profile
 from bragg.model.library_files import is_library
 
-__all__ = ["with_program_texts"]
-
 _MAX_FILE_BYTES, _MAX_BYTES = 512 << 10, 4 << 20  # a long file of a program has 200 kB
 
 

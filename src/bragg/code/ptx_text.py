@@ -7,8 +7,6 @@ from pathlib import PurePosixPath
 
 from bragg.code.source_place import MAX_CALLS, CallChain, SourcePlace
 
-__all__ = ["places_of_ptx"]
-
 _FILE = re.compile(r'^\s*\.file\s+(\d+)\s+"([^"]*)"(?:\s+"([^"]*)")?')
 _LOC = re.compile(r"^\s*\.loc\s+(\d+)\s+(\d+)(?:\s+(\d+))?(?P<rest>[^/]*)(?://(?P<comment>.*))?")
 _INLINED_AT = re.compile(r"inlined_at\s+(\d+)\s+(\d+)\s+(\d+)")

@@ -6,8 +6,6 @@ import ast
 from collections.abc import Iterable, Iterator
 from typing import Any, TypeVar
 
-__all__ = ["children", "fields_of", "given", "name_of", "parts_of", "spans", "stored_names", "walk"]
-
 _Part = TypeVar("_Part", bound=ast.AST)
 
 # Fields that hold a context, operators, or text.

@@ -13,8 +13,6 @@ from bragg.code.sampled_lines import with_lines
 from bragg.code.source_place import CallChain
 from bragg.model import Profile
 
-__all__ = ["CodeWish", "read_code"]
-
 
 class CodeWish(Enum):
     """How much of the code is wanted.

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-__all__ = ["SampledFunction"]
-
 
 class SampledFunction(NamedTuple):
     """Code of a kernel that was sampled.

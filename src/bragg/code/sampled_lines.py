@@ -9,8 +9,6 @@ from bragg.code.sampled_function import SampledFunction
 from bragg.code.source_place import CallChain
 from bragg.model import Profile
 
-__all__ = ["chains_of", "with_lines"]
-
 
 def with_lines(
     profile: Profile, sampled: Sequence[SampledFunction]

@@ -14,8 +14,6 @@ from bragg.code.ptx_text import places_of_ptx
 from bragg.code.sass.listing import Instruction, parse_listing
 from bragg.code.source_place import CallChain, user_place
 
-__all__ = ["KernelCode", "PlaceKey", "Stage", "code_of_kernels", "place_keys", "source_name"]
-
 _PREFIX = "kernel:"
 _ANY_COLUMN = -1
 

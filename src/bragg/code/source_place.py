@@ -10,8 +10,6 @@ from typing import NamedTuple
 
 from bragg.code.python_nodes import walk
 
-__all__ = ["MAX_CALLS", "CallChain", "SourcePlace", "function_spans", "is_library", "name_functions", "user_place"]
-
 # Far more than users nest: damaged texts must not exhaust memory or stack.
 MAX_CALLS = 50
 

@@ -13,17 +13,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import Enum
 
-__all__ = [
-    "METRIC_PREFIX",
-    "VENDOR_PREFIX",
-    "StallGroup",
-    "StallReason",
-    "main_reason",
-    "parse_vendor_name",
-    "reason_of_metric",
-    "stall_metrics",
-]
-
 VENDOR_PREFIX = "smsp__pcsamp_warps_issue_stalled_"
 METRIC_PREFIX = "stalled_"
 _NOT_ISSUED = "_not_issued"

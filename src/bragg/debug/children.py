@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from bragg.debug.session import CheckedSession
     from bragg.debug.targets import Target
 
-__all__ = ["start", "with_children"]
-
 _DIRECTORY = "BRAGG_CHECK_DIR"
 _CHOICE = "BRAGG_CHECK_CHOICE"
 _INJECTED = str(Path(__file__).parent / "inject")

@@ -15,28 +15,6 @@ from bragg.code.python_nodes import name_of, spans, stored_names, walk
 from bragg.debug.state import machine
 from bragg.debug.values import Tensor
 
-__all__ = [
-    "AccessText",
-    "Step",
-    "access_text",
-    "accesses_at",
-    "arange_ends",
-    "assigning_line",
-    "changes_what_it_loads",
-    "comes_before",
-    "feeding",
-    "feeds",
-    "first_argument",
-    "function_at",
-    "indexed_at",
-    "loop_names",
-    "mask_shape",
-    "number_of",
-    "pointer_of",
-    "pointer_step",
-    "remainder_feeds_an_address",
-]
-
 # Position of the mask among the arguments.
 _MASK = {"load": 1, "store": 2, "atomic": 2}
 

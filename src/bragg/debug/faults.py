@@ -8,16 +8,6 @@ from typing import Any
 
 from bragg.errors import BraggError, UsageError
 
-__all__ = [
-    "BlockAsCondition",
-    "KernelFault",
-    "RuntimeFault",
-    "StaticAssertion",
-    "TooManyPrograms",
-    "Unsupported",
-    "as_tritons",
-]
-
 
 class _Placed(BraggError):  # noqa: N818
     """Something at a line of a kernel.

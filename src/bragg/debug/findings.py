@@ -9,8 +9,6 @@ from typing import Any
 from bragg.debug.memory.storage import Buffer
 from bragg.model import Confidence, Finding, Severity
 
-__all__ = ["KernelFinding", "TensorFacts", "Witness", "causes_first", "program_ids"]
-
 _SHOWN_PROGRAMS = 5
 
 

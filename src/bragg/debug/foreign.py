@@ -25,8 +25,6 @@ from bragg.debug.numbers.reductions import sort
 from bragg.debug.state import launch_number
 from bragg.debug.values import Tensor
 
-__all__ = ["BUILTINS", "Namespace", "NestedFunction", "executable", "language_function", "method", "translated"]
-
 _GLUON = "triton.experimental.gluon"
 BUILTINS: dict[str, Any] = {
     "range": KernelRange,

@@ -27,8 +27,6 @@ from bragg.debug.state import is_wide, machine
 from bragg.debug.statements import asserted, device_print, static_assert, static_print
 from bragg.debug.values import MISLED, OPERATORS, Pointer, Tensor, TypeOfBlock, scalar, uniform_value
 
-__all__ = ["FUNCTIONS"]
-
 # Most elements of a block: TRITON_MAX_TENSOR_NUMEL of triton.language.
 _MOST_ELEMENTS = 1 << 20
 

@@ -9,8 +9,6 @@ from pathlib import Path
 
 from bragg.debug.report import Report
 
-__all__ = ["Outbox"]
-
 
 class Outbox:
     """Where a process leaves its report.

@@ -24,8 +24,6 @@ from bragg.debug.stepping.stops import Watch
 from bragg.debug.switch import InterpretedKernel
 from bragg.errors import UsageError
 
-__all__ = ["clear", "interpreter", "launch", "self_check", "trace"]
-
 
 def self_check(
     kernel: Any,

@@ -16,8 +16,6 @@ from bragg.debug.texts.consequences import grouped, grouped_lines
 from bragg.debug.verdicts import Verdicts
 from bragg.model import Severity
 
-__all__ = ["Report"]
-
 
 class Report:
     """The findings of a session, grouped.

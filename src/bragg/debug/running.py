@@ -7,8 +7,6 @@ import sys
 import time
 from pathlib import Path
 
-__all__ = ["RunningProcesses"]
-
 # Python's own helpers, which run until the program's process has ended.
 _HELPERS = ("multiprocessing.resource_tracker", "multiprocessing.forkserver")
 # A process that ends with the program is waited for; one that serves for ever must not hold up the report.

@@ -30,8 +30,6 @@ from bragg.debug.verdicts import Verdict, judged
 from bragg.model import Severity
 from bragg.registry import CHECKERS
 
-__all__ = ["CheckedSession", "checking", "chosen_checkers"]
-
 
 def chosen_checkers(only: Sequence[str] = (), add: Sequence[str] = (), without: Sequence[str] = ()) -> list[Checker]:
     """The checkers to use.

@@ -20,19 +20,6 @@ if TYPE_CHECKING:
     from bragg.debug.numbers.dtypes import DType
     from bragg.debug.targets import Target
 
-__all__ = [
-    "Listeners",
-    "Machine",
-    "begin_launch",
-    "each_tracker",
-    "is_wide",
-    "launch_number",
-    "leaves_out",
-    "machine",
-    "tell_result",
-    "use",
-]
-
 
 @dataclass
 class Listeners:

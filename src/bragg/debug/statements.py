@@ -18,8 +18,6 @@ from bragg.debug.state import machine
 from bragg.debug.texts.shown import array_text
 from bragg.debug.values import Pointer, Tensor
 
-__all__ = ["asserted", "device_print", "static_assert", "static_print"]
-
 
 def asserted(condition: Any, message: Any = "", mask: Any = None) -> None:
     """Raise a fault when the condition fails for a program.

@@ -20,8 +20,6 @@ from bragg.debug.host.streams import captured
 from bragg.debug.host.tuned import forget_tuning
 from bragg.errors import TritonMissing, UsageError
 
-__all__ = ["InterpretedKernel", "redirect", "redirected", "run_plainly"]
-
 Runner = Callable[..., Any]
 
 

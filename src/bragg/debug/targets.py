@@ -11,8 +11,6 @@ from dataclasses import dataclass
 
 from bragg.errors import UsageError
 
-__all__ = ["DEFAULT_TARGET", "Target", "target_named"]
-
 _NVIDIA = frozenset({"fp8e5", "fp8e4b15"})
 _NVIDIA_FROM_ADA = _NVIDIA | {"fp8e4nv"}
 _AMD = frozenset({"fp8e4nv", "fp8e5", "fp8e5b16", "fp8e4b8"})

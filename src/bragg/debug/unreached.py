@@ -6,8 +6,6 @@ import gc
 
 from bragg.debug.flow.jitted import is_jitted, is_of, python_function
 
-__all__ = ["unreached"]
-
 _SHOWN = 5
 
 

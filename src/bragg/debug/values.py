@@ -26,32 +26,6 @@ from bragg.registry import load
 if TYPE_CHECKING:
     from bragg.debug.memory.storage import Buffer
 
-__all__ = [
-    "CHOSEN",
-    "DIVIDED",
-    "FILLED",
-    "IN_FLIGHT",
-    "MEANINGLESS",
-    "MISLED",
-    "OUTSIDE",
-    "OVERFLOWN",
-    "SHIFTED",
-    "SIGNAL",
-    "UNDEFINED",
-    "UNSET",
-    "UNWRITTEN",
-    "Bounds",
-    "Operators",
-    "Pointer",
-    "Tensor",
-    "TypeOfBlock",
-    "merged_taint",
-    "scalar",
-    "taint_of_choice",
-    "uniform_value",
-    "unset_fault",
-]
-
 Bounds = tuple[int, int] | None
 
 # The lower eleven bits of a taint: why an element must not be used. Those above them: of which loads it comes.

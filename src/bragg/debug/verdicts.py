@@ -10,8 +10,6 @@ from typing import Any
 from bragg.debug.flow.dependence import dependence_of
 from bragg.debug.host.launch import Launch
 
-__all__ = ["Verdict", "Verdicts", "judged"]
-
 # The checkers that see every access outside of a tensor, and every race.
 _NEEDED = {"out-of-bounds", "data-race"}
 _SHOWN = 3

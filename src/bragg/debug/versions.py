@@ -5,8 +5,6 @@ from __future__ import annotations
 import sys
 from functools import cache
 
-__all__ = ["is_before"]
-
 
 @cache
 def is_before(major: int, minor: int) -> bool:

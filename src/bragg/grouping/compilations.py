@@ -11,8 +11,6 @@ from bragg.model import Profile
 from bragg.model.host_time import WAIT_TIME, waiting_nodes
 from bragg.model.transform import innermost
 
-__all__ = ["with_compiling_as_work"]
-
 
 def with_compiling_as_work(profile: Profile) -> Profile:
     """The profile with what is waited in compilations as their own host time; the same one without any."""

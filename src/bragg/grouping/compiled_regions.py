@@ -9,8 +9,6 @@ from typing import Any
 
 from bragg.model.tree import FrameKind, FrameTable
 
-__all__ = ["AFTER_BREAK", "COMPILED_REGION", "LOOKUP", "name_compiled_regions"]
-
 COMPILED_REGION = "Torch-Compiled Region: "
 # Before a region: which compiled code fits the arguments, by its guards.
 LOOKUP = "TorchDynamo Cache Lookup"

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-__all__ = ["group_on", "group_text"]
-
 _MAX_LIST = 40  # characters; a longer list is its ends and a hash
 _OR, _ON = " or ", " on GPU "
 

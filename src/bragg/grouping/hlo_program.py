@@ -9,17 +9,6 @@ from typing import Any, NamedTuple
 
 from bragg.grouping.hlo_names import SAME_CALLS, arguments_of
 
-__all__ = [
-    "NOT_JUDGED",
-    "NOWHERE",
-    "PROGRAM_KEY",
-    "HloOperation",
-    "HloPlace",
-    "HloPrograms",
-    "HloState",
-    "program_text",
-]
-
 PROGRAM_KEY = "hlo_program"
 """Attributes of a module begin like this, one for each program of its name; the values are of `program_text`."""
 

@@ -21,8 +21,6 @@ from bragg.model.profile import Profile
 from bragg.model.table import BoolArray, Int32Array
 from bragg.model.tree import CallTree, FrameKind, FrameTable
 
-__all__ = ["HloTree", "place_operations"]
-
 Attributes = Mapping[str, Mapping[str, str]]
 
 # Attributes that say what a range of XLA is: what all names of the module below begin with and leave out, a module,

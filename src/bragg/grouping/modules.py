@@ -16,8 +16,6 @@ from bragg.model.table import BoolArray, Int64Array
 from bragg.model.transform import innermost, with_descendants
 from bragg.model.tree import CallTree, FrameKind
 
-__all__ = ["PHASES", "group_by_module"]
-
 PHASES = ("forward", "backward", "optimizer")
 
 _FORWARD, _BACKWARD, _OPTIMIZER = range(3)

@@ -11,8 +11,6 @@ from bragg.model.metric import Metric, MetricKind
 from bragg.model.profile import Profile
 from bragg.model.tree import CallTree, FrameKind, FrameTable
 
-__all__ = ["group_by_process"]
-
 _MAIN = "main process"
 _SHOWN = ("host_time", "wait_time", "gpu_time")
 

@@ -10,8 +10,6 @@ from bragg.model.metric import Metric, MetricKind
 from bragg.model.profile import Profile
 from bragg.model.tree import CallTree, FrameKind, FrameTable
 
-__all__ = ["group_by_rank"]
-
 _SHOWN = ("gpu_time", "host_time", "wait_time", "gpu_count", "worker_time")
 
 

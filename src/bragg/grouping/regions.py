@@ -22,22 +22,6 @@ from bragg.model.table import BoolArray, Int64Array
 from bragg.model.transform import innermost, with_descendants
 from bragg.model.tree import CallTree, FrameKind, FrameTable
 
-__all__ = [
-    "ACCUMULATION",
-    "BACKWARD",
-    "BACKWARD_REGION",
-    "DECODING_STEP",
-    "LOOP",
-    "OPTIMIZER",
-    "REGIONS",
-    "are_recorded",
-    "group_by_region",
-    "of_compilations",
-    "step_function",
-    "step_noun",
-    "step_source",
-]
-
 REGIONS = ("data", "forward", "backward", "optimizer")
 _STEP = "step"
 DECODING_STEP = "decoding step"

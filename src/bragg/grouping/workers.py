@@ -20,8 +20,6 @@ from bragg.model.table import BoolArray
 from bragg.model.transform import outermost, with_ancestors
 from bragg.model.tree import CallTree, FrameKind, FrameTable
 
-__all__ = ["WORKERS", "WORKER_METRICS", "WORKER_TIME", "is_loader_worker", "with_workers"]
-
 WORKERS = "data loader workers"
 """The scope below which all workers of a process stand, each a scope of its own."""
 WORKER_TIME = "worker_time"

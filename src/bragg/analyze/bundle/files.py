@@ -15,8 +15,6 @@ from bragg.errors import UsageError
 from bragg.model import Profile
 from bragg.model.kernels.names import base_name
 
-__all__ = ["SCRIPT", "Bundle", "bundle_of", "kernels_with_code"]
-
 SCRIPT = "reproduce.py"
 """The file that compiles and times the kernel alone; bundles of kernels whose TTIR is not known have none."""
 

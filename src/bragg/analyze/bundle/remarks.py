@@ -15,8 +15,6 @@ from bragg.analyze.bundle.files import SCRIPT, Bundle
 from bragg.code.compiler_process import WITHIN_S, run_compiler
 from bragg.errors import BackendUnavailable, NothingRecorded, TritonMissing
 
-__all__ = ["Remark", "Remarks", "remarks_on"]
-
 # Of what MLIR writes to standard error, which has lines of the source between them.
 _DIAGNOSTIC = re.compile(r"(?P<file>[^\n]+?):(?P<line>\d+):\d+: (?P<kind>remark|warning|note): (?P<text>.+)")
 

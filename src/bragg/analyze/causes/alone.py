@@ -8,8 +8,6 @@ from bragg.analyze.busy import busy_curve
 from bragg.analyze.causes.evidence import Evidence
 from bragg.model.table import BoolArray, FloatArray, Int64Array
 
-__all__ = ["alone_ns"]
-
 
 def alone_ns(evidence: Evidence, chosen: BoolArray) -> FloatArray:
     """How long the work of some nodes runs while none of the others does, on GPUs that bound the program: ns [n_nodes].

@@ -11,8 +11,6 @@ from bragg.analyze.causes.thresholds import AS_BUSY
 from bragg.model import CallTree, TrackKind, TrackTable
 from bragg.model.table import BoolArray, FloatArray, Int32Array
 
-__all__ = ["BoundingGpus", "bounding_gpus"]
-
 
 @dataclass(frozen=True)
 class BoundingGpus:

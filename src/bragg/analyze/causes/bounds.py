@@ -18,8 +18,6 @@ from bragg.analyze.imports import imports_apart
 from bragg.analyze.wall.turns import turns_of
 from bragg.model import FrameKind
 
-__all__ = ["BOTH", "Bounds", "Part", "bounds_of"]
-
 BOTH = "the GPU and the host"
 """Both take much of the time, and nothing tells how much of it is at the same time."""
 

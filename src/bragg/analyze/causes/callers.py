@@ -13,8 +13,6 @@ from bragg.analyze.causes.paths import in_files
 from bragg.model import FrameKind, Profile
 from bragg.model.table import BoolArray, FloatArray, Int64Array
 
-__all__ = ["Callers"]
-
 _TORCH = re.compile(r"[/\\]torch[/\\](?!_dynamo|_inductor).+\.py$")
 _MODULES = re.compile(r"[/\\]torch[/\\]nn[/\\]modules[/\\].+\.py$")
 _COMPREHENSION = re.compile(r"<(?:list|set|dict)comp>$|<genexpr>$")

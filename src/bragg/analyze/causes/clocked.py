@@ -12,8 +12,6 @@ from bragg.analyze.causes.thresholds import Threshold
 from bragg.model import Finding, Place
 from bragg.model.kernels.inside import InsideKernel, Stretch
 
-__all__ = ["CLOCKS", "EMPTY_TAIL", "MUCH_WAITING", "UNEVEN", "clock_findings", "places_of", "share_of_warps"]
-
 CLOCKS = Need(
     "clocks inside of kernels",
     "--instrument",

@@ -10,8 +10,6 @@ from bragg.analyze.causes.thresholds import COMPILE_WAIT, WAITS
 from bragg.model import FrameKind
 from bragg.model.table import FloatArray
 
-__all__ = ["compiled_meanwhile_ns"]
-
 
 def compiled_meanwhile_ns(evidence: Evidence) -> float:
     """How long GPUs waited for compilers, of `code_wait_ns`.

@@ -6,8 +6,6 @@ from bragg.analyze.causes.facts import Facts
 from bragg.model import FrameKind, Gain
 from bragg.model.table import BoolArray
 
-__all__ = ["Evidence"]
-
 # A GPU that is this busy decides the wall time: what it saves, the program saves.
 _BUSY = 0.9
 # One that is less busy waits for the host more than it works: what it saves hides behind the host.

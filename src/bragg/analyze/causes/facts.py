@@ -36,8 +36,6 @@ if TYPE_CHECKING:
     from bragg.analyze.compiled_kernels import CompiledKernels
     from bragg.analyze.kernel_facts import KernelFacts
 
-__all__ = ["Facts"]
-
 _UNKNOWN_STEPS = 20
 _RARE = 0.02  # share of launches by paths that are taken less often than each step takes its own
 _CAPTURED = "<captured_at>"  # above the kernels of a graph

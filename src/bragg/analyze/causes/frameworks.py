@@ -7,8 +7,6 @@ from dataclasses import replace
 from bragg.grouping.hlo_names import CALLS
 from bragg.model import Finding, Profile
 
-__all__ = ["in_its_words", "is_training", "uses_jax_alone"]
-
 _TRAINER = "transformers/trainer.py"
 # Options of the Trainer of Transformers for what programs with a loop of their own change there.
 _OPTIONS_OF_TRAINER = {

@@ -9,8 +9,6 @@ import numpy as np
 from bragg.analyze.causes.evidence import Evidence
 from bragg.analyze.work import BOUND_SHARE, devices_of, has_work, roof_parts_s, work_by_counters
 
-__all__ = ["Limits", "hardware_limits"]
-
 
 @dataclass(frozen=True)
 class Limits:

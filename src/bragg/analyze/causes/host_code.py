@@ -8,8 +8,6 @@ from bragg.analyze.causes.thresholds import LONG_CODE
 from bragg.model import CallTree, FrameKind
 from bragg.model.table import FloatArray
 
-__all__ = ["code_wait_ns"]
-
 _MEASURED = (FrameKind.OPERATOR, FrameKind.GPU_API)
 
 

@@ -11,18 +11,6 @@ from bragg.analyze.causes.recurring import callers_of
 from bragg.model import Confidence, Finding, Gain, Place, Quantity, Severity
 from bragg.model.table import BoolArray, FloatArray
 
-__all__ = [
-    "WAITS_A_STEP",
-    "Cause",
-    "counted",
-    "host_finding",
-    "lasting",
-    "moved",
-    "moved_to",
-    "three_digits",
-    "with_places",
-]
-
 WAITS_A_STEP = "waits a step"
 """A quantity of findings about a host that waits for a GPU, where steps are known."""
 

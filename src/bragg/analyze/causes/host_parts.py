@@ -17,8 +17,6 @@ from bragg.model import FrameKind, Profile
 from bragg.model.kernels.names import operator_name
 from bragg.model.table import BoolArray, FloatArray
 
-__all__ = ["HostParts", "compiling", "host_parts", "special_parts"]
-
 _INPUT = re.compile(r"enumerate\(DataLoader\)#.*|data|torch: data")
 _COMPILATION = re.compile(
     rf"{re.escape(COMPILE)}.*|_compile\.compile_inner.*|autotune|"

@@ -12,8 +12,6 @@ from bragg.analyze.imports import imports_apart
 from bragg.model import FrameKind
 from bragg.model.host_time import WAIT_TIME
 
-__all__ = ["HostShare", "host_shares"]
-
 
 @dataclass(frozen=True)
 class HostShare:

@@ -17,8 +17,6 @@ from bragg.grouping.regions import step_noun
 from bragg.model import Confidence, Finding, Gain, Quantity
 from bragg.model.table import BoolArray, FloatArray
 
-__all__ = ["GPU_TIME_OR_STEPS", "WAITS_OR_STEPS", "HostCost", "HostSteps", "host_costs", "host_steps"]
-
 
 @dataclass(frozen=True)
 class HostSteps:

@@ -16,8 +16,6 @@ from bragg.model import Confidence, Finding, Gain, Quantity
 from bragg.model.finding import percent_text
 from bragg.model.table import BoolArray, FloatArray
 
-__all__ = ["NO_GPU", "WORK_TIME", "host_work", "worked_ns"]
-
 WORK_TIME = Need(
     "GPU time, or host time without a GPU",
     "",

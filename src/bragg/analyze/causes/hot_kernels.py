@@ -18,8 +18,6 @@ from bragg.model.kernels.names import base_name, specialization
 from bragg.model.table import BoolArray, FloatArray
 from bragg.model.transform import with_descendants
 
-__all__ = ["HotKernel", "hot_kernels"]
-
 _CONSTANT = re.compile(r"(\w+)=(-?\d+)(?= )")
 _SAMPLES = "num_samples"
 

@@ -12,8 +12,6 @@ from bragg.analyze.wall.wall_time import Steady
 from bragg.model import IdleKind, IdleTable, Profile
 from bragg.model.table import FloatArray
 
-__all__ = ["added_up_idle_ns", "added_up_pauses", "late_rows"]
-
 
 def added_up_idle_ns(profile: Profile, steady: Steady | None, devices: Container[int] | None) -> FloatArray:
     """Idle time by node, and behind the nodes as `with_idle_paths` has it: [n_nodes + 1 + len(OTHERS)].

@@ -6,8 +6,6 @@ from bragg.analyze.causes.hot_kernels import HotKernel
 from bragg.analyze.occupancy import resident_blocks
 from bragg.analyze.specs import find
 
-__all__ = ["share_in_flight"]
-
 # From a load to its data, where the memory is busy: 600 ns of 450 to 800 on an H100.
 _LATENCY_S = 600e-9
 

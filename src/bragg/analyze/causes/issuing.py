@@ -9,8 +9,6 @@ from bragg.analyze.causes.hot_kernels import HotKernel
 from bragg.analyze.specs import find
 from bragg.model.kernels.compiled import Access, CompiledKernel
 
-__all__ = ["BlockTimes", "block_times", "moved_bytes"]
-
 _SCHEDULERS = 4  # of a multiprocessor, since sm_70; each issues one instruction of a warp in a cycle
 
 

@@ -13,8 +13,6 @@ from bragg.model import FrameKind, Place
 from bragg.model.ids import NodeId
 from bragg.model.table import BoolArray, FloatArray
 
-__all__ = ["in_loops", "is_of_program", "launches_of_call", "lines_that_make", "made_at", "varying_statics"]
-
 
 def in_loops(facts: Facts) -> BoolArray:
     """Nodes in loops of XLA, as scan, map and fori_loop make them: [n_nodes]."""

@@ -9,8 +9,6 @@ import numpy as np
 from bragg.model import CallTree, FrameKind
 from bragg.model.table import Int64Array
 
-__all__ = ["CLASSES", "PRODUCTS", "UNNAMED", "class_of", "classes_of_nodes"]
-
 PRODUCTS = "matrix products and convolutions"
 _TRITON = "other Triton kernels"
 

@@ -16,8 +16,6 @@ from bragg.model.finding import percent_text
 from bragg.model.ids import NodeId
 from bragg.model.kernels.compiled import CompiledKernel
 
-__all__ = ["Defect", "counted_text", "finding_of_kernel", "kernel_findings", "names_text"]
-
 
 @dataclass(frozen=True)
 class Defect:

@@ -10,8 +10,6 @@ from bragg.analyze.causes.issuing import moved_bytes
 from bragg.analyze.specs import find
 from bragg.model.kernels.compiled import CompiledKernel
 
-__all__ = ["moving_ns", "multiplying_ns"]
-
 # Repaired twins of 17 slow kernels reached 59 to 92 % of an H100's or H200's bandwidth.
 _ATTAINED_BYTES = 0.8
 # Products of 4096 in TF32 reached 45 % of an H100's peak, Triton's in 16 bits 24 to 57 % of an H200's.

@@ -13,8 +13,6 @@ from bragg.model import Gain, Quantity
 from bragg.model.kernels.names import operator_name
 from bragg.model.table import BoolArray, FloatArray
 
-__all__ = ["LongOperator", "long_operators"]
-
 # What is left is the launch, some 50 us of milliseconds.
 _SAVED = 0.95
 # Of the calls, of which the mean then tells enough.

@@ -12,28 +12,6 @@ from bragg.model import FrameKind, FrameTable
 from bragg.model.kernels.names import is_specialized
 from bragg.model.meta.gpu_memory import gpu_memory_of
 
-__all__ = [
-    "API_CALLS",
-    "AUTOGRAD",
-    "CODE",
-    "GPU_COUNT",
-    "GPU_TIME",
-    "HOST_TIME",
-    "IDLE",
-    "LAUNCHES",
-    "LAUNCH_COUNT",
-    "MEMORY",
-    "OPERATORS",
-    "OWN_HOST_TIME",
-    "SAMPLES",
-    "STEADY",
-    "TELEMETRY",
-    "TEXT",
-    "TIMELINE",
-    "TRACE",
-    "Need",
-]
-
 TRACE = "--data trace"
 """The option of `bragg run` that records a timeline."""
 

@@ -11,8 +11,6 @@ from bragg.analyze.imports import without_imports
 from bragg.model import Profile
 from bragg.model.host_time import THREAD_TIME
 
-__all__ = ["OtherThreads", "other_threads"]
-
 
 @dataclass(frozen=True)
 class OtherThreads:

@@ -9,8 +9,6 @@ from bragg.analyze.causes.paths import below, in_files, named
 from bragg.model import Profile
 from bragg.model.table import BoolArray
 
-__all__ = ["PINNED", "Writer", "writers"]
-
 PINNED = ": copy to pinned memory first"
 """What a change says of tensors of a GPU."""
 _LATER = f"every some hundred steps, or from another thread{PINNED}"

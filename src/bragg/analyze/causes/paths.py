@@ -16,27 +16,6 @@ from bragg.model.table import BoolArray, FloatArray, Int64Array
 from bragg.model.transform import with_descendants
 from bragg.model.tree import FrameTable
 
-__all__ = [
-    "CALLERS",
-    "IMPORTS",
-    "MODULE_CALLS",
-    "OPERATIONS",
-    "TRITON_TUNER",
-    "ZEROES",
-    "below",
-    "beside",
-    "children",
-    "hot_places",
-    "hottest_line",
-    "hottest_place",
-    "in_files",
-    "line_above",
-    "lines_above",
-    "named",
-    "operation_line",
-    "place_of",
-]
-
 _N_PROFILES = 4  # whose frames are remembered: each rule asks for them
 
 CALLERS = (FrameKind.PYTHON,)

@@ -11,8 +11,6 @@ from bragg.analyze.causes.paths import below, lines_above, place_of
 from bragg.model import FrameKind, Place
 from bragg.model.ids import NodeId
 
-__all__ = ["callers_of", "recurs"]
-
 _OFTEN = 3  # calls: what begins a program calls some operators once or twice
 _N_CALLERS = 3
 

@@ -18,8 +18,6 @@ from bragg.model import FrameKind
 from bragg.model.host_time import WAIT_TIME
 from bragg.model.table import BoolArray
 
-__all__ = ["recurring_waits"]
-
 # They wait for what they compute themselves, in threads of their own.
 _COMPUTES = re.compile(r"[/\\](?:jax|jaxlib|torch)[/\\]")
 # Methods of JAX's arrays, and NumPy where it reads one: native code that waits, below no frame of JAX.

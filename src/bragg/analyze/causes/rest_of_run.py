@@ -17,8 +17,6 @@ from bragg.model import FrameKind, Place
 from bragg.model.kernels.names import base_name
 from bragg.model.table import BoolArray, FloatArray
 
-__all__ = ["KernelsOutside", "RestOfRun", "Took", "kernels_outside", "rest_of_run"]
-
 # A steady state of less of the run is no answer to why it takes long.
 _SHORT = 0.5
 # Of the run: less is not worth a name.

@@ -15,8 +15,6 @@ from bragg.analyze.causes.thresholds import MANY_ROWS, RECURRING, WAITS
 from bragg.model import CallTree, FrameKind
 from bragg.model.table import BoolArray
 
-__all__ = ["RowLoop", "loops_over_rows", "row_loops"]
-
 # Slices of a program whose steps are not known may be batches.
 _TAKES_ROW, _TAKES = re.compile("aten::select"), re.compile(r"aten::(?:select|slice|narrow)")
 

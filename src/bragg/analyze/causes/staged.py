@@ -11,8 +11,6 @@ from bragg.analyze.causes.thresholds import STAGED_COPY, WAITS, WRITING
 from bragg.grouping.hlo_names import CALLS
 from bragg.model.table import BoolArray, FloatArray
 
-__all__ = ["jitted_with_copies", "staged_copies"]
-
 # A call for pinned memory returns after microseconds.
 _STAGED = 0.5
 

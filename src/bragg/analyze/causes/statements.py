@@ -15,8 +15,6 @@ from bragg.model import Finding, Place
 from bragg.model.ids import NodeId
 from bragg.model.table import BoolArray, FloatArray
 
-__all__ = ["statement", "statement_finding"]
-
 _MOST = 0.8  # of the weight of a call: if one line below it has so much, that line is meant
 _PART = 0.1
 _N_NODES = 200  # the heaviest hold nearly all of the weight

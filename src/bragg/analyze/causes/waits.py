@@ -14,8 +14,6 @@ from bragg.analyze.pauses import pauses_of_devices
 from bragg.model import Profile, TrackKind
 from bragg.model.table import BoolArray, FloatArray, Int64Array
 
-__all__ = ["critical_ns", "host_floor_ns"]
-
 # The end of a wait that the host returns from, after the end of the work that it waited for: 50 us is what the driver
 # and PyTorch take at most before the next call.
 _RETURN_NS = 50_000

@@ -6,8 +6,6 @@ from bragg.analyze.causes.evidence import Evidence
 from bragg.model import Gain
 from bragg.model.table import BoolArray
 
-__all__ = ["whole_gain"]
-
 
 def whole_gain(evidence: Evidence, nodes: BoolArray, saved: float = 1.0) -> Gain | None:
     """What the program gains when these nodes' work of the GPU and their host code go away.

@@ -19,8 +19,6 @@ from bragg.model.finding import percent_text
 from bragg.model.ids import NodeId
 from bragg.model.table import BoolArray
 
-__all__ = ["SHARE_OF_GPU", "Work", "line_findings", "work_findings", "work_or_host_findings"]
-
 SHARE_OF_GPU = "share of the GPU time"
 """A quantity of these findings."""
 

@@ -7,8 +7,6 @@ import numpy as np
 from bragg.analyze.comparing.comparison import Comparison
 from bragg.model.table import FloatArray
 
-__all__ = ["UNRELATED", "common_share", "own_values"]
-
 UNRELATED = 0.1
 """Runs that have less of their time on common paths than this are compared by what ran: every path is new or gone."""
 

@@ -11,8 +11,6 @@ from bragg.model.ids import NodeId
 from bragg.model.table import FloatArray, Int64Array
 from bragg.model.tree import CallTree
 
-__all__ = ["Comparison"]
-
 
 @dataclass(frozen=True, eq=False)
 class Comparison:

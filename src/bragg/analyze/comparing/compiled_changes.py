@@ -11,8 +11,6 @@ from bragg.model import Profile
 from bragg.model.kernels.compiled import CompiledKernel, Counted
 from bragg.model.kernels.names import base_name
 
-__all__ = ["CompiledChange", "changes_of", "compiled_changes"]
-
 Value = int | float | str
 
 

@@ -20,8 +20,6 @@ from bragg.model.regroup import fold_specializations
 from bragg.model.table import FloatArray, Int64Array
 from bragg.model.transform import flat, group_by_name
 
-__all__ = ["By", "are_alternating", "compare", "compare_sets", "in_turn", "whole_of", "with_waiting"]
-
 _COUNTS = {"gpu_time": "gpu_count", "gpu_bytes": "gpu_count", "host_time": "host_count", "marker_time": "marker_count"}
 
 

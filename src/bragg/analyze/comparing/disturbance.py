@@ -9,8 +9,6 @@ import numpy as np
 from bragg.model import Profile
 from bragg.model.table import FloatArray
 
-__all__ = ["taken_from"]
-
 _LEAST_SHARE = 0.01
 """Of a run: less changes no verdict."""
 _OF_HOST = ("host_time", "wall_time")

@@ -26,8 +26,6 @@ from bragg.model.regroup import fold_specializations
 from bragg.model.table import BoolArray, FloatArray
 from bragg.model.transform import outermost, with_descendants
 
-__all__ = ["Gate", "Gated", "Limit", "Verdict", "rows_verdict", "step_verdict", "verdict_of"]
-
 _STEP = "step"
 _NAMES = "Names are those of bragg view; * stands for any characters: kernel:'*matmul*'"
 _TELLING = 0.05

@@ -17,8 +17,6 @@ from bragg.code.source_map import KernelCode
 from bragg.model import FrameKind, Profile
 from bragg.model.kernels.names import base_name
 
-__all__ = ["KernelChange", "LinePair", "PairedSection", "kernel_change", "paired_sections"]
-
 
 @dataclass(frozen=True)
 class LinePair:

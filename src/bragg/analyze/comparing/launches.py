@@ -9,8 +9,6 @@ import numpy as np
 from bragg.analyze.comparing.comparison import Comparison
 from bragg.model.ids import FrameId, NodeId
 
-__all__ = ["Launches", "unlike_launches"]
-
 # Fewer more or fewer launches may be those of a few steps of the warm-up.
 _UNLIKE = 1.2
 

@@ -10,8 +10,6 @@ import numpy as np
 from bragg.analyze.wall.turns import Turns, turns_of
 from bragg.model import MetricKind, Profile
 
-__all__ = ["Loop", "of_a_turn", "same_loop"]
-
 # Sums of runs with so little more or fewer turns are as near to each other as they are.
 _UNLIKE = 1.02
 

@@ -7,8 +7,6 @@ from dataclasses import replace
 
 from bragg.model import CallTree, FrameKind, Profile
 
-__all__ = ["script_of", "with_script"]
-
 _MODULE = "<module>"
 _LEAST_SHARED = 0.5  # of the functions of the script that has fewer
 

@@ -19,8 +19,6 @@ import numpy as np
 
 from bragg.model.table import FloatArray
 
-__all__ = ["FALSE_ALARMS", "Noise", "Spread", "noise_of", "spread_of", "student_quantile"]
-
 FALSE_ALARMS = 1 / 200
 """How often a program that did not change may count as slower."""
 _TRIM = 5  # of so many runs, one at either end

@@ -13,8 +13,6 @@ import numpy as np
 from bragg.analyze.weighted_median import weighted_median
 from bragg.model import Profile
 
-__all__ = ["SameKernels", "same_kernels"]
-
 _N_KERNELS, _N_LAUNCHES = 5, 20
 _LEAST_CHANGE = 0.08
 _LEAST_SHARE = 0.1  # of the GPU time of either recording

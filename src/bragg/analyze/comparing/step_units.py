@@ -14,8 +14,6 @@ from bragg.grouping.regions import LOOP, step_function
 from bragg.model import FrameKind, Profile
 from bragg.model.ids import NodeId
 
-__all__ = ["are_alike", "differ", "turn_time"]
-
 _STEP = "step"
 # Calls before the loop, to compile and to try, and turns that were left out.
 _BESIDE = 0.1

@@ -16,8 +16,6 @@ from numpy.typing import NDArray
 from bragg.model.ranks.summary import CollectiveTable, RankSummary
 from bragg.model.table import FloatArray, Int32Array, Int64Array
 
-__all__ = ["Group", "Times", "groups_of", "usual_ones"]
-
 _MAX_PERIOD = 512
 _SAME = 0.98
 _NO_COLLECTIVE = -2  # of a rank, where others have a step or -1

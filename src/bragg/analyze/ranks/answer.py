@@ -23,8 +23,6 @@ from bragg.analyze.ranks.stragglers import Straggler, stragglers_of
 from bragg.model.ranks.job import named_ranks
 from bragg.model.ranks.summary import RankSummary
 
-__all__ = ["Exposed", "RanksAnswer", "compare_ranks"]
-
 _N_IMBALANCES = 3
 _N_TRANSFERS = 8
 _N_STEPS, _N_LANES, _N_BARS = 4, 32, 64  # of each step what a page shows without scrolling

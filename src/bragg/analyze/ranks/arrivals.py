@@ -22,8 +22,6 @@ from bragg.model.ranks.summary import CollectiveCallTable, CollectiveTable, Rank
 from bragg.model.table import BoolArray, Int64Array
 from bragg.model.tree import CallTree
 
-__all__ = ["arrivals_of", "host_time_in_steps", "waits_for_last"]
-
 _GROUP = "of CPUs"  # the name of the process group is not recorded
 
 

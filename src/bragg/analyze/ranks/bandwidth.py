@@ -12,8 +12,6 @@ from bragg.analyze.peaks import NVLINKS
 from bragg.analyze.ranks.aligned import Group
 from bragg.model.ranks.summary import RankSummary
 
-__all__ = ["Transfers", "bus_factor", "transfers_of"]
-
 
 @dataclass(frozen=True)
 class Transfers:

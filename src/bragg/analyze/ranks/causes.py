@@ -14,8 +14,6 @@ from bragg.analyze.ranks.stragglers import Straggler, When
 from bragg.model.ranks.summary import RankSummary
 from bragg.model.table import FloatArray, Int64Array
 
-__all__ = ["LateCause", "Reason", "cause_of", "peers_of"]
-
 # Of what a rank costs, so much must be seen in one place.
 _EXPLAINS, _EXPLAINS_SUMS = 0.5, 0.2
 _MORE_LAUNCHES = 0.01

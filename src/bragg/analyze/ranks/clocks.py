@@ -14,8 +14,6 @@ from bragg.model.ranks.clock import RankClock
 from bragg.model.ranks.summary import RankSummary
 from bragg.model.table import BoolArray, FloatArray, Int64Array
 
-__all__ = ["Alignment", "Basis", "alignments", "clock_notes", "on_first_clock"]
-
 _LEAST_COLLECTIVES = 8
 _ROUNDS, _OUTLIER = 4, 4.0  # times the spread: an end that a late thread or a clock's step has moved
 _SPREAD = 1.4826  # of the median deviation, to be a standard deviation

@@ -20,17 +20,6 @@ from bragg.model.table import BoolArray, Int32Array, Int64Array
 from bragg.model.transform import with_descendants
 from bragg.model.tree import CallTree
 
-__all__ = [
-    "KernelCalls",
-    "collective_slices",
-    "collectives_of",
-    "host_of_collectives",
-    "kernel_calls",
-    "steps_at",
-    "sums_of",
-    "waits_for_data",
-]
-
 Names: TypeAlias = NDArray[np.str_]
 
 _DATA = "data"

@@ -16,8 +16,6 @@ import numpy as np
 from bragg.analyze.ranks.aligned import Group
 from bragg.model.table import FloatArray, Int64Array
 
-__all__ = ["CriticalPath", "WhatIf", "critical_path"]
-
 _LEAST_SHARE = 0.001
 _LEAST_NS = 1.0  # so that what comes before a collective of no length is another one
 

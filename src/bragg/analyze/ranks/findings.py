@@ -10,8 +10,6 @@ from bragg.analyze.ranks.links import SlowLink
 from bragg.analyze.ranks.stragglers import Straggler, When
 from bragg.model import Confidence, Finding, Gain, Quantity, Severity
 
-__all__ = ["HINTS", "findings_of"]
-
 _WARNING = 0.02
 HINTS = {
     Reason.SLOW_GPU: "compare its clocks, power and temperature with those of its peers (nvidia-smi -q -d PERFORMANCE)",

@@ -11,8 +11,6 @@ from bragg.analyze.ranks.path_sums import PathSums
 from bragg.model.ranks.summary import PathTable, RankSummary
 from bragg.model.table import BoolArray, FloatArray, Int64Array
 
-__all__ = ["Imbalance", "PathValues", "imbalances", "path_values"]
-
 _LEAST = 0.1  # max / mean - 1
 _SHARE = 0.01  # of the time of a rank, that the slowest has above the mean
 _SPREADS = 6.0  # median deviations of the others

@@ -8,8 +8,6 @@ from bragg.analyze.busy import busy_curve
 from bragg.model.table import FloatArray, Int64Array
 from bragg.model.trace import SliceTable
 
-__all__ = ["Busy"]
-
 
 class Busy:
     """The time in which at least one of some slices ran.

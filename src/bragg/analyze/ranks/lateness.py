@@ -13,8 +13,6 @@ from bragg.analyze.ranks.step_work import ends_of_steps
 from bragg.model.ranks.summary import RankSummary
 from bragg.model.table import FloatArray
 
-__all__ = ["Lateness", "lateness_of"]
-
 
 @dataclass(frozen=True, eq=False)
 class Lateness:

@@ -9,8 +9,6 @@ import numpy as np
 
 from bragg.analyze.ranks.aligned import Group
 
-__all__ = ["SlowLink", "slow_links"]
-
 _RATIO = 1.3
 _LEAST_CALLS = 3
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-__all__ = ["POINT_TO_POINT", "Call", "CollectiveKernel", "call_of_frame", "kernel_of_name", "operation_of_operator"]
-
 POINT_TO_POINT = "send-receive"
 _KERNEL = re.compile(r"(?:n|r)ccl|msccl", re.I)
 _OPERATIONS = (

@@ -11,8 +11,6 @@ from bragg.model.ids import NodeId
 from bragg.model.table import Int64Array
 from bragg.model.tree import CallTree
 
-__all__ = ["frame_ids", "path_ids", "path_label"]
-
 _N_SHOWN = 3
 
 

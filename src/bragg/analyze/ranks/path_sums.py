@@ -10,8 +10,6 @@ import numpy as np
 from bragg.model.ranks.summary import PathTable
 from bragg.model.table import BoolArray, FloatArray, Int64Array
 
-__all__ = ["PathSums"]
-
 
 @dataclass(frozen=True, eq=False)
 class PathSums:

@@ -15,8 +15,6 @@ from bragg.analyze.ranks.aligned import Group
 from bragg.analyze.ranks.lateness import Lateness
 from bragg.model.table import FloatArray, Int64Array
 
-__all__ = ["Bar", "StepLanes", "step_lanes"]
-
 
 @dataclass(frozen=True)
 class Bar:

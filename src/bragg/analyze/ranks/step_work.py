@@ -10,8 +10,6 @@ import numpy as np
 from bragg.analyze.ranks.aligned import Group
 from bragg.model.table import FloatArray, Int64Array
 
-__all__ = ["StepWork", "ends_of_steps", "work_of_steps"]
-
 _COUNTED = ("compute_ns", "copy_ns", "data_ns", "launches")
 
 

@@ -13,8 +13,6 @@ from bragg.analyze.ranks.aligned import Group
 from bragg.analyze.ranks.lateness import Lateness
 from bragg.model.table import FloatArray, Int64Array
 
-__all__ = ["Straggler", "When", "stragglers_of"]
-
 # Generated jobs whose ranks vary by 3 % at random stay below half of each; see benchmarks/straggler_jobs.py.
 _SHARE = 0.015  # of the time of all steps, for what lasts
 _SURE = 5.0  # standard errors

@@ -13,8 +13,6 @@ from bragg.model.meta.nccl import nccl_of
 from bragg.model.ranks.summary import PathTable, RankSummary
 from bragg.model.table import Int64Array
 
-__all__ = ["summarize"]
-
 
 def summarize(profile: Profile, rank: int | None = None) -> RankSummary:
     """The summary of one rank.

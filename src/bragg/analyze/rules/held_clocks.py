@@ -13,8 +13,6 @@ from bragg.model import Confidence, Finding, Quantity, Severity
 from bragg.model.finding import percent_text
 from bragg.model.meta.telemetry import LIMITS, GpuTelemetry
 
-__all__ = ["RULE"]
-
 _POWER = "lower the power that the work takes, such as by narrower types or less traffic, or raise the GPU's limit"
 _HEAT = "improve the cooling of the GPU, or give it less power"
 _HARDWARE = "have the power supply and the cooling of the host checked"

@@ -14,8 +14,6 @@ from bragg.analyze.steady_memory import steady_memory
 from bragg.model import Confidence, Finding, Place, Quantity, Severity
 from bragg.model.meta.gpu_memory import AT_END, gpu_memory_of
 
-__all__ = ["RULE"]
-
 _CHANGE = "keep no tensor longer than a step, such as a loss that is added up without .item() or .detach()"
 _MB = 1e6
 

@@ -9,8 +9,6 @@ from bragg.analyze.engine import Rule
 from bragg.model import Finding, Severity
 from bragg.model.finding import percent_text
 
-__all__ = ["RULE"]
-
 _LARGE_REST = 0.5
 
 

@@ -10,8 +10,6 @@ from bragg.grouping.regions import REGIONS
 from bragg.model import Finding, Severity
 from bragg.model.finding import percent_text
 
-__all__ = ["RULE"]
-
 # A GPU that is this busy is not helped by a faster host.
 _BUSY = 0.8
 _MUCH = 0.2

@@ -13,8 +13,6 @@ from bragg.analyze.causes.work_finding import Work, work_findings
 from bragg.analyze.engine import Rule
 from bragg.model import Finding
 
-__all__ = ["work_rule"]
-
 
 def work_rule(work: Work, names: re.Pattern[str], finds: str) -> Rule:
     """A rule about all work whose name has a match.

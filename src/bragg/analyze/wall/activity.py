@@ -14,8 +14,6 @@ from bragg.model import IdleKind, Profile, TrackKind
 from bragg.model.meta.run import Run
 from bragg.model.table import FloatArray
 
-__all__ = ["Activity", "Waited", "activity_of", "knows_idle_classes"]
-
 # What the recorder writes at most; more in a file is not a curve of it.
 _MAX_BINS = 1 << 16
 

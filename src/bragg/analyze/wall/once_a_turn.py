@@ -15,8 +15,6 @@ from bragg.model import CallTree, FrameKind
 from bragg.model.ids import NodeId
 from bragg.model.table import BoolArray, Int64Array
 
-__all__ = ["in_whole_turns", "runs_in_no_loop", "runs_once"]
-
 # Code of libraries that calls what it is about once, whose text is not in the profile.
 _CALLS_ONCE = re.compile(
     r"[/\\]torch[/\\](?:nn[/\\]modules[/\\](?!container)\w+|nn[/\\]functional|utils[/\\]_contextlib|_tensor"

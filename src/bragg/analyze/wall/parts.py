@@ -23,8 +23,6 @@ from bragg.model.meta.overhead import Overhead, overhead_of, overhead_within
 from bragg.model.meta.run import Run
 from bragg.model.table import Int64Array
 
-__all__ = ["wall_parts"]
-
 # A pause is part of the steady state where the launches around it make up for it at this share of its rate ...
 _LEAST_RATE = 0.25
 # ... and the first launch of a kernel where it is followed by so many launches, in launches for each kernel of the run.

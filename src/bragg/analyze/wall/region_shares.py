@@ -10,8 +10,6 @@ from bragg.errors import UsageError
 from bragg.grouping.regions import REGIONS, group_by_region
 from bragg.model import FrameKind, Profile, TrackKind
 
-__all__ = ["median_shares", "region_shares"]
-
 _OTHER = "other"
 _ONE_CALL = 1.2  # a step: some more come after the last one, or are of a validation
 

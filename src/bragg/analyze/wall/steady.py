@@ -14,16 +14,6 @@ from bragg.model.durations import DurationTable, buckets_of
 from bragg.model.table import BoolArray, Int32Array, Int64Array
 from bragg.model.trace import SliceTable
 
-__all__ = [
-    "MOSTLY_IDLE",
-    "covered_ns",
-    "during",
-    "is_host_first",
-    "own_times",
-    "steady_part",
-    "steady_profile",
-]
-
 MOSTLY_IDLE = 0.5
 """If a device is busy for a smaller share of the steady state than this, the host's time matters."""
 

@@ -16,8 +16,6 @@ from bragg.model.facts import Facts
 from bragg.model.meta.run import Run
 from bragg.model.table import BoolArray, FloatArray, Int64Array
 
-__all__ = ["StepTimes", "step_times"]
-
 _STEP, _FORWARD = "step", "forward"
 _OF_FUNCTION = "step of "
 # A step that takes more than this many times the median is not a step of a steady state ...

@@ -24,8 +24,6 @@ from bragg.model.ids import NodeId
 from bragg.model.table import BoolArray, FloatArray, Int64Array
 from bragg.model.transform import innermost, outermost, with_descendants
 
-__all__ = ["LEAST_TURNS", "Turns", "header_of", "turns_of"]
-
 LEAST_TURNS = 5
 """Fewer are no steady state."""
 # Of the GPU time, without a GPU of the host's, apart from compilations and imports: a loop with less of it is one of

@@ -8,8 +8,6 @@ from dataclasses import dataclass, field
 from bragg.grouping.regions import step_noun
 from bragg.model.meta.overhead import Overhead
 
-__all__ = ["Steady", "WallParts"]
-
 
 @dataclass(frozen=True)
 class Steady:

@@ -9,8 +9,6 @@ from bragg.code.compiled.operations import Module, place_of_chain
 from bragg.code.compiled.shared_accesses import shared_accesses, ways_of
 from bragg.model.kernels.compiled import BankConflict
 
-__all__ = ["bank_conflicts"]
-
 
 def bank_conflicts(text: str, module: Module) -> Iterator[BankConflict]:
     """Accesses of shared memory for which lanes of a warp meet in one bank.

@@ -16,8 +16,6 @@ from bragg.code.source_map import KernelCode, PlaceKey, Stage, place_keys
 from bragg.code.source_place import CallChain
 from bragg.model.kernels.compiled import Access, CompiledKernel, Conversion, Counted, Loop
 
-__all__ = ["facts_of"]
-
 # What damaged or unknown texts make of readers of text.
 _UNREADABLE = (ValueError, IndexError, KeyError, RecursionError)
 

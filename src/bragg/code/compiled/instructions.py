@@ -12,8 +12,6 @@ from bragg.code.source_place import CallChain
 from bragg.model import Place
 from bragg.model.kernels.compiled import Counted, TensorCores
 
-__all__ = ["counted", "doubles", "is_through_shared", "spills", "tensor_cores", "width_at"]
-
 _PREDICATE = r"^\s*(?:@!?%p\d+ )?"
 _ACCESS = re.compile(_PREDICATE + r"(?:ld|st)\.global(?:\.[\w:]+?)*?(?:\.v(?P<count>[248]))?\.[bfus](?P<bits>\d+)\b")
 _COPY = re.compile(_PREDICATE + r"cp\.async\.c[ag]\.shared\.global.*?\], (?P<bytes>0x[0-9a-f]+|\d+)")

@@ -12,8 +12,6 @@ from bragg.code.compiled.tile_dataflow import TileDataflow
 from bragg.code.compiled.values import UNKNOWN, Value
 from bragg.model.kernels.compiled import MaskedLoop
 
-__all__ = ["masked_loops"]
-
 _COMPARED = re.compile(r"arith\.cmpi (?:[su](?P<order>[lg])[te]|(?P<equal>eq)),")
 # In place of what a mask drops: 0, -inf of 32 and 16 bits, or -1e3 and less.
 _LEAST = re.compile(r"arith\.constant (?:dense<)?(?:0xF[CF]\w*|-\d\.\d+e\+(?:0[3-9]|[1-9]\d))>? :")

@@ -13,8 +13,6 @@ from bragg.code.source_place import CallChain, user_place
 from bragg.model import Place
 from bragg.model.kernels.compiled import Argument
 
-__all__ = ["LOOPS", "Layout", "Module", "Operation", "place_of_chain", "read_module", "tile_of"]
-
 _OPERATION = re.compile(r'\s*(?:(?P<results>%[^=]*?) = )?"?(?P<name>[a-z_]\w*\.[\w.]+)"?')
 _VALUE = re.compile(r"%[\w$.-]+(?:#\d+)?")
 _ARGUMENT = re.compile(

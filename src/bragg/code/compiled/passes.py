@@ -11,8 +11,6 @@ from bragg.code.compiled.tile_dataflow import TileDataflow
 from bragg.model import Place
 from bragg.model.kernels.compiled import RepeatedPass
 
-__all__ = ["repeated_passes", "rewritten"]
-
 _VALUE = re.compile(r"%[\w$.-]+(?:#\d+)?")
 _BOUNDS = slice(1, 4)  # of the operands of scf.for: start, end, step
 

@@ -7,8 +7,6 @@ from bragg.code.compiled.tile_dataflow import TileDataflow
 from bragg.code.compiled.values import QUOTIENTS, REMAINDERS
 from bragg.model.kernels.compiled import ProgramOrder
 
-__all__ = ["program_order"]
-
 _ALL = -1  # in place of the row of a loop
 
 

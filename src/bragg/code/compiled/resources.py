@@ -13,8 +13,6 @@ import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-__all__ = ["Resources", "resources_of"]
-
 _SECTION = struct.Struct("<IIQQQQIIQQ")
 _SYMBOL = struct.Struct("<IBBHQQ")
 _SYMBOL_TABLE, _REGISTERS, _FRAME, _WITH_PAYLOAD = 2, 0x2F, 0x11, 4

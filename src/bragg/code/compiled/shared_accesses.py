@@ -8,8 +8,6 @@ from dataclasses import dataclass
 
 from bragg.code.compiled.shared_layouts import conflict_ways, held, places
 
-__all__ = ["CHANGE_OF_OPERANDS", "SharedAccess", "shared_accesses", "ways_of"]
-
 CHANGE_OF_OPERANDS = (
     "keep the tensor so that the dimension that the product sums over is contiguous, or use operands of 16 bits, "
     "which tensor cores read in both orders"

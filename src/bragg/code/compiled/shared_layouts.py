@@ -13,8 +13,6 @@ import numpy as np
 
 from bragg.model.table import Array
 
-__all__ = ["conflict_ways", "held", "places"]
-
 _LANES = 32
 _BANKS = 32
 _BANK_BYTES = 4

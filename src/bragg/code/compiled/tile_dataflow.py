@@ -9,8 +9,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from bragg.code.compiled.operations import Module, Operation, tile_of
 
-__all__ = ["TileDataflow", "grid_key"]
-
 _NARROW = re.compile(r"b?f16|f8\w*|i8")
 _WIDENS = ("arith.extf", "arith.sitofp", "arith.uitofp", "tt.fp_to_fp")
 # Their results differ from call to call, or in ways that are not followed.

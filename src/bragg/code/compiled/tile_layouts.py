@@ -9,8 +9,6 @@ from bragg.code.compiled.operations import LOOPS, Layout, Module, Operation, pla
 from bragg.code.source_place import CallChain
 from bragg.model.kernels.compiled import Conversion, Reduction
 
-__all__ = ["TileLayouts"]
-
 _CONTIGUITY = re.compile(r"contiguity = (\d+)")
 _BUFFERS = re.compile(r"memdesc<(\d+)x\d+x\d+")
 _AXIS = re.compile(r"axis = (\d+)")

@@ -25,8 +25,6 @@ from bragg.model.kernels.compiled import (
     SlowOperation,
 )
 
-__all__ = ["TileProgram"]
-
 _LOADS = ("tt.load", "tt.descriptor_load", "tt.experimental_descriptor_load", "tt.descriptor_gather")
 _DIVISIONS = {
     "arith.divsi": "integer division",

@@ -7,8 +7,6 @@ from dataclasses import dataclass, replace
 
 from bragg.code.compiled.operations import Module, Operation, tile_of
 
-__all__ = ["QUOTIENTS", "REMAINDERS", "UNKNOWN", "Value", "values_of"]
-
 _CONSTANT = re.compile(r"arith\.constant (?:dense<)?(-?\d+|true|false)?")
 _AXIS = re.compile(r"axis = (\d+)")
 _ORDER = re.compile(r"order = array<i32: ([\d, ]+)>")

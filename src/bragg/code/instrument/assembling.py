@@ -11,8 +11,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 
-__all__ = ["Binary", "assemble", "assemble_as", "find_ptxas", "limited", "target_of"]
-
 _TARGET = re.compile(r"^\s*\.target\s+(sm_(\d+)\w*)", re.MULTILINE)
 _REGISTERS = re.compile(r"Used (\d+) registers")
 _SPILLS = re.compile(r"(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads")

@@ -7,8 +7,6 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TypeVar
 
-__all__ = ["Barriers"]
-
 _T = TypeVar("_T")
 _USE = re.compile(r"(?:mbarrier\.try_wait|mbarrier\.test_wait|tcgen05\.commit|cp\.async\.bulk)[^;]*\[(%\w+)\]")
 _ADDED = re.compile(r"^\s*add\.s32\s+(%\w+), %\w+, (-?\d+);", re.MULTILINE)

@@ -12,8 +12,6 @@ from bragg.code.instrument.barriers import Barriers
 from bragg.code.ptx_text import places_of_ptx
 from bragg.code.source_place import CallChain
 
-__all__ = ["VALUE_MARK", "Activity", "Block", "Kernel", "Statement", "Value", "read_kernel"]
-
 VALUE_MARK = "bragg value"
 """Begins the comment, behind a `mov`, that tells the type of a scope's value: `i32` or `f32`."""
 

@@ -14,8 +14,6 @@ from bragg.code.instrument.segments import Selection
 from bragg.code.instrument.storing import IN_GLOBAL_MEMORY, Store
 from bragg.code.sass.disassembler import disassemble
 
-__all__ = ["Clocked", "Tools", "clocked", "clocked_in_part"]
-
 _DISASSEMBLE_WITHIN_S = 20.0
 
 

@@ -17,8 +17,6 @@ from bragg.code.instrument.rewriting import Instrumented
 from bragg.code.instrument.segments import Event
 from bragg.code.instrument.storing import WARP_BYTES
 
-__all__ = ["Intervals", "intervals_of"]
-
 _WORD = 4
 
 

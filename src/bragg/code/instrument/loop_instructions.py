@@ -9,8 +9,6 @@ from collections.abc import Mapping, Sequence
 from bragg.code.sass.disassembler import Listing
 from bragg.code.sass.registers import effects_of
 
-__all__ = ["WAITS", "changes", "loop_counts"]
-
 # Products of Ampere, Hopper and Blackwell; tensor copies, copies to shared memory.
 _WORK = re.compile(r"HMMA|IMMA|HGMMA|IGMMA|QGMMA|UTCHMMA|UTCQMMA|UTMALDG|UTMASTG|LDGSTS|LDSM")
 WAITS = re.compile(r"DEPBAR|WARPGROUP")

@@ -17,8 +17,6 @@ from typing import NamedTuple
 from bragg.code.instrument.assembling import Binary
 from bragg.code.sass.disassembler import Listing
 
-__all__ = ["FILLER", "is_inside", "room_for", "with_code_of"]
-
 FILLER = "pmevent 7;"
 """A statement that becomes one instruction, which is found again."""
 

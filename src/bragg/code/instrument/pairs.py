@@ -13,8 +13,6 @@ from bragg.code.instrument.blocks import Activity
 from bragg.code.instrument.passages import Passages
 from bragg.code.instrument.segments import Frame, Segment
 
-__all__ = ["CopyPairs", "LoopTurns", "WarpBarrier", "copies_of", "meetings_of", "turns_of"]
-
 _KINDS = (
     (Activity.TMA_LOAD, Activity.BARRIER_WAIT),
     (Activity.COPY, Activity.COPY_WAIT),

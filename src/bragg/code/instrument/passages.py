@@ -13,8 +13,6 @@ from bragg.code.instrument.readings import Warps, values_in
 from bragg.code.instrument.rewriting import Instrumented
 from bragg.code.instrument.storing import FRAME, WARP_BYTES
 
-__all__ = ["Passages", "frames_in", "passages_of"]
-
 _WORD = 4
 
 

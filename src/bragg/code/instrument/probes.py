@@ -25,8 +25,6 @@ from bragg.code.instrument.blocks import Kernel, Statement
 from bragg.code.instrument.rewriting import BLOCK_NUMBER, PLAIN_LABEL, TO_PLAIN_CODE, declared, indented, plain_code
 from bragg.code.source_place import CallChain, user_place
 
-__all__ = ["COUNTERS", "FloatType", "Probe", "Probed", "Site", "add_probes"]
-
 COUNTERS = 4
 """Of a site, 8 bytes each."""
 

@@ -12,8 +12,6 @@ from bragg.code.instrument.rewriting import HEADER_BYTES, MAGIC, Instrumented
 from bragg.code.instrument.segments import ScopeValue, Segment
 from bragg.code.instrument.storing import FRAME, WARP_BYTES
 
-__all__ = ["Readings", "ValueTotals", "Warps", "launches_in", "read_frames", "read_headers", "values_in"]
-
 _WORD = 4
 
 

@@ -29,21 +29,6 @@ from bragg.code.instrument.blocks import Kernel
 from bragg.code.instrument.segments import Frame, Selection, frames_of
 from bragg.code.instrument.storing import IN_GLOBAL_MEMORY, WARP_BYTES, Store
 
-__all__ = [
-    "BLOCK_NUMBER",
-    "CONTROL",
-    "CONTROL_BYTES",
-    "HEADER_BYTES",
-    "MAGIC",
-    "PLAIN_LABEL",
-    "TO_PLAIN_CODE",
-    "Instrumented",
-    "declared",
-    "indented",
-    "instrument",
-    "plain_code",
-]
-
 CONTROL = "bragg_control"
 """Symbol: u64 address of headers, u64 of frames; u32 masks of blocks with headers, and with frames; u32 count of
 first blocks; u32 with a bit for each warp that stores frames.

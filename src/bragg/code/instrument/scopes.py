@@ -13,8 +13,6 @@ from typing import NamedTuple
 from bragg.code.instrument.segments import EventCall
 from bragg.code.python_nodes import walk
 
-__all__ = ["ScopeLines", "scopes_of"]
-
 _SCOPES = ("kernel_scope", "pl.scope")
 _ENTER, _EXIT = "pl.enter_scope", "pl.exit_scope"
 _EVENTS = {"kernel_event_begin": True, "kernel_event_end": False, "pl.start_event": True, "pl.end_event": False}

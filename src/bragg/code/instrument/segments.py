@@ -11,21 +11,6 @@ from typing import NamedTuple, Protocol, TypeVar
 from bragg.code.instrument.blocks import Activity, Block, Kernel, Statement, Value
 from bragg.code.source_place import CallChain, user_place
 
-__all__ = [
-    "MAX_WORDS",
-    "VECTOR_WORDS",
-    "Activities",
-    "Event",
-    "EventCall",
-    "Frame",
-    "ScopeValue",
-    "Scopes",
-    "Segment",
-    "Selection",
-    "frames_of",
-    "lines_in",
-]
-
 _T = TypeVar("_T")
 # Clocks stay in registers until the frame is stored: with the word before them, four vectors of 16 bytes.
 MAX_WORDS = 15

@@ -9,8 +9,6 @@ from bragg.code.instrument.probes import FloatType
 from bragg.code.mlir_text import places_of_mlir
 from bragg.code.source_place import user_place
 
-__all__ = ["stored_types"]
-
 _STORE = re.compile(r"\btt\.store\b.*!tt\.ptr<(\w+)>")
 _TYPES = {"f16": FloatType.F16, "bf16": FloatType.BF16, "f32": FloatType.F32}
 

@@ -12,8 +12,6 @@ from typing import Protocol
 
 from bragg.code.instrument.segments import MAX_WORDS, VECTOR_WORDS, Frame
 
-__all__ = ["FRAME", "IN_GLOBAL_MEMORY", "SHARED_FRAMES", "WARP_BYTES", "SharedMemory", "Store"]
-
 FRAME = 0xB0000000
 WARP_BYTES = 16384
 """Of frames in memory of the GPU; a warp's memory is aligned to it."""

@@ -14,8 +14,6 @@ from concurrent.futures import ThreadPoolExecutor
 from importlib.util import find_spec
 from pathlib import Path
 
-__all__ = ["Listing", "disassemble", "disassemble_all", "find_disassembler", "parse_listings"]
-
 Listing = Mapping[str, Mapping[int, str]]
 """Text of each instruction by function, which stands for its code section, and by offset in it."""
 

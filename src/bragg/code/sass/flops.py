@@ -8,8 +8,6 @@ from typing import NamedTuple
 
 from bragg.code.sass.instruction_kinds import INSTRUCTION
 
-__all__ = ["InstructionFlops", "flops_of"]
-
 # Added to zero: a constant or a conversion that is put into a register.
 _MOVES = "-RZ,"
 # Comparisons and functions of MUFU are none, as in Nsight Compute.

@@ -6,8 +6,6 @@ import re
 from collections import Counter
 from collections.abc import Iterable
 
-__all__ = ["INSTRUCTION", "instruction_kinds", "word_of_kind"]
-
 INSTRUCTION = re.compile(r"(?:@!?U?P\w+\s+)?(?P<name>[A-Z][A-Z0-9]*)(?P<modifiers>(?:\.\w+)*)")
 """What one begins with, behind the predicate that it depends on."""
 

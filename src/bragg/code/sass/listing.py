@@ -16,8 +16,6 @@ from typing import NamedTuple
 
 from bragg.code.source_place import CallChain, SourcePlace
 
-__all__ = ["INSTRUCTION_BYTES", "Instruction", "format_listing", "parse_listing"]
-
 # Since sm_70.
 INSTRUCTION_BYTES = 16
 

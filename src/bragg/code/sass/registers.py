@@ -10,8 +10,6 @@ import re
 from functools import lru_cache
 from typing import NamedTuple
 
-__all__ = ["Effects", "effects_of"]
-
 
 class Effects(NamedTuple):
     """What an instruction does to registers: `R4`, `UR4`, `P0`, `UP0`; those that are constant are left out.

@@ -13,8 +13,6 @@ from functools import cached_property
 from bragg.code.sass.listing import Instruction
 from bragg.code.sass.registers import Effects, effects_of
 
-__all__ = ["Waits"]
-
 # By stall reason: opcodes whose results it is that come late. Source: meanings of the reasons in `stall_reasons`.
 _LATE = {
     "long_scoreboard": re.compile(r"LDG|LD\.|LD$|LDL|TEX|TLD|SULD|ATOM|RED|SYNCS|LDGDEPBAR|LDTM"),

@@ -9,8 +9,6 @@ from bragg.debug.memory.access import Access
 from bragg.debug.state import Listeners
 from bragg.model import Severity
 
-__all__ = ["ATOMIC_ORDER"]
-
 
 def _watch(record: LaunchFindings) -> Listeners:
     owners: dict[int, int] = {}

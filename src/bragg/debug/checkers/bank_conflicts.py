@@ -14,9 +14,6 @@ from bragg.debug.state import Listeners
 from bragg.debug.targets import DEFAULT_TARGET, target_named
 from bragg.model import Severity
 
-__all__ = ["BANK_CONFLICTS"]
-
-
 _PRODUCT = re.compile(r"\btt\.dot|\bttng\.warp_group_dot")
 _CHANGE_OF_BLOCKS = "Change the block's shape or type, or load it in the order in which it is used"
 

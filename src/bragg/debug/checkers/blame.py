@@ -23,8 +23,6 @@ from bragg.debug.texts.address_terms import address_terms
 from bragg.debug.values import lift_array
 from bragg.model.table import Array
 
-__all__ = ["fix_of"]
-
 # Shares of lanes that are outside. Where a mask is missing or lets one lane too many through, it is less.
 _MANY, _MANY_OF_MASK = 1 / 2, 1 / 3
 

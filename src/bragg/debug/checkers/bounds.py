@@ -19,8 +19,6 @@ from bragg.debug.state import Listeners, machine
 from bragg.model import Severity
 from bragg.model.table import Array
 
-__all__ = ["BOUNDS"]
-
 
 def _watch(record: LaunchFindings) -> Listeners:
     def fix(access: Access, lanes: Array) -> Callable[[], str]:

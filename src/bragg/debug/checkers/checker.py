@@ -23,8 +23,6 @@ from bragg.debug.state import Listeners, machine
 from bragg.model import Severity
 from bragg.model.table import Array
 
-__all__ = ["Checker", "LaunchFindings", "Source"]
-
 
 @dataclass(frozen=True)
 class Source:

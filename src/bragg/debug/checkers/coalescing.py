@@ -14,8 +14,6 @@ from bragg.debug.state import Listeners, machine
 from bragg.model import Severity
 from bragg.model.table import Array
 
-__all__ = ["COALESCING"]
-
 # What an NVIDIA GPU transfers at least. Source: CUDA C++ Best Practices Guide, "Coalesced Access to Global Memory".
 _SECTOR_BYTES = 32
 _MOST_WASTE = 2

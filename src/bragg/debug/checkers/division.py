@@ -11,8 +11,6 @@ from bragg.debug.values import DIVIDED, Tensor
 from bragg.model import Severity
 from bragg.model.table import Array
 
-__all__ = ["DIVISION"]
-
 
 def _watch(record: LaunchFindings) -> Listeners:
     places: list[tuple[str, int]] = []

@@ -12,8 +12,6 @@ from bragg.debug.memory.access import Access
 from bragg.debug.memory.storage import Buffer
 from bragg.model.table import Array
 
-__all__ = ["EarlyReads"]
-
 Place = tuple[str, int]
 """File and line."""
 

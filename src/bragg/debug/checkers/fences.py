@@ -12,8 +12,6 @@ from bragg.debug.state import Listeners, machine
 from bragg.model import Severity
 from bragg.model.table import Array
 
-__all__ = ["FENCES"]
-
 _HINT = "Call fence_async_shared() between the write and what reads it"
 
 

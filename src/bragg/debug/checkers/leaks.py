@@ -17,8 +17,6 @@ from bragg.debug.report import Report
 from bragg.debug.state import Listeners
 from bragg.model import Severity
 
-__all__ = ["LEAKS"]
-
 # Results of a few launches are alive in any program; a list that grows with every launch is not.
 _FEWEST = 12
 # Looking at all objects of a program takes 0.3 s when PyTorch is among them. Between two looks, tensors that were made

@@ -22,8 +22,6 @@ from bragg.debug.values import Tensor, lift_array
 from bragg.model import Severity
 from bragg.model.table import Array
 
-__all__ = ["NAN_ORIGIN", "NAN_RESULT"]
-
 # NumPy's words for the flags.
 _FLAGS = ("invalid value", "overflow", "divide by zero")
 _ZERO_HINT = "Add a small number to the divisor, or choose with tl.where before the division"

@@ -19,8 +19,6 @@ from bragg.debug.values import OVERFLOWN
 from bragg.model import Severity
 from bragg.model.table import Array
 
-__all__ = ["OVERFLOW"]
-
 _USES = {
     "offset": (
         "an offset overflows {bits} bits",

@@ -13,8 +13,6 @@ from bragg.debug.values import SHIFTED, Tensor
 from bragg.model import Severity
 from bragg.model.table import Array
 
-__all__ = ["PORTABILITY"]
-
 
 def _watch(record: LaunchFindings) -> Listeners:
     shifts: dict[tuple[str, int], int] = {}

@@ -22,8 +22,6 @@ from bragg.debug.values import MISLED, Pointer, Tensor
 from bragg.model import Severity
 from bragg.model.table import Array
 
-__all__ = ["PROMISES"]
-
 _HINT = "Remove the promise, or make it hold"
 
 

@@ -8,8 +8,6 @@ from __future__ import annotations
 from bragg.debug.checkers.checker import Checker, LaunchFindings
 from bragg.debug.state import Listeners
 
-__all__ = ["RESIDENCY"]
-
 
 def _watch(_record: LaunchFindings) -> Listeners:
     return Listeners(is_resident=True)

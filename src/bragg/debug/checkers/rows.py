@@ -19,8 +19,6 @@ from bragg.debug.state import machine
 from bragg.debug.values import lift_array
 from bragg.model.table import Array
 
-__all__ = ["Spill", "program_steps", "spill_of"]
-
 
 @dataclass(frozen=True)
 class Spill:

@@ -15,8 +15,6 @@ from bragg.debug.values import lift_array
 from bragg.model import Severity
 from bragg.model.table import Array
 
-__all__ = ["STALE", "is_stale"]
-
 _HINT = "Keep the tensor alive until the kernel has ended, and take the address anew when it was made anew"
 
 

@@ -28,8 +28,6 @@ from bragg.debug.values import CHOSEN, LOADS, UNDEFINED, UNWRITTEN, lift_array
 from bragg.model import Severity
 from bragg.model.table import Array
 
-__all__ = ["UNINITIALISED"]
-
 _USES = {
     "store": "is stored",
     "load": "decides an address or a mask",

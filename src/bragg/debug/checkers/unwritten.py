@@ -31,8 +31,6 @@ from bragg.debug.values import lift_array
 from bragg.model import Severity
 from bragg.model.table import Array
 
-__all__ = ["UNWRITTEN_RESULT"]
-
 # Lengths one after the other, from 0, which tiles of one element alone would leave too.
 _MOST_TILED_LENGTHS = 3
 # Bytes of elements that are no single byte.

@@ -13,8 +13,6 @@ from bragg.debug.values import IN_FLIGHT
 from bragg.model import Severity
 from bragg.model.table import Array
 
-__all__ = ["WAITS"]
-
 _HINTS = {
     "copy": "Make the copies a group with commit_group() and wait for it with wait_group(n)",
     "load": "Wait for the barrier that was given to the copy, with the parity of its phase: mbarrier.wait(bar, phase)",

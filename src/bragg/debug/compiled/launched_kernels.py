@@ -16,8 +16,6 @@ from bragg.debug.host.compiler import kernel_source, tile_dialect
 from bragg.debug.host.launch import Launch
 from bragg.debug.targets import Target
 
-__all__ = ["CompiledLaunch", "LaunchedKernels"]
-
 _SCRIPT = Path(__file__).with_name("compile_texts.py")
 
 

@@ -12,8 +12,6 @@ from typing import Any, NoReturn
 from bragg.debug.faults import KernelFault, Unsupported
 from bragg.debug.flow.jitted import is_jitted
 
-__all__ = ["Aggregate", "AggregateKind", "aggregate_replace", "parts_of", "rebuilt"]
-
 
 def parts_of(value: Any) -> tuple[Any, ...] | None:
     """The values that another one is made of; None: it is not made of others."""

@@ -11,8 +11,6 @@ from bragg.debug.flow.jitted import is_jitted, is_of, python_function
 from bragg.debug.flow.program import Program
 from bragg.debug.flow.text import Text
 
-__all__ = ["texts_of"]
-
 
 def texts_of(program: Program) -> Iterator[Text]:
     """The text of a function, and of all that it calls; Triton's own functions are left out."""

@@ -8,8 +8,6 @@ from typing import Any, ClassVar
 
 from bragg.debug.state import machine
 
-__all__ = ["Closure", "closed"]
-
 
 @dataclass(frozen=True)
 class Closure:

@@ -20,8 +20,6 @@ from bragg.debug.flow.nodes import PLAIN, Fixed, fixed_names, live_nodes, value_
 from bragg.debug.flow.program import Program
 from bragg.debug.numbers.dtypes import DType
 
-__all__ = ["Dependence", "dependence_of"]
-
 # Attributes and functions that tell of types and shapes alone.
 _TYPES = {"dtype", "type", "element_ty", "scalar"}
 _SHAPES = {*_TYPES, "shape", "numel", "primitive_bitwidth", "block_shape"}

@@ -17,8 +17,6 @@ from bragg.debug.state import machine
 from bragg.debug.values import MEANINGLESS, MISLED, SIGNAL, UNDEFINED, UNSET, Pointer, Tensor, bits_of, scalar
 from bragg.model.table import Array
 
-__all__ = ["NOBODY", "Branch", "Fork", "Frame", "assigned", "chosen", "is_anyone_left", "truth"]
-
 Values = tuple[Any, ...]
 NOBODY: Array = np.zeros(0, np.intp)
 

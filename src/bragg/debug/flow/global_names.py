@@ -11,8 +11,6 @@ from typing import Any
 from bragg.code.python_nodes import walk
 from bragg.debug.flow.jitted import is_jitted
 
-__all__ = ["Reasons", "free_names", "mark_refused", "reasons_to_refuse"]
-
 # For each of a function's free names, the message and the hint of why Triton refuses it; None: it does not.
 Reasons = tuple[tuple[str, str] | None, ...]
 

@@ -7,8 +7,6 @@ from functools import lru_cache
 from types import FunctionType
 from typing import Any
 
-__all__ = ["is_gluon", "is_interpreted", "is_jitted", "is_of", "python_function"]
-
 
 def is_jitted(value: Any) -> bool:
     """A function decorated with @triton.jit or @gluon.jit."""

@@ -14,8 +14,6 @@ from bragg.debug.numbers.shapes import broadcast_to
 from bragg.debug.state import Machine, machine, use
 from bragg.debug.values import Tensor, lift_array
 
-__all__ = ["broadcast_all", "map_elementwise"]
-
 
 def broadcast_all(operands: Sequence[Any]) -> list[Tensor]:
     """Numbers and blocks in their common shape.

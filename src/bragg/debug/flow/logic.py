@@ -10,8 +10,6 @@ from bragg.debug.numbers.dtypes import DTYPES
 from bragg.debug.state import machine
 from bragg.debug.values import OPERATORS, UNSET, Tensor
 
-__all__ = ["combined", "constant_once", "decides", "minded", "negated", "refused"]
-
 
 def minded(word: str) -> NoReturn:
     """A statement that Triton does not compile is reached."""

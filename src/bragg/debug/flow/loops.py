@@ -20,8 +20,6 @@ from bragg.debug.state import machine
 from bragg.debug.values import UNSET, Pointer, Tensor, scalar
 from bragg.model.table import Array
 
-__all__ = ["Loop", "While"]
-
 Values = tuple[Any, ...]
 
 

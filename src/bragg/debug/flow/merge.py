@@ -15,8 +15,6 @@ from bragg.debug.numbers.promotion import is_number
 from bragg.debug.values import UNSET, Pointer, Tensor, lift_array, scalar
 from bragg.model.table import Array
 
-__all__ = ["merged", "narrowed"]
-
 Parts = Sequence[tuple[Array, Any]]
 
 

@@ -13,8 +13,6 @@ from typing import Any
 
 from bragg.code.python_nodes import children, given, stored_names, walk
 
-__all__ = ["PLAIN", "Fixed", "deciding_names", "fixed_names", "live_nodes", "value_of"]
-
 Fixed = Mapping[str, Any]
 """Names that hold one value of a plain type throughout a function, and that value."""
 

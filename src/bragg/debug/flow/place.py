@@ -8,8 +8,6 @@ from functools import lru_cache
 from types import FrameType
 from typing import Any
 
-__all__ = ["MARK", "is_kernel", "kernel_line", "kernel_names"]
-
 # The global name by which rewritten code reaches the engine: whoever has it is a kernel.
 MARK = "_bragg"
 

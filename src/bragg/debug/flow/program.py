@@ -20,8 +20,6 @@ from bragg.debug.flow.place import MARK
 from bragg.debug.flow.text import Text
 from bragg.debug.lazy import lazy
 
-__all__ = ["Program", "closed_over", "global_names"]
-
 
 @dataclass
 class Program:

@@ -10,8 +10,6 @@ from bragg.debug.faults import KernelFault
 from bragg.debug.state import machine
 from bragg.debug.values import Tensor, scalar
 
-__all__ = ["KernelRange", "StaticRange"]
-
 
 class KernelRange:
     """`range` and `tl.range`: limits may be known only when the kernel runs.

@@ -25,8 +25,6 @@ from bragg.debug.flow.text import Text
 from bragg.debug.flow.turns import Turns, Workers
 from bragg.debug.state import Listeners, Machine, use
 
-__all__ = ["run_in_turns", "waits"]
-
 # Rounds in which loops only change their own names, as a search does, and one that counts its trips for ever.
 _MOST_IDLE_ROUNDS = 10_000
 

@@ -19,8 +19,6 @@ from bragg.debug.flow.rewriting.transform import rewrite
 from bragg.debug.lazy import lazy
 from bragg.debug.stepping.lines import STOPS
 
-__all__ = ["Text"]
-
 # Texts of a test module or a library of kernels; a tree of 100 lines takes about 1 MB.
 _MOST_TEXTS = 256
 

@@ -10,8 +10,6 @@ from typing import Any
 from bragg.debug.flow.place import kernel_line
 from bragg.debug.state import Machine, use
 
-__all__ = ["Turns", "Workers"]
-
 
 class _Worker:
     """A thread that runs one program after the other: starting one takes as long as a small program."""

@@ -10,8 +10,6 @@ from types import CodeType
 
 from bragg.debug.flow.rewriting.contents import Contents
 
-__all__ = ["Site", "TypesQuestion", "site_of_caller", "taken_names", "taken_sides"]
-
 # Code and line of an `if`.
 Site = tuple[CodeType, int]
 

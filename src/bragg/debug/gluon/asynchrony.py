@@ -27,8 +27,6 @@ from bragg.model.table import Array
 if TYPE_CHECKING:
     from bragg.debug.gluon.shared_memory import SharedMemory
 
-__all__ = ["Asynchrony", "Flight"]
-
 
 @dataclass(eq=False)
 class Flight:

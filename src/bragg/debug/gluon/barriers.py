@@ -22,8 +22,6 @@ from bragg.debug.numbers.operands import as_tensor
 from bragg.debug.state import Machine, each_tracker, machine, use
 from bragg.model.table import Array
 
-__all__ = ["arrive", "complete_bytes", "expect", "init", "wait", "warp_specialize"]
-
 # Columns of a barrier: arrivals of a phase, arrivals that are due, bytes that are due, the phase.
 _COUNT, _DUE, _BYTES, _PHASE = range(4)
 

@@ -20,8 +20,6 @@ from bragg.model.table import Array
 if TYPE_CHECKING:
     from bragg.debug.gluon.shared_memory import SharedMemory
 
-__all__ = ["Fences"]
-
 
 class Fences(Tracker):
     """Follows what the kernel writes.

@@ -24,8 +24,6 @@ from bragg.debug.numbers.scaled import dot_scaled, fp4_to_fp
 from bragg.debug.state import each_tracker, machine
 from bragg.debug.values import IN_FLIGHT, Tensor
 
-__all__ = ["TYPES", "gluon_function"]
-
 
 def _nothing(*_arguments: Any, **_named: Any) -> None:
     """What orders, fences and waits has no effect where everything is complete at once."""

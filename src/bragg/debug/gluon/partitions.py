@@ -26,8 +26,6 @@ from bragg.model.table import Array
 if TYPE_CHECKING:
     from bragg.debug.gluon.shared_memory import SharedMemory
 
-__all__ = ["Partitions", "Race"]
-
 # What has a clock: a partition itself, and each kind of what it starts.
 _KINDS = ("", "copy", "load", "store", "product", "tensor product")
 _QUEUES = {"groups": "copy", "stores": "store", "products": "product"}

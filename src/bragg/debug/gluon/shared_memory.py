@@ -21,8 +21,6 @@ from bragg.debug.state import each_tracker, machine
 from bragg.debug.values import IN_FLIGHT, Tensor, TypeOfBlock, lift_array
 from bragg.model.table import Array
 
-__all__ = ["SharedMemory", "allocate"]
-
 
 class _Allocation:
     """What one call allocates.

@@ -12,8 +12,6 @@ if TYPE_CHECKING:
     from bragg.debug.gluon.shared_memory import SharedMemory
     from bragg.debug.state import Machine
 
-__all__ = ["STARTED", "AsyncWork", "Tracker"]
-
 # By what a kind of copy or product reads and writes; empty: the kernel itself.
 STARTED = {
     "": "",

@@ -21,8 +21,6 @@ from bragg.debug.numbers.dtypes import DTYPES, DType, dtype_of_array
 from bragg.debug.values import Pointer, Tensor, scalar
 from bragg.errors import UsageError
 
-__all__ = ["TYPE_NAMES", "Arguments", "Parameters", "bound"]
-
 _NUMBERS = (bool, np.bool_, int, np.integer, float, np.floating)
 # Triton's short names of types, as annotations and signatures of compiled kernels have them.
 TYPE_NAMES = {

@@ -10,8 +10,6 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-__all__ = ["CompiledSource", "compiled_launch", "inductor_launch", "inductor_precompile", "run_property"]
-
 Runner = Callable[..., Any]
 
 # What Triton's launchers take before the kernel's arguments: grid, stream, function, metadata and hooks.

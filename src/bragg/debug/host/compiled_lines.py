@@ -19,8 +19,6 @@ from typing import Any
 
 from bragg.debug.flow.jitted import is_jitted, python_function
 
-__all__ = ["origins", "remember_lines", "trace_lines"]
-
 # The cheapest level at which compiled graphs know their kernels' lines, in PyTorch 2.9 and later.
 _LEVEL = 2
 _FRAME = re.compile(r'File "([^"]+)", line (\d+), in ')

@@ -23,8 +23,6 @@ from bragg.debug.memory.blocks import Descriptor
 from bragg.debug.targets import Target
 from bragg.debug.values import Pointer, Tensor
 
-__all__ = ["gpu_dialect", "kernel_source", "tile_dialect", "types_question"]
-
 _ALIGNMENT = 16
 # What Triton 3.4 to 3.9 say where a name has two types at one place.
 _TWO_TYPES = re.compile(

@@ -9,8 +9,6 @@ import numpy as np
 from bragg.errors import UsageError
 from bragg.model.table import Array
 
-__all__ = ["DeviceArrays"]
-
 # How packages copy to the host and back: CuPy, then Numba.
 _COPIES = (("get", "set"), ("copy_to_host", "copy_to_device"))
 

@@ -13,8 +13,6 @@ from typing import Any, NoReturn
 from bragg.debug.faults import Unsupported
 from bragg.debug.targets import DEFAULT_TARGET, Target, target_named
 
-__all__ = ["HostDevice", "HostDriver", "has_gpu", "has_host_driver", "use_host_driver"]
-
 _GPU_DEVICES = ("/dev/nvidiactl", "/dev/nvhost-ctrl-gpu", "/dev/kfd", "/dev/dxg")
 # Of one H200. Source: its CUDA device properties.
 _PROPERTIES = {

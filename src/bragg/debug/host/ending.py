@@ -18,8 +18,6 @@ from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
-__all__ = ["Ending", "refuse_late_launches", "watched_ending"]
-
 
 class Ending:
     """What a program wants to be called at its end."""

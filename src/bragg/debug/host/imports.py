@@ -10,8 +10,6 @@ from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any
 
-__all__ = ["on_import", "when_imported"]
-
 Action = Callable[[ModuleType], None]
 
 

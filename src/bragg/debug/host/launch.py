@@ -32,8 +32,6 @@ from bragg.debug.memory.storage import Buffer
 from bragg.debug.state import Listeners, Machine, begin_launch, use
 from bragg.errors import UsageError
 
-__all__ = ["Launch", "execute", "prepare", "without_engine"]
-
 # Elements of all blocks of a batch: more leave the second-level cache, fewer pay Python more often.
 _BATCH_ELEMENTS = 1 << 18
 _FIRST_BATCH = 4

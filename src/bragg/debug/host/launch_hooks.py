@@ -11,8 +11,6 @@ from bragg.debug.host.launch import Launch
 from bragg.debug.host.specialization import specialize
 from bragg.debug.state import Listeners
 
-__all__ = ["called_around", "run_between_hooks"]
-
 
 def run_between_hooks(launch: Launch, listeners: Listeners) -> None:
     """Execute a launch, and call what the program wants to be called."""

@@ -9,8 +9,6 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, NoReturn
 
-__all__ = ["concluded_before_leaving", "end_forked", "handed_on"]
-
 # Arguments of `subprocess.Popen` before its environment, which programs give by name.
 _BEFORE_ENV = 10
 

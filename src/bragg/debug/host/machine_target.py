@@ -13,8 +13,6 @@ from bragg.debug.host.driver import has_gpu
 from bragg.debug.targets import DEFAULT_TARGET, Target, target_named
 from bragg.errors import UsageError
 
-__all__ = ["amd_name", "machine_target", "nvidia_name"]
-
 _NVML = "libnvidia-ml.so.1"
 _NODES = Path("/sys/class/kfd/kfd/topology/nodes")
 

@@ -10,8 +10,6 @@ from bragg.debug.flow.place import kernel_line
 from bragg.debug.host.launch import Launch
 from bragg.errors import GateExceeded
 
-__all__ = ["LaunchTooLong", "Patience", "Status", "Watched"]
-
 # Said again when twice the time is over.
 _FIRST_WORD_S = 10.0
 _ADVICE = (

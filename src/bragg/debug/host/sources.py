@@ -9,8 +9,6 @@ import inspect
 from types import FunctionType
 from typing import Any
 
-__all__ = ["Sources"]
-
 
 class Sources:
     """Python's `inspect`, which remembers the texts of functions while their files do not change."""

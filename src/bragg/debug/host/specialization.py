@@ -12,8 +12,6 @@ from bragg.debug.values import Pointer, Tensor
 if TYPE_CHECKING:
     from bragg.debug.host.launch import Launch
 
-__all__ = ["specialize"]
-
 # Options of a launch that are not given. Source: CUDAOptions of Triton 3.4 to 3.9.
 _DEFAULTS = {"num_warps": 4, "num_stages": 3, "num_ctas": 1}
 _ALIGNED = ["tt.divisibility", 16]

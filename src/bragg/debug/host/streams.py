@@ -9,8 +9,6 @@ from typing import Any, NoReturn
 
 from bragg.errors import UsageError
 
-__all__ = ["HostGraph", "HostStream", "captured", "host_streams"]
-
 Step = Callable[[], Any]
 
 

@@ -22,8 +22,6 @@ from bragg.debug.host.pytorch.on_cpu import compile_with_triton, use_cpu_for_cud
 from bragg.debug.targets import Target
 from bragg.errors import BraggError, TritonMissing, UsageError
 
-__all__ = ["host_without_gpu", "run_program"]
-
 # What PyTorch's allocator and numpy say when the system gives them no memory.
 _ASKED = re.compile(r"you tried to allocate (\d+) bytes|Unable to allocate ([\d.]+ [KMGTPE]iB)")
 

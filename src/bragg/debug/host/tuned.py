@@ -6,8 +6,6 @@ import sys
 import weakref
 from typing import Any
 
-__all__ = ["forget_tuning", "is_measured", "refused", "tuned"]
-
 # What was put into caches of autotuners, which Triton must not find there: it has measured nothing.
 _CHOSEN: list[tuple[Any, tuple[Any, ...]]] = []
 # For each autotuner, the key of its last launch, and by key the configurations that are left to choose from.

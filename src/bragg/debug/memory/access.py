@@ -20,8 +20,6 @@ from bragg.model.table import Array
 if TYPE_CHECKING:
     from bragg.debug.memory.storage import Buffer
 
-__all__ = ["Access", "prefix"]
-
 
 @dataclass
 class Access:

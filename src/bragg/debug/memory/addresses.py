@@ -21,8 +21,6 @@ from bragg.debug.memory.storage import LIVE, Buffer
 from bragg.debug.numbers.dtypes import DTYPES
 from bragg.debug.state import launch_number, machine
 
-__all__ = ["NOWHERE", "buffers_at", "is_in_torch_tensor", "is_nowhere", "nowhere_at"]
-
 
 def nowhere_at(address: int) -> Buffer:
     """What an address points into that is in no tensor: every access there is out of bounds."""

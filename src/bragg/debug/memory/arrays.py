@@ -13,8 +13,6 @@ from bragg.debug.numbers.dtypes import DType, dtype_of_array
 from bragg.errors import UsageError
 from bragg.model.table import Array
 
-__all__ = ["buffer_at", "host_buffer", "is_of_torch", "own_type"]
-
 
 def is_of_torch(value: Any) -> bool:
     """A tensor of PyTorch."""

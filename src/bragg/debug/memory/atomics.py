@@ -26,8 +26,6 @@ from bragg.debug.state import machine
 from bragg.debug.values import OPERATORS, OUTSIDE, SIGNAL, Pointer, Tensor, lift_array, scalar
 from bragg.model.table import Array
 
-__all__ = ["ATOMICS", "ATOMICS_WITH_NAN", "compare_and_swap", "poll", "read", "read_modify_write", "reduce", "write"]
-
 # What an operation makes of the old value and the operand.
 ATOMICS: dict[str, Callable[[Array, Array], Array]] = {
     "add": np.add,

@@ -19,8 +19,6 @@ from bragg.debug.numbers.shapes import expand_dims, reshape
 from bragg.debug.state import machine
 from bragg.debug.values import OPERATORS, Pointer, Tensor, TypeOfBlock
 
-__all__ = ["BlockPointer", "Descriptor", "make_block_pointer", "make_descriptor"]
-
 _INT64 = DTYPES["int64"]
 _ALIGNMENT = 16  # Bytes. Source: CUDA driver API, cuTensorMapEncodeTiled.
 

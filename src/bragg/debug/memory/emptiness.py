@@ -17,8 +17,6 @@ from bragg.debug.host.imports import on_import
 from bragg.debug.memory.storage import Buffer
 from bragg.model.table import Array
 
-__all__ = ["has_unwritten", "is_known_by_element", "looks_unwritten", "marked_allocations", "unwritten"]
-
 _PATTERNS = {2: np.uint16(0x7FC1), 4: np.uint32(0x7FC17FC1), 8: np.uint64(0x7FC17FC17FC17FC1)}
 _PIECE = _PATTERNS[2]
 

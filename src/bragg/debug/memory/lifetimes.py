@@ -20,8 +20,6 @@ from bragg.debug.host.imports import on_import
 from bragg.debug.memory.storage import Buffer
 from bragg.model.table import Array
 
-__all__ = ["Extent", "freed", "remember", "remembered_addresses", "replaced", "suspicious"]
-
 # Entries of programs that take addresses for ever; those that count are recent.
 _MOST = 1 << 14
 

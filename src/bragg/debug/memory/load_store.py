@@ -34,8 +34,6 @@ from bragg.debug.values import (
 )
 from bragg.model.table import Array
 
-__all__ = ["checked_mask", "chosen_parts", "lanes_outside", "load", "report_stored_taint", "report_taint", "store"]
-
 _CHOSEN = np.uint32(CHOSEN)
 _MEANINGLESS_PLACES = tuple(bit for bit in MEANINGLESS if bit != CHOSEN)
 _ANY_LOAD = np.uint32(sum(LOADS))

@@ -15,8 +15,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["AcquiringRead", "Change", "Known", "Look", "Poll", "Test"]
-
 # Of programs, by the order of their first release, the last step that is known; -1: none. It never changes once it is
 # made, so that a chain of programs that take one lock shares it. 2,000 programs on one lock: 16 MB, 1 us a release.
 Known = npt.NDArray[np.int32]

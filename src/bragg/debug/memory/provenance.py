@@ -23,8 +23,6 @@ from bragg.debug.state import machine
 from bragg.debug.values import OPERATORS, Pointer, Tensor, scalar
 from bragg.model.table import Array
 
-__all__ = ["JointBuffer", "addresses_of", "joined", "parts", "pointer_of_addresses"]
-
 _SHIFT = 50  # Addresses of programs have 47 bits, so even those of no tensor fit below; 8192 tensors fit above.
 _HALF = 1 << (_SHIFT - 1)
 _MOST_MEMBERS = 1 << (63 - _SHIFT)

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from bisect import bisect_right
 
-__all__ = ["Releases"]
-
 Place = tuple[str, int]
 """File and line."""
 

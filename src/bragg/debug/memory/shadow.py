@@ -14,8 +14,6 @@ from bragg.debug.memory.storage import Buffer, window
 from bragg.debug.numbers.affine import Affine
 from bragg.model.table import Array
 
-__all__ = ["NOBODY", "SEVERAL", "CellBlock", "Cells", "Region", "Regions", "State"]
-
 NOBODY = -1
 SEVERAL = -2
 

@@ -11,8 +11,6 @@ from bragg.debug.memory.shadow import Cells
 from bragg.debug.numbers.affine import Affine
 from bragg.model.table import Array
 
-__all__ = ["Read", "SharedReads"]
-
 Places = Callable[[Cells, "Read"], tuple[Array, Array]]
 
 # Reads that are kept for one range of memory; beyond, those are dropped that later writes have made past.

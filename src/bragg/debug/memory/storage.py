@@ -15,8 +15,6 @@ from bragg.debug.numbers.dtypes import DType
 from bragg.debug.numbers.rounding import decode, encode
 from bragg.model.table import Array
 
-__all__ = ["LIVE", "Buffer", "window"]
-
 
 class Buffer:
     """One tensor argument.

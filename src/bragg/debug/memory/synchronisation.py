@@ -28,8 +28,6 @@ from bragg.debug.memory.storage import Buffer
 from bragg.debug.numbers.dtypes import DType
 from bragg.model.table import Array
 
-__all__ = ["NO_BARRIER", "Synchronisation"]
-
 NO_BARRIER = "the other program's threads do not wait for each other before it releases"
 _NOTHING: Known = np.zeros(0, np.int32)
 

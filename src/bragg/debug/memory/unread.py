@@ -19,8 +19,6 @@ from bragg.debug.memory.access import Access
 from bragg.debug.memory.storage import Buffer
 from bragg.debug.state import Listeners
 
-__all__ = ["unread_columns"]
-
 
 class _Columns:
     """Which columns of a tensor the loads of a launch have read."""

@@ -15,8 +15,6 @@ import numpy as np
 
 from bragg.model.table import Array
 
-__all__ = ["Affine"]
-
 
 @dataclass(frozen=True)
 class Affine:

@@ -35,23 +35,6 @@ from bragg.debug.values import (
 )
 from bragg.model.table import Array
 
-__all__ = [
-    "abs_",
-    "add",
-    "bitwise",
-    "floordiv",
-    "fused",
-    "greatest",
-    "invert",
-    "least",
-    "mod",
-    "mul",
-    "neg",
-    "select",
-    "sub",
-    "truediv",
-]
-
 _BOOL = DTYPES["int1"]
 _NO_TAINT = np.zeros(1, np.uint8)
 

@@ -14,8 +14,6 @@ from bragg.debug.state import is_wide, machine, tell_result
 from bragg.debug.values import OVERFLOWN, Pointer, Tensor, taint_of_choice
 from bragg.model.table import Array
 
-__all__ = ["bitcast", "cast"]
-
 # What Triton converts fp8e4b15 to and from.
 _WITH_FP8E4B15 = {"fp8e4b15", "fp16", "fp32"}
 

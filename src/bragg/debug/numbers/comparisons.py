@@ -15,8 +15,6 @@ from bragg.debug.state import machine
 from bragg.debug.values import OPERATORS, Pointer, Tensor, lift_array, merged_taint
 from bragg.model.table import Array
 
-__all__ = ["COMPARISONS", "comparison", "constant_mask"]
-
 _BOOL = DTYPES["int1"]
 
 COMPARISONS: dict[str, Callable[..., Array]] = {

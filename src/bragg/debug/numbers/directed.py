@@ -13,8 +13,6 @@ import numpy as np
 
 from bragg.model.table import Array
 
-__all__ = ["MODES", "odd_sum", "operate", "rounded", "stepped"]
-
 # Names of libdevice and of PTX.
 MODES = {"rn": "rn", "rz": "rz", "rd": "rd", "ru": "ru", "rm": "rd", "rp": "ru"}
 

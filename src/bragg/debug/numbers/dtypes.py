@@ -9,8 +9,6 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["DTYPES", "DType", "Kind", "PointerType", "Shape", "dtype_named", "dtype_of_array"]
-
 
 class Kind(IntEnum):
     """Order of promotion between Python numbers and tensors: a lower or equal kind gives way."""

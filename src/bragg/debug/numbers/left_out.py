@@ -16,8 +16,6 @@ from bragg.debug.state import leaves_out
 from bragg.debug.values import FILLED, Tensor, lift_array
 from bragg.model.table import Array
 
-__all__ = ["greater_or_lesser", "product_sides", "reduced_sides", "scanned_taint", "selected_taint", "without_others"]
-
 _KEPT = np.uint32(~FILLED & 0xFFFFFFFF)
 _INDEXED = ("_argmax_combine", "_argmin_combine")
 

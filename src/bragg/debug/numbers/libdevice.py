@@ -25,8 +25,6 @@ from bragg.debug.ptx.numbers import arithmetic
 from bragg.debug.values import Tensor
 from bragg.model.table import Array
 
-__all__ = ["LIBDEVICE_FUNCTIONS"]
-
 Function = Callable[..., Array]
 _FLOATS = ("fp32", "fp64")
 _INTEGERS = ("int32", "uint32", "int64", "uint64")

@@ -16,8 +16,6 @@ from bragg.debug.numbers.mathematics import each, erf, exp2_flushed, through_flo
 from bragg.debug.numbers.rounding import flushed
 from bragg.model.table import Array
 
-__all__ = ["FLOAT_FUNCTIONS"]
-
 Function = Callable[..., Array]
 
 

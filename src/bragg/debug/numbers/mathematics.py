@@ -15,8 +15,6 @@ from bragg.debug.numbers.rounding import flushed
 from bragg.debug.values import Tensor
 from bragg.model.table import Array
 
-__all__ = ["LANGUAGE_FUNCTIONS", "each", "erf", "exp2_flushed", "through_float64", "unsigned_high_product"]
-
 
 def _strict(name: str, function: Callable[..., Array]) -> Callable[..., Tensor]:
     """A function that Triton has for float32 and float64 alone."""

@@ -17,8 +17,6 @@ from bragg.debug.state import machine
 from bragg.debug.values import Tensor, lift_array, merged_taint
 from bragg.model.table import Array
 
-__all__ = ["dot"]
-
 _PRECISIONS = ("tf32", "tf32x3", "ieee", "bf16x3", "bf16x6")
 
 

@@ -18,8 +18,6 @@ from bragg.debug.state import machine
 from bragg.debug.values import UNSET, Tensor, lift_array, merged_taint, scalar, unset_fault
 from bragg.model.table import Array
 
-__all__ = ["affine_of", "as_tensor", "elementwise", "finished", "in_common_type", "pair"]
-
 
 def as_tensor(value: Any) -> Tensor:
     """A tensor as it is, a number as a tensor of one value.

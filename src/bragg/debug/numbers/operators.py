@@ -11,8 +11,6 @@ from bragg.debug.numbers.arithmetic import add, bitwise, floordiv, invert, mod, 
 from bragg.debug.numbers.comparisons import COMPARISONS, comparison
 from bragg.debug.numbers.shapes import getitem
 
-__all__ = ["OPERATORS"]
-
 OPERATORS: dict[str, Callable[..., Any]] = {
     "add": add,
     "sub": sub,

@@ -9,8 +9,6 @@ from bragg.debug.faults import KernelFault
 from bragg.debug.numbers.dtypes import DTYPES, DType, Kind
 from bragg.debug.versions import is_before
 
-__all__ = ["common_type", "extremes_are_wide", "type_with_number"]
-
 _NUMBERS = (int, float)  # A tuple: a third of the time of a union.
 _RANK = {
     "int1": 1,

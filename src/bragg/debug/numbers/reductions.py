@@ -17,8 +17,6 @@ from bragg.debug.state import machine
 from bragg.debug.values import MEANINGLESS, Tensor, lift_array
 from bragg.model.table import Array
 
-__all__ = ["gather", "histogram", "reduce", "scan", "sort"]
-
 Combine = Callable[..., Any]
 
 # Combining functions of triton.language.standard that NumPy has.

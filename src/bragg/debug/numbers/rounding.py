@@ -13,8 +13,6 @@ import numpy as np
 from bragg.debug.numbers.dtypes import DType, Minifloat
 from bragg.model.table import Array
 
-__all__ = ["decode", "encode", "flushed", "round_to", "truncate_to"]
-
 _BF16_NAN = np.uint32(0x7FFF0000)  # What cvt.rn.bf16.f32 gives for every NaN.
 
 

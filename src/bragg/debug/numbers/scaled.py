@@ -15,8 +15,6 @@ from bragg.debug.numbers.rounding import round_to
 from bragg.debug.values import FILLED, Tensor, lift_array
 from bragg.model.table import Array
 
-__all__ = ["E2M1_VALUES", "dot_scaled", "fp4_to_fp"]
-
 _FORMATS = {"e5m2": "fp8e5", "e4m3": "fp8e4nv", "bf16": "bf16", "fp16": "fp16"}
 # Source: OCP Microscaling Formats specification 1.0, table 5 (FP4 E2M1).
 _MAGNITUDES = (0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0)

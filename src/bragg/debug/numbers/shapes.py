@@ -14,20 +14,6 @@ from bragg.debug.values import Pointer, Tensor, lift_array
 from bragg.debug.versions import is_before
 from bragg.model.table import Array
 
-__all__ = [
-    "broadcast_pair",
-    "broadcast_to",
-    "common_shape",
-    "expand_dims",
-    "flat_shape",
-    "getitem",
-    "join",
-    "permute",
-    "rearranged",
-    "reshape",
-    "split",
-]
-
 
 def flat_shape(shape: Sequence[Any]) -> tuple[int, ...]:
     """A shape that was given as arguments or as one sequence."""

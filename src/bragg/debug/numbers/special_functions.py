@@ -9,8 +9,6 @@ import math
 from collections.abc import Callable
 from statistics import NormalDist
 
-__all__ = ["bessel_i", "bessel_j", "bessel_y", "erfcinv", "erfcx", "erfinv", "normcdfinv"]
-
 _NORMAL = NormalDist()
 _EULER = 0.57721566490153286
 # From here on the asymptotic expansion of Hankel is exact to float64.

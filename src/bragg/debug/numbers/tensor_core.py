@@ -16,8 +16,6 @@ from bragg.debug.numbers.dtypes import DTYPES
 from bragg.debug.numbers.rounding import round_to
 from bragg.model.table import Array
 
-__all__ = ["cut_to_tf32", "fused_product", "split_product"]
-
 # The 13 low bits of a float32 that a tensor core does not read in tf32.
 _TF32_MASK = np.uint32(0xFFFFE000)
 _TF32_HALF = np.uint32(0x1000)

@@ -19,8 +19,6 @@ from bragg.model.table import Array
 if TYPE_CHECKING:
     from bragg.debug.report import Report
 
-__all__ = ["checked_call"]
-
 _WAIT = "Call .wait() of the copy before the kernel ends"
 _MASK = "Compare the index with the extent of the block, or let the block be larger"
 

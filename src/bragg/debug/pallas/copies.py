@@ -13,8 +13,6 @@ from typing import Any
 from bragg.debug.faults import KernelFault
 from bragg.debug.pallas.references import Whole
 
-__all__ = ["Copies", "Copy"]
-
 
 @dataclass(frozen=True)
 class Copy:

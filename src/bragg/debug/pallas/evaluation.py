@@ -14,8 +14,6 @@ from bragg.debug.pallas.references import Reference, Whole, indices_of, whole_re
 from bragg.debug.pallas.uses import only_chosen, used
 from bragg.model.table import Array
 
-__all__ = ["Evaluation", "scratch_reference"]
-
 Watch = Callable[[str, Reference, tuple[Any, ...], Any, Any], None]
 
 _HINT = "See docs/guides/debugging.md for what is"

@@ -21,8 +21,6 @@ import numpy as np
 from bragg.debug.pallas.references import Whole
 from bragg.model.table import Array
 
-__all__ = ["Barrier", "Flight", "Flights", "Places"]
-
 Places = tuple[Array, ...]
 """Indices of elements of an array: int64 [elements], one for each axis."""
 

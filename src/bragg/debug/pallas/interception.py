@@ -11,8 +11,6 @@ from bragg.debug.host.imports import on_import
 if TYPE_CHECKING:
     from bragg.debug.report import Report
 
-__all__ = ["checked_pallas_calls"]
-
 
 @contextmanager
 def checked_pallas_calls(report: Report, checkers: frozenset[str]) -> Iterator[None]:

@@ -16,8 +16,6 @@ from bragg.debug.pallas.watching import Watcher
 if TYPE_CHECKING:
     from bragg.debug.report import Report
 
-__all__ = ["checked_mesh"]
-
 
 def checked_mesh(report: Report, checkers: frozenset[str]) -> Callable[..., Any]:
     """What stands in for the implementation of `mpmd_map` while a session checks."""

@@ -11,8 +11,6 @@ import numpy as np
 from bragg.debug.faults import Unsupported
 from bragg.model.table import Array
 
-__all__ = ["NOBODY", "Reference", "Whole", "indices_of"]
-
 NOBODY = -1
 
 

@@ -18,8 +18,6 @@ from bragg.debug.pallas.watching import Watcher
 from bragg.debug.state import Listeners, Machine, use
 from bragg.model.table import Array
 
-__all__ = ["Block"]
-
 _HINT = "See docs/guides/debugging.md for what is"
 _WAITS = {
     "copy_gmem_to_smem": "Wait for its barrier before: plgpu.barrier_wait(barrier)",

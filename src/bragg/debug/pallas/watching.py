@@ -18,8 +18,6 @@ from bragg.model.table import Array
 if TYPE_CHECKING:
     from bragg.debug.report import Report
 
-__all__ = ["Watcher", "home_of", "line_of"]
-
 _MASK = "Compare the index with the extent of the block, or let the block be larger"
 
 

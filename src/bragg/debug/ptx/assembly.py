@@ -21,8 +21,6 @@ from bragg.debug.state import is_wide, machine
 from bragg.debug.values import UNDEFINED, Pointer, Tensor, lift_array
 from bragg.model.table import Array
 
-__all__ = ["inline_asm_elementwise"]
-
 
 def inline_asm_elementwise(
     asm: str, constraints: str, args: Sequence[Any], dtype: Any, is_pure: bool, pack: int

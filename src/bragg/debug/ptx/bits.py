@@ -13,8 +13,6 @@ from bragg.debug.faults import Unsupported
 from bragg.debug.ptx.numbers import number_type
 from bragg.model.table import Array
 
-__all__ = ["BITWISE"]
-
 
 def _shifted(values: list[Array], width: int, modifiers: list[str], left: bool) -> Array:
     """Shifts clamp their amount; `shr` of a signed type keeps the sign."""

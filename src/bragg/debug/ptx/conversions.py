@@ -14,8 +14,6 @@ from bragg.debug.numbers.scaled import E2M1_VALUES
 from bragg.debug.ptx.numbers import NumberType, number_type, unsupported
 from bragg.model.table import Array
 
-__all__ = ["convert"]
-
 _TO_INTEGER: dict[str, Callable[[Array], Array]] = {
     "rni": np.rint,
     "rzi": np.trunc,

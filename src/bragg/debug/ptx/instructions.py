@@ -21,8 +21,6 @@ from bragg.debug.ptx.text import Statement
 from bragg.debug.state import machine
 from bragg.model.table import Array
 
-__all__ = ["Registers"]
-
 _COMPARISONS = {
     "eq": np.equal,
     "ne": np.not_equal,

@@ -19,8 +19,6 @@ from bragg.model.table import Array
 if TYPE_CHECKING:
     from bragg.debug.ptx.text import Statement
 
-__all__ = ["OPCODES", "execute"]
-
 OPCODES = {"ld", "st", "atom", "red"}
 _PLACE = re.compile(r"\[\s*([\w$%]+)\s*(?:\+\s*(-?\d+))?\s*\]")
 _TYPES = {"f16": "fp16", "bf16": "bf16", "f32": "fp32", "f64": "fp64"}

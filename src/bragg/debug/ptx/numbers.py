@@ -16,8 +16,6 @@ from bragg.debug.numbers.mathematics import exp2_flushed
 from bragg.debug.numbers.rounding import decode, encode, flushed, round_to
 from bragg.model.table import Array
 
-__all__ = ["NumberType", "arithmetic", "number_type", "unsupported"]
-
 _FLOATS = {"f16": "fp16", "bf16": "bf16", "f32": "fp32", "f64": "fp64"}
 
 

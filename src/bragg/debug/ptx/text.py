@@ -9,8 +9,6 @@ from functools import lru_cache
 
 from bragg.debug.faults import KernelFault, Unsupported
 
-__all__ = ["Constraints", "Statement", "constraints", "statements"]
-
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
 _GUARD = re.compile(r"@(!?)([\w$%]+)\s+(.*)", re.DOTALL)
 _REGISTERS = re.compile(r"\.reg\s+\.(\w+)\s+(.*)", re.DOTALL)

@@ -19,8 +19,6 @@ from bragg.debug.flow.place import is_kernel
 from bragg.debug.state import machine
 from bragg.debug.stepping.lines import STOPS
 
-__all__ = ["KernelDebugger", "kernel_frame", "open_at", "stepping"]
-
 Program = tuple[int, int, int]
 
 _SHOWN_PROGRAMS = 4

@@ -8,8 +8,6 @@ from pathlib import Path
 
 from bragg.code.python_nodes import spans
 
-__all__ = ["STOPS", "Stops"]
-
 
 class Stops:
     """The lines, and what is called there.

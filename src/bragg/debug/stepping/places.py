@@ -8,8 +8,6 @@ from pathlib import Path
 from bragg.code.python_nodes import parts_of, spans
 from bragg.errors import UsageError
 
-__all__ = ["kernels_of", "require_line_of_kernel"]
-
 _SHOWN = 5
 
 

@@ -21,8 +21,6 @@ from bragg.debug.stepping.debugger import KernelDebugger, kernel_frame, open_at
 from bragg.errors import UsageError
 from bragg.registry import CHECKERS
 
-__all__ = ["Watch", "stop_on"]
-
 _ELEMENT = re.compile(r"(\w+)\[\s*(-?\d+(?:\s*,\s*-?\d+)*)\s*\]")
 
 

@@ -9,8 +9,6 @@ from functools import lru_cache
 from bragg.code.python_nodes import walk
 from bragg.debug.expressions import accesses_at, function_at, pointer_of
 
-__all__ = ["address_terms"]
-
 
 @lru_cache(maxsize=1024)
 def address_terms(file: str, line: int, kind: str, tensor: str) -> list[ast.expr]:

@@ -8,8 +8,6 @@ from bragg.debug.expressions import feeds
 from bragg.debug.findings import KernelFinding
 from bragg.model import Severity
 
-__all__ = ["grouped", "grouped_lines"]
-
 
 def grouped(found: Sequence[KernelFinding]) -> list[tuple[KernelFinding, list[KernelFinding]]]:
     """Each finding that stands for itself, with those that may follow from it; all in their order."""

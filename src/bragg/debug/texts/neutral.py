@@ -12,8 +12,6 @@ from functools import lru_cache
 from bragg.code.python_nodes import children, name_of, stored_names, walk
 from bragg.debug.expressions import accesses_at, function_at
 
-__all__ = ["filler_hint", "is_computed_with"]
-
 _LOWEST, _HIGHEST, _ZERO, _ONE = "-float('inf')", "float('inf')", "0", "1"
 
 # What leaves the result of a function as it is.

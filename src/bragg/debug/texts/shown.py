@@ -8,8 +8,6 @@ import numpy as np
 
 from bragg.model.table import Array
 
-__all__ = ["array_text"]
-
 
 def array_text(data: Array, threshold: int, *, as_hex: bool = False) -> str:
     """Numbers as NumPy prints them; those of a masked array that are undefined as `--`.

@@ -13,8 +13,6 @@ from functools import cached_property
 from bragg.analyze.causes.text.program_text import FileText, call_name
 from bragg.code.python_nodes import parts_of, walk
 
-__all__ = ["DoubleValues"]
-
 _MOST_STEPS = 60  # from a value to what it comes from
 _IS_DOUBLE = re.compile(r"(?:(?:np|numpy|torch)\.)?(?:float64|double)|float|'float64'|np\.float_")
 _IS_NARROW = re.compile(

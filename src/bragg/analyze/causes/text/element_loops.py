@@ -11,8 +11,6 @@ from collections.abc import Iterator
 
 from bragg.analyze.causes.text.program_text import FileText, Function, Loop, call_name, names_read
 
-__all__ = ["computes_elements", "stores_one_element"]
-
 # They give as many elements as they are given; `max` of one argument does not.
 _OF_ELEMENTS = {
     *("abs", "fabs", "absolute", "int", "float", "round", "sign", "sqrt", "square", "exp", "exp2", "expm1", "log"),

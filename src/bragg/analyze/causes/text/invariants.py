@@ -15,8 +15,6 @@ from typing import TypeGuard
 from bragg.analyze.causes.text.program_text import FileText, Function, Loop, call_name, names_read, names_set
 from bragg.code.python_nodes import parts_of, walk
 
-__all__ = ["Turns", "computed"]
-
 _CHANCE = re.compile(
     r"rand\w*|\w*random\w*|rng|normal_?|bernoulli_?|multinomial|dropout\w*|uniform_?|choice|shuffle|permutation|r?sample|"
     r"next|read\w*|load\w*|get|pop|perf_counter|time|input|recv|item_queue|exponential_?|poisson|default_rng"

@@ -9,8 +9,6 @@ from collections.abc import Iterator, Mapping
 from bragg.analyze.causes.text.program_text import FileText, call_name
 from bragg.code.python_nodes import parts_of
 
-__all__ = ["line_of_constants"]
-
 _CHOOSES = ("max", "min", "int")
 _MOST_PARTS = 400  # of expressions that numbers may come from
 

@@ -12,8 +12,6 @@ from bragg.analyze.causes.text.program_text import FileText
 from bragg.code.python_nodes import parts_of
 from bragg.model import Finding, Place
 
-__all__ = ["moved_to_makers"]
-
 
 def moved_to_makers(
     evidence: Evidence, finding: Finding, makers: Callable[[FileText, ast.Call], Iterable[ast.Call]]

@@ -14,8 +14,6 @@ from functools import cached_property
 from bragg.code.python_nodes import children, parts_of, walk
 from bragg.model import FrameKind, Profile
 
-__all__ = ["FileText", "ProgramText", "call_name", "is_raised", "names_read", "names_set", "reads_of"]
-
 Function = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.Module
 Loop = ast.For | ast.AsyncFor | ast.While
 

@@ -7,8 +7,6 @@ import ast
 from bragg.analyze.causes.text.program_text import FileText, call_name
 from bragg.analyze.causes.text.text_calls import argument
 
-__all__ = ["is_copied", "made_by", "repeats_rows"]
-
 _SHAPES = ("reshape", "view", "flatten", "contiguous", "to", "float")
 _MAX_STEPS = 8
 

@@ -16,19 +16,6 @@ from bragg.model import Place
 from bragg.model.ids import NodeId
 from bragg.model.table import BoolArray
 
-__all__ = [
-    "argument",
-    "calls_at",
-    "dimension",
-    "factors_of",
-    "fits",
-    "is_layer",
-    "lines_of",
-    "makers_of_called",
-    "operands",
-    "statements_above",
-]
-
 Test = Callable[[FileText, ast.stmt], object]
 
 

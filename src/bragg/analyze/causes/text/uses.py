@@ -10,8 +10,6 @@ from bragg.analyze.causes.text.program_text import FileText, call_name, names_se
 from bragg.analyze.causes.text.text_calls import argument
 from bragg.code.python_nodes import walk
 
-__all__ = ["PartTest", "computed_by_rows", "use_of"]
-
 PartTest = Callable[[FileText, ast.AST], bool]
 
 _OF_ELEMENTS = {

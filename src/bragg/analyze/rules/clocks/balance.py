@@ -13,8 +13,6 @@ from bragg.analyze.engine import Rule
 from bragg.model import Confidence, Quantity
 from bragg.model.kernels.inside import InsideKernel
 
-__all__ = ["RULE"]
-
 _CHANGE = "begin the longest blocks first, or let blocks take their next piece of work from a counter"
 
 

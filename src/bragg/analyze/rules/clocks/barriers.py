@@ -14,8 +14,6 @@ from bragg.model import Confidence, Quantity
 from bragg.model.finding import percent_text
 from bragg.model.kernels.inside import InsideKernel
 
-__all__ = ["RULE"]
-
 _BARRIER = "wait for other warps"
 _SAVED = 0.5
 _CHANGE = "fewer warps, or reductions and changes of layout outside of the loop"

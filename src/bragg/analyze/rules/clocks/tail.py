@@ -14,8 +14,6 @@ from bragg.model import Confidence, Quantity
 from bragg.model.finding import percent_text
 from bragg.model.kernels.inside import InsideKernel
 
-__all__ = ["RULE"]
-
 _CHANGE = "another tile, whose blocks fill whole waves, or a persistent kernel with one block for each place"
 
 

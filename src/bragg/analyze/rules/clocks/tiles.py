@@ -15,8 +15,6 @@ from bragg.model import Confidence, Quantity
 from bragg.model.finding import percent_text
 from bragg.model.kernels.inside import InsideKernel
 
-__all__ = ["RULE"]
-
 _COPY_WAITS = ("wait for a barrier in memory", "wait for copies to shared memory")
 _PRODUCTS = ("begin matrix products", "wait for matrix products")
 # More stages hide a part of the wait; the rest is the bandwidth of the memory.

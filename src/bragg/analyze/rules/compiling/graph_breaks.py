@@ -17,8 +17,6 @@ from bragg.grouping.compiled_regions import AFTER_BREAK, COMPILED_REGION, LOOKUP
 from bragg.model import Confidence, Finding, Gain, Quantity
 from bragg.model.table import BoolArray
 
-__all__ = ["RULE"]
-
 # A part begins with an empty queue: half of what its launches wait would hide behind the part before it. All of it did
 # in the one pair that was measured.
 _AGAIN = 0.5

@@ -21,8 +21,6 @@ from bragg.grouping.hlo_names import COMPILE, COMPILED
 from bragg.model import Confidence, Finding, Gain, Place, Quantity, Severity
 from bragg.model.table import BoolArray
 
-__all__ = ["RULE"]
-
 # Fewer are the shapes of a first and a last batch.
 _OFTEN = 3
 _N_FINDINGS = 2

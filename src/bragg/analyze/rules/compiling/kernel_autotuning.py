@@ -13,8 +13,6 @@ from bragg.analyze.engine import Rule
 from bragg.model import Confidence, Finding, FrameKind, Gain, Quantity, Severity
 from bragg.model.kernels.names import base_name
 
-__all__ = ["RULE"]
-
 # What `do_bench` takes for one configuration, of which 25 ms to warm up: its defaults.
 _BENCH_NS = 125_000_000
 _OFTEN = 3

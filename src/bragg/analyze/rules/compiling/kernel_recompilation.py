@@ -16,8 +16,6 @@ from bragg.analyze.engine import Rule
 from bragg.model import Confidence, Finding, FrameKind, Gain, Quantity, Severity
 from bragg.model.kernels.names import base_name
 
-__all__ = ["RULE"]
-
 _COMPILES = re.compile(r"triton[/\\]compiler[/\\]compiler\.py$")
 _BACKENDS = re.compile(r"triton[/\\]backends[/\\]\w+[/\\]compiler\.py$")
 _CHANGE = (

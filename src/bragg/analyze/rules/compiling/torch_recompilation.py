@@ -17,8 +17,6 @@ from bragg.grouping.compiled_regions import COMPILED_REGION
 from bragg.model import Confidence, Finding, FrameKind, Gain, Quantity, Severity
 from bragg.model.table import BoolArray
 
-__all__ = ["RULE"]
-
 # The second compilation makes sizes symbolic; a third one is for another reason.
 _OFTEN = 3
 _REGION = re.compile(rf"{COMPILED_REGION}(?:(?P<what>.+) \()?(?P<frame>\d+)/(?P<version>\d+)\)?")

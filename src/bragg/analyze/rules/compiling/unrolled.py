@@ -16,8 +16,6 @@ from bragg.analyze.engine import Rule
 from bragg.model import Confidence, Finding, FrameKind, Gain, Quantity, Severity
 from bragg.model.table import BoolArray
 
-__all__ = ["RULE"]
-
 # Primitives of JAX that launch many kernels each.
 _OF_LIBRARIES = re.compile(r"lu|cholesky|triangular_solve|geqrf|householder_product|eigh?|svd|sort|fft")
 _SAVED = 0.8  # what is left compiles one turn

@@ -14,8 +14,6 @@ from bragg.model import Confidence, Finding, FrameKind, Gain, Quantity, Severity
 from bragg.model.finding import percent_text
 from bragg.model.transform import with_descendants
 
-__all__ = ["RULE"]
-
 _MUCH = 0.2
 
 

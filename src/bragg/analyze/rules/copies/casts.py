@@ -23,8 +23,6 @@ from bragg.analyze.rules.copies.repetitions import repetitions
 from bragg.model import Confidence, Finding, Place
 from bragg.model.table import BoolArray
 
-__all__ = ["RULE"]
-
 _WORK = Work(
     "type-copies",
     "copies that only change type or layout",

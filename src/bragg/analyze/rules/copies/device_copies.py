@@ -8,8 +8,6 @@ from bragg.analyze.causes.work_finding import Work
 from bragg.analyze.rules.work_rule import work_rule
 from bragg.model import Confidence
 
-__all__ = ["RULE"]
-
 _WORK = Work(
     "device-copies",
     "copies within the memory of the GPU",

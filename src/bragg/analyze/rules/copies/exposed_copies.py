@@ -15,8 +15,6 @@ from bragg.analyze.engine import Rule
 from bragg.model import Confidence, Finding, Quantity
 from bragg.model.finding import percent_text
 
-__all__ = ["RULE"]
-
 _TO_GPU = "copy the next batch from pinned memory on a torch.cuda.Stream of its own, while this one is computed"
 _TO_HOST = "copy results to pinned memory on a torch.cuda.Stream of its own, while the next ones are computed"
 # Of what kernels could cover: the first copy has none to run beside.

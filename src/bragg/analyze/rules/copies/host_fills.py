@@ -16,8 +16,6 @@ from bragg.analyze.causes.whole_gain import whole_gain
 from bragg.analyze.engine import HostTime, Rule
 from bragg.model import Confidence, Finding, FrameKind, Quantity
 
-__all__ = ["RULE"]
-
 _FILLS = re.compile(r"aten::(?:ones|zeros|full|fill_|rand|randn|randint|randperm|arange|eye|linspace)")
 _COPY = re.compile(r"aten::(?:to|_to_copy|copy_|index(?:_\w+)?)")
 _SAVED = 0.9

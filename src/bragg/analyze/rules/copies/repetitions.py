@@ -14,8 +14,6 @@ from bragg.analyze.engine import HostTime, Rule
 from bragg.model import Confidence, Finding
 from bragg.model.table import BoolArray
 
-__all__ = ["RULE", "repetitions"]
-
 _WORK = Work(
     "repeated-tensor",
     "copies that repeat a tensor in memory (repeat, expand with contiguous or reshape)",

@@ -17,8 +17,6 @@ from bragg.analyze.ranks.collectives import KernelCalls, host_of_collectives, ke
 from bragg.model import Confidence, Finding, Gain, Quantity
 from bragg.model.table import BoolArray, FloatArray, Int64Array
 
-__all__ = ["RULE"]
-
 # What is left is the latency of a few buckets.
 _SAVED = 0.9
 # Of a collective between GPUs of one host; what takes longer waits for other ranks, and would after the change too.

@@ -15,8 +15,6 @@ from bragg.analyze.causes.whole_gain import whole_gain
 from bragg.analyze.engine import HostTime, Rule
 from bragg.model import Confidence, Finding, Quantity
 
-__all__ = ["RULE"]
-
 _SAVED = 0.9
 
 

@@ -16,8 +16,6 @@ from bragg.analyze.engine import Rule
 from bragg.model import Confidence, Finding, Quantity
 from bragg.model.table import BoolArray
 
-__all__ = ["RULE"]
-
 # From 5 to 10 GB/s to 20 to 50 GB/s, and the copy runs beside kernels.
 _SAVED = 0.8
 _ALONE = 0.9

@@ -12,8 +12,6 @@ from bragg.analyze.causes.thresholds import WAITS
 from bragg.analyze.engine import HostTime, Rule
 from bragg.model import Confidence, Finding, FrameKind, Gain, Quantity
 
-__all__ = ["CHANGE", "RULE", "emptying_gain"]
-
 # Launches after it take longer, too, because memory is mapped anew: measured 2.4 times the calls' own waits on an H100.
 _SAVED = 2.0
 CHANGE = "no torch.cuda.empty_cache() in the step; PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True"

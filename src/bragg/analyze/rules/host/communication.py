@@ -15,8 +15,6 @@ from bragg.analyze.engine import Rule
 from bragg.model import Confidence, Finding, Quantity
 from bragg.model.finding import percent_text
 
-__all__ = ["RULE"]
-
 _NCCL = re.compile(r"nccl", re.I)
 _SAVED = 0.7
 

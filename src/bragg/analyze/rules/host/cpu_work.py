@@ -12,8 +12,6 @@ from bragg.analyze.causes.thresholds import CPU_CALL, PLAN_SHARE
 from bragg.analyze.engine import HostTime, Rule
 from bragg.model import Confidence, Finding
 
-__all__ = ["RULE"]
-
 _RANDOM = frozenset(["aten::normal_", "aten::uniform_", "aten::random_", "aten::bernoulli_", "aten::randperm"])
 
 

@@ -17,8 +17,6 @@ from bragg.analyze.causes.thresholds import OF_STEP, READY_BATCH, WAITED
 from bragg.analyze.engine import HostTime, Rule
 from bragg.model import Confidence, Finding, Quantity
 
-__all__ = ["RULE"]
-
 _NO_WORKERS = "the DataLoader has no workers: the step itself makes its batch"
 _SAVED = 0.9
 _WITHOUT_GPU = {

@@ -14,8 +14,6 @@ from bragg.analyze.causes.thresholds import IDLE_GPU
 from bragg.analyze.engine import HostTime, Rule
 from bragg.model import Confidence, Finding
 
-__all__ = ["RULE"]
-
 
 @dataclass(frozen=True)
 class _Setting:

@@ -15,8 +15,6 @@ from bragg.analyze.engine import HostTime, Rule
 from bragg.analyze.rules.host.allocator import CHANGE, emptying_gain
 from bragg.model import Confidence, Finding, FrameKind, Quantity
 
-__all__ = ["RULE"]
-
 _FEW = 3  # samples: one may be of the end of the program
 
 

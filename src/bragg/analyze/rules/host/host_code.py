@@ -20,8 +20,6 @@ from bragg.analyze.engine import HostTime, Rule
 from bragg.model import Confidence, Finding, Quantity
 from bragg.model.table import BoolArray, FloatArray
 
-__all__ = ["RULE"]
-
 _SAVED = 0.9
 # Of all waits: others are then not worth a word.
 _MOST = 0.8

@@ -12,8 +12,6 @@ from bragg.analyze.causes.thresholds import FEW_LAUNCHES, IDLE_GPU, MANY_LAUNCHE
 from bragg.analyze.engine import HostTime, Rule
 from bragg.model import Confidence, Finding, FrameKind, Quantity
 
-__all__ = ["RULE"]
-
 # A graph is launched once, but its inputs are still copied and it waits for what it needs: measured 0.7 to 0.95.
 _SAVED = 0.8
 

@@ -12,8 +12,6 @@ from bragg.analyze.causes.thresholds import OF_STEP, WRITING
 from bragg.analyze.engine import HostTime, Rule
 from bragg.model import Confidence, Finding, Quantity
 
-__all__ = ["RULE"]
-
 # What is written less often, or beside the steps, is not gone.
 _SAVED = 0.9
 

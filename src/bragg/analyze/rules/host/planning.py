@@ -12,8 +12,6 @@ from bragg.analyze.causes.thresholds import PLAN_CALL, PLAN_SHARE
 from bragg.analyze.engine import HostTime, Rule
 from bragg.model import Confidence, Finding
 
-__all__ = ["RULE"]
-
 _CUDNN_ATTENTION = (
     "torch.backends.cuda.enable_cudnn_sdp(False) (PyTorch's flash attention needs no plan), "
     "or keep shapes the same: pad, or use a static cache"

@@ -19,8 +19,6 @@ from bragg.analyze.engine import Rule
 from bragg.model import Finding, FrameKind
 from bragg.model.table import BoolArray
 
-__all__ = ["RULE"]
-
 _LEAST = 0.1
 # Beside calls of these, what writes takes the time of a line; products and comprehensions may take long, too.
 _SHORT = {"len", "str", "repr", "int", "float", "round", "format", "join", "item", "write", "flush", "time", "items"}

@@ -13,8 +13,6 @@ from bragg.analyze.engine import HostTime, Rule
 from bragg.model import Confidence, Finding, Quantity, Severity
 from bragg.model.finding import percent_text
 
-__all__ = ["RULE"]
-
 # Of twice the batch the host's part is half for each sample.
 _SAVED = 0.5
 _CHANGE = "a larger batch, which costs the host no more; or several steps in one graph"

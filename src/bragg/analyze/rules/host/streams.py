@@ -16,8 +16,6 @@ from bragg.analyze.pauses import START_NS, launches_of
 from bragg.model import Confidence, Finding, FrameKind, Quantity, SliceTable
 from bragg.model.table import BoolArray, FloatArray
 
-__all__ = ["RULE"]
-
 # Of two kernels that wait for each other, one hides behind the other.
 _SAVED = 0.5
 

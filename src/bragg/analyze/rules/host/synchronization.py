@@ -20,8 +20,6 @@ from bragg.model import Confidence, Finding, FrameKind, Quantity
 from bragg.model.kernels.names import operator_name
 from bragg.model.table import BoolArray, FloatArray, Int32Array, Int64Array
 
-__all__ = ["RULE"]
-
 _FEW, _FEW_OF_JAX = 10, 4
 # A call of a jitted function, and the graph that it launches.
 _DISPATCHED = (*CALLS, "command_buffer")

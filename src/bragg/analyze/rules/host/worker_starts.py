@@ -13,8 +13,6 @@ from bragg.analyze.causes.thresholds import WAITED
 from bragg.analyze.engine import HostTime, Rule
 from bragg.model import Confidence, Finding, Quantity
 
-__all__ = ["RULE"]
-
 _CHANGE = "DataLoader(..., persistent_workers=True), which keeps its workers over epochs"
 _LOADER = re.compile(r"[/\\]torch[/\\]utils[/\\]data[/\\]dataloader\.py$")
 _STARTS_OR_ENDS = re.compile(r"_MultiProcessingDataLoaderIter\.(?:__init__|_shutdown_workers|__del__)")

@@ -12,8 +12,6 @@ from bragg.analyze.engine import Rule
 from bragg.model import Confidence, Quantity
 from bragg.model.kernels.compiled import CompiledKernel
 
-__all__ = ["RULE"]
-
 # Of a loop that only moves tiles: the trip through shared memory and its barriers; -1 % and 6 % on an H100.
 _SAVED = 0.05
 _TRANSPOSED = (

@@ -12,8 +12,6 @@ from bragg.analyze.engine import Rule
 from bragg.model import Confidence, Quantity
 from bragg.model.kernels.compiled import CompiledKernel, TensorCores
 
-__all__ = ["RULE"]
-
 # A group of warps of sm_90 multiplies 64 rows at once.
 _GROUP_WARPS, _GROUP_ROWS = 4, 64
 _HOPPER = "90"

@@ -12,8 +12,6 @@ from bragg.analyze.engine import Rule
 from bragg.model import Confidence, Quantity
 from bragg.model.kernels.compiled import CompiledKernel
 
-__all__ = ["RULE"]
-
 # H100 and A100 compute at half the rate in 64 bits, other boards at 1/32 and less: of the time at these lines.
 _SAVED = 0.5
 _CHANGE = "convert what is in 64 bits, .to(tl.float32), or make its tensor float32: NumPy's are float64 by default"

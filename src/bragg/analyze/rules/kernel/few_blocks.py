@@ -13,8 +13,6 @@ from bragg.analyze.engine import Rule
 from bragg.model import Confidence, Quantity
 from bragg.model.kernels.compiled import CompiledKernel
 
-__all__ = ["RULE"]
-
 _CHANGE = "a smaller tile, or a grid over one more dimension (split the sum over k, or rows): more blocks"
 
 

@@ -12,8 +12,6 @@ from bragg.analyze.engine import Rule
 from bragg.model import Confidence, Quantity
 from bragg.model.kernels.compiled import CompiledKernel
 
-__all__ = ["RULE"]
-
 # Of a block that has nothing to do, on its multiprocessor; recordings of an H100.
 _START_NS = 80
 _LEAST_SAVED = 0.05

@@ -13,8 +13,6 @@ from bragg.analyze.engine import Rule
 from bragg.model import Confidence, Quantity
 from bragg.model.kernels.compiled import Access, CompiledKernel
 
-__all__ = ["RULE"]
-
 # Threads without elements of their own take issue slots and places on a multiprocessor, and their blocks are small:
 # where three of four repeat the work of others, twins with full tiles took 87 % and 96 % less on an H100.
 _SAVED = 1.0

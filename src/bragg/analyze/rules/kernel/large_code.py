@@ -12,8 +12,6 @@ from bragg.analyze.engine import Rule
 from bragg.model import Confidence, Quantity
 from bragg.model.kernels.compiled import CompiledKernel
 
-__all__ = ["RULE"]
-
 _SAVED = 0.3
 _CHANGE = "tl.range instead of tl.static_range, or a smaller loop_unroll_factor: each turn runs the same instructions"
 

@@ -14,8 +14,6 @@ from bragg.analyze.engine import Rule
 from bragg.model import Confidence, Finding
 from bragg.model.kernels.library_names import LibraryKernel, library_kernel
 
-__all__ = ["RULE", "align_bytes"]
-
 _BYTES = {"bf16": 2, "f16": 2, "tf32": 4, "f8": 1}
 # What NVIDIA's guide to performance of matrix products shows for sizes that are no multiples of 16 bytes.
 _SAVED = 0.4

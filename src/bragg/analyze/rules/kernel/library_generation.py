@@ -19,8 +19,6 @@ from bragg.model import Confidence, Finding, Profile
 from bragg.model.kernels.library_names import library_kernel
 from bragg.model.table import BoolArray
 
-__all__ = ["RULE"]
-
 _HOPPER = 90
 _WORK = Work(
     "old-library-kernel",

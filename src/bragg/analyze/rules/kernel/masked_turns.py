@@ -12,8 +12,6 @@ from bragg.analyze.engine import Rule
 from bragg.model import Confidence, Quantity
 from bragg.model.kernels.compiled import CompiledKernel, MaskedLoop
 
-__all__ = ["RULE"]
-
 # Of a square, half of the tiles are above the diagonal, and the longest programs still take all turns: with 8 blocks
 # a multiprocessor, attention took 28 and 38 % less on an H100, with 31 50 % on an H200.
 _OF_SQUARE, _SAVED_OF_SQUARE = 0.5, 0.35

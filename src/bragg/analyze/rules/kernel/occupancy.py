@@ -13,8 +13,6 @@ from bragg.analyze.engine import Rule
 from bragg.model import Confidence, Quantity
 from bragg.model.kernels.compiled import CompiledKernel
 
-__all__ = ["RULE"]
-
 _SAVED = 0.3
 # As long issuing instructions as moving bytes: few warps hide the loads of so much arithmetic.
 _COMPUTES = 4.0

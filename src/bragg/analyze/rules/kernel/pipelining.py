@@ -13,8 +13,6 @@ from bragg.analyze.rules.memory.narrow_access import culprits
 from bragg.model import Confidence, Quantity
 from bragg.model.kernels.compiled import CompiledKernel, TensorCores
 
-__all__ = ["RULE"]
-
 # Loads that are also narrow cost more than their latency. Beside large tiles no other block computes meanwhile: on an
 # H100, three stages saved a product in tiles of 128x256 69 %, products in tiles of 64x64 14 and 15 %.
 _SAVED, _SAVED_NARROW, _SAVED_LARGE, _LARGE_TILE = 0.2, 0.5, 0.5, 128 * 128

@@ -12,8 +12,6 @@ from bragg.analyze.engine import Rule
 from bragg.model import Confidence, Quantity
 from bragg.model.kernels.compiled import CompiledKernel
 
-__all__ = ["RULE"]
-
 _CHANGE = "remove tl.device_print, or put it behind a tl.constexpr; tl.device_assert is compiled with debug=True alone"
 
 

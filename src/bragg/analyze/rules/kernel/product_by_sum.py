@@ -12,8 +12,6 @@ from bragg.analyze.engine import Rule
 from bragg.model import Confidence, Quantity
 from bragg.model.kernels.compiled import CompiledKernel
 
-__all__ = ["RULE"]
-
 # As products that no tensor core computes: an H100 multiplies in TF32 seven times as fast as without tensor cores.
 _SAVED = 0.75
 # What tl.dot takes at least along each dimension.

@@ -12,8 +12,6 @@ from bragg.analyze.engine import Rule
 from bragg.model import Confidence, Quantity
 from bragg.model.kernels.compiled import CompiledKernel
 
-__all__ = ["RULE"]
-
 # Two barriers and a trip through shared memory in each turn; alone.
 _SAVED = 0.2
 # Beside loads, other blocks use the memory meanwhile, unless a turn loads little: by bytes of a thread. Sums and losses

@@ -14,8 +14,6 @@ from bragg.analyze.engine import Rule
 from bragg.model import Confidence, Quantity
 from bragg.model.kernels.compiled import CompiledKernel, Loop
 
-__all__ = ["RULE"]
-
 # A loop over a whole tensor takes nearly all of a kernel that does little else; another kernel that does it once costs
 # a launch. Not yet compared with recorded programs.
 _SAVED_ALONE = 0.75

@@ -12,8 +12,6 @@ from bragg.analyze.engine import Rule
 from bragg.model import Confidence, Quantity
 from bragg.model.kernels.compiled import WARP, CompiledKernel
 
-__all__ = ["RULE"]
-
 # Where a block does one thing with one number, all of its threads but one repeat it: twins took 93 to 99 % less.
 _SAVED = 0.9
 _CHANGE = "load a tile at once, tl.load(x + tl.arange(0, BLOCK)), and reduce it with tl.sum where one number is wanted"

@@ -13,8 +13,6 @@ from bragg.analyze.engine import Rule
 from bragg.model import Confidence, Quantity
 from bragg.model.kernels.compiled import CompiledKernel, SlowOperation
 
-__all__ = ["RULE"]
-
 # Of the time at these lines: a multiplication instead of a division.
 _SAVED = 0.7
 _BY_FLOAT = "multiply by the reciprocal, computed before the loop, or divide the sum after it"

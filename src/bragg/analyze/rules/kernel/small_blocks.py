@@ -13,8 +13,6 @@ from bragg.analyze.specs import find
 from bragg.model import Confidence, Quantity
 from bragg.model.kernels.compiled import CompiledKernel
 
-__all__ = ["RULE"]
-
 _CHANGE = "a larger tile for each program, or several tiles in a loop: fewer blocks"
 
 

@@ -14,8 +14,6 @@ from bragg.analyze.kernel_facts import Configuration
 from bragg.model import Confidence, Quantity
 from bragg.model.kernels.compiled import CompiledKernel, Dot, TensorCores
 
-__all__ = ["RULE"]
-
 # With tiles twice as wide, each element is loaded half as often: those of 32x32 became 3.7 to 4.9 times as fast on an
 # H200 with 128x128, those of 16x16 16 times.
 _LARGER, _LARGEST = 64, 128

@@ -12,8 +12,6 @@ from bragg.analyze.engine import Rule
 from bragg.model import Confidence, Place, Quantity
 from bragg.model.kernels.compiled import CompiledKernel, Counted, Dot, TensorCores
 
-__all__ = ["RULE"]
-
 # An access to local memory takes longer than the arithmetic around it: five programs took 62 to 86 % less without, on
 # an H100 or H200, where 12 % of the instructions and more were such accesses.
 _COST, _MOST = 4.0, 0.75

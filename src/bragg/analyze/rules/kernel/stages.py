@@ -14,8 +14,6 @@ from bragg.analyze.occupancy import resident_blocks
 from bragg.model import Confidence, Quantity
 from bragg.model.kernels.compiled import CompiledKernel
 
-__all__ = ["RULE"]
-
 _SAVED = 0.1
 # Two blocks of more warps have too few registers left for their tiles.
 _GROUP_WARPS = 4

@@ -15,8 +15,6 @@ from bragg.analyze.occupancy import resident_blocks
 from bragg.model import Confidence, Quantity
 from bragg.model.kernels.compiled import CompiledKernel
 
-__all__ = ["RULE"]
-
 # Blocks of the last wave share memory with fewer others, and are faster.
 _SAVED = 0.5
 _CHANGE = "another tile, whose blocks fill whole waves, or a persistent kernel with one block for each place"

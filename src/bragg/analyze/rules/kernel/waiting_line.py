@@ -21,8 +21,6 @@ from bragg.code.stall_reasons import StallGroup, StallReason
 from bragg.model import Confidence, Finding, Place, Quantity
 from bragg.model.finding import percent_text
 
-__all__ = ["RULE"]
-
 # Other warps run meanwhile: a kernel on an H100 that waited in 26 % of its samples became 4 % faster without.
 _SAVED = 0.2
 # What a program can change. Waiting for tensor cores, or between dependent instructions, is how fast kernels look.

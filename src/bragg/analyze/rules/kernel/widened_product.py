@@ -12,8 +12,6 @@ from bragg.analyze.engine import Rule
 from bragg.model import Confidence, Quantity
 from bragg.model.kernels.compiled import CompiledKernel, TensorCores
 
-__all__ = ["RULE"]
-
 # Tensor cores multiply 16-bit tiles twice as fast as TF32, from which they hold half as much.
 _SAVED = 0.5
 _NAMES = {"f16": "float16", "bf16": "bfloat16", "i8": "int8"}

@@ -16,8 +16,6 @@ from bragg.model import Confidence, Quantity
 from bragg.model.finding import percent_text
 from bragg.model.kernels.compiled import Atomic, CompiledKernel
 
-__all__ = ["RULE"]
-
 # The second level of cache does one after the other: twins with tiles in a loop took 82 and 88 % less on an H100.
 _SAVED, _SAVED_SCALAR = 0.8, 0.3
 _CHANGE = "reduce the tile first (tl.sum), over all turns of the loop, and let each program do one atomic operation"

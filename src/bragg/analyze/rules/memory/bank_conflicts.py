@@ -15,8 +15,6 @@ from bragg.model import Confidence, Finding, Quantity
 from bragg.model.finding import percent_text
 from bragg.model.kernels.compiled import BankConflict, TensorCores
 
-__all__ = ["RULE"]
-
 # Of what would be saved if all of the time were the access: on an H100 the twins of two products with 8 and 4 lanes in
 # a bank took 69 % and 47 % less time, which also load more at once.
 _SAVED = 0.7

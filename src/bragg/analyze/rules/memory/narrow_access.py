@@ -13,8 +13,6 @@ from bragg.analyze.engine import Rule
 from bragg.model import Confidence, Quantity
 from bragg.model.kernels.compiled import Access, CompiledKernel
 
-__all__ = ["RULE", "culprits", "is_narrow"]
-
 # Of the time of a kernel that only copies: more instructions for the same bytes.
 _SAVED = {1: 0.7, 2: 0.5, 4: 0.15}
 _CHANGE = (

@@ -12,8 +12,6 @@ from bragg.analyze.engine import Rule
 from bragg.model import Confidence, Quantity
 from bragg.model.kernels.compiled import CompiledKernel
 
-__all__ = ["RULE"]
-
 # After the first turn the tile is in the L1 cache, from which an H100 reads about ten times as fast as from memory.
 _OF_CACHE = 0.1
 _CHANGE = "load it before the loop: the compiler does not, because the loop stores, and might change what is loaded"

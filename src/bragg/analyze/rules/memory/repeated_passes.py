@@ -12,8 +12,6 @@ from bragg.analyze.engine import Rule
 from bragg.model import Confidence, Quantity
 from bragg.model.kernels.compiled import CompiledKernel
 
-__all__ = ["RULE"]
-
 # One to learn about a row, one to write it.
 _ENOUGH = 2
 _CHANGE = (

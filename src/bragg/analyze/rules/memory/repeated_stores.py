@@ -12,8 +12,6 @@ from bragg.analyze.engine import Rule
 from bragg.model import Confidence, Quantity
 from bragg.model.kernels.compiled import CompiledKernel
 
-__all__ = ["RULE"]
-
 _CHANGE = "keep the tile in a variable of the loop, and store it once after the loop"
 _CHANGE_OF_LOOPS = (
     "do not store it in the first loop: compute it in the second one again, from what it was computed from"

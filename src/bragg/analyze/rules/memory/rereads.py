@@ -14,8 +14,6 @@ from bragg.analyze.specs import find
 from bragg.analyze.work import MEASURED_BYTES, STATED_BYTES, of_all_launches
 from bragg.model import Confidence, Finding, Quantity
 
-__all__ = ["RULE"]
-
 _CHANGE = (
     "go over the data once (online algorithms), or let blocks that run together use the same tiles "
     "(an order of programs in groups, smaller rows)"

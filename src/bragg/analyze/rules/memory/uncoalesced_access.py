@@ -15,8 +15,6 @@ from bragg.analyze.engine import Rule
 from bragg.model import Confidence, Quantity
 from bragg.model.kernels.compiled import Access, CompiledKernel
 
-__all__ = ["RULE"]
-
 _SECTOR_BYTES = 32
 _NUMBER = re.compile(r"-?\d+")
 # Caches return a part of what is fetched too much.

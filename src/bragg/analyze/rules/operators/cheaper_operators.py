@@ -15,8 +15,6 @@ from bragg.analyze.engine import HostTime, Rule
 from bragg.model import Confidence, Finding
 from bragg.model.table import BoolArray
 
-__all__ = ["RULE"]
-
 _NAME = "cheaper-operator"
 
 

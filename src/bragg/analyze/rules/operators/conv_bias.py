@@ -12,8 +12,6 @@ from bragg.analyze.causes.work_finding import Work, work_findings
 from bragg.analyze.engine import Rule
 from bragg.model import Confidence, Finding
 
-__all__ = ["RULE"]
-
 _WORK = Work(
     "bias-before-norm",
     "biases of convolutions, which the batch norm behind them subtracts again",

@@ -20,8 +20,6 @@ from bragg.model.ids import NodeId
 from bragg.model.kernels.names import is_specialized
 from bragg.model.table import BoolArray
 
-__all__ = ["RULE"]
-
 _WORK = Work(
     "unfused-epilogue",
     "elementwise operators right before or behind a Triton kernel, which read and write what it has in registers",

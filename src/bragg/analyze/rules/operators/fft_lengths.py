@@ -8,8 +8,6 @@ from bragg.analyze.causes.work_finding import Work
 from bragg.analyze.rules.work_rule import work_rule
 from bragg.model import Confidence
 
-__all__ = ["RULE"]
-
 _WORK = Work(
     "fft-lengths",
     "Fourier transforms of a length with a large prime factor, which are computed as convolutions of twice the length",

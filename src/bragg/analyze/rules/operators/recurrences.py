@@ -18,8 +18,6 @@ from bragg.analyze.engine import HostTime, Rule
 from bragg.code.python_nodes import parts_of, walk
 from bragg.model import Confidence, Finding
 
-__all__ = ["RULE"]
-
 _PROJECTED = Work(
     "known-inputs",
     "a recurrence multiplies its inputs with a weight step by step, though they need no earlier step",

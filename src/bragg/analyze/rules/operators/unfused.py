@@ -16,8 +16,6 @@ from bragg.analyze.engine import HostTime, Rule
 from bragg.model import Confidence, Finding, FrameKind
 from bragg.model.table import BoolArray
 
-__all__ = ["RULE"]
-
 # A chain of n kernels that becomes one saves (n - 1) / n of the traffic; chains of two and three are the usual ones.
 _WORK = Work(
     "unfused-elementwise",

@@ -19,8 +19,6 @@ from bragg.analyze.engine import HostTime, Rule
 from bragg.code.python_nodes import parts_of, walk
 from bragg.model import Confidence, Finding, FrameKind
 
-__all__ = ["RULE"]
-
 _UNREAD = Work(
     "unread-result",
     "a function computes a result that nothing reads",

@@ -17,8 +17,6 @@ from bragg.analyze.engine import HostTime, Rule
 from bragg.model import Confidence, Finding
 from bragg.model.table import BoolArray
 
-__all__ = ["RULE"]
-
 _WORK = Work(
     "value-checks",
     "torch.distributions checks the values that it is given, and waits for the answer",

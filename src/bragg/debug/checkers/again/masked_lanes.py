@@ -29,8 +29,6 @@ from bragg.debug.values import LOADS
 from bragg.model import Severity
 from bragg.model.table import Array
 
-__all__ = ["MASKED_LANES"]
-
 # Of one kernel; each is executed once more.
 _MOST_LAUNCHES = 16
 _REDUCTIONS = {"max", "min", "argmax", "argmin", "sum", "xor_sum", "reduce", "reduce_or", "softmax"}

@@ -11,8 +11,6 @@ from bragg.debug.flow.scheduler import waits
 from bragg.debug.state import Listeners
 from bragg.model import Severity
 
-__all__ = ["ORDER"]
-
 # Programs that wait for earlier ones take turns the more often, the later those come: 300 backwards took 30 s.
 _MOST_WAITING = 64
 _HINT = "Compute each place from a prefix sum of counts (tl.cumsum), or sort what comes out"

@@ -25,8 +25,6 @@ from bragg.debug.values import Pointer, Tensor
 from bragg.model import Severity
 from bragg.model.table import Array
 
-__all__ = ["PRECISION"]
-
 Place = tuple[str, int]
 
 _FP64 = DTYPES["fp64"]

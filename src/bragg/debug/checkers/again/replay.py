@@ -19,8 +19,6 @@ from bragg.debug.numbers.rounding import decode
 from bragg.debug.state import Listeners
 from bragg.model.table import Array
 
-__all__ = ["Difference", "Replay", "Writer"]
-
 # Two orders of a sum differ by about as many units in the last place as the square root of its length.
 _UNITS = 256
 # Where they cancel each other, it is the last place of the largest element that counts.

@@ -19,8 +19,6 @@ from bragg.debug.report import Report
 from bragg.debug.state import Listeners
 from bragg.model import Severity
 
-__all__ = ["TUNING"]
-
 # Kernels that were looked at, by the constants and tensor shapes that they were launched with.
 _SEEN: WeakKeyDictionary[Report, set[Any]] = WeakKeyDictionary()
 

@@ -15,8 +15,6 @@ from bragg.debug.state import Listeners
 from bragg.errors import UsageError
 from bragg.model import Severity
 
-__all__ = ["VARIATION"]
-
 _MOST_CONFIGURATIONS = 8
 _FEWEST_LANES = 16
 _WARPS = (1, 2, 8)

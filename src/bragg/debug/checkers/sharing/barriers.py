@@ -25,8 +25,6 @@ from bragg.debug.state import Listeners, Machine, machine
 from bragg.model import Severity
 from bragg.model.table import Array
 
-__all__ = ["BARRIERS"]
-
 _HINT = "Put tl.debug_barrier() between the two lines, or give each element to the lane that it had before"
 # Accesses to one tensor that are looked back at; each may take as long as several accesses.
 _MOST_KEPT = 4

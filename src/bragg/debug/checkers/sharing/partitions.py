@@ -7,8 +7,6 @@ from bragg.debug.gluon.partitions import Race
 from bragg.debug.gluon.tracker import STARTED
 from bragg.model import Severity
 
-__all__ = ["tell_race"]
-
 _HINT = (
     "Arrive at an mbarrier after the earlier access, and wait for that phase before the later one: each slot of a ring"
     " needs one barrier that says it is full, and one that says it is free"

@@ -25,8 +25,6 @@ from bragg.debug.state import Listeners, machine
 from bragg.model import Severity
 from bragg.model.table import Array
 
-__all__ = ["RACES"]
-
 Place = tuple[str, int]
 """File and line."""
 

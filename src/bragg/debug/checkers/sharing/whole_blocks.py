@@ -17,8 +17,6 @@ from bragg.debug.numbers.affine import Affine
 from bragg.debug.state import machine
 from bragg.model.table import Array
 
-__all__ = ["WholeBlocks", "column"]
-
 
 def column(programs: Array, closed: Affine) -> Array:
     """Programs, int [n], shaped to broadcast over a block: int32 [n, 1, ...]."""

@@ -8,8 +8,6 @@ from typing import Any, TypeVar
 
 from bragg.code.python_nodes import walk
 
-__all__ = ["Place", "changed"]
-
 _LOAD, _STORE = ast.Load(), ast.Store()
 _Node = TypeVar("_Node", bound=ast.AST)
 

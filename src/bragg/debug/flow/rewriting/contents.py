@@ -8,8 +8,6 @@ from dataclasses import dataclass, field
 
 from bragg.code.python_nodes import children, stored_names, walk
 
-__all__ = ["Contents", "contents_of"]
-
 _EXITS = (ast.Return, ast.Break, ast.Continue)
 
 

@@ -31,8 +31,6 @@ from bragg.debug.flow.rewriting.contents import contents_of
 from bragg.debug.flow.ways import taken_names, taken_sides
 from bragg.debug.versions import is_before
 
-__all__ = ["rewrite"]
-
 _NO_WAY = {
     ast.AsyncFunctionDef: "async def",
     ast.Yield: "yield",

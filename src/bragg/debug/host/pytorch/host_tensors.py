@@ -7,8 +7,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-__all__ = ["HOST_TENSORS", "HostTensors"]
-
 
 class HostTensors:
     """Which tensors of a program a kernel on a GPU could not access.

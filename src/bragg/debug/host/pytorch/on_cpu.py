@@ -16,8 +16,6 @@ from bragg.debug.host.driver import HostDevice
 from bragg.debug.host.pytorch.host_tensors import HOST_TENSORS
 from bragg.debug.host.streams import host_streams
 
-__all__ = ["compile_with_triton", "use_cpu_for_cuda"]
-
 _FOR_ANY_DEVICE = ("CompositeExplicitAutograd", "CompositeImplicitAutograd", "")
 # What makes a tensor of no other one: on the CPU, unless a device is named or chosen for a block of code.
 _FACTORIES = [

@@ -15,8 +15,6 @@ from bragg.analyze.engine import HostTime, Rule
 from bragg.grouping.hlo_names import CALLBACK
 from bragg.model import Confidence, Finding, Quantity
 
-__all__ = ["RULE"]
-
 # XLA's operation that calls back: its copies to the host and back, and the wait for them, go with the call.
 _OPERATION = re.compile(r"(?P<name>(?:pure|io|debug)_callback|debug_print)(?:\.\d+)?")
 _SAVED = 0.9

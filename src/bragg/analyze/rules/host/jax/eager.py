@@ -20,8 +20,6 @@ from bragg.grouping.hlo_names import CALLS
 from bragg.grouping.regions import step_function
 from bragg.model import Confidence, Finding, Quantity
 
-__all__ = ["RULE", "called_often"]
-
 _SAVED = 0.9
 _N_NAMES = 3
 _CHANGE = "move what makes the inputs of the step into the jitted step, or into one jitted function"

@@ -18,8 +18,6 @@ from bragg.grouping.hlo_names import CALLS
 from bragg.model import Confidence, Finding, Place, Quantity, Severity
 from bragg.model.table import BoolArray
 
-__all__ = ["RULE"]
-
 _SAVED = 0.8
 _OFTEN = 1.8  # times as often: counts of sums are estimates
 _CHANGE = (

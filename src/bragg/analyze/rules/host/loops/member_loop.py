@@ -24,8 +24,6 @@ from bragg.model.finding import percent_text
 from bragg.model.ids import NodeId
 from bragg.model.table import BoolArray
 
-__all__ = ["RULE"]
-
 _NAMES = re.compile(r"[\w.]+")  # self.params
 _Loop = ast.For | ast.ListComp | ast.GeneratorExp
 _FRAMES = ("<listcomp>", "<genexpr>")  # of comprehensions before Python 3.12, of generators

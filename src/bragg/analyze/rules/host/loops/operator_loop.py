@@ -18,8 +18,6 @@ from bragg.model import Confidence, Finding, FrameKind, Quantity
 from bragg.model.finding import percent_text
 from bragg.model.table import FloatArray
 
-__all__ = ["RULE"]
-
 _CHANGE = (
     "one call for all of them: torch._foreach_* for a list of tensors, torch.stack, index_add_ or torch.vmap for a "
     "batch; or torch.compile around the loop"

@@ -31,8 +31,6 @@ from bragg.model.finding import percent_text
 from bragg.model.host_time import WAIT_TIME
 from bragg.model.table import FloatArray
 
-__all__ = ["RULE"]
-
 _CHANGE = (
     "compute with whole arrays: NumPy's or PyTorch's operators (a @ b, a * b, a.sum()); if each turn needs the one "
     "before: numba.njit"

@@ -16,8 +16,6 @@ from bragg.analyze.causes.thresholds import MANY_ROWS, OF_HOST, OF_STEP, PLAN_SH
 from bragg.analyze.engine import HostTime, Rule
 from bragg.model import Confidence, Finding, Quantity
 
-__all__ = ["RULE"]
-
 _CHANGE = (
     "compute all rows at once, or with torch.vmap; if each row needs the one before: a fused operator (nn.LSTM), "
     "or torch.compile around the loop"

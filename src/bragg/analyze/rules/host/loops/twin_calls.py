@@ -17,8 +17,6 @@ from bragg.model.finding import percent_text
 from bragg.model.ids import NodeId
 from bragg.model.table import BoolArray
 
-__all__ = ["RULE"]
-
 _CHANGE = "call it once on both batches: net(torch.cat([a, b])).chunk(2), if no call needs the result of another"
 _SAVED = 0.9
 _FORWARD = "torch: forward"  # around the outermost module

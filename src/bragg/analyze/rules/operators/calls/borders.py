@@ -10,8 +10,6 @@ from bragg.analyze.causes.text.text_calls import argument, calls_at, is_layer
 from bragg.analyze.causes.text.uses import use_of
 from bragg.analyze.rules.operators.calls.kinds import Call
 
-__all__ = ["BORDERS"]
-
 _LAYERS = re.compile(r"Conv[123]d")
 _CALLS = re.compile(r"conv[123]d")
 

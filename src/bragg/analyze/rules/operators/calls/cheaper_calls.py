@@ -23,8 +23,6 @@ from bragg.analyze.rules.operators.calls.totals import TOTALS
 from bragg.code.python_nodes import parts_of, walk
 from bragg.model import Confidence, Finding
 
-__all__ = ["RULE"]
-
 _SUMS = ("sum", "mean")
 _ORDERED = ("softmax", "log_softmax", "sigmoid", "log", "sqrt")
 _SIZED = ("zeros", "ones", "empty", "full", "rand", "randn", "randint")

@@ -12,8 +12,6 @@ from bragg.analyze.causes.text.text_calls import argument, calls_at
 from bragg.model import FrameKind
 from bragg.model.table import BoolArray
 
-__all__ = ["CHANGE", "SAVED", "WHAT", "draws"]
-
 WHAT = "each draw of categorical(..., shape=...) makes a random number for each class"
 CHANGE = (
     "jax.random.choice(key, k, shape, p=p) makes one for each draw, and looks it up in the sums of the probabilities "

@@ -16,8 +16,6 @@ from bragg.analyze.causes.text.text_calls import fits
 from bragg.code.python_nodes import parts_of
 from bragg.model.table import BoolArray
 
-__all__ = ["Call", "products"]
-
 
 @dataclass(frozen=True)
 class Call:

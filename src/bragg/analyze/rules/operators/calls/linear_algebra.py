@@ -17,8 +17,6 @@ from bragg.analyze.rules.operators.calls.kinds import Call, products
 from bragg.code.python_nodes import parts_of, walk
 from bragg.model.table import BoolArray
 
-__all__ = ["ALGEBRA", "parts_of_factors"]
-
 
 def parts_of_factors(evidence: Evidence) -> BoolArray:
     """Decompositions that compute more than is used: [n_nodes]."""

@@ -11,8 +11,6 @@ from bragg.analyze.causes.text.uses import use_of
 from bragg.analyze.rules.operators.calls.kinds import Call
 from bragg.code.python_nodes import parts_of
 
-__all__ = ["TOTALS"]
-
 _RUNNING = ("cumsum", "cumprod", "logcumsumexp", "cummax", "cummin")
 _QUANTILES = ("quantile", "nanquantile")
 

@@ -16,8 +16,6 @@ from bragg.analyze.causes.work_finding import Work, work_findings
 from bragg.analyze.engine import HostTime, Rule
 from bragg.model import Confidence, Finding, FrameKind
 
-__all__ = ["RULE"]
-
 _WORK = Work(
     "anomaly-mode",
     "anomaly mode looks for NaN in each gradient and waits for the answer",

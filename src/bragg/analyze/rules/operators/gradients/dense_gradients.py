@@ -19,8 +19,6 @@ from bragg.analyze.causes.work_finding import Work, work_findings
 from bragg.analyze.engine import HostTime, Rule
 from bragg.model import Confidence, Finding, Gain
 
-__all__ = ["RULE"]
-
 _WORK = Work(
     "dense-embedding-gradient",
     "gradients of an embedding are filled with zeros for all of its rows, of which a step uses few",

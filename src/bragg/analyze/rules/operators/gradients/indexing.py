@@ -13,8 +13,6 @@ from bragg.analyze.causes.work_finding import Work, work_findings
 from bragg.analyze.engine import Rule
 from bragg.model import Confidence, Finding
 
-__all__ = ["RULE"]
-
 _WORK = Work(
     "indexing-gradient",
     "the gradient of indexing (x[rows]), which sorts the rows and adds those that repeat one after the other",

@@ -16,8 +16,6 @@ from bragg.analyze.engine import HostTime, Rule
 from bragg.code.python_nodes import parts_of, walk
 from bragg.model import Confidence, Finding, Place
 
-__all__ = ["RULE"]
-
 _WORK = Work(
     "recomputed-activations",
     "checkpoints compute activations a second time in the backward pass, to save memory",

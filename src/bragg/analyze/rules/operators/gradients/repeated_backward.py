@@ -17,8 +17,6 @@ from bragg.analyze.causes.work_finding import SHARE_OF_GPU
 from bragg.analyze.engine import HostTime, Rule
 from bragg.model import Confidence, Finding, Quantity
 
-__all__ = ["RULE"]
-
 _CHANGE = (
     "add the losses up and call backward() once; for a Jacobian torch.func.jacrev, or grad(..., is_grads_batched=True)"
 )

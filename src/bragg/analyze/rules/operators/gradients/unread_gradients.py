@@ -19,8 +19,6 @@ from bragg.model.finding import percent_text
 from bragg.model.ids import NodeId
 from bragg.model.table import BoolArray
 
-__all__ = ["RULE"]
-
 _CHANGE = (
     "torch.no_grad() around the forward pass of a network that is not trained (a teacher, a target network), or "
     "requires_grad_(False) for its parameters; .detach() for what it gives to the network that is trained"

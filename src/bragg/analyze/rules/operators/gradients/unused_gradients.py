@@ -22,8 +22,6 @@ from bragg.grouping.hlo_names import RECOMPUTE
 from bragg.model import Confidence, Finding, FrameKind, Place, Profile, Quantity
 from bragg.model.table import BoolArray
 
-__all__ = ["RULE"]
-
 _CHANGE = "run the forward pass in torch.inference_mode() or torch.no_grad()"
 _CHANGE_OF_GRAPH = "leave create_graph=True out: nothing differentiates this gradient again"
 _DIFFERENTIATES = re.compile(r"grad|backward|jacobian|hessian|vjp|jvp|hvp|vhp|jac\w+|value_and_grad")

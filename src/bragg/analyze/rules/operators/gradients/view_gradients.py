@@ -13,8 +13,6 @@ from bragg.analyze.causes.work_finding import Work, work_findings
 from bragg.analyze.engine import HostTime, Rule
 from bragg.model import Confidence, Finding
 
-__all__ = ["RULE"]
-
 _SLICES = Work(
     "view-gradients",
     "the gradient of each row or slice is filled with zeros to the size of the whole tensor, and added to the others",

@@ -18,8 +18,6 @@ from bragg.analyze.engine import HostTime, Rule
 from bragg.code.python_nodes import parts_of, walk
 from bragg.model import Confidence, Finding, FrameKind
 
-__all__ = ["RULE"]
-
 _WORK = Work(
     "whole-derivative",
     "a whole Hessian or Jacobian is computed, one derivative for each input or output, of which products are used",

@@ -15,8 +15,6 @@ from bragg.analyze.causes.work_finding import Work, work_findings
 from bragg.analyze.engine import HostTime, Rule
 from bragg.model import Confidence, Finding, Quantity
 
-__all__ = ["RULE"]
-
 _WORK = Work(
     "zero-grad",
     "zero_grad fills gradients with zeros",

@@ -7,8 +7,6 @@ from bragg.analyze.rules.operators.jax.state_rule import state_rule
 from bragg.grouping.hlo_names import BANDED, LOW_RANK, SYMMETRIC, TRIANGULAR
 from bragg.model import Confidence
 
-__all__ = ["BANDS", "RANKS", "SQUARES", "TRIANGLES"]
-
 BANDS = state_rule(
     BANDED,
     "dense factorizations of JAX of matrices that are zero except near their diagonal",

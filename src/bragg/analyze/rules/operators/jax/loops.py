@@ -22,8 +22,6 @@ from bragg.grouping.hlo_names import INDEPENDENT_TURNS, TO_LIMIT
 from bragg.model import Confidence, Finding
 from bragg.model.table import BoolArray, FloatArray
 
-__all__ = ["LIMITS", "OUTPUTS", "TURNS"]
-
 _SHORT = Work(
     "short-turns",
     "a loop of JAX runs many turns of short kernels one after the other",

@@ -24,25 +24,6 @@ from bragg.grouping.hlo_names import (
 )
 from bragg.model import Confidence
 
-__all__ = [
-    "BANDS",
-    "COMPARED",
-    "COMPLEX_PRODUCTS",
-    "DIAGONALS",
-    "DOUBLES",
-    "LATE",
-    "MASKS",
-    "MATRICES",
-    "ORDERS",
-    "OUTERS",
-    "PAIRS",
-    "PROMOTIONS",
-    "REPEATED",
-    "ROWS",
-    "SPLIT",
-    "SUMS",
-]
-
 ORDERS = state_rule(
     COSTLY_ORDER,
     "matrix products of JAX in the order that takes more operations",

@@ -23,8 +23,6 @@ from bragg.model import Confidence, Finding
 from bragg.model.ids import NodeId
 from bragg.model.table import BoolArray
 
-__all__ = ["RULE"]
-
 _WORK = Work(
     "repeated-forward",
     "a jitted function computes the same lines as the forward pass of one that computes gradients",

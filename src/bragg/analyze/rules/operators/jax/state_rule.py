@@ -19,8 +19,6 @@ from bragg.grouping.hlo_names import COPIED
 from bragg.model import Finding, Place
 from bragg.model.table import BoolArray
 
-__all__ = ["at_cause", "state_rule"]
-
 
 def state_rule(state: str, finds: str, work: Work, most_ns: float = math.inf) -> Rule:
     """A rule about all work below a state, whose kernels take at most this long on average."""

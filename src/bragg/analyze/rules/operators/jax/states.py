@@ -24,25 +24,6 @@ from bragg.grouping.hlo_names import (
 )
 from bragg.model import Confidence
 
-__all__ = [
-    "BRANCHES",
-    "COLUMNS",
-    "CONSTANTS",
-    "COPIES",
-    "DENSE",
-    "FILTERS",
-    "GRADIENTS",
-    "HESSIANS",
-    "JACOBIANS",
-    "PARTS",
-    "RANKED",
-    "SAME",
-    "SHUFFLES",
-    "TRANSFORMS",
-    "VECTORS",
-    "WINDOWED",
-]
-
 BRANCHES = state_rule(
     BOTH_BRANCHES,
     "conditions of JAX under vmap, of which both branches are computed",

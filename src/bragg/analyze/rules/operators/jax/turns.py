@@ -15,8 +15,6 @@ from bragg.grouping.hlo_names import (
 )
 from bragg.model import Confidence
 
-__all__ = ["HISTORIES", "HOISTED", "INDEPENDENT", "INVARIANTS", "LOOPS", "REPEATS"]
-
 LOOPS = state_rule(
     UNTIL_LAST,
     "while_loop of JAX under vmap, which ends with its last element",

@@ -30,8 +30,6 @@ from bragg.model import Confidence, Finding, FrameKind, Place
 from bragg.model.ids import NodeId
 from bragg.model.table import BoolArray
 
-__all__ = ["RULE"]
-
 # Half of the bytes at least; products gain more, up to the 15 of TF32 beside FP64 on tensor cores.
 _SAVED, _HALF = 0.7, 0.5
 _CHANGE = (

@@ -18,8 +18,6 @@ from bragg.analyze.engine import Rule
 from bragg.code.python_nodes import parts_of, walk
 from bragg.model import Confidence, Finding, FrameKind
 
-__all__ = ["RULE"]
-
 _WORK = Work(
     "all-experts",
     "each expert computes all rows, and weights that are mostly zero choose among the results",

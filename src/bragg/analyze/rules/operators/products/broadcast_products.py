@@ -14,8 +14,6 @@ from bragg.analyze.causes.work_finding import Work, work_findings
 from bragg.analyze.engine import Rule
 from bragg.model import Confidence, Finding
 
-__all__ = ["RULE"]
-
 _WORK = Work(
     "broadcast-product",
     "products or comparisons of all pairs are written, and read again to be added up",

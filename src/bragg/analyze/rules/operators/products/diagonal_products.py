@@ -14,8 +14,6 @@ from bragg.analyze.engine import Rule
 from bragg.model import Confidence, Finding
 from bragg.model.table import BoolArray
 
-__all__ = ["RULE", "makes_diagonal"]
-
 _WORK = Work(
     "diagonal-product",
     "products with a diagonal matrix, which only scale rows or columns",

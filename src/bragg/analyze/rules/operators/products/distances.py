@@ -15,8 +15,6 @@ from bragg.analyze.causes.work_finding import Work, work_findings
 from bragg.analyze.engine import Rule
 from bragg.model import Confidence, Finding
 
-__all__ = ["RULE"]
-
 _WORK = Work(
     "pairwise-differences",
     "differences of all pairs of rows are written, and read again to be added up",

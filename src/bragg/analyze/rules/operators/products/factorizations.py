@@ -17,8 +17,6 @@ from bragg.analyze.rules.operators.products.log_determinants import of_log_deter
 from bragg.grouping.hlo_names import BANDED, TRIANGULAR, VECTORS_UNUSED
 from bragg.model import Confidence, Finding, FrameKind
 
-__all__ = ["RULE"]
-
 _WORK = Work(
     "repeated-factorization",
     "matrices are factored in each step",

@@ -16,8 +16,6 @@ from bragg.analyze.engine import HostTime, Rule
 from bragg.model import Confidence, Finding, FrameKind, Profile
 from bragg.model.table import BoolArray
 
-__all__ = ["RULE", "inverted"]
-
 _WORK = Work(
     "explicit-inverse",
     "inverses of matrices, which are then multiplied with something",

@@ -16,8 +16,6 @@ from bragg.analyze.engine import Rule
 from bragg.code.python_nodes import parts_of
 from bragg.model import Confidence, Finding
 
-__all__ = ["RULE"]
-
 _WORK = Work(
     "late-layer",
     "images are upsampled with all their channels, and then given to a convolution of single pixels (1x1)",

@@ -18,8 +18,6 @@ from bragg.analyze.rules.operators.products.late_repeats import of_pairs
 from bragg.code.python_nodes import walk
 from bragg.model import Confidence, Finding
 
-__all__ = ["RULE"]
-
 _WORK = Work(
     "late-product",
     "products with rows that were gathered just before",

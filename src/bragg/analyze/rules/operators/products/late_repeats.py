@@ -20,8 +20,6 @@ from bragg.analyze.engine import HostTime, Rule
 from bragg.code.python_nodes import parts_of, walk
 from bragg.model import Confidence, Finding, FrameKind
 
-__all__ = ["RULE", "of_pairs"]
-
 _WORK = Work(
     "late-repeat",
     "a network computes rows that were repeated before, each as often as it was repeated",

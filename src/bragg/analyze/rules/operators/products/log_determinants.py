@@ -14,8 +14,6 @@ from bragg.analyze.causes.text.uses import use_of
 from bragg.code.python_nodes import parts_of
 from bragg.model.table import BoolArray
 
-__all__ = ["of_log_determinants"]
-
 _BOUNDS = ("maximum", "clip", "clamp", "clamp_min", "abs")
 
 

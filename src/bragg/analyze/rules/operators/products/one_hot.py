@@ -16,8 +16,6 @@ from bragg.analyze.causes.work_finding import Work, work_findings
 from bragg.analyze.engine import Rule
 from bragg.model import Confidence, Finding
 
-__all__ = ["RULE"]
-
 _WORK = Work(
     "one-hot",
     "one-hot rows, their casts and their products",

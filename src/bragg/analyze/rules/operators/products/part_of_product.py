@@ -20,8 +20,6 @@ from bragg.code.python_nodes import parts_of, walk
 from bragg.model import Confidence, Finding, Profile
 from bragg.model.table import BoolArray, Int64Array
 
-__all__ = ["RULE"]
-
 _WORK = Work(
     "part-of-product",
     "products of whose result the program takes one row, or the diagonal",

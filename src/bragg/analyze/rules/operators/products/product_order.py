@@ -20,8 +20,6 @@ from bragg.code.python_nodes import parts_of, walk
 from bragg.model import Confidence, Finding, FrameKind
 from bragg.model.table import BoolArray, Int64Array
 
-__all__ = ["RULE"]
-
 _WORK = Work(
     "product-order",
     "products of three matrices, one right after the other",

@@ -21,8 +21,6 @@ from bragg.code.python_nodes import walk
 from bragg.model import Confidence, Finding
 from bragg.model.table import BoolArray
 
-__all__ = ["RULE"]
-
 _WORK = Work(
     "structured-product",
     "products with matrices and filters whose structure allows for less work",

@@ -12,8 +12,6 @@ from bragg.analyze.causes.work_finding import Work, work_findings
 from bragg.analyze.engine import HostTime, Rule
 from bragg.model import Confidence, Finding
 
-__all__ = ["RULE"]
-
 _WORK = Work(
     "repeated-coalescing",
     "a sparse matrix (COO) is coalesced again: its entries are sorted, and those of one place added up",

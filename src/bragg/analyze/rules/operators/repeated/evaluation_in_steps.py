@@ -15,8 +15,6 @@ from bragg.analyze.engine import HostTime, Rule
 from bragg.code.python_nodes import parts_of, walk
 from bragg.model import Confidence, Finding, FrameKind
 
-__all__ = ["RULE"]
-
 _WORK = Work(
     "evaluation-in-steps",
     "each step of the training evaluates the network",

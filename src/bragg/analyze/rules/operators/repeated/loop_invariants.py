@@ -27,8 +27,6 @@ from bragg.model.ids import NodeId
 from bragg.model.kernels.names import operator_name
 from bragg.model.table import BoolArray, FloatArray
 
-__all__ = ["RULE"]
-
 _WORK = Work(
     "loop-invariant",
     "a loop computes in each turn what its text says stays the same",

@@ -12,8 +12,6 @@ from bragg.analyze.causes.work_finding import Work, work_findings
 from bragg.analyze.engine import HostTime, Rule
 from bragg.model import Confidence, Finding
 
-__all__ = ["RULE"]
-
 _WORK = Work(
     "repeated-parametrization",
     "weights are computed from their parametrizations (weight_norm, orthogonal, spectral_norm) each time they are used",

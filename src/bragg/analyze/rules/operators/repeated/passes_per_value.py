@@ -17,8 +17,6 @@ from bragg.analyze.engine import HostTime, Rule
 from bragg.code.python_nodes import parts_of, walk
 from bragg.model import Confidence, Finding
 
-__all__ = ["RULE"]
-
 _COUNTS = Work(
     "pass-per-value",
     "a loop compares a whole tensor with one number in each turn, to count what fits",

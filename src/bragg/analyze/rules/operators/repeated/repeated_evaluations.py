@@ -16,8 +16,6 @@ from bragg.analyze.engine import HostTime, Rule
 from bragg.code.python_nodes import parts_of, walk
 from bragg.model import Confidence, Finding, FrameKind
 
-__all__ = ["RULE"]
-
 _WORK = Work(
     "repeated-evaluation",
     "a function is computed again for a value of which the result is known: it was kept from this turn or the last",

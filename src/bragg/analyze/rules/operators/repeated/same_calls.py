@@ -17,8 +17,6 @@ from bragg.analyze.engine import HostTime, Rule
 from bragg.code.python_nodes import parts_of
 from bragg.model import Confidence, Finding, FrameKind
 
-__all__ = ["RULE"]
-
 _WORK = Work(
     "same-call",
     "a function makes the same call twice, with arguments that did not change between",

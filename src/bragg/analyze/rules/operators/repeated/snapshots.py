@@ -18,8 +18,6 @@ from bragg.analyze.engine import HostTime, Rule
 from bragg.model import Confidence, Finding
 from bragg.model.ids import NodeId
 
-__all__ = ["RULE"]
-
 _WORK = Work(
     "copied-parameters",
     "all parameters are copied in each step",

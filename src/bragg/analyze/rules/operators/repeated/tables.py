@@ -13,8 +13,6 @@ from bragg.analyze.causes.work_finding import Work, work_findings
 from bragg.analyze.engine import HostTime, Rule
 from bragg.model import Confidence, Finding
 
-__all__ = ["RULE"]
-
 _WORK = Work(
     "rebuilt-table",
     "what follows from arange() or linspace() is computed anew (positions, biases, windows, frequencies)",

@@ -17,8 +17,6 @@ from bragg.model import Confidence, Finding
 from bragg.model.ids import NodeId
 from bragg.model.table import BoolArray
 
-__all__ = ["RULE"]
-
 _WORK = Work(
     "unfused-attention",
     "attention that writes its whole matrix of scores to memory",

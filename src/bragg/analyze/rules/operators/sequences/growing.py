@@ -18,8 +18,6 @@ from bragg.analyze.engine import HostTime, Rule
 from bragg.code.python_nodes import parts_of, walk
 from bragg.model import Confidence, Finding
 
-__all__ = ["RULE"]
-
 _WORK = Work(
     "growing-tensor",
     "a tensor that grows is copied whole for each part that is added",

@@ -21,8 +21,6 @@ from bragg.code.python_nodes import parts_of, walk
 from bragg.model import Confidence, Finding
 from bragg.model.ids import NodeId
 
-__all__ = ["RULE"]
-
 _WORK = Work(
     "ignored-targets",
     "products over all positions, and their loss, which ignores those whose target is -100",

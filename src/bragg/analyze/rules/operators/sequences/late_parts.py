@@ -23,8 +23,6 @@ from bragg.model import Confidence, Finding
 from bragg.model.ids import NodeId
 from bragg.model.table import BoolArray
 
-__all__ = ["RULE"]
-
 _WORK = Work(
     "late-part",
     "products over all positions, of which the calling function uses one",

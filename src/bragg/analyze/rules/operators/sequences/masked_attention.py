@@ -19,8 +19,6 @@ from bragg.analyze.engine import Rule
 from bragg.code.python_nodes import walk
 from bragg.model import Confidence, Finding
 
-__all__ = ["RULE"]
-
 _WORK = Work(
     "masked-attention",
     "attention is given a mask of bools: it is written out for each call, and tiles that it hides are computed",

@@ -18,8 +18,6 @@ from bragg.model import Confidence, Finding, Quantity
 from bragg.model.finding import percent_text
 from bragg.model.table import BoolArray
 
-__all__ = ["RULE"]
-
 _WORK = Work(
     "rebuilt-mask",
     "triangular masks are filled and cut anew, though each is as the last one was",

@@ -12,8 +12,6 @@ from bragg.analyze.engine import Rule
 from bragg.code.python_nodes import parts_of, walk
 from bragg.model import Confidence, Finding, Place, Severity
 
-__all__ = ["RULE"]
-
 _CHANGE = (
     "if most sequences are shorter: pad each batch to its longest sequence, put sequences of like lengths together, or "
     "pack them (nested tensors, cu_seqlens)"

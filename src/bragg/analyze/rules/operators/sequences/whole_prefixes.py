@@ -16,8 +16,6 @@ from bragg.analyze.engine import HostTime, Rule
 from bragg.code.python_nodes import parts_of, walk
 from bragg.model import Confidence, Finding, FrameKind
 
-__all__ = ["RULE"]
-
 _WORK = Work(
     "whole-prefix",
     "a loop that makes a sequence longer hands all of it to a network in each turn",
