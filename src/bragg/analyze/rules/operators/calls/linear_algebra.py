@@ -139,8 +139,7 @@ ALGEBRA = (
     ),
     Call(
         "square matrices of singular vectors are computed, of which the first few are used",
-        "torch.linalg.svd(x, full_matrices=False) computes as many as x has rows or columns; torch.svd_lowrank(x, k) "
-        "comes close to the first k with products",
+        "torch.svd_lowrank(x, k) comes close to the first k with products; full_matrices=False alone saves little",
         "linalg_svd|svd",
         _is_of_first_vectors,
         0.7,
