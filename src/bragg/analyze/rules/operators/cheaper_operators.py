@@ -59,6 +59,13 @@ def _cosines(evidence: Evidence) -> BoolArray:
     return cosines & (rows >= 2 * np.maximum(evidence.calls, 1))
 
 
+def _distances(evidence: Evidence) -> BoolArray:
+    """Euclidean distances that are computed pair by pair, without a product."""
+    pairs = named(evidence.profile, re.compile(r"cdist_kernel_cuda_impl.*two").search)
+    of_pairs = evidence.profile.tree.sum_up(pairs.astype(np.int64)) > 0
+    return _called(evidence, r"aten::_cdist_forward") & of_pairs
+
+
 def _called(evidence: Evidence, pattern: str) -> BoolArray:
     return named(evidence.profile, re.compile(pattern).fullmatch) & (evidence.callers.line > 0)
 
@@ -86,6 +93,13 @@ _WORKS: tuple[tuple[Callable[[Evidence], BoolArray], str, str, float], ...] = (
         _cosines,
         "cosines of all pairs of rows, whose products are written for each pair",
         "normalize the rows, and multiply: F.normalize(a, dim=-1) @ F.normalize(b, dim=-1).T",
+        0.9,
+    ),
+    (
+        _distances,
+        "Euclidean distances of all rows are computed pair by pair",
+        'torch.cdist with compute_mode="use_mm_for_euclid_dist": one matrix product, which loses digits where rows '
+        "are far from 0 and near to each other",
         0.9,
     ),
     (

@@ -114,3 +114,10 @@ def test_a_graph_of_a_gradient_that_nothing_differentiates_is_told_where_it_is_a
     meta = {**profile.meta, "statistics": {"autograd_nodes": 2000, "evaluated_nodes": 1000}}
     (finding,) = found("unused-gradients", replace(profile, meta=meta, sources={"train.py": text}))
     assert (finding.line, "create_graph" in finding.hint) == (line, line == 2)
+
+
+@pytest.mark.parametrize(("norm", "n_found"), [("two", 1), ("one", 0)])
+def test_distances_of_pairs_that_a_product_gives_are_found(norm: str, n_found: int) -> None:
+    kernel = f"_ZN2at6native18DistanceKernel_cu_22cdist_kernel_cuda_implIfNS1_5distsIfE3{norm}EEEvPT_"
+    calls = [(f"{LINE} > aten::cdist#operator > aten::_cdist_forward#operator", kernel)]
+    assert [each.line for each in found("cheaper-operator", ran(*calls))] == [8] * n_found
