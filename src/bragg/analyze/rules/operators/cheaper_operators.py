@@ -63,7 +63,7 @@ def _distances(evidence: Evidence) -> BoolArray:
     """Euclidean distances that are computed pair by pair, without a product."""
     pairs = named(evidence.profile, re.compile(r"cdist_kernel_cuda_impl.*two").search)
     of_pairs = evidence.profile.tree.sum_up(pairs.astype(np.int64)) > 0
-    return _called(evidence, r"aten::_cdist_forward") & of_pairs
+    return _called(evidence, r"aten::cdist") & of_pairs
 
 
 def _called(evidence: Evidence, pattern: str) -> BoolArray:
