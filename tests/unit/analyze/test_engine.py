@@ -163,6 +163,16 @@ def test_static_objects_are_named_that_are_new_at_each_call_though_the_program_i
     assert (finding.line, finding.confidence) == (7, Confidence.LIKELY)
 
 
+def test_a_line_that_clears_what_was_compiled_is_named() -> None:
+    profile = profile_from_text("root\n  f.py:9@main\n    jit(f)\n      [compile] jit_f host=6s hostx6")
+    attributes = {"jit(f)": {"made at f.py:7": "jit"}, "[compile] jit_f": {"compiled program 0": "inputs 0"}}
+    sources = {"f.py": "import jax\n\ndef log():\n    jax.clear_caches()\n"}
+    profile = replace(profile, meta={**profile.meta, "attributes": attributes}, sources=sources)
+    (finding,) = findings(Evidence(profile))
+    assert finding.message.endswith(": jax.clear_caches() throws away what was traced and compiled")
+    assert (finding.line, finding.confidence) == (4, Confidence.LIKELY)
+
+
 def test_static_fields_are_named_where_the_program_says_that_they_are() -> None:
     profile = profile_from_text("root\n  f.py:9@main\n    jit(f)\n      [compile] jit_f host=6s hostx6")
     attributes = {

@@ -74,6 +74,14 @@ def _told(facts: Facts, name: str, kind: str) -> set[str]:
     return {key.removeprefix(kind) for key in attributes if key.startswith(kind)}
 
 
+def waits_for_calls(facts: Facts, module: str) -> float:
+    """How long a GPU waits for calls of jitted functions of a module's name, ns; 0: not known."""
+    if facts.idle_ns is None:
+        return 0.0
+    calls = named(facts.profile, lambda name: _is_of(name, module))
+    return float(np.maximum(facts.code_wait_ns, facts.idle_ns)[calls].sum())
+
+
 def _is_of(name: str, module: str) -> bool:
     return _WORDS.sub("", name) == _WORDS.sub("", module)
 

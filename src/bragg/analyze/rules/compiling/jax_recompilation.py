@@ -11,7 +11,7 @@ import numpy as np
 from bragg.analyze.causes.evidence import Evidence
 from bragg.analyze.causes.host_finding import moved, moved_to
 from bragg.analyze.causes.host_steps import host_steps
-from bragg.analyze.causes.jitted_calls import is_of_program, lines_that_make, made_at, varying_statics
+from bragg.analyze.causes.jitted_calls import is_of_program, lines_that_make, made_at, varying_statics, waits_for_calls
 from bragg.analyze.causes.needs import HOST_TIME
 from bragg.analyze.causes.paths import below, hottest_place
 from bragg.analyze.causes.text.text_calls import lines_of
@@ -23,6 +23,7 @@ from bragg.model.table import BoolArray
 
 # Fewer are the shapes of a first and a last batch.
 _OFTEN = 3
+_CLEARS = re.compile(r"\bclear_caches\(\)")
 _N_FINDINGS = 2
 _MOST = 0.5  # of the time that compilations take: then they belong to the steps
 
@@ -43,6 +44,7 @@ class _Compiled:
         inputs: How many shapes and types of inputs these had.
         statics: Its static arguments that had many values, as far as the first calls tell.
         is_of_program: Whether a line of the program makes a jitted function of that name; None: not known.
+        cleared: Which line throws away what was compiled; None: none does.
     """
 
     module: str
@@ -56,6 +58,7 @@ class _Compiled:
     made: Place | None = None
     statics: tuple[str, ...] = ()
     is_of_program: bool | None = None
+    cleared: Place | None = None
 
     @property
     def is_same(self) -> bool:
@@ -69,6 +72,12 @@ class _Compiled:
                 f"{_TIMES}: its calls differ in shapes, types or static arguments, or the program makes a new function "
                 "each time",
                 f"keep these and the function the same; {_EXPLAIN}",
+                Confidence.LIKELY,
+            )
+        if self.cleared:
+            return (
+                f"{_TIMES}, the same program again: jax.clear_caches() throws away what was traced and compiled",
+                "leave jax.clear_caches() out, or call it once, when no more is called of what was compiled",
                 Confidence.LIKELY,
             )
         if self.is_same and self.statics:
@@ -138,7 +147,8 @@ def _find(evidence: Evidence) -> Iterator[Finding]:
             gain=_gain(evidence, each),
             confidence=confidence,
         )
-        finding = moved(finding, each.made) if each.made else finding
+        made = each.cleared or each.made
+        finding = moved(finding, made) if made else finding
         yield moved_to(finding, [place for name in each.statics for place in _lines_of_field(evidence, name)])
 
 
@@ -151,6 +161,8 @@ def _lines_of_field(evidence: Evidence, static: str) -> list[Place]:
 
 def _gain(evidence: Evidence, each: _Compiled) -> Gain | None:
     """All compilations but the longest, which is the first: it loads libraries, and tries kernels, for all of them."""
+    if each.cleared and (waits_ns := waits_for_calls(evidence, each.module)):
+        return evidence.gain(waits_ns * (1 - 1 / each.count))
     wall_ns = evidence.profile.run.duration_ns
     again_ns = each.time_ns - max(each.time_ns / each.count, min(each.longest_ns, each.time_ns))
     steps = host_steps(evidence)
@@ -198,6 +210,8 @@ def _compiled(evidence: Evidence, name: str, nodes: BoolArray, count: int) -> _C
         len(set(programs)),
         is_of_program=is_of_program(evidence, module),
     )
+    if each.is_same and (cleared := lines_of(evidence, _CLEARS)):
+        return replace(each, cleared=cleared[0])
     if not each.is_same and each.programs == each.inputs:
         return each
     return replace(each, made=made_at(evidence, place.node, module), statics=varying_statics(evidence, module))

@@ -19,6 +19,9 @@ from bragg.model.table import BoolArray
 # From 5 to 10 GB/s to 20 to 50 GB/s, and the copy runs beside kernels.
 _SAVED = 0.8
 _ALONE = 0.9
+# What the host takes to put an array into pinned memory: 7 to 14 times as long as the copy from there (four programs on
+# an H100 and an H200), and the call for it. What the GPU waits beyond that, it waits for other code.
+_STAGING, _CALL_NS = 15, 100_000
 
 
 def _find(evidence: Evidence) -> Iterator[Finding]:
@@ -58,6 +61,7 @@ def _of_numpy(evidence: Evidence, jitted: BoolArray, copies: BoolArray) -> Itera
     if not host_ns + gpu_ns:
         return
     n = float(evidence.gpu_count[copies].sum())
+    host_ns = min(host_ns, _STAGING * gpu_ns + n * _CALL_NS)
     cause = Cause(
         "pageable-copies",
         f"jitted functions are given arrays of NumPy, {counted(evidence, n)}: the "
