@@ -223,6 +223,11 @@ def test_sums_over_groups_by_a_matrix_that_compares_their_numbers(made: str, n_f
         ("h = torch.eye(n) - x\n  return x @ h", ""),
         ("k = torch.ones(1, 1, n, n) / n**2\n  return F.conv2d(x, k)", "convolutions with a filter of equal values"),
         ("return F.conv2d(x, torch.ones(8, 3, n, n))", ""),
+        (
+            "w = torch.zeros(n, n, 3, 3)\n  w[range(n), range(n)] = i\n  return F.conv2d(x, w)",
+            "convolutions with a filter that takes each channel to itself alone",
+        ),
+        ("w = torch.zeros(n, n, 3, 3)\n  w[range(n), i] = 1\n  return F.conv2d(x, w)", ""),
     ],
 )
 def test_reflections_and_filters_of_equal_values(text: str, what: str) -> None:

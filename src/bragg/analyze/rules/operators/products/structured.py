@@ -17,7 +17,7 @@ from bragg.analyze.causes.text.program_text import FileText, call_name, is_raise
 from bragg.analyze.causes.text.text_calls import fits
 from bragg.analyze.causes.work_finding import Work, work_findings
 from bragg.analyze.engine import Rule
-from bragg.code.python_nodes import walk
+from bragg.code.python_nodes import parts_of, walk
 from bragg.model import Confidence, Finding
 from bragg.model.table import BoolArray
 
@@ -131,18 +131,26 @@ def _scaled(value: ast.expr) -> list[ast.expr]:
 
 def _is_scattered(file: FileText, value: ast.expr) -> bool:
     """Whether a matrix of zeros gets elements by index tensors: `a[rows, columns] = 1`."""
+    return any(
+        all(isinstance(each, (ast.Name, ast.Subscript)) for each in index) for index in _set_in_zeros(file, value)
+    )
+
+
+def _is_of_own_channels(file: FileText, value: ast.expr) -> bool:
+    """Whether a filter is zero but from each channel to itself: `w = zeros(c, c, 3, 3); w[range(c), range(c)] = k`."""
+    is_filter = isinstance(value, ast.Call) and len(value.args) >= 3
+    return is_filter and any(ast.dump(index[0]) == ast.dump(index[1]) for index in _set_in_zeros(file, value))
+
+
+def _set_in_zeros(file: FileText, value: ast.expr) -> Iterator[list[ast.expr]]:
+    """Indices, two or more, of what is set in a tensor of zeros that an expression makes."""
     if not isinstance(value, ast.Call) or call_name(value) not in ("zeros", "zeros_like", "new_zeros"):
-        return False
+        return
     target = file.parents.get(value)
     names = names_set(target) if isinstance(target, ast.Assign) else set()
-    return any(
-        isinstance(each, ast.Subscript)
-        and isinstance(each.ctx, ast.Store)
-        and call_name(each.value) in names
-        and isinstance(each.slice, ast.Tuple)
-        and all(isinstance(index, (ast.Name, ast.Subscript)) for index in each.slice.elts)
-        for each in walk(file.function_of(value))
-    )
+    for each in parts_of(file.function_of(value), ast.Subscript):
+        if isinstance(each.ctx, ast.Store) and isinstance(each.slice, ast.Tuple) and call_name(each.value) in names:
+            yield each.slice.elts
 
 
 def _is_of_groups(file: FileText, value: ast.expr) -> bool:
@@ -235,6 +243,13 @@ _STRUCTURES = (
         _PRODUCTS,
         0.8,
         _is_fourier,
+    ),
+    _Structure(
+        "convolutions with a filter that takes each channel to itself alone: all others are multiplied with zeros",
+        "F.conv2d(x, filters, groups=channels) with filters of (channels, 1, height, width)",
+        _CONVOLUTIONS,
+        0.6,
+        _is_of_own_channels,
     ),
     _Structure(
         "convolutions with a filter that is an outer product",
