@@ -35,6 +35,13 @@ _LOGARITHMS = replace(
     "nothing else is factored",
     saved=0.9,
 )
+_LEAST_SQUARES = replace(
+    _WORK,
+    what="least squares are solved by singular values, as jnp.linalg.lstsq does",
+    change="where no column depends on the others: normal equations, cho_solve(cho_factor(a.T @ a), a.T @ b), or QR if "
+    "these lose too many digits",
+    saved=0.9,
+)
 _OF_OTHERS = (VECTORS_UNUSED, BANDED, TRIANGULAR)  # rules of their own
 # Operators of PyTorch, and operations of JAX.
 _FACTORS = re.compile(
@@ -50,9 +57,14 @@ def _find(evidence: Evidence) -> Iterator[Finding]:
     # Other operators, as an inverse, factor too: they are not the program's own factorization.
     own = factors & ((evidence.callers.line > 0) | (tree.frames.line[tree.frame] > 0)) & ~inverted(profile)
     own &= ~below(profile, named(profile, _OF_OTHERS.__contains__)) & ~parts_of_factors(evidence)
-    logarithms = of_log_determinants(evidence, own)
-    yield from work_findings(evidence, below(profile, logarithms), _LOGARITHMS)
-    yield from work_findings(evidence, below(profile, own & ~below(profile, logarithms)), _WORK)
+    kinds = (
+        (below(profile, of_log_determinants(evidence, own)), _LOGARITHMS),
+        (below(profile, own & below(profile, named(profile, "_lstsq".__eq__))), _LEAST_SQUARES),
+    )
+    for nodes, work in kinds:
+        yield from work_findings(evidence, nodes, work)
+        own &= ~nodes
+    yield from work_findings(evidence, below(profile, own), _WORK)
 
 
 RULE = Rule(_find, "matrices that are factored in each step", (GPU_TIME,), (), _WORK.change, host_time=HostTime.CAUSE)

@@ -172,3 +172,13 @@ def test_loops_are_told_that_take_all_turns_in_each_call(turns: int, is_told: bo
     assert len(found("short-turns", profile)) == (not is_told)
     shares = [each.gain.share for each in told if each.gain]
     assert shares == [pytest.approx(0.8 * 2 * turns / (20 + 3 * turns), abs=0.03)] * is_told
+
+
+def test_least_squares_by_singular_values_are_told_as_such() -> None:
+    call = "train.py:20@main > jit(fit)#operator"
+    for inner, what in (("_lstsq > svd", "least squares are solved by"), ("svd", "matrices are factored in each")):
+        work = f"gpu 20-320 {call} > {inner}#operator > batched_svd#kernel\ngpu 320-400 {call} > gemm#kernel"
+        profile = stepped(f"host 0-10 {call}\n{work}", 420)
+        profile.tree.frames.line[[name == "svd" for name in profile.tree.frames.name]] = 9
+        (told,) = found("repeated-factorization", profile)
+        assert told.message.startswith(what)
