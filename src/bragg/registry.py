@@ -285,6 +285,7 @@ RULES = Registry(
         "pairwise-sums": "bragg.analyze.rules.operators.jax.products:PAIRS",
         "repeated-forward": "bragg.analyze.rules.operators.jax.repeated_forward:RULE",
         "binary-search": "bragg.analyze.rules.operators.jax.binary_search:RULE",
+        "example-gradients": "bragg.analyze.rules.operators.jax.example_gradients:RULE",
         "whole-hessian": "bragg.analyze.rules.operators.jax.states:HESSIANS",
         "reverse-jacobian": "bragg.analyze.rules.operators.jax.states:JACOBIANS",
         "independent-turns": "bragg.analyze.rules.operators.jax.turns:INDEPENDENT",
