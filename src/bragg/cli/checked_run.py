@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from bragg.debug.report import Report
     from bragg.debug.session import CheckedSession
 
-__all__ = ["parse_program", "run_checked"]
 
 _FINDINGS = 3
 # Of a program that SIGINT ended.

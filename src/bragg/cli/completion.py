@@ -20,18 +20,6 @@ if TYPE_CHECKING:
 
     from bragg.model import Profile
 
-__all__ = [
-    "ListsInFish",
-    "checkers",
-    "counters",
-    "finding_formats",
-    "gates",
-    "kernels_and_files",
-    "metrics",
-    "programs",
-    "rules",
-    "writable_formats",
-]
 
 _LARGE_BYTES = 50_000_000  # Reading it takes longer than a shell may wait.
 _GATES = ("total", "wall", "step", "rows", "region:", "path:", "kernel:")

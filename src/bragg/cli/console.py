@@ -17,18 +17,6 @@ from bragg.views.text.style import Style, without_control
 if TYPE_CHECKING:
     import click
 
-__all__ = [
-    "ADDRESS_MARK",
-    "JSON_SCHEMA",
-    "TALLY_ROWS",
-    "error_lines",
-    "late_hint",
-    "say",
-    "stream_style",
-    "write_bytes",
-    "write_json",
-    "write_lines",
-]
 
 # Raised when a reader of the JSON would have to change.
 JSON_SCHEMA = "bragg/1"

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from bragg.cli.annotations.outcome import Outcome
     from bragg.debug.report import Report
 
-__all__ = ["FindingsOutput", "chosen_output"]
-
 
 @dataclass(frozen=True)
 class FindingsOutput:

@@ -15,8 +15,6 @@ from bragg.errors import GateExceeded, UsageError
 from bragg.model import Profile
 from bragg.views.text.diff_text import judged_text, named_frames, path_text, verdict_json
 
-__all__ = ["Gates"]
-
 _NUMBER = re.compile(r"(?P<number>\d+(?:\.\d+)?|\.\d+) ?(?P<unit>\D*)")
 _TIMES_NS = {"ns": 1, "us": 1_000, "ms": 1_000_000, "s": 1_000_000_000}
 _NAMED = (Gated.PATH, Gated.KERNEL, Gated.REGION)

@@ -5,8 +5,6 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-__all__ = ["nvidia_driver_version", "nvidia_gpu_names"]
-
 _DRIVER = Path("/proc/driver/nvidia")
 
 

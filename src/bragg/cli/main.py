@@ -16,8 +16,6 @@ from bragg.cli.console import error_lines, say, write_lines
 from bragg.cli.verbs import VerbGroup
 from bragg.errors import BraggError
 
-__all__ = ["main"]
-
 _COMPLETION = "_BRAGG_COMPLETE"
 _INTERNAL_ERROR = 1
 _USAGE_ERROR = 2

@@ -6,8 +6,6 @@ from pathlib import Path
 
 from bragg.errors import UsageError
 
-__all__ = ["refuse_existing", "write_text"]
-
 _PAGE = b'<meta name="generator" content="bragg">'
 _HEAD_BYTES = 1024
 

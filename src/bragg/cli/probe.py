@@ -18,8 +18,6 @@ from typing import Any
 
 from bragg.cli.process_end import signal_name
 
-__all__ = ["COUNTERS", "ProbeProcess"]
-
 # Initialising 8 GPUs and importing PyTorch take about 5 s each; more means that the driver hangs.
 _TIMEOUT_S = 15.0
 

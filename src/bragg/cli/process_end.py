@@ -6,8 +6,6 @@ import os
 import signal
 import sys
 
-__all__ = ["end_like", "signal_name"]
-
 
 def signal_name(number: int) -> str:
     """`SIGKILL`; `signal 40` for one without a name."""

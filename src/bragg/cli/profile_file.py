@@ -16,17 +16,6 @@ from bragg.errors import BadFile, UsageError
 if TYPE_CHECKING:
     from bragg.model import Profile
 
-__all__ = [
-    "READABLE",
-    "as_named",
-    "beside",
-    "loaded",
-    "newest_profile",
-    "newest_profile_or_job",
-    "readable_argument",
-    "recovered_name",
-]
-
 
 class _Readable(click.Path):
     """A path, or the address of a file or job that fsspec knows, which is copied until the command ends.

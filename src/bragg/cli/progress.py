@@ -13,8 +13,6 @@ from typing import TextIO
 from bragg.cli.console import stream_style
 from bragg.views.text.style import printable
 
-__all__ = ["StatusLine", "working"]
-
 _PATIENCE_S = 1.0
 _EVERY_S = 0.2
 _ERASE = "\x1b[K"  # to the end of the line

@@ -25,15 +25,6 @@ if TYPE_CHECKING:
     from bragg.analyze.ranks.answer import RanksAnswer
     from bragg.analyze.report import Answered
 
-__all__ = [
-    "RankBatch",
-    "compared_ranks",
-    "executor_named",
-    "late_rank",
-    "read_batch",
-    "read_ranks",
-    "with_rank_findings",
-]
 
 _CONNECT_S = 10
 _BATCHES_AT_ONCE = 8

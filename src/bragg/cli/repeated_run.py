@@ -21,8 +21,6 @@ from bragg.record.launcher.target import find_target
 from bragg.record.output import Producer, expand
 from bragg.views.text.units import share_text, time_text, value_text
 
-__all__ = ["run_repeatedly"]
-
 
 def run_repeatedly(config: RecordConfig, target: Sequence[str], count: int, *, as_json: bool) -> int:
     """Record a program so many times, one run after the other, and say how they differ.

@@ -36,7 +36,6 @@ from bragg.views.text.wall_line import wall_json
 if TYPE_CHECKING:
     from bragg.record import RunResult
 
-__all__ = ["RunReport"]
 
 _N_HOT_ROWS = 5
 _N_NOTES = 1

@@ -11,8 +11,6 @@ from bragg.cli.profile_file import newest_profile
 from bragg.errors import UsageError
 from bragg.formats.job.directory import is_job
 
-__all__ = ["set_name", "short_names", "two_sets"]
-
 _NUMBERED = re.compile(r"(?P<stem>.+?)[-_.](?P<number>\d+)")
 _HINT = (
     "Name two files, two directories, two patterns in quotes ('main-*.bragg' 'branch-*.bragg'), "

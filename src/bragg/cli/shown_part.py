@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from bragg.model import Profile
     from bragg.views.terminal.view_options import ViewOptions
 
-__all__ = ["PARTS", "ShownPart", "part_without_imports", "shown_part"]
 
 PARTS = ("all", "steady")
 _WITHOUT_READINGS = "the copies that read the clocks inside kernels are left out; with them: --part all"

@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from bragg.model import Profile
     from bragg.views.terminal.view_options import ViewOptions
 
-__all__ = ["run_tui", "source_reader"]
 
 # Generated files can be endless, and nobody reads them.
 _MAX_SOURCE_BYTES = 4 << 20

@@ -8,8 +8,6 @@ import bragg
 from bragg.cli.machine import nvidia_driver_version, nvidia_gpu_names
 from bragg.errors import BackendUnavailable
 
-__all__ = ["MEASURED_ON_HOST", "welcome_lines"]
-
 MEASURED_ON_HOST = "Python call paths, scopes, operators of PyTorch and JAX"
 _MEASURED = {
     "cuda": f"GPU kernels and copies, {MEASURED_ON_HOST}",

@@ -9,8 +9,6 @@ from bragg import formats
 from bragg.grouping.workers import is_loader_worker, with_workers
 from bragg.model import Profile
 
-__all__ = ["with_folded_workers"]
-
 
 def with_folded_workers(profiles: Sequence[tuple[Path, Profile]], pattern: str) -> list[tuple[Path, Profile]]:
     """The profiles of a run without files of workers, whose content is in the profile of their parent.

@@ -49,8 +49,6 @@ from bragg.model import (
 from bragg.model.table import Table
 from bragg.registry import ANALYSES
 
-__all__ = ["FORMAT", "read", "read_meta", "write"]
-
 MAJOR_VERSION = 1
 MINOR_VERSION = 5
 _VERSION = (MAJOR_VERSION, MINOR_VERSION)

@@ -48,7 +48,6 @@ TYPE_CHECKING = False  # Viewing needs no reader of code, which takes 30 ms to i
 if TYPE_CHECKING:
     from bragg.code.reading import CodeWish
 
-__all__ = ["FORMAT", "OpenedCapture", "open_capture", "read"]
 
 # 2^18 slices of 32 bytes: a block and its working copies stay below 64 MB.
 BLOCK_ROWS = 1 << 18

@@ -10,8 +10,6 @@ from bragg.formats.files import new_file
 from bragg.formats.format import Format
 from bragg.model import Profile
 
-__all__ = ["FORMAT", "write"]
-
 
 def write(profile: Profile, path: Path) -> None:
     """Write `outer;inner value` lines of the main metric, without the root.

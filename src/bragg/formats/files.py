@@ -17,8 +17,6 @@ from typing import Any, BinaryIO
 from bragg.errors import BadFile
 from bragg.formats.limits import Limits
 
-__all__ = ["first_bytes", "new_file", "open_content", "open_file", "read_content"]
-
 _GZIP_MAGIC = b"\x1f\x8b"
 _PIECE_BYTES = 1 << 20
 # What is read as a whole; 512 MB of JSON take about 5 GB of memory.

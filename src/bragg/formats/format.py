@@ -10,8 +10,6 @@ from shlex import quote
 from bragg.errors import BadFile
 from bragg.model import Profile
 
-__all__ = ["Format", "damaged", "unknown_format"]
-
 
 @dataclass(frozen=True)
 class Format:

@@ -24,8 +24,6 @@ from bragg.formats.proton.trees import DEVICE_FACTS, is_json_tree, is_msgpack_tr
 from bragg.model import Metric, MetricKind, Profile
 from bragg.model.table import BoolArray, Int64Array
 
-__all__ = ["FORMAT", "MSGPACK_FORMAT", "to_tree", "write", "write_msgpack"]
-
 # Metrics by the names that Proton's users know; others are `name (unit)`.
 _NAMES = {"gpu_time": "time (ns)", "gpu_count": "count", "bytes": "bytes"}
 _HOST_TIME = "cpu_time (ns)"

@@ -11,8 +11,6 @@ from pathlib import Path
 
 from bragg.model import CallTree
 
-__all__ = ["MAX_DEPTH", "Limits", "TooLargeError", "check_depth", "next_depth"]
-
 # Each level takes a step of numpy for every sum along call paths: 50,000 of them take 0.3 s. Python stops at 1,000.
 MAX_DEPTH = 50_000
 _MB = 1 << 20

@@ -24,8 +24,6 @@ from bragg.formats.timelines.call_tree import Frames, Nodes, call_tree
 from bragg.formats.timelines.metrics import durations_of_slices, gpu_facts, metrics_of_slices, moved_bytes
 from bragg.model import FrameKind, KernelTable, Profile, SliceTable, TrackKind, TrackTable
 
-__all__ = ["FORMAT", "read"]
-
 _BATCH_ROWS = 1 << 14
 _BYTES_A_LETTER = 4
 _KERNELS = "CUPTI_ACTIVITY_KIND_KERNEL"

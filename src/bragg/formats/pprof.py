@@ -20,8 +20,6 @@ from bragg.formats.limits import Limits
 from bragg.formats.timelines.call_tree import Frames, Nodes
 from bragg.model import FrameKind, Metric, MetricKind, Profile
 
-__all__ = ["FORMAT", "LabelledSample", "labelled_samples", "read"]
-
 _TIME_UNITS = {"nanoseconds": 1, "microseconds": 1000, "milliseconds": 1_000_000, "seconds": 1_000_000_000}
 _UNITS = {"bytes": "B", "count": "1"}
 # By what is counted and in which unit, as bragg calls it.

@@ -30,8 +30,6 @@ from bragg.formats.timelines.call_tree import Frames, Nodes
 from bragg.model import FrameKind, Metric, MetricKind, Profile
 from bragg.model.table import Int64Array
 
-__all__ = ["FORMAT", "read"]
-
 _MAGIC = {b"HCAT": "<", b"TACH": ">"}
 _KNOWN_VERSION = 2
 _HEADER_BYTES, _FOOTER_BYTES, _STATISTICS_BYTES = 64, 32, (0, 32, 56)

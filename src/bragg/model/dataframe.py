@@ -14,8 +14,6 @@ from bragg.model.profile import Profile, TableName
 from bragg.model.trace import TrackKind
 from bragg.model.tree import FrameKind
 
-__all__ = ["pandas_frame", "polars_frame"]
-
 _PATH_SEPARATOR = " > "
 
 

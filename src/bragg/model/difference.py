@@ -11,8 +11,6 @@ from bragg.model.merge import merge
 from bragg.model.metric import Metric, MetricKind
 from bragg.model.profile import Profile
 
-__all__ = ["aligned", "aligned_all"]
-
 
 def aligned(before: Profile, after: Profile) -> tuple[Profile, Profile]:
     """Call tree, metrics and meta data of both profiles, over the call paths of either.

@@ -10,8 +10,6 @@ from numpy.typing import NDArray
 from bragg.duration_buckets import STEP_BITS, STEPS, bucket_in_octave
 from bragg.model.table import FloatArray, Int32Array, Int64Array, Table
 
-__all__ = ["MAX_BUCKET", "DurationTable", "bucket_range", "buckets_of"]
-
 MAX_BUCKET = (64 - STEP_BITS) * STEPS + STEPS - 1
 """The bucket of the longest duration of 64 bits."""
 

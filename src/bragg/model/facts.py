@@ -6,8 +6,6 @@ import math
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-__all__ = ["Facts"]
-
 
 class Facts:
     """A JSON object whose values have the type that is asked for; what has another type counts as missing.

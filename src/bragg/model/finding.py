@@ -9,8 +9,6 @@ from typing import Any
 
 from bragg.model.ids import NodeId
 
-__all__ = ["Confidence", "Finding", "Gain", "Place", "Quantity", "Severity", "percent_text"]
-
 
 class Severity(IntEnum):
     """How much a finding matters; a higher number matters more."""

@@ -11,8 +11,6 @@ from bragg.model.table import BoolArray, FloatArray, Int64Array
 from bragg.model.trace import TrackKind
 from bragg.model.tree import CallTree, FrameKind
 
-__all__ = ["THREAD_TIME", "WAIT_TIME", "of_main_thread", "own_host_time", "own_work", "waiting_nodes"]
-
 # Kernels: those that the host executes itself, where there is no GPU.
 _MEASURED_KINDS = (FrameKind.SCOPE, FrameKind.OPERATOR, FrameKind.GPU_API, FrameKind.KERNEL)
 

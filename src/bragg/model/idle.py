@@ -10,8 +10,6 @@ from numpy.typing import NDArray
 
 from bragg.model.table import FloatArray, Int32Array, Int64Array, Table
 
-__all__ = ["IdleKind", "IdleTable"]
-
 
 class IdleKind(IntEnum):
     """Why a GPU waited; of pauses under 3 us the short ones.

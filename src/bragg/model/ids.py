@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import NewType
 
-__all__ = ["ROOT", "FrameId", "NodeId"]
-
 FrameId = NewType("FrameId", int)
 """A row of the frame table."""
 

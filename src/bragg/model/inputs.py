@@ -8,8 +8,6 @@ import numpy as np
 
 from bragg.model.table import Int32Array, Int64Array, Table
 
-__all__ = ["InputTable"]
-
 
 @dataclass(frozen=True, eq=False)
 class InputTable(Table):

@@ -18,8 +18,6 @@ from bragg.model.table import BoolArray, Int32Array, Int64Array
 from bragg.model.trace import SliceTable
 from bragg.model.tree import CallTree, FrameTable
 
-__all__ = ["Merged", "merge", "merge_with_parts"]
-
 
 @dataclass(frozen=True, eq=False)
 class Merged:

@@ -11,8 +11,6 @@ from numpy.typing import NDArray
 
 from bragg.model.table import BoolArray
 
-__all__ = ["Combine", "Metric", "MetricKind"]
-
 
 class MetricKind(Enum):
     """How a metric behaves along a call path."""

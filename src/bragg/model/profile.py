@@ -23,8 +23,6 @@ from bragg.model.trace import CounterTable, FlowTable, SliceTable, TrackKind, Tr
 from bragg.model.tree import CallTree, FrameKind
 from bragg.registry import ANALYSES, DATA_FRAMES, REPRESENTATIONS
 
-__all__ = ["Profile", "TableName"]
-
 TableName = Literal["nodes", "slices", "inputs"]
 
 

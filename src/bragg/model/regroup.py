@@ -14,8 +14,6 @@ from bragg.model.profile import Profile
 from bragg.model.table import BoolArray, Int32Array, Int64Array
 from bragg.model.tree import CallTree, FrameKind, FrameTable
 
-__all__ = ["Regrouping", "fold_specializations", "regroup", "with_renamed_frames"]
-
 
 @dataclass(frozen=True, eq=False)
 class Regrouping:

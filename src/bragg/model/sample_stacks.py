@@ -13,8 +13,6 @@ from bragg.model.profile import Profile
 from bragg.model.table import BoolArray
 from bragg.model.trace import SliceTable, TrackKind
 
-__all__ = ["with_sample_stacks", "without_samples"]
-
 _Row = tuple[int, int, int]  # start_ns, duration_ns, node
 
 

@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-__all__ = ["Array", "BoolArray", "FloatArray", "Int32Array", "Int64Array", "Table", "UInt8Array"]
 
 Array = NDArray[Any]
 BoolArray = NDArray[np.bool_]

@@ -10,8 +10,6 @@ import numpy as np
 
 from bragg.model.table import FloatArray, Int32Array, Int64Array, Table, UInt8Array
 
-__all__ = ["CounterTable", "FlowTable", "SliceTable", "TrackKind", "TrackTable", "launch_flows"]
-
 
 class TrackKind(IntEnum):
     """What a track shows; the numbers of the capture format."""

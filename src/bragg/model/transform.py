@@ -12,17 +12,6 @@ from bragg.model.regroup import regroup
 from bragg.model.table import BoolArray, Int32Array, Int64Array
 from bragg.model.tree import CallTree, FrameTable
 
-__all__ = [
-    "FlatTable",
-    "flat",
-    "group_by_name",
-    "has_data",
-    "innermost",
-    "outermost",
-    "with_ancestors",
-    "with_descendants",
-]
-
 
 def with_ancestors(tree: CallTree, mask: BoolArray) -> BoolArray:
     """The marked nodes and all nodes above them: [n_nodes]."""

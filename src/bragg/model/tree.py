@@ -14,8 +14,6 @@ from numpy.typing import NDArray
 from bragg.model.ids import FrameId, NodeId
 from bragg.model.table import FloatArray, Int32Array, Int64Array, Table, UInt8Array
 
-__all__ = ["CallTree", "FrameKind", "FrameTable"]
-
 _Number = TypeVar("_Number", np.int64, np.float64)
 
 

@@ -7,8 +7,6 @@ import struct
 import time
 from pathlib import Path
 
-__all__ = ["await_stragglers", "has_ended", "list_captures", "phase_of", "pid_of", "process_of"]
-
 STRAGGLER_WAIT_S = 2.0  # Workers that outlive the main process mostly notice its end within a second.
 _POLL_S = 0.02
 # The last chunk, END: its magic, type, rows and size, before two checksums.

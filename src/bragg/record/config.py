@@ -13,8 +13,6 @@ from bragg.record.counter_names import check_counter_names
 from bragg.record.output import check_pattern
 from bragg.registry import BACKENDS
 
-__all__ = ["BackendName", "Context", "Data", "Framework", "GpuApi", "Graphs", "Interpret", "RecordConfig"]
-
 BackendName = str  # `auto`, or a row of `BACKENDS`
 Context = Literal["python", "native", "shadow"]
 Data = Literal["tree", "trace"]

@@ -6,8 +6,6 @@ import difflib
 
 from bragg.errors import UsageError
 
-__all__ = ["COUNTERS", "SETS", "check_counter_names"]
-
 SETS = ("default", "dram", "tensor", "l2", "units", "nvlink", "pcie")
 COUNTERS = (
     *("dram_read", "dram_write", "tensor_active", "sm_active", "occupancy", "instructions", "gpc_clock"),

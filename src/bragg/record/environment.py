@@ -13,8 +13,6 @@ from bragg.record import variables
 from bragg.record.backends import choose_backend, injection_variables_of
 from bragg.record.config import RecordConfig
 
-__all__ = ["claim_injection_variables", "recording_environment"]
-
 _INJECT_DIRECTORY = Path(__file__).parent / "inject"
 _LOST = {
     variables.CUDA_INJECTION: "work on the GPU",

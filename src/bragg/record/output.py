@@ -17,19 +17,6 @@ from bragg.errors import NothingRecorded, RecordingFailed, UsageError
 if TYPE_CHECKING:
     from bragg.model import Profile
 
-__all__ = [
-    "Finisher",
-    "Loader",
-    "Producer",
-    "check_pattern",
-    "claim",
-    "expand",
-    "finish_capture",
-    "give_free_name",
-    "keep_latest",
-    "make_capture_directory",
-    "phase_path",
-]
 
 # Turns a capture into a profile at a path; raises NothingRecorded or BadFile.
 Finisher = Callable[[Path, Path], "Profile"]

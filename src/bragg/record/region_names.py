@@ -6,7 +6,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["ALL", "DECODING_STEP", "PROBES", "STEP", "chosen"]
 
 STEP = "step"
 ALL = (STEP, "data", "forward", "backward", "optimizer")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["REPORTS_IN_A_WATCH", "SUFFIX"]
-
 # <pid>.standing: a JSON object
 #   pid, rank, stack: ["train.py:42@step", ...] of the main thread, innermost first
 #   groups: {"group 0 of 8": {"entered": 17, "last": "allreduce", "ago_s": 31.5}}

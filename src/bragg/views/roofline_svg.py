@@ -13,8 +13,6 @@ from bragg.views.text.roofline_text import short_name, si_text, summary_text
 from bragg.views.text.style import PLAIN, printable
 from bragg.views.text.units import share_text
 
-__all__ = ["roofline_svg"]
-
 _WIDTH, _HEIGHT = 1080, 600
 _LEFT, _RIGHT, _TOP, _BOTTOM = 92, 24, 56, 66
 _NAMES = 768  # The axes end here, and the names of the points begin.

@@ -6,8 +6,6 @@ from html import escape
 
 from bragg.views.text.style import printable
 
-__all__ = ["document", "element", "text"]
-
 
 def element(name: str, *children: str, **attributes: float | str) -> str:
     """One element. Attribute names have `_` for `-`, and `_` at their end where Python reserves the word.

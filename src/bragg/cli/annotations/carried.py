@@ -15,8 +15,6 @@ from bragg.model import Finding, FrameKind, Profile
 from bragg.model.ids import NodeId
 from bragg.model.kernels.names import base_name
 
-__all__ = ["carry_findings"]
-
 _MOST_BYTES = 1 << 20
 
 

@@ -9,8 +9,6 @@ from bragg.cli.annotations.outcome import Outcome, message_of
 from bragg.model import Severity
 from bragg.views.text.style import printable
 
-__all__ = ["lines"]
-
 _COMMANDS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.NOTE: "notice"}
 _DATA = {"%": "%25", "\r": "%0D", "\n": "%0A"}
 _PROPERTY = {**_DATA, ":": "%3A", ",": "%2C"}

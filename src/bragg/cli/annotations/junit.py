@@ -11,8 +11,6 @@ from bragg.cli.annotations.outcome import Outcome, message_of, text_of
 from bragg.debug.findings import KernelFinding
 from bragg.views.text.style import printable
 
-__all__ = ["lines"]
-
 
 def lines(outcome: Outcome) -> list[str]:
     """The document."""

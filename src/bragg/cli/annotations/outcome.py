@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     from bragg.debug.findings import KernelFinding
     from bragg.debug.report import Report
 
-__all__ = ["Outcome", "message_of", "relative", "text_of"]
-
 
 @dataclass(frozen=True)
 class Outcome:

@@ -22,7 +22,6 @@ from bragg.views.text.style import printable
 if TYPE_CHECKING:
     from bragg.debug.findings import KernelFinding
 
-__all__ = ["analysis_lines", "lines"]
 
 _SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 _ROOT = "SRCROOT"

@@ -8,8 +8,6 @@ from enum import Enum
 from pathlib import Path
 from typing import Any
 
-__all__ = ["Check", "State", "Surroundings", "note", "ok"]
-
 
 class State(Enum):
     """How much a finding matters."""

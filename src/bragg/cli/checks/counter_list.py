@@ -7,8 +7,6 @@ from typing import Any
 
 from bragg.views.text.style import printable
 
-__all__ = ["counter_list_lines"]
-
 
 def counter_list_lines(told: Mapping[str, Any]) -> list[str]:
     """Our counters with the metrics behind them, sets with their passes, and CUPTI's metrics of one pass.

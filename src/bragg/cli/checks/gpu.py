@@ -10,8 +10,6 @@ from typing import Any
 from bragg.cli.checks.check import Check, State, Surroundings, note, ok
 from bragg.cli.machine import nvidia_driver_version, nvidia_gpu_names
 
-__all__ = ["CHECKS", "GPU_TIMES"]
-
 GPU_TIMES = "GPU times"
 _RANGES_SINCE = 24  # the range profiler, as CUPTI 12.6 counts its versions
 _OWN_LIBRARY = "libbragg_core"

@@ -11,8 +11,6 @@ from typing import Any
 from bragg.cli.checks.check import Check, State, Surroundings, note, ok
 from bragg.model.meta.nccl import OLDEST_NCCL, nccl_version_text
 
-__all__ = ["CHECKS", "nccl_state"]
-
 _LIBRARY = "libnccl.so.2"
 _IN_PACKAGES = Path("nvidia", "nccl", "lib", _LIBRARY)
 _VARIABLE = "NCCL_PROFILER_PLUGIN"

@@ -9,8 +9,6 @@ from importlib.metadata import PackageNotFoundError, version
 
 from bragg.cli.checks.check import Check, State, Surroundings, note, ok
 
-__all__ = ["CHECKS"]
-
 _OLDEST_PYTHON, _NEWEST_PYTHON = (3, 10), (3, 14)
 # Triton 3.4 is the oldest that the hooks were tried with.
 _OLDEST = {"triton": (3, 4), "torch": (2, 4)}

@@ -10,8 +10,6 @@ from pathlib import Path
 
 from bragg.cli.checks.check import Check, State, Surroundings, note, ok
 
-__all__ = ["CHECKS"]
-
 # Bits of CapEff. Source: linux/capability.h.
 _CAPABILITIES = {"SYS_PTRACE": 19, "SYS_ADMIN": 21, "PERFMON": 38}
 # What `bragg run` asks for before it starts a program, with room for a trace of some minutes.

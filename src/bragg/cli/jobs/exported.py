@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from bragg.model import Profile
     from bragg.model.ranks.job import Rank
 
-__all__ = ["export_ranks"]
 
 _MOST = 16
 """So many timelines are shown without a choice; of more the worst, the median and the best of each role."""

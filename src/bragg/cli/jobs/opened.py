@@ -16,8 +16,6 @@ from bragg.model.ranks.job import Job, Rank, named_ranks
 if TYPE_CHECKING:
     from bragg.model import Profile
 
-__all__ = ["OpenedJob", "one_rank", "open_job", "say_problems"]
-
 
 @dataclass(frozen=True, eq=False)
 class OpenedJob:

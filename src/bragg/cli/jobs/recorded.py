@@ -20,7 +20,6 @@ from bragg.views.text.units import bytes_text, count_text
 if TYPE_CHECKING:
     from bragg.record import RecordConfig
 
-__all__ = ["RecordedJob", "as_job", "job_line"]
 
 Item = tuple[Path, Profile]
 _SUFFIX = ".job"

@@ -12,8 +12,6 @@ from bragg.errors import BadFile, UsageError
 from bragg.formats.job.directory import INDEX, is_job
 from bragg.formats.job.foreign import SUFFIXES
 
-__all__ = ["local_files"]
-
 
 @contextmanager
 def local_files(words: Sequence[str]) -> Iterator[list[Path]]:

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from bragg.cli.run_report import RunReport
     from bragg.views.text.style import Style
 
-__all__ = ["RunTally", "tally_of_path", "tally_options"]
 
 # What a tally counts; Python call paths, samples and code of kernels are not in it.
 _COUNTED = {"context": "shadow", "data": "tree", "gpu_api": "all", "sample_interval_us": 0, "kernel_code": False}

@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from bragg.model import Profile
     from bragg.views.terminal.view_options import ViewOptions
 
-__all__ = ["view_job"]
 
 _WIDE = 150  # where the columns of numbers leave 60 for call paths
 _SOME = ("worst", "worst_rank", "imbalance")

@@ -18,7 +18,6 @@ from bragg.errors import UsageError
 if TYPE_CHECKING:
     from bragg.analyze.report import Answered
 
-__all__ = ["analyze"]
 
 _FINDINGS = 3
 _EPILOG = """\b

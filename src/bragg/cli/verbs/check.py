@@ -13,8 +13,6 @@ from bragg.cli.console import late_hint, say, write_lines
 from bragg.cli.findings_output import chosen_output
 from bragg.cli.progress import StatusLine
 
-__all__ = ["check"]
-
 _EPILOG = """\b
 Examples:
   bragg check train.py --steps 1

@@ -13,8 +13,6 @@ from bragg.cli.console import late_hint, say, write_lines
 from bragg.cli.findings_output import FindingsOutput
 from bragg.errors import UsageError
 
-__all__ = ["debug"]
-
 _EPILOG = """\b
 Examples:
   bragg debug train.py                      stops at breakpoint() in a kernel

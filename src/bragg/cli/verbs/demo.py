@@ -21,7 +21,6 @@ from bragg.errors import UsageError
 if TYPE_CHECKING:
     from bragg.cli.run_report import RunReport
 
-__all__ = ["demo"]
 
 _DATA = Path(__file__).parents[2] / "data"
 # Beside the package where it is installed, at the root of a checkout.

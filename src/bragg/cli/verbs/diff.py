@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from bragg.views.text.analysis_text import ChangedFinding
     from bragg.views.text.style import Style
 
-__all__ = ["diff"]
 
 _DEFAULT_ROWS = 30
 _PATH = "path"

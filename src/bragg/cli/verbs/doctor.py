@@ -18,8 +18,6 @@ from bragg.cli.welcome import MEASURED_ON_HOST
 from bragg.errors import BackendUnavailable
 from bragg.views.text.style import Style, printable
 
-__all__ = ["doctor"]
-
 _CHECKS = (*software.CHECKS, *gpu.CHECKS, *nccl.CHECKS, *system.CHECKS)
 _COUNTERS_S = 120.0  # each of 1,300 metrics is tried: 10 s on a quiet machine
 _EPILOG = """\b

@@ -21,7 +21,6 @@ from bragg.registry import FORMATS
 if TYPE_CHECKING:
     from bragg.model import Profile
 
-__all__ = ["export"]
 
 _STDOUT = Path("-")
 _PERFETTO = "perfetto"

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from bragg.views.text.run_facts import RunFacts
     from bragg.views.text.style import Style
 
-__all__ = ["info"]
 
 # Longer tables, such as those of modules and of the durations of regions, are for programs.
 _MAX_FACT = 400

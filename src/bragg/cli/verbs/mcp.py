@@ -9,8 +9,6 @@ import click
 
 from bragg.errors import UsageError
 
-__all__ = ["mcp"]
-
 _EPILOG = """\b
 Examples:
   bragg mcp

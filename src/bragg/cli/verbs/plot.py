@@ -17,7 +17,6 @@ from bragg.errors import UsageError
 if TYPE_CHECKING:
     from bragg.analyze.roofline import Roofline
 
-__all__ = ["plot"]
 
 _KIND = "roofline"
 _EPILOG = """\b

@@ -12,8 +12,6 @@ from bragg.cli.console import say, stream_style, write_json, write_lines
 from bragg.cli.progress import working
 from bragg.errors import UsageError
 
-__all__ = ["ranks"]
-
 _EPILOG = """\b
 Examples:
   bragg run --data trace -- torchrun --nproc-per-node 8 train.py

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from bragg.cli.jobs.recorded import RecordedJob
     from bragg.model import Profile
 
-__all__ = ["recover"]
 
 _EPILOG = """\b
 Examples:

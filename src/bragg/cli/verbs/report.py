@@ -12,8 +12,6 @@ from bragg.cli.output_file import refuse_existing, write_text
 from bragg.cli.profile_file import as_named, beside, loaded, newest_profile_or_job, readable_argument
 from bragg.cli.progress import working
 
-__all__ = ["report"]
-
 _EPILOG = """\b
 Examples:
   bragg report train.bragg

@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from bragg.cli.run_report import RunReport
     from bragg.record import RecordConfig, RunResult
 
-__all__ = ["run"]
 
 _EPILOG = """\b
 Examples:

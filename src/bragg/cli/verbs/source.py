@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from bragg.analyze.program_lines import ProgramFile
     from bragg.model import Profile
 
-__all__ = ["source"]
 
 _SOURCE = "python"
 _MAX_NAMES = 5

@@ -11,8 +11,6 @@ from bragg.cli.console import TALLY_ROWS, stream_style, write_json, write_lines
 from bragg.cli.profile_file import newest_profile_or_job, readable_argument
 from bragg.errors import NothingRecorded
 
-__all__ = ["tally"]
-
 _EPILOG = """\b
 Examples:
   bragg tally train.bragg

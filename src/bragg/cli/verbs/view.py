@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from bragg.views.terminal.profile_view import ShownProfile
     from bragg.views.terminal.view_options import ViewOptions
 
-__all__ = ["view"]
 
 _DEFAULT_LINES = 60
 _SMALL_BYTES = 8_000_000  # a timeline of 2 million slices: 0.5 s

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from bragg.model import Profile
     from bragg.views.web.server import ProfileServer
 
-__all__ = ["tunnel_command", "web"]
 
 _SSH_PORT = "22"
 _EPILOG = """\b

@@ -23,8 +23,6 @@ from numpy.typing import NDArray
 from bragg.errors import BadFile
 from bragg.formats.files import open_file
 
-__all__ = ["FILE_MAGIC", "LAYOUTS", "VERSION", "Chunk", "ChunkType", "Scan", "columns", "scan", "strings"]
-
 FILE_MAGIC = b"BRAGGCAP"
 VERSION = 1
 _CHUNK_MAGIC = b"CHNK"

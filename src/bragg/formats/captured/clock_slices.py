@@ -15,8 +15,6 @@ from bragg.model import FrameKind, TrackKind
 from bragg.model.facts import Facts
 from bragg.model.kernels.inside import WITH_CLOCKS
 
-__all__ = ["add_clock_slices"]
-
 _MAX_NS = 10**12
 # Each is a node of the tree: of larger grids, neighbours share one.
 _MAX_BLOCK_NODES = 1024

@@ -12,8 +12,6 @@ from bragg.formats.limits import Limits
 from bragg.model import Combine, FrameKind, Metric, MetricKind, Profile
 from bragg.model.kernels.inside import WITH_CLOCKS, InsideKernel, KernelEvent, Latency, Line, ScopeValues
 
-__all__ = ["CYCLES", "WAITING", "with_clocks"]
-
 CYCLES, WAITING = "warp_cycles", "warp_wait_cycles"
 _VALUE, _EVENT = "scope_value", "kernel_event"
 _OTHER = "<between what has clocks>"

@@ -13,8 +13,6 @@ from bragg.model.kernels.counters import Rates, power_rates, sampled_rates
 from bragg.model.meta.telemetry import METERED
 from bragg.model.table import BoolArray, FloatArray, Int32Array
 
-__all__ = ["with_counted"]
-
 # Its metric, and what is reported together with others or not at all.
 _OF_COUNTER = {
     "DRAM read (B/s)": ("dram_read_bytes", "dram"),

@@ -12,8 +12,6 @@ from bragg.formats.captured.tables import CaptureTables
 from bragg.model import CounterTable, TrackKind, TrackTable
 from bragg.model.table import Int64Array
 
-__all__ = ["Clock", "clocks_of", "counters_of"]
-
 
 def counters_of(tables: CaptureTables, tracks: TrackTable) -> CounterTable:
     """The values whose track is known, in order of time."""

@@ -8,8 +8,6 @@ import numpy as np
 
 from bragg.model import CallTree, Combine, FrameKind, FrameTable, Metric
 
-__all__ = ["Growth", "padded"]
-
 
 @dataclass
 class Growth:

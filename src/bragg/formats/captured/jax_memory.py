@@ -18,8 +18,6 @@ from bragg.model import FrameKind, Metric, MetricKind, Profile
 from bragg.model.facts import Facts
 from bragg.model.meta.gpu_memory import AT_PEAK, JAX_ARRAYS
 
-__all__ = ["with_jax_memory"]
-
 _ABOVE = "[arrays of JAX]"
 _GZIP_WINDOW = 31
 _OF_JAX = ("jax/_src/", "jax\\_src\\")

@@ -11,8 +11,6 @@ from bragg.model import CounterTable, Profile, TrackKind
 from bragg.model.meta.telemetry import CLOCK_TRACK, LIMITS, METERED, POWER_TRACK, telemetry_of, track_of_reason
 from bragg.model.table import BoolArray, FloatArray, Int64Array
 
-__all__ = ["metered"]
-
 _J_OF_W_NS, _CYCLES_OF_MHZ_NS = 1e-9, 1e-3
 _GAP = 1.5  # times the usual interval: nothing was sampled in between
 _LEAST_SAMPLES = 2

@@ -32,18 +32,6 @@ from bragg.model.host_time import THREAD_TIME, WAIT_TIME, own_host_time, waiting
 from bragg.model.meta.run import Run
 from bragg.model.table import Int32Array, Int64Array
 
-__all__ = [
-    "attributes_of",
-    "durations_of",
-    "idle_of",
-    "inputs_of",
-    "kernels_of",
-    "metrics_of",
-    "resolve",
-    "tracks_of",
-    "tree_of",
-]
-
 LOST = "<lost>"
 
 

@@ -12,8 +12,6 @@ from bragg.formats.captured.chunks import ChunkType
 from bragg.formats.captured.tables import CaptureTables, rows_of
 from bragg.model import FrameKind, TrackKind
 
-__all__ = ["add_region_slices"]
-
 _META = "region_spans"
 _TRACK = "training steps"
 

@@ -24,7 +24,6 @@ TYPE_CHECKING = False  # Viewing needs no reader of code, which takes 30 ms to i
 if TYPE_CHECKING:
     from bragg.code.reading import CodeWish
 
-__all__ = ["WITHOUT_LAUNCH", "with_samples"]
 
 # The recorder's name for the node of samples whose launch it did not see.
 WITHOUT_LAUNCH = "<samples without a launch>"

@@ -14,8 +14,6 @@ from bragg.formats.captured.chunks import LAYOUTS, Chunk, ChunkType, Scan, colum
 from bragg.model import FrameKind, TrackKind
 from bragg.model.durations import MAX_BUCKET
 
-__all__ = ["NO_REFERENCE", "CaptureTables", "Columns", "MetricGroup", "collect", "last_rows", "rows_of"]
-
 Columns = dict[str, NDArray[Any]]
 NO_REFERENCE = 0xFFFFFFFF
 _ROWS_AT_ONCE = 1 << 20

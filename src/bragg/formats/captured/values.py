@@ -10,8 +10,6 @@ from bragg.formats.captured.tables import CaptureTables, Columns, last_rows
 from bragg.formats.limits import Limits
 from bragg.model import CallTree, Combine, Metric, MetricKind
 
-__all__ = ["values_of"]
-
 _KINDS = (MetricKind.INCLUSIVE, MetricKind.EXCLUSIVE, MetricKind.PROPERTY)
 
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-__all__ = ["is_being_written"]
-
 
 def is_being_written(capture: Path) -> bool:
     """Whether the process that a capture is named after has it open: its run continues.

@@ -16,8 +16,6 @@ from bragg.formats.limits import Limits
 from bragg.model import FrameKind
 from bragg.model.table import Int64Array
 
-__all__ = ["ChromeEvents"]
-
 _COLUMNS = ("start_ns", "duration_ns", "lane", "what", "correlation", "operator", "bytes")
 # Its launches tell correlation ids, and from forward to backward operators nothing is launched.
 _FLOWS_OF_PYTORCH = ("ac2g", "fwdbwd")

@@ -8,8 +8,6 @@ from typing import Any
 
 from bragg.model import FrameKind
 
-__all__ = ["collective_name", "device_lane", "frame_of", "whole_number"]
-
 # Categories of Kineto, and the names of bragg's own frame kinds.
 _KINDS = {
     **{kind.name.lower(): kind for kind in FrameKind if kind is not FrameKind.ROOT},

@@ -25,8 +25,6 @@ from bragg.model import CounterTable, FrameKind, KernelTable, Profile, SliceTabl
 from bragg.model.facts import Facts
 from bragg.model.table import Int32Array, Int64Array
 
-__all__ = ["is_chrome_trace", "read"]
-
 _GPU_KINDS = (FrameKind.KERNEL, FrameKind.MEMORY)
 _MAX_INT32 = (1 << 31) - 1
 _MAX_NS = 1 << 61

@@ -11,8 +11,6 @@ import numpy as np
 
 from bragg.formats.limits import Limits
 
-__all__ = ["loads", "memory_bytes"]
-
 _TOKEN = re.compile(r'[ \t\n\r]*([][{},:"]|[^][{},:"\s]+|$)')
 _DECODER = JSONDecoder()
 # An empty list and its place in the list around it.

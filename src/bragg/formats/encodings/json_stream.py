@@ -8,8 +8,6 @@ from collections.abc import Callable
 from json.decoder import JSONDecodeError, JSONDecoder
 from typing import Any, BinaryIO
 
-__all__ = ["read_list"]
-
 _READ_BYTES = 1 << 20
 # Far above any event or header; a document that is one endless value must not fill the memory: a value takes up to 30
 # bytes a character.

@@ -17,8 +17,6 @@ from typing import Any
 
 from bragg.formats.limits import Limits
 
-__all__ = ["decode", "encode"]
-
 _CONSTANTS = {0xC0: None, 0xC2: False, 0xC3: True}
 _NUMBERS = {
     code: struct.Struct(f">{letter}")

@@ -15,8 +15,6 @@ from zipfile import BadZipFile
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-__all__ = ["ARCHIVE_DAMAGE", "decode", "encode"]
-
 ARCHIVE_DAMAGE = (
     *(BadZipFile, zlib.error, struct.error, EOFError, LookupError, NotImplementedError),
     *(OverflowError, RuntimeError, TypeError, ValueError),

@@ -10,8 +10,6 @@ from numpy.typing import NDArray
 
 from bragg.model.table import BoolArray, UInt8Array
 
-__all__ = ["Messages", "broken_off", "fields", "message", "number", "read_field", "signed", "text", "varints"]
-
 VARINT, _FIXED64, LENGTH, _FIXED32 = 0, 1, 2, 5
 FIXED_BYTES = {_FIXED64: 8, _FIXED32: 4}
 MAX_VARINT_BYTES = 10

@@ -20,8 +20,6 @@ from bragg.formats.encodings.protobuf import (
 )
 from bragg.model.table import Int64Array
 
-__all__ = ["Column", "columns", "spans"]
-
 _BATCH = 1 << 16
 # A step of numpy takes 0.2 ms, as long as 200 fields one by one: messages of many fields take no longer than those.
 _FEWEST_AT_ONCE = 200

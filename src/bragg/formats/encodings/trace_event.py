@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-__all__ = ["arguments_of", "time_ns"]
-
 # The sum of a base below 2^62, a beginning and a duration is an int64.
 _LIMIT_NS = 1 << 61
 

@@ -18,8 +18,6 @@ import numpy as np
 from bragg.errors import BadFile, UsageError
 from bragg.model.ranks.summary import CollectiveCallTable, CollectiveTable, PathTable, RankSummary
 
-__all__ = ["write_columns"]
-
 _RANKS_A_FILE = 128
 
 

@@ -30,8 +30,6 @@ from bragg.model.facts import Facts
 from bragg.model.meta.run import Run
 from bragg.model.ranks.job import Job, Rank, named_ranks, ranges_text
 
-__all__ = ["INDEX", "is_job", "is_recorded_job", "rank_file_name", "read_job", "write_job"]
-
 INDEX = "job.json"
 _VERSION = 1
 _PROFILES = "rank[0-9]*.bragg"

@@ -15,8 +15,6 @@ from bragg.formats.files import first_bytes
 from bragg.model.ranks.job import Rank
 from bragg.registry import FORMATS
 
-__all__ = ["SUFFIXES", "foreign_ranks", "has_foreign_ranks", "number_in_name"]
-
 _JSON = (".json", ".json.gz")
 _OF_ANYTHING = (*_JSON, ".bin")  # such as weights of a model
 SUFFIXES = (*_OF_ANYTHING, ".pftrace", ".pftrace.gz", ".perfetto-trace", ".sqlite")

@@ -16,8 +16,6 @@ from numpy.typing import NDArray
 from bragg.errors import BadFile
 from bragg.model.ranks.summary import CollectiveTable
 
-__all__ = ["KeptCollectives"]
-
 
 class KeptCollectives:
     """The file; it has no name, and is gone with the last one who reads of it.

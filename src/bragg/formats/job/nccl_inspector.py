@@ -24,8 +24,6 @@ from bragg.model.facts import Facts
 from bragg.model.meta.nccl import NCCL_OPERATIONS
 from bragg.model.ranks.summary import CollectiveCallTable, CollectiveTable, PathTable, RankSummary
 
-__all__ = ["read_inspector"]
-
 _BEGIN = b'{"header"'
 _N_FIRST_BYTES = 64
 _POINT_TO_POINT = ("Send", "Recv", "SendRecv")

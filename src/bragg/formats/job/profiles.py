@@ -8,8 +8,6 @@ from pathlib import Path
 from bragg.model import Profile
 from bragg.model.ranks.job import Job, Rank
 
-__all__ = ["JobProfiles"]
-
 
 class JobProfiles(Mapping[int, Profile]):
     """The profile of each rank, by its number; read from its file at each access, so that a thousand need no memory.

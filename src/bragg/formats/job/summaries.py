@@ -28,8 +28,6 @@ from bragg.model.ranks.clock import RankClock
 from bragg.model.ranks.summary import CollectiveCallTable, CollectiveTable, PathTable, RankSummary
 from bragg.model.table import Table
 
-__all__ = ["members_of", "read_summary"]
-
 _VERSION = 1
 _WAY = ("group", "operation", "size_bytes", "way")
 _FACTS, _CALLS, _LABELS = "ranks/facts.json", "ranks/calls.json", "ranks/labels.json"

@@ -8,8 +8,6 @@ from bragg.formats.capture import OpenedCapture
 from bragg.grouping.regions import OPTIMIZER, step_function
 from bragg.model import FrameKind, SliceTable, TrackKind
 
-__all__ = ["needed_of"]
-
 _MAX_SLICES = 4_000_000  # 128 MB, and its copies
 _DATA_LOADER = "enumerate(DataLoader)#"
 

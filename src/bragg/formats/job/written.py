@@ -12,8 +12,6 @@ from bragg.formats.timelines.processes import ranks_within
 from bragg.model import Profile
 from bragg.model.ranks.job import Rank
 
-__all__ = ["FORMAT", "write"]
-
 
 def write(profile: Profile, directory: Path) -> None:
     """Write each process of a profile as a rank.

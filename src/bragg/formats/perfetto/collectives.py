@@ -11,8 +11,6 @@ from bragg.formats.perfetto import fields
 from bragg.model.ranks.summary import CollectiveSlices
 from bragg.model.table import BoolArray, Int64Array
 
-__all__ = ["Links"]
-
 
 class Links:
     """What links a collective with the same one on other ranks: arrows, a number of the work, its group and sequence.

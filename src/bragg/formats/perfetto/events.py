@@ -6,8 +6,6 @@ import numpy as np
 
 from bragg.model.table import Int64Array
 
-__all__ = ["Events"]
-
 
 class Events:
     """Begins and ends of nested slices, by time.

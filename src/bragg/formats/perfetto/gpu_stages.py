@@ -15,8 +15,6 @@ from bragg.formats.perfetto import fields
 from bragg.formats.timelines.lanes import Lane
 from bragg.model import FrameKind, Profile
 
-__all__ = ["stage_events", "stage_texts"]
-
 _CONTEXT, _QUEUE = 1, 1  # each the first text of its kind in a sequence
 _API_CUDA = 4
 _COMPUTE, _OTHER = 2, 0

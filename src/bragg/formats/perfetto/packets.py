@@ -17,8 +17,6 @@ from bragg.formats.limits import Limits, TooLargeError
 from bragg.formats.perfetto import fields as proto
 from bragg.model.table import Int64Array
 
-__all__ = ["Packets", "RawEvents", "Track"]
-
 _FIRST_OWN_CLOCK = 64
 _NAME_TEXT = 23  # of an event whose name is not interned
 _MAX_PARENTS = 16

@@ -22,8 +22,6 @@ from bragg.model import Profile
 from bragg.model.ranks.job import Rank
 from bragg.model.ranks.summary import CollectiveSlices
 
-__all__ = ["RankIds", "write_ranks"]
-
 _TRACKS_A_RANK = 256
 # Sequences of ranks with more tracks lie above those of all others.
 _MORE, _MORE_A_RANK = 1 << 31, 4096

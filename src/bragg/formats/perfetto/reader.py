@@ -30,8 +30,6 @@ from bragg.formats.timelines.metrics import durations_of_slices, gpu_facts, metr
 from bragg.model import FrameKind, Profile, SliceTable, TrackKind, TrackTable
 from bragg.model.table import Int32Array, Int64Array
 
-__all__ = ["is_perfetto", "read"]
-
 _OF_PACKETS = {proto.CLOCK_SNAPSHOT, proto.TIMESTAMP, proto.SEQUENCE, proto.DEFAULTS, proto.TRACK_DESCRIPTOR}
 _THREAD = re.compile(r"Thread \d+ ?")
 _GPU_CALL = re.compile(r"(cu|cuda|hip|ze|zes|cl)[A-Z]\w*$")

@@ -28,8 +28,6 @@ from bragg.model.ids import NodeId
 from bragg.model.sample_stacks import with_sample_stacks
 from bragg.model.table import BoolArray, Int64Array
 
-__all__ = ["FORMAT", "Placement", "TrackIds", "packets", "write"]
-
 _ROWS_AT_ONCE = 1 << 16
 # Kernels of PyTorch stand below a hundred frames of libraries; all of them took nine tenths of a trace.
 _MOST_CALLERS, _OUTER_CALLERS = 24, 8

@@ -14,8 +14,6 @@ import numpy as np
 from bragg.formats.limits import Limits, next_depth
 from bragg.model import CallTree, Combine, FrameKind, FrameTable, Metric, MetricKind
 
-__all__ = ["MetricColumns", "MetricName", "TreeBuilder", "frame_kind", "metric_name"]
-
 _CODE = re.compile(r"(?P<file>.+):(?P<line>\d{1,9})@(?P<function>.+)", re.DOTALL)
 # Frames that Proton puts into call paths itself.
 _STATES = ("<captured_at>", "<metric>", "__proton_launch_metadata")

@@ -25,8 +25,6 @@ from bragg.formats.proton.trees import damaged
 from bragg.formats.timelines.metrics import durations_of_slices, metrics_of_slices
 from bragg.model import FrameKind, Profile, SliceTable, TrackKind, TrackTable
 
-__all__ = ["FORMAT", "read"]
-
 _NO_EVENTS = re.compile(rb'"traceEvents": *\[\s*\]')
 # Thread ids of streams, and of ranges of graphs, begin here.
 _STREAM_LANES = 200_000

@@ -21,8 +21,6 @@ from bragg.formats.limits import Limits
 from bragg.formats.proton.names import MetricColumns, TreeBuilder, frame_kind, metric_name
 from bragg.model import FrameKind, MetricKind, Profile
 
-__all__ = ["DEVICE_FACTS", "is_json_tree", "is_msgpack_tree", "read_json", "read_msgpack", "read_tree"]
-
 # Facts about a device: Proton's name, and that of `meta["devices"]`.
 DEVICE_FACTS = {
     "arch": "arch",

@@ -20,8 +20,6 @@ from bragg.formats.limits import Limits
 from bragg.formats.timelines.call_tree import Frames, Nodes
 from bragg.model import FrameKind, FrameTable, Metric, MetricKind, Profile, SliceTable, TrackKind, TrackTable
 
-__all__ = ["is_speedscope", "read"]
-
 _MAX_NS = float(1 << 61)
 _NS_OF_UNIT = {"nanoseconds": 1.0, "microseconds": 1e3, "milliseconds": 1e6, "seconds": 1e9}
 _UNITS = {"bytes": "B", "none": "1"}

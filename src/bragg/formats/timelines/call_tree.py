@@ -14,8 +14,6 @@ from bragg.formats.limits import next_depth
 from bragg.model import CallTree, FrameKind, FrameTable, SliceTable, TrackKind, TrackTable
 from bragg.model.table import BoolArray, Int32Array, Int64Array
 
-__all__ = ["Frames", "Nodes", "call_tree"]
-
 # Writers round start and length to a microsecond, each on its own.
 _ROUNDING_NS = 1000
 _BLOCK_ROWS = 1 << 16

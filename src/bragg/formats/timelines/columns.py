@@ -17,8 +17,6 @@ from numpy.typing import NDArray
 from bragg.model import SliceTable
 from bragg.model.table import UInt8Array
 
-__all__ = ["pack", "unpack"]
-
 _DIFFERENCES = ("start_ns", "track", "correlation")
 _PLAIN = ("duration_ns", "node")
 

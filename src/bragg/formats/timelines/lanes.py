@@ -11,8 +11,6 @@ from bragg.errors import UsageError
 from bragg.model import Profile, SliceTable, TrackTable
 from bragg.model.table import Int32Array, Int64Array
 
-__all__ = ["Lane", "lanes", "require_slices"]
-
 
 @dataclass(frozen=True, eq=False)
 class Lane:

@@ -20,8 +20,6 @@ from bragg.model.durations import buckets_of
 from bragg.model.host_time import own_host_time
 from bragg.model.table import Int32Array, Int64Array
 
-__all__ = ["durations_of_slices", "gpu_facts", "metrics_of_slices", "moved_bytes"]
-
 
 def metrics_of_slices(tree: CallTree, tracks: TrackTable, slices: SliceTable) -> dict[str, Metric]:
     """Times and counts of GPU work, of host code, and of ranges of the process."""

@@ -12,8 +12,6 @@ from bragg.model.regroup import regroup
 from bragg.model.table import BoolArray
 from bragg.model.transform import with_ancestors
 
-__all__ = ["gpus_within", "ranks_within"]
-
 
 def ranks_within(profile: Profile) -> list[Profile]:
     """The processes of a timeline as ranks, by number; empty: there are fewer than two.

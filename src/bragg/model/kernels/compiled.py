@@ -11,25 +11,6 @@ from enum import Enum
 
 from bragg.model.finding import Place
 
-__all__ = [
-    "WARP",
-    "Access",
-    "Argument",
-    "Atomic",
-    "BankConflict",
-    "CompiledKernel",
-    "Conversion",
-    "Counted",
-    "Dot",
-    "Loop",
-    "MaskedLoop",
-    "ProgramOrder",
-    "Reduction",
-    "RepeatedPass",
-    "SlowOperation",
-    "TensorCores",
-]
-
 WARP = 32
 """Threads of a warp."""
 

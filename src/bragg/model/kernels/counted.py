@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["COUNTED_LAUNCHES", "COUNTED_PREFIX", "EXECUTED", "FLOPS", "THREADS", "is_counted_by_instruction"]
-
 COUNTED_PREFIX = "smsp__sass_"
 """Of the vendor's names of these metrics."""
 

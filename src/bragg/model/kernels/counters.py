@@ -16,8 +16,6 @@ from bragg.model.profile import Profile
 from bragg.model.table import BoolArray, FloatArray, Int32Array, Int64Array
 from bragg.model.trace import TrackKind
 
-__all__ = ["KernelCounter", "Rates", "kernel_counters", "power_rates", "sampled_rates"]
-
 _MOST_GROUPS = 128  # by GPU time; the others share one unknown
 _BLOCK = 1 << 14  # samples at once: 17 MB
 _GAP = 1.5  # times the interval: nothing was sampled in between

@@ -5,23 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from itertools import pairwise
 
-__all__ = [
-    "READING",
-    "WITH_CLOCKS",
-    "Copies",
-    "Count",
-    "InsideKernel",
-    "KernelEvent",
-    "Latency",
-    "Line",
-    "Meeting",
-    "Placement",
-    "ScopeValues",
-    "Stretch",
-    "Turns",
-    "WarpGroup",
-]
-
 WITH_CLOCKS = " (with clocks)"
 """Ends the name of a kernel's launches with clocks."""
 WITH_PROBES = " (with probes)"

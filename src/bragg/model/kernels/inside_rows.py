@@ -20,8 +20,6 @@ from bragg.model.kernels.inside import (
     Turns,
 )
 
-__all__ = ["inside_kernels"]
-
 _MAX_CALLS = 50
 _MAX_WARPS = 32  # of a block
 

@@ -17,8 +17,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 
-__all__ = ["LibraryKernel", "library_kernel"]
-
 
 @dataclass(frozen=True)
 class LibraryKernel:

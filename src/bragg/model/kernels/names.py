@@ -8,8 +8,6 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-__all__ = ["base_name", "is_specialized", "operator_name", "specialization"]
-
 # What every specialization says, warps and stages, or a hash of what there was no room for.
 _SPECIALIZED = re.compile(
     r"(?P<base>[\w.$-]+)<(?P<specialization>(?:[^<>]* )?(?:w\d+ s\d+(?: [^<>]*)?|#[0-9a-f]{4,}))>"

@@ -6,8 +6,6 @@ import re
 from collections.abc import Sequence
 from pathlib import PurePath
 
-__all__ = ["program_of"]
-
 _PYTHON = re.compile(r"python[0-9.]*")
 # Letters of Python's options that a value follows, in the same word or the next one.
 _VALUED_OPTIONS = "cmWX"

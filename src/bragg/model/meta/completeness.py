@@ -8,8 +8,6 @@ from typing import Any, NamedTuple
 
 from bragg.model.meta.run import Run
 
-__all__ = ["Completeness", "Loss", "completeness_of"]
-
 
 class _Counter(NamedTuple):
     """Numbers of META that add up to one loss: `(table, name)` of each, what they count, and what is wrong with it.

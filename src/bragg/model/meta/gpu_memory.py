@@ -14,27 +14,6 @@ import numpy as np
 from bragg.model.facts import Facts
 from bragg.model.table import Int64Array
 
-__all__ = [
-    "AT_END",
-    "AT_PEAK",
-    "CUDA_AT_END",
-    "CUDA_AT_PEAK",
-    "HELD",
-    "JAX_ARRAYS",
-    "PEAKS",
-    "DeviceMemory",
-    "FreeMemory",
-    "GpuMemory",
-    "JaxArrays",
-    "JaxMemory",
-    "MemoryCurve",
-    "free_memory_of",
-    "gpu_memory_of",
-    "jax_arrays_of",
-    "jax_memory_of",
-    "united_memory",
-]
-
 AT_PEAK, AT_END = "gpu_memory_peak", "gpu_memory_end"
 CUDA_AT_PEAK, CUDA_AT_END = "cuda_memory_peak", "cuda_memory_end"
 PEAKS = {AT_PEAK: "gpu_memory", CUDA_AT_PEAK: "cuda_memory"}

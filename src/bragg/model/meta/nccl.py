@@ -11,8 +11,6 @@ from typing import Any
 
 from bragg.model.facts import Facts
 
-__all__ = ["NCCL_OPERATIONS", "OLDEST_NCCL", "Nccl", "NcclCall", "nccl_of", "nccl_version_text", "united_nccl"]
-
 OLDEST_NCCL = 22_700
 """The first NCCL that tells when channels begin and end, as `ncclGetVersion` counts."""
 NCCL_OPERATIONS: Mapping[str, str] = {

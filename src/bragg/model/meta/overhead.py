@@ -14,8 +14,6 @@ from typing import Any
 from bragg.model.facts import Facts
 from bragg.model.meta.run import Run
 
-__all__ = ["Overhead", "OverheadPart", "overhead_of", "overhead_within"]
-
 # Names in META, and what readers call them. `records` are CUPTI's kernel records, seen from the launch.
 _HOST_PARTS = {
     "records": "kernel records",

@@ -16,8 +16,6 @@ from bragg.model.kernels.inside import InsideKernel
 from bragg.model.kernels.inside_rows import inside_kernels
 from bragg.model.ranks.clock import RankClock
 
-__all__ = ["Cuda", "Run"]
-
 
 @dataclass(frozen=True)
 class Cuda:

@@ -12,22 +12,6 @@ from typing import Any
 
 from bragg.model.facts import Facts
 
-__all__ = [
-    "CLOCK_TRACK",
-    "GPU_TRACKS",
-    "HELD_REASONS",
-    "IDLE_TRACK",
-    "LIMITS",
-    "METERED",
-    "POWER_TRACK",
-    "GpuTelemetry",
-    "Telemetry",
-    "Values",
-    "telemetry_of",
-    "track_of_reason",
-    "united",
-]
-
 POWER_TRACK, CLOCK_TRACK = "power (W)", "SM clock (MHz)"
 # Tracks of whole GPUs that are sampled 50 times a second at most: too seldom to say anything of one kernel.
 GPU_TRACKS = frozenset(

@@ -8,8 +8,6 @@ from typing import Any
 
 from bragg.model.facts import Facts
 
-__all__ = ["RankClock"]
-
 
 @dataclass(frozen=True)
 class RankClock:

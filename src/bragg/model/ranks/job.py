@@ -12,8 +12,6 @@ from bragg.model.facts import Facts
 from bragg.model.meta.command_line import program_of
 from bragg.model.meta.run import Run
 
-__all__ = ["Job", "Rank", "named_ranks", "ranges_text"]
-
 _N_NAMED = 3
 
 

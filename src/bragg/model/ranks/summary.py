@@ -8,8 +8,6 @@ from dataclasses import dataclass, field
 from bragg.model.ranks.clock import RankClock
 from bragg.model.table import Int32Array, Int64Array, Table
 
-__all__ = ["CollectiveCallTable", "CollectiveSlices", "CollectiveTable", "PathTable", "RankSummary"]
-
 
 @dataclass(frozen=True, eq=False)
 class CollectiveCallTable(Table):

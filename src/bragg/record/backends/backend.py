@@ -11,8 +11,6 @@ if TYPE_CHECKING:
 
     from bragg.record.hooks.imports import Hook
 
-__all__ = ["Backend"]
-
 
 class Backend(ABC):
     """The Python side of a way to measure.

@@ -14,8 +14,6 @@ if TYPE_CHECKING:
 
     from bragg.record.hooks.imports import Hook
 
-__all__ = ["Cpu"]
-
 
 class Cpu(Backend):
     """The backend where there is no GPU."""

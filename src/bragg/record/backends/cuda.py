@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
     from bragg.record.hooks.imports import Hook
 
-__all__ = ["Cuda"]
 
 _DRIVER = "libcuda.so.1"
 # A desktop or server GPU, the Windows Subsystem for Linux, an embedded GPU.

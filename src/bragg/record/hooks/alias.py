@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from types import CodeType, ModuleType
     from typing import Any
 
-__all__ = ["PROTON", "alias_modules"]
 
 # Triton's profiler by the modules that stand for it; submodules follow their package.
 PROTON = {

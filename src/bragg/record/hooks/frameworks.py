@@ -28,8 +28,6 @@ if TYPE_CHECKING:
 
     from bragg.record.hooks.imports import Hook
 
-__all__ = ["operator_hooks"]
-
 
 def operator_hooks(options: Mapping[str, Any]) -> list[Hook]:
     """The hooks that record operators of the wanted frameworks.

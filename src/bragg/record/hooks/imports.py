@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     Hook = tuple[str, Callable[[ModuleType], Callable[[], None] | None]]
     """A module's name, and what is called with the module; see `when_imported`."""
 
-__all__ = ["ImportWatch", "when_imported"]
-
 
 def when_imported(name: str, callback: Callable[[ModuleType], Callable[[], None] | None]) -> ImportWatch:
     """Call back once with a module: now if it is imported already, else when its import has succeeded.

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     Wrapper = Callable[[Callable[..., Any]], Callable[..., Any]]
     Undo = Callable[[], None]
 
-__all__ = ["after", "before", "compiles_what_it_meets", "is_traced", "wrap", "wrap_engine", "wrap_steps"]
-
 
 class _Wrapped:
     """A method and what it is wrapped in, each of which may go first."""

@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from bragg.record.hooks.imports import Hook
     from bragg.record.hooks.methods import Undo
 
-__all__ = ["DECODING_HOOK", "record_decoding_steps"]
 
 # Every loop calls it once a turn, greedy search, sampling, beams and assistants alike.
 _END_OF_TURN = "_update_model_kwargs_for_generation"

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from typing import Any
 
-__all__ = ["PRIVATE_NAME", "has_own_module", "import_privately"]
 
 PRIVATE_NAME = "_bragg_recorder"
 _NAME = "bragg"

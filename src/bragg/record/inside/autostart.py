@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from types import ModuleType
     from typing import Any
 
-__all__ = ["ProcessRecording", "current", "start"]
 
 # What ends a process that does not ask for it otherwise; SIGINT raises KeyboardInterrupt, which is an ordinary exit.
 _ENDING = (signal.SIGTERM, signal.SIGHUP)

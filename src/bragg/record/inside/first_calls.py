@@ -6,7 +6,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-__all__ = ["FirstCalls"]
 
 # Programs warm up within a few steps: 0.5 kB each region.
 _MAX_KEPT = 64

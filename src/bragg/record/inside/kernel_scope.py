@@ -6,8 +6,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-__all__ = ["kernel_event_begin", "kernel_event_end", "kernel_scope"]
-
 
 class kernel_scope:  # noqa: N801 - used as `scope` is
     """Names some lines of a Triton or Gluon kernel: `with bragg.kernel_scope("load q"):`.

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
     from typing import Any
 
-__all__ = ["at_start", "at_stop", "call_kernel_error", "count_interpreted_launch", "tell", "tell_at_stop", "told"]
 
 # What changes the speed of a program from outside. The rest of the environment stays private.
 _ENVIRONMENT = (

@@ -12,8 +12,6 @@ from typing import Any, NamedTuple, NoReturn
 from bragg.core import core
 from bragg.errors import UsageError
 
-__all__ = ["MetricLabel", "declare_beside", "parse_label", "plain_name", "record_metrics"]
-
 _LABEL = re.compile(
     r"\s*(?P<name>.*?)\s*"
     r"(?:\((?P<unit>(?!(?:inc|exc|pty)\))[^()]*)\))?\s*"

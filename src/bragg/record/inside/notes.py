@@ -13,8 +13,6 @@ if TYPE_CHECKING:
 
     _Result = TypeVar("_Result")
 
-__all__ = ["guarded", "note", "once"]
-
 
 def note(text: str) -> None:
     """Say one line on stderr, if the program has one that takes it."""

@@ -11,8 +11,6 @@ from typing import Protocol
 from bragg.core import core
 from bragg.record.inside.notes import note
 
-__all__ = ["PhaseWriter", "Phased"]
-
 _LOOK_EVERY_S = 0.2  # One look costs 20 us a phase.
 
 

@@ -19,8 +19,6 @@ from bragg.model.meta.telemetry import united
 from bragg.record.captures import has_ended
 from bragg.record.output import claim, phase_path
 
-__all__ = ["Phases", "unite"]
-
 _OF_BEGIN = ("started_ns", "gpu_first_ns", "scheduled_before", "threads_before")
 _SUMS = ("statistics", "gpu_busy_ns", "overhead")  # Tables of numbers in `meta` that add up over phases.
 

@@ -9,7 +9,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
     from typing import Any
 
-__all__ = ["boot_id", "find_place", "find_rank", "observe_place", "observed_place"]
 
 # Rank and number of ranks of torchrun, Open MPI, MPICH and Intel MPI, Slurm; innermost launcher first. Slurm is last:
 # `srun torchrun` gives one to each node.

@@ -24,7 +24,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["KEY", "ask", "meet", "part", "serve"]
 
 KEY = "bragg/clock"
 _REQUEST, _ANSWER = struct.Struct("<Qq"), struct.Struct("<Qqqq")

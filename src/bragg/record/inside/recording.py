@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from bragg.record.hooks.imports import Hook, ImportWatch
     from bragg.record.inside.regions import Reading
 
-__all__ = ["Recording"]
-
 
 class Recording:
     """A running native session with the hooks that feed it.

@@ -10,8 +10,6 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-__all__ = ["REDACTED", "without_secrets"]
-
 REDACTED = "<redacted>"
 # What a name ends in.
 _SECRET = (

@@ -8,7 +8,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-__all__ = ["RegionSpans"]
 
 # 24 bytes each: 12 MB; of five regions a step, 100,000 steps.
 _MAX_SPANS = 1 << 19

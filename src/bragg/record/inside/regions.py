@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     _Result = TypeVar("_Result")
     Reading = dict[str, dict[str, Any]]
 
-__all__ = ["REGIONS", "Reading", "Regions", "Times", "since"]
-
 
 class Times:
     """Calls and times of a region, or of steps.

@@ -20,8 +20,6 @@ from bragg.record.inside.rank import find_rank
 from bragg.record.inside.recording import Recording
 from bragg.record.output import Finisher, Loader, Producer, claim, expand, finish_capture, keep_latest, phase_path
 
-__all__ = ["Session"]
-
 
 class Session:
     """One recording of this process, from its creation to `stop`, in one phase or several.

@@ -27,7 +27,6 @@ from bragg.record.output import Finisher, Loader
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-__all__ = ["Options", "Sessions"]
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from types import FrameType
 
-__all__ = ["report_standing", "standing"]
 
 _N_FRAMES = 12
 

@@ -13,7 +13,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["at_end_of_forked_thread", "begin_own_thread"]
 
 _MAIN = main_thread().ident
 _of_thread = local()

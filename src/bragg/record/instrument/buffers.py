@@ -14,7 +14,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from bragg.record.instrument.driver import Driver
 
-__all__ = ["Buffers", "Plan", "plan"]
 
 _CONTROL = struct.Struct("<QQIIII")
 assert _CONTROL.size == CONTROL_BYTES

@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from bragg.record.instrument.buffers import Buffers, Plan
     from bragg.record.instrument.driver import Driver
 
-__all__ = ["CapturedLaunch", "Stored"]
 
 _LOOK_EVERY_S = 0.002
 

@@ -13,7 +13,6 @@ if TYPE_CHECKING:
 
     Kernel = TypeVar("Kernel")
 
-__all__ = ["instrument", "is_chosen"]
 
 # The Python functions of kernels: kernels of some versions of Triton hash their source.
 _chosen: WeakSet[FunctionType] = WeakSet()

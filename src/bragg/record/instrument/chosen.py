@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from typing import Any
 
-__all__ = ["Chosen"]
 
 # Each kernel's readings stay on the GPU until the end.
 _SHARE_OF_BUFFER = 4

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from bragg.code.instrument.blocks import Kernel
     from bragg.code.instrument.segments import EventCall
 
-__all__ = ["overrides_machine_code", "partition_warps", "ptxas_options", "source_scopes"]
 
 _OWN_WARPS = re.compile(r'"ttg\.num-warps" = (\d+)')
 _PARTITION = re.compile(r"^\s*partition\d+\(.*\bnum_warps\((\d+)\)", re.MULTILINE)

@@ -9,7 +9,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["Driver", "DriverError"]
 
 _NOT_READY = 600
 _RELAXED = 2

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from bragg.code.instrument.assembling import Binary
     from bragg.code.instrument.clocked import Clocked
 
-__all__ = ["Comparison", "Guard"]
 
 _DISASSEMBLE_WITHIN_S = 20.0
 

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
     from bragg.record.instrument.chosen import Chosen
 
-__all__ = ["instrument_inductor"]
 
 _RUNNER = "runner"
 """What the generated launcher of a kernel calls."""

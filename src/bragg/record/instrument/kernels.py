@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
     from bragg.record.hooks.imports import Hook
 
-__all__ = ["META", "clock_hooks", "instrument_triton"]
 
 META = "inside_kernels"
 """Key of the meta."""

@@ -11,8 +11,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from bragg.record.instrument.buffers import Plan
 
-__all__ = ["LEVELS", "Level", "levels_of"]
-
 
 @dataclass(frozen=True)
 class Level:

@@ -10,8 +10,6 @@ from numpy.typing import NDArray
 
 from bragg.code.instrument.readings import Warps
 
-__all__ = ["Blocks", "blocks_of"]
-
 
 @dataclass(frozen=True, eq=False)
 class Blocks:

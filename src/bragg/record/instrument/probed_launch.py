@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from bragg.code.instrument.blocks import Kernel
     from bragg.record.instrument.driver import Driver
 
-__all__ = ["ProbedLaunch"]
 
 _ASSEMBLE_WITHIN_S = 30.0
 # Counting takes many times as long as the kernel; so many blocks are enough for means.

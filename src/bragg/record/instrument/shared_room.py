@@ -8,7 +8,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["shared_room"]
 
 # Of a warp: 16 to 128 frames of the largest size.
 _WARP_BYTES = (8192, 4096, 2048, 1024)

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from bragg.code.instrument.rewriting import Instrumented
     from bragg.record.instrument.buffers import Plan
 
-__all__ = ["summed"]
 
 _MAX_WARPS = 16
 # Each is a node of the tree.

@@ -36,7 +36,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection
     from typing import Any, TypeAlias
 
-__all__ = ["STATE", "Limits", "TimedKernel"]
 
 STATE = "<clocks inside kernels>"
 """Under it stands what this copies and sets on the GPU."""

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from bragg.code.instrument.rewriting import Instrumented
     from bragg.record.instrument.buffers import Plan
 
-__all__ = ["timeline_of"]
 
 # 20,000 rows of JSON take 0.5 MB of the capture, and go when it is read.
 _MAX_BLOCKS = 20_000

@@ -8,7 +8,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from bragg.record.instrument.driver import Driver
 
-__all__ = ["PAIRS", "Trial"]
 
 PAIRS = 5
 """The first one is not counted: code is loaded in it."""

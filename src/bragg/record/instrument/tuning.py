@@ -10,8 +10,6 @@ if TYPE_CHECKING:
     from types import ModuleType
     from typing import Any
 
-__all__ = ["follow_inductor", "follow_triton", "is_tuning"]
-
 
 class _Tuning(local):
     """Of this thread."""

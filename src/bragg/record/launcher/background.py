@@ -7,8 +7,6 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-__all__ = ["every"]
-
 
 @contextmanager
 def every(interval_s: float, work: Callable[[], None], name: str) -> Iterator[None]:

@@ -14,8 +14,6 @@ from bragg.model.facts import Facts
 from bragg.record.launcher.background import every
 from bragg.record.standing import REPORTS_IN_A_WATCH, SUFFIX
 
-__all__ = ["Standing", "hang_lines", "read_standings", "watching_ranks"]
-
 _N_NAMED = 8
 # Code of these is not where a program stands, but what it called.
 _LIBRARIES = ("site-packages", "dist-packages", "lib/python", "<frozen")

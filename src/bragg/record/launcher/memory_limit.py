@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from bragg.errors import BackendUnavailable
 
-__all__ = ["memory_shortage"]
-
 _NEEDED_BYTES = 300 << 20
 
 

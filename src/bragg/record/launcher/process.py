@@ -11,8 +11,6 @@ from dataclasses import dataclass
 
 from bragg.errors import UsageError
 
-__all__ = ["Ended", "interrupted_by_endings", "run_child"]
-
 _PASSED_ON = {signal.SIGINT, signal.SIGQUIT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2}
 _AWAITED = _PASSED_ON | {signal.SIGCHLD}
 _ENDING = (signal.SIGTERM, signal.SIGHUP)

@@ -27,8 +27,6 @@ from bragg.record.output import Finisher, make_capture_directory
 if TYPE_CHECKING:
     from bragg.model import Profile
 
-__all__ = ["FinishedRun", "RunResult", "run_target"]
-
 
 @dataclass(frozen=True)
 class FinishedRun:

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from bragg.model import Profile
     from bragg.record.config import RecordConfig
 
-__all__ = ["ProfileWriter", "writing_phases"]
 
 _LOOK_EVERY_S = 0.5
 

@@ -14,8 +14,6 @@ from pathlib import Path
 from bragg.errors import UsageError
 from bragg.model.meta.command_line import program_of
 
-__all__ = ["Target", "find_target"]
-
 _PYTHON_SUFFIXES = {".py", ".pyc", ".pyz", ".pyw"}
 _NOTEBOOK = ".ipynb"
 _SHELL = ".sh"

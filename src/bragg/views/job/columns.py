@@ -12,8 +12,6 @@ from bragg.model import MetricKind, Profile
 from bragg.model.table import FloatArray
 from bragg.views.terminal.formulas import Computed, Formulas
 
-__all__ = ["RankFormulas", "rank_columns"]
-
 _VALUES: dict[str, Callable[[RankSpread], FloatArray]] = {
     "worst": lambda spread: spread.largest,
     "worst_rank": lambda spread: spread.worst.astype(np.float64),

@@ -10,8 +10,6 @@ from bragg.views.text.run_facts import RunFacts
 from bragg.views.text.style import Style, printable
 from bragg.views.text.units import count_text, time_text
 
-__all__ = ["job_header_lines"]
-
 _N_HOSTS = 3
 
 

@@ -9,8 +9,6 @@ import numpy as np
 from bragg.analyze.ranks.lateness import Lateness
 from bragg.model.table import FloatArray, Int64Array
 
-__all__ = ["HeatMap", "heat_map"]
-
 _PALE = 0.1
 
 

@@ -11,8 +11,6 @@ from bragg.views.text.names import short_symbol
 from bragg.views.text.style import Style, printable
 from bragg.views.text.units import count_text, share_text, value_text
 
-__all__ = ["tally_json", "tally_lines"]
-
 _Text = Callable[[TallyRow, str], str]
 _LEAST_NAME_WIDTH = 20
 

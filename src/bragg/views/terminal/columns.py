@@ -18,8 +18,6 @@ from bragg.views.text.metric_meanings import MEANINGS
 from bragg.views.text.style import printable
 from bragg.views.text.units import Scale, scale_for
 
-__all__ = ["Column", "ColumnChoice", "absence_notes", "choose_names", "columns_of", "short_names"]
-
 _AVERAGES = {"gpu_time_avg": ("gpu_time", "gpu_count"), "host_time_avg": ("host_time", "host_count")}
 # Columns that are compared with each other, by the ends of their names.
 _COMPARED = (("_avg", "_mean", "_min", "_max", "_p50", "_p95", "_p99"), REGIONS)

@@ -10,8 +10,6 @@ if TYPE_CHECKING:
     from bragg.model import Profile
     from bragg.views.terminal.formulas import Formulas
 
-__all__ = ["DERIVED", "prepared"]
-
 
 class _Derived:
     """The analysis is imported when a name is none that was recorded."""

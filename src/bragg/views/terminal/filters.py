@@ -20,8 +20,6 @@ from bragg.views.text.labels import Labels
 from bragg.views.text.style import printable
 from bragg.views.text.units import share_text, value_text
 
-__all__ = ["Filtered", "compiled", "filter_paths"]
-
 # The frame that hooks compute launch metadata in; `:kernel` may follow.
 _LAUNCH_METADATA = "__proton_launch_metadata"
 _N_NEAREST = 3

@@ -28,8 +28,6 @@ from bragg.views.text.style import Style, printable
 from bragg.views.text.units import count_text, share_text, time_text
 from bragg.views.text.variants import rows_of_frames
 
-__all__ = ["FlatView", "default_metrics", "flat_lines", "flat_view", "table_lines"]
-
 _NARROW_METRICS = ("time", "count", "time_avg", "time_max")
 _DEFAULT_METRICS = ("time", "count", "time_avg", "time_p50", "time_p95", "time_max", "time_first")
 _LEAST_NAME_WIDTH = 16

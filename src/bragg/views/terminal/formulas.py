@@ -9,8 +9,6 @@ from bragg.errors import UsageError
 from bragg.model import MetricKind, Profile
 from bragg.model.table import FloatArray
 
-__all__ = ["NO_FORMULAS", "Computed", "Formulas"]
-
 
 class Computed(Protocol):
     """Values of a metric at every node."""

@@ -9,7 +9,6 @@ if TYPE_CHECKING:
     from bragg.model import Profile
     from bragg.views.terminal.view_options import ViewOptions
 
-__all__ = ["WHOLE", "grouped"]
 
 WHOLE = ("module", "region", "process")
 """Groupings that replace call paths."""

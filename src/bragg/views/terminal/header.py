@@ -10,8 +10,6 @@ from bragg.views.text.run_facts import RunFacts
 from bragg.views.text.style import Style
 from bragg.views.text.telemetry_facts import telemetry_lines
 
-__all__ = ["header_lines"]
-
 _N_LINES = 4
 
 

@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from bragg.model import Profile
     from bragg.views.terminal.view_options import ViewOptions
 
-__all__ = ["idle_json", "idle_lines", "idle_options", "with_idle_time"]
-
 
 def idle_options(options: ViewOptions, group_by: str) -> ViewOptions:
     """The default metrics of a table of idle time.

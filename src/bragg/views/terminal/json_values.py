@@ -11,8 +11,6 @@ from bragg.model.ids import FrameId
 from bragg.views.terminal.columns import Column
 from bragg.views.text.labels import Labels
 
-__all__ = ["json_columns", "json_frame", "json_values"]
-
 
 def json_columns(columns: Sequence[Column]) -> list[dict[str, Any]]:
     """The metrics of a view; the total of one that does not add up is null."""

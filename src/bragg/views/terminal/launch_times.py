@@ -12,8 +12,6 @@ from bragg.model import DurationTable, FrameKind, MetricKind, Profile
 from bragg.model.table import BoolArray, FloatArray, Int64Array
 from bragg.views.terminal.formulas import Computed, Formulas
 
-__all__ = ["LaunchTimes", "with_launch_times"]
-
 _FIRST = "gpu_time_first"
 _QUANTILES = {"gpu_time_p50": 0.5, "gpu_time_p95": 0.95, "gpu_time_p99": 0.99}
 _NAMES = (*_QUANTILES, _FIRST)

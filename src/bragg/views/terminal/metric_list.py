@@ -11,8 +11,6 @@ from bragg.views.terminal.columns import short_names
 from bragg.views.terminal.formulas import Formulas
 from bragg.views.text.style import Style, printable
 
-__all__ = ["metric_list_json", "metric_list_lines"]
-
 _WIDTH = 100
 
 

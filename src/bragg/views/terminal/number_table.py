@@ -13,8 +13,6 @@ from bragg.views.terminal.columns import Column
 from bragg.views.text.style import Style, printable
 from bragg.views.text.units import share_text
 
-__all__ = ["NumberTable"]
-
 _SHARE_WIDTH = len("100.0 %")
 _BAR_WIDTH = 8
 _LEAST_WIDTH = len("<0.01")

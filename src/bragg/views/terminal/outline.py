@@ -13,8 +13,6 @@ from bragg.model import CallTree
 from bragg.model.ids import ROOT, NodeId
 from bragg.model.table import BoolArray, FloatArray, Int64Array
 
-__all__ = ["Outline", "OutlineRow", "outline"]
-
 # A caller is put on one line with the only thing it calls when its own share is below this.
 _OWN_SHARE_IN_CHAIN = 0.005
 

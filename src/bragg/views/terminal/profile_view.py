@@ -24,8 +24,6 @@ from bragg.views.text.training_steps import steps_line
 from bragg.views.text.waiting import waiting_lines, workers_line
 from bragg.views.text.wall_line import wall_json, wall_lines
 
-__all__ = ["ShownProfile", "flat_table", "profile_json", "profile_lines"]
-
 
 @dataclass(frozen=True, eq=False)
 class ShownProfile:

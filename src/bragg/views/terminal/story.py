@@ -13,8 +13,6 @@ from bragg.views.text.run_facts import RunFacts
 from bragg.views.text.style import Style
 from bragg.views.text.wall_line import wall_lines
 
-__all__ = ["answer_lines", "story_lines"]
-
 _N_CAUSES, _N_TOLD = 3, 2
 _MANY_SLICES, _MANY_NODES = 300_000, 40_000  # the rules take 0.8 s for them
 

@@ -32,8 +32,6 @@ from bragg.views.text.units import count_text, share_text, time_text
 from bragg.views.text.waiting import waiting_lines, waits_mostly
 from bragg.views.text.wall_line import wall_lines
 
-__all__ = ["N_CAUSES", "summary_lines", "warning_lines"]
-
 _N_KERNELS, _N_KERNELS_BELOW_CAUSES = 5, 2
 N_CAUSES = 3
 """Findings that a summary names."""

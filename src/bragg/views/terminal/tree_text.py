@@ -13,8 +13,6 @@ from bragg.views.terminal.tree_view import TreeView
 from bragg.views.text.style import Style, printable
 from bragg.views.text.units import count_text, share_text
 
-__all__ = ["tree_lines"]
-
 # Longer chains of callers keep their ends.
 _MAX_CHAIN = 4
 _LEAST_LABEL_WIDTH = 16

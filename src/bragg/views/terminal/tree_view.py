@@ -25,8 +25,6 @@ from bragg.views.text.style import printable
 from bragg.views.text.units import share_text
 from bragg.views.text.variants import with_one_variant
 
-__all__ = ["TreeView", "tree_view"]
-
 # Of the whole: less outside of all paths is not missed.
 _MUCH_OUTSIDE = 0.05
 

@@ -8,8 +8,6 @@ from dataclasses import dataclass
 from bragg.views.terminal.formulas import NO_FORMULAS, Formulas
 from bragg.views.text.labels import CodeFormat
 
-__all__ = ["ViewOptions"]
-
 
 @dataclass(frozen=True)
 class ViewOptions:

@@ -14,8 +14,6 @@ from bragg.views.text.bounds_text import bounds_sentence
 from bragg.views.text.finding_text import gain_text, place_text
 from bragg.views.text.style import printable
 
-__all__ = ["brief_json", "markdown_lines"]
-
 _BRIEF_BYTES = 2000
 _BRIEF_MESSAGE = 160
 

@@ -28,17 +28,6 @@ from bragg.views.text.run_facts import RunFacts
 from bragg.views.text.style import Style, printable
 from bragg.views.text.units import count_text, time_text
 
-__all__ = [
-    "LEAST_GAIN",
-    "ChangedFinding",
-    "analysis_lines",
-    "best_findings",
-    "best_lines",
-    "changed_findings",
-    "changed_lines",
-    "rest_sentence",
-]
-
 # In so many columns; narrower lines may be more.
 _N_LINES, _COLUMNS = 25, 80
 _N_FINDINGS = 6

@@ -22,14 +22,6 @@ from bragg.views.text.units import count_text, share_text, time_text, value_text
 from bragg.views.text.waiting import waiting_lines, waits_mostly
 from bragg.views.text.wall_line import wall_line
 
-__all__ = [
-    "fact_rows",
-    "host_sentences",
-    "idle_sentences",
-    "lack_lines",
-    "sentences",
-]
-
 _METRIC_NAMES = {"gpu_time": "of GPU time", "host_time": "of host time", "samples": "samples"}
 _MAX_NAME = 60
 # A device that idles less than this is busy: there is nothing to explain.

@@ -13,8 +13,6 @@ from bragg.model.finding import percent_text
 from bragg.views.text.finding_text import at_place
 from bragg.views.text.units import count_text
 
-__all__ = ["NO_CAUSE", "N_FEW_NAMES", "N_NAMES", "about_gains", "below_findings"]
-
 # Rules of a list that are named, and where lines are few; --json names all.
 N_NAMES, N_FEW_NAMES = 8, 2
 NO_CAUSE = "No rule found a cause; most rules are for programs that use a GPU."

@@ -11,8 +11,6 @@ from bragg.model.finding import percent_text
 from bragg.views.text.style import printable
 from bragg.views.text.units import count_text, time_text
 
-__all__ = ["bounds_sentence", "parts_lines", "threads_text"]
-
 _N_PARTS = 4
 _LEAST_PART = 0.005
 # What takes less than this share of the time bounds not all of it, and up to half of it not most.

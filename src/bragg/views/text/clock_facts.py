@@ -13,8 +13,6 @@ from bragg.views.text.probe_facts import probe_lines
 from bragg.views.text.style import printable
 from bragg.views.text.units import count_text, share_text
 
-__all__ = ["clock_lines"]
-
 _N_LINES = 5
 _LEAST = 0.005
 # Warps that do the same differ by some percent.

@@ -8,8 +8,6 @@ from bragg.analyze.annotated_code import AnnotatedCode
 from bragg.code.sass.instruction_kinds import instruction_kinds, word_of_kind
 from bragg.code.source_map import Stage
 
-__all__ = ["code_legend"]
-
 _BECAME = "became: machine instructions; of an access of memory with the bits of one thread"
 
 

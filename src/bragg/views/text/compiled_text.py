@@ -9,8 +9,6 @@ from bragg.model.kernels.names import base_name
 from bragg.views.text.style import Style, printable
 from bragg.views.text.units import share_text
 
-__all__ = ["compiled_facts", "compiled_lines"]
-
 
 def compiled_lines(changes: Sequence[CompiledChange], style: Style) -> list[str]:
     """A line for each kernel with all that changed, below an empty one."""

@@ -9,8 +9,6 @@ from bragg.model.facts import Facts
 from bragg.model.meta.run import Run
 from bragg.views.text.units import count_text, time_text
 
-__all__ = ["counter_warnings"]
-
 
 def counter_warnings(meta: Mapping[str, Any]) -> Iterator[str]:
     """Why counters were not sampled, which ones were left out, and for how long nothing was."""

@@ -7,8 +7,6 @@ from collections.abc import Sequence
 
 from bragg.views.text.style import Style
 
-__all__ = ["cut_apart"]
-
 
 def cut_apart(names: Sequence[str], width: int | None, style: Style) -> list[str]:
     """Each name in at most `width` columns: head and tail stay, and of names that would look alike what differs.

@@ -7,8 +7,6 @@ import re
 from collections.abc import Callable
 from functools import cache
 
-__all__ = ["demangle"]
-
 _RUNTIMES = ("libstdc++.so.6", "libc++abi.so.1", "libc++abi.dylib")
 _IDENTIFIER_LENGTH = re.compile(r"\d+")
 

@@ -23,21 +23,6 @@ from bragg.views.text.labels import Labels
 from bragg.views.text.style import Style
 from bragg.views.text.units import Scale, count_text, scale_for, share_text, value_text
 
-__all__ = [
-    "change_text",
-    "diff_json",
-    "diff_lines",
-    "judged_text",
-    "launches_text",
-    "loop_text",
-    "named_frames",
-    "path_text",
-    "same_kernels_text",
-    "step_text",
-    "values_text",
-    "verdict_json",
-]
-
 _LEAST_PATH_WIDTH = 20
 _WIDEST_PATH = 100  # columns, where no terminal says how many there are
 _MOST_OF_CALLER, _OWN_OF_CALLER = 0.5, 0.05

@@ -9,8 +9,6 @@ from bragg.model.facts import Facts
 from bragg.model.meta.run import Run
 from bragg.views.text.units import count_text, time_text
 
-__all__ = ["exact_lines"]
-
 _WHY = {
     "cooperative": "cooperative launches, whose blocks wait for each other",
     "communicates": "they wait for other GPUs",

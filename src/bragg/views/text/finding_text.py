@@ -8,8 +8,6 @@ from bragg.model import Finding
 from bragg.model.finding import percent_text
 from bragg.views.text.style import printable
 
-__all__ = ["OF_RUN", "advice_text", "at_place", "finding_line", "gain_text", "message_text", "place_text", "short_path"]
-
 OF_RUN = " of the run"
 """What a gain is a share of that is made once, not in each step."""
 

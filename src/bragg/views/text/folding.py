@@ -17,17 +17,6 @@ from bragg.views.text.labels import Labels
 from bragg.views.text.repeated_calls import without_repeated_calls
 from bragg.views.text.units import count_text
 
-__all__ = [
-    "INSIDE",
-    "OWN_ROW",
-    "PART",
-    "FoldMarks",
-    "FoldedProfile",
-    "fold_libraries",
-    "fold_marks",
-    "with_library_names",
-]
-
 # They are part of excursions into every other library, so they name only those without another.
 _COMMON = (STANDARD, "bragg")
 # What a node is in `FoldMarks` if it does not begin an excursion.

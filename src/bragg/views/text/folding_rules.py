@@ -6,8 +6,6 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-__all__ = ["STANDARD", "annotates", "is_kept", "library_of"]
-
 STANDARD = "stdlib"
 
 

@@ -14,8 +14,6 @@ from bragg.views.text.diff_text import values_text
 from bragg.views.text.style import Style, printable
 from bragg.views.text.units import count_text, share_text
 
-__all__ = ["kernel_change_json", "kernel_change_lines"]
-
 _MAX_OPCODES = 12
 _INSTRUCTIONS, _SAMPLES = "instructions", "share of samples"
 

@@ -10,8 +10,6 @@ from bragg.analyze.kernel_summary import KernelSummary
 from bragg.model.kernels.compiled import CompiledKernel
 from bragg.views.text.units import bytes_text, count_text, share_text, time_text
 
-__all__ = ["summary_json", "summary_lines"]
-
 
 def summary_lines(kernel: KernelSummary) -> Iterator[str]:
     """At most three lines: what a thread and a block take, what limits the occupancy, and the GPU time."""

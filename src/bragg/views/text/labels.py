@@ -15,8 +15,6 @@ from bragg.views.text.demangle import demangle
 from bragg.views.text.names import short_function, short_symbol
 from bragg.views.text.style import printable
 
-__all__ = ["SYMBOL_KINDS", "CodeFormat", "Labels"]
-
 SYMBOL_KINDS = (FrameKind.KERNEL, FrameKind.NATIVE)
 _OUTSIDE = "code outside of any scope"
 # No symbol of a compiler: behind the brackets of a template it has colons or parameters.

@@ -20,8 +20,6 @@ from bragg.model.meta.gpu_memory import (
 from bragg.model.meta.run import Run
 from bragg.views.text.units import bytes_text, count_text, share_text
 
-__all__ = ["memory_json", "memory_lines", "memory_warnings"]
-
 _N_GPUS = 2
 
 

@@ -6,8 +6,6 @@ from dataclasses import dataclass
 
 from bragg.model.metric import MetricKind
 
-__all__ = ["MEANINGS", "Meaning"]
-
 _INCLUSIVE, _EXCLUSIVE, _PROPERTY = MetricKind.INCLUSIVE, MetricKind.EXCLUSIVE, MetricKind.PROPERTY
 
 

@@ -9,8 +9,6 @@ from functools import cache
 from bragg.model.kernels.names import is_specialized
 from bragg.views.text.demangle import demangle
 
-__all__ = ["short_function", "short_symbol", "shorten"]
-
 # Deeper template arguments only repeat what outer ones say.
 _MAX_NESTING = 8
 _OPEN, _CLOSE = "<({[", ">)}]"

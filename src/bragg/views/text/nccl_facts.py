@@ -11,8 +11,6 @@ from bragg.model.meta.run import Run
 from bragg.views.text.style import printable
 from bragg.views.text.units import count_text, time_text
 
-__all__ = ["nccl_json", "nccl_lines", "nccl_notes", "nccl_warnings"]
-
 
 def nccl_lines(meta: Mapping[str, Any]) -> list[str]:
     """`NCCL: 640 operations in 2 groups, 1.2 s on the GPU, most of it 412 ms x all-reduce[…], RING LL, 16 channels`."""

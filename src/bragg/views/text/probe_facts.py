@@ -8,8 +8,6 @@ from pathlib import PurePosixPath
 from bragg.model.kernels.inside import Count, InsideKernel
 from bragg.views.text.units import count_text, share_text
 
-__all__ = ["probe_lines"]
-
 _N_LINES = 10
 _LANES, _SECTOR_BYTES = 32, 32
 

@@ -23,8 +23,6 @@ from bragg.views.job.heat_map import heat_map
 from bragg.views.text.style import Style, printable
 from bragg.views.text.units import bytes_text, count_text, share_text, time_text
 
-__all__ = ["idea_lines", "ranks_json", "ranks_lines", "ranks_sentence", "transfer_lines"]
-
 _N_LINES = 25
 _N_FINDINGS = 3
 _N_ROWS = 8

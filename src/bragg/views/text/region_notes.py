@@ -18,8 +18,6 @@ from bragg.views.text.training_steps import steps_line
 from bragg.views.text.units import count_text, time_text
 from bragg.views.text.wall_line import busy_text
 
-__all__ = ["region_notes"]
-
 _N_FUNCTIONS = 3
 
 

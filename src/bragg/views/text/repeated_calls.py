@@ -8,8 +8,6 @@ from bragg.model import CallTree, FrameKind, FrameTable
 from bragg.model.regroup import Regrouping, regroup
 from bragg.model.table import BoolArray, Int64Array
 
-__all__ = ["without_repeated_calls"]
-
 
 def without_repeated_calls(tree: CallTree) -> Regrouping | None:
     """A Python function that calls itself as one node, and below a scope not again the function that the scope is in.

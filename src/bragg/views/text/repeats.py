@@ -15,8 +15,6 @@ from bragg.model.table import BoolArray, FloatArray, Int64Array
 from bragg.views.text.folding import FoldedProfile
 from bragg.views.text.folding_rules import library_of
 
-__all__ = ["with_repeats_folded"]
-
 _CAPTURED_AT = "<captured_at>"
 _NUMBER = re.compile(r"(?<![A-Za-z0-9])\d+(?![A-Za-z0-9])")
 # Two, such as the two linear layers of an MLP, are named one by one.

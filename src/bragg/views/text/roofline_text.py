@@ -8,8 +8,6 @@ from bragg.views.text.names import short_symbol
 from bragg.views.text.style import Style
 from bragg.views.text.units import share_text, time_text
 
-__all__ = ["roofline_lines", "short_name", "si_text", "summary_text"]
-
 _PREFIXES = ((1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, ""))
 _NO_BYTES = "and nothing their bytes"
 _HEADER = f"{'GPU time':>10}  {'share':>7}  {'flop/byte':>9}  {'reached':>14}  {'of roof':>8}  {'bound':<7}  name"

@@ -23,8 +23,6 @@ from bragg.views.text.style import printable
 from bragg.views.text.telemetry_facts import telemetry_warnings
 from bragg.views.text.units import count_text, share_text, time_text
 
-__all__ = ["RunFacts"]
-
 _MAX_NAMES = 3
 # Of the time in which the main thread ran or was ready to, how much others may have, and for how long.
 _STARVED, _LONG_NS = 0.2, 1_000_000_000

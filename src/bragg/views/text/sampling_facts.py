@@ -8,8 +8,6 @@ from typing import Any
 from bragg.model.meta.run import Run
 from bragg.views.text.units import count_text, share_text, time_text
 
-__all__ = ["sampling_line", "sampling_warnings"]
-
 
 def sampling_line(meta: Mapping[str, Any]) -> str:
     """`1,200,000 instruction samples (98 % of known launches), one in 2^15 cycles`; empty when nothing was sampled."""

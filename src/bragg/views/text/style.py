@@ -7,8 +7,6 @@ import unicodedata
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-__all__ = ["PLAIN", "Style", "beginning", "printable", "text_width", "without_control"]
-
 _BLOCKS = "▏▎▍▌▋▊▉█"
 _HOT, _WARM = 0.5, 0.1
 # What `Style` paints with.

@@ -12,8 +12,6 @@ from bragg.model.meta.telemetry import HELD_REASONS, LIMITS, GpuTelemetry, Telem
 from bragg.views.text.style import printable
 from bragg.views.text.units import bytes_text, count_text, share_text
 
-__all__ = ["telemetry_json", "telemetry_lines", "telemetry_warnings"]
-
 _N_GPUS = 2
 _LEAST_HELD = 0.1  # of the samples
 _JOULES = ((3.6e6, "kWh"), (1e3, "kJ"), (1.0, "J"))

@@ -14,8 +14,6 @@ from bragg.grouping.regions import LOOP, are_recorded, group_by_region, step_fun
 from bragg.model import Profile
 from bragg.views.text.units import count_text, share_text, time_text
 
-__all__ = ["steps_line"]
-
 # Steps of which some took so much longer than the median that their average says nothing of any of them.
 _SKEWED = 1.5
 _STEP = "step"

@@ -5,8 +5,6 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-__all__ = ["Scale", "bytes_text", "count_text", "quantity_text", "scale_for", "share_text", "time_text", "value_text"]
-
 # Largest first: a value is shown in the first unit in which it is at least one.
 _LADDERS = {
     "ns": (("s", 1e9), ("ms", 1e6), ("us", 1e3), ("ns", 1.0)),

@@ -10,8 +10,6 @@ from bragg.model import CallTree, FrameKind, FrameTable, Profile
 from bragg.model.table import Int32Array, Int64Array
 from bragg.views.text.labels import SYMBOL_KINDS, Labels
 
-__all__ = ["first_variants", "rows_of_frames", "with_one_variant"]
-
 
 def with_one_variant(profile: Profile) -> Profile:
     """The profile with one frame for all variants; nodes are not merged."""

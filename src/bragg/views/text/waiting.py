@@ -16,8 +16,6 @@ from bragg.views.text.folding_rules import library_of
 from bragg.views.text.labels import Labels
 from bragg.views.text.units import count_text, share_text, time_text
 
-__all__ = ["waiting_lines", "waits_mostly", "workers_line"]
-
 # Less is no reason to look at it.
 _LITTLE = 0.05
 

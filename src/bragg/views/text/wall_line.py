@@ -12,8 +12,6 @@ from bragg.model.meta.overhead import Overhead
 from bragg.views.text.style import Style, printable
 from bragg.views.text.units import count_text, time_text
 
-__all__ = ["busy_text", "wall_json", "wall_line", "wall_lines"]
-
 _N_NAMED = 2
 _N_LINES = 3
 _SEPARATOR = " | "

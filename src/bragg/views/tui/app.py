@@ -16,8 +16,6 @@ from bragg.model.ids import ROOT, NodeId
 from bragg.views.text.style import printable
 from bragg.views.tui.rows import TreeRows
 
-__all__ = ["ProfileApp"]
-
 _LINES_BEFORE, _LINES_AFTER = 8, 60
 _HOT, _WARM = 0.5, 0.1
 

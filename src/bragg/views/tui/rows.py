@@ -12,8 +12,6 @@ from bragg.views.terminal.tree_view import TreeView
 from bragg.views.text.style import PLAIN, Style
 from bragg.views.text.units import share_text
 
-__all__ = ["TreeRows"]
-
 _BAR_WIDTH = 6
 
 

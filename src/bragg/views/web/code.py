@@ -12,8 +12,6 @@ from bragg.code.source_place import CallChain
 from bragg.code.stall_reasons import StallReason
 from bragg.views.text.finding_text import short_path
 
-__all__ = ["code_of", "program_code_of"]
-
 _NOWHERE = -1
 
 

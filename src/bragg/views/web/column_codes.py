@@ -17,8 +17,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["ColumnWriter"]
-
 # Integers that a browser's numbers, doubles, hold exactly.
 _MAX_EXACT = 2**53
 _RAW_TYPES = {"u8": np.uint8, "f64": np.float64}

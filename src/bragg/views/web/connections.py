@@ -6,8 +6,6 @@ import socket
 import threading
 from contextlib import suppress
 
-__all__ = ["Connections"]
-
 # A thread that waits for a request ends at once when its connection does.
 _PATIENCE_S = 1.0
 

@@ -14,8 +14,6 @@ from bragg.views.text.labels import Labels
 from bragg.views.text.units import share_text
 from bragg.views.web.payload import Analyses, Summary, pack
 
-__all__ = ["pack_difference"]
-
 _N_SENTENCES = 3
 
 

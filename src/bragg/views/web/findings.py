@@ -19,9 +19,6 @@ from bragg.views.text.bounds_text import bounds_sentence
 from bragg.views.text.finding_text import OF_RUN, gain_text, place_text
 from bragg.views.text.units import quantity_text
 
-__all__ = ["findings_of", "gain_of"]
-
-
 # Both are sums of the same times.
 _SAME = 0.001
 

@@ -18,8 +18,6 @@ from bragg.views.text.wall_line import busy_text, wall_line
 from bragg.views.web.findings import gain_of
 from bragg.views.web.payload import timeline_zero_ns
 
-__all__ = ["big_numbers", "wall_of"]
-
 _UNITS = {"gpu_time": "GPU time", "host_time": "host time"}
 
 

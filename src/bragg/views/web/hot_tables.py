@@ -23,8 +23,6 @@ from bragg.views.text.labels import Labels
 from bragg.views.text.units import count_text, value_text
 from bragg.views.text.variants import rows_of_frames
 
-__all__ = ["hot_tables", "main_metric"]
-
 _N_ROWS = 10
 _GPU, _HOST = "gpu_time", "host_time"
 _METRIC_WORDS = {_GPU: "GPU time", _HOST: "host time"}

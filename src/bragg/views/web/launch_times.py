@@ -10,8 +10,6 @@ from bragg.analyze.kernel_facts import KernelFacts
 from bragg.model import Profile
 from bragg.views.text.labels import Labels
 
-__all__ = ["family_of", "percentiles"]
-
 _SHARES = (0.5, 0.95)
 
 

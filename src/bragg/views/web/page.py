@@ -10,8 +10,6 @@ from importlib import resources
 
 from bragg.views.text.style import printable
 
-__all__ = ["asset", "page"]
-
 # Nothing but what is in the page may run, be drawn or be asked for.
 _POLICY = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data: blob:"
 _PAGE = """<!doctype html>

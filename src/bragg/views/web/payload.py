@@ -31,8 +31,6 @@ from bragg.views.web.column_codes import ColumnWriter
 from bragg.views.web.hot_tables import main_metric
 from bragg.views.web.launch_times import family_of, percentiles
 
-__all__ = ["NO_ANALYSES", "Analyses", "Summary", "pack", "timeline_zero_ns"]
-
 # The default: 9 would take four times as long for 2 % less.
 _GZIP_LEVEL = 6
 # Tabulator, and the blanks of Latin and Chinese texts.

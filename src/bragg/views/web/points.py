@@ -7,8 +7,6 @@ from typing import Any
 
 from bragg.analyze.roofline import Roofline
 
-__all__ = ["roofline_of"]
-
 
 def roofline_of(chart: Roofline) -> dict[str, Any]:
     """All points and roofs: JSON values."""

@@ -13,8 +13,6 @@ from bragg.views.job.heat_map import HeatMap, heat_map
 from bragg.views.text.ranks_text import idea_lines, ranks_sentence, transfer_lines
 from bragg.views.text.style import printable
 
-__all__ = ["ranks_of"]
-
 _ROWS, _COLUMNS = 64, 120
 
 

@@ -32,8 +32,6 @@ from bragg.views.web.payload import Analyses, Summary, pack
 from bragg.views.web.points import roofline_of
 from bragg.views.web.ranks import ranks_of
 
-__all__ = ["report_payload"]
-
 
 def report_payload(
     profile: Profile,

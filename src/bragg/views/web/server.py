@@ -23,8 +23,6 @@ from bragg.views.web.connections import Connections
 from bragg.views.web.page import asset
 from bragg.views.web.shelf import Shelf
 
-__all__ = ["ProfileServer"]
-
 _HOST = re.compile(r"(127\.0\.0\.1|localhost):\d+")
 _ASSETS = {"app.js": "text/javascript; charset=utf-8", "app.css": "text/css; charset=utf-8"}
 _POLICY = (

@@ -9,8 +9,6 @@ from pathlib import Path
 
 from bragg.views.text.style import printable
 
-__all__ = ["Entry", "Shelf"]
-
 # Of a directory; each takes memory on both sides.
 _MAX_FILES = 8
 

@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from typing import Any
 
-__all__ = ["ArgumentWatch", "watch_again"]
 
 _MOST_CALLS, _LEAST_CALLS, _MOST_ARRAYS = 16, 3, 512
 _LEAST_VALUES = 3  # two are a choice, such as that of training or not

@@ -27,17 +27,6 @@ if TYPE_CHECKING:
 
     _Result = TypeVar("_Result")
 
-__all__ = [
-    "CALL_HOOKS",
-    "record_callbacks",
-    "record_calls",
-    "record_compiled_calls",
-    "record_mapped_calls",
-    "record_slow_compiled_calls",
-    "record_steps",
-    "record_traces",
-    "record_transposed_calls",
-]
 
 _PUBLIC = "jax"
 # Functions of JAX's own type, whose calls run no Python once they are compiled, and what makes them.

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from types import ModuleType
     from typing import Any
 
-__all__ = ["HOOK", "mark_batched_conditions"]
 
 # Tables of rules by primitive, by version of JAX.
 _TABLES = ("fancy_primitive_batchers", "spmd_axis_primitive_batchers", "axis_primitive_batchers")

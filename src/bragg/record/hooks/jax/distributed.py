@@ -14,7 +14,6 @@ if TYPE_CHECKING:
 
     from bragg.record.hooks.imports import Hook
 
-__all__ = ["HOOK"]
 
 _FIND_MS = 500
 

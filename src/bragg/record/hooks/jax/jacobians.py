@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from types import ModuleType
     from typing import Any
 
-__all__ = ["HOOK", "JACOBIANS", "Jacobian", "mark_jacobians"]
 
 _IS_REVERSE = {"jacfwd": False, "jacrev": True}
 

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from types import ModuleType
     from typing import Any
 
-__all__ = ["ARRAYS", "HOOK", "TOLD", "Snapshots"]
 
 TOLD, ARRAYS = "jax_memory", "jax_arrays"
 """Keys of the profile's meta."""

@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from types import FrameType, ModuleType
     from typing import Any
 
-__all__ = ["MODULE", "record_annotations", "share_device_records"]
 
 MODULE = "jax._src.profiler"
 _PUBLIC = "jax.profiler"

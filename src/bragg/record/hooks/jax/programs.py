@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
     from bragg.record.hooks.jax.hlo.collectives import CompiledFor
 
-__all__ = ["COMPILER", "read_ranges", "record_compilations"]
 
 COMPILER = "jax._src.compiler"
 

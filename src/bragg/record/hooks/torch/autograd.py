@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from types import ModuleType
 
-__all__ = ["NodeLayout", "follow_backward", "layout_of"]
 
 # The fields of interest are among the first ones, behind the virtual table and the reference count.
 _WORDS = 10

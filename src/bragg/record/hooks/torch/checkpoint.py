@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from types import ModuleType
     from typing import Any
 
-__all__ = ["MODULE", "mark_recomputation"]
 
 MODULE = "torch.utils.checkpoint"
 _RECOMPUTE = "[recompute]"

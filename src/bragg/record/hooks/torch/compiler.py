@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from types import ModuleType
     from typing import Any
 
-__all__ = ["MODULE", "begin_at_the_program"]
 
 MODULE = "torch._dynamo.eval_frame"
 

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 
     from bragg.record.hooks.imports import Hook
 
-__all__ = ["HOOKS"]
-
 
 def observe_ranks(distributed: ModuleType) -> Callable[[], None]:
     """Note rank, number of ranks and clocks whenever a process group was made: at the end it may be gone."""

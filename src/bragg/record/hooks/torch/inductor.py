@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
     from bragg.record.hooks.triton.specialization import Specialization
 
-__all__ = ["MODULE", "follow_launchers", "name_kernels", "origins_in"]
 
 MODULE = "torch._inductor.runtime.triton_heuristics"
 

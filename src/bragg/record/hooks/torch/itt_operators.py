@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from types import ModuleType
     from typing import Any
 
-__all__ = ["emit_operators", "inherit_context", "share_device_records"]
-
 
 def inherit_context(torch: ModuleType) -> Callable[[], None] | None:
     """Let the threads of the autograd engine inherit the context of the thread that called `backward`.

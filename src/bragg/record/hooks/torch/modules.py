@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
     from bragg.record.hooks.methods import Undo
 
-__all__ = ["SCOPES", "ModuleScopes", "record_modules"]
 
 # With more, models are not told apart: a program that makes thousands is not to wait for names.
 _MOST_MODELS = 64

@@ -10,7 +10,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from types import ModuleType
 
-__all__ = ["tell_cost_of_observers"]
 
 # 5 ms in all. The first operator after an observer came or went is not timed.
 _OPERATORS, _ROUNDS = 8, 8

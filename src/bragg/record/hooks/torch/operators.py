@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from types import ModuleType
     from typing import Any
 
-__all__ = ["LATE", "TOLD", "library_of", "record_operators", "record_shaped_operators", "refusal_of_observers"]
 
 TOLD = "torch_operators"
 """Key of the profile's meta for the source of operators: `observers`, or `itt` and why."""

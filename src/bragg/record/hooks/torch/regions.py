@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from bragg.record.hooks.imports import Hook
     from bragg.record.hooks.methods import Undo, Wrapper
 
-__all__ = ["record_backward", "record_data", "record_forward", "record_optimizers", "region_hooks"]
-
 
 def region_hooks(wanted: tuple[str, ...], *, operators: bool) -> list[Hook]:
     """The hooks that record the wanted regions.

@@ -11,7 +11,6 @@ if TYPE_CHECKING:
     from types import ModuleType
     from typing import Any
 
-__all__ = ["HOOK", "TOLD"]
 
 TOLD = "torch_segments"
 """Key of the profile's meta."""

@@ -12,7 +12,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from types import ModuleType
 
-__all__ = ["MODULES", "share_cupti"]
 
 # What `CuspyConfig` collects with, imported when that is first used; and its former name.
 MODULES = ("torch.profiler._cuspy", "torch.profiler._cupti")

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 
     from bragg.record.hooks.methods import Undo
 
-__all__ = ["record_updates"]
-
 
 def record_updates(torch: ModuleType) -> Undo:
     """Record what updates the parameters of a module that was called below a scope of its name.

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 
     from bragg.record.hooks.methods import Undo
 
-__all__ = ["record_waits"]
 
 _NAME = "synchronize"
 

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
     from bragg.record.hooks.triton.specialization import Path, Specialization
 
-__all__ = ["follow_loading", "give_name", "name_kernels", "specialization_of", "types_by_path"]
 
 # Triton sets it right after it has loaded a kernel, and no launch reads it.
 _SET_WHEN_LOADED = "n_max_threads"

@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from types import ModuleType
     from typing import Any
 
-__all__ = ["ask_launches", "choose_kernels", "told_of_launch"]
 
 _failed: set[str] = set()
 _hooks: list[Any] = []

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from bragg.record.inside.notes import note
 
-__all__ = ["explain_missing_driver"]
-
 _ERROR = "0 active drivers"
 
 

@@ -22,8 +22,6 @@ import re
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any, NamedTuple
 
-__all__ = ["Path", "Specialization", "element_type", "short_names", "specialized_name"]
-
 Path = tuple[int, ...]
 """Where an argument is: its index, and its place within tuples."""
 

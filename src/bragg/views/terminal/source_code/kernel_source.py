@@ -19,8 +19,6 @@ from bragg.views.text.code_legend import code_legend
 from bragg.views.text.style import Style, printable
 from bragg.views.text.units import count_text, share_text
 
-__all__ = ["source_json", "source_lines"]
-
 _SHARE_WIDTH = len("100.0 %")
 _BAR_WIDTH = 8
 _CLOCK_TITLE = "what warps did, share of line"

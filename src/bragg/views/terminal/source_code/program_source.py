@@ -13,8 +13,6 @@ from bragg.views.text.finding_text import gain_text, short_path
 from bragg.views.text.style import Style, printable
 from bragg.views.text.units import time_text
 
-__all__ = ["program_json", "program_lines"]
-
 # Lines before and after one that was asked for.
 _AROUND = 12
 _MIN_WIDTH = 20

@@ -20,7 +20,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-__all__ = ["CompiledFor", "collective_of"]
 
 _OPERATIONS = frozenset({"all-reduce", "all-gather", "reduce-scatter", "all-to-all"})
 _SHAPE = re.compile(r"\b([a-z]+\d*\w*)\[([\d,]*)\]")

@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from bragg.record.hooks.jax.hlo.module import HloModule, Instruction
     from bragg.record.hooks.jax.hlo.places import Places
 
-__all__ = ["shuffle_states", "unused_states"]
 
 _SMALL_PART = 0.25
 _LEAST_ELEMENTS = 1 << 10

@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     from bragg.record.hooks.jax.hlo.graph import HloGraph, Value
     from bragg.record.hooks.jax.hlo.places import Places
 
-__all__ = ["factor_states"]
 
 _DOT, _CONVOLUTION = re.compile(r"\blhs_contracting_dim"), re.compile(r"\bwindow=\{size=(\d+)(?:x(\d+))?[ }]")
 _MOVED_BY_ONE = re.compile(r"\bwindow=\{size=([\dx]+)(?: pad=[^ }]*)?\}")

@@ -10,7 +10,6 @@ if TYPE_CHECKING:
 
     from bragg.record.hooks.jax.hlo.module import HloModule, Instruction
 
-__all__ = ["PARTS", "HloFlow"]
 
 # What hands on what it gets.
 _SAME = frozenset({"bitcast", "reshape", "copy", "transpose", "get-tuple-element"})

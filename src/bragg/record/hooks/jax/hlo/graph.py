@@ -11,7 +11,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from bragg.record.hooks.jax.hlo.module import HloModule, Instruction
 
-__all__ = ["LONG", "HloGraph", "Value"]
 
 LONG = frozenset(
     {"while", "dot", "sort", "fft", "convolution", "custom-call", "reduce", "reduce-window", "scatter", "gather"}

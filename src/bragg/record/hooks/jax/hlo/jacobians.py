@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from bragg.record.hooks.jax.hlo.module import HloModule
     from bragg.record.hooks.jax.jacobians import Jacobian
 
-__all__ = ["jacobian_states", "place_of_jacobian"]
 
 _SCOPE = re.compile(rf'op_name="[^"]*?\b{JACOBIAN}(\d+)\b([^"]*)"')
 _SOLVES = re.compile(r'op_name="[^"]*/(?:lu|cholesky|triangular_solve|eigh?|svd)"')

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from bragg.record.hooks.jax.hlo.module import HloModule, Instruction
     from bragg.record.hooks.jax.hlo.places import Places
 
-__all__ = ["loop_states"]
 
 _WHERE = re.compile(r"\bjit\(_?where\)")
 _CONDITION = re.compile(r"\bcondition=%?([\w.-]+)")

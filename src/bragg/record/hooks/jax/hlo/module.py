@@ -11,7 +11,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-__all__ = ["BATCHED", "DIMENSIONS", "HloModule", "Instruction"]
 
 BATCHED = re.compile(r'\blhs_batch_dim(?:s|ensions)"?[=:][{\[]([\d,"]*)[}\]]')
 """In the line of a product: the numbers of dimensions of its left factor whose matrices are multiplied one by one."""

@@ -10,7 +10,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-__all__ = ["Places"]
 
 _OP_NAME, _SOURCE_FILE = (re.compile(rf'\b{key}="((?:[^"\\]|\\.)*)"') for key in ("op_name", "source_file"))
 _SOURCE_LINE, _STACK_FRAME = (re.compile(rf"\b{key}=(\d+)") for key in ("source_line", "stack_frame_id"))

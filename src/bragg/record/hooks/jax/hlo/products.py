@@ -11,7 +11,6 @@ if TYPE_CHECKING:
     from bragg.record.hooks.jax.hlo.flow import HloFlow
     from bragg.record.hooks.jax.hlo.module import HloModule, Instruction
 
-__all__ = ["adds_up_differences", "has_costly_order", "multiplies_zeros_and_ones"]
 
 # "lhs_contracting_dims={1}" of dot, `"lhs_contracting_dimensions":["1"]` of calls.
 _INNER, _BATCH = (

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from bragg.record.hooks.jax.hlo.graph import HloGraph, Value
     from bragg.record.hooks.jax.hlo.places import Places
 
-__all__ = ["promotion_states"]
 
 _NARROW, _WIDE = ("bf16[", "f16["), ("f32[",)
 _SINGLE, _DOUBLE = ("bf16[", "f16[", "f32[", "c64["), ("f64[", "c128[")

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from bragg.record.hooks.jax.hlo.module import HloModule
     from bragg.record.hooks.jax.hlo.places import Places
 
-__all__ = ["repeat_states"]
 
 _MOST_ALIKE, _MOST_RESULTS = 6, 16
 _MOST_COMPARED = 1 << 15  # pairs of values, of one computation: 30 ms

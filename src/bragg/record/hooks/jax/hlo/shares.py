@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 
     from bragg.record.hooks.jax.hlo.graph import Value
 
-__all__ = ["ELEMENTWISE", "Share", "is_decomposition", "share_of_operand", "whole"]
 
 ELEMENTWISE = frozenset(
     {"add", "subtract", "multiply", "divide", "maximum", "minimum", "power", "and", "or", "xor", "not", "negate"}

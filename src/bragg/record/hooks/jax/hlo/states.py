@@ -39,7 +39,6 @@ if TYPE_CHECKING:
     from bragg.record.hooks.jax.hlo.module import HloModule, Instruction
     from bragg.record.hooks.jax.hlo.places import Places
 
-__all__ = ["states_in"]
 
 _DONATED = re.compile(r"\}: \((\d+),")
 _LAID_OUT = re.compile(r" = \(?([a-z]\w*\[[\d,]*\])(\{[^}]*\})?")

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from bragg.record.hooks.jax.hlo.graph import HloGraph, Value
     from bragg.record.hooks.jax.hlo.places import Places
 
-__all__ = ["sum_states"]
 
 _NUMBERED = re.compile(r"\biota_dimension=(\d+)")
 _PRODUCTS = ("dot", "custom-call")

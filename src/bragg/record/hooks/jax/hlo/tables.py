@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from bragg.record.hooks.jax.hlo.graph import HloGraph, Value
     from bragg.record.hooks.jax.hlo.places import Places
 
-__all__ = ["table_states"]
 
 _BACKWARD = "transpose("
 _LEAST_ELEMENTS = 1 << 16

@@ -16,7 +16,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["operations_in"]
 
 _PARTITIONS = re.compile(r"\bnum_partitions=(\d+)")
 # Of these nothing is executed.

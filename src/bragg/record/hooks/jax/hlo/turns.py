@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from bragg.record.hooks.jax.hlo.module import HloModule
     from bragg.record.hooks.jax.hlo.places import Places
 
-__all__ = ["turn_states"]
 
 _CONTRACTS = "lhs_contracting_dim"
 _MOST_GROWTH = 8  # times as large as its inputs: the products of all turns have to be kept

@@ -10,7 +10,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from bragg.record.hooks.jax.hlo.graph import Value
 
-__all__ = ["is_identity", "is_triangle", "nonzero_part"]
 
 _ONE_SIDE = re.compile(r"direction=[GL][ET]")
 _NUMBERED = re.compile(r"iota_dimension=(\d+)")
