@@ -322,7 +322,7 @@ def test_slices_on_a_lost_track_get_a_track_that_says_so(tmp_path: Path) -> None
         table_chunk(ChunkType.NODES, {"parent": [0], "frame": [1]}, first_id=2**40),
         table_chunk(ChunkType.FRAMES, {"kind": [200]}, first_id=4),
         table_chunk(ChunkType.TRACKS, {"kind": [7]}, first_id=2),
-        table_chunk(ChunkType.METRICS, {"node": [1], "group": [6]}),
+        table_chunk(ChunkType.METRICS, {"node": [1], "group": [7]}),
         table_chunk(ChunkType.METRICS, {"node": [1], "group": [DEVICE], "count": np.array([2**63], np.uint64)}),
         table_chunk(ChunkType.SLICES, {"start_ns": [2**62], "duration_ns": [2**62]}),
         table_chunk(ChunkType.SLICES, {"start_ns": [-1]}),
