@@ -89,14 +89,16 @@ def threads_text(threads: OtherThreads) -> str:
 
 
 def _named(names: Sequence[str]) -> str:
-    if len(names) < 2:
-        return f"thread {names[0]}" if names else "other threads"
-    first, second, *others = map(printable, names)
-    return f"threads {first}, {second} and {len(others)} more" if others else f"threads {first} and {second}"
+    if not names:
+        return "other threads"
+    first, *others = map(printable, names)
+    if len(others) < 2:
+        return f"threads {first} and {others[0]}" if others else f"thread {first}"
+    return f"threads {first}, {others[0]} and {len(others) - 1} more"
 
 
 def _most_at(part: Part | OtherThreads) -> str:
-    return f" (most at {part.at.rpartition('/')[2]})" if part.at else ""
+    return f" (most at {printable(part.at.rpartition('/')[2])})" if part.at else ""
 
 
 def parts_lines(bounds: Bounds) -> Iterator[str]:
