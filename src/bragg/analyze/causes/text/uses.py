@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 
 from bragg.analyze.causes.text.program_text import FileText, call_name, names_set
 from bragg.analyze.causes.text.text_calls import argument
@@ -39,6 +39,21 @@ def use_of(file: FileText, statement: ast.stmt, is_meant: PartTest, *, by_rows: 
         return uses.pop() if len(uses) == 1 else ""
     is_part = (is_meant(file, each) for each in walk(statement) if _is_of_call(each))
     return "part" if any(is_part) else ""
+
+
+def is_only_for(file: FileText, statement: ast.stmt, values: Collection[ast.expr], is_meant: PartTest) -> bool:
+    """Whether a value of a statement is read for one thing alone, where it stands or as the variable that it sets.
+
+    Args:
+        file: With the statement.
+        statement: It computes the values.
+        values: Calls in it.
+        is_meant: Whether what is around a value reads it for that.
+    """
+    if any(is_meant(file, file.parents[each]) for each in values):
+        return True
+    is_kept = isinstance(statement, ast.Assign) and statement.value in values
+    return is_kept and use_of(file, statement, is_meant) == "part"
 
 
 def computed_by_rows(file: FileText, statement: ast.stmt) -> list[ast.stmt]:

@@ -7,7 +7,7 @@ import re
 
 from bragg.analyze.causes.text.program_text import FileText, call_name
 from bragg.analyze.causes.text.text_calls import argument, calls_at, is_layer
-from bragg.analyze.causes.text.uses import use_of
+from bragg.analyze.causes.text.uses import is_only_for
 from bragg.analyze.rules.operators.calls.kinds import Call
 
 _LAYERS = re.compile(r"Conv[123]d")
@@ -17,10 +17,7 @@ _CALLS = re.compile(r"conv[123]d")
 def _is_for_convolution(file: FileText, statement: ast.stmt) -> bool:
     """Whether zeros are put around what a convolution alone reads: `conv(F.pad(x, (1, 1, 1, 1)))`."""
     made = [each for each in calls_at(statement, "pad") if _is_even(each) and _is_of_zeros(each)]
-    if any(_convolves(file, file.parents[each]) for each in made):
-        return True
-    is_kept = isinstance(statement, ast.Assign) and statement.value in made
-    return is_kept and use_of(file, statement, _convolves) == "part"
+    return is_only_for(file, statement, made, _convolves)
 
 
 def _convolves(file: FileText, value: ast.AST) -> bool:

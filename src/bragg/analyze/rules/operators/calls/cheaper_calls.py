@@ -12,7 +12,7 @@ from bragg.analyze.causes.paths import below
 from bragg.analyze.causes.text.program_text import FileText, call_name, is_raised, names_read, names_set
 from bragg.analyze.causes.text.repeated_values import made_by
 from bragg.analyze.causes.text.text_calls import argument, calls_at, dimension, operands
-from bragg.analyze.causes.text.uses import use_of
+from bragg.analyze.causes.text.uses import is_only_for, use_of
 from bragg.analyze.causes.work_finding import Work, work_findings
 from bragg.analyze.engine import HostTime, Rule
 from bragg.analyze.rules.operators.calls import draws
@@ -182,11 +182,7 @@ def _is_along(made: ast.expr, place: ast.Call) -> bool:
 
 def _is_for_threshold(file: FileText, statement: ast.stmt) -> bool:
     """Whether a sigmoid is computed to compare it with a number: `torch.sigmoid(x) > 0.5`."""
-    made = calls_at(statement, "sigmoid")
-    if any(_compares(file, file.parents[each]) for each in made):
-        return True
-    is_kept = isinstance(statement, ast.Assign) and statement.value in made
-    return is_kept and use_of(file, statement, _compares) == "part"
+    return is_only_for(file, statement, calls_at(statement, "sigmoid"), _compares)
 
 
 def _compares(_: FileText, value: ast.AST) -> bool:
@@ -195,11 +191,7 @@ def _compares(_: FileText, value: ast.AST) -> bool:
 
 def _is_beginning_of_permutation(file: FileText, statement: ast.stmt) -> bool:
     """Whether of a permutation the beginning alone is read: `torch.randperm(n)[:k]`."""
-    made = calls_at(statement, "randperm")
-    if any(_is_beginning(file, file.parents[each]) for each in made):
-        return True
-    is_kept = isinstance(statement, ast.Assign) and statement.value in made
-    return is_kept and use_of(file, statement, _is_beginning) == "part"
+    return is_only_for(file, statement, calls_at(statement, "randperm"), _is_beginning)
 
 
 def _is_beginning(_: FileText, value: ast.AST) -> bool:

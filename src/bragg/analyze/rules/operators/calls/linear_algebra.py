@@ -12,7 +12,7 @@ from bragg.analyze.causes.paths import below
 from bragg.analyze.causes.text.program_text import FileText, call_name
 from bragg.analyze.causes.text.repeated_values import is_copied, made_by
 from bragg.analyze.causes.text.text_calls import argument, calls_at, operands
-from bragg.analyze.causes.text.uses import use_of
+from bragg.analyze.causes.text.uses import is_only_for
 from bragg.analyze.rules.operators.calls.kinds import Call, products
 from bragg.code.python_nodes import parts_of, walk
 from bragg.model.table import BoolArray
@@ -91,11 +91,7 @@ def _is_largest_alone(file: FileText, statement: ast.stmt) -> bool:
     orders = [argument(each, "ord", len(operands(each)) if _is_of_library(each) else 0) for each in norms]
     if any(isinstance(each, ast.Constant) and each.value == 2 for each in orders):
         return True
-    values = calls_at(statement, "svdvals")
-    if any(_is_first(file.parents[each]) for each in values):
-        return True
-    is_kept = isinstance(statement, ast.Assign) and statement.value in values
-    return is_kept and use_of(file, statement, lambda _, part: _is_first(part)) == "part"
+    return is_only_for(file, statement, calls_at(statement, "svdvals"), lambda _, part: _is_first(part))
 
 
 def _is_of_library(call: ast.Call) -> bool:

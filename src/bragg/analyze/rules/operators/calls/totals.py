@@ -7,7 +7,7 @@ from functools import partial
 
 from bragg.analyze.causes.text.program_text import FileText, call_name, names_read, names_set
 from bragg.analyze.causes.text.text_calls import calls_at, dimension, operands
-from bragg.analyze.causes.text.uses import use_of
+from bragg.analyze.causes.text.uses import is_only_for
 from bragg.analyze.rules.operators.calls.kinds import Call
 from bragg.code.python_nodes import parts_of
 
@@ -17,14 +17,10 @@ _QUANTILES = ("quantile", "nanquantile")
 
 def _is_last_of_running(file: FileText, statement: ast.stmt) -> bool:
     """Whether of a running sum the last value alone is read: `x.cumsum(1)[:, -1]`."""
-    for made in calls_at(statement, *_RUNNING):
-        along = dimension(made)
-        if _takes_last(file, file.parents[made], along):
-            return True
-        is_kept = isinstance(statement, ast.Assign) and statement.value is made
-        if is_kept and use_of(file, statement, partial(_takes_last, along=along)) == "part":
-            return True
-    return False
+    return any(
+        is_only_for(file, statement, [made], partial(_takes_last, along=dimension(made)))
+        for made in calls_at(statement, *_RUNNING)
+    )
 
 
 def _takes_last(_: FileText, part: ast.AST, along: int | None) -> bool:

@@ -10,7 +10,7 @@ from bragg.analyze.causes.evidence import Evidence
 from bragg.analyze.causes.paths import OPERATIONS, line_above
 from bragg.analyze.causes.text.program_text import FileText, call_name
 from bragg.analyze.causes.text.text_calls import calls_at
-from bragg.analyze.causes.text.uses import use_of
+from bragg.analyze.causes.text.uses import is_only_for
 from bragg.code.python_nodes import parts_of
 from bragg.model.table import BoolArray
 
@@ -30,11 +30,7 @@ def of_log_determinants(evidence: Evidence, nodes: BoolArray) -> BoolArray:
 def _asks(file: FileText, statement: ast.stmt) -> bool:
     if any(_is_of_factored(file, each) for each in calls_at(statement, "slogdet", "logdet", "det")):
         return True
-    values = calls_at(statement, "eigvalsh")
-    if any(_is_sum_of_logarithms(file, file.parents[each]) for each in values):
-        return True
-    is_kept = isinstance(statement, ast.Assign) and statement.value in values
-    return is_kept and use_of(file, statement, _is_sum_of_logarithms) == "part"
+    return is_only_for(file, statement, calls_at(statement, "eigvalsh"), _is_sum_of_logarithms)
 
 
 def _is_sum_of_logarithms(file: FileText, part: ast.AST) -> bool:

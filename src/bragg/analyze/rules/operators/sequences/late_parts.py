@@ -259,11 +259,7 @@ def _is_cropped(_: FileText, value: ast.AST) -> bool:
 
 def _is_cut_inside(file: FileText, value: ast.AST) -> bool:
     """Whether it is cut at all four sides: `x[..., :h, :w]` may drop a margin."""
-    slices = (
-        [each for each in ast.walk(value.slice) if isinstance(each, ast.Slice)]
-        if isinstance(value, ast.Subscript)
-        else []
-    )
+    slices = parts_of(value.slice, ast.Slice) if isinstance(value, ast.Subscript) else ()
     return _is_cropped(file, value) and sum(each.lower is not None for each in slices) >= 2
 
 
