@@ -23,9 +23,27 @@ _LINE = re.compile(r"(host|gpu|gpu8|second|third|samples) (\d+)-(\d+) (.+?)(?: (
 _CODE = re.compile(r"(?P<file>[^@]+):(?P<line>\d+)@(?P<name>.+)$")
 _TRACKS = {"host": 0, "gpu": 1, "gpu8": 2, "samples": 3, "second": 4, "third": 5}
 _DEVICES = [-1, 0, 0, -1, 1, 2]
+LAUNCH = "cuLaunchKernel#gpu_api"
 _OPTIMIZER = "Optimizer.step#SGD.step#operator"
 _N_STEPS = 20
 _BEGIN_NS = 1_000_000_000
+
+
+def launched(n: int, path: str, kernel: str, each_us: int, gap_us: int, start: int = 0) -> str:
+    """So many launches, one each `gap_us`, of a kernel that begins 3 us after its launch."""
+    lines = []
+    for i in range(n):
+        at = start + i * gap_us
+        lines.append(f"host {at}-{at + 4} {path} > {LAUNCH} ->{start + i + 1}")
+        lines.append(f"gpu {at + 7}-{at + 7 + each_us} {path} > {kernel}#kernel <-{start + i + 1}")
+    return "\n".join(lines)
+
+
+def queued(n: int, path: str, kernel: str, each_us: int) -> str:
+    """So many launches at once, of kernels that keep the GPU busy."""
+    lines = [f"host {i * 5}-{i * 5 + 4} {path} > {LAUNCH} ->{i + 1}" for i in range(n)]
+    lines += [f"gpu {7 + i * each_us}-{7 + (i + 1) * each_us} {path} > {kernel}#kernel <-{i + 1}" for i in range(n)]
+    return "\n".join(lines)
 
 
 def stepped(text: str, step_us: int, n_steps: int = _N_STEPS) -> Profile:

@@ -9,10 +9,9 @@ import pytest
 from bragg.analyze.causes.evidence import Evidence
 from bragg.analyze.engine import analysis
 from bragg.model import Finding, Profile
-from tests.support.stepped import stepped
+from tests.support.stepped import launched, queued, stepped
 
 MAIN = "train.py:3@main"
-LAUNCH = "cuLaunchKernel#gpu_api"
 
 
 def found(profile: Profile, rule: str, least: float = 0.01) -> list[Finding]:
@@ -25,23 +24,6 @@ def counting(profile: Profile, made: int, ran: int) -> Profile:
     """With nodes of autograd that operators made, and that a backward pass ran."""
     counts = {"autograd_nodes": made, "evaluated_nodes": ran}
     return replace(profile, meta={**profile.meta, "statistics": counts})
-
-
-def launched(n: int, path: str, kernel: str, each_us: int, gap_us: int, start: int = 0) -> str:
-    """So many launches, one each `gap_us`, of a kernel that begins 3 us after its launch."""
-    lines = []
-    for i in range(n):
-        at = start + i * gap_us
-        lines.append(f"host {at}-{at + 4} {path} > {LAUNCH} ->{start + i + 1}")
-        lines.append(f"gpu {at + 7}-{at + 7 + each_us} {path} > {kernel}#kernel <-{start + i + 1}")
-    return "\n".join(lines)
-
-
-def queued(n: int, path: str, kernel: str, each_us: int) -> str:
-    """So many launches at once, of kernels that keep the GPU busy."""
-    lines = [f"host {i * 5}-{i * 5 + 4} {path} > {LAUNCH} ->{i + 1}" for i in range(n)]
-    lines += [f"gpu {7 + i * each_us}-{7 + (i + 1) * each_us} {path} > {kernel}#kernel <-{i + 1}" for i in range(n)]
-    return "\n".join(lines)
 
 
 MM = f"{MAIN} > aten::mm#operator"
@@ -330,39 +312,6 @@ def test_a_jitted_call_that_two_slices_inside_of_each_other_show_is_one() -> Non
     )
     (finding,) = found(stepped(text, 320), "eager-jax")
     assert finding.message.startswith("beside jit(f) each step calls 5 more jitted functions (jit(a), jit(b), jit(c)")
-
-
-@pytest.mark.parametrize(
-    ("kind", "change"),
-    [
-        ("Adam", "fused=True (or foreach=True) for the optimizer"),
-        ("NAdam", "foreach=True for the optimizer"),
-        ("Momentum", "torch._foreach_mul_, torch._foreach_add_ and the like over the list of all parameters"),
-    ],
-)
-def test_an_optimizer_is_asked_for_what_it_has(kind: str, change: str) -> None:
-    program, _ = PAIRS["optimizer-loop"]
-    frames = program.tree.frames
-    named = frames.replace(name=[name.replace("#SGD.", f"#{kind}.") for name in frames.name])
-    (finding,) = found(replace(program, tree=replace(program.tree, frames=named)), "optimizer-loop")
-    assert finding.hint.startswith(change)
-
-
-@pytest.mark.parametrize(
-    ("made", "line"),
-    [("SGD(net.parameters(), foreach=False)", 2), ("SGD(groups, **options)", 2), ("SGD(net.parameters())", 6)],
-)
-def test_an_optimizer_is_found_where_its_options_are_given(made: str, line: int) -> None:
-    text = f"def build(net):\n  return torch.optim.{made}\n\ndef main(net):\n  sgd = build(net)\n  sgd.step()\n"
-    program = stepped(launched(40, f"train.py:6@main > {STEP}", ELEMENTWISE, 2, 10), 420)
-    (finding,) = found(replace(program, sources={"train.py": text}), "optimizer-loop")
-    assert finding.line == line
-
-
-@pytest.mark.parametrize(("launches", "is_found"), [(4, True), (1, False)])
-def test_few_parameters_are_a_loop_too(launches: int, is_found: bool) -> None:
-    path = f"{STEP} > /lib/torch/optim/sgd.py:330@_single_tensor_sgd > aten::add_#operator"
-    assert bool(found(stepped(launched(launches, path, ELEMENTWISE, 2, 10), 220), "optimizer-loop")) is is_found
 
 
 def test_what_jax_prints_from_a_jitted_function_is_found() -> None:
