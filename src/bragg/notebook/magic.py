@@ -64,7 +64,7 @@ def recording_options(line: str) -> dict[str, Any]:
     except (click.ClickException, ValueError) as error:
         message = error.format_message() if isinstance(error, click.ClickException) else str(error)
         raise UsageError(message, hint="The options of bragg run: bragg run --help") from error
-    given = {name: value for name, value in context.params.items() if value not in (None, False)}
+    given = {name: value for name, value in context.params.items() if value is not None and value is not False}
     if given.pop("target") != (_CELL,):
         raise UsageError("%%bragg runs the cell, no other program", hint="In a cell: !bragg run script.py")
     options = {"output": given.pop("output", _OUTPUT)}

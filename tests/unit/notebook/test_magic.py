@@ -23,6 +23,10 @@ def test_options_are_those_of_the_command_line() -> None:
     assert recording_options("") == {"output": "notebook.bragg"}
 
 
+def test_a_zero_in_the_line_of_the_magic_is_a_choice() -> None:
+    assert recording_options("--sample-interval 0") == {"output": "notebook.bragg", "sample_interval_us": 0}
+
+
 @pytest.mark.parametrize(
     ("line", "error"),
     [
