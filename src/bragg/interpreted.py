@@ -88,7 +88,7 @@ def _launched_kernels(target: str) -> LaunchedKernels:
             if compiled.error:
                 note(f"{name} was not compiled for {target}: {compiled.error}")
             else:
-                places[name] = {CODE: compiled.key, FILES: compiled.files}
+                places[name] = {CODE: compiled.key, FILES: compiled.files, **kernels.launched(name)}
 
     atexit.register(guarded(compile_all))
     tell_at_stop(COMPILED_FOR_TARGET, lambda is_end: places)

@@ -12,9 +12,12 @@ import numpy as np
 import pytest
 
 from bragg.analyze.compiled_kernels import CompiledKernels
+from bragg.analyze.report import answered
 from bragg.debug.host.driver import has_gpu
 from bragg.model import FrameKind, Profile
+from bragg.views.text.analysis_text import analysis_lines
 from bragg.views.text.run_facts import RunFacts
+from bragg.views.text.style import PLAIN
 from tests.support.runs import Recorder, Run
 
 pytest.importorskip("triton")
@@ -131,6 +134,42 @@ scale[(8,)](out, 1000, BLOCK=128, num_warps=8)
     assert "gpu_time" not in profile.metrics
     compilers = {"Popen.communicate", "ASTSource.make_ir"}
     assert not compilers & set(profile.tree.frames.name), "what compiles is not part of the program"
+
+
+def test_rules_judge_the_code_of_kernels_that_no_gpu_executed(recorder: Recorder) -> None:
+    run = record(
+        recorder,
+        """
+@triton.jit
+def sum_columns(x, out, n, width, BLOCK: tl.constexpr):
+    column = tl.program_id(0)
+    total = tl.zeros((BLOCK,), tl.float32)
+    for first in range(0, n, BLOCK):
+        rows = first + tl.arange(0, BLOCK)
+        total += tl.load(x + rows * width + column, mask=rows < n, other=0.0)
+    tl.store(out + column, tl.sum(total, 0))
+
+for _ in range(2): sum_columns[(16,)](x, out, 62, 16, BLOCK=32, num_warps=1)
+sum_columns[(8,)](x, out, 62, 16, BLOCK=32, num_warps=1)
+add[(4,)](x, y, out, 992, BLOCK=256)
+""",
+        gpu_target="sm_90",
+    )
+    noted = run.main.run.attributes["sum_columns<BLOCK=32 w1 s3 f32 !16:n>"]
+    assert (noted["grids"], noted["sizes"]) == ("16x1x1=2 8x1x1=1", "n=62 width=16 BLOCK=32")
+    answer = answered(run.main)
+    (finding,) = (each for each in answer.worth(0.01) if each.kernel)
+    assert (finding.rule, finding.kernel) == ("uncoalesced-access", "sum_columns<BLOCK=32 w1 s3 f32 !16:n>")
+    assert finding.message == (
+        "sum_columns loads elements that lie width elements apart: 32 B move for each 4 B; expected on sm_90, not timed"
+    )
+    assert "tl.load(x + rows * width" in run.main.line_text(finding.file, finding.line)
+    assert finding.gain is None
+    lines = analysis_lines(answer, PLAIN)
+    assert lines[0].startswith("Nothing ran on a GPU: bragg's interpreter executed 4 launches on the CPU")
+    assert "1. not timed  uncoalesced-access, likely" in lines
+    assert "register-spills" in answer.analysis.fine
+    assert "small-blocks" in answer.analysis.skipped
 
 
 def test_hooks_of_the_program_are_called_around_a_launch(recorder: Recorder, capfd: pytest.CaptureFixture[str]) -> None:

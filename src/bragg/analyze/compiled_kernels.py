@@ -7,18 +7,20 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from functools import cached_property
+from itertools import chain
 
 from bragg.analyze.kernel_facts import Configuration, configurations_of
 from bragg.analyze.occupancy import occupancy
 from bragg.code.compiled.facts import facts_of
 from bragg.code.compiled.tile_dataflow import grid_key
-from bragg.code.kernel_files import SIZES
+from bragg.code.kernel_files import GRIDS, SIZES
 from bragg.code.source_map import KernelCode, code_of_kernels
 from bragg.model import FrameKind, Profile
 from bragg.model.kernels.compiled import CompiledKernel
 from bragg.model.kernels.names import base_name, specialization
 
 _SIZE = re.compile(r"(\w+)=(-?\d+)")
+_GRID = re.compile(r"(\d+)x(\d+)x(\d+)=(\d+)")
 _STAGES = re.compile(r"\bs(\d+)\b")
 
 
@@ -48,6 +50,30 @@ class CompiledKernels:
     def names(self) -> Iterable[str]:
         """Names of the kernels whose code the profile has."""
         return self._keys
+
+    def launches_for_target(self, name: str) -> tuple[Configuration, ...]:
+        """How a kernel was launched that no GPU executed, the most frequent first, as its compiler configured it."""
+        kernel = self._row(self._keys[name])
+        return tuple(
+            Configuration(
+                count=count,
+                grid=grid,
+                block=(kernel.threads, 1, 1),
+                cluster=None,
+                registers=kernel.registers or 0,
+                shared_bytes=(kernel.dynamic_shared_bytes or 0) + (kernel.static_shared_bytes or 0),
+                local_bytes_per_thread=kernel.stack_bytes or 0,
+                occupancy=kernel.occupancy,
+                occupancy_limit=kernel.occupancy_limit,
+                static_shared_bytes=kernel.static_shared_bytes or 0,
+            )
+            for grid, count in self._grids(name)
+        )
+
+    def _grids(self, name: str) -> list[tuple[tuple[int, int, int], int]]:
+        """Grids of a kernel that no GPU executed, and how often it had each."""
+        noted = self._profile.run.attributes.get(name, {}).get(GRIDS, "")
+        return [((int(x), int(y), int(z)), int(count)) for x, y, z, count in _GRID.findall(noted)]
 
     def key_of(self, name: str) -> str:
         """`symbol/hash` of one of `names`."""
@@ -88,7 +114,9 @@ class CompiledKernels:
         """Whole numbers that a kernel's first launch passed, by argument, and programs of the most frequent one."""
         noted = (self._profile.run.attributes.get(name, {}).get(SIZES, "") for name in self._names_of[key])
         passed = {name: int(number) for name, number in _SIZE.findall(next(filter(None, noted), ""))}
-        grid = next((self._launches[name].grid for name in self._names_of[key] if name in self._launches), ())
+        grids = (self._launches[name].grid for name in self._names_of[key] if name in self._launches)
+        for_target = (grid for name in self._names_of[key] for grid, _ in self._grids(name))
+        grid = next(chain(grids, for_target), ())
         return passed | {grid_key(axis): size for axis, size in zip("xyz", grid, strict=False)}
 
     def _joined(self, kernel: CompiledKernel, names: tuple[str, ...]) -> CompiledKernel:

@@ -11,7 +11,7 @@ from bragg.analyze.causes.frameworks import in_its_words
 from bragg.analyze.causes.host_finding import WAITS_A_STEP
 from bragg.analyze.causes.needs import OWN_HOST_TIME, TRACE, Need
 from bragg.analyze.causes.thresholds import OFTEN, Threshold
-from bragg.analyze.causes.work_finding import SHARE_OF_GPU
+from bragg.analyze.causes.work_finding import OF_KERNEL, SHARE_OF_GPU
 from bragg.model import Finding
 from bragg.registry import RULES, RUN_RULES, STEP_RULES
 
@@ -173,5 +173,8 @@ def _host_time(finding: Finding) -> HostTime:
 
 def _rank(finding: Finding) -> tuple[int, float, int, int]:
     gain = finding.gain
+    if not finding.is_timed:  # what else is found is of the host, which executed the kernels instead of a GPU
+        saved = max((each.value for each in finding.evidence if each.name == OF_KERNEL), default=0.0)
+        return -1, -saved, -finding.severity, -finding.confidence
     group = 2 if gain is None else 3 if gain.is_nothing else 1 if gain.is_once else 0
     return group, -(gain.share if gain else 0.0), -finding.severity, -finding.confidence

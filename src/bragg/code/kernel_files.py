@@ -10,15 +10,22 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
-__all__ = ["CODE", "COMPILED_FOR_TARGET", "FILES", "SIZES", "attributes_of"]
+__all__ = ["CODE", "COMPILED_FOR_TARGET", "FILES", "GRIDS", "SIZES", "attributes_of", "sizes_of"]
 
 # Attributes of a kernel's frame: the name of its texts in the profile, `symbol/hash`, and the file that describes it,
 # beside which the others are.
 CODE, FILES = "code", "code_files"
 COMPILED_FOR_TARGET = "compiled_for_target"
-"""Of the meta: `CODE` and `FILES` of kernels that were executed on the CPU, by name."""
+"""Of the meta: attributes of kernels that were executed on the CPU, by name."""
 SIZES = "sizes"
 """Whole numbers that its first launch passed: `n=781 stride=1024`."""
+GRIDS = "grids"
+"""Of a kernel that was executed on the CPU, its grids and how often it had each: `16x1x1=3 4x4x1=1`."""
+
+
+def sizes_of(arguments: Mapping[str, Any]) -> str:
+    """The value of `SIZES` by what a launch passed."""
+    return " ".join(f"{name}={value}" for name, value in arguments.items() if type(value) is int)
 
 
 def attributes_of(kernel: Any) -> list[tuple[str, str]]:

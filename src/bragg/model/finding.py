@@ -58,6 +58,8 @@ class Place:
     node: NodeId | None = None
 
 
+COMPILED_FOR = "compiled for"
+"""Of the details: the GPU that a kernel was compiled for, which no GPU has executed."""
 _LEAST_PRINTED = 0.0005  # of a share, as `percent_text` writes it
 
 
@@ -144,6 +146,11 @@ class Finding:
     gain: Gain | None = None
     confidence: Confidence = Confidence.LIKELY
     details: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def is_timed(self) -> bool:
+        """Whether it is no finding about a kernel that no GPU has executed."""
+        return all(name != COMPILED_FOR for name, _ in self.details)
 
     def is_worth(self, least_gain: float) -> bool:
         """Whether it saves at least a share of the wall time, and not nothing; one whose gain is not known is."""

@@ -56,6 +56,21 @@ class Part:
 
 
 @dataclass(frozen=True)
+class ForTarget:
+    """Kernels that were executed on the CPU, and compiled for a GPU.
+
+    Attributes:
+        target: That GPU.
+        n_kernels: How many were compiled.
+        n_launches: How many launches were executed.
+    """
+
+    target: str
+    n_kernels: int
+    n_launches: int
+
+
+@dataclass(frozen=True)
 class Bounds:
     """What bounds a program.
 
@@ -80,6 +95,7 @@ class Bounds:
         limits: What of the GPU bounds its work; None: not known.
         lacks: Why `busy` is not known; empty: it is, or no GPU worked.
         threads: Without a GPU, what others than the main thread ran meanwhile; None: nothing that samples found.
+        for_target: Kernels that no GPU executed, and that were compiled for one; None: there are none.
     """
 
     by: str
@@ -98,6 +114,7 @@ class Bounds:
     limits: Limits | None = None
     lacks: Lacks = ""
     threads: OtherThreads | None = None
+    for_target: ForTarget | None = None
 
     @property
     def cause(self) -> str:
@@ -142,8 +159,20 @@ def _host_bounds(evidence: Evidence, shares: list[HostShare]) -> Bounds:
     is_beside = shares[0].name == "waiting" and threads and threads.time_ns > _BUSY * shares[0].time_ns
     by = "other threads" if is_beside else shares[0].name
     return Bounds(
-        *(by, None, parts, of_ns, n_steps, False), host_ns=host_ns, imports_ns=imports_ns, step=step, threads=threads
+        *(by, None, parts, of_ns, n_steps, False),
+        host_ns=host_ns,
+        imports_ns=imports_ns,
+        step=step,
+        threads=threads,
+        for_target=_for_target(evidence),
     )
+
+
+def _for_target(evidence: Evidence) -> ForTarget | None:
+    run = evidence.profile.run
+    if not evidence.is_for_target:
+        return None
+    return ForTarget(run.target, len(run.compiled_for_target), run.interpreted_launches)
 
 
 def _host_steps(evidence: Evidence) -> tuple[float, int, str]:

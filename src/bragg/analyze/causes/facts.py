@@ -147,11 +147,18 @@ class Facts:
 
         return CompiledKernels(self.profile)
 
+    @property
+    def is_for_target(self) -> bool:
+        """Whether the kernels were compiled for a GPU that executed none of them."""
+        return bool(self.profile.run.compiled_for_target) and not self.profile.measured("gpu_time")
+
     @cached_property
     def hot_kernels(self) -> list[HotKernel]:
         """The kernels whose time matters, the one with most first."""
-        from bragg.analyze.causes.hot_kernels import hot_kernels
+        from bragg.analyze.causes.hot_kernels import hot_kernels, kernels_for_target
 
+        if self.is_for_target:
+            return kernels_for_target(self.profile, self.compiled)
         return hot_kernels(self.profile, self.gpu_ns, self.kernels, self.compiled, MUCH_GPU.value)
 
     @property

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from bragg.analyze.causes.thresholds import SHORT_LAUNCH
 from bragg.analyze.compiled_kernels import CompiledKernels
 from bragg.analyze.kernel_facts import Configuration, KernelFacts
 from bragg.model import FrameKind, Place, Profile
@@ -31,11 +32,12 @@ class HotKernel:
         name: Of its frames.
         nodes: Its nodes: [n_nodes].
         share: Of the GPU time, 0 to 1.
-        mean_ns: GPU time of a launch.
+        mean_ns: GPU time of a launch; 0: no GPU executed it.
         roof_share: Part of its time that its flops and bytes need at least; None: not known.
         compiled: What was compiled; None: the profile does not have its code.
         launches: How it was launched, the most frequent first.
         device: Facts of its GPU.
+        target: The GPU that it was compiled for, without one that executed it; empty: a GPU did.
     """
 
     profile: Profile
@@ -47,6 +49,7 @@ class HotKernel:
     compiled: CompiledKernel | None
     launches: tuple[Configuration, ...]
     device: Mapping[str, Any]
+    target: str = ""
 
     @property
     def base(self) -> str:
@@ -67,6 +70,11 @@ class HotKernel:
         """Multiprocessors of its GPU; 0: not known."""
         count = self.device.get("num_sms")
         return count if isinstance(count, int) else 0
+
+    @property
+    def is_short(self) -> bool:
+        """Whether its launches are known to take so long as a launch takes that does nothing."""
+        return not self.target and self.mean_ns < SHORT_LAUNCH.value
 
     @property
     def has_one_grid(self) -> bool:
@@ -123,6 +131,19 @@ def hot_kernels(
         if share >= least_share:
             found.append(_hot(profile, name, rows, share, [table[row] for row in rows if row in table], compiled))
     return sorted(found, key=lambda each: -each.share)
+
+
+def kernels_for_target(profile: Profile, compiled: CompiledKernels) -> list[HotKernel]:
+    """Those that were compiled for a GPU that is not there, in the order of their first launches."""
+    tree, target = profile.tree, profile.run.target
+    found = []
+    for name in compiled.names:
+        rows = [row for row, frame in enumerate(tree.frames.name) if frame == name]
+        nodes = (tree.kind == FrameKind.KERNEL) & np.isin(tree.frame, rows)
+        kernel, launches = compiled.of(name), compiled.launches_for_target(name)
+        device = {"arch": target.removeprefix("sm_")}
+        found.append(HotKernel(profile, name, nodes, 0.0, 0.0, None, kernel, launches, device, target))
+    return found
 
 
 def _hot(

@@ -11,8 +11,9 @@ from bragg.analyze.causes.evidence import Evidence
 from bragg.analyze.causes.hot_kernels import HotKernel
 from bragg.analyze.causes.paths import hottest_place
 from bragg.analyze.causes.text.launch_constants import line_of_constants
+from bragg.analyze.causes.work_finding import OF_KERNEL
 from bragg.model import Confidence, Finding, Place, Quantity, Severity
-from bragg.model.finding import percent_text
+from bragg.model.finding import COMPILED_FOR, percent_text
 from bragg.model.ids import NodeId
 from bragg.model.kernels.compiled import CompiledKernel
 
@@ -54,28 +55,37 @@ def kernel_findings(
 
 def finding_of_kernel(evidence: Evidence, rule: str, kernel: HotKernel, defect: Defect) -> Finding:
     """A defect with its kernel's name, places and gain."""
-    launch = hottest_place(evidence.profile, kernel.nodes, evidence.gpu_ns)
+    time_ns = evidence.profile.own("host_time").astype(np.float64) if kernel.target else evidence.gpu_ns
+    launch = hottest_place(evidence.profile, kernel.nodes, time_ns)
     first = _places_of_launch(evidence, kernel, launch) if defect.is_of_launch else []
     named = (Place(each.file, each.line) for each in (*first, *defect.places) if each.file)
     places = list(dict.fromkeys(named)) or [launch]
     saved = None if defect.saved is None else min(defect.saved, 1.0)
     share = Quantity("share of the GPU time", kernel.share, "share")
+    estimated = [] if saved is None else [Quantity(OF_KERNEL, saved, "share")]
     return Finding(
         rule,
         Severity.WARNING,
-        f"{kernel.base} {defect.what}; {percent_text(kernel.share)} of the GPU time",
+        f"{kernel.base} {defect.what}; {_weight_text(kernel)}",
         defect.change,
-        node=NodeId(int(np.where(kernel.nodes, evidence.gpu_ns, -1).argmax())),
+        node=NodeId(int(np.where(kernel.nodes, time_ns, -1).argmax())),
         kernel=kernel.name,
         file=places[0].file,
         line=places[0].line,
-        evidence=(*defect.evidence, share),
+        evidence=(*defect.evidence, *(estimated if kernel.target else [share])),
         places=tuple(places[1:]),
         gain=None
-        if saved is None
+        if saved is None or kernel.target
         else evidence.gpu_gain(kernel.nodes, saved, saving_is_measured=defect.saving_is_measured),
         confidence=defect.confidence,
+        details=((COMPILED_FOR, kernel.target),) if kernel.target else (),
     )
+
+
+def _weight_text(kernel: HotKernel) -> str:
+    if kernel.target:
+        return f"expected on {kernel.target}, not timed"
+    return f"{percent_text(kernel.share)} of the GPU time"
 
 
 def _places_of_launch(evidence: Evidence, kernel: HotKernel, launch: Place) -> list[Place]:

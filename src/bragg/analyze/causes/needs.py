@@ -72,6 +72,11 @@ def _runs_torch(frames: FrameTable) -> bool:
 
 GPU_COUNT = Need("counts of GPU work", "", _has("gpu_count"))
 GPU_TIME = Need("GPU time", "", _has("gpu_time"))
+OF_KERNELS = Need(
+    "GPU time, or kernels compiled for a GPU that is not there",
+    "",
+    lambda evidence: GPU_TIME.is_met(evidence) or evidence.is_for_target,
+)
 OWN_HOST_TIME = Need(
     "host time without exact counting of launches", "", lambda evidence: not evidence.profile.run.exact_launches
 )
@@ -87,7 +92,9 @@ AUTOGRAD = Need(
     "",
     lambda evidence: evidence.profile.run.autograd_nodes is not None or not _runs_torch(evidence.profile.tree.frames),
 )
-LAUNCHES = Need("launch configurations", "", lambda evidence: bool(len(evidence.profile.kernels)))
+LAUNCHES = Need(
+    "launch configurations", "", lambda evidence: bool(len(evidence.profile.kernels)) or evidence.is_for_target
+)
 LAUNCH_COUNT = Need(
     "how often it launches, and what GPUs waited for",
     TRACE,

@@ -20,6 +20,7 @@ from bragg.model.ids import NodeId
 from bragg.model.table import BoolArray
 
 SHARE_OF_GPU = "share of the GPU time"
+OF_KERNEL = "share of the kernel's time, estimated by other kernels"
 """A quantity of these findings."""
 
 

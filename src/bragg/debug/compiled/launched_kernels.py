@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import time
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,6 +13,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from bragg.code.compiler_process import WITHIN_S, run_compiler
+from bragg.code.kernel_files import GRIDS, SIZES, sizes_of
 from bragg.debug.host.compiler import kernel_source, tile_dialect
 from bragg.debug.host.launch import Launch
 from bragg.debug.targets import Target
@@ -42,11 +44,15 @@ class _Kernel:
         function: Name of its function.
         source: What Triton's compiler is given.
         options: Of the compiler.
+        sizes: Whole numbers that its first launch passed.
+        grids: How often it had each grid.
     """
 
     function: str
     source: Any
     options: dict[str, Any]
+    sizes: str = ""
+    grids: Counter[tuple[int, int, int]] = field(default_factory=Counter)
 
 
 @dataclass
@@ -66,7 +72,9 @@ class LaunchedKernels:
     _refused: dict[str, CompiledLaunch] = field(default_factory=dict)
 
     def add(self, name: str, launch: Launch) -> None:
-        """Keep what is to be compiled of a launch, once for each name."""
+        """Keep what is to be compiled of a launch, once for each name, and count its grid."""
+        if name in self._kernels:
+            self._kernels[name].grids[launch.grid] += 1
         if name in self._kernels or name in self._refused:
             return
         try:
@@ -75,7 +83,14 @@ class LaunchedKernels:
             self._refused[name] = _failed(error)
             return
         options = {name: value for name, value in launch.options.items() if isinstance(value, (bool, int, float, str))}
-        self._kernels[name] = _Kernel(launch.kernel, source, options)
+        grids = Counter({launch.grid: 1})
+        self._kernels[name] = _Kernel(launch.kernel, source, options, sizes_of(launch.arguments), grids)
+
+    def launched(self, name: str) -> dict[str, str]:
+        """How a kernel was launched, as attributes of its frame."""
+        kernel = self._kernels[name]
+        grids = (f"{'x'.join(map(str, grid))}={count}" for grid, count in kernel.grids.most_common())
+        return {SIZES: kernel.sizes, GRIDS: " ".join(grids)}
 
     def compiled(self) -> dict[str, CompiledLaunch]:
         """What became of each kernel, by name. They are compiled in another process, which may end or hang."""

@@ -21,7 +21,7 @@ from bragg.model.regroup import without_readings
 from bragg.views.terminal.flat_view import default_metrics, flat_view, table_lines
 from bragg.views.terminal.view_options import ViewOptions
 from bragg.views.text.analysis_text import best_findings, best_lines
-from bragg.views.text.below_findings import NO_CAUSE
+from bragg.views.text.below_findings import no_cause
 from bragg.views.text.folding import FoldedProfile, fold_libraries
 from bragg.views.text.folding_rules import library_of
 from bragg.views.text.labels import Labels
@@ -67,7 +67,7 @@ def summary_lines(profile: Profile, style: Style, answered: Answered | None = No
     best = best_findings(answered, N_CAUSES) if answered else []
     bounds = list(best_lines(answered, best, style, _N_CHANGES)) if answered else []
     if answered and answered.bounds.host_ns and not best:
-        bounds.append(NO_CAUSE)
+        bounds.append(no_cause(answered.bounds))
     with_host = not best or not _explain_waits(best, steady)
     return [
         style.bold(style.cut(title, style.width)),

@@ -91,9 +91,10 @@ def analysis_lines(answer: Answered, style: Style, least_gain: float = LEAST_GAI
 
 
 def best_findings(answer: Answered, n: int) -> list[Finding]:
-    """The findings that gain most; where none has a known gain, what was found."""
+    """The findings that gain most, or are of kernels that no GPU executed; where there are none, what was found."""
     worth = answer.worth(LEAST_GAIN)
-    return ([each for each in worth if each.gain is not None] or worth)[:n]
+    not_timed = [each for each in worth if not each.is_timed]
+    return (not_timed or [each for each in worth if each.gain is not None] or worth)[:n]
 
 
 def best_lines(answer: Answered, best: Sequence[Finding], style: Style, n_changes: int = 0) -> Iterator[str]:

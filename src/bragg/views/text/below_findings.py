@@ -15,8 +15,8 @@ from bragg.views.text.units import count_text
 
 # Rules of a list that are named, and where lines are few; --json names all.
 N_NAMES, N_FEW_NAMES = 8, 2
-NO_CAUSE = "No rule found a cause; most rules are for programs that use a GPU."
-"""Of a program without one."""
+_NO_CAUSE = "No rule found a cause; most rules are for programs that use a GPU."
+_NO_CAUSE_IN_CODE = "No rule found a cause in the code of its kernels; rules about times of a GPU were not asked."
 # Of the GPU's time: less is not worth a line before the host keeps up.
 _MUCH_BEHIND = 0.05
 
@@ -28,7 +28,7 @@ def below_findings(
     if worth and bounds.is_estimate:
         yield "Counts and gains are estimates from sums over the run; bragg run --data trace measures them"
     if not worth and bounds.host_ns:
-        yield NO_CAUSE
+        yield no_cause(bounds)
     elif not worth:
         yield "No rule found a cause." if analysis.findings or analysis.fine else "No rule could judge."
     yield from about_gains(worth[:n_shown])
@@ -49,6 +49,11 @@ def below_findings(
         yield f"Looked for and not found: {_names(analysis.fine, n_names)}"
     if not bounds.host_ns:  # else no option would tell more
         yield from _skipped(analysis, n_names)
+
+
+def no_cause(bounds: Bounds) -> str:
+    """What is said where no rule finds one in a program without a GPU."""
+    return _NO_CAUSE_IN_CODE if bounds.for_target else _NO_CAUSE
 
 
 def about_gains(shown: Sequence[Finding]) -> Iterator[str]:

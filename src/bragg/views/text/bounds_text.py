@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from bragg.analyze.causes.bounds import BOTH, Bounds, Part
+from bragg.analyze.causes.bounds import BOTH, Bounds, ForTarget, Part
 from bragg.analyze.causes.hardware_limits import Limits
 from bragg.analyze.causes.other_threads import OtherThreads
 from bragg.model.finding import percent_text
@@ -26,6 +26,8 @@ _LACKS = {
 
 def bounds_sentence(bounds: Bounds) -> str:
     """One sentence on what bounds a program."""
+    if bounds.for_target:
+        return _target_sentence(bounds.for_target)
     if bounds.host_ns:
         return _host_sentence(bounds)
     if bounds.busy is None or not bounds.of_ns:
@@ -48,6 +50,15 @@ def bounds_sentence(bounds: Bounds) -> str:
     works = f"{gpu} works {percent_text(bounds.busy)} and waits {percent_text(idle)}"
     which = "; a timeline tells which of them bounds more" if bounds.by == BOTH else ""
     return f"{name} {bound} {most_of}the program: {per_step}{works}{which}."
+
+
+def _target_sentence(found: ForTarget) -> str:
+    launches = count_text(found.n_launches, "launch", "launches")
+    kernels = f"{count_text(found.n_kernels, 'kernel')} {'was' if found.n_kernels == 1 else 'were'}"
+    return (
+        f"Nothing ran on a GPU: bragg's interpreter executed {launches} on the CPU, "
+        f"and {kernels} compiled for {found.target}."
+    )
 
 
 def _host_sentence(bounds: Bounds) -> str:

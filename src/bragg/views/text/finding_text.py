@@ -20,7 +20,7 @@ def finding_line(finding: Finding) -> str:
 def gain_text(finding: Finding) -> str:
     """What following a finding gains: a share of the steady state or of steps, or where it says so of the run."""
     if finding.gain is None:
-        return "gain n/a"
+        return "gain n/a" if finding.is_timed else "not timed"
     return f"{percent_text(finding.gain.share)}{OF_RUN * finding.gain.is_once}" if finding.gain.wall_ns else "no gain"
 
 

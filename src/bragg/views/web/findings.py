@@ -14,7 +14,7 @@ from bragg.model import Finding, Profile
 from bragg.model.table import BoolArray
 from bragg.model.transform import with_descendants
 from bragg.views.text.analysis_text import LEAST_GAIN
-from bragg.views.text.below_findings import NO_CAUSE
+from bragg.views.text.below_findings import no_cause
 from bragg.views.text.bounds_text import bounds_sentence
 from bragg.views.text.finding_text import OF_RUN, gain_text, place_text
 from bragg.views.text.units import quantity_text
@@ -36,7 +36,7 @@ def findings_of(profile: Profile, answered: Answered, steady: tuple[int, int] | 
     on_host = bool(bounds.host_ns)
     return {
         "sentence": bounds_sentence(bounds) if on_host or bounds.busy is not None else "",
-        "nothing": NO_CAUSE if on_host and not found else "",
+        "nothing": no_cause(bounds) if on_host and not found else "",
         "parts": [] if on_host else [asdict(part) for part in bounds.parts],  # they are not of a GPU
         "leastGain": LEAST_GAIN,
         "fine": answered.analysis.fine,

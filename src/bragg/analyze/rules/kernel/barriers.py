@@ -6,7 +6,7 @@ from functools import partial
 
 from bragg.analyze.causes.hot_kernels import HotKernel
 from bragg.analyze.causes.kernel_finding import Defect, counted_text, kernel_findings
-from bragg.analyze.causes.needs import CODE, GPU_TIME
+from bragg.analyze.causes.needs import CODE, OF_KERNELS
 from bragg.analyze.causes.thresholds import MUCH_GPU
 from bragg.analyze.engine import Rule
 from bragg.model import Confidence, Quantity
@@ -34,7 +34,7 @@ def _judge(_: HotKernel, compiled: CompiledKernel) -> Defect | None:
 RULE = Rule(
     partial(kernel_findings, rule="idle-barrier", judge=_judge),
     "barriers in loops of Triton kernels that order nothing",
-    (GPU_TIME, CODE),
+    (OF_KERNELS, CODE),
     (MUCH_GPU,),
     _CHANGE,
 )

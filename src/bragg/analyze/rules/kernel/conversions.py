@@ -6,7 +6,7 @@ from functools import partial
 
 from bragg.analyze.causes.hot_kernels import HotKernel
 from bragg.analyze.causes.kernel_finding import Defect, kernel_findings
-from bragg.analyze.causes.needs import CODE, GPU_TIME
+from bragg.analyze.causes.needs import CODE, OF_KERNELS
 from bragg.analyze.causes.thresholds import MUCH_GPU
 from bragg.analyze.engine import Rule
 from bragg.model import Confidence, Quantity
@@ -45,7 +45,7 @@ def _times(count: int) -> str:
 RULE = Rule(
     partial(kernel_findings, rule="layout-conversion-in-loop", judge=_judge),
     "changes of layout through shared memory in loops of Triton kernels without products",
-    (GPU_TIME, CODE),
+    (OF_KERNELS, CODE),
     (MUCH_GPU,),
     f"{_TRANSPOSED}; {_CHANGE}",
 )

@@ -6,7 +6,7 @@ from functools import partial
 
 from bragg.analyze.causes.hot_kernels import HotKernel
 from bragg.analyze.causes.kernel_finding import Defect, kernel_findings
-from bragg.analyze.causes.needs import CODE, GPU_TIME
+from bragg.analyze.causes.needs import CODE, OF_KERNELS
 from bragg.analyze.causes.thresholds import MUCH_GPU
 from bragg.analyze.engine import Rule
 from bragg.model import Confidence, Quantity
@@ -40,7 +40,7 @@ def _judge(kernel: HotKernel, compiled: CompiledKernel) -> Defect | None:
 RULE = Rule(
     partial(kernel_findings, rule="old-tensor-cores", judge=_judge),
     "products of tiles on sm_90 with tensor cores as those of sm_80",
-    (GPU_TIME, CODE),
+    (OF_KERNELS, CODE),
     (MUCH_GPU,),
     _CHANGE,
 )

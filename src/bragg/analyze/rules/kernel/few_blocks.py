@@ -17,7 +17,7 @@ _CHANGE = "a smaller tile, or a grid over one more dimension (split the sum over
 
 
 def _judge(kernel: HotKernel, compiled: CompiledKernel) -> Defect | None:
-    if not kernel.launches or not kernel.num_sms or kernel.mean_ns < SHORT_LAUNCH.value:
+    if not kernel.launches or not kernel.num_sms or kernel.is_short:
         return None
     total = sum(launch.count for launch in kernel.launches)
     few = [launch for launch in kernel.launches if launch.blocks * 2 <= kernel.num_sms]

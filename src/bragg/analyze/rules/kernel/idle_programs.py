@@ -21,7 +21,7 @@ _CHANGE = "a grid of as many programs as there are tiles: triton.cdiv(n, BLOCK)"
 def _judge(kernel: HotKernel, compiled: CompiledKernel) -> Defect | None:
     stores = [each for each in compiled.accesses or () if each.is_store]
     # Sizes are those of the first launch: of other grids they may be others.
-    if not stores or len(kernel.launches) != 1 or not kernel.num_sms or kernel.mean_ns < SHORT_LAUNCH.value:
+    if not stores or len(kernel.launches) != 1 or not kernel.num_sms or kernel.is_short:
         return None
     launch, needed = kernel.launches[0], dict(stores[0].programs)
     if compiled.atomics or any(dict(each.programs) != needed for each in stores):

@@ -7,7 +7,7 @@ from functools import partial
 from bragg.analyze.causes.hot_kernels import HotKernel
 from bragg.analyze.causes.kernel_finding import Defect, kernel_findings
 from bragg.analyze.causes.least_time import moving_ns
-from bragg.analyze.causes.needs import CODE, GPU_TIME
+from bragg.analyze.causes.needs import CODE, OF_KERNELS
 from bragg.analyze.causes.thresholds import MUCH_GPU
 from bragg.analyze.engine import Rule
 from bragg.model import Confidence, Quantity
@@ -130,7 +130,7 @@ def _saved_by_bytes(kernel: HotKernel, compiled: CompiledKernel, otherwise: floa
 RULE = Rule(
     partial(kernel_findings, rule="idle-threads", judge=_judge),
     "Triton kernels whose tiles have fewer elements than half their threads, or hardly more than many warps",
-    (GPU_TIME, CODE),
+    (OF_KERNELS, CODE),
     (MUCH_GPU,),
     _CHANGE,
 )

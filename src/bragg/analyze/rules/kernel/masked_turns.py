@@ -6,7 +6,7 @@ from functools import partial
 
 from bragg.analyze.causes.hot_kernels import HotKernel
 from bragg.analyze.causes.kernel_finding import Defect, kernel_findings
-from bragg.analyze.causes.needs import CODE, GPU_TIME
+from bragg.analyze.causes.needs import CODE, OF_KERNELS
 from bragg.analyze.causes.thresholds import MUCH_GPU
 from bragg.analyze.engine import Rule
 from bragg.model import Confidence, Quantity
@@ -63,7 +63,7 @@ def _saved(loop: MaskedLoop, kernel: HotKernel) -> float:
 RULE = Rule(
     partial(kernel_findings, rule="masked-turns", judge=_judge),
     "loops of Triton kernels of which a mask drops whole turns",
-    (GPU_TIME, CODE),
+    (OF_KERNELS, CODE),
     (MUCH_GPU,),
     "; ".join((_CHANGES["end"], _BY_LENGTH)),
 )

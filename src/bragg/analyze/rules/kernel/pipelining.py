@@ -6,7 +6,7 @@ from functools import partial
 
 from bragg.analyze.causes.hot_kernels import HotKernel
 from bragg.analyze.causes.kernel_finding import Defect, kernel_findings, names_text
-from bragg.analyze.causes.needs import CODE, GPU_TIME
+from bragg.analyze.causes.needs import CODE, OF_KERNELS
 from bragg.analyze.causes.thresholds import MUCH_GPU, NARROW_ACCESS
 from bragg.analyze.engine import Rule
 from bragg.analyze.rules.memory.narrow_access import culprits
@@ -54,7 +54,7 @@ def _judge(kernel: HotKernel, compiled: CompiledKernel) -> Defect | None:
 RULE = Rule(
     partial(kernel_findings, rule="loop-not-pipelined", judge=_judge),
     "loops of Triton kernels that load and multiply tiles in turns",
-    (GPU_TIME, CODE),
+    (OF_KERNELS, CODE),
     (MUCH_GPU, NARROW_ACCESS),
     f"{_STAGES}; {_ALIGN}",
 )

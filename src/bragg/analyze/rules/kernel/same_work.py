@@ -8,7 +8,7 @@ from functools import partial
 
 from bragg.analyze.causes.hot_kernels import HotKernel
 from bragg.analyze.causes.kernel_finding import Defect, counted_text, kernel_findings
-from bragg.analyze.causes.needs import CODE, GPU_TIME
+from bragg.analyze.causes.needs import CODE, OF_KERNELS
 from bragg.analyze.causes.thresholds import MUCH_GPU
 from bragg.analyze.engine import Rule
 from bragg.model import Confidence, Quantity
@@ -74,7 +74,7 @@ def _repeats(loop: Loop, grid: tuple[int, int, int]) -> int:
 RULE = Rule(
     partial(kernel_findings, rule="same-work", judge=_judge),
     "loops of Triton kernels that load and compute the same in every program",
-    (GPU_TIME, CODE),
+    (OF_KERNELS, CODE),
     (MUCH_GPU,),
     _CHANGE,
 )

@@ -6,7 +6,7 @@ from functools import partial
 
 from bragg.analyze.causes.hot_kernels import HotKernel
 from bragg.analyze.causes.kernel_finding import Defect, kernel_findings
-from bragg.analyze.causes.needs import CODE, GPU_TIME
+from bragg.analyze.causes.needs import CODE, OF_KERNELS
 from bragg.analyze.causes.thresholds import MUCH_GPU, SHORT_LAUNCH
 from bragg.analyze.engine import Rule
 from bragg.model import Confidence, Quantity
@@ -20,7 +20,7 @@ _CHANGE = "load a tile at once, tl.load(x + tl.arange(0, BLOCK)), and reduce it 
 def _judge(kernel: HotKernel, compiled: CompiledKernel) -> Defect | None:
     places = compiled.single_loads or ()
     threads = compiled.threads or WARP
-    if not places or kernel.mean_ns < SHORT_LAUNCH.value:
+    if not places or kernel.is_short:
         return None
     return Defect(
         f"loads one number at a time: all {threads} threads of a block do the same with it",
@@ -35,7 +35,7 @@ def _judge(kernel: HotKernel, compiled: CompiledKernel) -> Defect | None:
 RULE = Rule(
     partial(kernel_findings, rule="single-loads", judge=_judge),
     "Triton kernels and loops in them that handle one number at a time",
-    (GPU_TIME, CODE),
+    (OF_KERNELS, CODE),
     (MUCH_GPU, SHORT_LAUNCH),
     _CHANGE,
 )

@@ -7,7 +7,7 @@ from functools import partial
 from bragg.analyze.causes.hot_kernels import HotKernel
 from bragg.analyze.causes.issuing import block_times
 from bragg.analyze.causes.kernel_finding import Defect, kernel_findings
-from bragg.analyze.causes.needs import CODE, GPU_TIME
+from bragg.analyze.causes.needs import CODE, OF_KERNELS
 from bragg.analyze.causes.thresholds import BUSY_ISSUING, ISSUED, MUCH_GPU, NEAR_ROOF, SLOW_LINES
 from bragg.analyze.engine import Rule
 from bragg.model import Confidence, Quantity
@@ -81,7 +81,7 @@ def _change(operation: SlowOperation) -> str:
 RULE = Rule(
     partial(kernel_findings, rule="slow-arithmetic", judge=_judge),
     "divisions, remainders and costly functions in Triton kernels that memory does not hide",
-    (GPU_TIME, CODE),
+    (OF_KERNELS, CODE),
     (MUCH_GPU, SLOW_LINES, ISSUED, BUSY_ISSUING, NEAR_ROOF),
     f"{_BY_FLOAT}; {_BY_INTEGER}",
 )

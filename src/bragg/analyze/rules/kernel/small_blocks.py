@@ -17,7 +17,7 @@ _CHANGE = "a larger tile for each program, or several tiles in a loop: fewer blo
 
 
 def _judge(kernel: HotKernel, compiled: CompiledKernel) -> Defect | None:
-    if not kernel.launches or not kernel.num_sms or kernel.mean_ns < SHORT_LAUNCH.value:
+    if not kernel.launches or not kernel.num_sms or kernel.is_short:
         return None
     blocks = kernel.launches[0].blocks
     block_ns = kernel.mean_ns * kernel.num_sms / blocks if blocks else 0.0

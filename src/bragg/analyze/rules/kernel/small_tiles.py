@@ -7,7 +7,7 @@ from functools import partial
 from bragg.analyze.causes.hot_kernels import HotKernel
 from bragg.analyze.causes.kernel_finding import Defect, kernel_findings
 from bragg.analyze.causes.least_time import multiplying_ns
-from bragg.analyze.causes.needs import CODE, GPU_TIME, LAUNCHES
+from bragg.analyze.causes.needs import CODE, LAUNCHES, OF_KERNELS
 from bragg.analyze.causes.thresholds import MUCH_GPU, SHORT_LAUNCH, SMALL_TILE
 from bragg.analyze.engine import Rule
 from bragg.analyze.kernel_facts import Configuration
@@ -31,12 +31,13 @@ def _judge(kernel: HotKernel, compiled: CompiledKernel) -> Defect | None:
     if not dots or not loops or compiled.tensor_cores in (None, TensorCores.NONE) or not kernel.launches:
         return None
     worst = max(dots, key=lambda each: each.m * each.n * each.k)
-    if not kernel.num_sms or kernel.mean_ns < SHORT_LAUNCH.value:
+    if kernel.is_short or not (kernel.num_sms or kernel.target):
         return None
     if not _is_small(worst, compiled, kernel.launches[0]):
         return _of_short_sums(worst) if len(dots) == 1 else None  # of attention, these are the columns of a head
     blocks = kernel.launches[0].blocks
-    most = blocks * worst.m * worst.n / (_BLOCKS_OF_SM * kernel.num_sms)
+    # Without a GPU sizes may be those of a test: as if there were enough tiles.
+    most = blocks * worst.m * worst.n / (_BLOCKS_OF_SM * kernel.num_sms) if kernel.num_sms else _LARGEST**2
     if most < _LARGER**2:
         return None
     side = _LARGEST if most >= _LARGEST**2 else _LARGER
@@ -45,7 +46,7 @@ def _judge(kernel: HotKernel, compiled: CompiledKernel) -> Defect | None:
         f"{min(worst.m, worst.n)} results",
         f"larger tiles, {side}x{side}, with tl.dot over at least 32: each element is loaded less often",
         _saved(kernel, compiled, worst, side),
-        Confidence.LIKELY,
+        Confidence.HEURISTIC if kernel.target else Confidence.LIKELY,
         [worst.place],
         (Quantity("blocks", blocks), Quantity("rows of a tile", worst.m), Quantity("columns of a tile", worst.n)),
         is_of_launch=True,
@@ -55,7 +56,8 @@ def _judge(kernel: HotKernel, compiled: CompiledKernel) -> Defect | None:
 def _saved(kernel: HotKernel, compiled: CompiledKernel, dot: Dot, side: int) -> float:
     """By loads of each element, until products bound the kernel."""
     by_loads = 1 - 2 / side / (1 / dot.m + 1 / dot.n)
-    return max(min(by_loads, 1 - (multiplying_ns(kernel, compiled) or 0.0) / kernel.mean_ns), 0.0)
+    products = multiplying_ns(kernel, compiled)
+    return by_loads if products is None else max(min(by_loads, 1 - products / kernel.mean_ns), 0.0)
 
 
 def _is_small(dot: Dot, compiled: CompiledKernel, launch: Configuration) -> bool:
@@ -88,7 +90,7 @@ def _of_short_sums(dot: Dot) -> Defect | None:
 RULE = Rule(
     partial(kernel_findings, rule="small-tiles", judge=_judge),
     "products of matrices in Triton kernels with tiles of at most 32 rows or columns, or sums over 16 at a time",
-    (GPU_TIME, CODE, LAUNCHES),
+    (OF_KERNELS, CODE, LAUNCHES),
     (MUCH_GPU, SMALL_TILE, SHORT_LAUNCH),
     _CHANGE,
 )

@@ -6,7 +6,7 @@ from functools import partial
 
 from bragg.analyze.causes.hot_kernels import HotKernel
 from bragg.analyze.causes.kernel_finding import Defect, kernel_findings
-from bragg.analyze.causes.needs import CODE, GPU_TIME
+from bragg.analyze.causes.needs import CODE, OF_KERNELS
 from bragg.analyze.causes.thresholds import MUCH_GPU, SPILLED
 from bragg.analyze.engine import Rule
 from bragg.model import Confidence, Place, Quantity
@@ -77,7 +77,7 @@ def _lines_in_loops(compiled: CompiledKernel) -> set[tuple[str, int]]:
 RULE = Rule(
     partial(kernel_findings, rule="register-spills", judge=_judge),
     "kernels that spill registers",
-    (GPU_TIME, CODE),
+    (OF_KERNELS, CODE),
     (MUCH_GPU, SPILLED),
     _CHANGE,
 )

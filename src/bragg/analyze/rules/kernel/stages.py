@@ -6,7 +6,7 @@ from functools import partial
 
 from bragg.analyze.causes.hot_kernels import HotKernel
 from bragg.analyze.causes.kernel_finding import Defect, kernel_findings
-from bragg.analyze.causes.needs import CODE, GPU_TIME, LAUNCHES
+from bragg.analyze.causes.needs import CODE, LAUNCHES, OF_KERNELS
 from bragg.analyze.causes.thresholds import MUCH_GPU, NEAR_ROOF
 from bragg.analyze.engine import Rule
 from bragg.analyze.kernel_facts import Configuration
@@ -59,7 +59,7 @@ def _stages_of_two_blocks(kernel: HotKernel, launch: Configuration, stages: int)
 RULE = Rule(
     partial(kernel_findings, rule="too-many-stages", judge=_judge),
     "pipelines of Triton kernels whose shared memory leaves room for one block of few warps",
-    (GPU_TIME, CODE, LAUNCHES),
+    (OF_KERNELS, CODE, LAUNCHES),
     (MUCH_GPU, NEAR_ROOF),
     _CHANGE,
 )

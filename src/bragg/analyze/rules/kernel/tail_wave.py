@@ -21,7 +21,7 @@ _CHANGE = "another tile, whose blocks fill whole waves, or a persistent kernel w
 
 
 def _judge(kernel: HotKernel, compiled: CompiledKernel) -> Defect | None:
-    if not kernel.launches or kernel.mean_ns < SHORT_LAUNCH.value:
+    if not kernel.launches or kernel.is_short:
         return None
     launch = kernel.launches[0]
     places = _places(kernel, launch)

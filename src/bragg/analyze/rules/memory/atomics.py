@@ -9,7 +9,7 @@ from functools import partial
 from bragg.analyze.causes.hot_kernels import HotKernel
 from bragg.analyze.causes.kernel_finding import Defect, kernel_findings
 from bragg.analyze.causes.least_time import moving_ns
-from bragg.analyze.causes.needs import CODE, GPU_TIME
+from bragg.analyze.causes.needs import CODE, OF_KERNELS
 from bragg.analyze.causes.thresholds import COLLIDING, MANY_LANES, MUCH_ATOMIC, MUCH_GPU
 from bragg.analyze.engine import Rule
 from bragg.model import Confidence, Quantity
@@ -95,7 +95,7 @@ def _of_collisions(kernel: HotKernel, compiled: CompiledKernel) -> Defect | None
     added = blocks * sum(each.elements * (each.times or 0) for each in spread)
     moved = blocks * sum(each.size_bytes * (each.times or 0) for each in accesses)
     expected_ns = (added / _ATOMICS_PER_S + moved / _BYTES_PER_S) * 1e9 + (turns - 1) * _TURN_NS
-    if not added or does_more:
+    if not added or does_more or not kernel.mean_ns:
         return None
     if kernel.mean_ns < COLLIDING.value * expected_ns:
         return _of_counts(kernel, compiled, spread, added)
@@ -151,7 +151,7 @@ def _is_of_lanes(atomic: Atomic) -> bool:
 RULE = Rule(
     partial(kernel_findings, rule="atomics-on-one-address", judge=_judge),
     "atomic operations of many threads, of each turn or of very many programs on the same addresses",
-    (GPU_TIME, CODE),
+    (OF_KERNELS, CODE),
     (MUCH_GPU, MANY_LANES, MUCH_ATOMIC, COLLIDING),
     _CHANGE,
 )

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from bragg.analyze.causes.evidence import Evidence
 from bragg.analyze.causes.hot_kernels import HotKernel
 from bragg.analyze.causes.kernel_finding import Defect, finding_of_kernel
-from bragg.analyze.causes.needs import CODE, GPU_TIME
+from bragg.analyze.causes.needs import CODE, OF_KERNELS
 from bragg.analyze.causes.thresholds import MANY_CONFLICTS, MANY_WAYS, MUCH_GPU
 from bragg.analyze.engine import Rule
 from bragg.code.compiled.shared_accesses import CHANGE_OF_OPERANDS
@@ -88,7 +88,7 @@ def _text(found: Sequence[BankConflict], counted: float | None) -> str:
 RULE = Rule(
     _find,
     "tiles in shared memory for which lanes of a warp wait for each other, in loops of Triton kernels",
-    (GPU_TIME, CODE),
+    (OF_KERNELS, CODE),
     (MUCH_GPU, MANY_WAYS, MANY_CONFLICTS),
     CHANGE_OF_OPERANDS,
 )

@@ -7,7 +7,7 @@ from functools import partial
 
 from bragg.analyze.causes.hot_kernels import HotKernel
 from bragg.analyze.causes.kernel_finding import Defect, kernel_findings, names_text
-from bragg.analyze.causes.needs import CODE, GPU_TIME
+from bragg.analyze.causes.needs import CODE, OF_KERNELS
 from bragg.analyze.causes.thresholds import MUCH_GPU, NARROW_ACCESS, WIDE_ACCESS
 from bragg.analyze.engine import Rule
 from bragg.model import Confidence, Quantity
@@ -73,7 +73,7 @@ def _that_count(accesses: Sequence[Access]) -> list[Access]:
 RULE = Rule(
     partial(kernel_findings, rule="narrow-access", judge=_judge),
     "loads and stores of Triton kernels that lost their width to an unaligned argument",
-    (GPU_TIME, CODE),
+    (OF_KERNELS, CODE),
     (MUCH_GPU, NARROW_ACCESS, WIDE_ACCESS),
     _CHANGE,
 )

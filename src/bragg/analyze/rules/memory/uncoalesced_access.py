@@ -9,7 +9,7 @@ from functools import partial
 from bragg.analyze.causes.hot_kernels import HotKernel
 from bragg.analyze.causes.kernel_finding import Defect, kernel_findings, names_text
 from bragg.analyze.causes.least_time import moving_ns
-from bragg.analyze.causes.needs import CODE, GPU_TIME
+from bragg.analyze.causes.needs import CODE, OF_KERNELS
 from bragg.analyze.causes.thresholds import MANY_LANES, MUCH_GPU, WASTED_TRAFFIC
 from bragg.analyze.engine import Rule
 from bragg.model import Confidence, Quantity
@@ -84,7 +84,7 @@ def _bytes_of_element(access: Access, strided: Sequence[Access]) -> float:
 RULE = Rule(
     partial(kernel_findings, rule="uncoalesced-access", judge=_judge),
     "loads and stores of Triton kernels whose neighbouring elements are far apart in memory",
-    (GPU_TIME, CODE),
+    (OF_KERNELS, CODE),
     (MUCH_GPU, WASTED_TRAFFIC, MANY_LANES),
     _CHANGE,
 )

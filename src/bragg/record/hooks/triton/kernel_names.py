@@ -7,7 +7,7 @@ import sys
 import warnings
 from functools import cache
 
-from bragg.code.kernel_files import SIZES, attributes_of
+from bragg.code.kernel_files import SIZES, attributes_of, sizes_of
 from bragg.core import core
 from bragg.record.inside.notes import guarded, note
 
@@ -149,7 +149,7 @@ def _sizes_of_launch() -> str:
             break
         frame = frame.f_back
         if frame.f_code.co_name == "run" and isinstance(given := frame.f_locals.get("bound_args"), dict):
-            return " ".join(f"{name}={value}" for name, value in given.items() if type(value) is int)
+            return sizes_of(given)
     return ""
 
 
