@@ -7,16 +7,17 @@ from pathlib import Path
 
 import pytest
 
-from bragg.analyze.causes.bounds import Bounds, bounds_of
+from bragg.analyze.causes.bounds import Bounds, ForTarget, bounds_of
 from bragg.analyze.causes.evidence import Evidence
 from bragg.analyze.causes.needs import Need
-from bragg.analyze.causes.work_finding import SHARE_OF_GPU
-from bragg.analyze.engine import Analysis
+from bragg.analyze.causes.work_finding import OF_KERNEL, SHARE_OF_GPU
+from bragg.analyze.engine import Analysis, ranked
 from bragg.analyze.report import Answered, answered
 from bragg.model import Finding, Gain, Quantity, Severity
+from bragg.model.finding import COMPILED_FOR
 from bragg.views.terminal.story import answer_lines
 from bragg.views.text.analysis_formats import markdown_lines
-from bragg.views.text.analysis_text import analysis_lines, best_lines
+from bragg.views.text.analysis_text import analysis_lines, best_findings, best_lines
 from bragg.views.text.bounds_text import bounds_sentence
 from bragg.views.text.finding_text import short_path
 from bragg.views.text.style import PLAIN, Style
@@ -184,3 +185,19 @@ def test_texts_of_lines_make_room_for_findings() -> None:
 def test_markdown_has_the_text_of_the_line() -> None:
     row = list(markdown_lines(answer_of(SLOW, sources={"a.py": TEXT}), 0.01))[-2]
     assert "| a.py:2 `` for row in rows:\\x1b[2J  # `a \\| b` `` |" in row
+
+
+def test_what_is_expected_of_kernels_stands_before_what_the_host_did_in_place_of_a_gpu() -> None:
+    def of_kernel(rule: str, saved: float) -> Finding:
+        share = Quantity(OF_KERNEL, saved, "share")
+        return Finding(rule, Severity.WARNING, rule, evidence=(share,), details=((COMPILED_FOR, "sm_90"),))
+
+    host = Finding("serialization", Severity.WARNING, "lines are printed", gain=Gain(500, 1000))
+    bounds = Bounds("output", None, (), 1000.0, 0, False, host_ns=1000.0, for_target=ForTarget("sm_90", 1, 1))
+    found = ranked([host, of_kernel("narrow-access", 0.15), of_kernel("single-loads", 0.9)])
+    answer = Answered("a.bragg", bounds, Analysis(found), Evidence(profile_from_text("root\n  k host=1ms")))
+    assert [each.rule for each in found] == ["single-loads", "narrow-access", "serialization"]
+    assert [each.rule for each in best_findings(answer, 3)] == ["single-loads", "narrow-access"]
+    heads = [line for line in analysis_lines(answer, PLAIN) if line[:1].isdigit()]
+    assert heads[0] == "1. not timed  single-loads, likely"
+    assert heads[2].startswith("3. saves 50 %")

@@ -25,7 +25,9 @@ def _judge(kernel: HotKernel, compiled: CompiledKernel) -> Defect | None:
     slow = compiled.slow or ()
     places = [each.place for each in slow]
     share, is_measured = kernel.share_of_lines(places)
-    if not slow or share < SLOW_LINES.value:
+    # Loads in a loop may hide it, which the rates of a GPU tell.
+    may_hide = kernel.target and any(each.in_loop for each in compiled.accesses or ())
+    if not slow or share < SLOW_LINES.value or may_hide:
         return None
     saved = share * _SAVED if is_measured else _saved(kernel, compiled, share)
     if saved is None:
