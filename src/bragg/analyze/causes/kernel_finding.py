@@ -43,9 +43,11 @@ class Defect:
     is_of_launch: bool = False
 
 
-def kernel_findings(
-    evidence: Evidence, rule: str, judge: Callable[[HotKernel, CompiledKernel], Defect | None]
-) -> Iterator[Finding]:
+Judge = Callable[[HotKernel, CompiledKernel], Defect | None]
+"""What is wrong with a kernel; None: nothing of the kind."""
+
+
+def kernel_findings(evidence: Evidence, rule: str, judge: Judge) -> Iterator[Finding]:
     """At most one finding for each kernel whose code is known and whose time matters."""
     for kernel in evidence.hot_kernels:
         defect = judge(kernel, kernel.compiled) if kernel.compiled else None

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 from bragg.analyze.causes.hot_kernels import HotKernel
-from bragg.analyze.causes.kernel_finding import Defect, kernel_findings
-from bragg.analyze.causes.needs import CODE, OF_KERNELS
-from bragg.analyze.causes.thresholds import MUCH_GPU
-from bragg.analyze.engine import Rule
+from bragg.analyze.causes.kernel_finding import Defect
+from bragg.analyze.rules.kernel_rule import kernel_rule
 from bragg.model import Confidence, Quantity
 from bragg.model.kernels.compiled import CompiledKernel
 
@@ -42,10 +38,9 @@ def _times(count: int) -> str:
     return "once" if count == 1 else f"{count} times"
 
 
-RULE = Rule(
-    partial(kernel_findings, rule="layout-conversion-in-loop", judge=_judge),
+RULE = kernel_rule(
+    "layout-conversion-in-loop",
+    _judge,
     "changes of layout through shared memory in loops of Triton kernels without products",
-    (OF_KERNELS, CODE),
-    (MUCH_GPU,),
     f"{_TRANSPOSED}; {_CHANGE}",
 )

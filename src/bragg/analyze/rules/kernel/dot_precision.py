@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 from bragg.analyze.causes.hot_kernels import HotKernel
-from bragg.analyze.causes.kernel_finding import Defect, kernel_findings
+from bragg.analyze.causes.kernel_finding import Defect
 from bragg.analyze.causes.least_time import multiplying_ns
-from bragg.analyze.causes.needs import CODE, OF_KERNELS
-from bragg.analyze.causes.thresholds import MUCH_GPU
-from bragg.analyze.engine import Rule
+from bragg.analyze.rules.kernel_rule import kernel_rule
 from bragg.model import Confidence, Quantity
 from bragg.model.kernels.compiled import CompiledKernel, TensorCores
 
@@ -37,10 +33,6 @@ def _judge(kernel: HotKernel, compiled: CompiledKernel) -> Defect | None:
     )
 
 
-RULE = Rule(
-    partial(kernel_findings, rule="dot-without-tensor-cores", judge=_judge),
-    "products of float32 tiles in Triton kernels without tensor cores",
-    (OF_KERNELS, CODE),
-    (MUCH_GPU,),
-    _CHANGE,
+RULE = kernel_rule(
+    "dot-without-tensor-cores", _judge, "products of float32 tiles in Triton kernels without tensor cores", _CHANGE
 )

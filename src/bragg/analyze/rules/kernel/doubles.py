@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 from bragg.analyze.causes.hot_kernels import HotKernel
-from bragg.analyze.causes.kernel_finding import Defect, kernel_findings, names_text
-from bragg.analyze.causes.needs import CODE, OF_KERNELS
-from bragg.analyze.causes.thresholds import MUCH_GPU
-from bragg.analyze.engine import Rule
+from bragg.analyze.causes.kernel_finding import Defect, names_text
+from bragg.analyze.rules.kernel_rule import kernel_rule
 from bragg.model import Confidence, Quantity
 from bragg.model.kernels.compiled import CompiledKernel
 
@@ -38,10 +34,4 @@ def _judge(kernel: HotKernel, compiled: CompiledKernel) -> Defect | None:
     )
 
 
-RULE = Rule(
-    partial(kernel_findings, rule="double-arithmetic", judge=_judge),
-    "64-bit floating point in Triton kernels without tiles of it",
-    (OF_KERNELS, CODE),
-    (MUCH_GPU,),
-    _CHANGE,
-)
+RULE = kernel_rule("double-arithmetic", _judge, "64-bit floating point in Triton kernels without tiles of it", _CHANGE)

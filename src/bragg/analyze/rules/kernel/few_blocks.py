@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 from bragg.analyze.causes.hot_kernels import HotKernel
-from bragg.analyze.causes.kernel_finding import Defect, counted_text, kernel_findings
+from bragg.analyze.causes.kernel_finding import Defect, counted_text
 from bragg.analyze.causes.least_time import moving_ns
 from bragg.analyze.causes.needs import CODE, GPU_TIME, LAUNCHES
-from bragg.analyze.causes.thresholds import MUCH_GPU, SHORT_LAUNCH
-from bragg.analyze.engine import Rule
+from bragg.analyze.causes.thresholds import SHORT_LAUNCH
+from bragg.analyze.rules.kernel_rule import kernel_rule
 from bragg.model import Confidence, Quantity
 from bragg.model.kernels.compiled import CompiledKernel
 
@@ -47,10 +45,11 @@ def _saved(kernel: HotKernel, compiled: CompiledKernel, blocks: int) -> float:
     return max(1 - max(blocks / kernel.num_sms, moving), 0.0)
 
 
-RULE = Rule(
-    partial(kernel_findings, rule="few-blocks", judge=_judge),
+RULE = kernel_rule(
+    "few-blocks",
+    _judge,
     "grids of Triton kernels with at most half as many blocks as there are multiprocessors",
-    (GPU_TIME, CODE, LAUNCHES),
-    (MUCH_GPU, SHORT_LAUNCH),
     _CHANGE,
+    SHORT_LAUNCH,
+    needs=(GPU_TIME, CODE, LAUNCHES),
 )

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 from bragg.analyze.causes.hot_kernels import HotKernel
-from bragg.analyze.causes.kernel_finding import Defect, kernel_findings
+from bragg.analyze.causes.kernel_finding import Defect
 from bragg.analyze.causes.needs import CODE, GPU_TIME, LAUNCHES
-from bragg.analyze.causes.thresholds import MUCH_GPU, SHORT_LAUNCH
-from bragg.analyze.engine import Rule
+from bragg.analyze.causes.thresholds import SHORT_LAUNCH
+from bragg.analyze.rules.kernel_rule import kernel_rule
 from bragg.model import Confidence, Quantity
 from bragg.model.kernels.compiled import CompiledKernel
 
@@ -43,10 +41,11 @@ def _judge(kernel: HotKernel, compiled: CompiledKernel) -> Defect | None:
     )
 
 
-RULE = Rule(
-    partial(kernel_findings, rule="idle-programs", judge=_judge),
+RULE = kernel_rule(
+    "idle-programs",
+    _judge,
     "grids of Triton kernels with more programs than their tensors have tiles",
-    (GPU_TIME, CODE, LAUNCHES),
-    (MUCH_GPU, SHORT_LAUNCH),
     _CHANGE,
+    SHORT_LAUNCH,
+    needs=(GPU_TIME, CODE, LAUNCHES),
 )

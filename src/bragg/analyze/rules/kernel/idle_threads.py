@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 from bragg.analyze.causes.hot_kernels import HotKernel
-from bragg.analyze.causes.kernel_finding import Defect, kernel_findings
+from bragg.analyze.causes.kernel_finding import Defect
 from bragg.analyze.causes.least_time import moving_ns
-from bragg.analyze.causes.needs import CODE, OF_KERNELS
-from bragg.analyze.causes.thresholds import MUCH_GPU
-from bragg.analyze.engine import Rule
+from bragg.analyze.rules.kernel_rule import kernel_rule
 from bragg.model import Confidence, Quantity
 from bragg.model.kernels.compiled import Access, CompiledKernel
 
@@ -127,10 +123,9 @@ def _saved_by_bytes(kernel: HotKernel, compiled: CompiledKernel, otherwise: floa
     return otherwise if least_ns is None else max(1 - least_ns / kernel.mean_ns, 0.0)
 
 
-RULE = Rule(
-    partial(kernel_findings, rule="idle-threads", judge=_judge),
+RULE = kernel_rule(
+    "idle-threads",
+    _judge,
     "Triton kernels whose tiles have fewer elements than half their threads, or hardly more than many warps",
-    (OF_KERNELS, CODE),
-    (MUCH_GPU,),
     _CHANGE,
 )

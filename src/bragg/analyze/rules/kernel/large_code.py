@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 from bragg.analyze.causes.hot_kernels import HotKernel
-from bragg.analyze.causes.kernel_finding import Defect, kernel_findings
-from bragg.analyze.causes.needs import CODE, OF_KERNELS
-from bragg.analyze.causes.thresholds import LARGE_CODE, MUCH_GPU
-from bragg.analyze.engine import Rule
+from bragg.analyze.causes.kernel_finding import Defect
+from bragg.analyze.causes.thresholds import LARGE_CODE
+from bragg.analyze.rules.kernel_rule import kernel_rule
 from bragg.model import Confidence, Quantity
 from bragg.model.kernels.compiled import CompiledKernel
 
@@ -36,10 +33,10 @@ def _judge(kernel: HotKernel, compiled: CompiledKernel) -> Defect | None:
     )
 
 
-RULE = Rule(
-    partial(kernel_findings, rule="large-code", judge=_judge),
+RULE = kernel_rule(
+    "large-code",
+    _judge,
     "Triton kernels with more machine code than the cache of instructions holds",
-    (OF_KERNELS, CODE),
-    (MUCH_GPU, LARGE_CODE),
     _CHANGE,
+    LARGE_CODE,
 )

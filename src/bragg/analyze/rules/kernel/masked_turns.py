@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 from bragg.analyze.causes.hot_kernels import HotKernel
-from bragg.analyze.causes.kernel_finding import Defect, kernel_findings
-from bragg.analyze.causes.needs import CODE, OF_KERNELS
-from bragg.analyze.causes.thresholds import MUCH_GPU
-from bragg.analyze.engine import Rule
+from bragg.analyze.causes.kernel_finding import Defect
+from bragg.analyze.rules.kernel_rule import kernel_rule
 from bragg.model import Confidence, Quantity
 from bragg.model.kernels.compiled import CompiledKernel, MaskedLoop
 
@@ -60,10 +56,9 @@ def _saved(loop: MaskedLoop, kernel: HotKernel) -> float:
     return max(_OF_SQUARE - kernel.num_sms / blocks, 0.0) if blocks and kernel.num_sms else _SAVED_OF_SQUARE
 
 
-RULE = Rule(
-    partial(kernel_findings, rule="masked-turns", judge=_judge),
+RULE = kernel_rule(
+    "masked-turns",
+    _judge,
     "loops of Triton kernels of which a mask drops whole turns",
-    (OF_KERNELS, CODE),
-    (MUCH_GPU,),
     "; ".join((_CHANGES["end"], _BY_LENGTH)),
 )

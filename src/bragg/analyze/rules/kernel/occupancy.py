@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 from bragg.analyze.causes.hot_kernels import HotKernel
 from bragg.analyze.causes.issuing import block_times
-from bragg.analyze.causes.kernel_finding import Defect, kernel_findings
+from bragg.analyze.causes.kernel_finding import Defect
 from bragg.analyze.causes.needs import CODE, GPU_TIME, LAUNCHES
-from bragg.analyze.causes.thresholds import LOW_OCCUPANCY, MUCH_GPU, NEAR_ROOF
-from bragg.analyze.engine import Rule
+from bragg.analyze.causes.thresholds import LOW_OCCUPANCY, NEAR_ROOF
+from bragg.analyze.rules.kernel_rule import kernel_rule
 from bragg.model import Confidence, Quantity
 from bragg.model.kernels.compiled import CompiledKernel
 
@@ -44,10 +42,12 @@ def _judge(kernel: HotKernel, compiled: CompiledKernel) -> Defect | None:
     )
 
 
-RULE = Rule(
-    partial(kernel_findings, rule="low-occupancy", judge=_judge),
+RULE = kernel_rule(
+    "low-occupancy",
+    _judge,
     "Triton kernels without products of which few warps fit on a multiprocessor",
-    (GPU_TIME, CODE, LAUNCHES),
-    (MUCH_GPU, LOW_OCCUPANCY, NEAR_ROOF),
     "; ".join(_CHANGES.values()),
+    LOW_OCCUPANCY,
+    NEAR_ROOF,
+    needs=(GPU_TIME, CODE, LAUNCHES),
 )

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 from bragg.analyze.causes.hot_kernels import HotKernel
-from bragg.analyze.causes.kernel_finding import Defect, kernel_findings, names_text
-from bragg.analyze.causes.needs import CODE, OF_KERNELS
-from bragg.analyze.causes.thresholds import MUCH_GPU, NARROW_ACCESS
-from bragg.analyze.engine import Rule
+from bragg.analyze.causes.kernel_finding import Defect, names_text
+from bragg.analyze.causes.thresholds import NARROW_ACCESS
+from bragg.analyze.rules.kernel_rule import kernel_rule
 from bragg.analyze.rules.memory.narrow_access import culprits
 from bragg.model import Confidence, Quantity
 from bragg.model.kernels.compiled import CompiledKernel, TensorCores
@@ -51,10 +48,10 @@ def _judge(kernel: HotKernel, compiled: CompiledKernel) -> Defect | None:
     )
 
 
-RULE = Rule(
-    partial(kernel_findings, rule="loop-not-pipelined", judge=_judge),
+RULE = kernel_rule(
+    "loop-not-pipelined",
+    _judge,
     "loops of Triton kernels that load and multiply tiles in turns",
-    (OF_KERNELS, CODE),
-    (MUCH_GPU, NARROW_ACCESS),
     f"{_STAGES}; {_ALIGN}",
+    NARROW_ACCESS,
 )

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 from bragg.analyze.causes.hot_kernels import HotKernel
-from bragg.analyze.causes.kernel_finding import Defect, kernel_findings
-from bragg.analyze.causes.needs import CODE, OF_KERNELS
-from bragg.analyze.causes.thresholds import MUCH_GPU
-from bragg.analyze.engine import Rule
+from bragg.analyze.causes.kernel_finding import Defect
+from bragg.analyze.rules.kernel_rule import kernel_rule
 from bragg.model import Confidence, Quantity
 from bragg.model.kernels.compiled import CompiledKernel
 
@@ -43,10 +39,9 @@ def _judge(_: HotKernel, compiled: CompiledKernel) -> Defect | None:
     )
 
 
-RULE = Rule(
-    partial(kernel_findings, rule="reduction-in-loop", judge=_judge),
+RULE = kernel_rule(
+    "reduction-in-loop",
+    _judge,
     "reductions across warps in each turn of a loop whose result is needed after it only",
-    (OF_KERNELS, CODE),
-    (MUCH_GPU,),
     _CHANGE,
 )

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from functools import partial
 
 from bragg.analyze.causes.hot_kernels import HotKernel
-from bragg.analyze.causes.kernel_finding import Defect, counted_text, kernel_findings
-from bragg.analyze.causes.needs import CODE, OF_KERNELS
-from bragg.analyze.causes.thresholds import MUCH_GPU
-from bragg.analyze.engine import Rule
+from bragg.analyze.causes.kernel_finding import Defect, counted_text
+from bragg.analyze.rules.kernel_rule import kernel_rule
 from bragg.model import Confidence, Quantity
 from bragg.model.kernels.compiled import CompiledKernel, Loop
 
@@ -71,10 +68,6 @@ def _repeats(loop: Loop, grid: tuple[int, int, int]) -> int:
     return math.prod(size for axis, size in zip("xyz", grid, strict=True) if axis not in loop.axes)
 
 
-RULE = Rule(
-    partial(kernel_findings, rule="same-work", judge=_judge),
-    "loops of Triton kernels that load and compute the same in every program",
-    (OF_KERNELS, CODE),
-    (MUCH_GPU,),
-    _CHANGE,
+RULE = kernel_rule(
+    "same-work", _judge, "loops of Triton kernels that load and compute the same in every program", _CHANGE
 )

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 from bragg.analyze.causes.hot_kernels import HotKernel
-from bragg.analyze.causes.kernel_finding import Defect, kernel_findings
-from bragg.analyze.causes.needs import CODE, OF_KERNELS
-from bragg.analyze.causes.thresholds import MUCH_GPU, SHORT_LAUNCH
-from bragg.analyze.engine import Rule
+from bragg.analyze.causes.kernel_finding import Defect
+from bragg.analyze.causes.thresholds import SHORT_LAUNCH
+from bragg.analyze.rules.kernel_rule import kernel_rule
 from bragg.model import Confidence, Quantity
 from bragg.model.kernels.compiled import WARP, CompiledKernel
 
@@ -32,10 +29,6 @@ def _judge(kernel: HotKernel, compiled: CompiledKernel) -> Defect | None:
     )
 
 
-RULE = Rule(
-    partial(kernel_findings, rule="single-loads", judge=_judge),
-    "Triton kernels and loops in them that handle one number at a time",
-    (OF_KERNELS, CODE),
-    (MUCH_GPU, SHORT_LAUNCH),
-    _CHANGE,
+RULE = kernel_rule(
+    "single-loads", _judge, "Triton kernels and loops in them that handle one number at a time", _CHANGE, SHORT_LAUNCH
 )

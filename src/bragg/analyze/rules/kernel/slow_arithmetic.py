@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 from bragg.analyze.causes.hot_kernels import HotKernel
 from bragg.analyze.causes.issuing import block_times
-from bragg.analyze.causes.kernel_finding import Defect, kernel_findings
-from bragg.analyze.causes.needs import CODE, OF_KERNELS
-from bragg.analyze.causes.thresholds import BUSY_ISSUING, ISSUED, MUCH_GPU, NEAR_ROOF, SLOW_LINES
-from bragg.analyze.engine import Rule
+from bragg.analyze.causes.kernel_finding import Defect
+from bragg.analyze.causes.thresholds import BUSY_ISSUING, ISSUED, NEAR_ROOF, SLOW_LINES
+from bragg.analyze.rules.kernel_rule import kernel_rule
 from bragg.model import Confidence, Quantity
 from bragg.model.kernels.compiled import CompiledKernel, SlowOperation
 
@@ -80,10 +77,13 @@ def _change(operation: SlowOperation) -> str:
     return _BY_INTEGER if operation.name in ("integer division", "remainder") else _FUNCTION
 
 
-RULE = Rule(
-    partial(kernel_findings, rule="slow-arithmetic", judge=_judge),
+RULE = kernel_rule(
+    "slow-arithmetic",
+    _judge,
     "divisions, remainders and costly functions in Triton kernels that memory does not hide",
-    (OF_KERNELS, CODE),
-    (MUCH_GPU, SLOW_LINES, ISSUED, BUSY_ISSUING, NEAR_ROOF),
     f"{_BY_FLOAT}; {_BY_INTEGER}",
+    SLOW_LINES,
+    ISSUED,
+    BUSY_ISSUING,
+    NEAR_ROOF,
 )

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 from bragg.analyze.causes.hot_kernels import HotKernel
-from bragg.analyze.causes.kernel_finding import Defect, kernel_findings
+from bragg.analyze.causes.kernel_finding import Defect
 from bragg.analyze.causes.needs import CODE, GPU_TIME, LAUNCHES
-from bragg.analyze.causes.thresholds import BLOCK_LAUNCH, MUCH_GPU, NEAR_ROOF, SHORT_LAUNCH
-from bragg.analyze.engine import Rule
+from bragg.analyze.causes.thresholds import BLOCK_LAUNCH, NEAR_ROOF, SHORT_LAUNCH
+from bragg.analyze.rules.kernel_rule import kernel_rule
 from bragg.analyze.specs import find
 from bragg.model import Confidence, Quantity
 from bragg.model.kernels.compiled import CompiledKernel
@@ -46,10 +44,13 @@ def _judge(kernel: HotKernel, compiled: CompiledKernel) -> Defect | None:
     )
 
 
-RULE = Rule(
-    partial(kernel_findings, rule="small-blocks", judge=_judge),
+RULE = kernel_rule(
+    "small-blocks",
+    _judge,
     "grids of Triton kernels whose blocks take hardly longer than their start",
-    (GPU_TIME, CODE, LAUNCHES),
-    (MUCH_GPU, BLOCK_LAUNCH, NEAR_ROOF, SHORT_LAUNCH),
     _CHANGE,
+    BLOCK_LAUNCH,
+    NEAR_ROOF,
+    SHORT_LAUNCH,
+    needs=(GPU_TIME, CODE, LAUNCHES),
 )

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 from bragg.analyze.causes.hot_kernels import HotKernel
-from bragg.analyze.causes.kernel_finding import Defect, kernel_findings
+from bragg.analyze.causes.kernel_finding import Defect
 from bragg.analyze.causes.least_time import multiplying_ns
 from bragg.analyze.causes.needs import CODE, LAUNCHES, OF_KERNELS
-from bragg.analyze.causes.thresholds import MUCH_GPU, SHORT_LAUNCH, SMALL_TILE
-from bragg.analyze.engine import Rule
+from bragg.analyze.causes.thresholds import SHORT_LAUNCH, SMALL_TILE
 from bragg.analyze.kernel_facts import Configuration
+from bragg.analyze.rules.kernel_rule import kernel_rule
 from bragg.model import Confidence, Quantity
 from bragg.model.kernels.compiled import CompiledKernel, Dot, TensorCores
 
@@ -87,10 +85,12 @@ def _of_short_sums(dot: Dot) -> Defect | None:
     )
 
 
-RULE = Rule(
-    partial(kernel_findings, rule="small-tiles", judge=_judge),
+RULE = kernel_rule(
+    "small-tiles",
+    _judge,
     "products of matrices in Triton kernels with tiles of at most 32 rows or columns, or sums over 16 at a time",
-    (OF_KERNELS, CODE, LAUNCHES),
-    (MUCH_GPU, SMALL_TILE, SHORT_LAUNCH),
     _CHANGE,
+    SMALL_TILE,
+    SHORT_LAUNCH,
+    needs=(OF_KERNELS, CODE, LAUNCHES),
 )

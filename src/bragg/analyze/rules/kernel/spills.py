@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 from bragg.analyze.causes.hot_kernels import HotKernel
-from bragg.analyze.causes.kernel_finding import Defect, kernel_findings
-from bragg.analyze.causes.needs import CODE, OF_KERNELS
-from bragg.analyze.causes.thresholds import MUCH_GPU, SPILLED
-from bragg.analyze.engine import Rule
+from bragg.analyze.causes.kernel_finding import Defect
+from bragg.analyze.causes.thresholds import SPILLED
+from bragg.analyze.rules.kernel_rule import kernel_rule
 from bragg.model import Confidence, Place, Quantity
 from bragg.model.kernels.compiled import CompiledKernel, Counted, Dot, TensorCores
 
@@ -74,10 +71,4 @@ def _lines_in_loops(compiled: CompiledKernel) -> set[tuple[str, int]]:
     return {(place.file, place.line) for place in (*accesses, *dots)}
 
 
-RULE = Rule(
-    partial(kernel_findings, rule="register-spills", judge=_judge),
-    "kernels that spill registers",
-    (OF_KERNELS, CODE),
-    (MUCH_GPU, SPILLED),
-    _CHANGE,
-)
+RULE = kernel_rule("register-spills", _judge, "kernels that spill registers", _CHANGE, SPILLED)

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 from bragg.analyze.causes.hot_kernels import HotKernel
-from bragg.analyze.causes.kernel_finding import Defect, kernel_findings
+from bragg.analyze.causes.kernel_finding import Defect
 from bragg.analyze.causes.needs import CODE, LAUNCHES, OF_KERNELS
-from bragg.analyze.causes.thresholds import MUCH_GPU, NEAR_ROOF
-from bragg.analyze.engine import Rule
+from bragg.analyze.causes.thresholds import NEAR_ROOF
 from bragg.analyze.kernel_facts import Configuration
 from bragg.analyze.occupancy import resident_blocks
+from bragg.analyze.rules.kernel_rule import kernel_rule
 from bragg.model import Confidence, Quantity
 from bragg.model.kernels.compiled import CompiledKernel
 
@@ -56,10 +54,11 @@ def _stages_of_two_blocks(kernel: HotKernel, launch: Configuration, stages: int)
     return next((each for each in range(stages - 1, _LEAST_STAGES - 1, -1) if resident(each) > 1), 0)
 
 
-RULE = Rule(
-    partial(kernel_findings, rule="too-many-stages", judge=_judge),
+RULE = kernel_rule(
+    "too-many-stages",
+    _judge,
     "pipelines of Triton kernels whose shared memory leaves room for one block of few warps",
-    (OF_KERNELS, CODE, LAUNCHES),
-    (MUCH_GPU, NEAR_ROOF),
     _CHANGE,
+    NEAR_ROOF,
+    needs=(OF_KERNELS, CODE, LAUNCHES),
 )

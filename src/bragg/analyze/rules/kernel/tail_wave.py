@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import math
-from functools import partial
 
 from bragg.analyze.causes.hot_kernels import HotKernel
-from bragg.analyze.causes.kernel_finding import Defect, kernel_findings
+from bragg.analyze.causes.kernel_finding import Defect
 from bragg.analyze.causes.needs import CODE, GPU_TIME, LAUNCHES
-from bragg.analyze.causes.thresholds import MUCH_GPU, SHORT_LAUNCH, WASTED_WAVE
-from bragg.analyze.engine import Rule
+from bragg.analyze.causes.thresholds import SHORT_LAUNCH, WASTED_WAVE
 from bragg.analyze.kernel_facts import Configuration
 from bragg.analyze.occupancy import resident_blocks
+from bragg.analyze.rules.kernel_rule import kernel_rule
 from bragg.model import Confidence, Quantity
 from bragg.model.kernels.compiled import CompiledKernel
 
@@ -52,10 +51,12 @@ def _places(kernel: HotKernel, launch: Configuration) -> int:
     return resident_blocks(arch, x * y * z, launch.registers, launch.shared_bytes) * kernel.num_sms
 
 
-RULE = Rule(
-    partial(kernel_findings, rule="tail-wave", judge=_judge),
+RULE = kernel_rule(
+    "tail-wave",
+    _judge,
     "grids of Triton kernels whose last wave is nearly empty",
-    (GPU_TIME, CODE, LAUNCHES),
-    (MUCH_GPU, WASTED_WAVE, SHORT_LAUNCH),
     _CHANGE,
+    WASTED_WAVE,
+    SHORT_LAUNCH,
+    needs=(GPU_TIME, CODE, LAUNCHES),
 )

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 from bragg.analyze.causes.hot_kernels import HotKernel
-from bragg.analyze.causes.kernel_finding import Defect, kernel_findings
-from bragg.analyze.causes.needs import CODE, OF_KERNELS
-from bragg.analyze.causes.thresholds import MUCH_GPU
-from bragg.analyze.engine import Rule
+from bragg.analyze.causes.kernel_finding import Defect
+from bragg.analyze.rules.kernel_rule import kernel_rule
 from bragg.model import Confidence, Quantity
 from bragg.model.kernels.compiled import CompiledKernel, TensorCores
 
@@ -38,10 +34,9 @@ def _judge(kernel: HotKernel, compiled: CompiledKernel) -> Defect | None:
     )
 
 
-RULE = Rule(
-    partial(kernel_findings, rule="widened-product", judge=_judge),
+RULE = kernel_rule(
+    "widened-product",
+    _judge,
     "products of tiles of 16 and 8 bits in Triton kernels that are computed in 32 bits",
-    (OF_KERNELS, CODE),
-    (MUCH_GPU,),
     _CHANGE,
 )

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from functools import partial
 
 from bragg.analyze.causes.hot_kernels import HotKernel
-from bragg.analyze.causes.kernel_finding import Defect, kernel_findings
+from bragg.analyze.causes.kernel_finding import Defect
 from bragg.analyze.causes.least_time import moving_ns
-from bragg.analyze.causes.needs import CODE, OF_KERNELS
-from bragg.analyze.causes.thresholds import COLLIDING, MANY_LANES, MUCH_ATOMIC, MUCH_GPU
-from bragg.analyze.engine import Rule
+from bragg.analyze.causes.thresholds import COLLIDING, MANY_LANES, MUCH_ATOMIC
+from bragg.analyze.rules.kernel_rule import kernel_rule
 from bragg.model import Confidence, Quantity
 from bragg.model.finding import percent_text
 from bragg.model.kernels.compiled import Atomic, CompiledKernel
@@ -148,10 +146,12 @@ def _is_of_lanes(atomic: Atomic) -> bool:
     return bool(atomic.is_one_address) and atomic.elements >= MANY_LANES.value
 
 
-RULE = Rule(
-    partial(kernel_findings, rule="atomics-on-one-address", judge=_judge),
+RULE = kernel_rule(
+    "atomics-on-one-address",
+    _judge,
     "atomic operations of many threads, of each turn or of very many programs on the same addresses",
-    (OF_KERNELS, CODE),
-    (MUCH_GPU, MANY_LANES, MUCH_ATOMIC, COLLIDING),
     _CHANGE,
+    MANY_LANES,
+    MUCH_ATOMIC,
+    COLLIDING,
 )

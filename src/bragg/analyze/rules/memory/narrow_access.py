@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 
 from bragg.analyze.causes.hot_kernels import HotKernel
-from bragg.analyze.causes.kernel_finding import Defect, kernel_findings, names_text
-from bragg.analyze.causes.needs import CODE, OF_KERNELS
-from bragg.analyze.causes.thresholds import MUCH_GPU, NARROW_ACCESS, WIDE_ACCESS
-from bragg.analyze.engine import Rule
+from bragg.analyze.causes.kernel_finding import Defect, names_text
+from bragg.analyze.causes.thresholds import NARROW_ACCESS, WIDE_ACCESS
+from bragg.analyze.rules.kernel_rule import kernel_rule
 from bragg.model import Confidence, Quantity
 from bragg.model.kernels.compiled import Access, CompiledKernel
 
@@ -70,10 +68,11 @@ def _that_count(accesses: Sequence[Access]) -> list[Access]:
     return [each for each in accesses if each.in_loop] or list(accesses)
 
 
-RULE = Rule(
-    partial(kernel_findings, rule="narrow-access", judge=_judge),
+RULE = kernel_rule(
+    "narrow-access",
+    _judge,
     "loads and stores of Triton kernels that lost their width to an unaligned argument",
-    (OF_KERNELS, CODE),
-    (MUCH_GPU, NARROW_ACCESS, WIDE_ACCESS),
     _CHANGE,
+    NARROW_ACCESS,
+    WIDE_ACCESS,
 )

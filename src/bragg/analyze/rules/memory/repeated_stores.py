@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 from bragg.analyze.causes.hot_kernels import HotKernel
-from bragg.analyze.causes.kernel_finding import Defect, counted_text, kernel_findings
-from bragg.analyze.causes.needs import CODE, OF_KERNELS
-from bragg.analyze.causes.thresholds import MUCH_GPU
-from bragg.analyze.engine import Rule
+from bragg.analyze.causes.kernel_finding import Defect, counted_text
+from bragg.analyze.rules.kernel_rule import kernel_rule
 from bragg.model import Confidence, Quantity
 from bragg.model.kernels.compiled import CompiledKernel
 
@@ -59,10 +55,9 @@ def _of_later_loop(compiled: CompiledKernel) -> Defect | None:
     )
 
 
-RULE = Rule(
-    partial(kernel_findings, rule="repeated-stores", judge=_judge),
+RULE = kernel_rule(
+    "repeated-stores",
+    _judge,
     "tiles that Triton kernels store to the same place in each turn of a loop, or in two loops",
-    (OF_KERNELS, CODE),
-    (MUCH_GPU,),
     _CHANGE,
 )

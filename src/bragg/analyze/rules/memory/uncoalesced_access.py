@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from functools import partial
 
 from bragg.analyze.causes.hot_kernels import HotKernel
-from bragg.analyze.causes.kernel_finding import Defect, kernel_findings, names_text
+from bragg.analyze.causes.kernel_finding import Defect, names_text
 from bragg.analyze.causes.least_time import moving_ns
-from bragg.analyze.causes.needs import CODE, OF_KERNELS
-from bragg.analyze.causes.thresholds import MANY_LANES, MUCH_GPU, WASTED_TRAFFIC
-from bragg.analyze.engine import Rule
+from bragg.analyze.causes.thresholds import MANY_LANES, WASTED_TRAFFIC
+from bragg.analyze.rules.kernel_rule import kernel_rule
 from bragg.model import Confidence, Quantity
 from bragg.model.kernels.compiled import Access, CompiledKernel
 
@@ -81,10 +79,11 @@ def _bytes_of_element(access: Access, strided: Sequence[Access]) -> float:
     return max(moved / beside, access.element_bytes) if moved < _SECTOR_BYTES else _SECTOR_BYTES
 
 
-RULE = Rule(
-    partial(kernel_findings, rule="uncoalesced-access", judge=_judge),
+RULE = kernel_rule(
+    "uncoalesced-access",
+    _judge,
     "loads and stores of Triton kernels whose neighbouring elements are far apart in memory",
-    (OF_KERNELS, CODE),
-    (MUCH_GPU, WASTED_TRAFFIC, MANY_LANES),
     _CHANGE,
+    WASTED_TRAFFIC,
+    MANY_LANES,
 )

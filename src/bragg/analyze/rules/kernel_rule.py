@@ -1,0 +1,31 @@
+"""The rule that judges the code of each kernel."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from bragg.analyze.causes.kernel_finding import Judge, kernel_findings
+from bragg.analyze.causes.needs import CODE, OF_KERNELS, Need
+from bragg.analyze.causes.thresholds import MUCH_GPU, Threshold
+from bragg.analyze.engine import Rule
+
+
+def kernel_rule(
+    name: str,
+    judge: Judge,
+    finds: str,
+    change: str,
+    *thresholds: Threshold,
+    needs: tuple[Need, ...] = (OF_KERNELS, CODE),
+) -> Rule:
+    """A rule about each kernel whose code is known and whose time matters.
+
+    Args:
+        name: Of the rule.
+        judge: What is wrong with a kernel.
+        finds: What the rule looks for, for the docs.
+        change: What to do about it, for the docs.
+        thresholds: The numbers that it compares with.
+        needs: What a profile must have.
+    """
+    return Rule(partial(kernel_findings, rule=name, judge=judge), finds, needs, (MUCH_GPU, *thresholds), change)
