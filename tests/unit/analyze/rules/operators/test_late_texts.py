@@ -259,6 +259,21 @@ def test_a_layer_of_sums_of_two_gathered_rows_is_not_late(other: str, n_found: i
 
 
 @pytest.mark.parametrize(
+    ("text", "n_found"),
+    [
+        ("h = self.proj(x[src])", 1),
+        ("h = (x[src] @ z[0]).gather(1, ids)", 1),
+        ("h = (x @ z[0]).gather(1, ids)", 0),
+        ("h = torch.gather(x @ z.T, 1, ids)", 0),
+        ("h = self.proj(x)[src]", 0),
+    ],
+)
+def test_rows_that_are_gathered_of_a_product_were_not_gathered_before(text: str, n_found: int) -> None:
+    told = found("late-product", ran(program(text), "7@f: linear, gather=9"))
+    assert [each.line for each in told] == [7] * n_found
+
+
+@pytest.mark.parametrize(
     ("scores", "between", "mixed", "n_found"),
     [
         ("w = q @ k.transpose(-2, -1)", "total = w.sum(-1)", "(w @ v) / total", 1),
@@ -424,6 +439,7 @@ def test_a_convolution_of_single_pixels_of_joined_images_comes_before_these_are_
         "late-layer", ran(JOINED.format(first, second), "5@forward: upsample_bilinear2d", "6@forward: conv2d=60")
     )
     assert [each.line for each in told] == [6] * n_found
+    assert all(each.gain and each.gain.share < 0.15 for each in told)  # as measured: joined, most of the work stays
 
 
 def test_variables_of_the_file_are_not_said_to_be_cut() -> None:
