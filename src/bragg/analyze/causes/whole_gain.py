@@ -28,8 +28,8 @@ def _overlapped_ns(evidence: Evidence, nodes: BoolArray, saved: float, waits_ns:
     """What is saved where host and GPU work at the same time, as sums tell; 0 where a timeline tells more.
 
     While the GPU works, the host launches what comes next: nobody waits for that, and still the host takes that long.
-    These nodes have a part of it as large as that of the host's time. The program cannot take less than either of both
-    does for what is left.
+    These nodes have a part of it as large as that of the host's time, in which it waits for nothing. The program cannot
+    take less than either of both does for what is left.
     """
     if evidence.has_timeline or evidence.n_devices > 1 or evidence.busy is None or evidence.is_jitted:
         return 0.0
@@ -38,6 +38,6 @@ def _overlapped_ns(evidence: Evidence, nodes: BoolArray, saved: float, waits_ns:
     if launching_ns <= 0:
         return 0.0
     share = min(float(evidence.recurring_host_ns[nodes].sum()) * saved / launching_ns, 1.0)
-    host_ns = waits_ns + busy_ns * share
+    host_ns = waits_ns + min(busy_ns, launching_ns) * share
     left_ns = max(launching_ns - host_ns, busy_ns - gpu_ns)
     return max(min(host_ns + gpu_ns, evidence.wall_ns - left_ns), 0.0)
