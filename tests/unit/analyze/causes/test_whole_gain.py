@@ -27,4 +27,5 @@ def gain_without_pad(pad_us: int, conv_us: int) -> float:
 
 @pytest.mark.parametrize(("pad_us", "conv_us"), [(10, 76), (20, 66), (60, 26)])
 def test_launches_that_take_little_beside_waits_are_little_saved(pad_us: int, conv_us: int) -> None:
-    assert pad_us / 100 <= gain_without_pad(pad_us, conv_us) <= pad_us / 100 + 0.1
+    # Beside the GPU's time: a third of what the host takes, that the GPU waits for or that it hides.
+    assert pad_us / 100 <= gain_without_pad(pad_us, conv_us) <= pad_us / 100 + 0.16
