@@ -13,7 +13,7 @@ from functools import cached_property
 from typing import TypeGuard
 
 from bragg.analyze.causes.text.program_text import FileText, Function, Loop, call_name, names_read, names_set
-from bragg.code.python_nodes import parts_of, walk
+from bragg.code.python_nodes import children, parts_of, walk
 
 _CHANCE = re.compile(
     r"rand\w*|\w*random\w*|rng|normal_?|bernoulli_?|multinomial|dropout\w*|uniform_?|choice|shuffle|permutation|r?sample|"
@@ -23,6 +23,8 @@ _TRAINS = re.compile(r"backward|zero_grad|step|train_step|update\w*")
 _STATE = re.compile(r"Parameter|requires_grad_?|parameters|state_dict|nn")
 _IN_PLACE = re.compile(r"[a-z]\w*[a-z0-9]_|append|extend|update|insert|add|remove|copyto|fill|sort|clear|push|put|roll")
 _READS = {"append", "appendleft", "extend", "insert", "add", "print"}
+_JOINS = re.compile(r"cat|concat\w*|[hv]?stack|pad|append|repeat\w*")
+_SHAPES = ("shape", "dtype", "device", "ndim", "size", "dim", "numel")
 _ORDERED = (ast.List, ast.Tuple, ast.ListComp)
 
 
@@ -35,11 +37,13 @@ class Turns:
         loop: The loop.
         data_changes: Whether to take its data as changing though it does not: a loop that repeats everything stands
             for one with new data.
+        shapes_stay: Whether to take shapes as the same where no text says that they change.
     """
 
     file: FileText
     loop: Loop
     data_changes: bool = False
+    shapes_stay: bool = False
 
     @cached_property
     def function(self) -> Function:
@@ -126,7 +130,21 @@ class Turns:
 
     def changes(self, value: ast.AST, changing: frozenset[str]) -> bool:
         """Whether a value may differ between turns, where these variables do."""
+        if self.shapes_stay and not self._reshapes:
+            parts = _parts_of_values(value)
+            return any(getattr(part, "id", "") in changing or self._is_unsteady(part) for part in parts)
         return bool(names_read(value) & changing) or any(self._is_unsteady(part) for part in walk(value))
+
+    @cached_property
+    def _reshapes(self) -> bool:
+        """Whether turns may change shapes: they make what they carry longer, or cut at what is no constant."""
+        functions = {self.function, *self._reached(_calls_of(self.loop))}
+        parts = [part for each in functions for part in walk(each)]
+        bounds = [each for part in parts if isinstance(part, ast.Slice) for each in (part.lower, part.upper)]
+        if any(map(_is_number_of_turn, bounds)) or any(getattr(each, "attr", "") == "append" for each in walk(self.loop)):
+            return True
+        set_to = [each for each in walk(self.loop) if isinstance(each, ast.Assign) and names_set(each) & self.carried]
+        return any(_JOINS.fullmatch(call_name(call)) for each in set_to for call in _calls_of(each))
 
     def _is_unsteady(self, part: ast.AST) -> bool:
         if _is_chance(part):
@@ -393,6 +411,22 @@ def _root(part: ast.AST) -> str:
     while isinstance(part, (ast.Attribute, ast.Subscript, ast.Starred)):
         part = part.value
     return part.id if isinstance(part, ast.Name) else ""
+
+
+def _parts_of_values(value: ast.AST) -> list[ast.AST]:
+    """An expression and its parts, without variables of which only the shape, the type or the device is read."""
+    found = [value]
+    for one in found:
+        is_shape = isinstance(one, ast.Attribute) and one.attr in _SHAPES and isinstance(one.value, ast.Name)
+        is_length = isinstance(one, ast.Call) and call_name(one) == "len" and isinstance(one.args[0], ast.Name)
+        found += [] if is_shape or is_length else children(one)
+    return found
+
+
+def _is_number_of_turn(bound: ast.expr | None) -> bool:
+    """Whether where a slice ends is neither a constant nor the size of something."""
+    parts = [] if bound is None else _parts_of_values(bound)
+    return any(isinstance(each, ast.Name) for each in parts)
 
 
 def _is_false(call: ast.Call) -> bool:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from bragg.model import FrameKind
+from bragg.model.durations import DurationTable, buckets_of
 from tests.support.told_by_text import found, ran
 
 SINKHORN = """def f(cost, a, v, n):
@@ -119,3 +121,45 @@ def test_a_loop_that_trains_an_image_goes_on_from_it(optimized: str, n_found: in
     """One that trains a network with the same data in each turn stands for one with new data."""
     told = found("loop-invariant", ran(STYLE.format(optimized), "9@<module> > 5@style > 3@forward: conv2d"))
     assert [(each.line, each.message[:6]) for each in told] == [(5, "a line")] * n_found
+
+
+EMBED = """class Net:
+  def forward(self, x):
+    pos = F.interpolate(self.pos, size={})
+    return x + pos
+net = Net()
+for x in images:
+  y = net({})
+  {}
+"""
+
+
+@pytest.mark.parametrize(
+    ("size", "handed", "after", "n_found"),
+    [
+        ("x.shape[-2:]", "x", "print(y)", 1),
+        ("(x.size(2), len(x))", "x", "print(y)", 1),
+        ("x.shape[-2:]", "x", "y.sum().backward()", 0),  # trains what it interpolates
+        ("x.amax().item()", "x", "print(y)", 0),
+        ("x.shape[-2:]", "x[:, : int(k)]", "k = y.sum()", 0),
+        ("x.shape[-2:]", "z", "z = torch.cat([z, y])", 0),
+        ("x.shape[-2:]", "torch.stack(z)", "z.append(y)", 0),
+    ],
+)
+def test_what_follows_from_shapes_is_computed_once_for_each(size: str, handed: str, after: str, n_found: int) -> None:
+    called = "7@<module> > {}@forward: {}".format
+    profile = ran(EMBED.format(size, handed, after), called(3, "upsample_bicubic2d"), called(4, "add"))
+    told = found("loop-invariant", profile)
+    assert [(each.line, "once for each shape" in each.hint) for each in told] == [(3, True)] * n_found
+
+
+def test_launches_that_take_longer_and_longer_are_of_several_shapes() -> None:
+    called = "7@<module> > {}@forward: {}".format
+    text = EMBED.format("x.shape[-2:]", "x", "print(y)")
+    profile = ran(text, called(3, "upsample_bicubic2d"), called(4, "add"))
+    kernel = profile.tree.frames.name.index("kernel_upsample_bicubic2d")
+    for ends_ns, n_found in ((55_000, 1), (90_000, 0)):
+        took = np.linspace(50_000, ends_ns, 20).astype(np.int64)
+        ones = np.ones(20, np.int64)
+        durations = DurationTable((ones * kernel).astype(np.int32), buckets_of(took), ones, ones)
+        assert len(found("loop-invariant", replace(profile, durations=durations))) == n_found

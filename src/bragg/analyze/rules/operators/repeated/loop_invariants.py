@@ -41,6 +41,12 @@ _SOME = replace(
     _WORK,
     what="a line calls the same several times, and some of these calls compute in each turn what stays the same",
 )
+_SHAPED = replace(
+    _WORK,
+    what="each turn computes what its text says changes with shapes alone",
+    change="compute it once for each shape, and keep it: a dictionary by shape, functools.cache",
+)
+_ALIKE = 1.25  # of the longest launches to the shortest: shapes have stayed the same
 _CHANCE = re.compile("rand|normal_|uniform_|bernoulli|multinomial|dropout|exponential_")
 _WHOLE = 0.9  # of a loop's work: one that repeats it all stands for a loop over data, as benchmarks do
 _DATA = 0.2  # of a loop's work, with what is new in each turn
@@ -70,11 +76,13 @@ class _Begin(NamedTuple):
         line: The node of its line.
         share: Of the calls there that lead to it, which stay the same; what each takes is not known.
         is_whole: Whether all that the line computes stays the same.
+        of_shapes: Whether it does while shapes do.
     """
 
     line: NodeId
     share: float
     is_whole: bool
+    of_shapes: bool = False
 
 
 class _Step(NamedTuple):
@@ -121,7 +129,8 @@ def _find(evidence: Evidence) -> Iterator[Finding]:
             if recurs(evidence, [begin.line]) and len(nodes) > len(begins.get(begin, (each, []))[1]):
                 begins[begin] = each, nodes
     for chosen, work in (
-        ({begin: at for begin, at in begins.items() if begin.share == 1}, _WORK),
+        ({begin: at for begin, at in begins.items() if begin.share == 1 and not begin.of_shapes}, _WORK),
+        ({begin: at for begin, at in begins.items() if begin.of_shapes}, _SHAPED),
         ({begin: at for begin, at in begins.items() if begin.share < 1}, _SOME),
     ):
         weights = {begin: float(weight[nodes].sum()) for begin, (_, nodes) in chosen.items()}
@@ -153,6 +162,8 @@ def _loops(evidence: Evidence, weight: FloatArray) -> Iterable[_Repeated]:
     """The loops of the program with what they repeat."""
     found: dict[Loop, _Repeated] = {}
     known: dict[tuple[Loop, bool], Turns] = {}
+    of_shapes: dict[tuple[Loop, bool], Turns] = {}
+    alike = _alike(evidence)
     chance = below(evidence.profile, named(evidence.profile, _CHANCE.search))
     chains = _chains(evidence, weight)
     with_data = _loops_with_data(chains, weight)
@@ -162,15 +173,25 @@ def _loops(evidence: Evidence, weight: FloatArray) -> Iterable[_Repeated]:
             for loop in at[0].loops_of(at[1]) if at else ():
                 key = loop, is_outermost and loop not in with_data
                 if at and key not in known:
-                    known[key] = Turns(at[0], *key)
+                    known[key], of_shapes[key] = Turns(at[0], *key), Turns(at[0], *key, shapes_stay=True)
                 of_loop = found.setdefault(loop, _Repeated(line))
                 of_loop.whole += float(weight[node])
                 of_loop.samples |= not is_outermost and bool(chance[node])
                 begin, is_outermost = _begin(evidence, node, known[key], chain[depth:]), False
+                if begin is None and alike[node]:
+                    begin = _begin(evidence, node, of_shapes[key], chain[depth:])
                 if begin is not None and not chance[node]:
                     of_loop.repeated += float(weight[node]) * begin.share
                     of_loop.nodes[begin].append(node)
     return found.values()
+
+
+def _alike(evidence: Evidence) -> BoolArray:
+    """Kernels whose launches all took about as long, as those with the same shapes do: [n_nodes]."""
+    tree = evidence.profile.tree
+    short, long = (evidence.profile.durations.quantiles(q, len(tree.frames)) for q in (0.1, 0.9))
+    found: BoolArray = ~(long > _ALIKE * short)[tree.frame]
+    return found
 
 
 def _chains(evidence: Evidence, weight: FloatArray) -> dict[int, _Chain]:
@@ -207,12 +228,12 @@ def _begin(evidence: Evidence, node: int, turns: Turns, chain: _Chain) -> _Begin
     steps = list(_steps(turns, chain))
     for each in steps:
         if not turns.changes(each.value, each.changing):
-            return _Begin(each.line, 1.0, is_whole=True)
+            return _Begin(each.line, 1.0, is_whole=True, of_shapes=turns.shapes_stay)
     for each in steps:
         calls = _calls_to(evidence, node, turns, each)
         steady = [call for call in calls if not turns.changes(call, each.changing)]
-        if steady:
-            return _Begin(each.line, len(steady) / len(calls), is_whole=False)
+        if steady and (not turns.shapes_stay or len(steady) == len(calls)):
+            return _Begin(each.line, len(steady) / len(calls), is_whole=False, of_shapes=turns.shapes_stay)
     return None
 
 
