@@ -187,10 +187,10 @@ def _loops(evidence: Evidence, weight: FloatArray) -> Iterable[_Repeated]:
 
 
 def _alike(evidence: Evidence) -> BoolArray:
-    """Kernels whose launches all took about as long, as those with the same shapes do: [n_nodes]."""
+    """Nodes with kernels whose launches all took about as long, as those with the same shapes do: [n_nodes]."""
     tree = evidence.profile.tree
     short, long = (evidence.profile.durations.quantiles(q, len(tree.frames)) for q in (0.1, 0.9))
-    found: BoolArray = ~(long > _ALIKE * short)[tree.frame]
+    found: BoolArray = tree.sum_up((long > _ALIKE * short)[tree.frame].astype(np.int64)) == 0
     return found
 
 
