@@ -19,6 +19,7 @@ from bragg.analyze.rules.operators.calls import draws
 from bragg.analyze.rules.operators.calls.borders import BORDERS
 from bragg.analyze.rules.operators.calls.kinds import Call, products
 from bragg.analyze.rules.operators.calls.linear_algebra import ALGEBRA
+from bragg.analyze.rules.operators.calls.long_filters import LONG_FILTERS
 from bragg.analyze.rules.operators.calls.totals import TOTALS
 from bragg.code.python_nodes import parts_of, walk
 from bragg.model import Confidence, Finding
@@ -290,6 +291,7 @@ _CALLS = (
     *ALGEBRA,
     *TOTALS,
     *BORDERS,
+    *LONG_FILTERS,
     Call(
         "rows of an embedding are written one by one, and then added up",
         'nn.EmbeddingBag(n, width, mode="sum" or "mean"), nn.functional.embedding_bag: no tensor with all rows',
