@@ -141,7 +141,9 @@ class Turns:
         functions = {self.function, *self._reached(_calls_of(self.loop))}
         parts = [part for each in functions for part in walk(each)]
         bounds = [each for part in parts if isinstance(part, ast.Slice) for each in (part.lower, part.upper)]
-        if any(map(_is_number_of_turn, bounds)) or any(getattr(each, "attr", "") == "append" for each in walk(self.loop)):
+        if any(map(_is_number_of_turn, bounds)) or any(
+            getattr(each, "attr", "") == "append" for each in walk(self.loop)
+        ):
             return True
         set_to = [each for each in walk(self.loop) if isinstance(each, ast.Assign) and names_set(each) & self.carried]
         return any(_JOINS.fullmatch(call_name(call)) for each in set_to for call in _calls_of(each))
