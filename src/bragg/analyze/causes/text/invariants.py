@@ -141,9 +141,8 @@ class Turns:
         functions = {self.function, *self._reached(_calls_of(self.loop))}
         parts = [part for each in functions for part in walk(each)]
         bounds = [each for part in parts if isinstance(part, ast.Slice) for each in (part.lower, part.upper)]
-        if any(map(_is_number_of_turn, bounds)) or any(
-            getattr(each, "attr", "") == "append" for each in walk(self.loop)
-        ):
+        grows = any(each.attr == "append" for each in parts_of(self.loop, ast.Attribute))
+        if grows or any(map(_is_number_of_turn, bounds)):
             return True
         set_to = [each for each in walk(self.loop) if isinstance(each, ast.Assign) and names_set(each) & self.carried]
         return any(_JOINS.fullmatch(call_name(call)) for each in set_to for call in _calls_of(each))
@@ -419,9 +418,11 @@ def _parts_of_values(value: ast.AST) -> list[ast.AST]:
     """An expression and its parts, without variables of which only the shape, the type or the device is read."""
     found = [value]
     for one in found:
-        is_shape = isinstance(one, ast.Attribute) and one.attr in _SHAPES and isinstance(one.value, ast.Name)
-        is_length = isinstance(one, ast.Call) and call_name(one) == "len" and isinstance(one.args[0], ast.Name)
-        found += [] if is_shape or is_length else children(one)
+        of = one.value if isinstance(one, ast.Attribute) and one.attr in _SHAPES else None
+        if isinstance(one, ast.Call) and call_name(one) == "len" and one.args:
+            of = one.args[0]
+        if not isinstance(of, ast.Name) or of.id == "self":
+            found += children(one)
     return found
 
 
