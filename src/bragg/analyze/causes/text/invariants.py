@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Collection
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TypeGuard
@@ -24,7 +25,8 @@ _STATE = re.compile(r"Parameter|requires_grad_?|parameters|state_dict|nn")
 _IN_PLACE = re.compile(r"[a-z]\w*[a-z0-9]_|append|extend|update|insert|add|remove|copyto|fill|sort|clear|push|put|roll")
 _READS = {"append", "appendleft", "extend", "insert", "add", "print"}
 _JOINS = re.compile(r"cat|concat\w*|[hv]?stack|pad|append|repeat\w*")
-_SHAPES = ("shape", "dtype", "device", "ndim", "size", "dim", "numel")
+_PLACES = ("dtype", "device")  # of tensors, which turns do not change
+_SHAPES = (*_PLACES, "shape", "ndim", "size", "dim", "numel", "len")
 _ORDERED = (ast.List, ast.Tuple, ast.ListComp)
 
 
@@ -130,10 +132,9 @@ class Turns:
 
     def changes(self, value: ast.AST, changing: frozenset[str]) -> bool:
         """Whether a value may differ between turns, where these variables do."""
-        if self.shapes_stay and not self._reshapes:
-            parts = _parts_of_values(value)
-            return any(getattr(part, "id", "") in changing or self._is_unsteady(part) for part in parts)
-        return bool(names_read(value) & changing) or any(self._is_unsteady(part) for part in walk(value))
+        parts = _parts_of_values(value, _SHAPES if self.shapes_stay and not self._reshapes else _PLACES)
+        read = {each.id for each in parts if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Load)}
+        return bool(read & changing) or any(map(self._is_unsteady, parts))
 
     @cached_property
     def _reshapes(self) -> bool:
@@ -414,12 +415,12 @@ def _root(part: ast.AST) -> str:
     return part.id if isinstance(part, ast.Name) else ""
 
 
-def _parts_of_values(value: ast.AST) -> list[ast.AST]:
-    """An expression and its parts, without variables of which only the shape, the type or the device is read."""
+def _parts_of_values(value: ast.AST, without: Collection[str]) -> list[ast.AST]:
+    """An expression and its parts, without variables of which only such an attribute is read, or the length."""
     found = [value]
     for one in found:
-        of = one.value if isinstance(one, ast.Attribute) and one.attr in _SHAPES else None
-        if isinstance(one, ast.Call) and call_name(one) == "len" and one.args:
+        of = one.value if isinstance(one, ast.Attribute) and one.attr in without else None
+        if isinstance(one, ast.Call) and call_name(one) == "len" and "len" in without and one.args:
             of = one.args[0]
         if not isinstance(of, ast.Name) or of.id == "self":
             found += children(one)
@@ -428,7 +429,7 @@ def _parts_of_values(value: ast.AST) -> list[ast.AST]:
 
 def _is_number_of_turn(bound: ast.expr | None) -> bool:
     """Whether where a slice ends is neither a constant nor the size of something."""
-    parts = [] if bound is None else _parts_of_values(bound)
+    parts = [] if bound is None else _parts_of_values(bound, _SHAPES)
     return any(isinstance(each, ast.Name) for each in parts)
 
 

@@ -153,6 +153,13 @@ def test_what_follows_from_shapes_is_computed_once_for_each(size: str, handed: s
     assert [(each.line, "once for each shape" in each.hint) for each in told] == [(3, True)] * n_found
 
 
+def test_types_and_devices_stay_the_same() -> None:
+    text = "def f(h, ids, n):\n  for layer in layers:\n    m = (ids == n).to(h.dtype)\n    h = layer(m @ h)\n"
+    (finding,) = found("loop-invariant", ran(text, "3@f: eq, to", "4@f: matmul"))
+    assert (finding.line, "stays the same" in finding.message) == (3, True)
+    assert found("loop-invariant", ran(text.replace("h.dtype", "h"), "3@f: eq, to", "4@f: matmul")) == []
+
+
 def test_launches_that_take_longer_and_longer_are_of_several_shapes() -> None:
     called = "7@<module> > {}@forward: {}".format
     text = EMBED.format("x.shape[-2:]", "x", "print(y)")
