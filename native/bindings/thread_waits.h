@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-#include "context/own_descriptor.h"
+#include "context/ready_time.h"
 
 namespace bragg {
 
@@ -17,11 +17,9 @@ class ThreadWaits {
   void forget() noexcept;  // in a forked child: another thread
 
  private:
-  [[nodiscard]] int64_t ready_ns() noexcept;  // it was ready, but other threads had the CPUs; 0 where that is not told
-
   int64_t ran_ns_ = -1;
   int64_t ready_ns_ = 0;
-  OwnDescriptor file_;
+  ReadyTime ready_{ReadyTime::kOfCaller};
 };
 
 }  // namespace bragg

@@ -28,6 +28,8 @@ std::string overhead_json(const Phase& phase, const ThreadTotals& now, uint64_t 
   const uint64_t n_records = counters.kernels + counters.copies + counters.sets;
   JsonObject json;
   json.put("work_ns", phase.work.total_ns()).put("gpu_fed_ns", gpu_fed_ns);
+  if (phase.ready_before_work_ns)
+    json.put("work_ready_ns", static_cast<uint64_t>(now.cpu.main_ready_ns - *phase.ready_before_work_ns));
   for (size_t i = 0; i < kCostParts; ++i) {
     const uint64_t calls = cost.parts[i].calls();
     const uint64_t ns = cost.parts[i].ns();

@@ -209,8 +209,9 @@ class Phase {
   PhaseCounters counters;
   DeviceActivity activity;
   WorkTime work;
-  ThreadTotals before;                // when it started
-  std::optional<ThreadTotals> after;  // when it was retired
+  std::optional<int64_t> ready_before_work_ns;  // of the main thread
+  ThreadTotals before;                          // when it started
+  std::optional<ThreadTotals> after;            // when it was retired
 
  private:
   static constexpr size_t kSlicesPerChunk = 1u << 16;      // 1.8 MB buffered at most

@@ -58,6 +58,9 @@ bool Recorder::step_some() {
     if (events_taken_ == n_events) return;
     cpu_ = cpu_times();
     cpu_at_ns_ = looks_at_ns_;
+    for_phases(recording_state.existing.load(), [this](Phase& phase) {
+      if (!phase.ready_before_work_ns && phase.work.total_ns() != 0) phase.ready_before_work_ns = cpu_.main_ready_ns;
+    });
   });
   if (!samples_of_session_.empty() && samples_are_due_.exchange(false)) settle_samples();
   for_phases(recording_state.trace.load(), [this](Phase& phase) {

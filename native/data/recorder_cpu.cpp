@@ -8,6 +8,7 @@
 #include <ctime>
 
 #include "context/clock.h"
+#include "context/ready_time.h"
 
 namespace bragg {
 namespace {
@@ -20,6 +21,7 @@ struct Places {
   std::atomic<uint64_t> ended_ns{0};
 };
 constinit Places places;
+constinit ReadyTime main_thread{ReadyTime::kOfMainThread};
 constexpr uint64_t kTaken = uint64_t{1} << 32;
 
 uint64_t time_of(uint64_t clock) noexcept {
@@ -47,7 +49,7 @@ CountedThread::~CountedThread() {
 }
 
 CpuTimes cpu_times() noexcept {
-  CpuTimes times{places.ended_ns.load(), static_cast<uint64_t>(system_ns(CLOCK_PROCESS_CPUTIME_ID))};
+  CpuTimes times{places.ended_ns.load(), static_cast<uint64_t>(system_ns(CLOCK_PROCESS_CPUTIME_ID)), main_thread.ns()};
   for (const auto& clock : places.clocks)
     if (const uint64_t taken = clock.load(); taken != 0) times.recorder_ns += time_of(taken);
   return times;
@@ -56,6 +58,7 @@ CpuTimes cpu_times() noexcept {
 void forget_counted_threads() noexcept {
   for (auto& clock : places.clocks) clock.store(0);
   places.ended_ns.store(0);
+  main_thread.forget();
 }
 
 uint32_t usable_cores() noexcept {

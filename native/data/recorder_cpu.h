@@ -1,4 +1,4 @@
-// The processor time of the recorder's own threads, and of the whole process.
+// The processor time of the recorder's own threads, of the whole process, and what its main thread could not have.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,8 @@ class CountedThread {
 
 struct CpuTimes {
   uint64_t recorder_ns = 0;
-  uint64_t process_ns = 0;  // with that
+  uint64_t process_ns = 0;    // with that
+  int64_t main_ready_ns = 0;  // the main thread was ready, but had no CPU
 };
 [[nodiscard]] CpuTimes cpu_times() noexcept;
 void forget_counted_threads() noexcept;  // in a forked child

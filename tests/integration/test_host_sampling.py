@@ -139,6 +139,35 @@ def test_every_fork_is_sampled(recorder: Recorder) -> None:
     assert all(0 <= cost_ns < 1e9 for cost_ns in cost), cost
 
 
+def test_time_without_a_core_before_the_work_is_none_of_the_work(recorder: Recorder) -> None:
+    run = recorder.program(
+        """
+        import os, signal, time
+        import bragg
+
+        def burn(seconds):
+            end = time.thread_time() + seconds
+            while time.thread_time() < end:
+                sum(range(100))
+
+        os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
+        if (rival := os.fork()) == 0:
+            while True:
+                sum(range(100))
+        burn(0.6)
+        os.kill(rival, signal.SIGKILL)
+        os.waitpid(rival, 0)
+        for _ in range(10):
+            with bragg.scope("work"):
+                burn(0.01)
+        """
+    )
+    waited_ns = run.main.meta["scheduled"][1] - run.main.meta["scheduled_before"][1]
+    overhead = run.main.meta["overhead"]
+    assert overhead["work_ns"] > 90e6
+    assert 0 <= overhead["work_ready_ns"] < waited_ns - 0.3e9
+
+
 def test_a_timeline_keeps_when_each_function_ran(recorder: Recorder, tmp_path: Path) -> None:
     recorder.program(
         """

@@ -101,7 +101,8 @@ class Overhead:
 
 def overhead_of(meta: Mapping[str, Any]) -> Overhead | None:
     """What META tells; None where it does not: other recorders, earlier versions, and less than 20 ms of work."""
-    return _overhead(Run(meta), Run(meta).overhead)
+    run = Run(meta)
+    return _overhead(run, _of_work(run))
 
 
 def overhead_within(meta: Mapping[str, Any], share: float, span_ns: int, busy_ns: float) -> Overhead | None:
@@ -116,16 +117,28 @@ def overhead_within(meta: Mapping[str, Any], share: float, span_ns: int, busy_ns
         busy_ns: How long the GPU worked in it.
     """
     run = Run(meta)
-    work_ns = run.overhead.count("work_ns") or run.duration_ns or 0
-    if not run.overhead or not work_ns:
+    of_work = _of_work(run)
+    work_ns = of_work.count("work_ns") or run.duration_ns or 0
+    if not of_work or not work_ns:
         return None
     by_call = {f"{name}_{what}" for name in (*_DISPLACING, _GPU_PART) for what in ("ns", "calls")}
     part = {
         name: round(value * (share if name in by_call else min(span_ns / work_ns, 1.0)))
-        for name in run.overhead
-        if (value := run.overhead.count(name))
+        for name in of_work
+        if (value := of_work.count(name))
     }
     return _overhead(run, Facts({**part, "work_ns": span_ns, "gpu_fed_ns": round(busy_ns)}))
+
+
+def _of_work(run: Run) -> Facts:
+    """What the recorder did while the program was at work: samples of the host are taken all the time."""
+    table = run.overhead
+    work_ns = table.count("work_ns")
+    if not work_ns or not run.duration_ns:
+        return table
+    share = min(work_ns / run.duration_ns, 1.0)
+    samples = {name: round(table.count(name) * share) for name in ("samples_ns", "samples_calls")}
+    return Facts({**table.values(), **samples})
 
 
 def _overhead(run: Run, table: Facts) -> Overhead | None:
@@ -141,7 +154,7 @@ def _overhead(run: Run, table: Facts) -> Overhead | None:
         exposed = min(waits_for_host_ns / host_ns, 1.0)
     added_ns = exposed * host_ns + (1 - exposed) * (gpu.cost_ns if gpu else 0)
     parts = sorted((*host, *([gpu] if gpu else ())), key=lambda part: -part.cost_ns)
-    ran_ns = work_ns - _without_core_ns(run, table, work_ns)
+    ran_ns = work_ns - _without_core_ns(table, work_ns)
     # Threads whose costs add up may have paid them side by side.
     known_ns = min(added_ns, work_ns)
     added_ns = min(added_ns, _NEVER_ALL * ran_ns)
@@ -151,15 +164,13 @@ def _overhead(run: Run, table: Facts) -> Overhead | None:
     return Overhead(slowdown, known_ns, work_ns, tuple(parts), _unknown(run, displaces), _is_estimated(run, table))
 
 
-def _without_core_ns(run: Run, table: Facts, work_ns: int) -> float:
-    """Of the work the time in which its thread was ready and had no core, as large a share as of the run.
+def _without_core_ns(table: Facts, work_ns: int) -> float:
+    """Of the work the time in which the main thread was ready and had no core.
 
     Costs are times of threads that had one. Where they are all of the program's time, waiting makes what was added
-    longer by as much as the rest.
+    longer by as much as the rest. Beside a GPU the thread may have been ready while the GPU worked.
     """
-    if run.main_thread_ns is None or not run.duration_ns or table.count("gpu_fed_ns"):
-        return 0.0
-    return min(run.main_thread_ns[1] / run.duration_ns, _NEVER_ALL) * work_ns
+    return 0.0 if table.count("gpu_fed_ns") else min(table.count("work_ready_ns"), _NEVER_ALL * work_ns)
 
 
 def _part(table: Facts, name: str, text: str) -> OverheadPart | None:

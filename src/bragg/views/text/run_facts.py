@@ -12,6 +12,7 @@ from typing import Any
 from bragg.analyze.time_slices import time_slices
 from bragg.model import DurationTable, Profile
 from bragg.model.meta.completeness import Completeness, completeness_of
+from bragg.model.finding import percent_text
 from bragg.model.meta.overhead import Overhead, overhead_of
 from bragg.model.meta.run import Run
 from bragg.views.text.counter_facts import counter_warnings
@@ -26,6 +27,7 @@ from bragg.views.text.units import count_text, share_text, time_text
 _MAX_NAMES = 3
 # Of the time in which the main thread ran or was ready to, how much others may have, and for how long.
 _STARVED, _LONG_NS = 0.2, 1_000_000_000
+_TELLABLE_SLOWDOWN = 3.0  # of more, too little time is left to divide by
 _LITTLE_WORK_NS = 250_000_000  # of which the start of the recorder is a large share
 
 
@@ -78,6 +80,8 @@ class RunFacts:
             return ""
         is_little = self.overhead.work_ns < _LITTLE_WORK_NS
         cost = time_text(self.overhead.added_ns) if is_little else share_text(self.overhead.slowdown)
+        if self.overhead.slowdown > _TELLABLE_SLOWDOWN and not is_little:
+            return f"estimated overhead above {percent_text(_TELLABLE_SLOWDOWN)}"
         if self.overhead.is_at_least:
             return f"overhead at least {cost}"
         left_out = " and ".join(self.overhead.left_out)

@@ -33,18 +33,35 @@ def test_a_busy_gpu_hides_what_the_host_did() -> None:
 
 
 def test_time_in_which_a_program_had_no_core_is_no_work_that_costs_are_a_share_of() -> None:
-    half_without_core = {
-        "started_ns": 0,
-        "stopped_ns": 4_000 * MS,
-        "scheduled_before": [10 * MS, 20 * MS],
-        "scheduled": [1_010 * MS, 2_020 * MS],
-    }
-    assert slowdown(meta(scopes_ns=100 * MS) | half_without_core) == pytest.approx(100 / 400)
-    never_ran = half_without_core | {"scheduled": [10 * MS, 4_020 * MS]}
-    assert slowdown(meta(scopes_ns=100 * MS) | never_ran) == pytest.approx(19)
+    assert slowdown(meta(scopes_ns=100 * MS, work_ready_ns=500 * MS)) == pytest.approx(100 / 400)
+    assert slowdown(meta(scopes_ns=100 * MS, work_ready_ns=4_000 * MS)) == pytest.approx(19)
     # Beside a GPU it may have been ready while the GPU worked.
-    with_gpu = meta(scopes_ns=100 * MS, gpu_fed_ns=1, gpu_records_ns=1) | half_without_core
+    with_gpu = meta(scopes_ns=100 * MS, work_ready_ns=500 * MS, gpu_fed_ns=1, gpu_records_ns=1)
     assert slowdown(with_gpu) == pytest.approx(100 / 900)
+
+
+def test_a_core_that_was_missed_before_the_work_says_nothing_of_it() -> None:
+    """Imports on a busy machine, then 480 ms of operators with a core of their own."""
+    starved = {
+        "started_ns": 0,
+        "stopped_ns": 6_760 * MS,
+        "scheduled_before": [0, 0],
+        "scheduled": [2_000 * MS, 4_720 * MS],
+    }
+    found = overhead_of(meta(work_ns=480 * MS, operators_ns=80 * MS, work_ready_ns=10 * MS) | starved)
+    assert found is not None
+    assert found.slowdown == pytest.approx(80 / 390)
+
+
+def test_samples_before_the_work_and_after_it_slow_nothing_of_it() -> None:
+    run = meta(samples_ns=40 * MS, samples_calls=4_000) | {"started_ns": 0, "stopped_ns": 10_000 * MS}
+    found = overhead_of(run)
+    assert found is not None
+    assert found.slowdown == pytest.approx(4 / 996)
+    assert found.parts[0].calls == 400
+    part = overhead_within(run | {"overhead": run["overhead"] | {"launches_ns": 1}}, 0.5, 500 * MS, 0)
+    assert part is not None
+    assert part.added_ns == pytest.approx(2 * MS)
 
 
 def test_a_part_of_the_run_is_slowed_by_its_share_of_the_launches() -> None:

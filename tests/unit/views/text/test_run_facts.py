@@ -132,6 +132,14 @@ def test_little_work_has_an_overhead_in_time_and_no_share() -> None:
     assert RunFacts({**starved, "overhead": samples}).overhead_text == "estimated overhead 17.4 ms"
 
 
+def test_an_overhead_that_leaves_the_program_little_time_is_a_bound() -> None:
+    overhead = {"work_ns": 1_000_000_000, "operators_ns": 760_000_000}
+    assert RunFacts({"overhead": overhead}).overhead_text == "estimated overhead above 300 %"
+    assert (
+        RunFacts({"overhead": {**overhead, "operators_ns": 740_000_000}}).overhead_text == "estimated overhead 284.6 %"
+    )
+
+
 @pytest.mark.parametrize("meta", [{"command": "python"}, {"cuda": 3}, {"devices": [3]}, {"overhead": {"work_ns": "x"}}])
 def test_meta_of_another_shape_is_not_an_error(meta: dict[str, object]) -> None:
     assert header_lines(RunFacts(meta), "a.bragg", PLAIN)[0] == "a.bragg: unknown command"
