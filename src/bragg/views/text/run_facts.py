@@ -11,8 +11,8 @@ from typing import Any
 
 from bragg.analyze.time_slices import time_slices
 from bragg.model import DurationTable, Profile
-from bragg.model.meta.completeness import Completeness, completeness_of
 from bragg.model.finding import percent_text
+from bragg.model.meta.completeness import Completeness, completeness_of
 from bragg.model.meta.overhead import Overhead, overhead_of
 from bragg.model.meta.run import Run
 from bragg.views.text.counter_facts import counter_warnings

@@ -23,5 +23,5 @@ def test_a_narrow_terminal_shows_all_that_is_said_of_a_run(width: int) -> None:
     lines = header_lines(RunFacts.of(formats.load(SAMPLE)), "sample.bragg", Style(width=width))
     assert max(map(len, lines)) <= width
     said = " ".join(" ".join(lines[1:]).split())
-    assert "· backend cuda · complete, estimated overhead 1.2 % without instruction samples" in said
+    assert "· backend cuda · complete, estimated overhead 0.6 % without instruction samples" in said
     assert "…" not in said
