@@ -33,7 +33,6 @@ _SEPARABLE = frozenset({"dot", "convolution", "reduce", "gather", "select", "dyn
 _NO_WORK = frozenset({"parameter", "constant", "iota", "broadcast", "tuple", "slice", "dynamic-slice"})
 _ORDER = frozenset({"reshape", "transpose", "convert", "bitcast-convert", "concatenate", "pad"})
 _LARGEST = re.compile(r'op_name="(?:[^"]*/)?(?:top_k|approx_top_k)"')  # XLA sorts for these; no more was asked for
-_CONTRACTS = "lhs_contracting_dim"
 _SHUFFLES = re.compile(r'op_name="[^"]*\b_?shuffle\b')
 _SORTS = re.compile(r"\bsort\(|RadixSort|cub_sort")  # on GPUs a call of a library
 
@@ -141,7 +140,7 @@ class _Demand:
 
     def of_elements(self, value: Value) -> dict[int, Share]:
         """Shares of the elements of a tuple that are not used as a whole."""
-        shares = {at: self._used.get((value.made, value.executed, at)) for at in range(len(value.made.ranks))}
+        shares = {at: self._used.get((value.made, value.executed, at)) for at in range(len(value.made.sizes))}
         return {at: share for at, share in shares.items() if share and share.part <= _SMALL_PART}
 
     def mostly_unused(self) -> list[Value]:
@@ -166,7 +165,7 @@ class _Demand:
 
     def _part_of_values(self, value: Value) -> float | None:
         """Which part of the values of a decomposition is used, if no vectors are; None: some are."""
-        ranks = value.made.ranks
+        ranks = [len(each) for each in value.made.sizes]
         matrix = max(ranks, default=0)
         used = {at: self._used.get((value.made, value.executed, at)) for at in range(len(ranks))}
         if any(share and ranks[at] == matrix for at, share in used.items()):
@@ -187,7 +186,7 @@ class _Demand:
         for element in {-1, value.element}:
             key = (value.made, value.executed, element)
             known = self._used.get(key)
-            self._used[key] = known.joined(share) if known else share
+            self._used[key] = known.joined(share) if known and known.part < 1 else known or share
         if user is None or user.executed is not value.executed:
             part = share.part * _of_first(value)
             self._beyond[value.executed] = self._beyond.get(value.executed, 0.0) + part
@@ -200,5 +199,5 @@ def _of_first(value: Value) -> float:
 
 def _is_separable(value: Value) -> bool:
     if value.made.code == "custom-call":
-        return _CONTRACTS in value.made.line or is_decomposition(value)
+        return value.made.is_product or is_decomposition(value)
     return value.made.code in _SEPARABLE or value.made.code in ELEMENTWISE

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from bragg.record.hooks.jax.hlo.places import Places
 
 
-_DOT, _CONVOLUTION = re.compile(r"\blhs_contracting_dim"), re.compile(r"\bwindow=\{size=(\d+)(?:x(\d+))?[ }]")
+_CONVOLUTION = re.compile(r"\bwindow=\{size=(\d+)(?:x(\d+))?[ }]")
 _MOVED_BY_ONE = re.compile(r"\bwindow=\{size=([\dx]+)(?: pad=[^ }]*)?\}")
 _INNER = [re.compile(rf'{side}_contracting_dim(?:s|ensions)"?[=:][{{\["]+(\d+)') for side in ("lhs", "rhs")]
 _GROUPS = re.compile(r"\bfeature_group_count=(\d+)")
@@ -62,7 +62,7 @@ def factor_states(graph: HloGraph, places: Places) -> dict[str, HloState]:
             place = places.nearest(_lines(graph, value))
             repeats = [each.plain for each in value.operands if state == REPEATED_FACTOR and _is_repeated(value, each)]
             found |= {each.executed.name: HloState(state, place) for each in (value, *repeats)}
-        for product in _early(graph, value) if _DOT.search(value.made.line) else ():
+        for product in _early(graph, value) if value.made.is_product else ():
             found[product.executed.name] = HloState(COSTLY_ORDER, places.nearest(_lines(graph, product)))
     return found
 
@@ -81,7 +81,7 @@ def _state(value: Value) -> str:
         return WIDE_FILTER if is_wide and _is_of_one_channel(value, sides[0] * sides[1]) else ""
     if told := _FACTORED.search(value.made.line):
         return _form(value, told[1]) if value.operands else ""
-    if not _DOT.search(value.made.line):
+    if not value.made.is_product:
         return ""
     factors = [each.known for each in value.operands[:2] if each.size >= _LEAST_ELEMENTS]
     if any(_is_diagonal(each) for each in factors):
@@ -126,7 +126,7 @@ def _rank(value: Value) -> float:
     if value.made.code in ("multiply", "divide"):
         others = [each for each in value.operands if each.made.code != "broadcast" or each.operands[0].size > 1]
         return _rank(others[0]) if len(others) == 1 else math.inf
-    if not _DOT.search(value.made.line) or len(value.operands) < 2:
+    if not value.made.is_product or len(value.operands) < 2:
         return math.inf
     n_matrices = value.size // (n_rows * n_rows)
     inner = math.isqrt(value.operands[0].size * value.operands[1].size // max(1, value.size * n_matrices))
@@ -148,7 +148,7 @@ def _is_square_of_matrix(value: Value) -> bool:
     if value.made.code in ("multiply", "divide"):
         others = [each for each in value.operands if each.made.code != "broadcast" or each.operands[0].size > 1]
         return len(others) == 1 and _is_square_of_matrix(others[0])
-    if not _DOT.search(value.made.line) or len(value.operands) < 2:
+    if not value.made.is_product or len(value.operands) < 2:
         return False
     added = (nonzero_part(each) * value.sizes[-1] > 1 for each in value.operands[2:])  # by a library
     return value.operands[0].plain is value.operands[1].plain and _contracts_alike(value) and not any(added)
@@ -197,7 +197,7 @@ def _before_scaling(value: Value) -> list[Value]:
     """The product whose rows or columns are each multiplied, or divided, by a number, if it is one."""
     firsts = {"multiply": value.operands[:2], "divide": value.operands[:1]}.get(value.made.code, [])
     scaled = [each.plain for each in firsts if any(_is_of_rows(other) for other in value.operands if other is not each)]
-    return [each for each in scaled if _DOT.search(each.made.line)]
+    return [each for each in scaled if each.made.is_product]
 
 
 def _is_of_rows(scale: Value) -> bool:

@@ -17,7 +17,6 @@ PARTS = frozenset({"slice", "dynamic-slice", "gather"})
 """What takes a part of its first operand."""
 _HANDED_ON = _SAME | {"convert"}
 _CONSTANTS = frozenset({"constant", "iota"})
-_DIMENSIONS = re.compile(r" = \(?[a-z]\w*\[([\d,]*)\]")
 _MOST_USES = 64
 
 
@@ -122,8 +121,7 @@ class HloFlow:
     def shape_of(self, computation: str, name: str) -> list[int]:
         """Sizes of the dimensions of a value; empty: it is a number, or not known."""
         each = self._of(computation, name)
-        told = _DIMENSIONS.search(each.line) if each else None
-        return [int(size) for size in told[1].split(",") if size] if told else []
+        return each.sizes[0] if each and each.sizes else []
 
     def is_constant(self, computation: str, made: Instruction) -> bool:
         """Whether a value follows from constants alone."""

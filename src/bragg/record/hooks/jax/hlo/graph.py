@@ -24,7 +24,6 @@ _RUNS_OTHERS = frozenset({"while", "reduce", "reduce-window"})
 _SAME_ELEMENTS = frozenset({"reshape", "transpose", "convert", "bitcast-convert"})
 _SOURCES = frozenset({"constant", "parameter", "iota"})
 _PART = re.compile(r"%([\w.-]+)#(\d+)")  # JAX 0.11, of a tuple
-_SHAPE = re.compile(r"[a-z]\w*\[[\d,]*\]")
 _LAYOUT = re.compile(r"\]\{([\d,]+)")
 _PRIMITIVE = re.compile(r'op_name="(?:[^"]*/)?([^"/]*)"')
 # What is not the same in copies of an operation.
@@ -62,7 +61,7 @@ class Value:
         """The same for all that compute the same from the same operands, in the same type and shape."""
         line, code = self.made.line, self.made.code
         begin = line.find(" = ")
-        end = line.find(f" {code}(", begin)
+        end = self.made.begin - len(code) - 2
         given = line[end:] if code in _SOURCES else line[line.find(")", end) :]
         primitive = _PRIMITIVE.search(line)
         parts = (str(self.element), line[begin:end], code, _OWN.sub("", given), self.codes)
@@ -71,15 +70,18 @@ class Value:
     @cached_property
     def shape(self) -> str:
         """Type and sizes, as `f32[8,64]`; empty: it is a tuple."""
-        line = self.made.line
-        shapes = _SHAPE.findall(line, line.find(" = "), line.find(f" {self.made.code}("))
-        at = 0 if len(shapes) == 1 else self.element
-        return shapes[at] if 0 <= at < len(shapes) else ""
+        return next(iter(self.made.shapes[self._arrays]), "")
 
     @cached_property
     def sizes(self) -> list[int]:
         """Of its dimensions; empty: it is a number or a tuple."""
-        return [int(size) for size in self.shape.partition("[")[2].rstrip("]").split(",") if size]
+        return next(iter(self.made.sizes[self._arrays]), [])
+
+    @property
+    def _arrays(self) -> slice:
+        """Which of those of the instruction it is; none: it is a tuple."""
+        at = 0 if len(self.made.shapes) == 1 else self.element
+        return slice(at, at + 1)
 
     @cached_property
     def size(self) -> int:
@@ -90,7 +92,7 @@ class Value:
     def is_row_major(self) -> bool:
         """Whether elements that are neighbours in the last dimension are so in memory; of a tuple all its arrays."""
         line = self.made.line
-        layouts = _LAYOUT.findall(line, line.find(" = "), line.find(f" {self.made.code}("))
+        layouts = _LAYOUT.findall(line, line.find(" = "), self.made.begin)
         return all(axes == sorted(axes, reverse=True) for axes in ([*map(int, each.split(","))] for each in layouts))
 
     @property

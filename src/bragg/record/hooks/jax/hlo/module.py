@@ -24,12 +24,12 @@ _INSTRUCTION = re.compile(r"  (?:ROOT )?%?([\w.-]+) = .*? ([a-z][\w-]*)\(")
 _CALLED = re.compile(r"\b(?:calls|body|to_apply)=%?([\w.-]+)")
 _BRACKET = re.compile(r"[()]")
 _NAME = re.compile(r"%([\w.-]+)")
-_TYPE = re.compile(r" = \(?([a-z]\w*)\[([\d,]*)\]")
-_SHAPE = re.compile(r"\b[a-z]\w*\[([\d,]*)\]")
+_SHAPE = re.compile(r"\b[a-z]\w*\[[\d,]*\]")
 _POSITION = re.compile(r"\bindex=(\d+)|\bparameter\((\d+)\)")
+_PRODUCTS = frozenset({"dot", "custom-call"})  # those of libraries are calls
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class Instruction:
     """An instruction.
 
@@ -37,21 +37,21 @@ class Instruction:
         name: In its module.
         code: What it does.
         line: Its text.
+        begin: Where the names of what it uses begin in it.
     """
 
     name: str
     code: str
     line: str
+    begin: int
 
     @cached_property
     def operands(self) -> list[str]:
         """Names of what it uses, in order."""
-        begin = self.line.index(f" {self.code}(") + len(self.code) + 2
-        end = self.line.find(")", begin)
+        end = self.line.find(")", self.begin)
         # JAX before 0.5 prints types of operands, which may be tuples.
-        return _NAME.findall(
-            self.line, begin, end if self.line.find("(", begin, end) < 0 else _closing(self.line, begin)
-        )
+        is_plain = self.line.find("(", self.begin, end) < 0
+        return _NAME.findall(self.line, self.begin, end if is_plain else _closing(self.line, self.begin))
 
     @cached_property
     def operand(self) -> str:
@@ -65,22 +65,29 @@ class Instruction:
         return found[1] if found else ""
 
     @cached_property
+    def shapes(self) -> list[str]:
+        """Type and sizes, as `f32[8,64]`; of a tuple those of each array."""
+        return _SHAPE.findall(self.line, self.line.find(" = "), self.begin)
+
+    @cached_property
+    def sizes(self) -> list[list[int]]:
+        """Of dimensions, by array."""
+        return [[int(size) for size in shape[shape.index("[") + 1 : -1].split(",") if size] for shape in self.shapes]
+
+    @property
     def type(self) -> str:
         """Type of its elements, as `f32`; of a tuple that of its first array."""
-        found = _TYPE.search(self.line)
-        return found[1] if found else ""
+        return self.shapes[0].partition("[")[0] if self.shapes else ""
 
     @cached_property
     def size(self) -> int:
         """How many elements it has; of a tuple its first array."""
-        found = _TYPE.search(self.line)
-        return prod(int(each) for each in found[2].split(",") if each) if found else 0
+        return prod(self.sizes[0]) if self.sizes else 0
 
-    @cached_property
-    def ranks(self) -> list[int]:
-        """How many dimensions it has; of a tuple each of its arrays."""
-        shapes = _SHAPE.findall(self.line, 0, self.line.index(f" {self.code}("))
-        return [len(shape.split(",")) if shape else 0 for shape in shapes]
+    @property
+    def is_product(self) -> bool:
+        """Whether it multiplies matrices."""
+        return self.code in _PRODUCTS and "lhs_contracting_dim" in self.line
 
     @cached_property
     def position(self) -> int:
@@ -105,7 +112,7 @@ class HloModule:
         for line in lines:
             if line.startswith("  "):
                 if found := _INSTRUCTION.match(line):
-                    instructions.append(Instruction(found[1], found[2], line))
+                    instructions.append(Instruction(found[1], found[2], line, found.end()))
             elif found := _COMPUTATION.match(line):
                 instructions = self.computations[found[2]] = []
                 self.entry = found[2] if found[1] else self.entry

@@ -32,10 +32,10 @@ class Places:
         self._is_library = is_library
         tables = _tables(lines)
         self._files = {row: _unescaped(text.strip('"')) for row, text in tables["FileNames"].items()}
-        self._locations = _fields_of(tables["FileLocations"])
-        self._frames = _fields_of(tables["StackFrames"])
+        self._locations = tables["FileLocations"]
+        self._frames = tables["StackFrames"]
         # XLA prints parents as one more than their row, so that the outermost frame has itself.
-        self._parent_offset = self._frames.get(1, {}).get("parent_frame_id", 0)
+        self._parent_offset = _fields_of(self._frames.get(1, "")).get("parent_frame_id", 0)
         self._place_of_frame: dict[int, HloPlace] = {}
 
     def read(self, line: str) -> HloOperation:
@@ -43,7 +43,8 @@ class Places:
         at = line.find(", metadata={")
         if at < 0:
             return HloOperation("", NOWHERE)
-        name, file = _text(_OP_NAME.search(line, at)), _text(_SOURCE_FILE.search(line, at))
+        name = _text(_OP_NAME.search(line, at))
+        file = _text(_SOURCE_FILE.search(line, at)) if "source_file=" in line else ""
         if file:
             return HloOperation(name, HloPlace(file, _number(_SOURCE_LINE.search(line, at))))
         return HloOperation(name, self._of_frame(_number(_STACK_FRAME.search(line, at))))
@@ -68,11 +69,12 @@ class Places:
         seen: set[int] = set()
         while frame in self._frames and frame not in seen:
             seen.add(frame)
-            location = self._locations.get(self._frames[frame].get("file_location_id", 0), {})
+            fields = _fields_of(self._frames[frame])
+            location = _fields_of(self._locations.get(fields.get("file_location_id", 0), ""))
             file = self._files.get(location.get("file_name_id", 0), "")
             if file and "line" in location:
                 yield HloPlace(file, location["line"])
-            frame = self._frames[frame].get("parent_frame_id", 0) - self._parent_offset
+            frame = fields.get("parent_frame_id", 0) - self._parent_offset
 
 
 def _tables(lines: list[str]) -> dict[str, dict[int, str]]:
@@ -90,8 +92,8 @@ def _tables(lines: list[str]) -> dict[str, dict[int, str]]:
     return tables
 
 
-def _fields_of(rows: dict[int, str]) -> dict[int, dict[str, int]]:
-    return {row: {key: int(value) for key, value in _FIELD.findall(text)} for row, text in rows.items()}
+def _fields_of(row: str) -> dict[str, int]:
+    return {key: int(value) for key, value in _FIELD.findall(row)}
 
 
 def _text(found: re.Match[str] | None) -> str:

@@ -140,7 +140,7 @@ def _dot_in(module: HloModule, flow: HloFlow, computation: str, each: Instructio
     if each.code == "fusion":
         root = module.root(each.called)
         made, home = (flow.made(each.called, root.name) if root else None) or each, each.called
-    return home, made if made.code in _PRODUCTS and _INNER.search(made.line) else None
+    return home, made if made.is_product else None
 
 
 def _product(flow: HloFlow, computation: str, each: Instruction) -> _Product | None:

@@ -44,8 +44,7 @@ def _to_single(graph: HloGraph, places: Places) -> dict[str, HloState]:
 
 
 def _to_double(graph: HloGraph, places: Places) -> dict[str, HloState]:
-    doubles = [each for each in graph.values if any(mark in each.made.line for mark in _DOUBLE)]
-    doubles = [each for each in doubles if each.shape.startswith(_DOUBLE) and each.size >= _LEAST_PROMOTED]
+    doubles = [each for each in graph.values if each.shape.startswith(_DOUBLE) and each.size >= _LEAST_PROMOTED]
     types = _Types(_SINGLE, _DOUBLE)
     promoted = ((each, types.promotion(each)) for each in doubles)
     return {each.executed.name: _at(cause, PROMOTED_DOUBLE, places) for each, cause in promoted if cause}

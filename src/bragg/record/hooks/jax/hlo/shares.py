@@ -25,6 +25,10 @@ ELEMENTWISE = frozenset(
     | {"select", "convert", "bitcast-convert", "dynamic-update-slice"}
 )
 """Of which each element needs that of the operands of its size; of an update only the array that is written to."""
+_NEEDS_PARTS = frozenset(
+    {"slice", "dynamic-slice", "gather", "reduce", "reduce-window", "multiply", "select", "dot", "custom-call"}
+)
+"""Whose whole result may need but a part of an operand, which lies elsewhere or meets zeros."""
 
 _LISTS = {
     key: re.compile(rf"\b{name}_dim(?:s|ensions)\"?[=:][{{\[]([\d,\"]*)[}}\]]")
@@ -87,6 +91,8 @@ def share_of_operand(user: Value, at: int, share: Share) -> Share:
         share: What is used of its result.
     """
     operand = user.operands[at]
+    if share.part == 1 and user.made.code not in _NEEDS_PARTS:
+        return whole(operand)
     if len(share.sides) != len(user.sizes):
         share = Share((1.0,) * len(user.sizes), share.part)
     judge = _of_element if user.made.code in ELEMENTWISE else _JUDGES.get(user.made.code)
@@ -191,7 +197,7 @@ def _of_reshape(user: Value, at: int, share: Share) -> Share:
 def _of_product(user: Value, at: int, share: Share) -> Share:
     """Rows of the result need rows of the left matrix, columns those of the right one."""
     operand, line = user.operands[at], user.made.line
-    if "lhs_contracting_dim" not in line or at > 1:
+    if not user.made.is_product or at > 1:
         return _of_element(user, at, share) if at > 1 else whole(operand)
     batch = [_numbers(_LISTS[f"{side} batch"], line) for side in ("left", "right")]
     inner = [_numbers(_LISTS[side], line) for side in ("left", "right")]

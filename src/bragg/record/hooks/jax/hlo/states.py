@@ -145,7 +145,7 @@ def _of_product(module: HloModule, flow: HloFlow, computation: str, each: Instru
 def _of_call(module: HloModule, flow: HloFlow, computation: str, each: Instruction) -> str:
     if _SINGULAR.search(each.line) and not _OF_VALUES.search(each.line):
         matrix = len(flow.shape_of(computation, each.operand))
-        used = [each.ranks[at] for at in flow.elements(computation, each) if at < len(each.ranks)]
+        used = [len(each.sizes[at]) for at in flow.elements(computation, each) if at < len(each.sizes)]
         return VECTORS_UNUSED if used and max(used) < matrix else ""
     return _of_product(module, flow, computation, each) if _PRODUCT.search(each.line) else ""
 

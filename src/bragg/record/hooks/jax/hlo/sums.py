@@ -22,10 +22,8 @@ if TYPE_CHECKING:
 
 
 _NUMBERED = re.compile(r"\biota_dimension=(\d+)")
-_PRODUCTS = ("dot", "custom-call")
 _CONVOLUTIONS = ("convolution", "custom-call")
 _SUMS = ("reduce", "reduce-window")  # XLA adds up long rows in parts
-_CONTRACTS = "lhs_contracting_dim"
 _LEAST_PRODUCTS, _LEAST_ELEMENTS = 1 << 22, 1 << 14
 _LEAST_COMPARED = 1 << 9  # with each element: fewer cost less than a sort, or a binary search
 _LEAST_SUMMED = 8  # rows
@@ -63,8 +61,7 @@ def _summed(graph: HloGraph, value: Value) -> Value | None:
 
 
 def _is_product_of_rows(value: Value) -> bool:
-    is_dot = value.made.code in _PRODUCTS and _CONTRACTS in value.made.line
-    return is_dot or (value.made.code in _CONVOLUTIONS and bool(_SINGLE_PIXEL.search(value.made.line)))
+    return value.made.is_product or (value.made.code in _CONVOLUTIONS and bool(_SINGLE_PIXEL.search(value.made.line)))
 
 
 def _scaled(value: Value) -> Value | None:
@@ -153,12 +150,8 @@ def _split(value: Value) -> list[Value]:
         parts = [value, value.operands[2].plain] if len(value.operands) == 3 else []
     else:
         parts = [each.plain for each in value.operands]
-    is_long = len(parts) == 2 and all(_is_long(each) for each in parts)
-    if not is_long or parts[0] is parts[1] or _CONTRACTS not in parts[1].made.line:
+    is_long = len(parts) == 2 and all(each.made.is_product and each.made.size >= _LEAST_ELEMENTS for each in parts)
+    if not is_long or parts[0] is parts[1]:
         return []
     shares = any(one is other for one, other in zip(parts[0].operands[:2], parts[1].operands[:2], strict=True))
     return parts[1:] if shares and parts[0].shape == parts[1].shape else []
-
-
-def _is_long(value: Value) -> bool:
-    return value.made.code in _PRODUCTS and value.made.size >= _LEAST_ELEMENTS and _CONTRACTS in value.made.line

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from bragg.record.hooks.jax.hlo.places import Places
 
 
-_CONTRACTS = "lhs_contracting_dim"
 _MOST_GROWTH = 8  # times as large as its inputs: the products of all turns have to be kept
 _LEAST_ELEMENTS, _LEAST_SHIFTED = 1 << 12, 1 << 14
 _HALF = 0.5
@@ -68,7 +67,7 @@ class _Turn:
 
     def apart(self) -> list[Value]:
         """Products of the inputs of a turn with what is the same in all of them."""
-        return [each for each in self._graph.values if _CONTRACTS in each.made.line and self._is_apart(each)]
+        return [each for each in self._graph.values if each.made.is_product and self._is_apart(each)]
 
     def _is_apart(self, product: Value) -> bool:
         inputs = [each for each in product.operands[:2] if each.sources & self._counters]
