@@ -74,12 +74,17 @@ def _told(facts: Facts, name: str, kind: str) -> set[str]:
     return {key.removeprefix(kind) for key in attributes if key.startswith(kind)}
 
 
-def waits_for_calls(facts: Facts, module: str) -> float:
-    """How long a GPU waits for calls of jitted functions of a module's name, ns; 0: not known."""
-    if facts.idle_ns is None:
-        return 0.0
-    calls = named(facts.profile, lambda name: _is_of(name, module))
-    return float(np.maximum(facts.code_wait_ns, facts.idle_ns)[calls].sum())
+def waits_for_calls(facts: Facts, calls: BoolArray) -> FloatArray:
+    """How long a GPU waits for calls of jitted functions, ns [n_nodes]; 0: for other nodes, or not known."""
+    idle_ns = facts.idle_ns
+    return (
+        np.where(calls, np.maximum(facts.code_wait_ns, idle_ns), 0.0) if idle_ns is not None else np.zeros(len(calls))
+    )
+
+
+def calls_of(facts: Facts, module: str) -> BoolArray:
+    """Calls of jitted functions of a module's name: [n_nodes]."""
+    return named(facts.profile, lambda name: _is_of(name, module))
 
 
 def _is_of(name: str, module: str) -> bool:

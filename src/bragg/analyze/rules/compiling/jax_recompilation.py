@@ -11,7 +11,14 @@ import numpy as np
 from bragg.analyze.causes.evidence import Evidence
 from bragg.analyze.causes.host_finding import moved, moved_to
 from bragg.analyze.causes.host_steps import host_steps
-from bragg.analyze.causes.jitted_calls import is_of_program, lines_that_make, made_at, varying_statics, waits_for_calls
+from bragg.analyze.causes.jitted_calls import (
+    calls_of,
+    is_of_program,
+    lines_that_make,
+    made_at,
+    varying_statics,
+    waits_for_calls,
+)
 from bragg.analyze.causes.needs import HOST_TIME
 from bragg.analyze.causes.paths import below, hottest_place
 from bragg.analyze.causes.text.text_calls import lines_of
@@ -161,7 +168,8 @@ def _lines_of_field(evidence: Evidence, static: str) -> list[Place]:
 
 def _gain(evidence: Evidence, each: _Compiled) -> Gain | None:
     """All compilations but the longest, which is the first: it loads libraries, and tries kernels, for all of them."""
-    if each.cleared and (waits_ns := waits_for_calls(evidence, each.module)):
+    waits_ns = float(waits_for_calls(evidence, calls_of(evidence, each.module)).sum()) if each.cleared else 0
+    if waits_ns:
         return evidence.gain(waits_ns * (1 - 1 / each.count))
     wall_ns = evidence.profile.run.duration_ns
     again_ns = each.time_ns - max(each.time_ns / each.count, min(each.longest_ns, each.time_ns))

@@ -9,6 +9,7 @@ import numpy as np
 from bragg.analyze.causes.alone import alone_ns
 from bragg.analyze.causes.evidence import Evidence
 from bragg.analyze.causes.host_finding import Cause, counted, host_finding, three_digits
+from bragg.analyze.causes.jitted_calls import waits_for_calls
 from bragg.analyze.causes.needs import GPU_TIME, HOST_TIME
 from bragg.analyze.causes.staged import jitted_with_copies, staged_copies
 from bragg.analyze.causes.thresholds import STAGED_COPY, WAITS
@@ -53,10 +54,9 @@ def _of_numpy(evidence: Evidence, jitted: BoolArray, copies: BoolArray) -> Itera
 
     It does so within the call, or before it: the GPU waits for the code of the call.
     """
-    idle_ns = evidence.idle_ns
-    if idle_ns is None or not copies.any():
+    if evidence.idle_ns is None or not copies.any():
         return
-    waits_ns = np.where(jitted, np.maximum(evidence.code_wait_ns, idle_ns), 0.0)
+    waits_ns = waits_for_calls(evidence, jitted)
     host_ns, gpu_ns = float(waits_ns.sum()), float(evidence.gpu_ns[copies].sum())
     if not host_ns + gpu_ns:
         return

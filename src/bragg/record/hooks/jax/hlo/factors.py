@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import math
 import re
-from itertools import permutations
 
 from bragg.grouping.hlo_names import (
     BANDED,
@@ -27,7 +26,8 @@ from bragg.grouping.hlo_names import (
     WIDE_FILTER,
 )
 from bragg.grouping.hlo_program import HloState
-from bragg.record.hooks.jax.hlo.module import BATCHED, DIMENSIONS
+from bragg.record.hooks.jax.hlo.module import DIMENSIONS
+from bragg.record.hooks.jax.hlo.products import costly_products
 from bragg.record.hooks.jax.hlo.zeros import is_identity, is_triangle, nonzero_part
 
 TYPE_CHECKING = False
@@ -62,8 +62,8 @@ def factor_states(graph: HloGraph, places: Places) -> dict[str, HloState]:
             place = places.nearest(_lines(graph, value))
             repeats = [each.plain for each in value.operands if state == REPEATED_FACTOR and _is_repeated(value, each)]
             found |= {each.executed.name: HloState(state, place) for each in (value, *repeats)}
-        for product in _early(graph, value) if value.made.is_product else ():
-            found[product.executed.name] = HloState(COSTLY_ORDER, places.nearest(_lines(graph, product)))
+        for each in costly_products(graph, value) if value.made.is_product else ():
+            found[each.executed.name] = HloState(COSTLY_ORDER, places.nearest(_lines(graph, each)))
     return found
 
 
@@ -183,48 +183,6 @@ def _is_wide(windows: Value) -> bool:
     sides = [side for side, size in zip(sides, array, strict=False) if side * 2 <= size]
     is_wide = max(sides, default=0) >= _LONG or sum(side >= _WIDE for side in sides) > 1
     return is_wide and windows.size >= _LEAST_ELEMENTS
-
-
-def _early(graph: HloGraph, product: Value) -> list[Value]:
-    """The products whose rows or columns are scaled to be a factor, if another order takes half of the operations."""
-    results = {each.plain for each in graph.results}
-    pairs = ((each.plain, other) for each, other in permutations(product.operands[:2], 2))
-    early = ((first, other) for scaled, other in pairs for first in _before_scaling(scaled) if scaled not in results)
-    return [first for first, other in early if first not in results and _is_costly(first, product, other.size)]
-
-
-def _before_scaling(value: Value) -> list[Value]:
-    """The product whose rows or columns are each multiplied, or divided, by a number, if it is one."""
-    firsts = {"multiply": value.operands[:2], "divide": value.operands[:1]}.get(value.made.code, [])
-    scaled = [each.plain for each in firsts if any(_is_of_rows(other) for other in value.operands if other is not each)]
-    return [each for each in scaled if each.made.is_product]
-
-
-def _is_of_rows(scale: Value) -> bool:
-    """Whether it repeats one number for all of a row or column of each matrix."""
-    scale = scale.plain
-    over = DIMENSIONS.search(scale.made.line) if scale.made.code == "broadcast" else None
-    rows_and_columns = {str(len(scale.sizes) - each) for each in (1, 2)}
-    return over is not None and not rows_and_columns <= set(over[1].split(","))
-
-
-def _is_costly(first: Value, second: Value, size: int) -> bool:
-    """Whether (a @ b) @ c takes at least twice as many operations as a @ (b @ c), whose c has this size."""
-    n_batch = _n_matrices(first)
-    if len(first.operands) < 2 or not n_batch or n_batch != _n_matrices(second):
-        return False
-    *_, n_rows, n_columns = first.sizes
-    inner = math.isqrt(first.operands[0].size * first.operands[1].size // (first.size * n_batch))
-    summed = math.isqrt(first.size * size // (second.size * n_batch))
-    width = size // (n_batch * summed) if summed in (n_rows, n_columns) else math.inf
-    return 2 * inner * width * (n_rows + n_columns) <= n_rows * n_columns * (inner + width)
-
-
-def _n_matrices(product: Value) -> int:
-    """How many pairs of matrices are multiplied; 0: it is no product of matrices."""
-    found = BATCHED.search(product.made.line)
-    n_batch = len(re.findall(r"\d+", found[1])) if found else 0
-    return math.prod(product.sizes[:-2]) if product.size and len(product.sizes) == n_batch + 2 else 0
 
 
 def _is_real(value: Value) -> bool:

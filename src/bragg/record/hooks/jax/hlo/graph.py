@@ -173,6 +173,25 @@ class HloGraph:
             if whole and self.results[at : at + 1] == [given]:
                 given.before = whole.operands[0].part(at)
 
+    def way_to(self, value: Value, at: int) -> list[Instruction]:
+        """What hands on an operand, which has no value of its own, from the one that is named to what computes it."""
+        name, element = value.made.operands[at], 0
+        way: list[Instruction] = []
+        while each := self._module.named.get(name):
+            way.append(each)
+            made = self._module.root(each.called) if each.code in _INLINED else each
+            if made and made.code == "tuple":
+                name, element = "".join(made.operands[element : element + 1]), 0
+            elif made and made is not each:
+                name = made.name
+            elif each.code in _HANDED_ON or each.code == "get-tuple-element":
+                name, element = each.operand, max(each.position, element)
+            elif each.code == "parameter" and each.name in self._module.passed:
+                name = self._module.passed[each.name]
+            else:
+                break
+        return way
+
     def users(self, value: Value) -> list[Value]:
         """What a value, or a part of it, is an operand of."""
         return self._users.get((value.made, value.executed), [])

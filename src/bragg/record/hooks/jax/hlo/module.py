@@ -118,6 +118,18 @@ class HloModule:
                 self.entry = found[2] if found[1] else self.entry
 
     @cached_property
+    def named(self) -> dict[str, Instruction]:
+        """All instructions by name."""
+        return {each.name: each for each in self._all()}
+
+    @cached_property
+    def passed(self) -> dict[str, str]:
+        """Operands by the parameters that have them in what is fused, or called."""
+        callers = [each for each in self._all() if each.code in ("fusion", "call")]
+        pairs = ((self.parameter(each.called, at), name) for each in callers for at, name in enumerate(each.operands))
+        return {parameter.name: name for parameter, name in pairs if parameter}
+
+    @cached_property
     def fused(self) -> set[str]:
         """Computations whose instructions are parts of others."""
         return {each.called for each in self._all() if each.code == "fusion"}

@@ -3,54 +3,26 @@
 from __future__ import annotations
 
 import re
+from itertools import pairwise
 from math import prod
-from typing import NamedTuple
+
+from bragg.record.hooks.jax.hlo.module import DIMENSIONS
+from bragg.record.hooks.jax.hlo.shares import alike_dimensions, dimensions_of, numbers
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from bragg.record.hooks.jax.hlo.flow import HloFlow
+    from bragg.record.hooks.jax.hlo.graph import HloGraph, Value
     from bragg.record.hooks.jax.hlo.module import HloModule, Instruction
 
 
-# "lhs_contracting_dims={1}" of dot, `"lhs_contracting_dimensions":["1"]` of calls.
-_INNER, _BATCH = (
-    re.compile(rf'lhs_{kind}_dim(?:s|ensions)"?[=:][{{\[]([\d,"]*)[}}\]]') for kind in ("contracting", "batch")
-)
-_PRODUCTS = ("dot", "custom-call")  # those of libraries are calls
 _SCALES, _ADDS = frozenset({"multiply", "divide"}), frozenset({"add", "subtract", "negate"})
-_MUCH_LESS = 0.5
+_EPILOGUE = re.compile(r'"epilogue":"(?!DEFAULT")')  # what a library does to each element after a product
+_LAYOUT = re.compile(r" = \(?[a-z]\w*\[[\d,]*\]\{([\d,]+)")
 _MANY_PAIRS = 1 << 20
 _LEAST_INNER = 8  # below, a matrix product has little to add up
-
-
-class _Product(NamedTuple):
-    """Sizes of a product of matrices [batch, rows, inner] and [batch, inner, columns]."""
-
-    batch: int
-    rows: int
-    inner: int
-    columns: int
-
-
-def has_costly_order(module: HloModule, flow: HloFlow, computation: str, each: Instruction) -> bool:
-    """Whether (a b) c, whose a b this is, takes at least twice as many operations as a (b c), as far as sizes tell."""
-    first = _product_in(module, flow, computation, each)
-    uses = flow.uses(computation, each, _PRODUCTS) if first else []
-    if first is None or len(uses) != 1:
-        return False
-    second = _product(flow, flow.computation_of(uses[0]), uses[0])
-    if second is None or second.batch != first.batch or second.inner not in (first.rows, first.columns):
-        return False
-    size = first.rows * first.columns
-    others = [
-        other
-        for own, other in ((second.rows, second.columns), (second.columns, second.rows))
-        if own * second.inner == size
-    ]
-    if not others:
-        return False
-    now = size * (first.inner + min(others))
-    return others[0] * first.inner * (first.rows + first.columns) <= _MUCH_LESS * now
 
 
 def multiplies_zeros_and_ones(module: HloModule, flow: HloFlow, computation: str, each: Instruction) -> bool:
@@ -128,12 +100,6 @@ def _grows(flow: HloFlow, computation: str, broadcast: Instruction) -> bool:
     return 1 < prod(flow.shape_of(computation, broadcast.operand)) < broadcast.size
 
 
-def _product_in(module: HloModule, flow: HloFlow, computation: str, each: Instruction) -> _Product | None:
-    """The product that an instruction is, or the only one in what is fused."""
-    home, product = _dot_in(module, flow, computation, each)
-    return _product(flow, home, product) if product else None
-
-
 def _dot_in(module: HloModule, flow: HloFlow, computation: str, each: Instruction) -> tuple[str, Instruction | None]:
     """Where the product stands that an instruction is, or that what it has fused returns, and it."""
     made, home = each, computation
@@ -143,16 +109,93 @@ def _dot_in(module: HloModule, flow: HloFlow, computation: str, each: Instructio
     return home, made if made.is_product else None
 
 
-def _product(flow: HloFlow, computation: str, each: Instruction) -> _Product | None:
-    inner = _INNER.search(each.line)
-    if inner is None or len(each.operands) < 2:
-        return None
-    left, right = (flow.shape_of(computation, name) for name in each.operands[:2])
-    n_inner, n_batch = (_sizes(left, found[1] if found else "") for found in (inner, _BATCH.search(each.line)))
-    both = n_inner * n_batch
-    return _Product(n_batch, prod(left) // both, n_inner, prod(right) // both) if both else None
+def costly_products(graph: HloGraph, second: Value) -> Iterator[Value]:
+    """Factors that are products, and what transposes or scales these, if another order of the three takes half as much."""
+    for side in range(min(2, len(second.operands))):
+        steps = _steps_to_product(graph, second, side)
+        if steps and _is_costly(graph, second, side, steps):
+            yield from (each for _, each in steps if each.made.is_product or each.executed is not second.executed)
 
 
-def _sizes(shape: list[int], dimensions: str) -> int:
-    places = [int(each) for each in re.findall(r"\d+", dimensions)]
-    return prod(shape[each] for each in places) if all(each < len(shape) for each in places) else 0
+def _steps_to_product(graph: HloGraph, user: Value, at: int) -> list[tuple[list[Instruction], Value]]:
+    """What a factor is, and what that is made from, each with its way: the product comes last. Empty: there is none."""
+    steps: list[tuple[list[Instruction], Value]] = []
+    is_scaled = False  # by something that may be computed from the product
+    while (value := user.operands[at]) not in graph.results and (is_scaled or len(graph.users(value)) == 1):
+        steps.append((graph.way_to(user, at), value))
+        if value.made.is_product:
+            return [] if _EPILOGUE.search(value.made.line) else steps
+        user, at = value, 0
+        if value.made.code in _SCALES:
+            scaled = [each for each in (0, 1) if _is_of_rows(value.operands[1 - each])]
+            if not scaled or (value.made.code == "divide" and scaled[0]):
+                break
+            at, is_scaled = scaled[0], True
+        elif value.made.code not in ("transpose", "convert"):
+            break
+    return []
+
+
+def _sizes_before(steps: list[tuple[list[Instruction], Value]], sizes: dict[int, int]) -> dict[int, int] | None:
+    """Sizes by dimension of a factor, or of parts of these, in the product that it is; None: they are not known."""
+    for way, value in steps:
+        for one, other in pairwise(way):
+            moved = _after_bitcast(sizes, one, other) if one.code == "bitcast" else sizes
+            if moved is None:
+                return None
+            sizes = moved
+        if value.made.code == "transpose":
+            order = numbers(DIMENSIONS, value.made.line)
+            sizes = {order[each]: size for each, size in sizes.items()}
+    return sizes
+
+
+def _after_bitcast(sizes: dict[int, int], one: Instruction, other: Instruction) -> dict[int, int] | None:
+    orders = [_in_memory(each) for each in (one, other)]
+    shapes = [[each.sizes[0][at] for at in order] for each, order in zip((one, other), orders, strict=True)]
+    moved: dict[int, int] = {}
+    for begins, ends in alike_dimensions(shapes[0], shapes[1]):
+        size = prod(sizes.get(orders[0][each], 1) for each in begins)
+        large = {orders[1][each]: shapes[1][each] for each in ends if shapes[1][each] > 1}
+        if 1 < size < prod(large.values()):
+            if len(large) > 1:
+                return None
+            large = dict.fromkeys(large, size)
+        moved |= large if size > 1 else {}
+    return moved
+
+
+def _in_memory(made: Instruction) -> list[int]:
+    """Dimensions of an array, the outermost one first."""
+    told = _LAYOUT.match(made.line, made.line.find(" = "))
+    return [int(each) for each in reversed(told[1].split(","))] if told else list(range(len(made.sizes[0])))
+
+
+def _is_of_rows(scale: Value) -> bool:
+    """Whether it repeats one number for all of a row or column of each matrix."""
+    scale = scale.plain
+    n = len(scale.sizes)
+    return scale.made.code == "broadcast" and not {n - 2, n - 1} <= set(numbers(DIMENSIONS, scale.made.line))
+
+
+def _is_costly(graph: HloGraph, second: Value, side: int, steps: list[tuple[list[Instruction], Value]]) -> bool:
+    """Whether (a @ b) with c takes twice as many operations as a with c, then b, or b with c, then a."""
+    (seen, *_), first = steps[0][0], steps[-1][1]
+    large = (
+        {each: seen.sizes[0][each] for each in kind if seen.sizes[0][each] > 1} for kind in dimensions_of(second, side)
+    )
+    paired, summed = (_sizes_before(steps, each) for each in large)
+    batch, inner = dimensions_of(first, 0)
+    left = next((each.sizes[0] for each in graph.way_to(first, 0)), [])
+    bounds = pairwise((0, len(batch), len(left) - len(inner), len(first.sizes)))
+    pairs, rows, columns = (
+        {each: first.sizes[each] for each in range(*ends) if first.sizes[each] > 1} for ends in bounds
+    )
+    if len(first.operands) > 2 or not left or summed is None or paired != pairs or pairs.keys() & summed.keys():
+        return False
+    n_inner, n_pairs = prod(left[each] for each in inner), prod(pairs.values())
+    m, n = prod(rows.values()), prod(columns.values())
+    m_summed, n_summed = (prod(summed.get(each, 1) for each in kind) for kind in (rows, columns))
+    width = second.operands[1 - side].size / (n_pairs * m_summed * n_summed)
+    with_a, with_b = m * n_summed + n * m / m_summed, n * m_summed + m * n / n_summed
+    return 2 * width * n_inner * min(with_a, with_b) <= m * n * (n_inner + width)

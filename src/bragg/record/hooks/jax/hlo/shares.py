@@ -30,15 +30,10 @@ _NEEDS_PARTS = frozenset(
 )
 """Whose whole result may need but a part of an operand, which lies elsewhere or meets zeros."""
 
-_LISTS = {
-    key: re.compile(rf"\b{name}_dim(?:s|ensions)\"?[=:][{{\[]([\d,\"]*)[}}\]]")
-    for key, name in {
-        "left": "lhs_contracting",
-        "right": "rhs_contracting",
-        "left batch": "lhs_batch",
-        "right batch": "rhs_batch",
-    }.items()
-}
+_PAIRED, _ADDED_UP = (
+    [re.compile(rf"\b{side}_{kind}_dim(?:s|ensions)\"?[=:][{{\[]([\d,\"]*)[}}\]]") for side in ("lhs", "rhs")]
+    for kind in ("batch", "contracting")
+)
 _OFFSETS, _MAPPED, _SLICES = (
     re.compile(rf"\b{name}=\{{([\d,]*)\}}") for name in ("offset_dims", "start_index_map", "slice_sizes")
 )
@@ -127,7 +122,7 @@ def _of_slice(user: Value, at: int, share: Share) -> Share:
 
 def _of_gather(user: Value, at: int, share: Share) -> Share:
     operand, line = user.operands[at], user.made.line
-    offsets, mapped, slices = (_numbers(each, line) for each in (_OFFSETS, _MAPPED, _SLICES))
+    offsets, mapped, slices = (numbers(each, line) for each in (_OFFSETS, _MAPPED, _SLICES))
     rows = [
         (side, size) for d, (side, size) in enumerate(zip(share.sides, user.sizes, strict=True)) if d not in offsets
     ]
@@ -146,7 +141,7 @@ def _of_reduction(user: Value, at: int, share: Share) -> Share:
     operand = user.operands[at]
     if not at and _is_extreme(user):
         return _of_extreme(operand)
-    dropped = _numbers(DIMENSIONS, user.made.line)
+    dropped = numbers(DIMENSIONS, user.made.line)
     if len(operand.sizes) != len(user.sizes) + len(dropped):
         return Share((1.0,) * len(operand.sizes), share.part if operand.size >= user.size else 1.0)
     kept = iter(share.sides)
@@ -175,7 +170,7 @@ def _is_sorted(value: Value) -> bool:
 
 
 def _of_broadcast(user: Value, at: int, share: Share) -> Share:
-    operand, over = user.operands[at], _numbers(DIMENSIONS, user.made.line)
+    operand, over = user.operands[at], numbers(DIMENSIONS, user.made.line)
     total = min(1.0, share.part * user.size / max(1, operand.size))
     if len(over) != len(operand.sizes):
         return Share((1.0,) * len(operand.sizes), total)
@@ -183,7 +178,7 @@ def _of_broadcast(user: Value, at: int, share: Share) -> Share:
 
 
 def _of_transpose(user: Value, at: int, share: Share) -> Share:
-    operand, order = user.operands[at], _numbers(DIMENSIONS, user.made.line)
+    operand, order = user.operands[at], numbers(DIMENSIONS, user.made.line)
     if sorted(order) != list(range(len(operand.sizes))):
         return Share((1.0,) * len(operand.sizes), share.part)
     sides = dict(zip(order, share.sides, strict=True))
@@ -196,11 +191,10 @@ def _of_reshape(user: Value, at: int, share: Share) -> Share:
 
 def _of_product(user: Value, at: int, share: Share) -> Share:
     """Rows of the result need rows of the left matrix, columns those of the right one."""
-    operand, line = user.operands[at], user.made.line
+    operand = user.operands[at]
     if not user.made.is_product or at > 1:
         return _of_element(user, at, share) if at > 1 else whole(operand)
-    batch = [_numbers(_LISTS[f"{side} batch"], line) for side in ("left", "right")]
-    inner = [_numbers(_LISTS[side], line) for side in ("left", "right")]
+    batch, inner = zip(*(dimensions_of(user, side) for side in (0, 1)), strict=True)
     free = [
         [each for each in range(len(user.operands[side].sizes)) if each not in (*batch[side], *inner[side])]
         for side in (0, 1)
@@ -219,7 +213,7 @@ def _of_product(user: Value, at: int, share: Share) -> Share:
 
 def _along(user: Value, at: int, share: Share) -> Share:
     """All of one dimension."""
-    operand, along = user.operands[at], _numbers(DIMENSIONS, user.made.line)
+    operand, along = user.operands[at], numbers(DIMENSIONS, user.made.line)
     if len(operand.sizes) != len(share.sides):
         return whole(operand)
     return Share(tuple(1.0 if each in along else side for each, side in enumerate(share.sides)))
@@ -246,14 +240,20 @@ def _reshaped(user: Value, operand: Value, share: Share) -> Share:
     if user.sizes == operand.sizes:
         return share
     sides = [1.0] * len(operand.sizes)
-    for joined, split in _groups(user.sizes, operand.sizes):
+    for joined, split in alike_dimensions(user.sizes, operand.sizes):
         large = [each for each in split if operand.sizes[each] > 1]
         if len(large) == 1:
             sides[large[0]] = prod(share.sides[each] for each in joined)
     return Share(tuple(sides), share.part)
 
 
-def _groups(one: list[int], other: list[int]) -> Iterator[tuple[range, range]]:
+def dimensions_of(product: Value, side: int) -> tuple[list[int], list[int]]:
+    """Those dimensions of a factor whose matrices are multiplied one by one, and those that are added up."""
+    line = product.made.line
+    return numbers(_PAIRED[side], line), numbers(_ADDED_UP[side], line)
+
+
+def alike_dimensions(one: list[int], other: list[int]) -> Iterator[tuple[range, range]]:
     """Dimensions of two shapes that have as many elements, as few as possible at a time."""
     begins, ends = (0, 0), (1, 1)
     while ends[0] <= len(one) and ends[1] <= len(other):
@@ -265,6 +265,7 @@ def _groups(one: list[int], other: list[int]) -> Iterator[tuple[range, range]]:
             ends = (ends[0] + (sizes[0] < sizes[1]), ends[1] + (sizes[0] > sizes[1]))
 
 
-def _numbers(pattern: re.Pattern[str], line: str) -> list[int]:
+def numbers(pattern: re.Pattern[str], line: str) -> list[int]:
+    """Those that a field of an operation lists."""
     found = pattern.search(line)
     return [int(each) for each in re.findall(r"\d+", found[1])] if found else []

@@ -10,7 +10,6 @@ from bragg.grouping.hlo_names import (
     COMPLEX,
     CONSTANT,
     COPIED,
-    COSTLY_ORDER,
     DOUBLE,
     JACOBIAN,
     PAIRWISE,
@@ -24,7 +23,7 @@ from bragg.record.hooks.jax.hlo.factors import factor_states
 from bragg.record.hooks.jax.hlo.graph import LONG, HloGraph
 from bragg.record.hooks.jax.hlo.jacobians import jacobian_states
 from bragg.record.hooks.jax.hlo.loops import loop_states
-from bragg.record.hooks.jax.hlo.products import adds_up_differences, has_costly_order, multiplies_zeros_and_ones
+from bragg.record.hooks.jax.hlo.products import adds_up_differences, multiplies_zeros_and_ones
 from bragg.record.hooks.jax.hlo.promotions import promotion_states
 from bragg.record.hooks.jax.hlo.repeats import repeat_states
 from bragg.record.hooks.jax.hlo.sums import sum_states
@@ -135,8 +134,6 @@ def _is_of_real(module: HloModule, flow: HloFlow, made: Instruction) -> bool:
 
 
 def _of_product(module: HloModule, flow: HloFlow, computation: str, each: Instruction) -> str:
-    if has_costly_order(module, flow, computation, each):
-        return COSTLY_ORDER
     if JACOBIAN not in each.line and multiplies_zeros_and_ones(module, flow, computation, each):
         return ZEROS_AND_ONES
     return ""

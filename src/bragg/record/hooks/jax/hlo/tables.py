@@ -15,6 +15,7 @@ from math import prod
 
 from bragg.grouping.hlo_names import DENSE_GRADIENT, LATE_PRODUCT, LOOKED_UP_MATRICES, RANKS, SCATTERED, WINDOWS
 from bragg.grouping.hlo_program import HloState
+from bragg.record.hooks.jax.hlo.shares import numbers
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -89,14 +90,9 @@ def _looked_up(product: Value) -> list[Value]:
 
 def _is_of_matrices(gather: Value) -> bool:
     """Whether whole matrices are looked up, not rows or windows."""
-    mapped, slices = _numbers(_MAPPED, gather), _numbers(_SLICES, gather)
+    mapped, slices = (numbers(each, gather.made.line) for each in (_MAPPED, _SLICES))
     is_whole = all(slices[each] == 1 for each in mapped) and sum(each > 1 for each in slices) > 1
     return is_whole and prod(slices) >= _LEAST_MATRIX
-
-
-def _numbers(pattern: re.Pattern[str], value: Value) -> list[int]:
-    found = pattern.search(value.made.line)
-    return [int(each) for each in found[1].split(",")] if found else []
 
 
 def _of_gather(value: Value) -> str:
@@ -110,7 +106,7 @@ def _of_gather(value: Value) -> str:
 
 def _takes_columns(value: Value, table: Value) -> bool:
     """Whether it takes whole columns of an argument, whose elements lie a row apart from each other."""
-    mapped, slices = _numbers(_MAPPED, value), _numbers(_SLICES, value)
+    mapped, slices = (numbers(each, value.made.line) for each in (_MAPPED, _SLICES))
     if table.made.code == "transpose" and (order := _ORDER.search(table.made.line)):
         axes, table = [int(each) for each in order[1].split(",")], table.operands[0]
         mapped = [axes[each] for each in mapped]

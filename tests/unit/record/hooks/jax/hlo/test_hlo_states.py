@@ -117,11 +117,14 @@ SCORES = "  %s = f32[8,{n},{n}]{{2,1,0}} dot(%q, %k), lhs_batch_dims={{0}}, lhs_
 CALLED = (
     "  %called = (f32[8,{n},{n}]{{2,1,0}}, s8[64]{{0}}) custom-call(%q, %k), "
     'metadata={{op_name="dot_general"}}, '
-    'backend_config={{"lhs_contracting_dimensions":["2"],"lhs_batch_dimensions":["0"]}}\n'
+    'backend_config={{"lhs_contracting_dimensions":["2"],"lhs_batch_dimensions":["0"],"epilogue":"DEFAULT"}}\n'
     "  %s = f32[8,{n},{n}]{{2,1,0}} get-tuple-element(%called), index=0\n"
 )
 OUT = "  ROOT %out = f32[8,{n},64]{{2,1,0}} dot(%s, %v), lhs_batch_dims={{0}}, lhs_contracting_dims={{2}}"
-TURNED = "  ROOT %out = f32[8,64,{n}]{{2,1,0}} dot(%v, %s), lhs_batch_dims={{0}}, lhs_contracting_dims={{1}}"
+TURNED = (
+    "  ROOT %out = f32[8,64,{n}]{{2,1,0}} dot(%v, %s), "
+    "lhs_batch_dims={{0}}, lhs_contracting_dims={{1}}, rhs_batch_dims={{0}}, rhs_contracting_dims={{2}}"
+)
 
 
 FUSED = """\
@@ -159,6 +162,35 @@ def test_products_of_three_in_the_order_that_takes_more_are_told(second: str, n:
     for first in (SCORES, CALLED):
         found = states_of((MATRICES + first + second).format(n=n))
         assert [each.name for each in found.values()] == [COSTLY_ORDER] * is_told
+    assert states_of((MATRICES + CALLED.replace("DEFAULT", "RELU") + second).format(n=n)) == {}
+
+
+# einsum("bsij,bskl->bikjl", bra, ket), of which einsum("bik,bikjl->bjl", env, all_pairs) takes one product more
+CHAIN = """\
+  %bra = f32[64,1024,2]{{2,1,0}} parameter(0)
+  %ket = f32[64,2,1024]{{2,1,0}} parameter(1)
+  %env = f32[64,1024]{{1,0}} parameter(2)
+  %pairs = f32[64,1024,1024]{{2,1,0}} dot(%bra, %ket), lhs_batch_dims={{0}}, lhs_contracting_dims={{2}}, rhs_batch_dims={{0}}, rhs_contracting_dims={{1}}
+  %split = f32[64,32,32,32,32]{{4,3,2,1,0}} bitcast(%pairs)
+  %turned = f32[64,32,32,32,32]{{4,3,2,1,0}} transpose(%split), dimensions={order}
+  %joined = f32[64,1024,1024]{{2,1,0}} bitcast(%turned)
+  ROOT %moved = f32[64,1024]{{1,0}} dot(%env, %joined), lhs_batch_dims={{0}}, lhs_contracting_dims={{1}}, rhs_batch_dims={{0}}, rhs_contracting_dims={{1}}
+"""  # noqa: E501
+
+
+def test_a_product_of_all_pairs_that_a_contraction_follows_has_a_costly_order() -> None:
+    found = states_of(CHAIN.format(order="{0,1,3,2,4}"))
+    assert {name: each.name for name, each in found.items()} == dict.fromkeys(("pairs", "turned"), COSTLY_ORDER)
+
+
+def test_matrices_that_belong_to_other_pairs_after_a_product_have_no_other_order() -> None:
+    other_pairs = CHAIN.replace(
+        "f32[64,32,32,32,32]{{4,3,2,1,0}} transpose", "f32[32,64,32,32,32]{{4,3,2,1,0}} transpose"
+    )
+    other_pairs = other_pairs.replace(
+        "[64,1024,1024]{{2,1,0}} bitcast(%turned)", "[32,2048,1024]{{2,1,0}} bitcast(%turned)"
+    )
+    assert states_of(other_pairs.format(order="{1,0,2,3,4}")) == {}
 
 
 SORT = "  %sort.1 = f32[64,1000]{1,0} sort(%x), dimensions={1}, to_apply=%compare"
