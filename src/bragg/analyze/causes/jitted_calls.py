@@ -76,10 +76,9 @@ def _told(facts: Facts, name: str, kind: str) -> set[str]:
 
 def waits_for_calls(facts: Facts, calls: BoolArray) -> FloatArray:
     """How long a GPU waits for calls of jitted functions, ns [n_nodes]; 0: for other nodes, or not known."""
-    idle_ns = facts.idle_ns
-    return (
-        np.where(calls, np.maximum(facts.code_wait_ns, idle_ns), 0.0) if idle_ns is not None else np.zeros(len(calls))
-    )
+    if facts.idle_ns is None:
+        return np.zeros(len(calls))
+    return np.where(calls, np.maximum(facts.code_wait_ns, facts.idle_ns), 0.0)
 
 
 def calls_of(facts: Facts, module: str) -> BoolArray:

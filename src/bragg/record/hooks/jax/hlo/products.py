@@ -11,11 +11,13 @@ from bragg.record.hooks.jax.hlo.shares import alike_dimensions, dimensions_of, n
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from bragg.record.hooks.jax.hlo.flow import HloFlow
     from bragg.record.hooks.jax.hlo.graph import HloGraph, Value
     from bragg.record.hooks.jax.hlo.module import HloModule, Instruction
+
+    Steps = list[tuple[list[Instruction], Value]]
 
 
 _SCALES, _ADDS = frozenset({"multiply", "divide"}), frozenset({"add", "subtract", "negate"})
@@ -110,16 +112,16 @@ def _dot_in(module: HloModule, flow: HloFlow, computation: str, each: Instructio
 
 
 def costly_products(graph: HloGraph, second: Value) -> Iterator[Value]:
-    """Factors that are products, and what transposes or scales these, if another order of the three takes half as much."""
+    """Factors that are products, and what transposes or scales these, if another order takes half the operations."""
     for side in range(min(2, len(second.operands))):
         steps = _steps_to_product(graph, second, side)
         if steps and _is_costly(graph, second, side, steps):
             yield from (each for _, each in steps if each.made.is_product or each.executed is not second.executed)
 
 
-def _steps_to_product(graph: HloGraph, user: Value, at: int) -> list[tuple[list[Instruction], Value]]:
+def _steps_to_product(graph: HloGraph, user: Value, at: int) -> Steps:
     """What a factor is, and what that is made from, each with its way: the product comes last. Empty: there is none."""
-    steps: list[tuple[list[Instruction], Value]] = []
+    steps: Steps = []
     is_scaled = False  # by something that may be computed from the product
     while (value := user.operands[at]) not in graph.results and (is_scaled or len(graph.users(value)) == 1):
         steps.append((graph.way_to(user, at), value))
@@ -136,7 +138,7 @@ def _steps_to_product(graph: HloGraph, user: Value, at: int) -> list[tuple[list[
     return []
 
 
-def _sizes_before(steps: list[tuple[list[Instruction], Value]], sizes: dict[int, int]) -> dict[int, int] | None:
+def _sizes_before(steps: Steps, sizes: dict[int, int]) -> dict[int, int] | None:
     """Sizes by dimension of a factor, or of parts of these, in the product that it is; None: they are not known."""
     for way, value in steps:
         for one, other in pairwise(way):
@@ -178,19 +180,18 @@ def _is_of_rows(scale: Value) -> bool:
     return scale.made.code == "broadcast" and not {n - 2, n - 1} <= set(numbers(DIMENSIONS, scale.made.line))
 
 
-def _is_costly(graph: HloGraph, second: Value, side: int, steps: list[tuple[list[Instruction], Value]]) -> bool:
+def _large(sizes: list[int], dimensions: Iterable[int]) -> dict[int, int]:
+    return {each: sizes[each] for each in dimensions if sizes[each] > 1}
+
+
+def _is_costly(graph: HloGraph, second: Value, side: int, steps: Steps) -> bool:
     """Whether (a @ b) with c takes twice as many operations as a with c, then b, or b with c, then a."""
     (seen, *_), first = steps[0][0], steps[-1][1]
-    large = (
-        {each: seen.sizes[0][each] for each in kind if seen.sizes[0][each] > 1} for kind in dimensions_of(second, side)
-    )
-    paired, summed = (_sizes_before(steps, each) for each in large)
+    paired, summed = (_sizes_before(steps, _large(seen.sizes[0], each)) for each in dimensions_of(second, side))
     batch, inner = dimensions_of(first, 0)
     left = next((each.sizes[0] for each in graph.way_to(first, 0)), [])
     bounds = pairwise((0, len(batch), len(left) - len(inner), len(first.sizes)))
-    pairs, rows, columns = (
-        {each: first.sizes[each] for each in range(*ends) if first.sizes[each] > 1} for ends in bounds
-    )
+    pairs, rows, columns = (_large(first.sizes, range(*ends)) for ends in bounds)
     if len(first.operands) > 2 or not left or summed is None or paired != pairs or pairs.keys() & summed.keys():
         return False
     n_inner, n_pairs = prod(left[each] for each in inner), prod(pairs.values())
