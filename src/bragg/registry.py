@@ -305,6 +305,7 @@ RULES = Registry(
         "triangular-matrix": "bragg.analyze.rules.operators.jax.factorizations:TRIANGLES",
         "symmetric-matrix": "bragg.analyze.rules.operators.jax.factorizations:SQUARES",
         "sort-of-places": "bragg.analyze.rules.operators.jax.states:RANKED",
+        "integer-product": "bragg.analyze.rules.operators.jax.products:WHOLE_NUMBERS",
         "complex-product": "bragg.analyze.rules.operators.jax.products:COMPLEX_PRODUCTS",
         "repeated-rows": "bragg.analyze.rules.operators.jax.products:REPEATED",
         "summed-products": "bragg.analyze.rules.operators.jax.products:SUMS",

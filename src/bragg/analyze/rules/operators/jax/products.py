@@ -10,6 +10,7 @@ from bragg.grouping.hlo_names import (
     COMPLEX_PRODUCT,
     COSTLY_ORDER,
     DIAGONAL,
+    INTEGERS,
     LATE_PRODUCT,
     LOOKED_UP_MATRICES,
     OUTER,
@@ -59,6 +60,19 @@ PAIRS = state_rule(
         0.8,
         Confidence.LIKELY,
         least_share=0.15,
+        is_launched=True,
+    ),
+)
+WHOLE_NUMBERS = state_rule(
+    INTEGERS,
+    "matrix products of JAX with integers of 32 or 64 bits",
+    Work(
+        "integer-product",
+        "matrix products of integers of 32 or 64 bits, which tensor cores do not compute",
+        "float32 at jax.lax.Precision.HIGHEST, exact for sums below 2**24; for 8 bits jax.lax.dot(x, y, "
+        "preferred_element_type=jnp.int32)",
+        0.8,
+        Confidence.LIKELY,
         is_launched=True,
     ),
 )

@@ -18,6 +18,7 @@ from bragg.grouping.hlo_names import (
     COMPLEX_PRODUCT,
     COSTLY_ORDER,
     DIAGONAL,
+    INTEGERS,
     LOW_RANK,
     OUTER,
     REPEATED_FACTOR,
@@ -41,6 +42,7 @@ _MOVED_BY_ONE = re.compile(r"\bwindow=\{size=([\dx]+)(?: pad=[^ }]*)?\}")
 _INNER = [re.compile(rf'{side}_contracting_dim(?:s|ensions)"?[=:][{{\["]+(\d+)') for side in ("lhs", "rhs")]
 _GROUPS = re.compile(r"\bfeature_group_count=(\d+)")
 _FACTORED, _LU = re.compile(r'op_name="(?:[^"]*/)?(lu|cholesky)"'), "lu"
+_WIDE_INTEGERS = ("s32[", "u32[", "s64[", "u64[")
 _LEAST_ELEMENTS = 1 << 12
 _BAND = 16  # elements of a row that are not zero
 _LONG_ROWS = 512  # a product of shorter ones takes about as long as reading and writing, by tensor cores
@@ -84,6 +86,12 @@ def _state(value: Value) -> str:
     if not value.made.is_product:
         return ""
     factors = [each.known for each in value.operands[:2] if each.size >= _LEAST_ELEMENTS]
+    if (
+        value.size >= _LEAST_ELEMENTS
+        and len(factors) > 1
+        and all(each.shape.startswith(_WIDE_INTEGERS) for each in value.operands[:2])
+    ):
+        return INTEGERS
     if any(_is_diagonal(each) for each in factors):
         return DIAGONAL
     if any(_is_outer(each) for each in factors):

@@ -69,6 +69,7 @@ def found(rule: str, profile: Profile) -> list[Finding]:
         ("low-rank-matrix", "[factorization of a diagonal and few columns]", "cholesky#operator > potrf#kernel", 0.9),
         ("triangular-matrix", "[LU of a triangular matrix]", "lu#operator > getrf#kernel", 1.0),
         ("symmetric-matrix", "[LU of a symmetric matrix]", "lu#operator > getrf#kernel", 0.5),
+        ("integer-product", "[product of integers]", "dot_general#operator > fusion#kernel", 0.8),
         ("part-of-shuffle", "[shuffled for a part]", "sort#operator > DeviceRadixSort#kernel", 0.95),
         ("part-of-result", "[mostly unused]", "sort#operator > sort#kernel", 0.75),
         ("unused-vectors", "[unused vectors]", "svd#operator > gesvd#kernel", 0.5),

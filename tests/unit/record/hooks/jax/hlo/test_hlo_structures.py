@@ -57,6 +57,32 @@ def test_products_with_banded_matrices_of_long_rows_are_told(function: Callable[
     assert {name for name, _ in found} <= {names.BANDED_FACTOR, f"{names.COPIED} u"}
 
 
+def triangles(a: Any) -> Any:
+    adjacent = (a > 0).astype(jnp.int32)
+    return ((adjacent @ adjacent) * adjacent).sum()
+
+
+def triangles_of_floats(a: Any) -> Any:
+    adjacent = (a > 0).astype(jnp.float32)
+    return ((adjacent @ adjacent) * adjacent).sum()
+
+
+def few_counts(a: Any) -> Any:
+    return (a > 0).astype(jnp.int32)[:4] @ (a > 0).astype(jnp.int32)
+
+
+def products_of_bytes(a: Any) -> Any:
+    return jax.lax.dot(a.astype(jnp.int8), a.astype(jnp.int8), preferred_element_type=jnp.int32)
+
+
+@pytest.mark.parametrize(
+    ("function", "lines"),
+    [(triangles, {2}), (triangles_of_floats, set()), (few_counts, set()), (products_of_bytes, set())],
+)
+def test_products_of_wide_integers_are_told(function: Callable[..., Any], lines: set[int]) -> None:
+    assert states(function, GRID) == {(names.INTEGERS, line) for line in lines}
+
+
 def solved(w: Any, d: Any, b: Any) -> Any:
     return jnp.linalg.solve(w @ w.T + jnp.diag(d.astype("float32")), b)
 
