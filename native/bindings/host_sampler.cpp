@@ -35,7 +35,8 @@ constexpr int64_t kLongestInterruptionNs = 200'000;        // what is longer was
 // Asks for samples until it is told to stop.
 class Ticker {
  public:
-  explicit Ticker(std::chrono::microseconds interval) : thread_([this, interval] { run(interval); }) {}
+  explicit Ticker(std::chrono::microseconds interval)
+      : others_(interval.count()), thread_([this, interval] { run(interval); }) {}
 
   void tell_to_stop() {
     {

@@ -4,6 +4,7 @@
 #include <time.h>
 
 #include <algorithm>
+#include <unordered_map>
 #include <utility>
 
 #include "bindings/code_object.h"
@@ -43,12 +44,25 @@ uint64_t number_of(const PyThreadState* state) noexcept {
   return PyThreadState_GetID(const_cast<PyThreadState*>(state));
 }
 
-// Up to 3.11 a state has the number of the thread that made it, until its own one begins.
-bool has_begun(const PyThreadState* state) {
-  bool is_own = state->thread_id != 0;
-  for_each_state(
-      [&](const PyThreadState* other) { is_own = is_own && (other == state || other->thread_id != state->thread_id); });
-  return is_own;
+// With the GIL: as long as a state is among the interpreter's, nobody frees it.
+bool is_linked(const PyThreadState* state, uint64_t number) noexcept {
+  PyThreadState copy;
+  if (!peek_bytes(state, &copy, sizeof copy) || copy.id != number) return false;
+  if (copy.prev == nullptr) return PyInterpreterState_ThreadHead(PyInterpreterState_Main()) == state;
+  const PyThreadState* next = nullptr;
+  return peek_bytes(&copy.prev->next, &next, sizeof next) && next == state;
+}
+
+// Up to 3.11 a state has the number of the thread that made it, until its own one begins: those that only one has.
+std::vector<unsigned long> begun_threads(const std::vector<const PyThreadState*>& states) {
+  std::vector<unsigned long> all, found;
+  for (const PyThreadState* state : states) all.push_back(state->thread_id);
+  std::sort(all.begin(), all.end());
+  for (size_t i = 0; i < all.size(); ++i) {
+    const bool is_repeated = (i > 0 && all[i - 1] == all[i]) || (i + 1 < all.size() && all[i + 1] == all[i]);
+    if (all[i] != 0 && !is_repeated) found.push_back(all[i]);
+  }
+  return found;
 }
 
 }  // namespace
@@ -56,75 +70,111 @@ bool has_begun(const PyThreadState* state) {
 bool OtherThreads::look(const PyThreadState* main_thread) noexcept {
   sampler_ = pthread_self();
   const PyThreadState* newest = PyInterpreterState_ThreadHead(PyInterpreterState_Main());
-  if (newest == main_thread && threads_.empty()) {
+  if (newest == main_thread && threads_.size() == 0) {
     newest_ = newest;
     known_ns_ = bragg_now_ns();
     return false;
   }
   if (newest == newest_) known_ns_ = bragg_now_ns();
-  is_due_ = newest != newest_;
-  for (Thread& thread : threads_) look_at(thread);
-  return is_due_;
+  ++n_ticks_;
+  threads_.look_in_turn([this](Thread& thread, bool may_read_place) { return look_at(thread, may_read_place); });
+  wants_threads_ = (newest != newest_ || !are_known_) && may_find();
+  return is_due();
 }
 
-void OtherThreads::look_at(Thread& thread) noexcept {
-  thread.seen.reset();
-  unsigned long python_id = 0;
-  const bool is_same =
-      peek_bytes(&thread.state->thread_id, &python_id, sizeof python_id) && python_id == thread.python_id;
-  if (!is_same || thread.id == 0) {
-    is_due_ = is_due_ || !is_same || n_tries_ < kMaxTries;
-    return;
-  }
+// The threads that are found are a few in a tick, too, on average. With the GIL: 50 to 100 ns for each.
+bool OtherThreads::may_find() const noexcept {
+  constexpr size_t kFoundForClock = 8;
+  return n_ticks_ * threads_.clocks_per_tick() * kFoundForClock >= threads_.size();
+}
+
+Look OtherThreads::look_at(Thread& thread, bool may_read_place) noexcept {
+  if (thread.id == 0) return Look::Idle;
   const std::optional<int64_t> ran_ns = processor_ns(thread.id);
-  if (!ran_ns || *ran_ns - thread.sampled_ns < kLeastRanNs) return;
+  are_known_ = are_known_ && ran_ns.has_value();
+  if (!ran_ns || *ran_ns - thread.looked_ns < kLeastRanNs) return Look::Idle;
+  if (!may_read_place) return Look::Ran;
+  thread.looked_ns = *ran_ns;
+  unsigned long python_id = 0;
+  if (!peek_bytes(&thread.state->thread_id, &python_id, sizeof python_id) || python_id != thread.python_id) {
+    are_known_ = false;
+    return Look::Ran;
+  }
   const std::optional<ThreadPlace> place = passing_place_of(thread.state);
   const bragg_open_entry entry = bragg_open_entry_of(thread.id);
-  if (!is_running(thread.id, *ran_ns, *ran_ns - thread.sampled_ns)) return;
+  if (!is_running(thread.id, *ran_ns, *ran_ns - thread.sampled_ns)) return Look::Placed;
   if (!place) {
     thread.sampled_ns = *ran_ns;  // native code alone
-    return;
+    return Look::Placed;
   }
+  if (!thread.seen) seen_.push_back(&thread);
   thread.seen = Seen{*place, entry, bragg_now_ns(), *ran_ns};
-  is_due_ = true;
+  return Look::Placed;
 }
 
 void OtherThreads::sample(const PyThreadState* main_thread) {
-  is_due_ = false;
+  record_seen();
+  if (!std::exchange(wants_threads_, false)) return;
   find_threads(main_thread);
-  for (Thread& thread : threads_)
-    if (const auto seen = std::exchange(thread.seen, std::nullopt)) record(thread, *seen);
+  record_seen();  // that have just begun
+}
+
+void OtherThreads::record_seen() {
+  for (Thread* thread : std::exchange(seen_, {})) {
+    const auto seen = std::exchange(thread->seen, std::nullopt);
+    if (is_linked(thread->state, thread->number)) record(*thread, *seen);
+  }
 }
 
 // Those that are known keep what was seen of them.
 void OtherThreads::find_threads(const PyThreadState* main_thread) {
   const int64_t now_ns = bragg_now_ns();
-  std::vector<Thread> found;
-  bool has_newest = false, are_known = true;
+  std::vector<const PyThreadState*> states;
   for_each_state([&](const PyThreadState* state) {
-    if (state->thread_id == sampler_) return;
-    if (!std::exchange(has_newest, true)) newest_ = state;
-    if (state == main_thread) return;
-    const auto known = std::find_if(threads_.begin(), threads_.end(), [&](const Thread& thread) {
-      return thread.state == state && thread.number == number_of(state) && thread.python_id == state->thread_id &&
-             thread.id != 0;
-    });
-    found.push_back(known != threads_.end() ? std::move(*known) : begin(state, now_ns));
-    are_known = are_known && found.back().id != 0;
-    if (found.back().id != 0 && bragg_is_own_thread(found.back().id) != 0) found.pop_back();
+    if (state->thread_id != sampler_) states.push_back(state);
   });
-  threads_ = std::move(found);
-  n_tries_ = are_known ? 0 : n_tries_ + 1;
+  newest_ = states.empty() ? nullptr : states.front();
+  std::unordered_map<const PyThreadState*, std::unique_ptr<Thread>> known;
+  for (auto& thread : threads_.take_threads()) known.emplace(thread->state, std::move(thread));
+  const std::vector<unsigned long> begun = begun_threads(states);
+  std::vector<std::unique_ptr<Thread>> found;
+  are_known_ = true;
+  for (const PyThreadState* state : states) {
+    if (state == main_thread) continue;
+    std::unique_ptr<Thread>& thread = known[state];
+    if (thread == nullptr || !is_of(*thread, state)) {
+      const bool has_begun = std::binary_search(begun.begin(), begun.end(), state->thread_id);
+      thread = begin(state, has_begun ? thread_id_of(state) : 0, now_ns);
+    }
+    are_known_ = are_known_ && thread->id != 0;
+    if (thread->id != 0 && bragg_is_own_thread(thread->id) != 0) continue;
+    if (thread->seen) seen_.push_back(thread.get());
+    found.push_back(std::move(thread));
+  }
+  threads_.replace(std::move(found));
+  n_tries_ = are_known_ ? 0 : n_tries_ + 1;
+  are_known_ = are_known_ || n_tries_ >= kMaxTries;
+  n_ticks_ = 0;
   known_ns_ = now_ns;
+}
+
+bool OtherThreads::is_of(const Thread& thread, const PyThreadState* state) noexcept {
+  return thread.number == number_of(state) && thread.python_id == state->thread_id && thread.id != 0;
 }
 
 // One that began since the last look may have ended at the next one, so it is sampled where it is. Another one has come
 // to Python from native code, whose time that is.
-OtherThreads::Thread OtherThreads::begin(const PyThreadState* state, int64_t now_ns) const {
-  const uint32_t id = has_begun(state) ? thread_id_of(state) : 0;
+std::unique_ptr<OtherThreads::Thread> OtherThreads::begin(const PyThreadState* state, uint32_t id,
+                                                          int64_t now_ns) const {
   const int64_t ran_ns = id != 0 ? processor_ns(id).value_or(0) : 0;
-  Thread thread{state, number_of(state), state->thread_id, id, ran_ns <= now_ns - known_ns_ ? 0 : ran_ns, {}, {}};
-  if (ran_ns - thread.sampled_ns >= kLeastRanNs) thread.seen = Seen{{}, bragg_open_entry_of(id), now_ns, ran_ns};
+  auto thread = std::make_unique<Thread>();
+  thread->state = state;
+  thread->number = number_of(state);
+  thread->python_id = state->thread_id;
+  thread->id = id;
+  thread->sampled_ns = ran_ns <= now_ns - known_ns_ ? 0 : ran_ns;
+  thread->looked_ns = ran_ns;
+  if (ran_ns - thread->sampled_ns >= kLeastRanNs) thread->seen = Seen{{}, bragg_open_entry_of(id), now_ns, ran_ns};
   return thread;
 }
 

@@ -4,24 +4,27 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "api/bragg_core.h"
 #include "bindings/thread_place.h"
+#include "bindings/thread_turns.h"
 
 namespace bragg {
 
 // Samples of the Python threads beside the main one. Who has the GIL tells nothing of them, and nobody may wait for
-// it at each tick: a thread is looked at without it, and sampled, with it, only if it was found on a core. What its
-// clock of the processor says that it has run since its last sample counts for where it was found. Threads: as the
-// owner locks.
+// it at each tick: a thread is looked at without it, in its turn, and sampled, with it, only if it was found on a core.
+// What its clock of the processor says that it has run since its last sample counts for where it was found. Threads: as
+// the owner locks.
 class OtherThreads {
  public:
+  explicit OtherThreads(int64_t interval_us) : threads_(interval_us) {}
   // Without the GIL. Whether `sample` has something to do.
   [[nodiscard]] bool look(const PyThreadState* main_thread) noexcept;
-  [[nodiscard]] bool is_due() const noexcept { return is_due_; }
+  [[nodiscard]] bool is_due() const noexcept { return wants_threads_ || !seen_.empty(); }
   // GIL: all threads stand still, or run what is no Python code.
   void sample(const PyThreadState* main_thread);
 
@@ -36,26 +39,34 @@ class OtherThreads {
     int64_t ran_ns;  // until then
   };
   struct Thread {
-    const PyThreadState* state;
-    uint64_t number;          // of the state, of all that the interpreter had
-    unsigned long python_id;  // of its thread; before that begins of the one that made it, or 0
-    uint32_t id;              // as the system numbers it; 0: it has not begun, or is not known
-    int64_t sampled_ns;       // of its clock of the processor
+    const PyThreadState* state = nullptr;
+    uint64_t number = 0;          // of the state, of all that the interpreter had
+    unsigned long python_id = 0;  // of its thread; before that begins of the one that made it, or 0
+    uint32_t id = 0;              // as the system numbers it; 0: it has not begun, or is not known
+    int64_t sampled_ns = 0;       // of its clock of the processor
+    int64_t looked_ns = 0;        // the same, when its place was last looked for
     std::optional<Seen> seen;
     std::string name;
+    uint64_t ran_tick = 0;
   };
-  void look_at(Thread& thread) noexcept;
+  [[nodiscard]] Look look_at(Thread& thread, bool may_read_place) noexcept;
+  void record_seen();
   void find_threads(const PyThreadState* main_thread);
-  [[nodiscard]] Thread begin(const PyThreadState* state, int64_t now_ns) const;
+  [[nodiscard]] std::unique_ptr<Thread> begin(const PyThreadState* state, uint32_t id, int64_t now_ns) const;
+  [[nodiscard]] bool may_find() const noexcept;
+  [[nodiscard]] static bool is_of(const Thread& thread, const PyThreadState* state) noexcept;
   void record(Thread& thread, const Seen& seen);
 
-  std::vector<Thread> threads_;
+  ThreadTurns<Thread> threads_;
+  std::vector<Thread*> seen_;  // of them
   std::map<std::string, int64_t> ran_ns_;
   unsigned long sampler_ = 0;              // as Python numbers the thread that looks
   const PyThreadState* newest_ = nullptr;  // when the threads were found; not the sampler's
   int64_t known_ns_ = bragg_now_ns();      // when these were all threads that there are
-  uint32_t n_tries_ = 0;                   // to tell those that had not begun
-  bool is_due_ = false;
+  uint32_t n_tries_ = 0;                   // to tell those that had not
+  size_t n_ticks_ = 0;                     // since they were found
+  bool are_known_ = true;                  // none has ended since, and all had begun
+  bool wants_threads_ = false;
 };
 
 }  // namespace bragg
