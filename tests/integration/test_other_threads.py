@@ -132,6 +132,22 @@ thread.join()
     assert seconds(profile, "serve") == pytest.approx(0.6, rel=0.2)
 
 
+def test_a_thread_that_runs_beside_hundreds_that_wait_has_its_time_where_it_ran(recorder: Recorder) -> None:
+    profile = recorder.program(f"""{COMPUTE}
+jobs = queue.Queue()
+pool = [threading.Thread(target=jobs.get) for _ in range(300)]
+for thread in pool: thread.start()
+time.sleep(0.2)
+worker = threading.Thread(target=compute, args=[0.6], name="worker")
+worker.start()
+worker.join()
+for thread in pool: jobs.put(None)
+for thread in pool: thread.join()
+""").main
+    assert seconds(profile, "compute") == pytest.approx(0.6, abs=0.1)
+    assert profile.run.threads_ns["worker"] == pytest.approx(0.6e9, abs=0.1e9)
+
+
 def test_a_program_of_one_thread_has_no_time_of_threads(recorder: Recorder) -> None:
     profile = recorder.program(f"{COMPUTE}\ncompute(0.2)").main
     assert THREAD_TIME not in profile.metrics
