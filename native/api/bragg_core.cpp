@@ -179,7 +179,7 @@ void bragg_reclaim_device_records(void) { Recorder::instance().reclaim_device_re
 void bragg_set_interrupt_look(int (*look)(void)) { Recorder::instance().set_interrupt_look(look); }
 void bragg_hurry(void) { Recorder::instance().hurry(); }
 void bragg_note_own_thread(void) { bragg::note_own_thread(); }
-int bragg_is_running(uint32_t thread) { return bragg::thread_state(static_cast<int>(thread)) == 'R' ? 1 : 0; }
+int64_t bragg_waits_if_runnable(uint32_t thread) { return bragg::waits_if_runnable(static_cast<int>(thread)); }
 int bragg_is_own_thread(uint32_t thread) { return bragg::is_own_thread(static_cast<int>(thread)) ? 1 : 0; }
 
 namespace {

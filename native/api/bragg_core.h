@@ -169,7 +169,7 @@ BRAGG_EXPORT void bragg_sample(const struct bragg_host_sample* sample, int64_t i
 BRAGG_EXPORT int bragg_sample_thread(const struct bragg_thread_sample* sample);
 BRAGG_EXPORT struct bragg_open_entry bragg_open_entry_of(uint32_t thread);
 BRAGG_EXPORT int bragg_is_own_thread(uint32_t thread);
-BRAGG_EXPORT int bragg_is_running(uint32_t thread);  // or waits for a core
+BRAGG_EXPORT int64_t bragg_waits_if_runnable(uint32_t thread);  // how often it waited; -1: it does, or is not known
 
 enum bragg_metric_kind { BRAGG_INCLUSIVE = 0, BRAGG_EXCLUSIVE = 1, BRAGG_PROPERTY = 2 };
 

@@ -14,7 +14,7 @@ namespace bragg {
 namespace {
 
 constexpr int64_t kLeastRanNs = 20'000;  // less is a thread that looked up and went on waiting
-constexpr int64_t kOverdueNs = 10'000'000;
+constexpr int64_t kOverdueNs = 5'000'000;
 constexpr uint32_t kMaxTries = 1000;  // where a thread may stay unknown
 constexpr size_t kMaxNames = 200;     // programs may make threads without end
 constexpr const char* kUnnamed = "without a name";
@@ -27,13 +27,6 @@ std::optional<int64_t> processor_ns(uint32_t thread) noexcept {
   return int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
 }
 
-// It is on a core if its clock goes on while it is looked at. On a busy machine this thread takes the core from it each
-// time: then it is enough that it wants one, though it may be where it has just stopped waiting.
-bool is_running(uint32_t thread, int64_t before_ns, int64_t unsampled_ns) noexcept {
-  if (processor_ns(thread).value_or(before_ns) > before_ns) return true;
-  return unsampled_ns > kOverdueNs && bragg_is_running(thread) != 0;
-}
-
 template <class See>
 void for_each_state(See&& see) {
   const auto* state = PyInterpreterState_ThreadHead(PyInterpreterState_Main());
@@ -42,6 +35,16 @@ void for_each_state(See&& see) {
 
 uint64_t number_of(const PyThreadState* state) noexcept {
   return PyThreadState_GetID(const_cast<PyThreadState*>(state));
+}
+
+// Without the GIL.
+bool has_the_gil(const PyThreadState* state) noexcept {
+#if PY_VERSION_HEX >= 0x030C0000
+  decltype(state->_status) status{};
+  return peek_bytes(&state->_status, &status, sizeof status) && status.active != 0;
+#else
+  return _PyThreadState_UncheckedGet() == state;  // of whichever thread has it
+#endif
 }
 
 // With the GIL: as long as a state is among the interpreter's, nobody frees it.
@@ -102,7 +105,7 @@ Look OtherThreads::look_at(Thread& thread, bool may_read_place) noexcept {
   }
   const std::optional<ThreadPlace> place = passing_place_of(thread.state);
   const bragg_open_entry entry = bragg_open_entry_of(thread.id);
-  if (!is_running(thread.id, *ran_ns, *ran_ns - thread.sampled_ns)) return Look::Placed;
+  if (!is_computing(thread, place.value_or(ThreadPlace{}).frame, *ran_ns)) return Look::Placed;
   if (!place) {
     thread.sampled_ns = *ran_ns;  // native code alone
     return Look::Placed;
@@ -110,6 +113,19 @@ Look OtherThreads::look_at(Thread& thread, bool may_read_place) noexcept {
   if (!thread.seen) seen_.push_back(&thread);
   thread.seen = Seen{*place, entry, bragg_now_ns(), *ran_ns};
   return Look::Placed;
+}
+
+// It is on a core if its clock goes on while it is looked at. On a busy machine this thread takes the core from it each
+// time: then it is enough that it wants one. But it may want one where it waited, or gave the GIL away to who took its
+// core: it has to have the GIL, or to be in the same call as when it was last looked at, and not to have waited since.
+bool OtherThreads::is_computing(Thread& thread, const RawFrame& frame, int64_t ran_ns) noexcept {
+  if (processor_ns(thread.id).value_or(ran_ns) > ran_ns) return true;
+  if (ran_ns - thread.sampled_ns <= kOverdueNs) return false;
+  const bool has_gil = has_the_gil(thread.state);
+  const int64_t n_waits = bragg_waits_if_runnable(thread.id);
+  const int64_t n_waits_before = std::exchange(thread.n_waits, n_waits);
+  const RawFrame frame_before = std::exchange(thread.frame, frame);
+  return n_waits >= 0 && (has_gil || (n_waits == n_waits_before && frame == frame_before));
 }
 
 void OtherThreads::sample(const PyThreadState* main_thread) {

@@ -45,11 +45,14 @@ class OtherThreads {
     uint32_t id = 0;              // as the system numbers it; 0: it has not begun, or is not known
     int64_t sampled_ns = 0;       // of its clock of the processor
     int64_t looked_ns = 0;        // the same, when its place was last looked for
+    int64_t n_waits = -1;         // until then, if it wanted a core
+    RawFrame frame{};             // where it then was
     std::optional<Seen> seen;
     std::string name;
     uint64_t ran_tick = 0;
   };
   [[nodiscard]] Look look_at(Thread& thread, bool may_read_place) noexcept;
+  [[nodiscard]] static bool is_computing(Thread& thread, const RawFrame& frame, int64_t ran_ns) noexcept;
   void record_seen();
   void find_threads(const PyThreadState* main_thread);
   [[nodiscard]] std::unique_ptr<Thread> begin(const PyThreadState* state, uint32_t id, int64_t now_ns) const;

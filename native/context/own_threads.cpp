@@ -7,6 +7,7 @@
 
 #include <array>
 #include <atomic>
+#include <charconv>
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
@@ -49,20 +50,42 @@ class OwnThread {
   std::atomic<int>& place_;
 };
 
+// The beginning of a file of /proc/self/task/<id>.
+template <size_t n>
+std::string_view read_of_thread(int id, const char* name, std::array<char, n>& into) noexcept {
+  char path[64];
+  std::snprintf(path, sizeof path, "/proc/self/task/%d/%s", id, name);
+  const int file = open(path, O_RDONLY | O_CLOEXEC);
+  if (file < 0) return {};
+  const ssize_t size = ::read(file, into.data(), n);
+  close(file);
+  return {into.data(), size > 0 ? static_cast<size_t>(size) : 0};
+}
+
+// What stands behind a name in lines of `name:\tvalue`.
+std::string_view value_of(std::string_view lines, std::string_view name) noexcept {
+  const size_t at = lines.find(name);
+  return at != std::string_view::npos ? lines.substr(at + name.size()) : std::string_view{};
+}
+
 }  // namespace
 
-// `/proc/self/task/<id>/stat`: its state stands behind the name, which may itself contain parentheses.
+// Its state stands behind the name, which may itself contain parentheses.
 char thread_state(int id) noexcept {
-  char path[64];
-  std::snprintf(path, sizeof path, "/proc/self/task/%d/stat", id);
-  const int file = open(path, O_RDONLY | O_CLOEXEC);
-  if (file < 0) return '\0';
-  char text[128];
-  const ssize_t size = ::read(file, text, sizeof text);
-  close(file);
-  const std::string_view line(text, size > 0 ? static_cast<size_t>(size) : 0);
+  std::array<char, 128> text;
+  const std::string_view line = read_of_thread(id, "stat", text);
   const size_t name_end = line.rfind(") ");
   return name_end != std::string_view::npos && name_end + 2 < line.size() ? line[name_end + 2] : '\0';
+}
+
+int64_t waits_if_runnable(int id) noexcept {
+  std::array<char, 4096> text;
+  const std::string_view lines = read_of_thread(id, "status", text);
+  const std::string_view count = value_of(lines, "\nvoluntary_ctxt_switches:\t");
+  int64_t n_waits = -1;
+  if (value_of(lines, "\nState:\t").starts_with('R'))
+    std::from_chars(count.data(), count.data() + count.size(), n_waits);
+  return n_waits;
 }
 
 void note_own_thread() { thread_local const OwnThread own; }

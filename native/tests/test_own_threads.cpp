@@ -2,6 +2,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <latch>
 #include <thread>
 #include <vector>
@@ -28,6 +29,28 @@ TEST(threads_of_the_recorder_are_known_however_many_they_are) {
   may_end.count_down();
   for (std::thread& thread : threads) thread.join();
   for (const int id : ids) CHECK(!bragg::is_own_thread(id));
+}
+
+TEST(a_thread_that_computes_has_waited_as_often_as_before_and_one_that_waits_is_not_counted) {
+  std::atomic<int> id{0};
+  std::atomic<bool> may_compute{true};
+  std::latch may_end(1);
+  std::thread thread([&] {
+    id.store(static_cast<int>(syscall(SYS_gettid)));
+    while (may_compute.load()) {
+    }
+    may_end.wait();
+  });
+  while (id.load() == 0) std::this_thread::yield();
+  const int64_t n_waits = bragg::waits_if_runnable(id.load());
+  CHECK(n_waits >= 0);
+  CHECK_EQ(bragg::waits_if_runnable(id.load()), n_waits);
+  may_compute.store(false);
+  while (bragg::thread_state(id.load()) == 'R') std::this_thread::yield();
+  CHECK_EQ(bragg::waits_if_runnable(id.load()), -1);
+  may_end.count_down();
+  thread.join();
+  CHECK_EQ(bragg::waits_if_runnable(1 << 30), -1);
 }
 
 }  // namespace
