@@ -11,7 +11,7 @@
 
 #include "api/bragg_core.h"
 #include "bindings/thread_place.h"
-#include "bindings/thread_turns.h"
+#include "context/thread_turns.h"
 
 namespace bragg {
 

@@ -3,8 +3,8 @@
 #include <memory>
 #include <vector>
 
-#include "bindings/thread_turns.h"
 #include "check.h"
+#include "context/thread_turns.h"
 
 namespace {
 
