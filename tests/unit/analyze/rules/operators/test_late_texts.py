@@ -243,6 +243,13 @@ def test_parameters_hide_variables_of_the_file() -> None:
     assert found("part-of-product", profile) == []
 
 
+@pytest.mark.parametrize(("text", "n_found"), [("self.proj(x).mean().backward()", 0), ("src.append(self.proj(x))", 1)])
+def test_of_a_product_that_nothing_keeps_no_part_is_taken(text: str, n_found: int) -> None:
+    taken = "src[0]" if n_found else "x[0]"
+    profile = ran(program(f"x = x + 1\n    {text}\n    h = {taken} + dst.mean(z)[0]"), "8@f: linear", "9@f: select")
+    assert [each.line for each in found("part-of-product", profile)] == [8] * n_found
+
+
 def test_layers_of_edges_are_said_to_be_late_once() -> None:
     text = program("y = torch.cat([x[src], x[dst]], -1)\n    h = self.proj(y)\n    h = self.rec(h)")
     profile = ran(text, "7@f: index, cat", "8@f: linear", "9@f: linear")

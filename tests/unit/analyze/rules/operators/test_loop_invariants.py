@@ -153,6 +153,12 @@ def test_what_follows_from_shapes_is_computed_once_for_each(size: str, handed: s
     assert [(each.line, "once for each shape" in each.hint) for each in told] == [(3, True)] * n_found
 
 
+def test_masks_are_told_by_their_own_rule() -> None:
+    text = EMBED.format("x.shape", "x", "print(y)").replace("F.interpolate(self.pos, size=", "self.pos.triu(*")
+    called = "7@<module> > {}@forward: {}".format
+    assert found("loop-invariant", ran(text, called(3, "triu"), called(4, "add"))) == []
+
+
 def test_types_and_devices_stay_the_same() -> None:
     text = "def f(h, ids, n):\n  for layer in layers:\n    m = (ids == n).to(h.dtype)\n    h = layer(m @ h)\n"
     (finding,) = found("loop-invariant", ran(text, "3@f: eq, to", "4@f: matmul"))

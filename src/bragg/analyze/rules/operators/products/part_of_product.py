@@ -75,12 +75,21 @@ def _is_taken_of(file: FileText, product: ast.stmt, take: ast.stmt) -> bool:
     if product is take:
         parts = [each.value for each in parts_of(take, ast.Subscript)]
         return not parts or any(isinstance(each, (ast.Call, ast.BinOp)) for part in parts for each in walk(part))
+    if isinstance(product, ast.Return) or (isinstance(product, ast.Expr) and not _is_of_variable(product.value)):
+        return False
     function, targets = file.function_of(product), names_set(product)
     reads, waiting = set[str](), names_read(take)
     while waiting - reads:
         reads |= waiting
         waiting = {name for each in waiting for value in file.assigned(each, function) for name in names_read(value)}
     return not targets or bool(targets & reads)
+
+
+def _is_of_variable(value: ast.expr) -> bool:
+    """Whether it calls a method of a variable, which may keep what it is given: `rows.append(x @ w)`."""
+    return (
+        isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) and isinstance(value.func.value, ast.Name)
+    )
 
 
 def _above(profile: Profile, nodes: BoolArray) -> BoolArray:

@@ -46,6 +46,7 @@ _SHAPED = replace(
     what="each turn computes what its text says changes with shapes alone",
     change="compute it once for each shape, and keep it: a dictionary by shape, functools.cache",
 )
+_TOLD = re.compile(r"aten::(?:tril|triu|arange|linspace|logspace)_?")
 _ALIKE = 1.25  # of the longest launches to the shortest: shapes have stayed the same
 _CHANCE = re.compile("rand|normal_|uniform_|bernoulli|multinomial|dropout|exponential_")
 _WHOLE = 0.9  # of a loop's work: one that repeats it all stands for a loop over data, as benchmarks do
@@ -187,10 +188,15 @@ def _loops(evidence: Evidence, weight: FloatArray) -> Iterable[_Repeated]:
 
 
 def _alike(evidence: Evidence) -> BoolArray:
-    """Nodes with kernels whose launches all took about as long, as those with the same shapes do: [n_nodes]."""
-    tree = evidence.profile.tree
+    """Nodes with kernels whose launches all took about as long, as those with the same shapes do: [n_nodes].
+
+    Not those of masks and tables, which rules of their own tell.
+    """
+    tree, line = evidence.profile.tree, evidence.callers.line
     short, long = (evidence.profile.durations.quantiles(q, len(tree.frames)) for q in (0.1, 0.9))
-    found: BoolArray = tree.sum_up((long > _ALIKE * short)[tree.frame].astype(np.int64)) == 0
+    differs, told = tree.sum_up((long > _ALIKE * short)[tree.frame].astype(np.int64)) > 0, np.zeros(len(tree), np.bool_)
+    told[line[named(evidence.profile, _TOLD.fullmatch) & (line > 0)]] = True
+    found: BoolArray = ~differs & ~below(evidence.profile, told)
     return found
 
 
