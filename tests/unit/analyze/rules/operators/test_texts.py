@@ -444,3 +444,20 @@ def test_loops_that_read_a_tensor_for_each_class_or_lag_are_found(loop: str, tur
     line = text.count("\n")
     findings = found("pass-per-value", ran(text, f"{line}@f: eq, mul, sum"))
     assert [each.line for each in findings] == [line] * n_found
+
+
+@pytest.mark.parametrize(
+    ("turn", "n_found"),
+    [
+        ("out = out + edges[k] * x[:, k : k + n]", 1),
+        ("out += x[:, k : k + n] * edges[k]", 1),
+        ("out += edges[k] * x[:, k]", 0),
+        ("out += limit * x[:, k : k + n]", 0),
+        ("out[k] += edges[k] * x[:, k : k + n]", 0),  # each its own
+        ("out = edges[k] * x[:, k : k + n]", 0),
+    ],
+)
+def test_filters_that_a_loop_applies_tap_by_tap_are_found(turn: str, n_found: int) -> None:
+    text = f"def f(x, edges, limit, n, out):\n  for k in range(9):\n    {turn}\n  return out\n"
+    findings = found("pass-per-value", ran(text, "3@f: mul, add"))
+    assert [(each.line, "conv1d" in each.hint) for each in findings] == [(3, True)] * n_found

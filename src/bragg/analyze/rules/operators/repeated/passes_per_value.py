@@ -33,14 +33,25 @@ _LAGS = replace(
     what="a loop multiplies a tensor with itself, shifted by one number in each turn",
     change="all lags at once: x = torch.fft.rfft(x, 2 * n); torch.fft.irfft(x * x.conj())",
 )
+_TAPS = replace(
+    _COUNTS,
+    what="a loop adds up shifted parts of a tensor, each times a factor of its own",
+    change="a convolution adds up all of them in one pass, if the factors are numbers: "
+    "torch.nn.functional.conv1d(x[:, None], taps[None, None])",
+    saved=0.5,  # 64 taps over 32 x 8,192 values on one core of a CPU: 51 %
+)
+_ADDS = re.compile(r"aten::(?:add|mul|addcmul)_?")
 _OPERATORS = re.compile(r"aten::(?:eq|ne|[gl][te]|bitwise_and|logical_and|mul|sum|mean|count_nonzero|to)")
 _REDUCTIONS = ("sum", "mean", "count_nonzero")
 
 
 def _find(evidence: Evidence) -> Iterator[Finding]:
-    operators = named(evidence.profile, _OPERATORS.fullmatch) & evidence.has_work
-    for is_meant, work in ((_counts, _COUNTS), (_shifts, _LAGS)):
-        chosen = fits(evidence, operators, _of_numbers(is_meant))
+    for operators, test, work in (
+        (_OPERATORS, _of_numbers(_counts), _COUNTS),
+        (_OPERATORS, _of_numbers(_shifts), _LAGS),
+        (_ADDS, _adds_taps, _TAPS),
+    ):
+        chosen = fits(evidence, named(evidence.profile, operators.fullmatch) & evidence.has_work, test)
         yield from work_findings(evidence, below(evidence.profile, chosen), work)
 
 
@@ -88,6 +99,28 @@ def _shifts(part: ast.AST, numbers: set[str]) -> bool:
         if len(parts) == 2 and ast.dump(parts[0].value) == ast.dump(parts[1].value):
             return True
     return False
+
+
+def _adds_taps(file: FileText, statement: ast.stmt) -> bool:
+    """Whether a loop over numbers adds to a variable as a filter does: `out += taps[k] * x[:, k : k + n]`."""
+    loops = [each for each in file.loops_of(statement) if isinstance(each, ast.For)]
+    numbers = {name for each in loops for name in _numbers(each)}
+    value = statement.value if isinstance(statement, (ast.Assign, ast.AugAssign)) else None
+    is_sum = isinstance(statement, ast.AugAssign) and isinstance(statement.op, ast.Add)
+    is_sum |= (
+        isinstance(value, ast.BinOp) and isinstance(value.op, ast.Add) and names_set(statement) <= names_read(value)
+    )
+    if value is None or not is_sum or not names_set(statement):
+        return False
+    products = (each for each in parts_of(value, ast.BinOp) if isinstance(each.op, ast.Mult))
+    return any(_is_tap(each.left, each.right, numbers) or _is_tap(each.right, each.left, numbers) for each in products)
+
+
+def _is_tap(factor: ast.expr, part: ast.expr, numbers: set[str]) -> bool:
+    if not isinstance(factor, ast.Subscript) or not isinstance(part, ast.Subscript):
+        return False
+    is_single = bool(names_read(factor.slice) & numbers) and not any(parts_of(factor.slice, ast.Slice))
+    return is_single and _is_cut(part, numbers)
 
 
 def _is_cut(part: ast.Subscript, numbers: set[str]) -> bool:
