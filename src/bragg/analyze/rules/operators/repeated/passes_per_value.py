@@ -1,4 +1,4 @@
-"""Loops whose turns each read all of a tensor, for one number: a class, a bin or a lag."""
+"""Loops whose turns each read all of a tensor, for one number: a class, a bin, a lag or a tap."""
 
 from __future__ import annotations
 
@@ -129,9 +129,9 @@ def _is_cut(part: ast.Subscript, numbers: set[str]) -> bool:
 
 RULE = Rule(
     _find,
-    "loops that read all of a tensor for each class, bin or lag",
+    "loops that read all of a tensor for each class, bin, lag or tap",
     (GPU_TIME, OPERATORS, TEXT),
     (),
-    "torch.bincount, torch.bucketize, torch.fft.rfft: one pass for all",
+    "torch.bincount, torch.bucketize, torch.fft.rfft, conv1d: one pass for all",
     host_time=HostTime.CAUSE,
 )
