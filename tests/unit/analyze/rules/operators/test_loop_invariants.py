@@ -176,3 +176,21 @@ def test_launches_that_take_longer_and_longer_are_of_several_shapes() -> None:
         ones = np.ones(20, np.int64)
         durations = DurationTable((ones * kernel).astype(np.int32), buckets_of(took), ones, ones)
         assert len(found("loop-invariant", replace(profile, durations=durations))) == n_found
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "operators", "n_found"),
+    [
+        ("y = rate(t, x)", "z = rate(t, x)", "mm", 1),
+        ("y = rate(t, x) @ a", "z = rate(t, x) @ b", "mm, matmul=9", 1),
+        ("y = rate(t, x) @ a", "z = rate(t, x) @ b", "mm=2, matmul", 0),  # what is computed of it differs
+        ("y = torch.zeros_like(x).index_add_(0, t, a)", "z = torch.zeros_like(x).index_add_(0, t, a * a)", "mul", 0),
+        ("y = torch.relu(x).index_add(0, t, a)", "z = torch.relu(x).index_add(0, t, a * a)", "relu=1, index_add", 0),
+    ],
+)
+def test_a_call_is_made_twice_where_that_call_itself_works(
+    first: str, second: str, operators: str, n_found: int
+) -> None:
+    text = f"def step(t, x, a, b):\n    {first}\n    {second}\n    return y, z"
+    told = found("same-call", ran(text, f"2@step: {operators}", f"3@step: {operators}"))
+    assert [each.line for each in told] == [3] * n_found
