@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -12,14 +13,15 @@ from bragg.analyze.causes.evidence import Evidence
 from bragg.analyze.causes.host_finding import moved
 from bragg.analyze.causes.jitted_calls import in_loops, launches_of_call
 from bragg.analyze.causes.needs import GPU_TIME
-from bragg.analyze.causes.paths import OPERATIONS, below, hottest_place, named
+from bragg.analyze.causes.paths import OPERATIONS, below, children, hottest_place, named, place_of
 from bragg.analyze.causes.thresholds import MANY_TURNS, SHORT_LAUNCH
 from bragg.analyze.causes.whole_gain import whole_gain
 from bragg.analyze.causes.work_finding import Work, work_findings
 from bragg.analyze.engine import Rule
 from bragg.analyze.rules.operators.jax.state_rule import at_cause
+from bragg.code.python_nodes import name_of, parts_of
 from bragg.grouping.hlo_names import INDEPENDENT_TURNS, TO_LIMIT
-from bragg.model import Confidence, Finding
+from bragg.model import Confidence, Finding, Place
 from bragg.model.table import BoolArray, FloatArray
 
 _SHORT = Work(
@@ -32,6 +34,11 @@ _SHORT = Work(
     least_share=0.1,
     is_launched=True,
 )
+_CHANGES = {
+    "fori_loop": "jax.vmap if turns do not need each other; else fori_loop(unroll=...), if their number is fixed",
+    "while_loop": "several iterations in each turn (jax.lax.fori_loop in its body), if a few too many do no harm",
+}
+"""What to do about loops of other kinds."""
 _KEPT = Work(
     "loop-outputs",
     "a loop of JAX writes an output in each turn, which is kept for all turns",
@@ -54,6 +61,9 @@ _AGAIN = 2  # launches in a call: what runs once stands before the loop
 _ALL = 0.98  # of the turns, as recordings may begin or end within a call
 _STEPS = re.compile(r"dynamic_(?:update_)?index_in_dim")
 _WRITES = "dynamic_update_slice"
+_UPDATES = {"dynamic_update_index_in_dim", "dynamic_update_slice", "dynamic_update_slice_in_dim", "set"}
+"""What a program calls to write in an array that its loop carries."""
+_LOOPS = {"scan", "map", *_CHANGES}
 
 
 def _find_short(evidence: Evidence) -> Iterator[Finding]:
@@ -63,9 +73,12 @@ def _find_short(evidence: Evidence) -> Iterator[Finding]:
     count, time_ns = float(evidence.gpu_count[kernels].sum()), float(evidence.gpu_ns[kernels].sum())
     if count and time_ns <= SHORT_LAUNCH.value * count:
         # Most of the time of such a loop may be that of launching its kernels.
-        gain = whole_gain(evidence, in_loops(evidence), _SHORT.saved)
-        for finding in work_findings(evidence, kernels, _SHORT):
-            yield replace(_at_loop(evidence, finding, many), gain=gain)
+        gain, loop = whole_gain(evidence, in_loops(evidence), _SHORT.saved), _loop(evidence, many)
+        change = next((_CHANGES[name] for name in _called_at(evidence, loop) if name in _CHANGES), _SHORT.change)
+        reads = children(evidence.profile, "while", "copy DtoH") & many
+        what = f"{_SHORT.what}, and the host reads after each whether it is the last" if reads.any() else _SHORT.what
+        for finding in work_findings(evidence, kernels, replace(_SHORT, what=what, change=change)):
+            yield replace(moved(finding, loop) if loop.file else finding, gain=gain)
 
 
 def _find_limited(evidence: Evidence) -> Iterator[Finding]:
@@ -93,15 +106,32 @@ def _find_kept(evidence: Evidence) -> Iterator[Finding]:
 def _writes(evidence: Evidence) -> BoolArray:
     """What keeps an output of each turn, with what runs below it: [n_nodes]."""
     profile = evidence.profile
-    return below(profile, named(profile, _WRITES.__eq__) & in_loops(evidence))
+    writes = named(profile, _WRITES.__eq__) & in_loops(evidence)
+    return below(profile, writes & ~_at_calls(evidence, writes, _UPDATES))
 
 
-def _at_loop(evidence: Evidence, finding: Finding, many: BoolArray) -> Finding:
-    """At the line of the loop, which takes its inputs and keeps its outputs; its turns are other places."""
-    profile = evidence.profile
+def _loop(evidence: Evidence, many: BoolArray) -> Place:
+    """The line of the loop, which takes its inputs, keeps its outputs and copies what it carries; empty: not known."""
+    profile, counts = evidence.profile, evidence.gpu_count
     steps = below(profile, named(profile, _STEPS.fullmatch)) & many
-    loop = hottest_place(profile, steps, evidence.gpu_count, OPERATIONS)
-    return moved(finding, loop) if loop.file else finding
+    steps &= ~_at_calls(evidence, steps, _UPDATES)
+    loop = hottest_place(profile, steps, counts, OPERATIONS)
+    return loop if loop.file else hottest_place(profile, _at_calls(evidence, many, _LOOPS), counts, OPERATIONS)
+
+
+def _at_calls(evidence: Evidence, nodes: BoolArray, names: Collection[str]) -> BoolArray:
+    """Those of some nodes whose line of the program calls one of these: both [n_nodes]."""
+    found = np.zeros(len(nodes), np.bool_)
+    for node in np.flatnonzero(nodes).tolist():
+        found[node] = not _called_at(evidence, place_of(evidence.profile, node, OPERATIONS)).isdisjoint(names)
+    return found
+
+
+def _called_at(evidence: Evidence, place: Place) -> set[str]:
+    """Names of what a line of the program calls."""
+    file = evidence.text.file(place.file)
+    statement = file.statement(place.line) if file else None
+    return {name_of(call) for call in parts_of(statement, ast.Call)} if statement else set()
 
 
 def _turns(evidence: Evidence) -> FloatArray:
