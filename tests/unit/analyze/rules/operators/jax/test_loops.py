@@ -49,7 +49,7 @@ def test_what_a_program_itself_writes_in_a_turn_is_no_output_of_the_loop(stateme
     [
         ("jax.lax.scan(body, x, rows)", "jax.vmap (or lax.map with batch_size) if turns do not need each other"),
         ("jax.lax.fori_loop(0, 64, body, x)", "jax.vmap if turns do not need each other; else fori_loop(unroll=...)"),
-        ("jax.lax.while_loop(goes_on, body, x)", "several iterations in each turn, by jax.lax.fori_loop in its body"),
+        ("jax.lax.while_loop(goes_on, body, x)", "several iterations in each turn (jax.lax.fori_loop in its body)"),
     ],
 )
 def test_a_loop_of_short_turns_is_found_at_its_line_with_what_its_kind_can_do(statement: str, hint: str) -> None:
