@@ -217,7 +217,7 @@ def test_functions_of_one_name_are_no_function_that_is_compiled_again(compilatio
     ("made", "advice"),
     [
         ("jit(f)", ["pad inputs"]),
-        ("jit(g)", ["operations on each", "where sizes vary"]),
+        ("jit(g)", ["jit the function t", "where sizes vary"]),
         ("", ["pad inputs", "operations on each"]),
     ],
 )
@@ -229,6 +229,37 @@ def test_operations_that_no_line_of_the_program_jits_belong_into_one_function(ma
     }
     (finding,) = findings(Evidence(replace(profile, meta={**profile.meta, "attributes": attributes})))
     assert [part[: len(start)] for part, start in zip(finding.hint.split("; "), advice, strict=True)] == advice
+
+
+def test_functions_of_one_name_that_are_each_compiled_for_all_shapes_need_padding() -> None:
+    profile = profile_from_text("root\n  f.py:9@main\n    jit(loss)\n      [compile] jit_loss host=6s hostx8")
+    programs = {f"compiled program {number}": f"inputs {number // 2}" for number in range(8)}
+    attributes = {"jit(loss)": {"made at f.py:2": "jit", "made at f.py:5": "jit"}, "[compile] jit_loss": programs}
+    (finding,) = findings(Evidence(replace(profile, meta={**profile.meta, "attributes": attributes})))
+    assert finding.message == (
+        "jit_loss was compiled 8 times, 6 s, for 4 different shapes or types of its inputs of each of 2 functions of "
+        "that name"
+    )
+    assert finding.hint.startswith("pad inputs whose sizes vary")
+
+
+@pytest.mark.parametrize(
+    ("line", "is_jitted"),
+    [
+        ("x = f(jnp.ones((n, n)))", False),
+        ("f = jax.jit(g)", True),
+        ("def f(x): return x ** 2", False),
+        ("@jax.jit\ndef f(x): return x ** 2", True),
+    ],
+)
+def test_what_jax_jits_itself_at_a_line_of_the_program_is_not_jitted_by_it(line: str, is_jitted: bool) -> None:
+    profile = profile_from_text("root\n  f.py:1@main\n    jit(f)\n      [compile] jit_f host=6s hostx5")
+    programs = {f"compiled program {number}": "inputs 0" for number in range(5)}
+    attributes = {"jit(f)": {"made at f.py:1": "jit"}, "[compile] jit_f": programs}
+    profile = replace(profile, meta={**profile.meta, "attributes": attributes}, sources={"f.py": line})
+    (finding,) = findings(Evidence(profile))
+    assert finding.message.endswith("differ" if is_jitted else "no line of the program jits it")
+    assert finding.hint.startswith("pass these as arrays" if is_jitted else "jit the function that calls it")
 
 
 def test_gpu_time_of_autotuning_is_told_apart() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 
 import numpy as np
@@ -50,16 +51,27 @@ def made_at(facts: Facts, node: NodeId | None, module: str = "") -> Place | None
     return Place(file, int(line), node=node) if line.isdecimal() else None
 
 
-def lines_that_make(facts: Facts, module: str) -> int:
-    """How many lines make jitted functions of a module's name; 0: not known."""
+def lines_that_make(facts: Facts, module: str) -> set[str]:
+    """The lines that make jitted functions of a module's name, as `file:line`; empty: not known."""
     names = facts.profile.run.attributes.keys()
-    return len(set().union(*(_told(facts, name, MADE_AT) for name in names if _is_of(name, module))))
+    return set().union(*(_told(facts, name, MADE_AT) for name in names if _is_of(name, module)))
 
 
 def is_of_program(facts: Facts, module: str) -> bool | None:
-    """Whether a line of the program makes jitted functions of a module's name; None: not known of any."""
+    """Whether a line of the program jits functions of a module's name; None: not known of any.
+
+    What is called outside of jitted functions, JAX jits itself.
+    """
     makers = any(_told(facts, name, MADE_AT) for name in facts.profile.run.attributes)
-    return lines_that_make(facts, module) > 0 if makers else None
+    return any(_jits(facts, line) for line in lines_that_make(facts, module)) if makers else None
+
+
+def _jits(facts: Facts, line: str) -> bool:
+    """Whether a line may call what jits, as far as its text tells: that of decorators is not looked at."""
+    file, _, number = line.rpartition(":")
+    text = facts.text.file(file)
+    statement = text.statement(int(number)) if text else None
+    return statement is None or hasattr(statement, "body") or bool(_JITS.search(ast.unparse(statement)))
 
 
 def varying_statics(facts: Facts, module: str) -> tuple[str, ...]:
@@ -90,4 +102,5 @@ def _is_of(name: str, module: str) -> bool:
     return _WORDS.sub("", name) == _WORDS.sub("", module)
 
 
+_JITS = re.compile("jit|pmap|compile", re.IGNORECASE)
 _WORDS = re.compile(r"[\W_]")

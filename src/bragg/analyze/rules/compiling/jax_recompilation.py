@@ -50,6 +50,7 @@ class _Compiled:
         programs: How many programs these were; 0: not known.
         inputs: How many shapes and types of inputs these had.
         statics: Its static arguments that had many values, as far as the first calls tell.
+        functions: How many lines make functions of that name.
         is_of_program: Whether a line of the program makes a jitted function of that name; None: not known.
         cleared: Which line throws away what was compiled; None: none does.
     """
@@ -64,6 +65,7 @@ class _Compiled:
     inputs: int
     made: Place | None = None
     statics: tuple[str, ...] = ()
+    functions: int = 1
     is_of_program: bool | None = None
     cleared: Place | None = None
 
@@ -71,6 +73,12 @@ class _Compiled:
     def is_same(self) -> bool:
         """Whether most compilations repeat one of the same program; some may, as numbers in two are rounded alike."""
         return 0 < self.programs <= self.count / 4
+
+    @property
+    def follows_shapes(self) -> bool:
+        """Whether functions of its name were compiled once for each shape and type of their inputs."""
+        several = self.inputs > 1 and not self.statics
+        return self.programs <= self.inputs * (self.functions if several else 1)
 
     def cause(self) -> tuple[str, str, Confidence]:
         """Why it was compiled again, what to do about it, and how sure that is."""
@@ -102,9 +110,10 @@ class _Compiled:
             )
         if self.is_of_program is False:
             return f"{_TIMES}: no line of the program jits it", _EAGER, Confidence.HEURISTIC
-        if self.inputs == self.programs:
+        if self.follows_shapes:
+            several = f" of each of {self.functions} functions of that name" if self.inputs < self.programs else ""
             return (
-                f"{_TIMES}, for {self.inputs} different shapes or types of its inputs",
+                f"{_TIMES}, for {self.inputs} different shapes or types of its inputs{several}",
                 f"{_PAD}; {_TOGETHER}" if self.is_of_program is None else _PAD,
                 Confidence.HEURISTIC,  # parameters of several shapes are as many programs
             )
@@ -134,7 +143,10 @@ class _Compiled:
 _TIMES = "{0.module} was compiled {0.count} times, {1}"
 _PAD = "pad inputs whose sizes vary to a few sizes, and mask the padding"
 _TOGETHER = "operations on each parameter of a model belong into one jitted function, as jax.jit(model.init)"
-_EAGER = f"{_TOGETHER}; where sizes vary from turn to turn, pad them to a few"
+_EAGER = (
+    "jit the function that calls it (to make a model's parameters: jax.jit(model.init)); where sizes vary from turn to "
+    "turn, pad them to a few"
+)
 _EXPLAIN = "JAX_EXPLAIN_CACHE_MISSES=1 lets JAX tell what differs"
 
 
@@ -194,7 +206,7 @@ def _compilations(evidence: Evidence) -> Iterator[_Compiled]:
     for name, frames in rows.items():
         nodes = np.isin(profile.tree.frame, frames)
         count = int(counts[nodes].sum())
-        if count >= _OFTEN and count > lines_that_make(evidence, name.removeprefix(COMPILE)):
+        if count >= _OFTEN and count > len(lines_that_make(evidence, name.removeprefix(COMPILE))):
             yield _compiled(evidence, name, nodes, count)
 
 
@@ -216,6 +228,7 @@ def _compiled(evidence: Evidence, name: str, nodes: BoolArray, count: int) -> _C
         place,
         len(programs),
         len(set(programs)),
+        functions=max(len(lines_that_make(evidence, module)), 1),
         is_of_program=is_of_program(evidence, module),
     )
     if each.is_same and (cleared := lines_of(evidence, _CLEARS)):
