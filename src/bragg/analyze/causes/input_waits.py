@@ -14,10 +14,11 @@ from bragg.model.finding import percent_text
 from bragg.model.host_time import WAIT_TIME
 from bragg.model.table import BoolArray
 
-__all__ = ["SINGLE", "WORKERS", "costly_item_text", "late_batches_ns", "loading"]
+__all__ = ["SINGLE", "WORKERS", "costly_item_text", "idle_share_of_workers", "late_batches_ns", "loading"]
 
 SINGLE, WORKERS = "_SingleProcessDataLoaderIter", "_MultiProcessingDataLoaderIter"
 """Kinds of iterators of a DataLoader: it has no workers, or some."""
+_WAIT = WORKER_METRICS[WAIT_TIME]
 _ITERATOR = "enumerate(DataLoader)#"
 _FETCH = re.compile(r"torch[/\\]utils[/\\]data[/\\]_utils[/\\]fetch\.py$")
 # A line with less is one among many.
@@ -41,13 +42,22 @@ def late_batches_ns(facts: Facts) -> float:
     return float(np.clip(missing_ns, 0.0, facts.code_wait_ns[~inside].sum()))
 
 
+def idle_share_of_workers(profile: Profile) -> float:
+    """Share of their time in which workers waited for something to do, not for what items are made of; 0: not known."""
+    if WORKER_TIME not in profile.metrics or _WAIT not in profile.metrics or not profile.total(WORKER_TIME):
+        return 0.0
+    waited_ns = np.nan_to_num(profile.own(_WAIT).astype(np.float64))
+    at_work = below(profile, in_files(profile, _FETCH))
+    return float(waited_ns[~at_work].sum()) / float(profile.total(WORKER_TIME))
+
+
 def costly_item_text(profile: Profile) -> str:
     """The line of the program with most of the time in which workers made batches; empty: none has much of it."""
     if WORKER_TIME not in profile.metrics:
         return ""
     own_ns = np.nan_to_num(profile.own(WORKER_TIME).astype(np.float64))
-    if WORKER_METRICS[WAIT_TIME] in profile.metrics:
-        own_ns = own_ns - np.nan_to_num(profile.own(WORKER_METRICS[WAIT_TIME]).astype(np.float64))
+    if _WAIT in profile.metrics:
+        own_ns = own_ns - np.nan_to_num(profile.own(_WAIT).astype(np.float64))
     own_ns = np.where(below(profile, in_files(profile, _FETCH)), own_ns, 0.0)
     tree, took = profile.tree, dict[tuple[str, int], float]()
     for node in np.flatnonzero(own_ns > 0).tolist():

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from bragg.analyze.causes.evidence import Evidence
-from bragg.analyze.causes.input_waits import late_batches_ns
+from bragg.analyze.causes.input_waits import idle_share_of_workers, late_batches_ns
 from bragg.analyze.engine import analysis
+from bragg.grouping.workers import with_workers
+from bragg.model import Metric, MetricKind
+from bragg.model.host_time import WAIT_TIME
+from tests.support.profiles import profile_from_text
 from tests.support.stepped import stepped
 
 COPY = "train.py:21@main > aten::copy_#operator"
@@ -42,3 +48,41 @@ def test_the_launch_after_a_batch_that_the_main_thread_makes_waits_for_it(
     assert late_batches_ns(evidence) == late_ms * 1e6
     found = {each.rule: each.gain for each in analysis(evidence, ["data-loading"]).findings}
     assert found.keys() == ({"data-loading"} if late_ms else set())
+
+
+STACK = "train.py:20@main > enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__ > aten::stack#operator"
+
+
+@pytest.mark.parametrize(("work", "is_on_gpu"), [("CatArrayBatchedCopy#kernel", True), ("copy HtoD#memory", False)])
+def test_workers_are_not_advised_for_items_on_the_gpu(work: str, is_on_gpu: bool) -> None:
+    stack = f"\nhost 880-890 {STACK} ->2\ngpu 892-902 {STACK} > {work} <-2"
+    text = TEXT.format("_SingleProcessDataLoaderIter") + stack
+    (finding,) = analysis(Evidence(stepped(text, 1000)), ["data-loading"]).findings
+    assert ("items that are on the GPU" in finding.message) == is_on_gpu
+    assert finding.hint.startswith("take whole batches" if is_on_gpu else "DataLoader(num_workers=4, pin_memory=True")
+
+
+@pytest.mark.parametrize(
+    ("waits_below", "keeps_up"),
+    [
+        ("/torch/utils/data/_utils/worker.py:300@_worker_loop", True),
+        ("/torch/utils/data/_utils/fetch.py:54@fetch", False),
+    ],
+    ids=["for a batch to make", "for what an item is read from"],
+)
+def test_workers_that_wait_for_work_need_no_more_of_them(waits_below: str, keeps_up: bool) -> None:
+    worker = profile_from_text(
+        "root\n  /torch/utils/data/_utils/worker.py:374@_worker_loop host=1ms"
+        f"\n    /torch/utils/data/_utils/{waits_below}\n      [waiting] host=9ms"
+    )
+    waits = worker.tree.frame == worker.tree.frames.name.index("[waiting]")
+    waited = Metric(WAIT_TIME, "ns", MetricKind.EXCLUSIVE, np.where(waits, 9_000_000, 0))
+    worker = replace(worker, metrics={**worker.metrics, WAIT_TIME: waited})
+    training = stepped(
+        "host 0-400 train.py:5@main > enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__", 990
+    )
+    evidence = Evidence(with_workers(training, [worker]))
+    assert idle_share_of_workers(evidence.profile) == pytest.approx(0.9 if keeps_up else 0.0)
+    (finding,) = analysis(evidence, ["data-loading"]).findings
+    assert ("though these wait 90 % of their time" in finding.message) == keeps_up
+    assert finding.hint.startswith("not more num_workers" if keeps_up else "cheaper items, or more num_workers")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 import numpy as np
 
@@ -11,59 +10,59 @@ from bragg.analyze.causes.evidence import Evidence
 from bragg.analyze.causes.host_finding import Cause, host_finding, three_digits
 from bragg.analyze.causes.host_steps import HostCost, host_costs, host_steps
 from bragg.analyze.causes.host_work import host_work
-from bragg.analyze.causes.input_waits import SINGLE, WORKERS, costly_item_text, late_batches_ns, loading
+from bragg.analyze.causes.input_waits import (
+    SINGLE,
+    WORKERS,
+    costly_item_text,
+    idle_share_of_workers,
+    late_batches_ns,
+    loading,
+)
 from bragg.analyze.causes.needs import HOST_TIME, TRACE, Need
 from bragg.analyze.causes.thresholds import OF_STEP, READY_BATCH, WAITED
 from bragg.analyze.engine import HostTime, Rule
-from bragg.model import Confidence, Finding, Quantity
+from bragg.model import Confidence, Finding, FrameKind, Quantity
+from bragg.model.finding import percent_text
+from bragg.model.table import BoolArray
 
-_NO_WORKERS = "the DataLoader has no workers: the step itself makes its batch"
 _SAVED = 0.9
-_WITHOUT_GPU = {
-    SINGLE: HostCost(
-        "data-loading",
-        _NO_WORKERS,
-        "make items cheaper first (arrays of a whole batch instead of Python for each item); for long runs "
-        "DataLoader(num_workers=2, persistent_workers=True), if cores are free: workers take a while to start",
-        _SAVED,
-    ),
-    WORKERS: HostCost(
-        "data-loading",
-        "",
-        "cheaper items, or more num_workers, if cores are free; persistent_workers=True keeps them over epochs",
-        _SAVED,
-    ),
-}
+_MOSTLY = 0.75  # of the batches, or of the time of workers
+_NO_WORKERS = "the DataLoader has no workers: the step itself makes its batch"
+_CHEAPER_ITEMS = (
+    "make items cheaper first (arrays of a whole batch instead of Python for each item); for long runs "
+    "DataLoader(num_workers=2, persistent_workers=True), if cores are free: workers take a while to start"
+)
+_MORE_WORKERS = "cheaper items, or more num_workers, if cores are free; persistent_workers=True keeps them over epochs"
+_ON_GPU = "the DataLoader makes batches of items that are on the GPU"
+_WHOLE_BATCHES = (
+    "take whole batches of the tensors at once: x[order[i:i + size]] with order = torch.randperm(len(x), "
+    "device=x.device); workers and pinned memory are for items on the host"
+)
+_NOT_MORE = (
+    "not more num_workers: what is late is starting them (persistent_workers=True), handing batches over (larger ones, "
+    "of fewer tensors), or a core for them"
+)
 
 
 def _find(evidence: Evidence) -> Iterator[Finding]:
     profile, idle_ns = evidence.profile, evidence.idle_ns
-    item = costly_item_text(profile)
-    few_workers = f"the DataLoader's workers{f' ({item})' if item else ''} do not keep up"
+    late, is_idle = _late_workers(evidence)
     if idle_ns is None:
         costs = host_costs if host_steps(evidence) else host_work
-        for kind, cost in _WITHOUT_GPU.items():
-            what = few_workers if kind == WORKERS else cost.what
-            yield from costs(evidence, loading(profile, kind), replace(cost, what=what))
+        for kind, what, change in (
+            (SINGLE, _NO_WORKERS, _CHEAPER_ITEMS),
+            (WORKERS, late, _NOT_MORE if is_idle else _MORE_WORKERS),
+        ):
+            yield from costs(evidence, loading(profile, kind), HostCost("data-loading", what, change, _SAVED))
         return
-    for kind, least_ns, message, change, confidence in (
-        (
-            SINGLE,
-            0.0,
-            _NO_WORKERS,
-            "DataLoader(num_workers=4, pin_memory=True, persistent_workers=True)",
-            Confidence.PROVEN,
-        ),
-        (
-            WORKERS,
-            READY_BATCH.value,
-            few_workers,
-            "more num_workers, larger prefetch_factor, or cheaper items",
-            Confidence.LIKELY,
-        ),
+    single = _NO_WORKERS, "DataLoader(num_workers=4, pin_memory=True, persistent_workers=True)"
+    several = late, _NOT_MORE if is_idle else "more num_workers, larger prefetch_factor, or cheaper items"
+    for kind, least_ns, (message, change), confidence in (
+        (SINGLE, 0.0, (_ON_GPU, _WHOLE_BATCHES) if _is_on_gpu(evidence) else single, Confidence.PROVEN),
+        (WORKERS, READY_BATCH.value, several, Confidence.LIKELY),
     ):
         inside = loading(profile, kind)
-        calls = float(evidence.calls[inside & ~inside[np.maximum(profile.tree.parent, 0)]].sum())
+        calls = _calls(evidence, inside)
         waited_ns = float(idle_ns[inside].sum()) + (late_batches_ns(evidence) if kind == SINGLE else 0.0)
         if waited_ns < max(WAITED.value * evidence.wall_ns, least_ns * calls):
             continue
@@ -78,6 +77,27 @@ def _find(evidence: Evidence) -> Iterator[Finding]:
             confidence=confidence,
         )
         yield host_finding(evidence, inside, idle_ns, cause)
+
+
+def _is_on_gpu(evidence: Evidence) -> bool:
+    """Whether a loader without workers launches kernels for most of its batches."""
+    inside = loading(evidence.profile, SINGLE)
+    kernels = inside & (evidence.profile.tree.kind == FrameKind.KERNEL)
+    return float(evidence.gpu_count[kernels].sum()) >= _MOSTLY * _calls(evidence, inside) > 0
+
+
+def _calls(evidence: Evidence, inside: BoolArray) -> float:
+    return float(evidence.calls[inside & ~inside[np.maximum(evidence.profile.tree.parent, 0)]].sum())
+
+
+def _late_workers(evidence: Evidence) -> tuple[str, bool]:
+    """What to say of workers whose batches are waited for, and whether they have little to do."""
+    idle = idle_share_of_workers(evidence.profile)
+    if idle >= _MOSTLY:
+        late = "batches of the DataLoader's workers are late, though these wait"
+        return f"{late} {percent_text(idle)} of their time", True
+    item = costly_item_text(evidence.profile)
+    return f"the DataLoader's workers{f' ({item})' if item else ''} do not keep up", False
 
 
 _WAITS = Need(
