@@ -31,6 +31,7 @@ _NUMPY_DRAWS = {
     "normal": 3,
     "uniform": 3,
 }
+_GENERATORS = {"default_rng", "RandomState"}
 _NUMPY_LISTS = {"array", "asarray"}
 _TYPE_AT = {"zeros": 1, "ones": 1, "empty": 1, "full": 2, "array": 1, "asarray": 1}
 _NUMPY_KEEPS = {
@@ -172,10 +173,14 @@ class DoubleValues:
             return self._all_behind(call, self._is_array)
         if (asked := _type_of(call)) is not None:
             return asked
-        if root in ("np", "numpy"):
+        if root in ("np", "numpy") or (name in _NUMPY_DRAWS and self._is_of_generator(call.func)):
             return self._is_array_of_numpy(call, name)
         is_method = isinstance(call.func, ast.Attribute) and name in _NUMPY_KEEPS
         return is_method and isinstance(call.func, ast.Attribute) and self._is_array(call.func.value)
+
+    def _is_of_generator(self, method: ast.expr) -> bool:
+        makers = [method.value, *self._file.makers(method.value)] if isinstance(method, ast.Attribute) else []
+        return any(isinstance(each, ast.Call) and call_name(each) in _GENERATORS for each in makers)
 
     def _is_array_of_numpy(self, call: ast.Call, name: str) -> bool:
         given = [value for each in call.args for value in _elements(each)]

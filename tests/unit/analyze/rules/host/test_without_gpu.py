@@ -119,15 +119,21 @@ def test_what_costs_little_or_has_no_other_way_is_fine(rule: str, lines: list[st
 
 
 @pytest.mark.parametrize(
-    ("calls", "computes_ms", "waits_ms", "share"),
-    [(900, 80, 0, 0.72), (900, 80, 300, 0.18), (100, 80, 0, None), (900, 800, 0, None)],
+    ("calls", "computes_ms", "traces_ms", "waits_ms", "share"),
+    [
+        (900, 80, 0, 0, 0.72),
+        (900, 80, 0, 300, 0.18),
+        (900, 80, 800, 0, 0.88),  # a gradient that is traced anew in each turn
+        (100, 80, 0, 0, None),
+        (900, 800, 0, 0, None),
+    ],
 )
 def test_jax_dispatches_one_operation_after_the_other_where_nothing_is_jitted(
-    calls: int, computes_ms: int, waits_ms: int, share: float | None
+    calls: int, computes_ms: int, traces_ms: int, waits_ms: int, share: float | None
 ) -> None:
     profile = profile_from_text(f"""root
   train.py:7@main host=20ms
-    /x/site-packages/jax/_src/dispatch.py:88@apply_primitive
+    /x/site-packages/jax/_src/dispatch.py:88@apply_primitive host={traces_ms}ms
       jit(tanh) host={computes_ms}ms hostx{calls}
     train.py:9@read host={waits_ms}ms""")
     told = analysis(Evidence(profile), ["eager-jax"]).findings

@@ -83,6 +83,24 @@ def test_a_program_without_64_bits_or_that_means_them_is_fine(text: str) -> None
     assert found("double-precision", text, RAN) == []
 
 
+@pytest.mark.parametrize(
+    ("text", "is_judged"),
+    [
+        ("mask = torch.from_numpy(np.random.default_rng(0).normal(size=(9, 9)))", False),
+        ("rng = np.random.default_rng(0)\nmask = torch.from_numpy(rng.standard_normal((9, 9)))", False),
+        ("mask = torch.from_numpy(np.full((9, 9), -1e9))", False),
+        ("mask = torch.from_numpy(np.full((9, 9), -1e9, np.float32))", True),
+        ("mask = torch.from_numpy(np.full((9, 9), -1e9)); model = Net().double()", False),
+    ],
+)
+def test_where_all_is_of_64_bits_nobody_says_that_nothing_is(text: str, is_judged: bool) -> None:
+    program = f"{text}\ny = mask + mask"
+    profile = profile_from_text(f"root\n  net.py:{len(program.splitlines())}@f\n    aten::add #operator host=9ms")
+    profile = replace(profile, sources={"net.py": program})
+    told = analysis(Evidence(profile), ["double-precision"])
+    assert (told.findings, told.fine) == ([], ["double-precision"] * is_judged)
+
+
 def test_without_the_text_nothing_is_said_of_64_bits() -> None:
     told = analysis(Evidence(profile_from_text(RAN)), ["double-precision"])
     assert (told.fine, list(told.skipped)) == ([], ["double-precision"])

@@ -30,7 +30,7 @@ _WAITS_OR_HOST_TIME = Need(
     TRACE,
     lambda evidence: evidence.idle_ns is not None or (NO_GPU.is_met(evidence) and HOST_TIME.is_met(evidence)),
 )
-# Calls without a step, and how long one takes at most: of a longer one the most is what it computes.
+# Calls without a step, and how long one takes at most, without code of JAX around it: longer ones compute.
 _MANY, _SHORT_NS, _LEAST = 500, 3e5, 0.1
 _STAGED = "jit(stage)"  # of JAX itself (0.11), before another one: no function of the program's
 
@@ -90,7 +90,7 @@ def _without_steps(evidence: Evidence) -> Iterator[Finding]:
     nodes = (jitted | in_files(profile, _JAX)) & ~evidence.compiling & ~evidence.host.waiting
     calls = np.bincount(tree.frame[jitted], evidence.calls[jitted], len(tree.frames))
     n_calls = float(calls.sum())
-    if n_calls < _MANY or float(worked_ns(evidence)[nodes].sum()) > _SHORT_NS * n_calls:
+    if n_calls < _MANY or float(worked_ns(evidence)[jitted].sum()) > _SHORT_NS * n_calls:
         return
     most = [tree.frames.name[frame] for frame in np.argsort(-calls, kind="stable")[:_N_NAMES] if calls[frame]]
     what = f"JAX calls {n_calls:,.0f} jitted functions of few operations, mostly {', '.join(most)}"

@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from typing import NamedTuple
 
 import numpy as np
 
@@ -111,25 +112,50 @@ def _made(evidence: Evidence, finding: Finding) -> list[Place]:
 
 def _on_host(evidence: Evidence) -> Iterator[Finding]:
     """Operators of lines that compute with 64 bits, where the text says that NumPy's numbers bring them in."""
+    told = _told(evidence)
+    if told.meetings:
+        for finding in host_work(evidence, below(evidence.profile, told.wide), _ON_HOST):
+            yield moved_to(finding, told.meetings)
+
+
+class _Told(NamedTuple):
+    """What the text says of 64 bits.
+
+    Attributes:
+        wide: Operators that compute with them, unless the program asks for them everywhere: [n_nodes].
+        meetings: Lines where they meet fewer bits, then lines that make them.
+        is_meant: Whether a file asks for them everywhere, or of a whole model.
+    """
+
+    wide: BoolArray
+    meetings: list[Place]
+    is_meant: bool
+
+
+def _told(evidence: Evidence) -> _Told:
     tree, line = evidence.profile.tree, evidence.callers.line
     values: dict[FileText, DoubleValues] = {}
     wide, meetings, makers = np.zeros(len(tree), np.bool_), list[Place](), list[Place]()
     for each in np.unique(line[(line > 0) & (tree.kind == FrameKind.OPERATOR)]).tolist():
         file, statement = evidence.text.at(each) or (None, None)
+        told = values.setdefault(file, DoubleValues(file)) if file else None
         value = computed(statement) if statement else None
-        if file is None or value is None:
-            continue
-        told = values.setdefault(file, DoubleValues(file))
-        if told.is_meant or not any(map(told.is_double, walk(value))):
+        if told is None or value is None or told.is_meant or not any(map(told.is_double, walk(value))):
             continue
         wide |= _operators(evidence, each, has_products=_multiplies(told, value))
         if told.meets_fewer_bits(value) and (calls := told.makers(value)):
             name = tree.frames.file[int(tree.frame[each])]
             meetings.append(place_of(evidence.profile, NodeId(each)))
             makers += [Place(name, call.lineno) for call in calls]
-    if meetings:
-        for finding in host_work(evidence, below(evidence.profile, wide), _ON_HOST):
-            yield moved_to(finding, [*meetings, *makers])
+    return _Told(wide, [*meetings, *makers], any(told.is_meant for told in values.values()))
+
+
+def _may_be_accident(evidence: Evidence) -> bool:
+    """Whether a program without a GPU that computes with 64 bits mixes them with fewer: else it may mean them."""
+    if GPU_TIME.is_met(evidence):
+        return True
+    told = _told(evidence)
+    return bool(told.meetings) or not (told.is_meant or told.wide.any())
 
 
 def _operators(evidence: Evidence, line: int, *, has_products: bool) -> BoolArray:
@@ -157,4 +183,6 @@ def _makes_doubles(file: FileText, part: ast.AST) -> bool:
     return call_name(part) in _MAKES or any(map(_IS_DOUBLE.fullmatch, given))
 
 
-RULE = Rule(_find, "kernels and operators in 64-bit floating point", (_NEED,), (MUCH_GPU,), _CHANGE)
+_MIXED = Need("numbers of 32 bits beside those of 64", "", _may_be_accident, is_of_program=True)
+
+RULE = Rule(_find, "kernels and operators in 64-bit floating point", (_NEED, _MIXED), (MUCH_GPU,), _CHANGE)
