@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 
@@ -28,6 +30,8 @@ _CHANGE_OF_LOSSES = (
     "read results less often: keep losses on the GPU and read them every 100 steps; copy with non_blocking=True"
 )
 _CHANGE_OF_JAX = "no block_until_ready() in the step: the host dispatches ahead; wait once, after the last step"
+_CHANGE_OF_JAX_LOOP = "jax.lax.while_loop in a jitted function: no turn then waits for Python to read the condition"
+_CHANGE_OF_LOOP = "read what ends the loop every 10 or 100 turns, if a few too many do no harm, not in each"
 _CHANGE_OF_TIMING = "no torch.cuda.synchronize() in the step; time it with events, and read them later"
 # What a call that reads a number takes where a GPU has nothing left to do: 15 to 30 us for a copy of 4 B on an H100.
 _READ_NS = 30_000
@@ -73,7 +77,23 @@ def _find(evidence: Evidence) -> Iterator[Finding]:
         gain=evidence.gain(wall_ns, "the GPU" if late_ns < blocked_ns else ""),
         confidence=Confidence.LIKELY,
     )
-    yield host_finding(evidence, calls > 0, np.where(blocked.any(), blocked, calls), cause)
+    finding = host_finding(evidence, calls > 0, np.where(blocked.any(), blocked, calls), cause)
+    if has_results and _ends_loop(evidence, finding):
+        finding = replace(finding, hint=_CHANGE_OF_LOOP if set(names).isdisjoint(_JAX_READS) else _CHANGE_OF_JAX_LOOP)
+    yield finding
+
+
+def _ends_loop(evidence: Evidence, finding: Finding) -> bool:
+    """Whether the line of a finding decides if a loop goes on."""
+    file = evidence.text.file(finding.file)
+    statement = file.statement(finding.line) if file else None
+    above = file.parents.get(statement) if file and statement else None
+    on_line = (statement, above if getattr(above, "lineno", 0) == finding.line else None)
+    return any(isinstance(each, ast.While) or (isinstance(each, ast.If) and _breaks(each)) for each in on_line)
+
+
+def _breaks(condition: ast.If) -> bool:
+    return any(isinstance(each, ast.Break) for each in condition.body)
 
 
 def _sampled(evidence: Evidence) -> Iterator[Finding]:

@@ -86,3 +86,28 @@ def test_blocking_on_arrays_of_jax_is_found_by_its_samples() -> None:
     ).findings
     assert finding.line == 9
     assert finding.hint.startswith("no block_until_ready() in the step")
+
+
+@pytest.mark.parametrize(
+    ("line", "hint"),
+    [
+        ("while state[3].item() > goal:", "read what ends the loop every 10 or 100 turns"),
+        ("if state[3].item() < goal: break", "read what ends the loop every 10 or 100 turns"),
+        ("losses.append(loss.item())", "read results less often"),
+        ("if loss.item() > worst: save(state)", "read results less often"),
+    ],
+)
+def test_what_ends_a_loop_is_read_less_often(line: str, hint: str) -> None:
+    wait = "train.py:2@main > aten::item#operator > aten::_local_scalar_dense#operator > cudaStreamSynchronize#gpu_api"
+    profile = stepped(f"{LAUNCHES}\nhost 187-255 {wait}", 260)
+    text = f"for _ in turns:\n    {line}{' pass' if line.endswith(':') else ''}\n"
+    (finding,) = analysis(Evidence(replace(profile, sources={"train.py": text})), ["synchronization"]).findings
+    assert (finding.line, finding.hint[: len(hint)]) == (2, hint)
+
+
+def test_a_loop_of_jax_that_ends_by_a_value_on_the_gpu_belongs_into_a_jitted_function() -> None:
+    read = "train.py:1@main > /lib/python3.12/site-packages/jax/_src/array.py:647@ArrayImpl._value"
+    profile = without_timeline(stepped(f"{LAUNCHES}\nhost 187-255 {read}\ngpu 216-217 copy DtoH#memory", 260))
+    profile = replace(profile, sources={"train.py": "while float(state[3]) > goal:\n    state = step(state)\n"})
+    (finding,) = analysis(Evidence(profile), ["synchronization"]).findings
+    assert (finding.line, finding.hint[:19]) == (1, "jax.lax.while_loop ")
