@@ -231,6 +231,11 @@ def _near(gate: Gate, run: Profile) -> str:
     return f"Did you mean {gate.what.value}:{near}? " if near else ""
 
 
+def total_verdict(before: Sequence[Profile], after: Sequence[Profile], metric: str) -> Verdict:
+    """How a metric of whole programs changed, without the time in which other programs had the core."""
+    return verdict_of(Gate(Gated.TOTAL), before, after, metric, Limit(0.0), named_nowhere, 1)
+
+
 def step_verdict(before: Sequence[Profile], after: Sequence[Profile]) -> Verdict | None:
     """How the time of a step changed; None where a run has no steps of its own that were timed, or others."""
     runs = (*before, *after)
@@ -239,10 +244,11 @@ def step_verdict(before: Sequence[Profile], after: Sequence[Profile]) -> Verdict
     except UsageError:
         return None
     gate = Gate(Gated.REGION, _STEP)
-    return verdict_of(gate, before, after, "region_time", Limit(0.0), _no_frames, 1) if timed else None
+    return verdict_of(gate, before, after, "region_time", Limit(0.0), named_nowhere, 1) if timed else None
 
 
-def _no_frames(frames: FrameTable, _: str) -> BoolArray:
+def named_nowhere(frames: FrameTable, _: str) -> BoolArray:
+    """The `Finder` of gates that need none."""
     return np.zeros(len(frames), np.bool_)
 
 

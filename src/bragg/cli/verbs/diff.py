@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from bragg.analyze.comparing.diff import By
     from bragg.analyze.comparing.gates import Verdict
     from bragg.analyze.comparing.per_turn import Loop
+    from bragg.analyze.comparing.program_time import ProgramTime
     from bragg.model import Profile
     from bragg.views.text.analysis_text import ChangedFinding
     from bragg.views.text.style import Style
@@ -161,6 +162,8 @@ class _Difference:
         unrelated: Why kernels are shown instead of paths; empty: they are not.
         step: The time of a step; None: not all runs have steps, or these differ.
         steps_differ: Whether all runs have steps, but not of the same thing.
+        program: How long the programs took, where neither steps nor turns are compared; None: not known, or no GPU.
+        total: The metric of whole programs without the time in which others had the core; None: they hardly had it.
         imports_ns: Host time of imports, which is not compared, as means of both sides.
         scripts: Those before and after, of which one is a copy of the other, compared as one; None: they are not.
         changed: Findings that have gone, are new, or save much more or less.
@@ -178,6 +181,8 @@ class _Difference:
     unrelated: str
     step: Verdict | None
     steps_differ: bool
+    program: ProgramTime | None
+    total: Verdict | None
     imports_ns: tuple[float, float]
     scripts: tuple[str, str] | None
     changed: list[ChangedFinding]
@@ -188,13 +193,15 @@ class _Difference:
         from bragg.analyze.comparing.same_kernels import same_kernels
         from bragg.views.text.analysis_text import changed_lines
         from bragg.views.text.compiled_text import compiled_lines
-        from bragg.views.text.diff_text import diff_lines, loop_text, same_kernels_text, step_text
+        from bragg.views.text.diff_text import diff_lines, loop_text, program_lines, same_kernels_text, step_text
         from bragg.views.text.run_facts import RunFacts
         from bragg.views.text.units import value_text
 
         starved = max(RunFacts(run.meta).starved_share for run in (*self.before, *self.after))
         if self.step is not None:
             yield style.bold(f"a step: {step_text(self.step, starved)}")
+        if self.program is not None:
+            yield from map(style.bold, program_lines(self.program))
         if self.steps_differ:
             yield style.warning("warning: steps are of different kinds: neither they nor sums tell which run is faster")
         yield from changed_lines(self.changed, style)
@@ -215,7 +222,7 @@ class _Difference:
             yield style.dim(f"functions of {after} are compared with those of {before}")
         if self.unrelated:
             yield style.dim(f"{self.unrelated}, so this compares what ran; call paths: --by path")
-        yield from diff_lines(self.turns or self.comparison, style, max_rows, starved)
+        yield from diff_lines(self.turns or self.comparison, style, max_rows, starved, self.total)
         yield from compiled_lines(self.compiled, style)
 
     def _unlike_launches(self) -> str:
@@ -255,6 +262,8 @@ class _Difference:
             "after": self.names[1],
             **diff_json(self.comparison, max_rows or None),
             "step": self.step and verdict_json(self.step),
+            "program": self.program and verdict_json(self.program.wall),
+            "undisturbed": self.total and verdict_json(self.total),
             "imports_ns": list(self.imports_ns),
             "same_kernels": (same := same_kernels(self.before, self.after)) and asdict(same),
             "findings": {"gone": gone, "new": new},
@@ -296,8 +305,9 @@ def _compared(
     """
     from bragg.analyze.comparing.compiled_changes import compiled_changes
     from bragg.analyze.comparing.diff import By, compare_sets
-    from bragg.analyze.comparing.gates import step_verdict
+    from bragg.analyze.comparing.gates import step_verdict, total_verdict
     from bragg.analyze.comparing.per_turn import same_loop
+    from bragg.analyze.comparing.program_time import program_time
     from bragg.analyze.comparing.renamed import script_of, with_script
     from bragg.analyze.comparing.step_units import differ
     from bragg.views.terminal.columns import choose_names
@@ -321,6 +331,7 @@ def _compared(
         unrelated = unrelated_note(paths) if finds_kernels else ""
         comparison = compare_sets(before, after, By.KERNEL, name) if unrelated else paths
         turns = _of_turns(before, after, loop, By.KERNEL if unrelated else By(by), name, folds) if loop else None
+        total = None if turns else total_verdict(before, as_recorded, comparison.metric)
         compiled = compiled_changes(before[-1], after[-1])
         return _Difference(
             (first, second),
@@ -334,6 +345,8 @@ def _compared(
             unrelated,
             step,
             step is None and differ((*before, *as_recorded)),
+            program_time(before, as_recorded) if step is None and loop is None else None,
+            total if total and any(total.taken) else None,
             (before_ns, after_ns),
             (script, copy) if copy else None,
             changed,

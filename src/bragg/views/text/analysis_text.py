@@ -43,8 +43,8 @@ _N_OUTSIDE = 4
 _GAIN_INDENT = " " * 11
 _NUMBERS = re.compile(r"\d[\d,.]*(?: [mun]s| s\b| %| [kMGT]?B)?")
 _STEADY = "The steady state"
-# Of a finding's share, and how many times it is as large: a gain that is so much another is told.
-_APART, _TIMES = 0.1, 2
+# Of a finding's share, and how many times it, or the time of it, is as large: a gain that is so much another is told.
+_APART, _TIMES, _TIMES_AS_LONG = 0.1, 2, 1.5
 ChangedFinding = tuple[Finding | None, Finding | None]
 """A finding of the run before, and the same one of that after; None: it is not there."""
 # So many steps may all be unusual ones.
@@ -139,7 +139,7 @@ def _title(bounds: Bounds, best: Sequence[Finding]) -> str:
 
 
 def changed_findings(before: Answered, after: Answered) -> list[ChangedFinding]:
-    """What has gone, is new, or saves much more or less than before; a finding may move to another line.
+    """What has gone, is new, or saves a much other share or time than before; a finding may move to another line.
 
     Of one rule and kernel, findings with the same words apart from numbers are one; the others are in order of gain,
     so as many remain as both sides have. If a rule then has one that has gone, and one that is new, they are one.
@@ -149,6 +149,8 @@ def changed_findings(before: Answered, after: Answered) -> list[ChangedFinding]:
         for each in one.worth(LEAST_GAIN):
             if each.gain is not None:
                 side[each.rule, each.kernel].append(each)
+    n_before, n_after = (side.bounds.n_steps for side in (before, after))
+    more_steps = n_after / n_before if n_before and n_after else 1.0
     changed: list[ChangedFinding] = []
     for key in dict.fromkeys(chain(*sides)):
         first, second = (_by_words(side[key]) for side in sides)
@@ -157,9 +159,9 @@ def changed_findings(before: Answered, after: Answered) -> list[ChangedFinding]:
             for one, other in ((first, second), (second, first))
         )
         named = [(first[words], second[words]) for words in first if words in second]
-        changed += [pair for pair in named if _saves_else(*pair)]
+        changed += [pair for pair in named if _saves_else(*pair, more_steps)]
         for earlier, later in zip_longest(*others):
-            if earlier is None or later is None or _saves_else(earlier, later):
+            if earlier is None or later is None or _saves_else(earlier, later, more_steps):
                 changed += [(earlier, None)] if earlier else []
                 changed += [(None, later)] if later else []
     return _joined(changed)
@@ -193,9 +195,21 @@ def _words(finding: Finding) -> str:
     return _NUMBERS.sub("", finding.message)
 
 
-def _saves_else(before: Finding, after: Finding) -> bool:
-    gains = [each.gain.share for each in (before, after) if each.gain]
-    return max(gains) - min(gains) >= _APART and max(gains) > _TIMES * min(gains)
+def _saves_else(before: Finding, after: Finding, more_steps: float) -> bool:
+    """Whether a finding saves a share that is much larger or smaller, or that is so of the time of a step, too.
+
+    Args:
+        before: The finding.
+        after: The same one of the run after.
+        more_steps: How many times as many steps the run after made; 1: that is not known.
+    """
+    if before.gain is None or after.gain is None:
+        return False
+    least, most = sorted((before.gain, after.gain), key=lambda gain: gain.share)
+    if most.share - least.share < _APART:
+        return False
+    steps = 1.0 if after.gain.is_once else more_steps if most is after.gain else 1 / more_steps
+    return most.share > _TIMES * least.share or most.wall_ns > _TIMES_AS_LONG * steps * least.wall_ns
 
 
 def changed_lines(changed: Sequence[ChangedFinding], style: Style) -> list[str]:

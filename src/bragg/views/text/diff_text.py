@@ -13,6 +13,7 @@ from bragg.analyze.comparing.comparison import Comparison
 from bragg.analyze.comparing.gates import Verdict
 from bragg.analyze.comparing.launches import Launches
 from bragg.analyze.comparing.per_turn import Loop
+from bragg.analyze.comparing.program_time import ProgramTime
 from bragg.analyze.comparing.repeats import FALSE_ALARMS
 from bragg.analyze.comparing.same_kernels import SameKernels
 from bragg.model import FrameKind, FrameTable
@@ -34,7 +35,9 @@ _N_NARROW = 6
 _HEADERS = ("change", "relative", "noise", "before", "after", "count", "avg before", "avg after")
 
 
-def diff_lines(comparison: Comparison, style: Style, max_rows: int | None, starved: float = 0.0) -> list[str]:
+def diff_lines(
+    comparison: Comparison, style: Style, max_rows: int | None, starved: float = 0.0, total: Verdict | None = None
+) -> list[str]:
     """The change of the whole, then a table of rows, and what it does not show.
 
     Args:
@@ -42,15 +45,13 @@ def diff_lines(comparison: Comparison, style: Style, max_rows: int | None, starv
         style: How to decorate.
         max_rows: Rows of the table; None for all.
         starved: As in `step_text`.
+        total: The change of the whole without the time in which others had the core; None: others hardly had it.
     """
     changed = _telling(comparison, [row for row in comparison.rows.tolist() if comparison.change[row]])
     shown = changed[:max_rows]
-    what = " ".join(filter(None, (comparison.metric, comparison.of)))
-    total = f"{what}: {change_text(comparison, ROOT)}{_runs_text(comparison)}"
-    if starved and comparison.metric == "host_time" and comparison.n_before == comparison.n_after == 1:
-        total += _starved_text(starved, float(comparison.before[ROOT]), float(comparison.after[ROOT]))
+    head = _head_text(comparison, starved, total)
     if not shown:
-        return [style.bold(total), style.dim("no difference")]
+        return [style.bold(head), style.dim("no difference")]
     texts = _Texts(comparison, shown)
     n_columns = _N_NARROW if style.is_narrow else len(_HEADERS)
     cells = _without_empty_columns([row[:n_columns] for row in (texts.header(), *map(texts.cells, shown))])
@@ -60,7 +61,18 @@ def diff_lines(comparison: Comparison, style: Style, max_rows: int | None, starv
     lines = [f"{text}  {path_text(comparison, row, style, room)}" for text, row in zip(numbers[1:], shown, strict=True)]
     n_hidden = len(changed) - len(shown)
     more = [style.dim(f"{count_text(n_hidden, 'row')} not shown; --lines 0 shows all")] if n_hidden else []
-    return [style.bold(total), "", style.bold(f"{numbers[0]}  name"), *lines, *more]
+    return [style.bold(head), "", style.bold(f"{numbers[0]}  name"), *lines, *more]
+
+
+def _head_text(comparison: Comparison, starved: float, total: Verdict | None) -> str:
+    """The change of the whole."""
+    what = " ".join(filter(None, (comparison.metric, comparison.of)))
+    if total is not None:
+        return f"{what}: {step_text(total)}{_taken_text(total)}{_runs_text(comparison)}; the rows include that time"
+    text = f"{what}: {change_text(comparison, ROOT)}{_runs_text(comparison)}"
+    if starved and comparison.metric == "host_time" and comparison.n_before == comparison.n_after == 1:
+        text += _starved_text(starved, float(comparison.before[ROOT]), float(comparison.after[ROOT]))
+    return text
 
 
 def _telling(comparison: Comparison, rows: Sequence[NodeId]) -> list[NodeId]:
@@ -138,6 +150,17 @@ def same_kernels_text(found: SameKernels) -> str:
     return f"{took}: this much may be the machine's (clocks, another program), not the change's"
 
 
+def program_lines(time: ProgramTime) -> list[str]:
+    """How long the programs took, and whether the time of their GPUs decides that."""
+    lines = [f"the program: {step_text(time.wall)}"]
+    if time.steady_ns:
+        before, after = (value_text(value, "ns") for value in time.steady_ns)
+        waits = " and ".join(share_text(share) for share in time.waits)
+        decides = ": gpu_time does not decide how long they take" * time.is_of_host
+        lines.append(f"the steady state: {before} before, {after} after; the GPU waits for {waits} of it{decides}")
+    return lines
+
+
 def step_text(verdict: Verdict, starved: float = 0.0) -> str:
     """The values and the interval of the change, and how many steps they are of.
 
@@ -159,7 +182,7 @@ def _starved_text(share: float, before: float, after: float) -> str:
     """The lack of a core, which makes a time longer by that share of it at most, and whether that may be all."""
     lack = f"the main thread of one had no core for {share_text(share)} of its time"
     if min(before, after) < (1 - share) * max(before, after):
-        return f"; one run each, and {lack}, which is a part of the difference at most"
+        return f"; one run each, and {lack}: that alone does not explain the difference"
     return f"; one run each, and {lack}: they do not tell what the change does"
 
 

@@ -368,7 +368,7 @@ def test_a_finding_has_gone_although_another_one_of_its_rule_is_left() -> None:
     def told(*findings: tuple[str, int]) -> Any:
         gain = Gain(5, 10)
         made = [Finding("recompilation", Severity.WARNING, text, line=line, gain=gain) for text, line in findings]
-        return SimpleNamespace(worth=lambda _: made)
+        return SimpleNamespace(worth=lambda _: made, bounds=SimpleNamespace(n_steps=0))
 
     before = told(("f was compiled 20 times, 9.6 s", 39), ("g was compiled 4 times, 80 ms", 50))
     ((gone, new),) = changed_findings(before, told(("g was compiled 6 times, 0.1 s", 51)))
@@ -381,7 +381,7 @@ def test_a_finding_has_gone_although_another_one_of_its_rule_is_left() -> None:
 def test_a_finding_that_saves_much_less_is_told_and_is_not_taken_for_another_of_its_rule() -> None:
     def told(*findings: tuple[str, float]) -> Any:
         made = [Finding("cpu-work", Severity.WARNING, text, gain=Gain(share, 1)) for text, share in findings]
-        return SimpleNamespace(worth=lambda _: made)
+        return SimpleNamespace(worth=lambda _: made, bounds=SimpleNamespace(n_steps=0))
 
     before = told(("argmax takes 500 ms", 0.68), ("copy_ takes 5 ms", 0.03), ("sum takes 1 ms", 0.2))
     after = told(("copy_ takes 6 ms", 0.3), ("min takes 11 ms", 0.19), ("sum takes 1 ms", 0.3))
@@ -391,6 +391,18 @@ def test_a_finding_that_saves_much_less_is_told_and_is_not_taken_for_another_of_
         "finding changed: 3.0 % > 30 %  cpu-work: copy_",
         "new finding: 19 %  cpu-work: min",
     ]
+
+
+@pytest.mark.parametrize(("n_after", "is_changed"), [(100, True), (200, False), (0, True)])
+def test_a_finding_that_saves_another_time_of_a_step_is_changed(n_after: int, is_changed: bool) -> None:
+    def told(text: str, wall_ns: float, n_steps: int) -> Any:
+        made = [Finding("planning", Severity.WARNING, text, gain=Gain(wall_ns, 10e9))]
+        return SimpleNamespace(worth=lambda _: made, bounds=SimpleNamespace(n_steps=n_steps))
+
+    before, after = told("sdpa keeps the host for 7.9 ms", 4e9, 100), told("sdpa keeps it for 13 ms", 7e9, n_after)
+    lines = changed_lines(changed_findings(before, after), Style())
+    assert lines == ["finding changed: 40 % > 70 %  planning: sdpa keeps it for 13 ms"] * is_changed
+    assert bool(changed_findings(after, before)) == is_changed
 
 
 def test_gates_refuse_runs_with_a_gpu_beside_runs_without(bragg: Bragg, tmp_path: Path) -> None:
@@ -446,10 +458,46 @@ def test_the_time_of_a_program_without_steps_and_without_a_core_tells_no_change(
     near = "host_time: 5.00 s before, 4.00 s after: -1.00 s (-20.0 %)"
     assert near + told in bragg("diff", tmp_path / "near.bragg", busy).stdout.splitlines()
     total = "host_time: 9.00 s before, 4.00 s after: -5.00 s (-55.6 %)"
-    part = told.replace(": they do not tell what the change does", ", which is a part of the difference at most")
+    part = told.replace(": they do not tell what the change does", ": that alone does not explain the difference")
     assert total + part in bragg("diff", calm, busy).stdout.splitlines()
     formats.export(profile_from_text("root\n  f host=4s"), "bragg", tmp_path / "other.bragg")
     assert total in bragg("diff", calm, tmp_path / "other.bragg").stdout.splitlines()
+
+
+def test_time_in_which_others_had_the_core_is_left_out_of_the_whole(bragg: Bragg, tmp_path: Path) -> None:
+    sides = tmp_path / "before.bragg", tmp_path / "after.bragg"
+    for side, text, ready_ns in zip(sides, ("f host=4s", "f host=2s"), (2_000_000_000, 500_000_000), strict=True):
+        profile = profile_from_text(f"root\n  {text}")
+        took_ns = int(profile.total("host_time"))
+        ran = {
+            "program_ran_before_ns": 0,
+            "program_ran_ns": took_ns - ready_ns,
+            "started_ns": 1,
+            "stopped_ns": took_ns + 1,
+        }
+        scheduled = {"scheduled_before": [0, 0], "scheduled": [took_ns - ready_ns, ready_ns]}
+        formats.export(replace(profile, meta={**ran, **scheduled}), "bragg", side)
+    (told,) = (line for line in bragg("diff", *sides).stdout.splitlines() if line.startswith("host_time"))
+    assert told == (
+        "host_time: 2.00 s before, 1.50 s after: -500 ms (-25.0 %); one run each, assumed to vary by up to 24.8 %, "
+        "without 2.00 s and 500 ms in which other programs had the core; the rows include that time"
+    )
+    values = json.loads(bragg("diff", *sides, "--json").stdout)
+    assert values["undisturbed"]["taken"] == [2e9, 5e8]
+    assert values["total"]["before"] == 4e9
+
+
+def test_programs_without_common_steps_are_compared_by_how_long_they_took(bragg: Bragg, tmp_path: Path) -> None:
+    sides = tmp_path / "before.bragg", tmp_path / "after.bragg"
+    for side, kernel_us, took_ns in zip(sides, (900, 100), (20_000_000, 30_000_000), strict=True):
+        run = profile_from_text(f"root\n  f\n    matmul {kernel_us}us")
+        formats.export(replace(run, meta={"started_ns": 1, "stopped_ns": took_ns + 1}), "bragg", side)
+    lines = bragg("diff", *sides).stdout.splitlines()
+    assert lines[0] == (
+        "the program: 20.0 ms before, 30.0 ms after: +10.0 ms (+50.0 %); one run each, assumed to vary by up to 24.8 %"
+    )
+    assert lines[1] == "gpu_time: 900 us before, 100 us after: -800 us (-88.9 %)"
+    assert json.loads(bragg("diff", *sides, "--json").stdout)["program"]["after"] == 30e6
 
 
 def test_a_run_whose_main_thread_had_no_core_is_named(bragg: Bragg, sides: tuple[Path, Path]) -> None:
