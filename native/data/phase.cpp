@@ -111,7 +111,13 @@ std::string Phase::next_part_path() const {
 
 std::string Phase::next_meta_json() const {
   const std::string& first = origin_->meta_json;
-  const std::string own = JsonObject().put("phase", phase_ + 1).put("started_ns", now_ns()).text();
+  // What the program had run when the session began says nothing of a phase.
+  const std::string own = JsonObject()
+                              .put("phase", phase_ + 1)
+                              .put("started_ns", now_ns())
+                              .raw("scheduled_before", "null")
+                              .raw("program_ran_before_ns", "null")
+                              .text();
   return first == "{}" ? own : first.substr(0, first.size() - 1) + "," + own.substr(1);  // the later key counts
 }
 

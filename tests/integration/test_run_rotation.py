@@ -93,6 +93,14 @@ def test_profiles_are_there_while_the_program_runs_and_survive_its_kill(tmp_path
     assert not list(tmp_path.glob(".bragg-*"))
 
 
+def test_a_phase_says_no_time_of_the_main_thread_that_is_of_the_whole_run(tmp_path: Path) -> None:
+    Recorder(tmp_path).program(STEPS + "steps(2)", rotate_s=0.2, context="shadow")
+    found = phases(tmp_path)
+    assert max(found) >= 2
+    assert [profile.run.main_thread_ns for number, profile in found.items() if number] == [None] * max(found)
+    assert all(profile.run.taken_ns is None for number, profile in found.items() if number)
+
+
 def test_forked_process_rotates_on_its_own(tmp_path: Path) -> None:
     run = Recorder(tmp_path).program(
         STEPS + "pid = os.fork()\nsteps(2)\nif pid: os.waitpid(pid, 0)", rotate_s=0.2, rotate_keep=9, context="shadow"

@@ -30,7 +30,7 @@ from bragg.views.text.run_facts import RunFacts
 from bragg.views.text.sampling_facts import sampling_line
 from bragg.views.text.style import Style
 from bragg.views.text.telemetry_facts import telemetry_lines
-from bragg.views.text.units import bytes_text, count_text
+from bragg.views.text.units import bytes_text, count_text, time_text
 from bragg.views.text.wall_line import wall_json
 
 if TYPE_CHECKING:
@@ -144,9 +144,17 @@ class RunReport:
         profile = self.shown
         answer = answered(profile)
         lines = summary_lines(profile, style, answer)
+        if profile.run.phase:
+            lines[0] = style.bold(style.cut(self._of_last_phase(), style.width))
         said = {finding.message for finding in best_findings(answer, N_CAUSES)}
         hints = [hint for hint in findings(answer.evidence) if hint.message not in said]
         return [*lines, *map(style.dim, style.paragraphs(hint.text for hint in hints))]
+
+    def _of_last_phase(self) -> str:
+        """How long the program ran, and which part of that the summary is of."""
+        facts = RunFacts(self.shown.meta)
+        ran = f"{facts.command or 'the program'} ran {time_text(self.duration_s * 1e9)}"
+        return f"{ran}; the last {facts.duration_text()}, which {self.main[0].name} has:"
 
     def to_json(self) -> dict[str, Any]:
         """JSON values; the hottest kernels or functions are those of the profile that says most."""
@@ -175,6 +183,8 @@ class RunReport:
         what = _size_and_cost(path, RunFacts(profile.meta))
         if self.exit_code < 0:
             what += f", until {signal_name(-self.exit_code)}"
+        elif self.exit_code:
+            what += f"; the program's exit code was {self.exit_code}"
         verb = "source" if self.next_verb == "view" and profile.run.compiled_for_target else self.next_verb
         return f"Wrote {path} ({what}){others}. Next: bragg {verb} {quote(str(path))}"
 

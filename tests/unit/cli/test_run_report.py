@@ -67,6 +67,22 @@ def test_last_line_names_the_signal_that_ended_the_program(tmp_path: Path) -> No
     assert "(1.20 kB, complete, until SIGINT). Next" in line
 
 
+def test_last_line_names_the_exit_code_of_a_program_that_failed(tmp_path: Path) -> None:
+    ended = replace(report(tmp_path, recorded("root\n  k 1ms")), exit_code=2)
+    (line,) = ended.lines(PLAIN, summary=False, every_process=False)
+    assert "(1.20 kB, complete; the program's exit code was 2). Next" in line
+
+
+def test_summary_of_the_last_phase_says_how_long_the_program_ran(tmp_path: Path) -> None:
+    command = {"command": ["/usr/bin/python", "serve.py"], "started_ns": 1, "stopped_ns": 1_300_000_001}
+    last = recorded("root\n  f host=1s", phase=4, **command)
+    ended = replace(report(tmp_path, last), n_earlier=4, duration_s=17.0)
+    title = ended.lines(PLAIN, summary=True, every_process=False)[0]
+    assert title == "python serve.py ran 17.0 s; the last 1.30 s, which 0.bragg has:"
+    whole = replace(report(tmp_path, recorded("root\n  f host=1s", **command)), duration_s=17.0)
+    assert whole.lines(PLAIN, summary=True, every_process=False)[0] == "python serve.py ran 1.30 s"
+
+
 def test_what_is_missing_is_said_without_a_summary_and_in_json_too(tmp_path: Path) -> None:
     profile = recorded("root\n  k 1ms", capture={"complete": False, "write_error": "File too large"})
     warning, last = report(tmp_path, profile).lines(PLAIN, summary=False, every_process=False)

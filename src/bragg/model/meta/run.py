@@ -153,6 +153,11 @@ class Run:
         return None if start is None or end is None else max(end - start, 0)
 
     @property
+    def phase(self) -> int:
+        """Number of the phase of a session that was recorded; 0: the first, or all."""
+        return self._facts.count("phase")
+
+    @property
     def main_thread_ns(self) -> tuple[int, int] | None:
         """How long the main thread ran, and how long it was ready to but had no core; None: not known."""
         before, after = (self._facts.values().get(name) for name in ("scheduled_before", "scheduled"))
