@@ -43,12 +43,14 @@ class Outline:
         n_hidden: Nodes with a weight that are not shown.
         hidden_tops: int64, those of them whose parent is shown.
         is_cut: More lines would show more.
+        is_deep: More depth would show more.
     """
 
     root: OutlineRow
     n_hidden: int
     hidden_tops: Int64Array
     is_cut: bool
+    is_deep: bool
 
 
 @dataclass(frozen=True)
@@ -83,7 +85,8 @@ def outline(
     root = builder.build()
     builder.sort(order or (lambda node: -weight[node]))
     hidden = ~builder.shown & (weight > 0)
-    return Outline(root, int(hidden.sum()), np.flatnonzero(hidden & builder.shown[tree.parent]), builder.is_cut)
+    tops = np.flatnonzero(hidden & builder.shown[tree.parent])
+    return Outline(root, int(hidden.sum()), tops, builder.is_cut, builder.is_deep)
 
 
 class _Builder:
@@ -98,6 +101,7 @@ class _Builder:
         self._n_lines = 1
         self._candidates: list[tuple[float, NodeId, OutlineRow]] = []
         self.shown = np.zeros(len(tree), np.bool_)
+        self.is_deep = False
 
     def build(self) -> OutlineRow:
         root = self._add(ROOT, depth=0)
@@ -143,6 +147,8 @@ class _Builder:
         if self._limits.max_depth is None or depth < self._limits.max_depth:
             for child in heavy:
                 heapq.heappush(self._candidates, (-self._weight[child], child, row))
+        else:
+            self.is_deep |= bool(heavy)
         return row
 
     def _chain(self, node: NodeId) -> tuple[list[NodeId], list[NodeId]]:

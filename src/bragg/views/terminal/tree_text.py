@@ -90,6 +90,8 @@ class _TreeText:
             hidden = f"{count_text(outline.n_hidden, 'call path')} not shown"
             if outline.is_cut:
                 yield f"{hidden}; --lines 0 shows all"
+            elif outline.is_deep:
+                yield f"{hidden}, whose time rows above them include; a larger --depth shows more"
             elif first.kind is MetricKind.INCLUSIVE:
                 share = first.values[outline.hidden_tops].sum() / first.total
                 yield f"{hidden}, {share_text(share)} of {printable(first.name)}"

@@ -152,6 +152,9 @@ def test_full_names_are_never_cut(training: Profile) -> None:
 
 def test_depth_limits_the_levels(training: Profile) -> None:
     assert labels(training, max_depth=1)[:2] == ["total", "... 2 more"]
+    hidden = "9 call paths not shown, whose time rows above them include; a larger --depth shows more"
+    assert hidden in text(training, max_depth=1).splitlines()
+    assert "--depth" not in text(training, max_depth=9)
 
 
 def test_threshold_leaves_out_what_is_small(training: Profile) -> None:
