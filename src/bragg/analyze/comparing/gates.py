@@ -248,7 +248,7 @@ def step_verdict(before: Sequence[Profile], after: Sequence[Profile]) -> Verdict
 
 
 def named_nowhere(frames: FrameTable, _: str) -> BoolArray:
-    """The `Finder` of gates that need none."""
+    """The `Finder` of gates that need none: [n_frames]."""
     return np.zeros(len(frames), np.bool_)
 
 
