@@ -3,9 +3,9 @@
     host 0-20 train.py:3@main > aten::mm#operator > cuLaunchKernel#gpu_api ->1
     gpu 30-90 train.py:3@main > aten::mm#operator > sgemm#kernel <-1
 
-One slice of a step a line: `host`, `gpu` (stream 7), `gpu8` (stream 8), `second` and `third` (stream 7 of GPUs 1 and 2)
-or `samples` of the host, start and end in us from the begin of the step, the call path, which only one GPU has, and the
-launch that belongs to it. `bytes=64` may stand at the end of copies.
+One slice of a step a line: `host`, `gpu` (stream 7), `gpu8` (stream 8), `second`, `third` (stream 7 of GPUs 1 and 2),
+`samples` of the main thread or of an `other` one, start and end in us from the begin of the step, the call path, which
+only one GPU has, and the launch that belongs to it. `bytes=64` may stand at the end of copies.
 `file:line@function` is Python code, other frames are scopes unless `#kind` says more. An optimizer's step of 1 us ends
 each step.
 """
@@ -18,11 +18,15 @@ from dataclasses import replace
 import numpy as np
 
 from bragg.model import CallTree, FrameKind, FrameTable, Metric, MetricKind, Profile, SliceTable, TrackKind, TrackTable
+from bragg.model.host_time import THREAD_TIME
 
-_LINE = re.compile(r"(host|gpu|gpu8|second|third|samples) (\d+)-(\d+) (.+?)(?: (?:->|<-)(\d+))?(?: bytes=(\d+))?$")
+_LINE = re.compile(
+    r"(host|gpu|gpu8|second|third|samples|other) (\d+)-(\d+) (.+?)(?: (?:->|<-)(\d+))?(?: bytes=(\d+))?$"
+)
 _CODE = re.compile(r"(?P<file>[^@]+):(?P<line>\d+)@(?P<name>.+)$")
-_TRACKS = {"host": 0, "gpu": 1, "gpu8": 2, "samples": 3, "second": 4, "third": 5}
-_DEVICES = [-1, 0, 0, -1, 1, 2]
+_TRACKS = {"host": 0, "gpu": 1, "gpu8": 2, "samples": 3, "second": 4, "third": 5, "other": 6}
+_DEVICES = [-1, 0, 0, -1, 1, 2, -1]
+_PROCESS, _OTHER_THREAD = 42, 43
 LAUNCH = "cuLaunchKernel#gpu_api"
 _OPTIMIZER = "Optimizer.step#SGD.step#operator"
 _N_STEPS = 20
@@ -75,7 +79,7 @@ def stepped(text: str, step_us: int, n_steps: int = _N_STEPS) -> Profile:
     slices = SliceTable(*np.array(rows, np.int64).T).sorted()
     profile = _profile(list(nodes), slices, sizes, n_steps * step_us * 1000)
     profile.tree.frames.device[list(devices)] = list(devices.values())
-    is_used = np.isin(np.arange(len(_DEVICES)), slices.track) | (np.array(_DEVICES) < 1)
+    is_used = np.isin(np.arange(len(_DEVICES)), slices.track) | (np.arange(len(_DEVICES)) < _TRACKS["second"])
     slices = slices.replace(track=(np.cumsum(is_used) - 1)[slices.track].astype(np.int32))
     profile = replace(profile, tracks=profile.tracks.take(is_used), slices=slices)
     profile.check()
@@ -90,27 +94,30 @@ def _profile(paths: list[tuple[str, ...]], slices: SliceTable, sizes: dict[int, 
     table = FrameTable(np.array(kind, np.uint8), name, file, np.array(line, np.int32), np.array(device, np.int32))
     tree = CallTree(parent, np.arange(len(paths), dtype=np.int32), table)
     on_gpu, on_host = np.isin(slices.track, (1, 2, 4, 5)), slices.track == 0
+    of_other = slices.track == _TRACKS["other"]
     metrics = []
     for metric, unit, chosen, weight in (
         ("gpu_time", "ns", on_gpu, slices.duration_ns),
         ("gpu_count", "1", on_gpu, np.ones(len(slices), np.int64)),
         ("gpu_bytes", "B", on_gpu, np.array([sizes.get(node, 0) for node in slices.node.tolist()], np.int64)),
-        ("host_time", "ns", on_host, slices.duration_ns),
+        ("host_time", "ns", on_host | of_other, slices.duration_ns),
+        (THREAD_TIME, "ns", of_other, slices.duration_ns),
     ):
         own = np.zeros(len(paths), np.int64)
         np.add.at(own, slices.node[chosen], weight[chosen])
-        metrics.append(Metric(metric, unit, MetricKind.INCLUSIVE, own))
+        if metric != THREAD_TIME or own.any():
+            metrics.append(Metric(metric, unit, MetricKind.INCLUSIVE, own))
     n_tracks, kinds = len(_DEVICES), {-1: TrackKind.HOST_THREAD}
     tracks = TrackTable(
         kind=np.array([kinds.get(device, TrackKind.GPU_STREAM) for device in _DEVICES], np.uint8),
-        process=np.full(n_tracks, 42, np.int32),
+        process=np.full(n_tracks, _PROCESS, np.int32),
         device=np.array(_DEVICES, np.int32),
         context=np.zeros(n_tracks, np.int64),
-        stream=np.array([1, 7, 8, 1, 7, 7], np.int64),
-        name=["thread", "stream 7", "stream 8", "thread", "GPU 1", "GPU 2"],
+        stream=np.array([_PROCESS, 7, 8, _PROCESS, 7, 7, _OTHER_THREAD], np.int64),
+        name=["thread", "stream 7", "stream 8", "thread", "GPU 1", "GPU 2", "other"],
     )
-    tracks.kind[_TRACKS["samples"]] = TrackKind.SAMPLES
-    meta = {"pid": 42, "started_ns": _BEGIN_NS - 1000, "stopped_ns": _BEGIN_NS + duration_ns + 1000}
+    tracks.kind[[_TRACKS["samples"], _TRACKS["other"]]] = TrackKind.SAMPLES
+    meta = {"pid": _PROCESS, "started_ns": _BEGIN_NS - 1000, "stopped_ns": _BEGIN_NS + duration_ns + 1000}
     return Profile(meta, tree, {metric.name: metric for metric in metrics}, tracks, slices)
 
 

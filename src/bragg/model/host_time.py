@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
+from pathlib import PurePath
 
 import numpy as np
 
 from bragg.model.profile import Profile
 from bragg.model.table import BoolArray, FloatArray, Int64Array
-from bragg.model.trace import TrackKind
+from bragg.model.trace import SliceTable, TrackKind
+from bragg.model.transform import with_descendants
 from bragg.model.tree import CallTree, FrameKind
 
 # Kernels: those that the host executes itself, where there is no GPU.
@@ -17,6 +20,7 @@ _MEASURED_KINDS = (FrameKind.SCOPE, FrameKind.OPERATOR, FrameKind.GPU_API, Frame
 WAIT_TIME = "wait_time"
 """The metric of the part of `host_time` in which the thread waited, instead of running."""
 _WAITING = "[waiting]"
+_BEGIN = re.compile(r"(?:Thread\.)?_bootstrap")
 
 THREAD_TIME = "thread_time"
 """The metric of the part of `host_time` that other threads than the main one ran in functions of Python."""
@@ -37,9 +41,43 @@ def of_main_thread(profile: Profile) -> Profile:
         return profile
     own = profile.own("host_time") - profile.own(THREAD_TIME)
     metrics = {**profile.metrics, "host_time": replace(profile.metric("host_time"), own=own)}
+    return replace(profile, metrics=metrics, slices=_without_samples(profile, of_main=False))
+
+
+def of_launching_thread(profile: Profile) -> Profile:
+    """The profile with the host's time of the thread that launches most work of GPUs: the main one, if none is known.
+
+    Another thread's is that below the function which threads of Python begin with. What the main thread then does in
+    functions, and waits for, is beside it, as is what other threads do in the first case.
+    """
+    if THREAD_TIME not in profile.metrics or not _others_launch(profile):
+        return of_main_thread(profile)
+    tree = profile.tree
+    is_beside = ((tree.kind == FrameKind.PYTHON) | waiting_nodes(tree)) & ~_in_other_threads(tree)
+    sampled = {name: profile.metrics[name] for name in ("host_time", WAIT_TIME) if name in profile.metrics}
+    kept = {name: replace(each, own=np.where(is_beside, 0, each.own)) for name, each in sampled.items()}
+    return replace(profile, metrics={**profile.metrics, **kept}, slices=_without_samples(profile, of_main=True))
+
+
+def _others_launch(profile: Profile) -> bool:
+    if "gpu_count" not in profile.metrics:
+        return False
+    launched = np.nan_to_num(profile.own("gpu_count").astype(np.float64))
+    return bool(launched[_in_other_threads(profile.tree)].sum() > launched.sum() / 2)
+
+
+def _in_other_threads(tree: CallTree) -> BoolArray:
+    frames = tree.frames
+    begins = np.array([_BEGIN.fullmatch(name) is not None for name in frames.name], np.bool_)
+    of_threading = np.array([PurePath(file).name == "threading.py" for file in frames.file], np.bool_)
+    return with_descendants(tree, (begins & of_threading)[tree.frame])
+
+
+def _without_samples(profile: Profile, *, of_main: bool) -> SliceTable:
+    """Without those of the main thread, whose number is that of the process, or of all others."""
     tracks, slices = profile.tracks, profile.slices
-    is_of_other = (tracks.kind == TrackKind.SAMPLES) & (tracks.context != tracks.process)
-    return replace(profile, metrics=metrics, slices=slices.take(~is_of_other[slices.track]))
+    left_out = (tracks.kind == TrackKind.SAMPLES) & ((tracks.stream == tracks.process) == of_main)
+    return slices.take(~left_out[slices.track])
 
 
 def own_work(profile: Profile, metric: str) -> FloatArray:

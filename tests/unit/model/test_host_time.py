@@ -5,9 +5,10 @@ from textwrap import dedent
 
 import numpy as np
 
-from bragg.model import Metric, MetricKind
-from bragg.model.host_time import THREAD_TIME, of_main_thread, own_host_time, own_work
+from bragg.model import Metric, MetricKind, Profile, TrackKind
+from bragg.model.host_time import THREAD_TIME, of_launching_thread, of_main_thread, own_host_time, own_work
 from tests.support.profiles import profile_from_text
+from tests.support.stepped import launched, stepped
 
 
 def inclusive(text: str, measured: dict[str, int], sampled: dict[str, int]) -> dict[str, int]:
@@ -100,3 +101,26 @@ def test_the_main_threads_time_is_that_without_other_threads() -> None:
     assert of_main_thread(both).total("host_time") == 5000
     assert of_main_thread(both).total(THREAD_TIME) == 3000
     assert of_main_thread(profile) is profile
+
+
+THREAD = "/lib/python3.12/threading.py:1030@Thread._bootstrap > serve.py:4@infer"
+
+
+def of_threads(launching: str) -> Profile:
+    """One whose main thread waits for 3 us a step, and another one runs for 2 us."""
+    text = "samples 0-3 serve.py:12@main\nother 3-5 " + THREAD
+    return stepped(f"{text}\n{launched(1, launching, 'gemm', 1, 1, 6)}", 20, 1)
+
+
+def sampled(profile: Profile) -> list[str]:
+    is_sample = (profile.tracks.kind == TrackKind.SAMPLES)[profile.slices.track]
+    return [profile.tree.label(node) for node in profile.slices.node[is_sample].tolist()]
+
+
+def test_the_host_is_the_thread_that_launches() -> None:
+    by_main, by_other = of_threads("serve.py:13@main"), of_threads(THREAD)
+    assert sampled(of_launching_thread(by_main)) == ["serve.py:12@main"]
+    assert of_launching_thread(by_main).total("host_time") == 4_000 + 1_000  # of the launch and the optimizer
+    assert sampled(of_launching_thread(by_other)) == ["serve.py:4@infer"]
+    assert of_launching_thread(by_other).total("host_time") == 2_000 + 4_000 + 1_000
+    assert sampled(of_main_thread(by_other)) == ["serve.py:12@main"]

@@ -27,7 +27,7 @@ from bragg.errors import UsageError
 from bragg.grouping.hlo_names import CALLS
 from bragg.grouping.regions import group_by_region
 from bragg.model import FrameKind, Profile, SliceTable, TrackKind
-from bragg.model.host_time import of_main_thread
+from bragg.model.host_time import of_launching_thread
 from bragg.model.meta.telemetry import Telemetry, telemetry_of
 from bragg.model.table import BoolArray, FloatArray
 
@@ -45,12 +45,12 @@ class Facts:
     """Facts that rules look at; each is computed once, when the first rule asks for it.
 
     Args:
-        profile: What was recorded; the host is its main thread.
+        profile: What was recorded; the host is the thread that launches the GPU's work, else the main one.
         regions: The same by regions, as `group_by_region` makes it; None: computed when it is asked for.
     """
 
     def __init__(self, profile: Profile, regions: Profile | None = None) -> None:
-        self.profile = of_main_thread(profile)
+        self.profile = of_launching_thread(profile)
         if regions is not None:
             self.regions = regions
 

@@ -457,3 +457,22 @@ def test_many_launches_are_found_at_their_line_not_at_one_of_them() -> None:
     assert many.node is not None
     assert profile.tree.label(many.node) == MAIN
     assert (many.file, many.line) == ("train.py", 3)
+
+
+BEGINS = "/lib/python3.12/threading.py:1030@Thread._bootstrap"
+
+
+@pytest.mark.parametrize(
+    ("launching", "beside"),
+    [("serve.py:12@main", f"{BEGINS} > serve.py:4@infer"), (f"{BEGINS} > serve.py:4@infer", "serve.py:12@main")],
+    ids=["the main thread", "another thread"],
+)
+def test_code_of_the_thread_that_launches_keeps_the_gpu_waiting(launching: str, beside: str) -> None:
+    mine, other = ("samples", "other") if "main" in launching else ("other", "samples")
+    work = f"{launching} > serve.py:20@postprocess"
+    text = f"{mine} 0-1800 {work}\n{other} 0-1990 {beside}\n"
+    (finding,) = found(
+        stepped(text + launched(1, f"{launching} > aten::mm#operator", "gemm", 5, 1, 2000), 2100), "host-code"
+    )
+    assert "this code of the host" in finding.message
+    assert (finding.file, finding.line) == ("serve.py", 20)

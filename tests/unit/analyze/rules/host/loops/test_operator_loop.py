@@ -14,9 +14,9 @@ LAYER = "train.py:20@main > /x/torch/nn/modules/module.py:3@_call_impl > " + AVE
 MULTIPLIES, ADDS = "aten::mul_", "aten::add_"
 
 
-def called(n: int, path: str, kernel_us: int = 2) -> Profile:
+def called(n: int, path: str, kernel_us: int = 2, beside: str = "") -> Profile:
     """Two operators, so often in each step, each with a kernel, that the GPU waits for."""
-    lines, at = [], 0
+    lines, at = [beside], 0
     for operator in (MULTIPLIES, ADDS) * n:
         each = path.format(operator)
         lines.append(f"host {at}-{at + 20} {each} ->{at + 1}")
@@ -44,6 +44,15 @@ def test_operators_that_a_loop_calls_for_each_tensor_are_found_at_their_line() -
 )
 def test_other_calls_that_recur_are_fine(profile: Profile) -> None:
     assert found(profile) == []
+
+
+def test_a_loop_of_a_thread_beside_one_that_sleeps_is_found_at_its_line() -> None:
+    path = "/lib/python3.12/threading.py:1030@Thread._bootstrap > " + AVERAGE
+    profile = called(
+        32, path, beside="samples 0-1900 serve.py:3@main\nother 0-1900 " + path.removesuffix(" > {}#operator")
+    )
+    (finding,) = found(profile)
+    assert (finding.file, finding.line) == ("train.py", 8)
 
 
 def test_a_loop_in_a_layer_is_told_by_what_the_layer_calls_once() -> None:
