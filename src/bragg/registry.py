@@ -353,6 +353,7 @@ RULES = Registry(
         "repeated-loads": "bragg.analyze.rules.memory.repeated_loads:RULE",
         "repeated-passes": "bragg.analyze.rules.memory.repeated_passes:RULE",
         "repeated-stores": "bragg.analyze.rules.memory.repeated_stores:RULE",
+        "chained-kernels": "bragg.analyze.rules.kernel.chained:RULE",
         "waiting-line": "bragg.analyze.rules.kernel.waiting_line:RULE",
         "layout-conversion-in-loop": "bragg.analyze.rules.kernel.conversions:RULE",
         "idle-programs": "bragg.analyze.rules.kernel.idle_programs:RULE",
