@@ -36,6 +36,11 @@ def test_a_plug_in_is_imported_at_first_use() -> None:
         registry["broken"]
 
 
+def test_rows_that_begin_with_a_dot_are_within_a_package() -> None:
+    registry = Registry("thing", {"join": ".path:join", "sep": "os.path:sep"}, within="os")
+    assert (registry["join"]("a", "b"), registry["sep"]) == ("a/b", "/")
+
+
 def test_packages_add_rows_by_entry_points(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     installed = tmp_path / "things-1.0.dist-info"
     installed.mkdir()

@@ -63,9 +63,6 @@ class CompiledKernels:
                 registers=kernel.registers or 0,
                 shared_bytes=(kernel.dynamic_shared_bytes or 0) + (kernel.static_shared_bytes or 0),
                 local_bytes_per_thread=kernel.stack_bytes or 0,
-                occupancy=kernel.occupancy,
-                occupancy_limit=kernel.occupancy_limit,
-                static_shared_bytes=kernel.static_shared_bytes or 0,
             )
             for grid, count in self._grids(name)
         )

@@ -1,13 +1,18 @@
-"""The rule that judges the code of each kernel."""
+"""What rules that judge the code of each kernel are written with."""
 
 from __future__ import annotations
 
 from functools import partial
 
-from bragg.analyze.causes.kernel_finding import Judge, kernel_findings
+from bragg.analyze.causes.hot_kernels import HotKernel
+from bragg.analyze.causes.kernel_finding import Defect, Judge, kernel_findings
 from bragg.analyze.causes.needs import CODE, OF_KERNELS, Need
 from bragg.analyze.causes.thresholds import MUCH_GPU, Threshold
 from bragg.analyze.engine import Rule
+from bragg.model import Confidence, Quantity
+from bragg.model.kernels.compiled import CompiledKernel
+
+__all__ = ["CompiledKernel", "Confidence", "Defect", "HotKernel", "Quantity", "kernel_rule"]
 
 
 def kernel_rule(

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from bragg.analyze.causes.hot_kernels import HotKernel
-from bragg.analyze.causes.kernel_finding import Defect, counted_text
+from bragg.analyze.causes.kernel_finding import counted_text
 from bragg.analyze.causes.least_time import moving_ns
 from bragg.analyze.causes.needs import CODE, GPU_TIME, LAUNCHES
 from bragg.analyze.causes.thresholds import SHORT_LAUNCH
-from bragg.analyze.rules.kernel_rule import kernel_rule
-from bragg.model import Confidence, Quantity
-from bragg.model.kernels.compiled import CompiledKernel
+from bragg.analyze.rules.kernel_rule import CompiledKernel, Confidence, Defect, HotKernel, Quantity, kernel_rule
 
 _CHANGE = "a smaller tile, or a grid over one more dimension (split the sum over k, or rows): more blocks"
 

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from bragg.analyze.causes.hot_kernels import HotKernel
-from bragg.analyze.causes.kernel_finding import Defect
 from bragg.analyze.causes.needs import CODE, GPU_TIME, LAUNCHES
 from bragg.analyze.causes.thresholds import SHORT_LAUNCH
-from bragg.analyze.rules.kernel_rule import kernel_rule
-from bragg.model import Confidence, Quantity
-from bragg.model.kernels.compiled import CompiledKernel
+from bragg.analyze.rules.kernel_rule import CompiledKernel, Confidence, Defect, HotKernel, Quantity, kernel_rule
 
 # Of a block that has nothing to do, on its multiprocessor; recordings of an H100.
 _START_NS = 80

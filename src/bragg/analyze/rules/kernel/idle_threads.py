@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from bragg.analyze.causes.hot_kernels import HotKernel
-from bragg.analyze.causes.kernel_finding import Defect
 from bragg.analyze.causes.least_time import moving_ns
-from bragg.analyze.rules.kernel_rule import kernel_rule
-from bragg.model import Confidence, Quantity
-from bragg.model.kernels.compiled import Access, CompiledKernel
+from bragg.analyze.rules.kernel_rule import CompiledKernel, Confidence, Defect, HotKernel, Quantity, kernel_rule
+from bragg.model.kernels.compiled import Access
 
 # Threads without elements of their own take issue slots and places on a multiprocessor, and their blocks are small:
 # where three of four repeat the work of others, twins with full tiles took 87 % and 96 % less on an H100.

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from bragg.analyze.causes.hot_kernels import HotKernel
-from bragg.analyze.causes.kernel_finding import Defect
-from bragg.analyze.rules.kernel_rule import kernel_rule
-from bragg.model import Confidence, Quantity
-from bragg.model.kernels.compiled import CompiledKernel, MaskedLoop
+from bragg.analyze.rules.kernel_rule import CompiledKernel, Confidence, Defect, HotKernel, Quantity, kernel_rule
+from bragg.model.kernels.compiled import MaskedLoop
 
 # Of a square, half of the tiles are above the diagonal, and the longest programs still take all turns: with 8 blocks
 # a multiprocessor, attention took 28 and 38 % less on an H100, with 31 50 % on an H200.

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from bragg.analyze.causes.hot_kernels import HotKernel
 from bragg.analyze.causes.issuing import block_times
-from bragg.analyze.causes.kernel_finding import Defect
 from bragg.analyze.causes.needs import CODE, GPU_TIME, LAUNCHES
 from bragg.analyze.causes.thresholds import LOW_OCCUPANCY, NEAR_ROOF
-from bragg.analyze.rules.kernel_rule import kernel_rule
-from bragg.model import Confidence, Quantity
-from bragg.model.kernels.compiled import CompiledKernel
+from bragg.analyze.rules.kernel_rule import CompiledKernel, Confidence, Defect, HotKernel, Quantity, kernel_rule
 
 _SAVED = 0.3
 # As long issuing instructions as moving bytes: few warps hide the loads of so much arithmetic.

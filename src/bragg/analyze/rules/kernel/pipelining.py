@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from bragg.analyze.causes.hot_kernels import HotKernel
-from bragg.analyze.causes.kernel_finding import Defect, names_text
+from bragg.analyze.causes.kernel_finding import names_text
 from bragg.analyze.causes.thresholds import NARROW_ACCESS
-from bragg.analyze.rules.kernel_rule import kernel_rule
+from bragg.analyze.rules.kernel_rule import CompiledKernel, Confidence, Defect, HotKernel, Quantity, kernel_rule
 from bragg.analyze.rules.memory.narrow_access import culprits
-from bragg.model import Confidence, Quantity
-from bragg.model.kernels.compiled import CompiledKernel, TensorCores
+from bragg.model.kernels.compiled import TensorCores
 
 # Loads that are also narrow cost more than their latency. Beside large tiles no other block computes meanwhile: on an
 # H100, three stages saved a product in tiles of 128x256 69 %, products in tiles of 64x64 14 and 15 %.

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from bragg.analyze.causes.hot_kernels import HotKernel
 from bragg.analyze.causes.issuing import block_times
-from bragg.analyze.causes.kernel_finding import Defect
 from bragg.analyze.causes.thresholds import BUSY_ISSUING, ISSUED, NEAR_ROOF, SLOW_LINES
-from bragg.analyze.rules.kernel_rule import kernel_rule
-from bragg.model import Confidence, Quantity
-from bragg.model.kernels.compiled import CompiledKernel, SlowOperation
+from bragg.analyze.rules.kernel_rule import CompiledKernel, Confidence, Defect, HotKernel, Quantity, kernel_rule
+from bragg.model.kernels.compiled import SlowOperation
 
 # Of the time at these lines: a multiplication instead of a division.
 _SAVED = 0.7

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from bragg.analyze.causes.hot_kernels import HotKernel
-from bragg.analyze.causes.kernel_finding import Defect
 from bragg.analyze.causes.needs import CODE, GPU_TIME, LAUNCHES
 from bragg.analyze.causes.thresholds import BLOCK_LAUNCH, NEAR_ROOF, SHORT_LAUNCH
-from bragg.analyze.rules.kernel_rule import kernel_rule
+from bragg.analyze.rules.kernel_rule import CompiledKernel, Confidence, Defect, HotKernel, Quantity, kernel_rule
 from bragg.analyze.specs import find
-from bragg.model import Confidence, Quantity
-from bragg.model.kernels.compiled import CompiledKernel
 
 _CHANGE = "a larger tile for each program, or several tiles in a loop: fewer blocks"
 

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from bragg.analyze.causes.hot_kernels import HotKernel
-from bragg.analyze.causes.kernel_finding import Defect
 from bragg.analyze.causes.least_time import multiplying_ns
 from bragg.analyze.causes.needs import CODE, LAUNCHES, OF_KERNELS
 from bragg.analyze.causes.thresholds import SHORT_LAUNCH, SMALL_TILE
 from bragg.analyze.kernel_facts import Configuration
-from bragg.analyze.rules.kernel_rule import kernel_rule
-from bragg.model import Confidence, Quantity
-from bragg.model.kernels.compiled import CompiledKernel, Dot, TensorCores
+from bragg.analyze.rules.kernel_rule import CompiledKernel, Confidence, Defect, HotKernel, Quantity, kernel_rule
+from bragg.model.kernels.compiled import Dot, TensorCores
 
 # With tiles twice as wide, each element is loaded half as often: those of 32x32 became 3.7 to 4.9 times as fast on an
 # H200 with 128x128, those of 16x16 16 times.

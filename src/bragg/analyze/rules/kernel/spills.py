@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from bragg.analyze.causes.hot_kernels import HotKernel
-from bragg.analyze.causes.kernel_finding import Defect
 from bragg.analyze.causes.thresholds import SPILLED
-from bragg.analyze.rules.kernel_rule import kernel_rule
-from bragg.model import Confidence, Place, Quantity
-from bragg.model.kernels.compiled import CompiledKernel, Counted, Dot, TensorCores
+from bragg.analyze.rules.kernel_rule import CompiledKernel, Confidence, Defect, HotKernel, Quantity, kernel_rule
+from bragg.model import Place
+from bragg.model.kernels.compiled import Counted, Dot, TensorCores
 
 # An access to local memory takes longer than the arithmetic around it: five programs took 62 to 86 % less without, on
 # an H100 or H200, where 12 % of the instructions and more were such accesses.

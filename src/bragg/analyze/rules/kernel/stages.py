@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from bragg.analyze.causes.hot_kernels import HotKernel
-from bragg.analyze.causes.kernel_finding import Defect
 from bragg.analyze.causes.needs import CODE, LAUNCHES, OF_KERNELS
 from bragg.analyze.causes.thresholds import NEAR_ROOF
 from bragg.analyze.kernel_facts import Configuration
 from bragg.analyze.occupancy import resident_blocks
-from bragg.analyze.rules.kernel_rule import kernel_rule
-from bragg.model import Confidence, Quantity
-from bragg.model.kernels.compiled import CompiledKernel
+from bragg.analyze.rules.kernel_rule import CompiledKernel, Confidence, Defect, HotKernel, Quantity, kernel_rule
 
 _SAVED = 0.1
 # Two blocks of more warps have too few registers left for their tiles.

@@ -4,15 +4,11 @@ from __future__ import annotations
 
 import math
 
-from bragg.analyze.causes.hot_kernels import HotKernel
-from bragg.analyze.causes.kernel_finding import Defect
 from bragg.analyze.causes.needs import CODE, GPU_TIME, LAUNCHES
 from bragg.analyze.causes.thresholds import SHORT_LAUNCH, WASTED_WAVE
 from bragg.analyze.kernel_facts import Configuration
 from bragg.analyze.occupancy import resident_blocks
-from bragg.analyze.rules.kernel_rule import kernel_rule
-from bragg.model import Confidence, Quantity
-from bragg.model.kernels.compiled import CompiledKernel
+from bragg.analyze.rules.kernel_rule import CompiledKernel, Confidence, Defect, HotKernel, Quantity, kernel_rule
 
 # Blocks of the last wave share memory with fewer others, and are faster.
 _SAVED = 0.5

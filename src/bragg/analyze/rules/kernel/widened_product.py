@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from bragg.analyze.causes.hot_kernels import HotKernel
-from bragg.analyze.causes.kernel_finding import Defect
-from bragg.analyze.rules.kernel_rule import kernel_rule
-from bragg.model import Confidence, Quantity
-from bragg.model.kernels.compiled import CompiledKernel, TensorCores
+from bragg.analyze.rules.kernel_rule import CompiledKernel, Confidence, Defect, HotKernel, Quantity, kernel_rule
+from bragg.model.kernels.compiled import TensorCores
 
 # Tensor cores multiply 16-bit tiles twice as fast as TF32, from which they hold half as much.
 _SAVED = 0.5

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from bragg.analyze.causes.hot_kernels import HotKernel
-from bragg.analyze.causes.kernel_finding import Defect, names_text
+from bragg.analyze.causes.kernel_finding import names_text
 from bragg.analyze.causes.thresholds import NARROW_ACCESS, WIDE_ACCESS
-from bragg.analyze.rules.kernel_rule import kernel_rule
-from bragg.model import Confidence, Quantity
-from bragg.model.kernels.compiled import Access, CompiledKernel
+from bragg.analyze.rules.kernel_rule import CompiledKernel, Confidence, Defect, HotKernel, Quantity, kernel_rule
+from bragg.model.kernels.compiled import Access
 
 # Of the time of a kernel that only copies: more instructions for the same bytes.
 _SAVED = {1: 0.7, 2: 0.5, 4: 0.15}

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from bragg.analyze.causes.hot_kernels import HotKernel
-from bragg.analyze.causes.kernel_finding import Defect, counted_text
-from bragg.analyze.rules.kernel_rule import kernel_rule
-from bragg.model import Confidence, Quantity
-from bragg.model.kernels.compiled import CompiledKernel
+from bragg.analyze.causes.kernel_finding import counted_text
+from bragg.analyze.rules.kernel_rule import CompiledKernel, Confidence, Defect, HotKernel, Quantity, kernel_rule
 
 _CHANGE = "keep the tile in a variable of the loop, and store it once after the loop"
 _CHANGE_OF_LOOPS = (

@@ -5,13 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from bragg.analyze.causes.hot_kernels import HotKernel
-from bragg.analyze.causes.kernel_finding import Defect, names_text
+from bragg.analyze.causes.kernel_finding import names_text
 from bragg.analyze.causes.least_time import moving_ns
 from bragg.analyze.causes.thresholds import MANY_LANES, WASTED_TRAFFIC
-from bragg.analyze.rules.kernel_rule import kernel_rule
-from bragg.model import Confidence, Quantity
-from bragg.model.kernels.compiled import Access, CompiledKernel
+from bragg.analyze.rules.kernel_rule import CompiledKernel, Confidence, Defect, HotKernel, Quantity, kernel_rule
+from bragg.model.kernels.compiled import Access
 
 _SECTOR_BYTES = 32
 _NUMBER = re.compile(r"-?\d+")
