@@ -31,8 +31,7 @@ def _judge(kernel: HotKernel, compiled: CompiledKernel) -> Defect | None:
     if not _is_small(worst, compiled, kernel.launches[0]):
         return _of_short_sums(worst) if len(dots) == 1 else None  # of attention, these are the columns of a head
     blocks = kernel.launches[0].blocks
-    # Without a GPU sizes may be those of a test: as if there were enough tiles.
-    most = blocks * worst.m * worst.n / (_BLOCKS_OF_SM * kernel.num_sms) if kernel.num_sms else _LARGEST**2
+    most = blocks * worst.m * worst.n / (_BLOCKS_OF_SM * max(kernel.num_sms, 1))  # without a GPU sizes are of a test
     if most < _LARGER**2:
         return None
     side = _LARGEST if most >= _LARGEST**2 else _LARGER
