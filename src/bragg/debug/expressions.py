@@ -260,6 +260,13 @@ def indexed_at(file: str, line: int) -> tuple[str, str]:
     return ast.unparse(nodes[0].value), ast.unparse(nodes[0].slice)
 
 
+def differences_at(file: str, line: int) -> list[tuple[ast.expr, ast.expr]]:
+    """Both sides of each subtraction at a line."""
+    nodes = [node for node in _nodes(file) if isinstance(node, ast.BinOp) and spans(node, line)]
+    return [(node.left, node.right) for node in nodes if isinstance(node.op, ast.Sub)]
+
+
+@lru_cache(maxsize=1024)
 def changes_what_it_loads(file: str, line: int) -> bool:
     """The store at a line goes where loaded indices say, and its value comes from a load of the same address."""
     calls = [call for call in _calls(file) if call.args and name_of(call) in ("load", "store")]

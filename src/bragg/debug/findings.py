@@ -171,7 +171,18 @@ def _spill_behind(race: KernelFinding, found: Sequence[KernelFinding]) -> Kernel
     place = (race.kernel, race.file, race.line, race.tensor)
     spills = (one for one in found if one.rule == "out-of-bounds" and one.severity is Severity.WARNING)
     same = (one for one in spills if (one.kernel, one.file, one.line, one.tensor) == place)
-    return next((one for one in same if 2 * len(race.positions & one.positions) >= len(race.positions)), None)
+    return next((one for one in same if is_by_lanes_of(race, one)), None)
+
+
+def is_by_lanes_of(race: KernelFinding, outside: KernelFinding) -> bool:
+    """One side of a race may be lanes that are outside, or of an axis beyond its extent, in every pair.
+
+    What is known of a pair are the lanes of the side that came later, and both programs.
+    """
+    if 2 * len(race.positions & outside.positions) >= len(race.positions):
+        return True
+    is_one_line = (race.other or {}).get("line") == race.line
+    return is_one_line and outside.programs <= race.programs and race.lanes <= outside.lanes
 
 
 def _hint(spill: KernelFinding) -> str:

@@ -154,6 +154,8 @@ class CheckedSession:
             if checker.name in watching:
                 together.add(checker.watch(LaunchFindings(checker.name, launch, self.report, watching)))
         together.add(unread_columns(launch, partial(self.report.verdicts.note, launch.kernel)))
+        if self._watched is not None:
+            self._watched.begin()
         return together
 
 

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import ast
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from bragg.debug.checkers.rows import program_steps
+from bragg.debug.checkers.rows import program_steps, spill_of
 from bragg.debug.expressions import Step, access_text, mask_shape, number_of, pointer_step
 from bragg.debug.flow.place import kernel_line, kernel_names
 from bragg.debug.lazy import lazy
@@ -20,6 +20,7 @@ from bragg.debug.memory.access import Access
 from bragg.debug.memory.storage import Buffer
 from bragg.debug.state import machine
 from bragg.debug.texts.address_terms import address_terms
+from bragg.debug.texts.axis_indices import axis_indices
 from bragg.debug.values import lift_array
 from bragg.model.table import Array
 
@@ -100,8 +101,28 @@ class _Seen:
         return self.offsets.reshape(len(self.offsets), -1)[:, 0]
 
     @lazy
+    def indices(self) -> dict[int, Array]:
+        """int64 for each axis, broadcasts to [active programs, *block]: its index; empty: the source does not tell."""
+        return axis_indices(self.access) if len(self.buffer.shape) > 1 else {}
+
+    @lazy
     def beyond(self) -> dict[int, int]:
         """The axes that lanes outside leave, each with the end that they leave it at: 0, or its extent."""
+        return self._beyond_by_text() or self.carried
+
+    def _beyond_by_text(self) -> dict[int, int]:
+        found = {}
+        for axis, values in sorted(self.indices.items()):
+            index = np.broadcast_to(values, self.outside.shape)[self.outside]
+            if (index < 0).any():
+                found[axis] = 0
+            elif (index >= self.buffer.shape[axis]).any():
+                found[axis] = self.buffer.shape[axis]
+        return found
+
+    @lazy
+    def carried(self) -> dict[int, int]:
+        """The same, of the indices that their offsets would have: of one beyond its extent, the next axis is."""
         own = self.offsets - self.bases.reshape(-1, *[1] * (self.offsets.ndim - 1))
         is_alike = (own == own[self.row]).reshape(len(own), -1).all(axis=1)
         rows = np.flatnonzero(is_alike & self.outside.reshape(len(own), -1).any(axis=1))
@@ -118,6 +139,8 @@ class _Seen:
     @lazy
     def is_flat(self) -> bool:
         """The kernel counts all elements of a tensor in one row."""
+        if self._beyond_by_text():
+            return False
         shape, strides = self.buffer.shape, self.buffer.strides
         known = {axis for axis in self.axes if axis is not None}
         if len(shape) < 2 or len(known) > 1:
@@ -253,8 +276,9 @@ def _of_mask(seen: _Seen) -> str:
     """What the mask must compare."""
     mask = access_text(*kernel_line(), seen.access.kind, seen.buffer.name).mask
     axes, limit = _exceeded(seen)
-    if axes and (fault := _wrong_index(seen, axes)):
+    if axes and (fault := _wrong_index(seen, seen.carried)):
         return fault
+    limit += _in_other_rows(seen, axes)
     if not mask:
         return f"Give the access a mask that compares {limit}"
     if axes and not any(_is_masked_along(seen, axis) for axis in axes):
@@ -262,7 +286,7 @@ def _of_mask(seen: _Seen) -> str:
     return f"The mask {mask} lets these lanes through: compare {limit}"
 
 
-def _wrong_index(seen: _Seen, carried: Sequence[int]) -> str:
+def _wrong_index(seen: _Seen, carried: Collection[int]) -> str:
     """The index of an axis that the lanes do not leave, of the first program outside, is beyond its extent."""
     buffer, names = seen.buffer, kernel_names()
     for term in address_terms(*kernel_line(), seen.access.kind, buffer.name):
@@ -281,8 +305,8 @@ def _wrong_index(seen: _Seen, carried: Sequence[int]) -> str:
 def _exceeded(seen: _Seen) -> tuple[list[int], str]:
     """The axes that lanes outside leave, and what the mask must compare; empty: they are not known."""
     buffer = seen.buffer
-    is_known = bool(seen.parts or seen.offsets.ndim == 1) and min(buffer.strides, default=0) > 0 and len(buffer.flat)
-    if not is_known:
+    adds_up = seen.parts or seen.offsets.ndim == 1 or seen.indices
+    if not (adds_up and min(buffer.strides, default=0) > 0 and len(buffer.flat)):
         return [], "each index with the extent of its axis"
     if seen.is_flat or len(buffer.shape) == 1:
         is_before = seen.offsets[seen.outside].min() < buffer.low
@@ -296,14 +320,33 @@ def _exceeded(seen: _Seen) -> tuple[list[int], str]:
     return list(seen.beyond), ", and ".join(limits) or "each index with the extent of its axis"
 
 
+def _in_other_rows(seen: _Seen, axes: Sequence[int]) -> str:
+    """Lanes that are beyond the end of an axis as well, and inside of the tensor; empty: none."""
+    if spill_of(seen.access) is not None:  # These lanes are a finding of their own.
+        return ""
+    beyond = np.zeros(seen.outside.shape, bool)
+    for axis in set(axes) & set(seen.indices):
+        values = seen.indices[axis]
+        beyond |= (values < 0) | (values >= seen.buffer.shape[axis])
+    count = int(np.count_nonzero(beyond & seen.active & ~seen.buffer.outside(seen.offsets)))
+    return f" ({count} more lanes are beyond the end of a row, inside of the tensor)" if count else ""
+
+
 def _is_masked_along(seen: _Seen, axis: int) -> bool:
     """The mask differs along an axis of the tensor, or may: no axis of the block goes along it."""
-    along = [k for k, one in enumerate(seen.axes) if one == axis]
-    mask, rank = seen.access.mask, len(seen.axes)
+    index = seen.indices.get(axis)
+    if index is None:
+        along = [k for k, one in enumerate(seen.axes) if one == axis]
+    else:
+        along = [k for k, extent in enumerate(index.shape[1:]) if extent > 1]
+    mask, rank = seen.access.mask, seen.offsets.ndim - 1
     if not along:
         return True
-    if mask is None:  # It is on everywhere: its text tells.
-        shape = mask_shape(*kernel_line(), seen.access.kind, seen.buffer.name, kernel_names())
-        return shape is None or any(((1,) * (rank - len(shape)) + shape)[k] > 1 for k in along)
-    whole = lift_array(mask, rank + 1)
-    return any(whole.shape[k + 1] > 1 and whole.strides[k + 1] for k in along)
+    whole = None if mask is None else lift_array(mask, rank + 1)
+    if whole is not None and any(whole.shape[k + 1] > 1 and whole.strides[k + 1] for k in along):
+        return True
+    # What is on everywhere along an axis is not in the values: the text tells.
+    shape = mask_shape(*kernel_line(), seen.access.kind, seen.buffer.name, kernel_names())
+    if shape is None:
+        return mask is None
+    return any(((1,) * (rank - len(shape)) + shape)[k] > 1 for k in along)

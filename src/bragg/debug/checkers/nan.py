@@ -7,17 +7,19 @@ single operation lies between loads and a store, the kernel is that operation, a
 
 from __future__ import annotations
 
+import ast
 import linecache
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 
 from bragg.debug.checkers.checker import Checker, LaunchFindings, Source
-from bragg.debug.expressions import feeding, feeds
-from bragg.debug.flow.place import kernel_line
+from bragg.debug.expressions import differences_at, feeding, feeds
+from bragg.debug.flow.place import kernel_line, kernel_names
 from bragg.debug.memory.access import Access
 from bragg.debug.state import Listeners, machine
+from bragg.debug.texts.axis_indices import have_common_shape, indexed_values
 from bragg.debug.values import Tensor, lift_array
 from bragg.model import Severity
 from bragg.model.table import Array
@@ -26,6 +28,9 @@ from bragg.model.table import Array
 _FLAGS = ("invalid value", "overflow", "divide by zero")
 _ZERO_HINT = "Add a small number to the divisor, or choose with tl.where before the division"
 _NAN_HINT = "Look at the operands: subtract a row's maximum before tl.exp; divisors are not 0, roots not of less"
+_MASKED_ROW_HINT = (
+    "The maximum of a row in which no lane counts is -inf: subtract 0 there, tl.where(m == -float('inf'), 0, m)"
+)
 _INFINITY_HINT = "Compute in a wider type, .to(tl.float32), or scale before: subtract a row's maximum before tl.exp"
 
 
@@ -69,12 +74,12 @@ NAN_ORIGIN = Checker("nan-origin", "operations that make NaN or infinity of fini
 
 
 def _watch_results(record: LaunchFindings) -> Listeners:
-    raised: dict[tuple[str, tuple[str, int]], None] = {}
+    raised: dict[tuple[str, tuple[str, int]], bool] = {}
 
     def remember(what: str) -> None:
         place = kernel_line()
-        if place[1]:
-            raised.setdefault((what, place))
+        if place[1] and (what, place) not in raised:
+            raised[what, place] = what == _FLAGS[0] and _subtracts_infinities(place)
 
     def look(access: Access) -> None:
         value = access.value
@@ -93,7 +98,9 @@ def _watch_results(record: LaunchFindings) -> Listeners:
         if invalid and nan.any():
             place = feeding(invalid, kernel_line())[0]
             infinity = next((one for one in overflown if one != place and feeds(one, place)), None)
-            if infinity is None:
+            if raised[_FLAGS[0], place]:
+                tell(place, f"NaN is made here as -inf - -inf, and stored to {name}", _MASKED_ROW_HINT, nan)
+            elif infinity is None:
                 tell(place, f"NaN is made here of other numbers, and stored to {name}", _NAN_HINT, nan)
             else:
                 text = f"a number becomes infinite here, NaN comes of that, and is stored to {name}"
@@ -112,6 +119,27 @@ def _watch_results(record: LaunchFindings) -> Listeners:
         record.at_line(message, hint, Severity.WARNING, bad, Source(*place))
 
     return Listeners(access=[look], flagged=[remember])
+
+
+def _subtracts_infinities(place: tuple[str, int]) -> bool:
+    """Both sides of a subtraction at a line, which the kernel is at, are -inf in a lane."""
+    names = kernel_names()
+    for sides in differences_at(*place):
+        known = [np.isneginf(floats) for side in sides if (floats := _floats(side, names)) is not None]
+        if len(known) < 2:
+            continue
+        left, right = (lift_array(one, max(each.ndim for each in known)) for one in known)
+        if have_common_shape(left.shape, right.shape) and (left & right).any():
+            return True
+    return False
+
+
+def _floats(node: ast.expr, names: Mapping[str, Any]) -> Array | None:
+    """[programs or 1, *block]; None: it is no name, or name with `[:, None]` and the like, of floats."""
+    if isinstance(node, ast.Subscript):
+        return indexed_values(_floats(node.value, names), node.slice)
+    value = names.get(node.id) if isinstance(node, ast.Name) else None
+    return value.data if isinstance(value, Tensor) and value.dtype.is_floating() else None
 
 
 def _is_logarithm(place: tuple[str, int]) -> bool:

@@ -41,9 +41,30 @@ def gpu_dialect(launch: Launch, target: Target) -> str:
     Raises:
         Exception: Whatever Triton's compiler raises.
     """
-    from triton.compiler import compile
+    source, options = _source(launch), _options(launch)
+    key = f"{target.name} {launch.program.replaced} {options} {source.signature} {source.constants} {source.attrs}"
+    known = _DIALECTS.setdefault(launch.program.function, {})
+    if key not in known:
+        known[key] = _gpu_dialect(source, options, _tritons(target))
+    return known[key]
 
-    return str(compile(_source(launch), target=_tritons(target), options=_options(launch)).asm["ttgir"])
+
+# For each function, its texts for types, constants and promises of arguments: Triton's cache keeps whole kernels alone.
+_DIALECTS: weakref.WeakKeyDictionary[FunctionType, dict[str, str]] = weakref.WeakKeyDictionary()
+
+
+def _gpu_dialect(source: Any, options: dict[str, Any], target: Any) -> str:
+    """What later stages make of it takes a minute where a block has to be spilled, and is not looked at."""
+    from triton.compiler.compiler import make_backend
+
+    backend = make_backend(target)
+    chosen = backend.parse_options({**options, **source.parse_options()})
+    stages: dict[str, Any] = {}
+    backend.add_stages(stages, chosen, source.language)
+    module, metadata = _lower(source, options, target), {"target": target, **chosen.__dict__}
+    for name in [name for name in ("ttir", "ttgir") if name in stages]:
+        module = stages[name](module, metadata)
+    return str(module)
 
 
 def kernel_source(launch: Launch) -> Any:

@@ -81,6 +81,23 @@ class Watched:
         """Programs that have not ended."""
         return self._n_all - self._n_done
 
+    def begin(self) -> None:
+        """The checkers are ready, after Triton's compiler where one asks it; the kernel runs from now on.
+
+        Raises:
+            LaunchTooLong: The time is over.
+        """
+        now_s, limit_s = self._patience.clock(), self._patience.limit_s
+        taken_s, self._start_s = now_s - self._start_s, now_s
+        what = f"its checkers, with Triton's compiler for bank-conflict, took {taken_s:.0f} s"
+        if limit_s is not None and taken_s > limit_s:
+            raise LaunchTooLong(
+                f"{self._name()} has not run: {what} to begin, longer than --limit {limit_s:g} s",
+                hint="Give it more time, or leave out what compiles it: --without bank-conflict",
+            )
+        if taken_s > _FIRST_WORD_S:
+            self._patience.say(f"{self._name()} begins now: {what}")
+
     def step(self, n_ended: int) -> None:
         """Some programs have ended, or one is in the middle of a loop.
 

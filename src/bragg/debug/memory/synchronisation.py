@@ -29,6 +29,10 @@ from bragg.debug.numbers.dtypes import DType
 from bragg.model.table import Array
 
 NO_BARRIER = "the other program's threads do not wait for each other before it releases"
+RELEASES_NOTHING = "the other program's atomics after it release nothing"
+RELEASES_RELAXED = "the other program's atomics after it are relaxed"
+ACQUIRES_NOTHING = "the program acquires nothing before it"
+ACQUIRES_RELAXED = "the program has relaxed atomics alone before it"
 _NOTHING: Known = np.zeros(0, np.int32)
 
 
@@ -184,15 +188,13 @@ class Synchronisation:
                 return "atomics of scope cta order nothing between programs"
             if self._any.get(earlier, -1) < step:
                 return "the other program has no atomic after it" if self.has_events else ""
-            relaxed = self._relaxed.get(earlier, -1) >= step
-            return f"the other program's atomics after it {'are relaxed' if relaxed else 'release nothing'}"
+            return RELEASES_RELAXED if self._relaxed.get(earlier, -1) >= step else RELEASES_NOTHING
         if self._step(self._late, later, earlier) >= step:
             return "the condition that the program waits for may hold before the other one has released this"
         if self._step(self._pending, later, earlier) >= step:
             return "the program does not decide by what its atomic returns, so it may come first as well"
         if later not in self._pending:
-            what = "has relaxed atomics alone" if later in self._relaxed else "acquires nothing"
-            return f"the program {what} before it"
+            return ACQUIRES_RELAXED if later in self._relaxed else ACQUIRES_NOTHING
         return "no atomic of the program reads what the other one released after it"
 
     def early_release(self, one: int, step: int, other: int, other_step: int) -> tuple[str, int] | None:

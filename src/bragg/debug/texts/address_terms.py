@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import lru_cache
 
 from bragg.code.python_nodes import walk
@@ -21,6 +21,31 @@ def address_terms(file: str, line: int, kind: str, tensor: str) -> list[ast.expr
     if pointer is None or function is None:
         return []
     return list(_terms(pointer, _added(function, line), set()))
+
+
+def whole_terms(
+    file: str, line: int, kind: str, tensor: str, is_sum: Callable[[ast.Name, list[ast.expr]], bool]
+) -> list[ast.expr]:
+    """The same, but names that are no sum of what goes along several axes stay whole.
+
+    Args:
+        file: As of `access_text`, and the next three.
+        line: Likewise.
+        kind: Likewise.
+        tensor: Likewise.
+        is_sum: Whether a name is, of the terms that it is set to.
+    """
+    found, function = accesses_at(file, line, kind, tensor), function_at(file, line)
+    pointer = pointer_of(found[0]) if len(found) == 1 else None
+    if pointer is None or function is None:
+        return []
+    added = _added(function, line)
+    sums = {
+        name: values
+        for name, values in added.items()
+        if is_sum(ast.Name(name), [term for value in values for term in _terms(value, added, {name})])
+    }
+    return list(_terms(pointer, sums, set()))
 
 
 def _terms(node: ast.expr, added: dict[str, list[ast.expr]], seen: set[str]) -> Iterator[ast.expr]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from bragg.debug.expressions import feeds
-from bragg.debug.findings import KernelFinding
+from bragg.debug.findings import KernelFinding, is_by_lanes_of
 from bragg.model import Severity
 
 
@@ -80,8 +80,7 @@ def _comes_too_early(read: KernelFinding, race: KernelFinding) -> bool:
 
 
 def _is_by_lanes_outside(race: KernelFinding, outside: KernelFinding) -> bool:
-    """One side of the race is lanes that are outside, or of an axis beyond its extent, in every pair."""
-    return _is_same_access(race, outside) and 2 * len(race.positions & outside.positions) >= len(race.positions)
+    return _is_same_access(race, outside) and is_by_lanes_of(race, outside)
 
 
 def _is_same_spill(spill: KernelFinding, outside: KernelFinding) -> bool:
@@ -102,5 +101,6 @@ _RULES: dict[tuple[str, str], Callable[[KernelFinding, KernelFinding], bool]] = 
     ("data-race", "out-of-bounds"): _is_by_lanes_outside,
     ("data-race", "data-race"): _is_same_order,
     ("uninitialised-read", "data-race"): _comes_too_early,
+    ("nan-result", "nan-result"): lambda one, cause: (one.file, one.line) == (cause.file, cause.line),
     ("launch-dependence", "masked-lanes"): lambda _one, _cause: True,
 }

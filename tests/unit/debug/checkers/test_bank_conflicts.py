@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,6 +15,7 @@ import triton
 import triton.language as tl
 
 import bragg.debug
+from bragg.debug.host import compiler
 
 gluon = pytest.importorskip("triton.experimental.gluon")
 gl = pytest.importorskip("triton.experimental.gluon.language")
@@ -67,24 +69,6 @@ def test_gluon_kernels_are_compiled_as_such() -> None:
 
 
 @triton.jit
-def rows_by_number(source, numbers, out, N: tl.constexpr):
-    rows = source.gather(tl.load(numbers + tl.arange(0, 8)), 0)
-    tl.store(out + tl.arange(0, 8)[:, None] * N + tl.arange(0, N)[None, :], rows)
-
-
-@pytest.mark.filterwarnings("ignore:TRITON_")
-def test_what_the_assembler_refuses_is_named() -> None:
-    torch = pytest.importorskip("torch")
-    descriptor = pytest.importorskip("triton.tools.tensor_descriptor").TensorDescriptor
-    source = descriptor.from_tensor(torch.ones(16, 32), [1, 32])
-    with bragg.debug.check(only=["bank-conflict"]) as report:
-        rows_by_number[(1,)](source, np.arange(8, dtype=np.int32), np.zeros((8, 32), "f4"), 32)
-    (finding,) = report
-    assert finding.message.startswith("Triton does not compile this kernel for a Hopper GPU: Feature ")
-    assert finding.message.endswith("requires .target sm_100 or higher")
-
-
-@triton.jit
 def product_of_rows(a, b, out, K, N: tl.constexpr):
     rows, columns, ks = tl.arange(0, 64), tl.arange(0, 64), tl.arange(0, 32)
     total = tl.zeros((64, 64), tl.float32)
@@ -103,3 +87,19 @@ def test_operands_of_a_product_are_to_be_kept_along_what_it_sums_over() -> None:
     (finding,) = report
     assert finding.code.startswith("right = tl.load")
     assert finding.hint.startswith("Keep the tensor so that the dimension that the product sums over is contiguous")
+
+
+@pytest.mark.filterwarnings("ignore:TRITON_")
+def test_a_kernel_is_compiled_once_and_no_further_than_to_where_its_conflicts_are(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path))
+    lowered = []
+    first = compiler._lower
+    monkeypatch.setattr(compiler, "_lower", lambda *given: (lowered.append(given), first(*given))[1])
+    a, b, out = np.ones((64, 32), "f4"), np.ones((32, 128), "f4"), np.zeros((64, 128), "f4")
+    with bragg.debug.check(only=["bank-conflict"]) as report:
+        for _ in range(2):
+            product_of_rows[(1,)](a, b, out, 32, N=128)
+    assert (len(lowered), report.launches) == (1, 2)
+    assert not list(tmp_path.rglob("*.cubin"))

@@ -243,7 +243,7 @@ def test_both_axes_that_an_access_leaves_are_named() -> None:
     found = finding_of(scales_groups, (2,), matrix(3, 12), np.zeros((16, 16), "f4"), 4, 12, 16, B=8, W=16)
     assert found.hint == (
         "Give the access a mask that compares the index of axis 0 of scales with its extent, 3, and that of axis 1 with"
-        " its extent, 12"
+        " its extent, 12 (32 more lanes are beyond the end of a row, inside of the tensor)"
     )
 
 
@@ -258,3 +258,84 @@ def test_a_mask_that_looks_at_one_of_two_axes_lets_lanes_through() -> None:
         "The mask rows[:, None] <= M lets these lanes through: compare the index of axis 0 of x with its extent, 10,"
         " and that of axis 1 with its extent, 6"
     )
+
+
+@triton.jit
+def scales_by_the_next_group(scales, out, n, K, G: tl.constexpr, B: tl.constexpr, W: tl.constexpr):
+    rows, k = tl.program_id(0) * B + tl.arange(0, B), tl.arange(0, W)
+    group = k // G + 1
+    values = tl.load(scales + rows[:, None] * (K // G) + group[None, :], mask=rows[:, None] < n, other=0.0)
+    tl.store(out + rows[:, None] * W + k[None, :], values, mask=rows[:, None] < n)
+
+
+def test_the_axis_whose_index_is_too_large_is_named_though_the_next_one_looks_so() -> None:
+    found = finding_of(scales_by_the_next_group, (3,), matrix(10, 4), np.zeros((10, 16), "f4"), 10, 16, G=4, B=4, W=16)
+    assert found.witness.index == (10, 0)
+    assert found.hint == (
+        "The mask rows[:, None] < n does not look at axis 1: compare the index of axis 1 of scales with its extent, 4"
+        " (36 more lanes are beyond the end of a row, inside of the tensor)"
+    )
+
+
+@triton.jit
+def sums_columns_by_turns(a, out, M, stride, K, B: tl.constexpr):
+    rows, k = tl.program_id(0) * B + tl.arange(0, B), tl.arange(0, B)
+    places = a + (rows[:, None] % M) * stride + k[None, :]
+    total = tl.zeros((B, B), tl.float32)
+    for _ in range(tl.cdiv(K, B)):
+        total += tl.load(places)
+        places += B
+    tl.store(out + rows, tl.sum(total, 1), mask=rows < M)
+
+
+def test_an_axis_whose_index_is_a_remainder_is_not_named() -> None:
+    found = finding_of(sums_columns_by_turns, (2,), matrix(6, 20), np.zeros(6, "f4"), 6, 20, 20, B=8)
+    assert "axis 0" not in found.hint
+    assert found.hint.startswith("Give the access a mask that compares the index of axis 1 of a with its extent, 20")
+
+
+@triton.jit
+def writes_whole_rows(out, stride, B: tl.constexpr):
+    tl.store(out + tl.program_id(0) * stride + tl.arange(0, B), 1.0)
+
+
+@pytest.mark.parametrize("rows", [2, 5, 13, 64])
+@pytest.mark.parametrize("columns", [96, 100, 200])
+def test_the_fix_of_a_row_kernel_does_not_depend_on_the_number_of_rows(rows: int, columns: int) -> None:
+    block = triton.next_power_of_2(columns)
+    found = finding_of(writes_whole_rows, (rows,), np.zeros((rows, columns), "f4"), columns, B=block)
+    assert found.hint == (f"Give the access a mask that compares the index of axis 1 of out with its extent, {columns}")
+
+
+@triton.jit
+def transposes(x, out, M, N, B: tl.constexpr):
+    rows, columns = tl.program_id(0) * B + tl.arange(0, B), tl.program_id(1) * B + tl.arange(0, B)
+    inside = (rows[:, None] < M) & (columns[None, :] < N)
+    values = tl.load(x + rows[:, None] * N + columns[None, :], mask=inside, other=0.0)
+    tl.store(
+        out + columns[:, None] * M + rows[None, :], tl.trans(values), mask=(columns[:, None] < M) & (rows[None, :] < N)
+    )
+
+
+def test_a_mask_with_its_extents_swapped_is_told_before_the_race_that_it_makes() -> None:
+    x = np.arange(50 * 70, dtype="f4").reshape(50, 70)
+    with bragg.debug.check() as report:
+        transposes[(2, 3)](x, np.zeros((70, 50), "f4"), 50, 70, B=32)
+    assert [one.rule for one in report] == ["out-of-bounds", "data-race"]
+    spill, race = report
+    assert spill.hint.endswith("lets these lanes through: compare the index of axis 1 of out with its extent, 50")
+    assert race.hint == f"First mend the access past the end of a row in line {spill.line}: this race follows from it"
+
+
+@triton.jit
+def takes_a_name_again(out, stride, B: tl.constexpr):
+    places = tl.arange(0, B)
+    row = out + tl.program_id(0) * stride + places
+    places = places[:, None] + tl.arange(0, 2 * B)[None, :]
+    tl.store(row, 1.0)
+    tl.store(out + tl.program_id(0) * stride, tl.sum(tl.sum(places, 1), 0))
+
+
+def test_a_name_with_another_value_since_does_not_tell_the_index() -> None:
+    found = finding_of(takes_a_name_again, (4,), np.zeros((4, 40), "f4"), 40, B=64)
+    assert found.hint == "Give the access a mask that compares the index of axis 1 of out with its extent, 40"

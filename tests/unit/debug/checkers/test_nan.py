@@ -74,3 +74,33 @@ def test_what_is_computed_before_is_the_kernels_own() -> None:
 def test_what_was_stored_before_does_not_count_for_the_next_store() -> None:
     (found,) = findings(copied_and_normalised, [1, -1], [0, 0])
     assert found == "nan-result: tl.store(out + i, values / tl.sum(values, 0))"
+
+
+@triton.jit
+def weighs_rows(x, out, top, first, B: tl.constexpr):
+    i = tl.arange(0, B)
+    values = tl.where(i[None, :] < i[:, None] + first, tl.load(x + i[:, None] * B + i[None, :]), -float("inf"))
+    largest = tl.max(values, 1)
+    weights = tl.exp(values - largest[:, None])
+    tl.store(out + i, tl.sum(weights, 1))
+    tl.store(top + i, largest + tl.log(tl.sum(weights, 1)))
+
+
+def test_a_row_without_a_lane_that_counts_is_the_cause_of_its_nan_and_told_once() -> None:
+    x, out, top = np.ones((4, 4), "f4"), np.zeros(4, "f4"), np.zeros(4, "f4")
+    with bragg.debug.check() as report:
+        weighs_rows[(1,)](x, out, top, 0, B=4)
+    line = weighs_rows.fn.__code__.co_firstlineno + 5
+    first = next(iter(report))
+    assert (first.rule, first.line, first.message) == (
+        "nan-result",
+        line,
+        "NaN is made here as -inf - -inf, and stored to out",
+    )
+    assert first.hint == (
+        "The maximum of a row in which no lane counts is -inf: subtract 0 there, tl.where(m == -float('inf'), 0, m)"
+    )
+    assert report.summary() == "1 warning (1 more may follow) in 1 launch of 1 program"
+    with bragg.debug.check() as report:
+        weighs_rows[(1,)](x, out, top, 1, B=4)
+    assert report.summary() == "no findings in 1 launch of 1 program"

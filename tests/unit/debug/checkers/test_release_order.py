@@ -1,3 +1,4 @@
+# ruff: noqa: N803 - constants of a kernel are capitals, as in Triton's own code
 """Races whose fix is the order of two lines: what is released is done after the atomic that releases it."""
 
 from __future__ import annotations
@@ -126,3 +127,56 @@ def test_the_fix_names_the_order_of_what_is_released_too_early(kernel: Any, late
 )
 def test_other_races_keep_their_fix(kernel: Any) -> None:
     assert race_of(kernel).hint == "Let each element belong to one program, or use tl.atomic_add and the like"
+
+
+@triton.jit
+def hands_on(part, flag, out, SET: tl.constexpr, WAIT: tl.constexpr):
+    p = tl.program_id(0)
+    before = tl.zeros((), tl.int32)
+    if p > 0:
+        while tl.atomic_add(flag + p - 1, 0, sem=WAIT) == 0:
+            pass
+        before = tl.load(part + p - 1)
+    tl.store(part + p, before + 1)
+    tl.atomic_xchg(flag + p, 1, sem=SET)
+    tl.store(out + p, before)
+
+
+@triton.jit
+def polls_by_loads(part, flag, out):
+    p = tl.program_id(0)
+    if p > 0:
+        while tl.load(flag + p - 1) == 0:
+            pass
+    tl.atomic_xchg(flag + p, 1, sem="release")
+
+
+@triton.jit
+def unlocks_by_a_store(total, lock, out):
+    while tl.atomic_cas(lock, 0, 1) == 1:
+        pass
+    tl.store(total, tl.load(total) + 1)
+    tl.debug_barrier()
+    tl.store(lock, 0)
+
+
+def hint_of(kernel: Any, **constants: Any) -> str:
+    with bragg.debug.check(only=["data-race"]) as report:
+        kernel[(4,)](np.zeros(4, "i4"), np.zeros(4, "i4"), np.zeros(4, "i4"), **constants)
+    return next(iter(report)).hint
+
+
+@pytest.mark.parametrize(
+    ("kernel", "orders", "fix"),
+    [
+        (hands_on, ("relaxed", "acquire"), 'give the atomic that sets it sem="release" in place of "relaxed"'),
+        (hands_on, ("acquire", "acquire"), 'give the atomic that sets it sem="release"'),
+        (hands_on, ("release", "relaxed"), 'give the atomic that waits for it sem="acquire" in place of "relaxed"'),
+        (polls_by_loads, (), 'wait for it by tl.atomic_add(flag, 0, sem="acquire"), not by tl.load'),
+        (unlocks_by_a_store, (), 'set it by tl.atomic_xchg(flag, value, sem="release"), not by tl.store'),
+    ],
+)
+def test_the_fix_names_the_order_that_an_atomic_lacks(kernel: Any, orders: tuple[str, ...], fix: str) -> None:
+    constants = dict(zip(("SET", "WAIT"), orders, strict=False))
+    known = f"If a flag or a lock orders these programs, {fix}; else let each element belong to one program"
+    assert hint_of(kernel, **constants) == known

@@ -11,9 +11,11 @@ pytest.importorskip("triton")
 import triton
 import triton.language as tl
 
+from bragg.debug.checkers.checker import Checker, LaunchFindings
 from bragg.debug.faults import KernelFault
 from bragg.debug.host.patience import LaunchTooLong, Patience
 from bragg.debug.session import CheckedSession, chosen_checkers
+from bragg.debug.state import Listeners
 
 
 @triton.jit
@@ -152,3 +154,25 @@ def test_a_launch_shows_how_far_it_is_and_nothing_when_it_has_ended() -> None:
     assert shown.texts
     assert all(text.startswith("kernel ") and text.endswith(" programs are done") for text in shown.texts)
     assert shown.ends == 1
+
+
+@pytest.mark.parametrize("limit_s", [None, 100, 5])
+def test_time_before_a_kernel_runs_is_not_told_as_its_own(limit_s: float | None) -> None:
+    now_s, said = [0.0], []
+
+    def compiles(_record: LaunchFindings) -> Listeners:
+        now_s[0] += 70
+        return Listeners()
+
+    patience = Patience(limit_s, said.append, lambda: now_s[0])
+    session = CheckedSession([Checker("compiles", "", True, compiles)], patience=patience)
+    out, name = np.zeros(8, "f4"), f"kernel one_store ({__file__}:{one_store.fn.__code__.co_firstlineno})"
+    what = "its checkers, with Triton's compiler for bank-conflict, took 70 s"
+    if limit_s == 5:
+        with pytest.raises(LaunchTooLong) as caught:
+            session.run(one_store, (8,), (out,), {})
+        assert caught.value.message == f"{name} has not run: {what} to begin, longer than --limit 5 s"
+    else:
+        session.run(one_store, (8,), (out,), {})
+    assert said == ([] if limit_s == 5 else [f"{name} begins now: {what}"])
+    assert (out == 1).all() == (limit_s != 5)

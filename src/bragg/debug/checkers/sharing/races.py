@@ -10,7 +10,7 @@ import numpy as np
 
 from bragg.debug.checkers.checker import Checker, LaunchFindings
 from bragg.debug.checkers.sharing.whole_blocks import WholeBlocks, column
-from bragg.debug.expressions import changes_what_it_loads, comes_before
+from bragg.debug.expressions import accesses_at, changes_what_it_loads, comes_before
 from bragg.debug.findings import program_ids
 from bragg.debug.host.launch import Launch
 from bragg.debug.lazy import lazy
@@ -18,7 +18,14 @@ from bragg.debug.memory.access import Access
 from bragg.debug.memory.polls import Test
 from bragg.debug.memory.shadow import NOBODY, SEVERAL, Cells, Region
 from bragg.debug.memory.shared_reads import Read, SharedReads
-from bragg.debug.memory.synchronisation import NO_BARRIER, Synchronisation
+from bragg.debug.memory.synchronisation import (
+    ACQUIRES_NOTHING,
+    ACQUIRES_RELAXED,
+    NO_BARRIER,
+    RELEASES_NOTHING,
+    RELEASES_RELAXED,
+    Synchronisation,
+)
 from bragg.debug.numbers.operands import affine_of
 from bragg.debug.numbers.rounding import encode
 from bragg.debug.state import Listeners, machine
@@ -30,6 +37,18 @@ Place = tuple[str, int]
 
 _HINT = "Let each element belong to one program, or use tl.atomic_add and the like"
 _BARRIER_HINT = "Put tl.debug_barrier() between the access of the other side and the atomic that releases it"
+_PLAIN_STORE = "a plain store of what atomics change"
+# By what is missing for an order; that programs are to have one, a kernel without atomics does not show.
+_ORDER_HINTS = {
+    why: f"If a flag or a lock orders these programs, {what}; else let each element belong to one program"
+    for why, what in {
+        RELEASES_RELAXED: 'give the atomic that sets it sem="release" in place of "relaxed"',
+        RELEASES_NOTHING: 'give the atomic that sets it sem="release"',
+        ACQUIRES_RELAXED: 'give the atomic that waits for it sem="acquire" in place of "relaxed"',
+        ACQUIRES_NOTHING: 'wait for it by tl.atomic_add(flag, 0, sem="acquire"), not by tl.load',
+        _PLAIN_STORE: 'set it by tl.atomic_xchg(flag, value, sem="release"), not by tl.store',
+    }.items()
+}
 _SAME_VALUE = "writes too, the same value this time"
 
 
@@ -321,7 +340,7 @@ class _Detector:
         rivals = np.unique(other[chosen][other[chosen] >= 0])
         if self._record.repeats(group, mine, access.lane_numbers[own], rivals):
             return
-        why, hint = self._reason(access.place, int(mine[0]), place, rival, int(steps[chosen[0]]))
+        why, hint = self._reason(access, int(mine[0]), place, rival, int(steps[chosen[0]]))
         verb = {"load": "reads", "store": "writes", "atomic": "atomically changes"}[access.kind]
         self._record.at_access(
             access,
@@ -342,18 +361,18 @@ class _Detector:
             group=group,
         )
 
-    def _reason(self, here: Place, mine: int, there: Place, rival: int, step: int) -> tuple[str, str]:
+    def _reason(self, access: Access, mine: int, there: Place, rival: int, step: int) -> tuple[str, str]:
         """Why a program does not come after what another one did at a step, and what to do about it."""
         why = "" if rival == SEVERAL else self.sync.why_not(rival, step, mine)
         if not why or why == NO_BARRIER:
             return why, _BARRIER_HINT if why else _HINT
         own, other = (mine, self._order.step), (rival, step)
-        for line, (first, second) in ((here, (own, other)), (there, (other, own))):
+        for line, (first, second) in ((access.place, (own, other)), (there, (other, own))):
             atomic = self.sync.early_release(*first, *second)
             if atomic is not None and comes_before(atomic, line):
                 move = f"Move line {line[1]} before the atomic in line {atomic[1]}, with tl.debug_barrier() between"
                 return f"the atomic in line {atomic[1]} releases it before line {line[1]} has done it", move
-        return why, _HINT
+        return why, _ORDER_HINTS.get(_plain_side(access, there) or why, _HINT)
 
     def _blamed(self, here: Place, there: Place) -> Place:
         """The line that a clash of two lines is told at.
@@ -367,6 +386,15 @@ class _Detector:
             return next((one for one, other in self._told if other == here), here)
         self._told.add((here, there))
         return here
+
+
+def _plain_side(access: Access, there: Place) -> str:
+    """What is wrong with the side of a race that is no atomic where the other one is; empty: both are, or none."""
+    sides = (access.kind, access.place), *((kind, there) for kind in ("atomic", "store", "load"))
+    kinds = {kind for kind, place in sides if accesses_at(*place, kind, access.buffer.name)}
+    if "atomic" not in kinds or len(kinds) != 2:
+        return ""
+    return _PLAIN_STORE if "store" in kinds else ACQUIRES_NOTHING
 
 
 def _addresses(access: Access) -> Array:
