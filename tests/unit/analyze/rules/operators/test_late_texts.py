@@ -250,6 +250,21 @@ def test_of_a_product_that_nothing_keeps_no_part_is_taken(text: str, n_found: in
     assert [each.line for each in found("part-of-product", profile)] == [8] * n_found
 
 
+@pytest.mark.parametrize(
+    ("text", "n_found"),
+    [
+        ("h = (x @ z).diagonal()", 1),
+        ("h = torch.diag(x @ z)", 1),
+        ("h = torch.trace(self.proj(x))", 1),
+        ("h = x @ z.diagonal().sqrt()", 0),
+        ("h = x @ torch.diagonal(z)", 0),
+    ],
+)
+def test_a_diagonal_in_the_line_of_a_product_is_of_its_result(text: str, n_found: int) -> None:
+    profile = ran(program(f"x = x + 1\n    z = z + 1\n    {text}"), "9@f: diagonal=1, matmul")
+    assert [each.line for each in found("part-of-product", profile)] == [9] * n_found
+
+
 def test_layers_of_edges_are_said_to_be_late_once() -> None:
     text = program("y = torch.cat([x[src], x[dst]], -1)\n    h = self.proj(y)\n    h = self.rec(h)")
     profile = ran(text, "7@f: index, cat", "8@f: linear", "9@f: linear")

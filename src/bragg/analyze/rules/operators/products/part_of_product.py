@@ -12,7 +12,7 @@ from bragg.analyze.causes.evidence import Evidence
 from bragg.analyze.causes.needs import GPU_TIME, OPERATORS
 from bragg.analyze.causes.paths import below, named
 from bragg.analyze.causes.text.program_text import FileText, names_read, names_set
-from bragg.analyze.causes.text.text_calls import fits
+from bragg.analyze.causes.text.text_calls import calls_at, fits, operands
 from bragg.analyze.causes.work_finding import Work, work_findings
 from bragg.analyze.engine import Rule
 from bragg.analyze.rules.operators.products.diagonal_products import makes_diagonal
@@ -74,6 +74,7 @@ def _is_taken_of(file: FileText, product: ast.stmt, take: ast.stmt) -> bool:
     """Whether a statement may take a part of what another one, or itself, computes."""
     if product is take:
         parts = [each.value for each in parts_of(take, ast.Subscript)]
+        parts += [value for call in calls_at(take, "diag", "diagonal", "trace") for value in operands(call)]
         return not parts or any(isinstance(each, (ast.Call, ast.BinOp)) for part in parts for each in walk(part))
     if isinstance(product, ast.Return) or (isinstance(product, ast.Expr) and not _is_of_variable(product.value)):
         return False
