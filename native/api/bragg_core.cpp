@@ -288,8 +288,8 @@ void bragg_sample(const struct bragg_host_sample* sample, int64_t interruption_n
   if (mask == 0) return;
   ThreadContext& thread = ThreadContext::current();
   thread.cost.add_exactly(bragg::CostPart::Samples, interruption_ns);
-  const bragg::HostSample taken{sample->taken_ns,     sample->elapsed_ns,       sample->waited_ns,
-                                sample->is_last != 0, raw_frame(sample->place), raw_frame(sample->caller)};
+  const bragg::HostSample taken{sample->taken_ns, sample->elapsed_ns, sample->waited_ns, raw_frame(sample->place),
+                                raw_frame(sample->caller)};
   thread.cost.measure(bragg::CostPart::Samples, [&] { thread.record_sample(mask, taken); });
 }
 

@@ -33,7 +33,6 @@ struct bragg_host_sample {
   int64_t taken_ns;
   int64_t elapsed_ns;
   int64_t waited_ns;
-  int is_last;  // of those that are taken at once
   // The Python frame that it was in, and the one that called it, which stands for it where it has returned since. It is
   // where it is now if its frames have neither of them.
   struct bragg_python_frame place;

@@ -154,8 +154,8 @@ void record_stays(const ThreadPlaces& places, Span whole, int64_t waited_ns, int
     const ThreadPlace place = stays.empty() ? ThreadPlace{} : stays[i].place;
     const auto waited_here_ns = static_cast<int64_t>(waited_share * static_cast<double>(end_ns - start_ns));
     const RawFrame caller = lives(place.frame.code) ? place.caller : RawFrame{};
-    const bragg_host_sample sample{end_ns,  end_ns - start_ns,       waited_here_ns,
-                                   is_last, as_sampled(place.frame), as_sampled(caller)};
+    const bragg_host_sample sample{end_ns, end_ns - start_ns, waited_here_ns, as_sampled(place.frame),
+                                   as_sampled(caller)};
     if (is_last || end_ns > start_ns) bragg_sample(&sample, i == 0 ? held_up_ns : 0);
     start_ns = end_ns;
   }

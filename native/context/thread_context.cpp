@@ -69,7 +69,7 @@ void ThreadContext::reset(uint32_t new_system_id) noexcept {
   next_node_number = 0;
   latest_forward.reset();
   sampled_ns_ = 0;
-  elsewhere_ns_ = 0;
+  measured_.reset();
   if (native_path_ != nullptr) native_path_->reset();
   gated_calls = 0;
   is_sampled_alone = false;
@@ -248,42 +248,57 @@ void ThreadContext::remove(uint32_t index) noexcept {
 }
 
 [[gnu::hot]] void ThreadContext::finish(const Entry& entry) noexcept {
-  if (entry.kind == EntryKind::Elsewhere) note_time_elsewhere(entry);
+  const int64_t end_ns = entry.start_ns != 0 ? now_ns() : 0;
+  if (measured_ != nullptr && entry.kind != EntryKind::Range) note_measured(entry, end_ns);
   const SessionMask mask = still_active(entry.mask);
   if (mask == 0 || entry.source == Source::State) return;
-  const Interval interval{entry.start_ns, now_ns()};
-  record_made([&] { return Event::spanning(EventKind::Scope, mask, entry.nodes, interval); });
+  record_made([&] { return Event::spanning(EventKind::Scope, mask, entry.nodes, {entry.start_ns, end_ns}); });
 }
 
-[[gnu::noinline]] void ThreadContext::note_time_elsewhere(const Entry& ended) noexcept {
-  const bool is_inner =
-      std::any_of(&entries_[0], &entries_[depth_], [](const Entry& open) { return open.kind == EntryKind::Elsewhere; });
-  if (ended.start_ns != 0 && !is_inner) elsewhere_ns_ += now_ns() - std::max(ended.start_ns, sampled_ns_);
+// An operator within another one is part of it, and all within the backward of an operator is elsewhere.
+void ThreadContext::note_measured(const Entry& ended, int64_t end_ns) noexcept {
+  const bool is_elsewhere = ended.kind == EntryKind::Elsewhere;
+  const auto contains = [&](const Entry& open) {
+    return open.kind == EntryKind::Elsewhere || (open.kind == EntryKind::Operator && !is_elsewhere);
+  };
+  const int64_t start_ns = std::max(ended.start_ns, sampled_ns_);
+  if (ended.start_ns == 0 || end_ns <= start_ns || std::any_of(&entries_[0], &entries_[depth_], contains)) return;
+  const NodeId place =
+      is_elsewhere ? MeasuredStretches::kElsewhere : CallingContextTree::instance().parent(ended.nodes.python);
+  measured_->add(place, {start_ns, end_ns});
 }
 
 void ThreadContext::record_sample(SessionMask mask, const HostSample& sample) noexcept {
+  if (measured_ == nullptr) measured_ = std::make_unique<MeasuredStretches>();
   sampled_ns_ = sample.taken_ns;
-  const int64_t elsewhere_ns = std::min(elsewhere_ns_, sample.elapsed_ns);
-  elsewhere_ns_ = sample.is_last ? 0 : elsewhere_ns_ - elsewhere_ns;
-  const int64_t here_ns = std::max<int64_t>(sample.elapsed_ns - elsewhere_ns, 0);
+  const ContextNodes nodes =
+      here(InnermostPython(PythonFrameIterator(PythonFrameIterator(), sample.place, sample.caller)));
+  int64_t from_ns = sample.taken_ns - sample.elapsed_ns;
+  const auto record_part = [&](NodeId node, int64_t ns, bool is_smaller) {
+    Event event = Event::spanning(EventKind::Sample, mask, {nodes.shadow, node}, {from_ns, from_ns + ns});
+    event.is_smaller_part = is_smaller;
+    record(event);
+    from_ns += ns;
+  };
+  measured_->take({from_ns, sample.taken_ns}, [&](NodeId place, int64_t measured_ns) {
+    if (place == nodes.python) return;
+    const int64_t ns = std::min(measured_ns, sample.taken_ns - from_ns);
+    if (place == MeasuredStretches::kElsewhere) {
+      from_ns += ns;
+    } else if (ns > 0) {
+      record_part(place, ns, true);
+    }
+  });
+  const int64_t here_ns = sample.taken_ns - from_ns;
   const bool is_in_leaf = depth_ > 0 && innermost()->source == Source::HostKernel;
   const int64_t wait_ns = is_in_leaf ? 0 : std::clamp<int64_t>(sample.waited_ns, 0, here_ns);
   const int64_t work_ns = here_ns - wait_ns;
-  const ContextNodes nodes =
-      here(InnermostPython(PythonFrameIterator(PythonFrameIterator(), sample.place, sample.caller)));
-  const auto record_part = [&](NodeId node, Interval part, bool is_smaller) {
-    Event event = Event::spanning(EventKind::Sample, mask, {nodes.shadow, node}, part);
-    event.is_smaller_part = is_smaller;
-    record(event);
-  };
-  const int64_t worked_from_ns = sampled_ns_ - work_ns;
   if (wait_ns > 0) {
     const FrameId waiting = waiting_frame.get([] { return intern_frame(FrameKind::State, "[waiting]"); });
     const NodeId node = CallingContextTree::instance().child(nodes.python, waiting);
-    record_part(node, {worked_from_ns - wait_ns, worked_from_ns}, wait_ns < work_ns);
+    record_part(node, wait_ns, wait_ns < work_ns);
   }
-  if (work_ns > 0 || wait_ns == 0)
-    record_part(nodes.python, {worked_from_ns, sampled_ns_}, work_ns <= wait_ns && wait_ns > 0);
+  if (work_ns > 0 || wait_ns == 0) record_part(nodes.python, work_ns, work_ns <= wait_ns && wait_ns > 0);
 }
 
 // Frames above the entry of the other thread are those of the tree above it: its stack is its own.
@@ -291,10 +306,11 @@ bool ThreadContext::record_sample_of(SessionMask mask, const ThreadSample& sampl
   uint32_t n_frames = 0;
   sample.frames.for_each([&](const RawFrame&, uint64_t) { return ++n_frames < kMaxPathFrames; });
   if (n_frames == 0) return false;
-  const bool is_in_entry = sample.entry.shadow != kRootNode;
-  const NodeId outer = is_in_entry ? sample.entry.python : kRootNode;
+  const ContextNodes entry = entry_around(sample.entry, sample.frames);
+  const bool is_in_entry = entry.shadow != kRootNode;
+  const NodeId outer = is_in_entry ? entry.python : kRootNode;
   const NodeId node = append_frames(outer, sample.frames, n_frames, is_in_entry);
-  Event event = Event::spanning(EventKind::Sample, mask, {sample.entry.shadow, node},
+  Event event = Event::spanning(EventKind::Sample, mask, {entry.shadow, node},
                                 {sample.taken_ns - sample.ran_ns, sample.taken_ns});
   event.sampled_thread = sample.thread;
   record(event);

@@ -18,6 +18,7 @@
 #include "context/calling_context_tree.h"
 #include "context/clock.h"
 #include "context/event_ring.h"
+#include "context/measured_stretches.h"
 #include "context/metric_names.h"
 #include "context/own_cost.h"
 #include "context/python_contexts.h"
@@ -77,7 +78,6 @@ struct HostSample {
   int64_t taken_ns;
   int64_t elapsed_ns;
   int64_t waited_ns;  // of these
-  bool is_last;       // of those that are taken at once
   RawFrame place;     // the frame it was in; it is there now if its frames have neither this nor the next one
   RawFrame caller;    // what called it, if its code still lives: it may have returned since
 };
@@ -356,7 +356,7 @@ class ThreadContext {
             EntryOwner owner) noexcept;
   void note_opening(Entry& entry, const InnermostPython& python) noexcept;
   void read_opening(const Entry& entry, PythonFrameIterator frames) noexcept;
-  void note_time_elsewhere(const Entry& ended) noexcept;
+  void note_measured(const Entry& ended, int64_t end_ns) noexcept;
   [[nodiscard]] const Entry* innermost() const noexcept { return depth_ > 0 ? &entries_[depth_ - 1] : nullptr; }
   [[nodiscard]] const OpeningFrames& opening_frames() const noexcept;
   [[nodiscard]] bool has_own_context() const noexcept;
@@ -369,6 +369,8 @@ class ThreadContext {
   [[nodiscard]] ContextNodes here(const InnermostPython& python) noexcept;
   [[nodiscard]] ContextNodes children(const Where& where, const PythonFrameIterator& frames, FrameId frame) noexcept;
   [[nodiscard]] NodeId native_node(NodeId outer) noexcept;
+  // Of another thread's entries those that are around its frames.
+  [[nodiscard]] static ContextNodes entry_around(ContextNodes entry, const PythonFrameIterator& frames) noexcept;
   [[nodiscard]] NodeId append_frames(NodeId node, PythonFrameIterator frames, uint32_t count, bool is_whole) noexcept;
   [[nodiscard]] PathCache append_frames(NodeId node, std::span<const PathFrame> frames) noexcept;
   [[nodiscard]] NativeCallPath& native_path() noexcept;
@@ -393,8 +395,8 @@ class ThreadContext {
   TaskSlot task_ = kNoTask;   // its slot
   std::vector<Task> tasks_;   // by slot; the first is nobody's
   std::unordered_map<const void*, TaskSlot> slots_;
-  int64_t sampled_ns_ = 0;    // when the last sample was taken
-  int64_t elsewhere_ns_ = 0;  // measured elsewhere since
+  int64_t sampled_ns_ = 0;                       // when the last sample was taken
+  std::unique_ptr<MeasuredStretches> measured_;  // since then; from the first sample on
   ZeroedTable<PathCache, kCacheBits> path_cache_;
   ZeroedTable<ChildCache, kCacheBits> child_cache_;
   std::unique_ptr<NativeCallPath> native_path_;

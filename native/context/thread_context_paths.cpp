@@ -44,7 +44,37 @@ std::span<const Frame> without_frames_above(NodeId entry, std::span<const Frame>
   return frames.first(n_new);
 }
 
+FrameKind kind_of(NodeId node) noexcept {
+  return FrameTable::instance().frame(CallingContextTree::instance().frame(node)).kind;
+}
+
+bool is_among(FrameId frame, const PythonFrameIterator& frames) noexcept {
+  bool is_found = false;
+  frames.for_each([&](const RawFrame& raw, uint64_t) {
+    is_found = PythonFrameIds::instance().intern(raw) == frame;
+    return !is_found;
+  });
+  return is_found;
+}
+
 }  // namespace
+
+// A thread goes on while it is looked at: an operator is over if the call of it is. The backward of an operator runs
+// elsewhere than where it stands.
+ContextNodes ThreadContext::entry_around(ContextNodes entry, const PythonFrameIterator& frames) noexcept {
+  const auto& tree = CallingContextTree::instance();
+  ContextNodes found = entry;
+  while (entry.shadow != kRootNode && kind_of(entry.shadow) != FrameKind::State) {
+    NodeId caller = tree.parent(entry.python);
+    while (kind_of(caller) == FrameKind::Native) caller = tree.parent(caller);
+    const bool is_over = kind_of(entry.shadow) == FrameKind::Operator && kind_of(caller) == FrameKind::Python &&
+                         !is_among(tree.frame(caller), frames);
+    while (kind_of(caller) == FrameKind::Native || kind_of(caller) == FrameKind::Python) caller = tree.parent(caller);
+    entry = {tree.parent(entry.shadow), caller};
+    if (is_over) found = entry;
+  }
+  return found;
+}
 
 NodeId ThreadContext::native_node(NodeId outer) noexcept {
   const Entry* entry = innermost();

@@ -5,10 +5,12 @@ from __future__ import annotations
 import importlib.util
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from bragg.grouping.modules import group_by_module
 from bragg.model import Profile
+from bragg.model.transform import outermost
 from tests.support.runs import Recorder
 
 pytestmark = pytest.mark.skipif(importlib.util.find_spec("torch") is None, reason="torch is not installed")
@@ -192,3 +194,29 @@ def test_what_autograd_records_and_runs_is_counted(tmp_path: Path) -> None:
     """
     run = Recorder(tmp_path).program(program).main.run
     assert (run.autograd_nodes, run.evaluated_nodes) == (21, 3)
+
+
+def test_the_main_thread_has_no_more_time_than_passed(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    program = """
+        import time, torch
+
+        torch.set_num_threads(1)
+        x, w = torch.randn(64, 256), torch.randn(256, 256, requires_grad=True)
+
+        def trained():
+            for _ in range(300):
+                h = x
+                for _ in range(6):
+                    h = torch.tanh(h @ w)
+                h.sum().backward()
+
+        began = time.perf_counter()
+        trained()
+        print(time.perf_counter() - began)
+    """
+    profile = Recorder(tmp_path).program(program).main
+    passed_ns = float(capfd.readouterr().out) * 1e9
+    tree = profile.tree
+    is_trained = np.array([name == "trained" for name in tree.frames.name])[tree.frame]
+    time_ns = float(profile.inclusive("host_time")[outermost(tree, is_trained)].sum())
+    assert 0.9 * passed_ns < time_ns < 1.01 * passed_ns + 5e6  # its first sample may have begun before it
