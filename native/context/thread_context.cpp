@@ -301,16 +301,17 @@ void ThreadContext::record_sample(SessionMask mask, const HostSample& sample) no
   if (work_ns > 0 || wait_ns == 0) record_part(nodes.python, work_ns, work_ns <= wait_ns && wait_ns > 0);
 }
 
-// Frames above the entry of the other thread are those of the tree above it: its stack is its own.
+// Frames above the entry of the other thread are those of the tree above it: its stack is its own. If it has left that
+// entry since, its frames are of later.
 bool ThreadContext::record_sample_of(SessionMask mask, const ThreadSample& sample) noexcept {
   uint32_t n_frames = 0;
   sample.frames.for_each([&](const RawFrame&, uint64_t) { return ++n_frames < kMaxPathFrames; });
   if (n_frames == 0) return false;
-  const ContextNodes entry = entry_around(sample.entry, sample.frames);
-  const bool is_in_entry = entry.shadow != kRootNode;
-  const NodeId outer = is_in_entry ? entry.python : kRootNode;
-  const NodeId node = append_frames(outer, sample.frames, n_frames, is_in_entry);
-  Event event = Event::spanning(EventKind::Sample, mask, {entry.shadow, node},
+  const bool is_in_entry = sample.entry.shadow != kRootNode;
+  const bool has_left = entry_around(sample.entry, sample.frames) != sample.entry;
+  const NodeId outer = is_in_entry ? sample.entry.python : kRootNode;
+  const NodeId node = has_left ? outer : append_frames(outer, sample.frames, n_frames, is_in_entry);
+  Event event = Event::spanning(EventKind::Sample, mask, {sample.entry.shadow, node},
                                 {sample.taken_ns - sample.ran_ns, sample.taken_ns});
   event.sampled_thread = sample.thread;
   record(event);

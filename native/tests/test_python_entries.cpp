@@ -1,9 +1,12 @@
 // Entries that are opened in Python code, on frames that are built here by hand: what is told of the code since.
 #include <array>
 #include <cstddef>
+#include <map>
 #include <string>
+#include <vector>
 
 #include "check.h"
+#include "context/clock.h"
 #include "context/recording_state.h"
 #include "context/thread_context.h"
 #include "python_objects.h"
@@ -70,17 +73,89 @@ void push(const std::string& name, bragg::EntryOwner owner = nullptr) {
 void pop(bragg::EntryOwner owner = nullptr) { ThreadContext::current().pop(Source::Itt, owner); }
 
 // Names and lines, outermost first.
-std::string here() {
+std::string path_of(bragg::NodeId node) {
   auto& tree = bragg::CallingContextTree::instance();
   auto& frames = bragg::FrameTable::instance();
   std::string path;
-  for (auto node = ThreadContext::current().here().python; node != bragg::kRootNode; node = tree.parent(node)) {
+  for (; node != bragg::kRootNode; node = tree.parent(node)) {
     const bragg::Frame frame = frames.frame(tree.frame(node));
     const std::string told =
         frame.kind == FrameKind::Python ? std::to_string(frame.line) : std::string(frames.string(frame.name));
     path = path.empty() ? told : told + " " + path;
   }
   return path;
+}
+
+std::string here() { return path_of(ThreadContext::current().here().python); }
+
+// Nanoseconds of what this thread recorded meanwhile, by its path.
+class Recording {
+ public:
+  Recording() {
+    (void)ns(bragg::EventKind::Sample);
+    bragg::recording_state.active.store(1);
+  }
+  ~Recording() { bragg::recording_state.active.store(0); }
+  Recording(const Recording&) = delete;
+  Recording& operator=(const Recording&) = delete;
+
+  std::map<std::string, int64_t> ns(bragg::EventKind kind) {
+    ThreadContext::current().ring.drain([&](const bragg::Event& event) { events_.push_back(event); });
+    std::map<std::string, int64_t> found;
+    for (const bragg::Event& event : events_)
+      if (event.kind == kind) found[path_of(event.python)] += event.interval.end_ns - event.interval.start_ns;
+    return found;
+  }
+
+ private:
+  std::vector<bragg::Event> events_;
+};
+
+void compute_for(int64_t ns) {
+  const int64_t end_ns = bragg::now_ns() + ns;
+  while (bragg::now_ns() < end_ns) {
+  }
+}
+
+TEST(a_sample_that_is_taken_after_operators_of_other_lines_leaves_them_their_time) {
+  constexpr int64_t kLeastNs = 1'000'000;
+  Program in;
+  Recording recording;
+  ThreadContext& thread = ThreadContext::current();
+  const int64_t began_ns = bragg::now_ns();
+  thread.record_sample(1, {began_ns, 0, 0, {}, {}});
+  in.frame.last_instruction = 1;
+  push("forward");
+  const bragg::ContextNodes forward = thread.open_entry();
+  compute_for(kLeastNs);
+  pop();
+  in.frame.last_instruction = 2;
+  thread.push_elsewhere(forward, Source::Itt, bragg::intern_frame(FrameKind::State, "backward"));
+  compute_for(kLeastNs);
+  pop();
+  const int64_t end_ns = bragg::now_ns();
+  thread.record_sample(1, {end_ns, end_ns - began_ns, 0, {}, {}});
+  auto sampled = recording.ns(bragg::EventKind::Sample), measured = recording.ns(bragg::EventKind::Scope);
+  CHECK_EQ(sampled["1"], measured["1 forward"]);
+  CHECK(sampled["1"] >= kLeastNs && measured["1 forward backward"] >= kLeastNs);
+  CHECK_EQ(sampled["2"], end_ns - began_ns - measured["1 forward"] - measured["1 forward backward"]);
+}
+
+TEST(what_another_thread_does_once_it_has_left_an_operator_is_not_below_it) {
+  Program in;
+  Recording recording;
+  ThreadContext& thread = ThreadContext::current();
+  in.frame.last_instruction = 1;
+  push("product");
+  const bragg::ContextNodes product = thread.open_entry();
+  IndexFrame inner{.back = &in.frame, .code = &function, .last_instruction = 3};
+  in.run(inner);
+  CHECK(thread.record_sample_of(1, {7, 100, 10, product, bragg::PythonFrameIterator()}));
+  pop();
+  in.frame.last_instruction = 2;
+  CHECK(thread.record_sample_of(1, {7, 200, 20, product, bragg::PythonFrameIterator()}));
+  CHECK((recording.ns(bragg::EventKind::Sample) ==
+         std::map<std::string, int64_t>{{"1 product 103", 10}, {"1 product", 20}}));
 }
 
 TEST(lines_since_an_entry_was_opened_are_told_below_it_also_when_it_was_opened_in_another_ones_line) {

@@ -11,8 +11,6 @@ from textwrap import dedent
 import pytest
 
 import bragg
-from bragg.model import FrameKind
-from bragg.model.host_time import THREAD_TIME
 from tests.support.fake_gpu_runs import Record
 from tests.support.runs import Recorder, entered
 
@@ -222,40 +220,3 @@ def test_operators_that_raise_and_ranges_that_end_in_any_order_leave_the_path_as
     assert paths["aten::cos"] == []
     assert len(paths["aten::tanh"]) == 1
     assert entered(run.main, "aten::mm") == 3
-
-
-def test_what_a_thread_does_after_an_operator_is_not_below_it(recorder: Recorder) -> None:
-    profile = recorder.program(
-        """
-        import queue, threading, torch
-
-        torch.set_num_threads(1)
-        asked, weight = queue.Queue(), torch.ones(64, 64)
-
-        def served(x):
-            for _ in range(6):
-                x = torch.tanh(x @ weight)
-
-        def serve():
-            while (x := asked.get()) is not None:
-                served(x)
-                asked.task_done()
-
-        thread = threading.Thread(target=serve)
-        thread.start()
-        for _ in range(6000):
-            asked.put(torch.ones(16, 64))
-            asked.join()
-        asked.put(None)
-        thread.join()
-        """
-    ).main
-    tree = profile.tree
-    kind = tree.kind
-    inside = [
-        tree.label(node)
-        for node in range(len(tree))
-        if kind[node] == FrameKind.PYTHON and FrameKind.OPERATOR in kind[tree.path(node)]
-    ]
-    assert inside == []
-    assert profile.total(THREAD_TIME) > 0
