@@ -24,6 +24,8 @@ _SLOW = 2.0
 _N_STEADY = 3
 # What is taken for a step can be one of several calls of a step, unlike each other: as many together are equal again.
 _MOST_TOGETHER = 8
+# A mean so many times the median is not that of a usual step, if no more than this share of the steps are slow.
+_SKEWED, _FEW = 1.5, 0.1
 _MAX_KEPT = 1 << 16
 
 
@@ -73,6 +75,19 @@ class StepTimes:
     def usual(self) -> tuple[float, int]:
         """The same, or where no steady state is seen, of all steps but the first: what is said of a step everywhere."""
         return self.steady() or ((self.last_ns - int(self.ends_ns[0])) / (self.count - 1), self.count - 1)
+
+    def median_ns(self) -> float | None:
+        """The median of the steps that `usual` counts; None: it says the same, or they are unlike each other anyway.
+
+        That is so where a few of them took many times as long, such as to compile.
+        """
+        mean_ns, n_usual = self.usual()
+        duration_ns = np.diff(self.ends_ns)[max(self.count - n_usual - 1, 0) :]
+        if not len(duration_ns):
+            return None
+        median_ns = float(np.median(duration_ns))
+        is_said = mean_ns > _SKEWED * median_ns and (duration_ns > _SLOW * median_ns).mean() <= _FEW
+        return median_ns if is_said else None
 
 
 def _n_slow(duration_ns: FloatArray) -> int | None:

@@ -43,10 +43,12 @@ def steps_line(profile: Profile, steady: Steady | None = None) -> str:
     known = times if times and (times.name in (_STEP, function) or times.name.startswith(LOOP)) else None
     step_ns, n_steps = known.usual() if known else (total_ns / count, count)
     steps = f"{count_text(n_steps, 'step')} of {time_text(step_ns)}{_after_slow(known) if known else ''}"
+    median_ns = known.median_ns() if known else None
+    usual = f"; the median one took {time_text(median_ns)}" if median_ns else ""
     if function:
-        return f"{steps}{step_source(known.name if known else function)}"
+        return f"{steps}{step_source(known.name if known else function)}{usual}"
     if not are_recorded(regions):
-        return steps
+        return f"{steps}{usual}"
     of_which = f"; of all {count}" if n_steps < count else ""
     median = median_shares(profile)
     if median is not None and median[1] and total_ns > _SKEWED * median[0] * count:

@@ -7,6 +7,7 @@ from typing import Any
 
 from bragg.analyze.answer import Answer
 from bragg.analyze.report import Answered
+from bragg.analyze.wall.step_times import step_times
 from bragg.analyze.wall.wall_time import Steady, WallParts
 from bragg.model import Confidence, Finding, Profile
 from bragg.model.finding import percent_text
@@ -41,12 +42,8 @@ def _numbers(profile: Profile, answer: Answer, answered: Answered) -> Iterator[t
             f"a {steady.step}",
             f"{count_text(steady.n_steps, steady.step)} in the steady state",
         )
-    elif answered.bounds.host_ns and (n_steps := answered.bounds.n_steps):
-        yield (
-            time_text(answered.bounds.of_ns / n_steps),
-            f"a {answered.bounds.step}",
-            count_text(n_steps, answered.bounds.step),
-        )
+    elif answered.bounds.host_ns and answered.bounds.n_steps:
+        yield _step_of_host(profile, answered)
     if steady and steady.busy:
         yield _busy(steady), "GPU busy", "in the steady state"
     elif facts.gpu_busy:
@@ -56,10 +53,24 @@ def _numbers(profile: Profile, answer: Answer, answered: Answered) -> Iterator[t
         whole = "without imports" if answer.imports_ns else "in the whole run"
         where = "in the steady state" if answer.is_steady else whole
         yield value_text(answer.total, unit), _UNITS[answer.metric], where
-    best = next((each for each in answered.worth(LEAST_GAIN) if each.gain is not None), None)
+    best = max((each for each in answered.worth(LEAST_GAIN) if each.gain is not None), key=_saves, default=None)
     if best is not None:
         sure = "heuristic: " if best.confidence is Confidence.HEURISTIC else ""
         yield gain_text(best), "can be saved", f"{sure}{best.rule}{_of_what(best, answered, parts)}"
+
+
+def _step_of_host(profile: Profile, answered: Answered) -> tuple[str, str, str]:
+    """A step without a GPU: the median one, where a few that took much longer make the mean."""
+    bounds, times = answered.bounds, step_times(profile)
+    mean, steps = time_text(bounds.of_ns / bounds.n_steps), count_text(bounds.n_steps, bounds.step)
+    if median_ns := times.median_ns() if times else None:
+        return time_text(median_ns), f"the median {bounds.step}", f"{steps}, on average {mean}"
+    return mean, f"a {bounds.step}", steps
+
+
+def _saves(finding: Finding) -> tuple[bool, float]:
+    """How much of the time of steps a finding saves, else of the run."""
+    return (not finding.gain.is_once, finding.gain.share) if finding.gain else (False, 0.0)
 
 
 def _of_what(finding: Finding, answered: Answered, parts: WallParts | None) -> str:

@@ -51,6 +51,11 @@ def test_without_a_steady_state_all_steps_but_the_first_count() -> None:
     assert steps_line(stepped(900, 20, 300)) == "2 steps of 160 ms after the first"
 
 
+def test_where_few_steps_took_much_longer_the_median_one_is_said_too() -> None:
+    compiled = steps_line(stepped(900, *[*[4] * 19, 900] * 3, 4, 4, 4))
+    assert compiled == "63 steps of 46.7 ms after the first; the median one took 4.00 ms"
+
+
 def test_unlike_calls_of_one_step_have_a_steady_state() -> None:
     assert (
         steps_line(stepped(900, 300, 400, *[1, 1, 14] * 20))

@@ -2,11 +2,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
+
 from bragg import formats
 from bragg.analyze.answer import answer
 from bragg.analyze.causes.evidence import Evidence
 from bragg.analyze.report import answered
-from bragg.model import Profile
+from bragg.model import Finding, Gain, Profile, Severity
 from bragg.views.text.variants import rows_of_frames
 from bragg.views.web.first_look import big_numbers, wall_of
 from tests.support.profiles import profile_from_text
@@ -48,3 +50,24 @@ def test_without_a_gpu_a_step_is_that_of_the_analysis() -> None:
     step = {"count": 4, "total_ns": 12_000_000, "in_steps_ns": 12_000_000, "buckets": {}, "first_calls": kept}
     profile = replace(profile_from_text("root\n  a.py:1@main host=12ms"), meta={"regions": {"step": step}})
     assert ("1.00 ms", "a step") in numbers(profile)
+
+
+def test_a_few_slow_steps_do_not_make_the_step_that_is_shown() -> None:
+    ends_ns = np.cumsum([9_000_000, *[*[4_000_000] * 19, 900_000_000] * 3, *[4_000_000] * 3])
+    kept = {"began_ns": 0, "ends_after_ns": ends_ns.tolist(), "last_ns": int(ends_ns[-1])}
+    step = {"count": len(ends_ns), "total_ns": kept["last_ns"], "in_steps_ns": kept["last_ns"], "buckets": {}}
+    meta = {"regions": {"step": {**step, "first_calls": kept}}}
+    profile = replace(profile_from_text("root\n  a.py:1@main host=3s"), meta=meta)
+    shown = big_numbers(profile, answer(Evidence(profile), rows_of_frames(profile.tree.frames)), answered(profile))
+    (told,) = (each for each in shown if each["name"].endswith("step"))
+    assert told == {"value": "4.00 ms", "name": "the median step", "about": "63 steps, on average 46.7 ms"}
+
+
+def test_the_tile_names_the_finding_that_saves_most_not_the_first_one() -> None:
+    profile = formats.load(SAMPLE)
+    found, reason = answer(Evidence(profile), rows_of_frames(profile.tree.frames)), answered(profile)
+    findings = [Finding("padding", Severity.WARNING, "", gain=Gain(share, 1.0)) for share in (0.35, 0.67)]
+    findings.append(Finding("recompilation", Severity.WARNING, "", gain=Gain(0.9, 1.0, is_once=True)))
+    reason = replace(reason, analysis=replace(reason.analysis, findings=findings))
+    (tile,) = (each for each in big_numbers(profile, found, reason) if each["name"] == "can be saved")
+    assert tile["value"] == "67 %"
