@@ -15,7 +15,7 @@ from bragg.analyze.wall.steady import MOSTLY_IDLE, steady_profile
 from bragg.analyze.wall.wall_time import Steady
 from bragg.model import CallTree, FrameKind, Profile
 from bragg.model.finding import Finding
-from bragg.model.host_time import own_work
+from bragg.model.host_time import of_main_thread, own_work
 from bragg.model.ids import NodeId
 from bragg.model.regroup import without_readings
 from bragg.views.terminal.flat_view import default_metrics, flat_view, table_lines
@@ -168,14 +168,18 @@ def _waited_for(profile: Profile, steady: Steady | None, style: Style) -> list[s
 
 
 def _hot_spots_of_host(profile: Profile, style: Style) -> Iterator[str]:
-    """Without a GPU: long imports in a sentence, then what the program did and what it waited for, the larger first."""
-    ran, imports_ns = imports_apart(profile)
-    total_ns = whole_ns = profile.total("host_time")
+    """Without a GPU: long imports in a sentence, then what the program did and what it waited for, the larger first.
+
+    What samples found other threads in is no part of it, as in what bounds the program, which names them.
+    """
+    of_main = of_main_thread(profile)
+    ran, imports_ns = imports_apart(of_main)
+    total_ns = whole_ns = of_main.total("host_time")
     of_what, imports = "of host_time", []
     if imports_ns > LEAST_IMPORTS * total_ns:
         whole_ns -= imports_ns
         took = f"imports took {time_text(imports_ns)}, {share_text(imports_ns / total_ns)} of host_time"
-        of_what, imports = "of it", [f"{took}; of the rest:"]
+        of_what, imports = "of it", [f"{took}; of the other {time_text(whole_ns)}:"]
     waiting = style.paragraphs(waiting_lines(profile))
     hottest = list(_hottest_paths(ran, "host_time", _N_HOST_PATHS, style, whole_ns, of_what))
     yield from [*waiting, *imports, *hottest] if waits_mostly(profile) else [*imports, *hottest, *waiting]

@@ -70,7 +70,9 @@ def _line(profile: Profile, metric: str, whom: str) -> str:
     most = f", {share_text(most_ns / waited_ns)} of that in {where}"
     who = "host" if metric == "sync_time" else "main thread"
     is_whole = metric == WAIT_TIME and profile.measured("gpu_time")
-    its_time = f"its time{' after imports' if imports_ns else ' in the whole run' if is_whole else ''}"
+    its_time = f"its time{' in the whole run' * is_whole}"
+    if imports_ns:
+        its_time = f"its {time_text(whole_ns)} after imports"
     return f"the {who} waited {time_text(waited_ns)}{whom}, {share_text(share)} of {its_time}{most}"
 
 

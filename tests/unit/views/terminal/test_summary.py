@@ -125,7 +125,7 @@ def test_imports_of_a_host_program_are_a_sentence_before_what_it_did() -> None:
       torch.py:1@<module> host=60ms
     a.py:2@work host=30ms"""
     assert summary_lines(profile_from_text(text), PLAIN)[1:] == [
-        "imports took 60.0 ms, 60.0 % of host_time; of the rest:",
+        "imports took 60.0 ms, 60.0 % of host_time; of the other 40.0 ms:",
         "  30.0 ms   75.0 % of it  main a.py:1 → work a.py:2",
         "  10.0 ms   25.0 % of it  main a.py:1",
     ]

@@ -62,5 +62,5 @@ root
       [waiting] #state host=10ms wait=10ms
     [waiting] #state host=30ms wait=30ms"""
     assert waiting_lines(profile_from_text(text)) == [
-        "the main thread waited 30.0 ms, 75.0 % of its time after imports, 100.0 % of that in main a.py:1"
+        "the main thread waited 30.0 ms, 75.0 % of its 40.0 ms after imports, 100.0 % of that in main a.py:1"
     ]
