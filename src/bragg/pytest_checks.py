@@ -15,7 +15,7 @@ from bragg.debug.findings import KernelFinding
 from bragg.debug.host.target import host_without_gpu
 from bragg.debug.report import Report
 from bragg.debug.session import CheckedSession, checking, chosen_checkers
-from bragg.debug.texts.consequences import grouped_lines
+from bragg.debug.texts.consequences import grouped, grouped_lines
 from bragg.model import Severity
 from bragg.views.text.style import printable
 from bragg.views.text.units import count_text
@@ -30,6 +30,7 @@ class _Checked:
     launches: int
     programs: int
     findings: int
+    followers: int
 
 
 class TestChecker:
@@ -132,8 +133,9 @@ class TestChecker:
         """The report of a test knows what was checked."""
         report = yield
         if call.when == "call":
-            seen = self._session.report
-            report.bragg_check = asdict(_Checked(seen.launches, seen.programs, len(self._found(item))))  # type: ignore[attr-defined]
+            seen, found = self._session.report, self._found(item)
+            alone = len(grouped(found))
+            report.bragg_check = asdict(_Checked(seen.launches, seen.programs, alone, len(found) - alone))  # type: ignore[attr-defined]
         return report
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
@@ -164,5 +166,7 @@ def _summary(checked: Sequence[_Checked]) -> str:
     programs = count_text(sum(one.programs for one in checked), "program")
     found = sum(one.findings for one in checked)
     counted = count_text(found, "finding") if found else "no findings"
+    followers = sum(one.followers for one in checked)
+    follow = f" ({followers} more may follow)" if followers else ""
     tests = count_text(sum(one.launches > 0 for one in checked), "test")
-    return f"{counted} in {launches:,} launch{'es' if launches > 1 else ''} of {programs}, by {tests}"
+    return f"{counted}{follow} in {launches:,} launch{'es' if launches > 1 else ''} of {programs}, by {tests}"

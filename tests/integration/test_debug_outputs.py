@@ -238,6 +238,22 @@ def test_advice_is_a_warning_of_a_test_that_passes(tmp_path: Path) -> None:
     assert "note: portability in clears" in done.stdout
 
 
+OVERRUN = """
+@triton.jit
+def writes_rows(out, stride, B: tl.constexpr):
+    tl.store(out + tl.program_id(0) * stride + tl.arange(0, B), tl.program_id(0) * 1.0)
+
+def test_rows():
+    writes_rows[(4,)](np.zeros((4, 100), "f4"), 100, B=128)
+"""
+
+
+def test_the_summary_counts_the_findings_that_tests_show(tmp_path: Path) -> None:
+    done = pytest_run(tmp_path, "--bragg-check", tests=OVERRUN)
+    assert "  2 more may follow from it" in done.stdout, done.stdout
+    assert "1 finding (2 more may follow) in 1 launch of 4 programs, by 1 test" in done.stdout
+
+
 def test_a_checker_may_be_left_out_or_added(tmp_path: Path) -> None:
     options = ["--bragg-check", "-k", "any_order", "--bragg-add", "atomic-order"]
     assert "1 failed" in pytest_run(tmp_path, *options).stdout
