@@ -27,6 +27,10 @@ IMPORTS = re.compile(r"^<frozen importlib")
 """Files of the code that imports modules."""
 MODULE_CALLS = re.compile(r"[/\\]torch[/\\]nn[/\\]modules[/\\]module\.py$")
 """The file of the code of PyTorch that calls modules."""
+AUTOGRAD = re.compile(r"[/\\]torch[/\\]autograd[/\\]__init__\.py$")
+"""The file of PyTorch that starts a backward pass."""
+BACKWARD = re.compile(r"\[backward.*|.*Backward\d*")
+"""What a backward pass runs."""
 TRITON_TUNER = re.compile(r"triton[/\\]runtime[/\\]autotuner\.py$")
 """The file of Triton's autotuner."""
 

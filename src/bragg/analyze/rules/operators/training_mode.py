@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from bragg.analyze.causes.evidence import Evidence
 from bragg.analyze.causes.needs import GPU_TIME, OPERATORS
-from bragg.analyze.causes.paths import below, named
+from bragg.analyze.causes.paths import BACKWARD, below, named
 from bragg.analyze.causes.text.text_calls import lines_of
 from bragg.analyze.causes.work_finding import Work, work_findings
 from bragg.analyze.engine import HostTime, Rule
@@ -26,12 +26,11 @@ _WORK = Work(
 _DROPS = re.compile(r"aten::(?:native_dropout|_fused_dropout|(?:feature_|alpha_)*dropout_?)")
 _GATHERS = re.compile(r"batch_norm_collect_statistics|bn_fw_tr|BNFwdTraining", re.I)
 _EVALUATES, _TRAINS = re.compile(r"\.eval\(\)"), re.compile(r"\.train\(\)")
-_BACKWARD = re.compile(r"\[backward.*|.*Backward\d*")
 
 
 def _find(evidence: Evidence) -> Iterator[Finding]:
     profile = evidence.profile
-    if named(profile, _BACKWARD.fullmatch).any() or profile.run.evaluated_nodes or _is_wanted(evidence):
+    if named(profile, BACKWARD.fullmatch).any() or profile.run.evaluated_nodes or _is_wanted(evidence):
         return
     nodes = below(profile, named(profile, _DROPS.fullmatch)) | named(profile, _GATHERS.search)
     yield from work_findings(evidence, nodes, _WORK)

@@ -401,6 +401,19 @@ def test_parts_of_a_tensor_are_no_rows() -> None:
     assert found(by_row(3, 6), "row-loop") == []
 
 
+@pytest.mark.parametrize(
+    ("above", "n_found"),
+    [
+        ("[backward]#state > NllLossBackward0#operator", 0),
+        ("/lib/torch/autograd/__init__.py:231@_make_grads > aten::ones_like#operator", 0),
+        ("[backward]#state > ScanBackward#operator > train.py:30@backward", 1),  # a function of the program
+    ],
+)
+def test_nobody_is_told_of_fills_that_the_backward_pass_makes_itself(above: str, n_found: int) -> None:
+    profile = stepped(launched(60, f"{MAIN} > {above} > aten::fill_#operator", "FillFunctor", 2, 10), 620)
+    assert len(found(profile, "fills")) == n_found
+
+
 def test_a_module_that_fills_its_gradients_with_zeros_is_found() -> None:
     zeroes = f"{MAIN} > /lib/python3.12/site-packages/torch/nn/modules/module.py:2975@Module.zero_grad"
     (finding,) = found(stepped(launched(10, f"{zeroes} > aten::zero_#operator", "Fill", 2, 20), 210), "zero-grad")

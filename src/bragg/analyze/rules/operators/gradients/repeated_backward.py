@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 import numpy as np
@@ -10,7 +9,7 @@ import numpy as np
 from bragg.analyze.causes.evidence import Evidence
 from bragg.analyze.causes.host_finding import Cause, host_finding
 from bragg.analyze.causes.needs import GPU_TIME, OPERATORS
-from bragg.analyze.causes.paths import below, children, in_files, named
+from bragg.analyze.causes.paths import AUTOGRAD, below, children, in_files, named
 from bragg.analyze.causes.thresholds import MANY_PASSES, MUCH_GPU
 from bragg.analyze.causes.whole_gain import whole_gain
 from bragg.analyze.causes.work_finding import SHARE_OF_GPU
@@ -20,7 +19,6 @@ from bragg.model import Confidence, Finding, Quantity
 _CHANGE = (
     "add the losses up and call backward() once; for a Jacobian torch.func.jacrev, or grad(..., is_grads_batched=True)"
 )
-_ENGINE = re.compile(r"[/\\]torch[/\\]autograd[/\\]__init__\.py$")
 
 
 def _find(evidence: Evidence) -> Iterator[Finding]:
@@ -47,7 +45,7 @@ def _find(evidence: Evidence) -> Iterator[Finding]:
             Quantity(SHARE_OF_GPU, float(evidence.gpu_ns[backward].sum() / evidence.gpu_ns.sum()), "share"),
         ),
     )
-    calls = below(profile, in_files(profile, _ENGINE) & ~named(profile, "<module>".__eq__))  # which is imported
+    calls = below(profile, in_files(profile, AUTOGRAD) & ~named(profile, "<module>".__eq__))  # which is imported
     seen = np.where(calls, evidence.sampled_ns, 0.0)
     yield host_finding(evidence, calls if seen.any() else backward, seen if seen.any() else evidence.gpu_ns, cause)
 

@@ -12,7 +12,7 @@ import numpy as np
 from bragg.analyze.causes.evidence import Evidence
 from bragg.analyze.causes.host_finding import Cause, host_finding, moved_to
 from bragg.analyze.causes.needs import AUTOGRAD, OPERATORS
-from bragg.analyze.causes.paths import below, named
+from bragg.analyze.causes.paths import BACKWARD, below, named
 from bragg.analyze.causes.text.program_text import call_name
 from bragg.analyze.causes.text.text_calls import argument
 from bragg.analyze.causes.thresholds import MANY_NODES, WAITS
@@ -25,7 +25,6 @@ from bragg.model.table import BoolArray
 _CHANGE = "run the forward pass in torch.inference_mode() or torch.no_grad()"
 _CHANGE_OF_GRAPH = "leave create_graph=True out: nothing differentiates this gradient again"
 _DIFFERENTIATES = re.compile(r"grad|backward|jacobian|hessian|vjp|jvp|hvp|vhp|jac\w+|value_and_grad")
-_BACKWARD = re.compile(r"\[backward.*|.*Backward\d*")
 # Of the host's time in operators, what inference_mode leaves out: our pair took 31 % less on an H100.
 _SAVED = 0.3
 _PART = 0.2  # of what autograd records: less is a metric
@@ -37,7 +36,7 @@ def _find(evidence: Evidence) -> Iterator[Finding]:
     unused = made - ran - _recomputed(profile)
     if unused < max(MANY_NODES.value, _PART * made):
         return
-    goes_back = named(profile, _BACKWARD.fullmatch)
+    goes_back = named(profile, BACKWARD.fullmatch)
     if goes_back.any() and not ran:
         return
     operators = (profile.tree.kind == FrameKind.OPERATOR) & ~_of_passes(evidence, goes_back)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from bragg.analyze.causes.evidence import Evidence
 from bragg.analyze.causes.needs import GPU_TIME, OPERATORS
-from bragg.analyze.causes.paths import below, in_files, named
+from bragg.analyze.causes.paths import BACKWARD, below, in_files, named
 from bragg.analyze.causes.work_finding import Work, work_findings
 from bragg.analyze.engine import HostTime, Rule
 from bragg.model import Confidence, Finding
@@ -23,14 +23,13 @@ _WORK = Work(
     is_launched=True,
 )
 _FILE = re.compile(r"[/\\]torch[/\\]nn[/\\]utils[/\\](?:parametrize|parametrizations|weight_norm|spectral_norm)\.py$")
-_BACKWARD = re.compile(r"\[backward.*|.*Backward\d*")
 _SEVERAL = 4  # uses in a step: each needs one
 
 
 def _find(evidence: Evidence) -> Iterator[Finding]:
     profile = evidence.profile
     made = below(profile, in_files(profile, _FILE))
-    trains = named(profile, _BACKWARD.fullmatch).any() or bool(profile.run.evaluated_nodes)
+    trains = named(profile, BACKWARD.fullmatch).any() or bool(profile.run.evaluated_nodes)
     if trains:
         often = made & (evidence.calls >= _SEVERAL * evidence.steps)
         made &= below(profile, often)
