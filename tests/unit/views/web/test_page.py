@@ -40,7 +40,7 @@ def test_script_is_small() -> None:
 
 
 def test_wheel_without_its_native_part_is_small() -> None:
-    """What a wheel holds, compressed as there: the examples too, which an editable installation leaves where they are, but no README."""
+    """What it holds, compressed as there: the examples, which an editable installation has elsewhere, but no README."""
     package = Path(bragg.__file__).parent
     folders = [package] if (package / "data/examples").exists() else [package, EXAMPLES]
     files = [file for folder in folders for file in folder.rglob("*") if file.is_file()]
