@@ -227,13 +227,26 @@ def test_pointers_are_arrays_of_elements_and_a_name_may_have_no_value_yet_at_the
     text = script.read_text().replace("product = block * factor", stops)
     script.write_text(text.replace("return product", "return block * factor"))
     asked = ["p int((x + offsets).min())", "p (x + offsets)[1].tolist()", "p np.max(x + offsets, axis=1).tolist()"]
-    output = at_prompt(script, [*STEP_TO_NEXT, *asked, "c", *STEP_TO_NEXT, "p product", "p product[0]", "q"])
+    asked_of_none = ["p product[0]", "p np.isnan(product)"]
+    output = at_prompt(script, [*STEP_TO_NEXT, *asked, "c", *STEP_TO_NEXT, "p product", *asked_of_none, "q"])
     start = output.index("16")
     assert output[start + 1 : start + 3] == [str([*range(24, 32)]), "[23, 31]"]
-    assert output[-3:-1] == [
-        "<no value yet, or not on every way here>",
-        "*** bragg.debug.faults.KernelFault: a name is used that is not assigned on every way here",
-    ]
+    fault = "*** bragg.debug.faults.KernelFault: a name is used that is not assigned on every way here"
+    assert output[-4:-1] == ["<no value yet, or not on every way here>", fault, fault]
+
+
+def test_the_kernels_own_expressions_of_two_axes_work_at_the_prompt(tmp_path: Path) -> None:
+    script = write(tmp_path)
+    asked = ["p (x + offsets[:, None] * 2 + tl.arange(0, 2)[None, :]).max()", "p (offsets[:, None] < n).shape"]
+    asked += ["p tl.sum(values[:, None] * values[None, :], 1).max()", "p offsets[:, None][1, 2].tolist()"]
+    asked += ["p int(np.isnan(values).sum())", "p x + offsets[1]", "c"]
+    output = at_prompt(script, [*STEP_TO_NEXT, *asked])[3 + 3 * len(STEP_TO_NEXT) :]
+    shown = [line.replace("np.", "").replace("int64(", "").replace("float32(", "").rstrip(")") for line in output]
+    assert shown[:5] == ["63", "(8, 1", str(29.0 * sum(range(24, 30))), "[26]", "0"]
+    assert output[5] == (
+        "*** bragg.debug.faults.KernelFault: a number or a tensor is needed here, not an array of NumPy; "
+        "at a prompt choose a program last: (x + offsets)[1]"
+    )
 
 
 @pytest.mark.parametrize("place", ["15", "script.py:15"])

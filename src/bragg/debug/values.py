@@ -114,6 +114,9 @@ class Unset(Operators):
     def __getitem__(self, key: Any) -> NoReturn:
         raise unset_fault()
 
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NoReturn:
+        raise unset_fault()
+
     def __getattr__(self, name: str) -> NoReturn:
         if name.startswith("__"):
             raise AttributeError(name)
@@ -168,6 +171,13 @@ def _is_asked_by_hand() -> bool:
     return str(frame.f_globals.get("__name__", "")).startswith("numpy.")
 
 
+def _adds_axes(key: Any) -> bool:
+    """An index is one that kernels have too, and adds axes to a block: `:` and None alone."""
+    parts = key if isinstance(key, tuple) else (key,)
+    is_of_kernels = all(part is None or (isinstance(part, slice) and part == slice(None)) for part in parts)
+    return is_of_kernels and any(part is None for part in parts)
+
+
 class _Shown(Operators):
     """At a debugger's prompt, an array with a row for each active program."""
 
@@ -186,7 +196,7 @@ class _Shown(Operators):
         return lambda *args, **kwargs: method(self, *args, **kwargs)
 
     def __getitem__(self, key: Any) -> Any:
-        if _is_asked_by_hand():
+        if _is_asked_by_hand() and not _adds_axes(key):
             return self.active_data()[key.active_data() if isinstance(key, _Shown) else key]
         return OPERATORS["getitem"](self, key)
 

@@ -31,6 +31,9 @@ def as_tensor(value: Any) -> Tensor:
         return scalar(value)
     if value is UNSET:
         raise unset_fault()
+    if isinstance(value, np.ndarray):
+        shown = "an array of NumPy; at a prompt choose a program last: (x + offsets)[1]"
+        raise KernelFault(f"a number or a tensor is needed here, not {shown}")
     raise KernelFault(f"a number or a tensor is needed here, not {type(value).__name__}: {value!r}")
 
 
