@@ -203,6 +203,59 @@ def test_a_finding_names_the_row_of_the_program_that_shows_it(tmp_path: Path) ->
     assert "np.int32(3)" in output
 
 
+MADE_IN_A_LOOP = """\
+import numpy as np
+import triton
+import triton.language as tl
+
+@triton.jit
+def kernel(x, out, BLOCK: tl.constexpr):
+    offsets = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    total = tl.load(out + offsets)
+    for k in range(2):
+        values = tl.load(x + k * 8 + offsets)
+        largest = tl.max(values, 0)
+        total += tl.exp(values - largest)
+        largest = 0.0
+    tl.store(out + offsets, total)
+
+x, out = np.zeros(16, "f4"), np.ones(8, "f4")
+x[12:] = -np.inf
+kernel[(2,)](x, out, BLOCK=4)
+print("result", out.tolist())
+"""
+
+
+def test_nan_is_stopped_at_where_it_is_made_with_its_operands(tmp_path: Path) -> None:
+    script = tmp_path / "script.py"
+    script.write_text(MADE_IN_A_LOOP)
+    commands = ["p k", "p largest.tolist()", "p values[1].tolist()", "n", "p np.isnan(total).tolist()", "c"]
+    output = at_prompt(script, commands, "--break-on", "nan-result")
+    assert output[0] == f"warning: nan-result in kernel ({script}:12)"
+    start = output.index("the launch is executed again, up to where this is made:")
+    assert output[start + 1 : start + 8] == [
+        f"> {script}(12)kernel()",
+        "-> total += tl.exp(values - largest)",
+        "programs: (0, 0, 0), (1, 0, 0), of a grid of (2, 1, 1)",
+        "program (1, 0, 0) is row 1 of values that differ between programs: p name[1]",
+        "int32[]: 1",
+        "[0.0, -inf]",
+        "[-inf, -inf, -inf, -inf]",
+    ]
+    assert output[start + 8] == f"> {script}(13)kernel()"
+    assert str([[False] * 4, [True] * 4]) in output
+    assert "result [3.0, 3.0, 3.0, 3.0, nan, nan, nan, nan]" in output
+    assert "result" in at_prompt(script, [], "--break-on", "nan-result", "--at-program", "0")[0]
+
+
+def test_quitting_where_nan_is_made_ends_the_program(tmp_path: Path) -> None:
+    script = tmp_path / "script.py"
+    script.write_text(MADE_IN_A_LOOP)
+    done = debugged(script, ["q"], "--break-on", "nan-result")
+    assert (done.returncode, done.stdout.count("(Pdb)")) == (3, 1)
+    assert done.stderr == f"{QUIT}\nNext: bragg check {script}\n"
+
+
 QUIT = "the program ended where its debugger was quit; what comes after that was not executed"
 
 

@@ -67,7 +67,7 @@ def debug(
     from bragg.debug.stepping.debugger import KernelDebugger, stepping
     from bragg.debug.stepping.lines import STOPS
     from bragg.debug.stepping.places import require_line_of_kernel
-    from bragg.debug.stepping.stops import Watch, stop_on
+    from bragg.debug.stepping.stops import StopOn, Watch
 
     if hint := late_hint(debug, target):
         say([hint])
@@ -77,8 +77,9 @@ def debug(
         STOPS.add(file, line)
     watches = [Watch(text) for text in watch]
     # What is executed again would stop again.
-    checkers = [*chosen_checkers(without=["tuned-twice"]), *(one.checker for one in watches)]
-    session = CheckedSession(checkers, program, stop_on(break_on, at_program))
+    stop = StopOn(break_on, at_program)
+    checkers = [*chosen_checkers(without=["tuned-twice"]), *(one.checker for one in watches), *stop.checkers]
+    session = CheckedSession(checkers, program, stop)
     with stepping(at_program):
         code = run_checked(session, target, FindingsOutput(is_brief=True), module=module)
     if watches:

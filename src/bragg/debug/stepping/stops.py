@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
+from types import FrameType
 
 import numpy as np
 
@@ -18,14 +19,17 @@ from bragg.debug.memory.access import Access
 from bragg.debug.memory.storage import Buffer
 from bragg.debug.state import Listeners
 from bragg.debug.stepping.debugger import KernelDebugger, kernel_frame, open_at
+from bragg.debug.stepping.origins import Origins
 from bragg.errors import UsageError
 from bragg.registry import CHECKERS
 
+# Found when a kernel stores what an earlier line has made.
+_FOUND_LATE = "nan-result"
 _ELEMENT = re.compile(r"(\w+)\[\s*(-?\d+(?:\s*,\s*-?\d+)*)\s*\]")
 
 
-def stop_on(rules: Sequence[str], program: tuple[int, int, int] | None = None) -> Callable[[KernelFinding], None]:
-    """What opens the debugger at the kernel's line when one of some checkers finds something.
+class StopOn:
+    """Opens the debugger when one of some checkers finds something: at the line to blame.
 
     Args:
         rules: Names of the checkers.
@@ -34,19 +38,35 @@ def stop_on(rules: Sequence[str], program: tuple[int, int, int] | None = None) -
     Raises:
         UsageError: A name is not that of a checker.
     """
-    for rule in rules:
-        CHECKERS[rule]
 
-    def stop(finding: KernelFinding) -> None:
-        frame = kernel_frame(sys._getframe())
+    def __init__(self, rules: Sequence[str], program: tuple[int, int, int] | None = None) -> None:
+        for rule in rules:
+            CHECKERS[rule]
+        self._rules = rules
+        self._program = program
+        self._origins = Origins(self._open)
+
+    @property
+    def checkers(self) -> list[Checker]:
+        """What has to watch launches for it."""
+        return [self._origins.checker] if _FOUND_LATE in self._rules else []
+
+    def __call__(self, finding: KernelFinding) -> None:
+        """Stop here, or later where its values are made, if the user wants to."""
+        program, frame = self._program, kernel_frame(sys._getframe())
         shows_it = program is None or program in (program_ids(number, finding.grid) for number in finding.programs)
-        if finding.rule in rules and shows_it and frame is not None:
-            print("\n".join(finding.lines()))
-            if program is None and finding.witness is not None:
-                KernelDebugger.chosen = finding.witness.program
-            open_at(frame)
+        if finding.rule not in self._rules or not shows_it or frame is None:
+            return
+        print("\n".join(finding.lines()))
+        if finding.rule == _FOUND_LATE and (finding.file, finding.line) != kernel_line():
+            self._origins.add(finding)
+        else:
+            self._open(finding, frame)
 
-    return stop
+    def _open(self, finding: KernelFinding, frame: FrameType) -> None:
+        if self._program is None and finding.witness is not None:
+            KernelDebugger.chosen = finding.witness.program
+        open_at(frame)
 
 
 @dataclass

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from contextlib import redirect_stdout
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, redirect_stdout
 from dataclasses import dataclass
 from io import StringIO
 from typing import Any
@@ -99,20 +99,26 @@ class Replay:
         Raises:
             KernelFault: The other execution does not get to its end.
         """
-        results = {key: buffer.flat.copy() for key, (buffer, _) in self._before.items()}
-        try:
-            self.restore()
+        with self.rewound() as results:
             if prepare is not None:
                 prepare()
             with redirect_stdout(StringIO()):  # What the kernel prints was printed.
                 run(Listeners(access=[self.see]))
             pairs = [(buffer, results.get(key, kept)) for key, (buffer, kept) in self._before.items()]
             found = [_difference(buffer, result, run) for buffer, result in pairs]
+        return [one for one in found if one is not None]
+
+    @contextmanager
+    def rewound(self) -> Iterator[dict[tuple[int, int], Array]]:
+        """Memory is what the launch found, and afterwards what it left: [elements] of each tensor's own type."""
+        results = {key: buffer.flat.copy() for key, (buffer, _) in self._before.items()}
+        try:
+            self.restore()
+            yield results
         finally:
             self.restore()
             for key, result in results.items():
                 self._before[key][0].flat[...] = result
-        return [one for one in found if one is not None]
 
     def in_order(self, numbers: Sequence[int]) -> list[Difference]:
         """What the launch gives differently when its programs run in another order; nothing where they cannot."""
