@@ -23,7 +23,8 @@ class MeasuredStretches {
     if (Stretch* last = latest_at(place)) {
       last->end_ns = measured.end_ns;
       last->measured_ns += ns;
-    } else if (count_ < kMax - 1 || place == kElsewhere) {
+    } else if (count_ < (place == kElsewhere ? kMax : kMax - 1)) {
+      latest_[slot_of(place)] = static_cast<uint8_t>(count_);
       stretches_[count_++] = {place, measured.start_ns, measured.end_ns, ns};
     }
   }
@@ -37,7 +38,9 @@ class MeasuredStretches {
       Stretch stretch = stretches_[i];
       (void)stretch.take_until(whole.start_ns);
       if (const int64_t ns = stretch.take_until(whole.end_ns); ns > 0) give(stretch.place, ns);
-      if (stretch.measured_ns > 0) stretches_[kept++] = stretch;
+      if (stretch.measured_ns == 0) continue;
+      latest_[slot_of(stretch.place)] = static_cast<uint8_t>(kept);
+      stretches_[kept++] = stretch;
     }
     count_ = kept;
   }
@@ -59,14 +62,15 @@ class MeasuredStretches {
       return taken_ns;
     }
   };
+  // The last one; where there are many, any one of the place.
   [[nodiscard]] Stretch* latest_at(NodeId place) noexcept {
-    const size_t from = count_ < kMax - 1 && count_ > 0 ? count_ - 1 : 0;
-    for (size_t i = count_; i-- > from;)
-      if (stretches_[i].place == place) return &stretches_[i];
-    return nullptr;
+    const size_t at = count_ < kMax - 1 ? count_ - 1 : latest_[slot_of(place)];
+    return at < count_ && stretches_[at].place == place ? &stretches_[at] : nullptr;
   }
+  [[nodiscard]] static size_t slot_of(NodeId place) noexcept { return static_cast<size_t>(place) % kMax; }
 
   std::array<Stretch, kMax> stretches_;
+  std::array<uint8_t, kMax> latest_{};  // of places with this number; where two have it, of one of them
   size_t count_ = 0;
 };
 

@@ -49,4 +49,16 @@ TEST(beyond_the_most_stretches_places_that_are_known_still_get_their_time_and_wh
   CHECK_EQ(ns.at(kForward), 3);
 }
 
+TEST(places_whose_numbers_fall_together_take_no_more_room_than_there_is) {
+  MeasuredStretches stretches;
+  const auto n = static_cast<int64_t>(MeasuredStretches::kMax);
+  stretches.add(MeasuredStretches::kElsewhere, {0, 1});
+  for (int64_t i = 1; i < n; ++i) stretches.add(NodeId{static_cast<uint32_t>(n * i - 1)}, {i, i + 1});
+  (void)taken(stretches, {0, 0});
+  for (int64_t i = n; i < 2 * n; ++i) stretches.add(MeasuredStretches::kElsewhere, {i, i + 1});
+  const auto ns = taken(stretches, {0, 2 * n});
+  CHECK_EQ(ns.size(), MeasuredStretches::kMax - 1);
+  CHECK(ns.at(MeasuredStretches::kElsewhere) >= 1);
+}
+
 }  // namespace
