@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -10,10 +11,12 @@ import numpy as np
 
 from bragg.analyze.causes.evidence import Evidence
 from bragg.analyze.causes.host_steps import host_steps
-from bragg.analyze.causes.paths import below, children, named
+from bragg.analyze.causes.paths import below, children, named, place_of
+from bragg.analyze.causes.text.text_calls import calls_at
 from bragg.analyze.causes.thresholds import MANY_ROWS, RECURRING, WAITS
-from bragg.model import CallTree, FrameKind
-from bragg.model.table import BoolArray
+from bragg.model import CallTree, FrameKind, Place
+from bragg.model.ids import NodeId
+from bragg.model.table import BoolArray, FloatArray
 
 # Slices of a program whose steps are not known may be batches.
 _TAKES_ROW, _TAKES = re.compile("aten::select"), re.compile(r"aten::(?:select|slice|narrow)")
@@ -23,11 +26,12 @@ class RowLoop(NamedTuple):
     """A function that takes tensors apart.
 
     Attributes:
-        rows: How many in all.
-        tensors: How many tensors.
+        rows: How many in all; where `zip` takes tensors together, of one of them.
+        tensors: How many tensors, of which no turn takes two.
         nodes: Operators that run for each row, with what is below them: [n_nodes].
         code: The code between the function and these, and what takes rows: [n_nodes].
         lines: Lines of the function: [n_nodes].
+        places: Where the loops are; empty: not known.
     """
 
     rows: float
@@ -35,6 +39,7 @@ class RowLoop(NamedTuple):
     nodes: BoolArray
     code: BoolArray
     lines: BoolArray
+    places: tuple[Place, ...] = ()
 
 
 def loops_over_rows(evidence: Evidence) -> BoolArray:
@@ -86,10 +91,31 @@ def _iterations(evidence: Evidence) -> Iterator[RowLoop]:
         if not tensors or rows < MANY_ROWS.value * tensors:
             continue
         takes = below(profile, taken)
-        often = inside & (tree.kind == FrameKind.OPERATOR) & (evidence.calls >= rows) & _works(evidence) & ~takes
+        works = inside & (tree.kind == FrameKind.OPERATOR) & _works(evidence) & ~takes
+        loops = sorted(set(lines.tolist()) & set(np.flatnonzero(body).tolist()))
+        together = _taken_together(evidence, loops, rows, evidence.calls[works])
+        rows, tensors = rows / together, tensors / together
+        often = works & (evidence.calls >= rows)
         above = inside & ~body & (tree.sum_up(often.astype(np.int64)) > 0)
         code = above | (inside & takes) | _parents(tree, taken & inside)
-        yield RowLoop(rows, tensors, below(profile, often), code, body)
+        places = tuple(place_of(profile, NodeId(each)) for each in loops)
+        yield RowLoop(rows, tensors, below(profile, often), code, body, places)
+
+
+def _taken_together(evidence: Evidence, loops: list[int], rows: float, calls: FloatArray) -> int:
+    """Of how many tensors each turn takes a row, as `zip` does: most of what loops call runs so much less often.
+
+    Args:
+        evidence: Of the profile.
+        loops: Lines that iterate.
+        rows: Of all tensors.
+        calls: Of operators inside: [n_operators].
+    """
+    statements = [at[1] for line in loops if (at := evidence.text.at(line))]
+    heads = [each.iter if isinstance(each, ast.For) else each for each in statements]
+    zips = [max((len(each.args) for each in calls_at(head, "zip")), default=1) for head in heads]
+    fits = {each: int(np.isclose(calls * each, rows, rtol=0.01).sum()) for each in range(1, min(zips, default=1) + 1)}
+    return max(fits, key=lambda each: (fits[each], each if fits[each] else -each))
 
 
 def _parents(tree: CallTree, nodes: BoolArray) -> BoolArray:

@@ -50,9 +50,9 @@ def lines_of(evidence: Evidence, text: re.Pattern[str]) -> list[Place]:
     return found
 
 
-def calls_at(statement: ast.stmt, *names: str) -> list[ast.Call]:
-    """Calls of these names in a statement."""
-    return [each for each in parts_of(statement, ast.Call) if call_name(each) in names]
+def calls_at(part: ast.AST, *names: str) -> list[ast.Call]:
+    """Calls of these names in a statement or an expression."""
+    return [each for each in parts_of(part, ast.Call) if call_name(each) in names]
 
 
 def makers_of_called(file: FileText, call: ast.Call) -> list[ast.expr]:

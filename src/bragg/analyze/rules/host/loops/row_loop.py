@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from bragg.analyze.causes.evidence import Evidence
-from bragg.analyze.causes.host_finding import Cause, host_finding
+from bragg.analyze.causes.host_finding import Cause, host_finding, moved_to
 from bragg.analyze.causes.host_steps import WAITS_OR_STEPS, HostCost, host_costs
 from bragg.analyze.causes.needs import OPERATORS
 from bragg.analyze.causes.paths import named
@@ -51,7 +51,7 @@ def _find(evidence: Evidence) -> Iterator[Finding]:
                 Quantity(f"waits for the host {evidence.step_word}", evidence.per_step(waits_ns), "ns"),
             ),
         )
-        yield host_finding(evidence, nodes, evidence.idle_ns, cause)
+        yield moved_to(host_finding(evidence, nodes, evidence.idle_ns, cause), loop.places)
 
 
 def _without_gpu(evidence: Evidence) -> Iterator[Finding]:
