@@ -19,8 +19,8 @@ INNER = "train.py:4@main > aten::add#operator"
 
 def iterating(head: str, tensors: int, inner: int = 0) -> Profile:
     """A loop that takes rows of some tensors; each turn multiplies once, and adds in an inner loop."""
-    taken = [f"host 0-{ROWS * tensors + 1} {ITERATES}"] * tensors
-    taken += [f"host {at}-{at + 1} {ITERATES} > aten::select#operator" for at in range(1, ROWS * tensors + 1)]
+    taken = [f"host {at}-{at + ROWS} {ITERATES}" for at in range(0, ROWS * tensors, ROWS)]
+    taken += [f"host {at}-{at + 1} {ITERATES} > aten::select#operator" for at in range(ROWS * tensors)]
     end = 80 + 40 * ROWS
     products = [f"host {at}-{at + 5} {PRODUCT}" for at in range(80, end, 40)]
     sums = [f"host {end + 40 * at}-{end + 40 * at + 5} {INNER}" for at in range(ROWS * inner)]
