@@ -118,6 +118,31 @@ def test_what_costs_little_or_has_no_other_way_is_fine(rule: str, lines: list[st
     assert found(rule, *lines) == []
 
 
+def test_what_the_program_jits_itself_is_no_dispatch_beside_the_step() -> None:
+    profile = recorded(*jitted("train_step", "analyse", "key", "split", "normal"))
+    program = "import jax\n\n\n@jax.jit\ndef analyse(x):\n    return x\n\n\ndef main(key):\n    jax.random.split(key)\n"
+    made = {"jit(analyse)": {"made at train.py:4": ""}, "jit(split)": {"made at train.py:10": ""}}
+    told = replace(profile, meta={**profile.meta, "attributes": made}, sources={"train.py": program})
+    (finding,) = analysis(Evidence(told), ["eager-jax"]).findings
+    assert finding.message.startswith(
+        "beside jit(train_step) each step calls 3 more jitted functions (jit(key), jit(normal), jit(split)), 0.3"
+    )
+    assert finding.gain is not None
+    assert finding.gain.share == pytest.approx(0.27, abs=0.005)  # 0.9 of 300 us
+
+
+@pytest.mark.parametrize("each_us", [100, 300, 310, 500])
+def test_an_operation_that_takes_long_is_no_dispatch(each_us: int) -> None:
+    calls = [
+        *jitted("train_step", "key", "split", "normal"),
+        f"host 400-{400 + each_us} train.py:8@main > jit(add)#operator",
+    ]
+    (finding,) = found("eager-jax", *calls)
+    assert ("calls 4 more" in finding.message) == (each_us <= 300)
+    assert finding.gain is not None
+    assert finding.gain.share == pytest.approx(0.27 + (0.0009 * each_us if each_us <= 300 else 0), abs=0.005)
+
+
 @pytest.mark.parametrize(
     ("calls", "computes_ms", "traces_ms", "waits_ms", "share"),
     [

@@ -11,6 +11,7 @@ from bragg.analyze.causes.evidence import Evidence
 from bragg.analyze.causes.host_finding import Cause
 from bragg.analyze.causes.host_steps import HostCost, host_costs, host_steps
 from bragg.analyze.causes.host_work import NO_GPU, host_work, worked_ns
+from bragg.analyze.causes.jitted_calls import is_of_program
 from bragg.analyze.causes.needs import HOST_TIME, TRACE, Need
 from bragg.analyze.causes.paths import below, in_files, named
 from bragg.analyze.causes.statements import statement_finding
@@ -19,6 +20,7 @@ from bragg.analyze.engine import HostTime, Rule
 from bragg.grouping.hlo_names import CALLS
 from bragg.grouping.regions import step_function
 from bragg.model import Confidence, Finding, Quantity
+from bragg.model.table import BoolArray
 
 _SAVED = 0.9
 _N_NAMES = 3
@@ -72,15 +74,21 @@ def _without_gpu(evidence: Evidence) -> Iterator[Finding]:
     n_steps = steps.made
     jitted = {name for name in tree.frames.name if name.startswith(CALLS)}
     often = {name for name in jitted if float(evidence.calls[named(profile, name.__eq__)].sum()) >= 0.9 * n_steps}
-    small = often - {main}
+    own = {name for name in often if is_of_program(evidence, name)} | {main}
+    small = {name for name in often - own if _is_short(evidence, named(profile, name.__eq__))}
     if main not in often or len(small - {_STAGED}) + 1 < JITTED.value:
         return
-    is_small, is_main = named(profile, small.__contains__), named(profile, main.__eq__)
+    is_small, is_own = named(profile, small.__contains__), named(profile, own.__contains__)
     # What is below a call traces and compiles, once.
-    dispatches = (tree.sum_up(is_small.astype(np.int64)) > 0) & ~(tree.sum_up(is_main.astype(np.int64)) > 0)
+    dispatches = (tree.sum_up(is_small.astype(np.int64)) > 0) & ~(tree.sum_up(is_own.astype(np.int64)) > 0)
     nodes = is_small | (dispatches & in_files(profile, _JAX) & ~below(profile, is_small))
     calls = float(evidence.calls[is_small].sum()) / n_steps
     yield from host_costs(evidence, nodes, HostCost("eager-jax", _beside(main, small, calls), _CHANGE, _SAVED))
+
+
+def _is_short(evidence: Evidence, calls: BoolArray) -> bool:
+    """Whether calls, [n_nodes], dispatch: longer ones compute, or wait for what computes."""
+    return float(evidence.recurring_host_ns[calls].sum()) <= _SHORT_NS * float(evidence.calls[calls].sum())
 
 
 def _without_steps(evidence: Evidence) -> Iterator[Finding]:
