@@ -9,12 +9,21 @@ import numpy as np
 from bragg.analyze.causes.facts import Facts
 from bragg.analyze.causes.paths import below, in_files, lines_above, named
 from bragg.grouping.workers import WORKER_METRICS, WORKER_TIME
-from bragg.model import Profile
+from bragg.model import FrameKind, Profile
 from bragg.model.finding import percent_text
 from bragg.model.host_time import WAIT_TIME
 from bragg.model.table import BoolArray
 
-__all__ = ["SINGLE", "WORKERS", "costly_item_text", "idle_share_of_workers", "late_batches_ns", "loading"]
+__all__ = [
+    "SINGLE",
+    "WORKERS",
+    "batches_made",
+    "costly_item_text",
+    "idle_share_of_workers",
+    "is_of_gpu_items",
+    "late_batches_ns",
+    "loading",
+]
 
 SINGLE, WORKERS = "_SingleProcessDataLoaderIter", "_MultiProcessingDataLoaderIter"
 """Kinds of iterators of a DataLoader: it has no workers, or some."""
@@ -23,11 +32,24 @@ _ITERATOR = "enumerate(DataLoader)#"
 _FETCH = re.compile(r"torch[/\\]utils[/\\]data[/\\]_utils[/\\]fetch\.py$")
 # A line with less is one among many.
 _COSTLY = 0.1
+_MOSTLY = 0.75
 
 
 def loading(profile: Profile, kind: str) -> BoolArray:
     """What iterators of a kind run: [n_nodes]."""
     return below(profile, named(profile, lambda name: name.startswith(_ITERATOR + kind)))
+
+
+def batches_made(facts: Facts, inside: BoolArray) -> float:
+    """How many batches were made by what iterators run, [n_nodes]."""
+    return float(facts.calls[inside & ~inside[np.maximum(facts.profile.tree.parent, 0)]].sum())
+
+
+def is_of_gpu_items(facts: Facts) -> bool:
+    """Whether a loader without workers launches kernels for most of its batches."""
+    inside = loading(facts.profile, SINGLE)
+    kernels = inside & (facts.profile.tree.kind == FrameKind.KERNEL)
+    return float(facts.gpu_count[kernels].sum()) >= _MOSTLY * batches_made(facts, inside) > 0
 
 
 def late_batches_ns(facts: Facts) -> float:

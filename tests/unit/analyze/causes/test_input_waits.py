@@ -63,6 +63,19 @@ def test_workers_are_not_advised_for_items_on_the_gpu(work: str, is_on_gpu: bool
 
 
 @pytest.mark.parametrize(
+    ("made_us", "copied_us", "rules"), [(900, 50, {"data-loading"}), (20, 950, {"data-loading", "device-copies"})]
+)
+def test_copies_that_put_together_items_on_the_gpu_go_with_a_late_loader(
+    made_us: int, copied_us: int, rules: set[str]
+) -> None:
+    loader = f"host 0-{made_us} train.py:20@main > enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__"
+    end = made_us + copied_us
+    stack = f"host 5-15 {STACK} ->2\ngpu {made_us}-{end} {STACK} > CatArrayBatchedCopy#kernel <-2"
+    found = analysis(Evidence(stepped(f"{loader}\n{stack}", end + 10)), ["data-loading", "device-copies"]).findings
+    assert {each.rule for each in found} == rules
+
+
+@pytest.mark.parametrize(
     ("waits_below", "keeps_up"),
     [
         ("/torch/utils/data/_utils/worker.py:300@_worker_loop", True),

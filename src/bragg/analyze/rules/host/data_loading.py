@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import numpy as np
-
 from bragg.analyze.causes.evidence import Evidence
 from bragg.analyze.causes.host_finding import Cause, host_finding, three_digits
 from bragg.analyze.causes.host_steps import HostCost, host_costs, host_steps
@@ -13,20 +11,21 @@ from bragg.analyze.causes.host_work import host_work
 from bragg.analyze.causes.input_waits import (
     SINGLE,
     WORKERS,
+    batches_made,
     costly_item_text,
     idle_share_of_workers,
+    is_of_gpu_items,
     late_batches_ns,
     loading,
 )
 from bragg.analyze.causes.needs import HOST_TIME, TRACE, Need
 from bragg.analyze.causes.thresholds import OF_STEP, READY_BATCH, WAITED
 from bragg.analyze.engine import HostTime, Rule
-from bragg.model import Confidence, Finding, FrameKind, Quantity
+from bragg.model import Confidence, Finding, Quantity
 from bragg.model.finding import percent_text
-from bragg.model.table import BoolArray
 
 _SAVED = 0.9
-_MOSTLY = 0.75  # of the batches, or of the time of workers
+_MOSTLY = 0.75  # of the time of workers
 _NO_WORKERS = "the DataLoader has no workers: the step itself makes its batch"
 _CHEAPER_ITEMS = (
     "make items cheaper first (arrays of a whole batch instead of Python for each item); for long runs "
@@ -58,11 +57,11 @@ def _find(evidence: Evidence) -> Iterator[Finding]:
     single = _NO_WORKERS, "DataLoader(num_workers=4, pin_memory=True, persistent_workers=True)"
     several = late, _NOT_MORE if is_idle else "more num_workers, larger prefetch_factor, or cheaper items"
     for kind, least_ns, (message, change), confidence in (
-        (SINGLE, 0.0, (_ON_GPU, _WHOLE_BATCHES) if _is_on_gpu(evidence) else single, Confidence.PROVEN),
+        (SINGLE, 0.0, (_ON_GPU, _WHOLE_BATCHES) if is_of_gpu_items(evidence) else single, Confidence.PROVEN),
         (WORKERS, READY_BATCH.value, several, Confidence.LIKELY),
     ):
         inside = loading(profile, kind)
-        calls = _calls(evidence, inside)
+        calls = batches_made(evidence, inside)
         waited_ns = float(idle_ns[inside].sum()) + (late_batches_ns(evidence) if kind == SINGLE else 0.0)
         if waited_ns < max(WAITED.value * evidence.wall_ns, least_ns * calls):
             continue
@@ -77,17 +76,6 @@ def _find(evidence: Evidence) -> Iterator[Finding]:
             confidence=confidence,
         )
         yield host_finding(evidence, inside, idle_ns, cause)
-
-
-def _is_on_gpu(evidence: Evidence) -> bool:
-    """Whether a loader without workers launches kernels for most of its batches."""
-    inside = loading(evidence.profile, SINGLE)
-    kernels = inside & (evidence.profile.tree.kind == FrameKind.KERNEL)
-    return float(evidence.gpu_count[kernels].sum()) >= _MOSTLY * _calls(evidence, inside) > 0
-
-
-def _calls(evidence: Evidence, inside: BoolArray) -> float:
-    return float(evidence.calls[inside & ~inside[np.maximum(evidence.profile.tree.parent, 0)]].sum())
 
 
 def _late_workers(evidence: Evidence) -> tuple[str, bool]:

@@ -16,6 +16,7 @@ from bragg.analyze.causes.thresholds import MUCH_GPU
 from bragg.analyze.causes.work_finding import Work, work_findings
 from bragg.analyze.engine import HostTime, Rule
 from bragg.model import Confidence, Finding
+from bragg.model.table import BoolArray
 
 _WORK = Work(
     "binary-search",
@@ -31,6 +32,11 @@ _EQUAL = ("linspace", "arange")
 
 
 def _find(evidence: Evidence) -> Iterator[Finding]:
+    yield from work_findings(evidence, searches_of_equal_steps(evidence), _WORK)
+
+
+def searches_of_equal_steps(evidence: Evidence) -> BoolArray:
+    """Work of the GPU that looks up in knots of equal steps, as far as the program's text tells: [n_nodes]."""
     profile = evidence.profile
     searches = below(profile, named(profile, "_searchsorted_scan_impl".__eq__)) & (evidence.gpu_ns > 0)
     meant = np.zeros(len(searches), np.bool_)
@@ -39,7 +45,7 @@ def _find(evidence: Evidence) -> Iterator[Finding]:
         file = evidence.text.file(name) if name else None
         statement = file.statement(line) if file else None
         meant[node] = file is not None and statement is not None and _is_of_equal_steps(file, statement)
-    yield from work_findings(evidence, meant, _WORK)
+    return meant
 
 
 def _is_of_equal_steps(file: FileText, statement: ast.stmt) -> bool:
