@@ -23,6 +23,7 @@ __all__ = [
     "is_of_gpu_items",
     "late_batches_ns",
     "loading",
+    "waits_for_batches_ns",
 ]
 
 SINGLE, WORKERS = "_SingleProcessDataLoaderIter", "_MultiProcessingDataLoaderIter"
@@ -50,6 +51,15 @@ def is_of_gpu_items(facts: Facts) -> bool:
     inside = loading(facts.profile, SINGLE)
     kernels = inside & (facts.profile.tree.kind == FrameKind.KERNEL)
     return float(facts.gpu_count[kernels].sum()) >= _MOSTLY * batches_made(facts, inside) > 0
+
+
+def waits_for_batches_ns(facts: Facts, kind: str) -> float:
+    """How long GPUs waited for loaders of a kind, as far as that is known."""
+    if facts.idle_ns is None:
+        return 0.0
+    return float(facts.idle_ns[loading(facts.profile, kind)].sum()) + (
+        late_batches_ns(facts) if kind == SINGLE else 0.0
+    )
 
 
 def late_batches_ns(facts: Facts) -> float:

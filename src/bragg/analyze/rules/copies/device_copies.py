@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from bragg.analyze.causes.evidence import Evidence
-from bragg.analyze.causes.input_waits import SINGLE, is_of_gpu_items, loading
+from bragg.analyze.causes.input_waits import SINGLE, is_of_gpu_items, loading, waits_for_batches_ns
 from bragg.analyze.causes.needs import GPU_TIME
 from bragg.analyze.causes.paths import named
 from bragg.analyze.causes.thresholds import MUCH_GPU
@@ -43,12 +43,8 @@ def _in_late_loader(evidence: Evidence) -> BoolArray:
     Whole batches, which are advised for the wait, need no copies.
     """
     inside = loading(evidence.profile, SINGLE)
-    is_late = (
-        evidence.idle_ns is not None
-        and is_of_gpu_items(evidence)
-        and float(evidence.idle_ns[inside].sum()) > float(evidence.gpu_ns[inside].sum())
-    )
-    return inside if is_late else np.zeros(len(inside), np.bool_)
+    is_late = waits_for_batches_ns(evidence, SINGLE) > float(evidence.gpu_ns[inside].sum())
+    return inside if is_late and is_of_gpu_items(evidence) else np.zeros(len(inside), np.bool_)
 
 
 RULE = Rule(_find, "copies within the memory of the GPU", (GPU_TIME,), (MUCH_GPU,), _WORK.change)

@@ -15,8 +15,8 @@ from bragg.analyze.causes.input_waits import (
     costly_item_text,
     idle_share_of_workers,
     is_of_gpu_items,
-    late_batches_ns,
     loading,
+    waits_for_batches_ns,
 )
 from bragg.analyze.causes.needs import HOST_TIME, TRACE, Need
 from bragg.analyze.causes.thresholds import OF_STEP, READY_BATCH, WAITED
@@ -62,7 +62,7 @@ def _find(evidence: Evidence) -> Iterator[Finding]:
     ):
         inside = loading(profile, kind)
         calls = batches_made(evidence, inside)
-        waited_ns = float(idle_ns[inside].sum()) + (late_batches_ns(evidence) if kind == SINGLE else 0.0)
+        waited_ns = waits_for_batches_ns(evidence, kind)
         if waited_ns < max(WAITED.value * evidence.wall_ns, least_ns * calls):
             continue
         gain = evidence.host_gain(inside, _SAVED)
