@@ -70,7 +70,9 @@ def test_copies_that_put_together_items_on_the_gpu_go_with_a_late_loader(
 ) -> None:
     loader = f"host 0-{made_us} train.py:20@main > enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__"
     end = made_us + copied_us
-    stack = f"host 5-15 {STACK} ->2\ngpu {made_us}-{end} {STACK} > CatArrayBatchedCopy#kernel <-2"
+    stack = (
+        f"host {made_us - 15}-{made_us - 5} {STACK} ->2\ngpu {made_us}-{end} {STACK} > CatArrayBatchedCopy#kernel <-2"
+    )
     found = analysis(Evidence(stepped(f"{loader}\n{stack}", end + 10)), ["data-loading", "device-copies"]).findings
     assert {each.rule for each in found} == rules
 
