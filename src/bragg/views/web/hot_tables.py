@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from bragg.analyze.imports import imports_apart
+from bragg.analyze.imports import without_imports
 from bragg.analyze.wall.steady import steady_part
 from bragg.errors import NothingRecorded, UsageError
 from bragg.grouping.modules import group_by_module
@@ -25,6 +25,7 @@ from bragg.views.text.variants import rows_of_frames
 
 _N_ROWS = 10
 _GPU, _HOST = "gpu_time", "host_time"
+_WHOLE = "in the whole run"
 _METRIC_WORDS = {_GPU: "GPU time", _HOST: "host time"}
 # Layers of one kind differ in their number alone.
 _LAYER = re.compile(r"(?<=\.)\d+(?=[. ]|$)")
@@ -37,18 +38,23 @@ def hot_tables(profile: Profile, *, host_first: bool) -> list[dict[str, Any]]:
         profile: A whole run.
         host_first: The GPU waited for the host, whose time stands first.
     """
-    part, where = steady_part(profile), "in the steady state"
-    if part is profile:
-        part, imports_ns = imports_apart(profile)
-        where = "without imports" if imports_ns else "in the whole run"
+    part = steady_part(profile)
+    where = _WHOLE if part is profile else "in the steady state"
+    ran, where_ran = _without_imports(profile) if part is profile else (part, where)
     tables = []
     if host_first and part.measured(_HOST):
-        tables.append(_by_name(part, _HOST, "On the host", where))
+        tables.append(_by_name(ran, _HOST, "On the host", where_ran))
     if part.measured(_GPU):
         tables += [*_by_module(part, where), *_by_operator(part, where), _by_name(part, _GPU, "By kernel", where)]
     elif not tables and (metric := main_metric(part)):
-        tables.append(_by_name(part, metric, "What took most", where))
+        tables.append(_by_name(ran, metric, "What took most", where_ran))
     return [table for table in tables if table["rows"]]
+
+
+def _without_imports(profile: Profile) -> tuple[Profile, str]:
+    """What was done apart from imports, and how it is called; all of it where nothing else was done."""
+    ran = without_imports(profile)
+    return (ran, "without imports") if ran is not profile and ran.measured(_HOST) else (profile, _WHOLE)
 
 
 def main_metric(profile: Profile) -> str | None:

@@ -26,5 +26,19 @@ def test_imports_of_a_program_without_a_gpu_are_not_what_took_most() -> None:
     assert table["about"] == "of 3.00 us of host time without imports"
 
 
+def test_imports_are_not_what_the_host_did_while_a_gpu_waited_for_it() -> None:
+    imports = "  <frozen importlib._bootstrap>:1@_find_and_load\n    m.py:1@<module> host=6us"
+    host, gpu = hot_tables(profile_from_text(f"root\n{imports}\n  a host=3us\n    gemm 2us"), host_first=True)
+    assert rows(host) == [("a", 3_000, 1.0)]
+    assert host["about"] == "of 3.00 us of host time without imports"
+    assert gpu["about"] == "of 2.00 us of GPU time in the whole run"
+
+
+def test_a_program_that_only_imported_shows_what_that_took() -> None:
+    text = "root\n  <frozen importlib._bootstrap>:1@_find_and_load host=6us\n  gemm 2us"
+    host = hot_tables(profile_from_text(text), host_first=True)[0]
+    assert host["about"] == "of 6.00 us of host time in the whole run"
+
+
 def test_a_profile_without_time_has_no_table() -> None:
     assert hot_tables(profile_from_text("root"), host_first=True) == []

@@ -7,7 +7,7 @@ import { gapFacts, sliceFacts, sliceLabel } from "./facts";
 import { gapCause } from "./idle";
 import type { Model } from "./model";
 import type { Span } from "./span";
-import { idleTexts, type Totals } from "./totals";
+import { idleTexts, sharesText, type Totals } from "./totals";
 
 const MAX_ROWS = 40;
 const MAX_NAME = 200;
@@ -96,14 +96,14 @@ export class Panel {
       link.setAttribute("aria-label", printable(label));
       link.replaceChildren(...ends(names[row]));
       const name = element("td", "name", colour, link);
-      const values = [timeText(time_ns), shareText(time_ns / totals.time_ns), `×${count}`];
+      const values = [timeText(time_ns), shareText(time_ns / totals.whole_ns), `×${count}`];
       table.append(element("tr", "", name, ...values.map((value) => element("td", "number", value))));
     }
     const more = totals.frames.length - MAX_ROWS;
     const rest = more > 0 ? [element("p", "faint", `and ${countText(more, "name")} more`)] : [];
-    const empty =
-      totals.frames.length === 0 ? [element("p", "faint", totals.ofGpu ? "No GPU work." : "Nothing ran.")] : [];
-    this.totals.replaceChildren(element("h2", "", what), ...empty, table, ...rest);
+    const nothing = totals.ofGpu ? "No GPU work." : "Nothing ran.";
+    const about = element("p", "faint", totals.frames.length === 0 ? nothing : sharesText(totals));
+    this.totals.replaceChildren(element("h2", "", what), about, table, ...rest);
   }
 
   /** Buttons to what caused a slice, and to what it caused. */

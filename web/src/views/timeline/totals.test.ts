@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { busyOfDevices } from "./idle";
 import { groupsOf } from "./lanes";
-import { idleTexts, type Totals, totalsOf } from "./totals";
+import { idleTexts, sharesText, type Totals, totalsOf } from "./totals";
 import { traceFromText } from "./trace_text";
 
 const TRACE = `
@@ -53,6 +53,17 @@ describe("a range", () => {
     expect([found.ofGpu, times]).toEqual([false, { step: [80, 1] }]);
   });
 
+  it("has shares of itself where a step and the operators in it stand in lanes of their own", () => {
+    const data = traceFromText("thread 1\n  0-60 step\nthread 1 ops\n  10-40 add\n");
+    const found = totalsOf(data, groupsOf(data), busyOfDevices(data), { start: 0, end: 100 });
+    expect([found.whole_ns, sharesText(found)]).toEqual([100, "Shares are of these 100 ns."]);
+  });
+
+  it("of GPUs has shares of what they worked", () => {
+    const found = totals(TRACE, 0, 100)[0];
+    expect([found.whole_ns, sharesText(found)]).toEqual([40, "Shares are of 40 ns of GPU work."]);
+  });
+
   it("is empty where nothing ran", () => {
     expect(totals(TRACE, 80, 90)[0].frames).toEqual([]);
   });
@@ -60,7 +71,7 @@ describe("a range", () => {
 
 it("many devices are told together", () => {
   const idle = [0.1, 0.2, 0.3, 0.4, 0.5].map((share, device) => ({ label: `GPU ${device}`, share }));
-  const totals = { ofGpu: true, frames: [], time_ns: 0 };
+  const totals = { ofGpu: true, frames: [], whole_ns: 0 };
   expect(idleTexts({ ...totals, idle })).toEqual(["5 GPUs idle 30.0 % (10.0 % to 50.0 %)"]);
   expect(idleTexts({ ...totals, idle: idle.slice(0, 2) })).toEqual(["GPU 0 idle 10.0 %", "GPU 1 idle 20.0 %"]);
 });

@@ -1,7 +1,7 @@
 // What ran within a span: time by kernel, and how long GPUs were idle.
 
 import type { ProfileData } from "../../data/profile";
-import { shareText } from "../../ui/numbers";
+import { shareText, timeText } from "../../ui/numbers";
 import type { Busy } from "./idle";
 import { busyWithin } from "./idle";
 import type { Group, Row } from "./lanes";
@@ -21,7 +21,8 @@ export interface Totals {
   ofGpu: boolean;
   /** Most time first. */
   frames: FrameTotal[];
-  time_ns: number;
+  /** What shares are of: all work of GPUs; of threads, several lanes of which may hold the same time, the span. */
+  whole_ns: number;
   /** Share of the span in which each device did nothing. */
   idle: { label: string; share: number }[];
 }
@@ -42,7 +43,7 @@ export function totalsOf(data: ProfileData, groups: Group[], busy: Busy[], span:
   return {
     ofGpu,
     frames,
-    time_ns: frames.reduce((sum, frame) => sum + frame.time_ns, 0),
+    whole_ns: ofGpu ? frames.reduce((sum, frame) => sum + frame.time_ns, 0) : length,
     idle: busy.map((one) => ({ label: one.label, share: 1 - busyWithin(one, span) / length })),
   };
 }
@@ -69,6 +70,10 @@ function addRow(
     total.time_ns += Math.min(row.end[index], span.end) - Math.max(row.start[index], span.start);
     total.count += 1;
   }
+}
+
+export function sharesText({ ofGpu, whole_ns }: Totals): string {
+  return `Shares are of ${ofGpu ? "" : "these "}${timeText(whole_ns)}${ofGpu ? " of GPU work" : ""}.`;
 }
 
 /** More devices are told together. */
