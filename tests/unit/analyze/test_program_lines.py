@@ -64,3 +64,31 @@ def test_a_file_that_is_not_kept_is_an_error_that_names_others(profile: Profile)
     with pytest.raises(UsageError, match=r"no text of net\.py") as error:
         program_file(replace(profile, sources={}), "net.py")
     assert "--no-kernel-code" in error.value.hint
+
+
+BACKWARD = """
+root
+  /w/train.py:3@<module>
+    /w/train.py:1@step host=1ms
+      aten::mm #operator host=2ms
+        [backward] #state
+          MmBackward0 #operator host=5ms
+            gemm 3us
+    /w/train.py:2@step
+      /site-packages/torch/_tensor.py:9@Tensor.backward host=4ms"""
+TRAIN = {"/w/train.py": "loss = x @ w\nloss.backward()\nstep()\n"}
+
+
+def test_a_line_tells_what_of_it_is_the_backward_pass_that_another_line_runs() -> None:
+    found = program_file(replace(profile_from_text(BACKWARD), sources=TRAIN), "train.py")
+    assert found is not None
+    assert [line.times_ns["host_time"] for line in found.lines] == [8e6, 4e6, 12e6]
+    backward = {"host_time": 5e6, "gpu_time": 3e3}
+    assert [line.backward_ns for line in found.lines] == [backward, {}, {}]
+
+
+def test_without_a_call_of_backward_it_is_not_known_which_line_runs_it() -> None:
+    text = BACKWARD.replace("Tensor.backward", "Tensor.item")
+    found = program_file(replace(profile_from_text(text), sources=TRAIN), "train.py")
+    assert found is not None
+    assert [line.backward_ns for line in found.lines] == [{}, {}, {}]

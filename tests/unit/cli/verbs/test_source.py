@@ -132,6 +132,36 @@ def test_a_file_of_the_program_as_one_json_object(program: Path, capsys: pytest.
     assert second == {"number": 2, "text": "f()", "host_time": 3e6, "gpu_time": 2e6, "findings": []}
 
 
+BACKWARD = """
+root
+  a.py:1@f host=1ms
+    aten::mm #operator host=2ms
+      [backward] #state
+        MmBackward0 #operator host=5ms
+  a.py:3@f host=1ms
+    aten::sum #operator host=9us
+      [backward] #state
+        SumBackward0 #operator host=9us
+  a.py:2@f
+    torch/_tensor.py:9@Tensor.backward host=1ms"""
+
+
+def test_what_lines_have_of_their_backward_pass_is_told_below_them(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    profile = replace(profile_from_text(BACKWARD), sources={"a.py": "x @ w\nloss.backward()\nloss.sum()\n"})
+    formats.export(profile, "bragg", tmp_path / "run.bragg")
+    said = (
+        "host_time of the backward pass stands at the lines of the forward pass, not at backward(): 5.00 ms at line 1"
+    )
+    assert main(["source", str(tmp_path / "run.bragg")]) == 0
+    assert capsys.readouterr().out.splitlines()[-1] == said
+    assert main(["source", str(tmp_path / "run.bragg"), "--json"]) == 0
+    first, second, third = json.loads(capsys.readouterr().out)["lines"]
+    assert (first["backward"], third["backward"]) == ({"host_time": 5e6}, {"host_time": 9e3})
+    assert "backward" not in second
+
+
 def test_lines_around_one_are_shown(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     text = "".join(f"x{number}\n" for number in range(1, 101))
     profile = replace(profile_from_text("root\n  a.py:50@f host=1ms"), sources={"a.py": text})

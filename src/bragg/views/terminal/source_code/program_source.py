@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from bragg.analyze.program_lines import ProgramFile, ProgramLine
@@ -18,6 +18,8 @@ _AROUND = 12
 _MIN_WIDTH = 20
 # Of a finding.
 _N_WRAPPED = 8
+# Lines whose backward pass is told, and the share of the run that it takes at least.
+_N_BACKWARD, _LEAST_BACKWARD = 3, 0.01
 
 
 def program_lines(program: ProgramFile, at: int, found: Sequence[Finding], style: Style) -> list[str]:
@@ -46,7 +48,18 @@ def program_lines(program: ProgramFile, at: int, found: Sequence[Finding], style
         for finding in of_line[line.number]:
             told = style.wrap(f"{indent}^ {_told(finding)}", _N_WRAPPED, f"{indent}  ")
             lines += map(style.warning, told)
-    return lines
+    return [*lines, *map(style.dim, style.paragraphs(_backward_texts(program, shown)))]
+
+
+def _backward_texts(program: ProgramFile, shown: Sequence[ProgramLine]) -> Iterator[str]:
+    """Of each metric, which lines have much of the backward pass, though others run it."""
+    for name, total_ns in program.totals_ns.items():
+        much = [line for line in shown if line.backward_ns.get(name, 0.0) >= _LEAST_BACKWARD * total_ns]
+        most = sorted(much, key=lambda line: -line.backward_ns[name])[:_N_BACKWARD]
+        if most:
+            told = ", ".join(f"{time_text(line.backward_ns[name])} at line {line.number}" for line in most)
+            where = "stands at the lines of the forward pass, not at backward()"
+            yield f"{name} of the backward pass {where}: {told}"
 
 
 def program_json(program: ProgramFile, at: int, found: Sequence[Finding]) -> dict[str, Any]:
@@ -60,6 +73,7 @@ def program_json(program: ProgramFile, at: int, found: Sequence[Finding]) -> dic
                 "number": line.number,
                 "text": line.text,
                 **line.times_ns,
+                **({"backward": line.backward_ns} if line.backward_ns else {}),
                 "findings": [finding_json(finding) for finding in of_line[line.number]],
             }
             for line in _shown(program, at)
