@@ -12,7 +12,7 @@ from bragg.views.text.style import printable
 from bragg.views.text.units import count_text, time_text
 
 _N_PARTS = 4
-_LEAST_PART = 0.005
+_LEAST_PART, _LEAST_OF_THREADS = 0.005, 0.01
 # What takes less than this share of the time bounds not all of it, and up to half of it not most.
 _ALL, _MOST = 0.8, 0.5
 # Of what imports took: a program that did less has hardly begun.
@@ -89,7 +89,7 @@ _PLURALS = ("operators", "interpreted kernels", "Python and native code", "other
 
 
 def _meanwhile(bounds: Bounds) -> str:
-    if bounds.threads is None or bounds.threads.time_ns < _LEAST_PART * bounds.host_ns:
+    if bounds.threads is None or bounds.threads.time_ns < _LEAST_OF_THREADS * bounds.host_ns:
         return ""
     return f" Meanwhile {threads_text(bounds.threads)}."
 

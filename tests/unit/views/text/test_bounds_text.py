@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from bragg.analyze.causes.bounds import Bounds, ForTarget
+from bragg.analyze.causes.bounds import Bounds, ForTarget, Part
 from bragg.analyze.causes.other_threads import OtherThreads
 from bragg.views.text.below_findings import no_cause
 from bragg.views.text.bounds_text import bounds_sentence, threads_text
@@ -20,6 +20,14 @@ from bragg.views.text.bounds_text import bounds_sentence, threads_text
 def test_names_of_threads_are_those_that_a_terminal_can_print(names: tuple[str, ...], who: str) -> None:
     text = threads_text(OtherThreads(names, 1.1e9, "/x/ser\x1bve.py:4"))
     assert text == f"{who} ran Python for 1.10 s (most at ser\\x1bve.py:4)"
+
+
+@pytest.mark.parametrize(("time_ns", "is_told"), [(9e6, False), (11e6, True)])
+def test_threads_that_ran_for_less_than_a_hundredth_are_not_told(time_ns: float, is_told: bool) -> None:
+    parts = (Part("operators", 1.0, False, ""),)
+    threads = OtherThreads(("infer",), time_ns, "")
+    bounds = Bounds("operators", None, parts, 0.0, 0, False, host_ns=1e9, threads=threads)
+    assert ("Meanwhile" in bounds_sentence(bounds)) is is_told
 
 
 @pytest.mark.parametrize(
