@@ -44,9 +44,9 @@ def test_the_page_opens_with_what_the_view_opens_with(pages: Any) -> None:
     expect(page.locator(".flame .detail")).to_contain_text("gpu_time 191 ms")
     expect_address(page, "part=all")
     page = pages.open(profile, "view=timeline")
-    expect(page.locator(".timeline-totals")).to_contain_text("In view: 1.67 s")
+    expect(page.locator(".timeline-totals")).to_contain_text("In view: 1.64 s")
     page.get_by_role("button", name="All", exact=True).click()
-    expect(page.locator(".timeline-totals")).to_contain_text("In view: 21.9 s")
+    expect(page.locator(".timeline-totals")).to_contain_text("In view: 21.0 s")
 
 
 def test_a_kernel_of_a_host_bound_run_is_shown_by_gpu_time(pages: Any) -> None:

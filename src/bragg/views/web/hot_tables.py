@@ -1,4 +1,4 @@
-"""What took most, as tables of the page: the rows, names and ranks are those of `bragg view --flat`."""
+"""What took most, as tables of the page: the rows, names and ranks are those of `bragg view --flat` without imports."""
 
 from __future__ import annotations
 

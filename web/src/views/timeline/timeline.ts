@@ -193,8 +193,8 @@ export class TimelineView implements View {
   }
 
   private rest(): void {
-    const span = this.scene.range ?? this.scene.span;
-    const totals = totalsOf(this.data, this.model.groups, this.model.busy, this.withinRun(span));
+    const span = this.withinRun(this.scene.span);
+    const totals = totalsOf(this.data, this.model.groups, this.model.busy, span);
     this.panel.showTotals(totals, span.end - span.start, this.scene.range !== null);
     this.host.changed();
   }
