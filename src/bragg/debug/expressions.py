@@ -260,6 +260,12 @@ def indexed_at(file: str, line: int) -> tuple[str, str]:
     return ast.unparse(nodes[0].value), ast.unparse(nodes[0].slice)
 
 
+def casts_at(file: str, line: int) -> list[ast.Call]:
+    """The conversions at a line: `x.to(tl.float16)`."""
+    calls = (node for node in _nodes(file) if isinstance(node, ast.Call) and spans(node, line))
+    return [call for call in calls if name_of(call) == "to"]
+
+
 def differences_at(file: str, line: int) -> list[tuple[ast.expr, ast.expr]]:
     """Both sides of each subtraction at a line."""
     nodes = [node for node in _nodes(file) if isinstance(node, ast.BinOp) and spans(node, line)]

@@ -168,14 +168,23 @@ def test_configurations_that_were_left_out_after_a_difference_are_not_counted() 
 @pytest.mark.parametrize(
     ("programs", "said"),
     [
-        (lambda meta: (triton.cdiv(40, meta["BLOCK"]),), "executed again with another order of programs, BLOCK"),
-        ((1,), "not executed in another way"),
+        (
+            lambda meta: (triton.cdiv(40, meta["BLOCK"]),),
+            ["doubled: executed again with another order of programs, BLOCK"],
+        ),
+        (
+            (1,),
+            [
+                "note: doubled: not varied: BLOCK, as the grid does not ask for it: lambda meta: ... meta['BLOCK']",
+                "doubled: not executed in another way",
+            ],
+        ),
     ],
 )
-def test_the_report_says_what_was_varied(programs: Any, said: str) -> None:
+def test_the_report_says_what_was_varied(programs: Any, said: list[str]) -> None:
     with bragg.debug.check(add=["order-dependence", "launch-dependence"]) as report:
         doubled[programs](np.ones(40, "f4"), np.zeros(40, "f4"), 40, BLOCK=16, WIDTH=64)
-    assert report.lines()[1:] == [f"doubled: {said}", report.summary()]
+    assert report.lines()[1:] == [*said, report.summary()]
 
 
 @triton.jit
@@ -209,3 +218,17 @@ def test_a_wider_block_is_told_with_the_lanes_that_make_it_matter() -> None:
     told = [line for line in report.lines() if "may follow from it" in line]
     place = f"launch-dependence at line {report.findings[1].line} (out)"
     assert told == [f"  1 more may follow from it, so check again when it is mended: {place}"]
+
+
+@triton.jit
+def constant_of_block(out, BLOCK: tl.constexpr):  # noqa: N803
+    tl.store(out, BLOCK)
+
+
+def test_of_two_configurations_what_differs_is_shown() -> None:
+    sizes = [triton.Config({"BLOCK": size}, num_warps=warps) for size, warps in ((16, 4), (32, 8))]
+    kernel = triton.autotune(configs=sizes, key=[])(constant_of_block)
+    with bragg.debug.check(only=["launch-dependence"]) as report:
+        kernel[(1,)](np.zeros(1, "i4"))
+    change = "BLOCK=32, num_warps=8 instead of BLOCK=16, num_warps=4"
+    assert [one.example for one in report] == [f"out[0] is 16, and 32 with {change}"]

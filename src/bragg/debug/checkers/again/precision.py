@@ -6,6 +6,7 @@ both are left out, and so are kernels that look at the bits of their floats.
 
 from __future__ import annotations
 
+import ast
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,6 +14,7 @@ import numpy as np
 
 from bragg.debug.checkers.again.replay import Replay
 from bragg.debug.checkers.checker import Checker, LaunchFindings
+from bragg.debug.expressions import casts_at
 from bragg.debug.faults import KernelFault, Unsupported
 from bragg.debug.findings import program_ids
 from bragg.debug.flow.place import kernel_line
@@ -47,14 +49,14 @@ class _Result:
         dtype: Its type.
         order: Number of this execution of a line among all of them.
         programs: Linear numbers of the programs.
-        narrowest: Bits after the point in the narrowest type of the line's results.
+        narrowest: The type of the line's results with the fewest bits after the point.
     """
 
     values: Array
     dtype: DType
     order: int
     programs: Array
-    narrowest: int
+    narrowest: DType
 
 
 @dataclass
@@ -70,11 +72,10 @@ class _Trace:
         if self.elements > _MOST_ELEMENTS:
             return
         here = kernel_line()
-        bits = result.dtype.fp_mantissa_width
-        entry = _Result(result.data, result.dtype, self.executed, machine().active_programs, bits)
+        entry = _Result(result.data, result.dtype, self.executed, machine().active_programs, result.dtype)
         results = self.lines.setdefault(here, [])
         if here == self.last:
-            entry.narrowest = min(bits, results[-1].narrowest)
+            entry.narrowest = min(result.dtype, results[-1].narrowest, key=_digits)
             results[-1] = entry
         else:
             results.append(entry)
@@ -83,12 +84,17 @@ class _Trace:
         self.last = here
 
 
+def _digits(dtype: DType) -> int:
+    return dtype.fp_mantissa_width
+
+
 @dataclass(frozen=True)
 class _Loss:
     """The element that is farthest from what float64 gives."""
 
     place: Place
     dtype: DType
+    narrowest: DType
     error: float
     program: int
     lane: int
@@ -171,7 +177,7 @@ def _first_loss(own: _Trace, wide: _Trace) -> _Loss | None:
     ]
     narrowest = 52
     for mine, exact, place in sorted(pairs, key=lambda pair: pair[0].order):
-        narrowest = min(narrowest, mine.narrowest)
+        narrowest = min(narrowest, _digits(mine.narrowest))
         if mine.values.shape != exact.values.shape:
             continue
         loss = _loss(mine, exact, place)
@@ -193,18 +199,25 @@ def _loss(mine: _Result, exact: _Result, place: Place) -> _Loss:
     row, lane = divmod(int(np.argmax(error)), error.shape[1]) if error.size else (0, 0)
     programs = mine.programs
     program = int(programs[row if len(programs) == rows else 0])
+    types = mine.dtype, mine.narrowest
     if not error.size:
-        return _Loss(place, mine.dtype, 0.0, program, 0, 0.0, 0.0)
-    return _Loss(place, mine.dtype, float(error[row, lane]), program, lane, float(got[row, lane]), right[row, lane])
+        return _Loss(place, *types, 0.0, program, 0, 0.0, 0.0)
+    return _Loss(place, *types, float(error[row, lane]), program, lane, float(got[row, lane]), right[row, lane])
 
 
 def _tell(record: LaunchFindings, loss: _Loss) -> None:
     program = program_ids(loss.program, record.launch.grid)
     error = "no number is left" if not np.isfinite(loss.error) else f"relative error {loss.error:.2g}"
+    types, fix = f"in {loss.dtype}", "Subtract before squaring, sum in tl.float32 or wider, or scale the operands"
+    if _digits(loss.narrowest) < _digits(loss.dtype):
+        casts = casts_at(*loss.place)
+        what = ast.unparse(casts[0]) if len(casts) == 1 else "A value of this line"
+        types = f"with {loss.narrowest} in this line"
+        fix = f"{what} rounds to {loss.narrowest}: keep a wider type there if these digits matter"
     record.at_source(
         *loss.place,
-        f"digits are lost here first: in {loss.dtype} the result is far from that of float64",
-        "Subtract before squaring, sum in tl.float32 or wider, or scale the operands",
+        f"digits are lost here first: {types} the result is far from that of float64",
+        fix,
         Severity.WARNING,
         example=f"program {program}, lane {loss.lane}: {loss.value:.6g} instead of {loss.exact:.6g}, {error}",
     )

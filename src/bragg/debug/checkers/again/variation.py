@@ -64,7 +64,13 @@ def _watch(record: LaunchFindings) -> Listeners:
 
     def compare() -> None:
         told: set[str] = set()
-        for variant in _variants(launch):
+        variants = list(_variants(launch))
+        if fixed := sorted(_sizes(launch) - {variant.what for variant in variants}):
+            text = (
+                f"not varied: {', '.join(fixed)}, as the grid does not ask for it: lambda meta: ... meta['{fixed[0]}']"
+            )
+            record.report.verdicts.note(launch.kernel, text)
+        for variant in variants:
             if variant.what not in told and _differs(record, replay, variant):
                 told.add(variant.what)
 
@@ -118,7 +124,15 @@ def _configurations(call: Call) -> Iterator[_Variant]:
     chosen = call.tuner.best_config
     for one in call.tuner.configs[:_MOST_CONFIGURATIONS]:
         if one is not chosen:
-            yield _Variant("the configuration", f"{one} instead of {chosen}", call, one)
+            yield _Variant("the configuration", _changed(one, chosen), call, one)
+
+
+def _changed(one: Any, chosen: Any) -> str:
+    """What a configuration of an autotuner has that is not as in the chosen one."""
+    new, old = one.all_kwargs(), chosen.all_kwargs()
+    names = [name for name in {**old, **new} if new.get(name) != old.get(name)]
+    values = [", ".join(f"{name}={known.get(name)}" for name in names) for known in (new, old)]
+    return " instead of ".join(values) if names else f"{one} instead of {chosen}"
 
 
 def _asked_by_grid(launch: Launch) -> set[str]:
@@ -127,6 +141,12 @@ def _asked_by_grid(launch: Launch) -> set[str]:
     if callable(launch.call.grid):
         launch.call.grid(asked)
     return asked.names
+
+
+def _sizes(launch: Launch) -> set[str]:
+    """Constants that are sizes of blocks, which no autotuner chooses."""
+    names = _ends_of_ranges(launch) & launch.constants & launch.call.named.keys()
+    return set() if launch.call.tuner is not None else {name for name in names if _is_block(launch.arguments[name])}
 
 
 def _block_sizes(launch: Launch, asked: set[str]) -> Iterator[_Variant]:
