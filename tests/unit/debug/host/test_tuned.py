@@ -175,7 +175,8 @@ def test_configurations_that_were_left_out_after_a_difference_are_not_counted() 
         (
             (1,),
             [
-                "note: doubled: not varied: BLOCK, as the grid does not ask for it: lambda meta: ... meta['BLOCK']",
+                "note: doubled: not varied: BLOCK (the grid does not ask for it, "
+                "as lambda meta: ... meta['BLOCK'] does)",
                 "doubled: not executed in another way",
             ],
         ),

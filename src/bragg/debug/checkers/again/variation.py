@@ -66,9 +66,8 @@ def _watch(record: LaunchFindings) -> Listeners:
         told: set[str] = set()
         variants = list(_variants(launch))
         if fixed := sorted(_sizes(launch) - {variant.what for variant in variants}):
-            text = (
-                f"not varied: {', '.join(fixed)}, as the grid does not ask for it: lambda meta: ... meta['{fixed[0]}']"
-            )
+            asked = f"{'them' if fixed[1:] else 'it'}, as lambda meta: ... meta['{fixed[0]}'] does"
+            text = f"not varied: {', '.join(fixed)} (the grid does not ask for {asked})"
             record.report.verdicts.note(launch.kernel, text)
         for variant in variants:
             if variant.what not in told and _differs(record, replay, variant):
