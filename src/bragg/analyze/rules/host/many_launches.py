@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
+from dataclasses import replace
 
 from bragg.analyze.causes.evidence import Evidence
 from bragg.analyze.causes.host_finding import Cause
@@ -10,10 +12,16 @@ from bragg.analyze.causes.needs import GPU_TIME, LAUNCH_COUNT
 from bragg.analyze.causes.statements import statement_finding
 from bragg.analyze.causes.thresholds import FEW_LAUNCHES, IDLE_GPU, MANY_LAUNCHES, SHORT_KERNEL
 from bragg.analyze.engine import HostTime, Rule
+from bragg.code.python_nodes import parts_of
 from bragg.model import Confidence, Finding, FrameKind, Quantity
+from bragg.model.ids import NodeId
 
 # A graph is launched once, but its inputs are still copied and it waits for what it needs: measured 0.7 to 0.95.
 _SAVED = 0.8
+_ONE_GRID = (
+    "one launch for all turns of the loop, if they do not need each other: a program of the grid for each, which "
+    "tells its turn by tl.program_id; else a CUDA graph of the loop"
+)
 
 
 def _find(evidence: Evidence) -> Iterator[Finding]:
@@ -44,7 +52,19 @@ def _find(evidence: Evidence) -> Iterator[Finding]:
         gain=evidence.gain(waits_ns * _SAVED),
         confidence=Confidence.LIKELY,
     )
-    yield statement_finding(evidence, nodes, idle_ns, cause)
+    finding = statement_finding(evidence, nodes, idle_ns, cause)
+    is_single = finding.node is not None and _launches_single_programs(evidence, finding.node)
+    yield replace(finding, hint=_ONE_GRID) if is_single else finding
+
+
+def _launches_single_programs(evidence: Evidence, line: NodeId) -> bool:
+    """Whether a loop launches a Triton kernel of one program, as in `kernel[(1,)](x[i])`."""
+    file, statement = evidence.text.at(line) or (None, None)
+    if file is None or statement is None or not file.loops_of(statement):
+        return False
+    launches = [each.func.slice for each in parts_of(statement, ast.Call) if isinstance(each.func, ast.Subscript)]
+    grids = [each.elts for each in launches if isinstance(each, ast.Tuple)]
+    return any(all(isinstance(n, ast.Constant) and n.value == 1 for n in grid) for grid in grids if grid)
 
 
 def _change(evidence: Evidence) -> str:
