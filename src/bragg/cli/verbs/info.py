@@ -172,7 +172,7 @@ def _lines(run: RunFacts, facts: dict[str, Any], wall: list[str], style: Style) 
         },
         "recorded": {name: _text(value) for name, value in facts["meta"].items() if name != _SHOWN_BELOW},
     }
-    lines = header_lines(run, facts["file"], style, wall)
+    lines = header_lines(run, facts["file"], style, wall, is_whole=True)
     for title, rows in sections.items():
         width = max(map(len, rows), default=0)
         lines += ["", title, *(f"  {name:<{width}}  {text}" for name, text in rows.items())]

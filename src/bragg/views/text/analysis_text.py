@@ -63,7 +63,8 @@ def analysis_lines(answer: Answered, style: Style, least_gain: float = LEAST_GAI
     operators, parts = _operators_of(answer, shown), [*parts_lines(bounds)]
     n_lines = _N_LINES * max(_COLUMNS // (style.width or _COLUMNS), 1)
     n_most = min(len(shown), _N_FINDINGS)
-    said = [f"  warning: {text}" for text in RunFacts.of(answer.evidence.profile).disturbances()]
+    facts = RunFacts.of(answer.evidence.profile)
+    said = [f"  warning: {text}" for text in filter(None, (facts.starved_clause, facts.sliced))]
     warnings = [style.warning(line) for text in said for line in style.wrap(text, _N_WRAPPED, "    ")]
     # Where it is too much, first the rest names less, then the texts of lines are left out, then findings but the first
     # are counted, at last what took the rest of the run is left out.

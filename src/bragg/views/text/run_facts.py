@@ -168,6 +168,12 @@ class RunFacts:
         return f"{what}: other programs, or its own threads (OMP_NUM_THREADS), make times longer"
 
     @property
+    def starved_clause(self) -> str:
+        """The same in a few words."""
+        _, ready_ns = self.run.main_thread_ns or (0, 0)
+        return f"the main thread waited {time_text(ready_ns)} for a core" if self.starved_share else ""
+
+    @property
     def sliced(self) -> str:
         """That a GPU worked for another program in between; empty: launches do not show it."""
         found = time_slices(self.durations) if self.durations is not None else None

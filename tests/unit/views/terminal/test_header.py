@@ -18,6 +18,12 @@ def test_without_a_gpu_versions_stand_with_the_run_and_its_machine() -> None:
     assert run == "laptop · backend cpu · python 3.12.3, numpy 2.4.6"
 
 
+def test_a_thread_that_had_no_core_is_a_clause_unless_all_is_asked_for() -> None:
+    facts = RunFacts({"backend": "cpu", "scheduled_before": [0, 0], "scheduled": [1_000_000_000, 3_000_000_000]})
+    assert header_lines(facts, "a.bragg", PLAIN)[1:] == ["backend cpu · the main thread waited 3.00 s for a core"]
+    assert header_lines(facts, "a.bragg", PLAIN, is_whole=True)[1:] == ["backend cpu", f"warning: {facts.starved}"]
+
+
 @pytest.mark.parametrize("width", [40, 60, 80])
 def test_a_narrow_terminal_shows_all_that_is_said_of_a_run(width: int) -> None:
     lines = header_lines(RunFacts.of(formats.load(SAMPLE)), "sample.bragg", Style(width=width))
