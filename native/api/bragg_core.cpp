@@ -4,12 +4,14 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <bit>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -277,9 +279,20 @@ int bragg_observe_operators(int with_shapes) { return bragg::record_function::ob
 void bragg_stop_observing_operators(void) { bragg::record_function::stop_observing(); }
 void bragg_return_context(void) { ThreadContext::current().take_back(); }
 
-static bragg::RawFrame raw_frame(const struct bragg_python_frame& frame) {
-  return {frame.code, frame.instruction_offset, frame.frame};
-}
+namespace {
+class SeenFrames {
+ public:
+  SeenFrames(const struct bragg_python_frame* frames, uint32_t count) noexcept
+      : count_(std::min<uint32_t>(count, BRAGG_MAX_SEEN_FRAMES)) {
+    for (uint32_t i = 0; i < count_; ++i) frames_[i] = {frames[i].code, frames[i].instruction_offset, frames[i].frame};
+  }
+  [[nodiscard]] std::span<const bragg::RawFrame> span() const noexcept { return {frames_.data(), count_}; }
+
+ private:
+  std::array<bragg::RawFrame, BRAGG_MAX_SEEN_FRAMES> frames_;
+  uint32_t count_;
+};
+}  // namespace
 
 void bragg_sample(const struct bragg_host_sample* sample, int64_t interruption_ns) {
   const auto& state = bragg::recording_state;
@@ -288,8 +301,8 @@ void bragg_sample(const struct bragg_host_sample* sample, int64_t interruption_n
   if (mask == 0) return;
   ThreadContext& thread = ThreadContext::current();
   thread.cost.add_exactly(bragg::CostPart::Samples, interruption_ns);
-  const bragg::HostSample taken{sample->taken_ns, sample->elapsed_ns, sample->waited_ns, raw_frame(sample->place),
-                                raw_frame(sample->caller)};
+  const SeenFrames seen(sample->seen, sample->n_seen);
+  const bragg::HostSample taken{sample->taken_ns, sample->elapsed_ns, sample->waited_ns, seen.span()};
   thread.cost.measure(bragg::CostPart::Samples, [&] { thread.record_sample(mask, taken); });
 }
 
@@ -299,11 +312,12 @@ int bragg_sample_thread(const struct bragg_thread_sample* sample) {
       state.active.load(std::memory_order_relaxed) & state.python.load(std::memory_order_relaxed);
   if (mask == 0) return 0;
   const auto now = bragg::PythonFrameIterator::of_thread(sample->thread_state);
+  const SeenFrames seen(sample->seen, sample->n_seen);
   const bragg::ThreadSample taken{sample->thread,
                                   sample->taken_ns,
                                   sample->ran_ns,
                                   {bragg::NodeId{sample->entry.shadow}, bragg::NodeId{sample->entry.python}},
-                                  {now, raw_frame(sample->place), raw_frame(sample->caller)}};
+                                  {now, seen.span()}};
   return ThreadContext::current().record_sample_of(mask, taken) ? 1 : 0;
 }
 

@@ -22,21 +22,23 @@ enum bragg_sampling {
 // sessions: what any of those that are active asks for.
 enum bragg_gpu_api { BRAGG_GPU_API_OFF = 0, BRAGG_GPU_API_SYNC = 1, BRAGG_GPU_API_ALL = 2 };
 
-// What a thread did in the `elapsed_ns` until `taken_ns`, in `waited_ns` of which it waited.
 struct bragg_python_frame {
   const void* code;
   const void* frame;
   uint32_t instruction_offset;  // bytes from the first instruction
 };
 
+#define BRAGG_MAX_SEEN_FRAMES 8
+
+// What a thread did in the `elapsed_ns` until `taken_ns`, in `waited_ns` of which it waited.
 struct bragg_host_sample {
   int64_t taken_ns;
   int64_t elapsed_ns;
   int64_t waited_ns;
-  // The Python frame that it was in, and the one that called it, which stands for it where it has returned since. It is
-  // where it is now if its frames have neither of them.
-  struct bragg_python_frame place;
-  struct bragg_python_frame caller;  // no code: not known, or the place's code object may have died
+  // The Python frames that it was in, innermost first, each called by the next one. It is where it is now if none of
+  // them still runs.
+  const struct bragg_python_frame* seen;
+  uint32_t n_seen;  // at most BRAGG_MAX_SEEN_FRAMES
 };
 
 // The innermost scope or operator that a thread is in: nodes of the tree; 0, 0: in none.
@@ -52,8 +54,8 @@ struct bragg_thread_sample {
   int64_t taken_ns;
   int64_t ran_ns;
   struct bragg_open_entry entry;
-  struct bragg_python_frame place;  // as of the main thread
-  struct bragg_python_frame caller;
+  const struct bragg_python_frame* seen;  // as of the main thread
+  uint32_t n_seen;
 };
 
 // Telemetry of long runs that takes at most 0.1 % of a core.

@@ -1,18 +1,24 @@
 #pragma once
 
+#include <array>
+#include <cstdint>
+
 #include "api/bragg_core.h"
-#include "context/python_frames.h"
+#include "bindings/thread_place.h"
 
 namespace bragg {
 
-// Whether there is still a code object: one that was freed has no references, or in their place a pointer to other free
-// memory. Whether its frame runs does not tell: it may have returned. GIL held.
-[[nodiscard]] bool lives(const void* code) noexcept;
-// Whether the code, which lives, has such an instruction: of a frame that changed while it was read it may not.
-[[nodiscard]] bool has_instruction(const RawFrame& frame) noexcept;
+// The frames of a place, innermost first, that can be told now: not those whose code has died since, nor what they
+// called. `now`: those of its thread. GIL held.
+class LivingFrames {
+ public:
+  LivingFrames(const ThreadPlace& place, const PythonFrameIterator& now) noexcept;
+  [[nodiscard]] const bragg_python_frame* data() const noexcept { return frames_.data(); }
+  [[nodiscard]] uint32_t size() const noexcept { return n_frames_; }
 
-inline bragg_python_frame as_sampled(const RawFrame& frame) {
-  return {frame.code, frame.frame, frame.instruction_offset};
-}
+ private:
+  std::array<bragg_python_frame, BRAGG_MAX_SEEN_FRAMES> frames_;
+  uint32_t n_frames_ = 0;
+};
 
 }  // namespace bragg

@@ -153,9 +153,8 @@ void record_stays(const ThreadPlaces& places, Span whole, int64_t waited_ns, int
     const int64_t end_ns = is_last ? whole.end_ns : std::clamp(stays[i].until_ns, start_ns, whole.end_ns);
     const ThreadPlace place = stays.empty() ? ThreadPlace{} : stays[i].place;
     const auto waited_here_ns = static_cast<int64_t>(waited_share * static_cast<double>(end_ns - start_ns));
-    const RawFrame caller = lives(place.frame.code) ? place.caller : RawFrame{};
-    const bragg_host_sample sample{end_ns, end_ns - start_ns, waited_here_ns, as_sampled(place.frame),
-                                   as_sampled(caller)};
+    const LivingFrames seen(place, PythonFrameIterator());
+    const bragg_host_sample sample{end_ns, end_ns - start_ns, waited_here_ns, seen.data(), seen.size()};
     if (is_last || end_ns > start_ns) bragg_sample(&sample, i == 0 ? held_up_ns : 0);
     start_ns = end_ns;
   }

@@ -105,7 +105,7 @@ Look OtherThreads::look_at(Thread& thread, bool may_read_place) noexcept {
   }
   const std::optional<ThreadPlace> place = passing_place_of(thread.state);
   const bragg_open_entry entry = bragg_open_entry_of(thread.id);
-  if (!is_computing(thread, place.value_or(ThreadPlace{}).frame, *ran_ns)) return Look::Placed;
+  if (!is_computing(thread, place.value_or(ThreadPlace{}).innermost(), *ran_ns)) return Look::Placed;
   if (!place) {
     thread.sampled_ns = *ran_ns;  // native code alone
     return Look::Placed;
@@ -196,15 +196,14 @@ std::unique_ptr<OtherThreads::Thread> OtherThreads::begin(const PyThreadState* s
 
 // Code that has died since cannot be told; where the thread is now, it can.
 void OtherThreads::record(Thread& thread, const Seen& seen) {
-  const ThreadPlace& place = seen.place;
-  const bool is_code = lives(place.frame.code) && has_instruction(place.frame);
+  const LivingFrames frames(seen.place, PythonFrameIterator::of_thread(thread.state));
   const bragg_thread_sample sample{thread.id,
                                    thread.state,
                                    seen.at_ns,
                                    seen.ran_ns - thread.sampled_ns,
-                                   is_code ? seen.entry : bragg_open_entry_of(thread.id),
-                                   as_sampled(is_code ? place.frame : RawFrame{}),
-                                   as_sampled(is_code ? place.caller : RawFrame{})};
+                                   frames.size() > 0 ? seen.entry : bragg_open_entry_of(thread.id),
+                                   frames.data(),
+                                   frames.size()};
   thread.sampled_ns = seen.ran_ns;
   if (bragg_sample_thread(&sample) == 0) return;
   if (thread.name.empty()) thread.name = name_of(thread.state);

@@ -1,5 +1,6 @@
 #include "context/python_frames.h"
 
+#include <algorithm>
 #include <deque>
 
 #include "context/code_location.h"
@@ -13,18 +14,25 @@ void set_python_layout(const PythonLayout& layout) {
   detail::python_layout.store(layout.is_valid != 0 ? &kept.emplace_back(layout) : nullptr, std::memory_order_release);
 }
 
-PythonFrameIterator::PythonFrameIterator(const PythonFrameIterator& now, const RawFrame& place,
-                                         const RawFrame& caller) noexcept
+// Callers do not move on: where one has, the frame found is that of a later call.
+PythonFrameIterator::PythonFrameIterator(const PythonFrameIterator& now, std::span<const RawFrame> seen) noexcept
     : PythonFrameIterator(now) {
-  PythonFrameIterator walk = *this;
-  for (RawFrame raw{}; place.code != nullptr && walk.next(raw);) {
-    const bool has_returned = caller.code != nullptr && raw.is_of(caller);
-    if (!has_returned && !raw.is_of(place)) continue;
-    *this = walk;
-    seen_ = place;
-    if (has_returned) seen_caller_ = caller;
-    return;
+  PythonFrameIterator walk = now;
+  for (RawFrame raw{}; !seen.empty() && walk.next(raw);) {
+    for (size_t i = 0; i < seen.size(); ++i) {
+      if (!raw.is_of(seen[i]) || !walk.begins_with(seen.subspan(i + 1))) continue;
+      *this = walk;
+      seen_ = seen.first(i + 1);
+      return;
+    }
   }
+}
+
+bool PythonFrameIterator::begins_with(std::span<const RawFrame> frames) const noexcept {
+  PythonFrameIterator walk = *this;
+  RawFrame raw{};
+  return std::all_of(frames.begin(), frames.end(),
+                     [&](const RawFrame& frame) { return walk.next(raw) && raw == frame; });
 }
 
 const void* current_python_frame() noexcept {

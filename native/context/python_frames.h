@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <span>
 #include <utility>
 
 #include "context/python_layout.h"
@@ -59,13 +60,14 @@ class PythonFrameIterator {
     if (frames.layout_ != nullptr) frames.frame_ = frames.innermost(thread_state);
     return frames;
   }
-  // The frames as they were when `place`, called by `caller`, was the innermost of them, if one of the two still runs;
-  // else those of `now`. Without code: which frame called it is not known.
-  PythonFrameIterator(const PythonFrameIterator& now, const RawFrame& place, const RawFrame& caller) noexcept;
+  // The frames as they were when `seen`, innermost first, were the innermost of them, if one of these still runs,
+  // called by the next ones; else those of `now`. `seen` must outlive this.
+  PythonFrameIterator(const PythonFrameIterator& now, std::span<const RawFrame> seen) noexcept;
 
   [[nodiscard]] bool next(RawFrame& out) noexcept {
-    if (seen_.code != nullptr) [[unlikely]] {
-      out = std::exchange(seen_, std::exchange(seen_caller_, {}));
+    if (!seen_.empty()) [[unlikely]] {
+      out = seen_.front();
+      seen_ = seen_.subspan(1);
       return true;
     }
     while (frame_ != nullptr) {
@@ -82,8 +84,8 @@ class PythonFrameIterator {
   // by `next` (46 frames).
   template <class See>
   void for_each(See&& see) const noexcept {
-    if (seen_.code != nullptr && !see(seen_, number_of_instruction(seen_))) return;
-    if (seen_caller_.code != nullptr && !see(seen_caller_, number_of_instruction(seen_caller_))) return;
+    for (const RawFrame& frame : seen_)
+      if (!see(frame, number_of_instruction(frame))) return;
     const void* next = nullptr;
     for (const void* frame = frame_; frame != nullptr; frame = next) {
       next = caller_of(frame);
@@ -105,7 +107,8 @@ class PythonFrameIterator {
  private:
   friend class PythonRoute;
 
-  [[nodiscard]] bool is_of_now() const noexcept { return seen_.code == nullptr; }
+  [[nodiscard]] bool begins_with(std::span<const RawFrame> frames) const noexcept;
+  [[nodiscard]] bool is_of_now() const noexcept { return seen_.empty(); }
   [[nodiscard]] const void* caller_of(const void* frame) const noexcept {
     return detail::read<const void*>(frame, layout_->frame_previous);
   }
@@ -150,8 +153,7 @@ class PythonFrameIterator {
   }
 
   const void* frame_ = nullptr;
-  RawFrame seen_{};         // before those from `frame_` on, if it has code
-  RawFrame seen_caller_{};  // between them
+  std::span<const RawFrame> seen_;  // before those from `frame_` on
 };
 
 // The same frames, and which of them run in one C call of the evaluation loop.

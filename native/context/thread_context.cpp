@@ -271,8 +271,7 @@ void ThreadContext::note_measured(const Entry& ended, int64_t end_ns) noexcept {
 void ThreadContext::record_sample(SessionMask mask, const HostSample& sample) noexcept {
   if (measured_ == nullptr) measured_ = std::make_unique<MeasuredStretches>();
   sampled_ns_ = sample.taken_ns;
-  const ContextNodes nodes =
-      here(InnermostPython(PythonFrameIterator(PythonFrameIterator(), sample.place, sample.caller)));
+  const ContextNodes nodes = here(InnermostPython(PythonFrameIterator(PythonFrameIterator(), sample.seen)));
   int64_t from_ns = sample.taken_ns - sample.elapsed_ns;
   const auto record_part = [&](NodeId node, int64_t ns, bool is_smaller) {
     Event event = Event::spanning(EventKind::Sample, mask, {nodes.shadow, node}, {from_ns, from_ns + ns});

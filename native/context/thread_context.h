@@ -77,9 +77,8 @@ static_assert(sizeof(OpenCall) == 64);
 struct HostSample {
   int64_t taken_ns;
   int64_t elapsed_ns;
-  int64_t waited_ns;  // of these
-  RawFrame place;     // the frame it was in; it is there now if its frames have neither this nor the next one
-  RawFrame caller;    // what called it, if its code still lives: it may have returned since
+  int64_t waited_ns;               // of these
+  std::span<const RawFrame> seen;  // the frames it was in, innermost first; it is where it is now if none of them runs
 };
 
 // What another thread ran, of the processor's time, until `taken_ns`.

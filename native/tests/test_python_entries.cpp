@@ -123,7 +123,7 @@ TEST(a_sample_that_is_taken_after_operators_of_other_lines_leaves_them_their_tim
   Recording recording;
   ThreadContext& thread = ThreadContext::current();
   const int64_t began_ns = bragg::now_ns();
-  thread.record_sample(1, {began_ns, 0, 0, {}, {}});
+  thread.record_sample(1, {began_ns, 0, 0, {}});
   in.frame.last_instruction = 1;
   push("forward");
   const bragg::ContextNodes forward = thread.open_entry();
@@ -134,7 +134,7 @@ TEST(a_sample_that_is_taken_after_operators_of_other_lines_leaves_them_their_tim
   compute_for(kLeastNs);
   pop();
   const int64_t end_ns = bragg::now_ns();
-  thread.record_sample(1, {end_ns, end_ns - began_ns, 0, {}, {}});
+  thread.record_sample(1, {end_ns, end_ns - began_ns, 0, {}});
   auto sampled = recording.ns(bragg::EventKind::Sample), measured = recording.ns(bragg::EventKind::Scope);
   CHECK_EQ(sampled["1"], measured["1 forward"]);
   CHECK(sampled["1"] >= kLeastNs && measured["1 forward backward"] >= kLeastNs);

@@ -112,28 +112,38 @@ TEST(a_thread_state_without_frames_is_empty_in_both_shapes) {
   CHECK_EQ(walk().size(), 0u);
 }
 
-TEST(a_walk_from_a_place_begins_there_or_at_what_called_it_where_one_of_them_runs) {
+TEST(a_walk_from_frames_that_were_seen_has_those_that_have_returned_since_above_the_first_that_still_runs) {
   const Code outer_code, caller_code, place_code, next_code;
   IndexFrame outer{1, nullptr, &outer_code, 7};
   IndexFrame caller{1, &outer, &caller_code, 9};
-  IndexFrame next{1, &caller, &next_code, 2};
+  IndexFrame next{1, &caller, &next_code, 2}, inner;
   const Interpreter interpreter(index_layout(), &next);
   const RawFrame called_at{&caller_code, 4, &caller};
   // The frame of the next call may lie where the one that has returned lay.
   const RawFrame returned{&place_code, 6, &next};
-  const auto walk_from = [](const RawFrame& place, const RawFrame& from) {
+  const auto walk_from = [](const std::vector<RawFrame>& seen) {
     std::vector<RawFrame> frames;
-    PythonFrameIterator iterator(PythonFrameIterator(), place, from);
+    PythonFrameIterator iterator(PythonFrameIterator(), seen);
+    uint32_t n_frames = 0;
+    iterator.for_each([&](const RawFrame&, uint64_t) { return ++n_frames > 0; });
     for (RawFrame frame{}; iterator.next(frame);) frames.push_back(frame);
+    CHECK_EQ(n_frames, frames.size());
     return frames;
   };
   const RawFrame outermost{&outer_code, 14, &outer};
-  const RawFrame now_innermost{&next_code, 4, &next}, caller_now{&caller_code, 18, &caller};
-  CHECK((walk_from(returned, called_at) == std::vector{returned, called_at, outermost}));
-  CHECK((walk_from(returned, {}) == std::vector{now_innermost, caller_now, outermost}));
-  CHECK((walk_from(called_at, outermost) == std::vector{called_at, outermost}));
-  CHECK((walk_from(returned, {&place_code, 0, &caller}) == std::vector{now_innermost, caller_now, outermost}));
-  CHECK((walk_from({}, called_at) == std::vector{now_innermost, caller_now, outermost}));
+  const RawFrame inner_returned{&next_code, 2, &inner};
+  const std::vector now{RawFrame{&next_code, 4, &next}, {&caller_code, 18, &caller}, outermost};
+  CHECK((walk_from({inner_returned, returned, called_at, outermost}) ==
+         std::vector{inner_returned, returned, called_at, outermost}));
+  CHECK((walk_from({inner_returned, returned, called_at}) ==
+         std::vector{inner_returned, returned, called_at, outermost}));
+  CHECK((walk_from({called_at, outermost}) == std::vector{called_at, outermost}));
+  CHECK((walk_from({inner_returned, returned}) == now));  // by whom they were called is not known
+  CHECK((walk_from({returned, {&place_code, 0, &caller}}) == now));
+  CHECK((walk_from({}) == now));
+  // A call that has returned, and then one of the same function at the same address, from another line.
+  const RawFrame called_before{&outer_code, 6, &outer};
+  CHECK((walk_from({returned, called_at, called_before}) == std::vector{returned, called_at, called_before}));
 }
 
 TEST(a_walk_matches_only_the_very_frames_and_lines) {

@@ -99,6 +99,34 @@ thread.join()
     assert seconds(profile, "postprocess") > 0.5 * of_postprocess
 
 
+def test_work_that_has_returned_before_the_lock_is_given_away_counts_where_it_was_done(
+    recorder: Recorder, capfd: pytest.CaptureFixture[str]
+) -> None:
+    profile = recorder.program(f"""{COMPUTE}
+def number(word): return sum(hash(word) % n for n in range(1, 40))
+def tokenize(words):
+    began = time.thread_time()
+    numbers = [number(word) for word in words]
+    return time.thread_time() - began
+def handle(words):
+    took = tokenize(words)
+    hashlib.sha256(data)  # gives the lock away
+    return took
+def serve():
+    took = 0.0
+    for _ in range(400): took += handle(words)
+    print(took, time.thread_time())
+data, words = bytes(5000), ["lorem"] * 400
+thread = threading.Thread(target=serve)
+thread.start()
+thread.join()
+""").main
+    of_tokenize, of_thread = map(float, capfd.readouterr().out.split())
+    assert seconds(profile, "serve") == pytest.approx(of_thread, rel=0.1)
+    assert seconds(profile, "tokenize") == pytest.approx(of_tokenize, rel=0.15)
+    assert seconds(profile, "number") > 0.7 * of_tokenize
+
+
 def test_code_that_releases_the_gil_is_seen_while_the_main_thread_computes(recorder: Recorder) -> None:
     profile = recorder.program(f"""{COMPUTE}
 def digest():
