@@ -11,6 +11,7 @@ namespace {
 
 constexpr int kMaxReads = 4;     // of a thread that calls and returns
 constexpr int kMaxInternal = 4;  // frames of the interpreter's own, one upon the other
+constexpr int kMaxBlocks = 3;    // of memory: those of generators lie alone
 
 [[nodiscard]] std::optional<const void*> pointer_at(const void* object, uint32_t offset) noexcept {
   const void* value = nullptr;
@@ -22,7 +23,7 @@ constexpr int kMaxInternal = 4;  // frames of the interpreter's own, one upon th
 // kernel that costs, 0.8 us for 8 bytes and 0.9 us for 2,048.
 class FrameMemory {
  public:
-  // `frame` or, up to the next call, its copy; null: it is not mapped.
+  // Valid up to the next call; null: it is not mapped, or too much has been read.
   [[nodiscard]] const void* copy_of(const void* frame, size_t size) noexcept {
     const auto address = reinterpret_cast<uintptr_t>(frame);
     if (size > bytes_.size() || address < bytes_.size()) return nullptr;
@@ -34,15 +35,18 @@ class FrameMemory {
 
  private:
   [[nodiscard]] bool load(uintptr_t start, size_t n_bytes) noexcept {
+    if (n_blocks_ == kMaxBlocks) return false;
     const bool is_mapped = peek_bytes(reinterpret_cast<const void*>(start), bytes_.data(), n_bytes);
     start_ = start;
     n_bytes_ = is_mapped ? n_bytes : 0;
+    n_blocks_ += is_mapped ? 1 : 0;
     return is_mapped;
   }
 
   std::array<std::byte, 2048> bytes_;
   uintptr_t start_ = 0;
   size_t n_bytes_ = 0;
+  int n_blocks_ = 0;
 };
 
 class PlaceReader {
