@@ -207,8 +207,22 @@ void OtherThreads::record(Thread& thread, const Seen& seen) {
   thread.sampled_ns = seen.ran_ns;
   if (bragg_sample_thread(&sample) == 0) return;
   if (thread.name.empty()) thread.name = name_of(thread.state);
-  const bool is_told = !thread.name.empty() && (ran_ns_.contains(thread.name) || ran_ns_.size() < kMaxNames);
-  ran_ns_[is_told ? thread.name : kUnnamed] += sample.ran_ns;
+  if (ran_ns_.size() >= kMaxNames && !ran_ns_.contains(thread.name)) forget_shorter_half();
+  ran_ns_[thread.name.empty() ? kUnnamed : thread.name] += sample.ran_ns;
+}
+
+void OtherThreads::forget_shorter_half() {
+  std::vector<int64_t> all;
+  for (const auto& [name, ran_ns] : ran_ns_) all.push_back(ran_ns);
+  const auto middle = all.begin() + static_cast<ptrdiff_t>(all.size() / 2);
+  std::nth_element(all.begin(), middle, all.end());
+  int64_t unnamed_ns = 0;
+  std::erase_if(ran_ns_, [&](const auto& each) {
+    const bool is_short = each.second <= *middle;
+    if (is_short) unnamed_ns += each.second;
+    return is_short;
+  });
+  ran_ns_[kUnnamed] += unnamed_ns;
 }
 
 }  // namespace bragg

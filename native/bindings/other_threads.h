@@ -54,6 +54,7 @@ class OtherThreads {
   [[nodiscard]] Look look_at(Thread& thread, bool may_read_place) noexcept;
   [[nodiscard]] static bool is_computing(Thread& thread, const RawFrame& frame, int64_t ran_ns) noexcept;
   void record_seen();
+  void forget_shorter_half();  // names of threads that ran less
   void find_threads(const PyThreadState* main_thread);
   [[nodiscard]] std::unique_ptr<Thread> begin(const PyThreadState* state, uint32_t id, int64_t now_ns) const;
   [[nodiscard]] bool may_find() const noexcept;
