@@ -206,7 +206,7 @@ TEST(rates_are_those_between_the_two_reads_however_late_in_their_samples) {
   REQUIRE(fake.is_loaded);
   bragg::GpuTelemetry gpu = gpu_of(fake, 0);
   (void)gpu.read(bragg::monotonic_ns(), kBudgetNs);
-  std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  std::this_thread::sleep_for(std::chrono::milliseconds(500));
   fake.set("nvml_slow_ms", 20);  // what is asked before takes longer than the time since
   const auto rates = gpu.read(bragg::monotonic_ns(), kBudgetNs).back().reading.values;
   fake.set("nvml_slow_ms", 0);
