@@ -27,7 +27,7 @@ class FrameMemory {
   // Valid up to the next call; null: it is not mapped, or too much has been read.
   [[nodiscard]] const void* copy_of(const void* frame, size_t size) noexcept {
     const auto address = reinterpret_cast<uintptr_t>(frame);
-    if (size > bytes_.size() || address < bytes_.size()) return nullptr;
+    if (size > bytes_.size() || address < bytes_.size() || address > UINTPTR_MAX - size) return nullptr;
     if (address < start_ || address + size > start_ + n_bytes_) {
       const uintptr_t end = address + size, start = end - bytes_.size();
       const uintptr_t page = address & ~uintptr_t{kPageBytes - 1};
