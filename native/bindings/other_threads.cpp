@@ -207,8 +207,9 @@ void OtherThreads::record(Thread& thread, const Seen& seen) {
   thread.sampled_ns = seen.ran_ns;
   if (bragg_sample_thread(&sample) == 0) return;
   if (thread.name.empty()) thread.name = name_of(thread.state);
-  if (ran_ns_.size() >= kMaxNames && !ran_ns_.contains(thread.name)) forget_shorter_half();
-  ran_ns_[thread.name.empty() ? kUnnamed : thread.name] += sample.ran_ns;
+  const std::string name = thread.name.empty() ? kUnnamed : thread.name;
+  if (ran_ns_.size() >= kMaxNames && !ran_ns_.contains(name)) forget_shorter_half();
+  ran_ns_[name] += sample.ran_ns;
 }
 
 void OtherThreads::forget_shorter_half() {

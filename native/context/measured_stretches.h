@@ -13,8 +13,8 @@ namespace bragg {
 
 class MeasuredStretches {
  public:
-  static constexpr size_t kMax =
-      256;  // that alternate between two samples; what more operators measure stays at its sample
+  // That alternate between two samples; what more operators measure stays at its sample.
+  static constexpr size_t kMax = 256;
   static constexpr NodeId kElsewhere = NodeId::None;  // no sample contains the time
 
   // In the order in which they end. `place`: whose samples contain the time.
