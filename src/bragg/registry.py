@@ -289,6 +289,7 @@ RULES = Registry(
         "binary-search": ".operators.jax.binary_search:RULE",
         "example-gradients": ".operators.jax.example_gradients:RULE",
         "whole-hessian": ".operators.jax.states:HESSIANS",
+        "whole-jacobian": ".operators.jax.states:VECTOR_PRODUCTS",
         "reverse-jacobian": ".operators.jax.states:JACOBIANS",
         "independent-turns": ".operators.jax.turns:INDEPENDENT",
         "dense-gradient": ".operators.jax.states:DENSE",

@@ -19,6 +19,7 @@ from bragg.grouping.hlo_names import (
     SCATTERED,
     VECTORS_UNUSED,
     WHOLE_HESSIAN,
+    WHOLE_JACOBIAN,
     WIDE_FILTER,
     WINDOWS,
 )
@@ -70,6 +71,19 @@ HESSIANS = state_rule(
         "whole-hessian",
         "the whole Hessian is computed, one derivative of the gradient for each input",
         "if it is multiplied by vectors: jax.jvp(jax.grad(f), (x,), (v,))[1] takes one",
+        0.9,
+        Confidence.LIKELY,
+        with_host=True,
+        is_launched=True,
+    ),
+)
+VECTOR_PRODUCTS = state_rule(
+    WHOLE_JACOBIAN,
+    "whole Jacobians of JAX that are only multiplied by vectors",
+    Work(
+        "whole-jacobian",
+        "a whole Jacobian is computed, and all that is done with it is to multiply it by a vector, or by few",
+        "J @ v: jax.jvp(f, (x,), (v,))[1]; v @ J, J.T @ v: jax.vjp(f, x)[1](v)[0]; both cost about one evaluation of f",
         0.9,
         Confidence.LIKELY,
         with_host=True,

@@ -21,7 +21,7 @@ from bragg.grouping.hlo_program import NOWHERE, HloPlace, HloState
 from bragg.record.hooks.jax.hlo.demand import shuffle_states, unused_states
 from bragg.record.hooks.jax.hlo.factors import factor_states
 from bragg.record.hooks.jax.hlo.graph import LONG, HloGraph
-from bragg.record.hooks.jax.hlo.jacobians import jacobian_states
+from bragg.record.hooks.jax.hlo.jacobians import jacobian_states, product_states
 from bragg.record.hooks.jax.hlo.loops import loop_states
 from bragg.record.hooks.jax.hlo.products import adds_up_differences, multiplies_zeros_and_ones
 from bragg.record.hooks.jax.hlo.promotions import promotion_states
@@ -85,7 +85,7 @@ def _of_values(module: HloModule, places: Places) -> dict[str, HloState]:
     for graph in (entry, *turns):
         found |= sum_states(graph, places) | factor_states(graph, places) | table_states(graph, places)
         found |= shuffle_states(graph, places)
-    return found
+    return found | product_states(module, (entry, *turns))
 
 
 def _is_worth_a_look(module: HloModule) -> bool:

@@ -41,6 +41,7 @@ def found(rule: str, profile: Profile) -> list[Finding]:
         ("zeros-and-ones", "[product with zeros and ones]", "dot_general#operator > gemm#kernel", 0.9),
         ("pairwise-sums", "[pairwise differences]", "reduce_sum#operator > input_reduce#kernel", 0.8),
         ("whole-hessian", "[whole hessian]", "mul#operator > fusion#kernel", 0.9),
+        ("whole-jacobian", "[whole jacobian]", "mul#operator > fusion#kernel", 0.9),
         ("reverse-jacobian", "[jacobian in reverse mode]", "while#operator > fusion#kernel", 0.7),
         ("diagonal-matrix", "[product with a diagonal matrix]", "dot_general#operator > gemm#kernel", 0.9),
         ("banded-factor", "[product with a banded matrix]", "dot_general#operator > gemm#kernel", 0.5),
