@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TypeGuard
@@ -27,6 +27,7 @@ _READS = {"append", "appendleft", "extend", "insert", "add", "print"}
 _JOINS = re.compile(r"cat|concat\w*|[hv]?stack|pad|append|repeat\w*")
 _PLACES = ("dtype", "device")  # of tensors, which turns do not change
 _SHAPES = (*_PLACES, "shape", "ndim", "size", "dim", "numel", "len")
+_LISTS = ("ModuleList", "Sequential", "list", "tuple", "compile")
 _ORDERED = (ast.List, ast.Tuple, ast.ListComp)
 
 
@@ -57,7 +58,12 @@ class Turns:
         """Whether turns go on from what earlier ones left, or take the same list again, as epochs do."""
         inner = [each for each in parts_of(self.loop, ast.For) if each is not self.loop]
         takes_again = any(self._is_listed(each.iter) and not _is_counted(each.iter) for each in inner)
-        return takes_again or bool(self.carried & self._used) or (self.trains and bool(self._optimized))
+        return takes_again or self.hands_on or (self.trains and bool(self._optimized))
+
+    @cached_property
+    def hands_on(self) -> bool:
+        """Whether a turn computes with what the one before left, other than to add to it."""
+        return bool(self.carried & self._used)
 
     @cached_property
     def _optimized(self) -> frozenset[str]:
@@ -80,11 +86,12 @@ class Turns:
 
     @cached_property
     def _used(self) -> frozenset[str]:
-        """Variables that the loop reads in statements other than those that set them."""
+        """Variables that the loop reads in statements other than those that set them, or hands to functions."""
         found: set[str] = set()
         for each in walk(self.loop):
             if isinstance(each, ast.stmt) and (value := computed(each)) is not None:
                 found |= names_read(value) - names_set(each)
+                found |= {name for call in _calls_of(value) if self.called(call) for name in _names_handed(call)}
         return frozenset(found)
 
     @cached_property
@@ -165,7 +172,7 @@ class Turns:
 
     def called(self, call: ast.Call) -> list[ast.FunctionDef | ast.AsyncFunctionDef]:
         """Functions of this file that a call may be of, those of objects that it calls as well."""
-        made = {call_name(each) for each in self.file.makers(call.func)}
+        made = {call_name(part) for each in self.file.makers(call.func) for part in _elements(each)}
         calls = (each for name in ("__call__", "forward") for each in self.file.functions.get(name, []))
         objects = [each for each in calls if getattr(self.file.parents[each], "name", "") in made]
         return [*self.file.functions.get(call_name(call), []), *objects]
@@ -183,13 +190,29 @@ class Turns:
     @cached_property
     def trains(self) -> bool:
         """Whether turns change parameters."""
-        inside = list(walk(self.loop))
-        called = {call_name(each) for each in inside if isinstance(each, ast.Call)}
-        within = [each for name in called for function in self.file.functions.get(name, []) for each in walk(function)]
+        inside = [self.loop, *self._reached(_calls_of(self.loop))]
         return any(
-            isinstance(each, ast.Call) and isinstance(each.func, ast.Attribute) and _TRAINS.fullmatch(each.func.attr)
-            for each in (*inside, *within)
+            isinstance(call.func, ast.Attribute) and _TRAINS.fullmatch(call.func.attr) and not self._is_own(call.func)
+            for each in inside
+            for call in _calls_of(each)
         )
+
+    def _is_own(self, called: ast.Attribute) -> bool:
+        """Whether a method is one of a class of this file, whose text tells what it does."""
+        owner = called.value
+        if isinstance(owner, ast.Name) and owner.id == "self":
+            classes: list[ast.ClassDef | None] = [*self._classes_around(called)]
+        else:
+            classes = [self.file.classes.get(call_name(each)) for each in self.file.makers(owner)]
+        return bool(classes) and all(each is not None and _has_method(each, called.attr) for each in classes)
+
+    def _classes_around(self, part: ast.AST) -> list[ast.ClassDef]:
+        """The innermost class that a part is in."""
+        while part in self.file.parents:
+            part = self.file.parents[part]
+            if isinstance(part, ast.ClassDef):
+                return [part]
+        return []
 
     def _is_state(self, part: ast.Name | ast.Attribute) -> bool:
         """Whether a variable may be a parameter or a network that is not frozen."""
@@ -386,6 +409,30 @@ class Turns:
 
 def _calls_of(part: ast.AST) -> list[ast.Call]:
     return list(parts_of(part, ast.Call))
+
+
+def _elements(made: ast.expr) -> Iterator[ast.expr]:
+    """What a list of objects holds: `nn.ModuleList(Layer() for _ in range(n))`; of anything else itself."""
+    if isinstance(made, (ast.List, ast.Tuple)):
+        within = made.elts
+    elif isinstance(made, (ast.ListComp, ast.GeneratorExp)):
+        within = [made.elt]
+    elif isinstance(made, ast.Call) and call_name(made) in _LISTS:
+        within = made.args
+    else:
+        yield made
+        return
+    for each in within:
+        yield from _elements(each)
+
+
+def _names_handed(call: ast.Call) -> set[str]:
+    """Variables that are arguments of a call, as they are."""
+    return {each.id for each in (*call.args, *(word.value for word in call.keywords)) if isinstance(each, ast.Name)}
+
+
+def _has_method(owner: ast.ClassDef, name: str) -> bool:
+    return any(isinstance(each, (ast.FunctionDef, ast.AsyncFunctionDef)) and each.name == name for each in owner.body)
 
 
 def _is_called_unnamed(function: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:

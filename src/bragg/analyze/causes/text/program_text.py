@@ -250,6 +250,8 @@ class FileText:
             seen.add(part)
             if isinstance(part, ast.Call) and isinstance(part.func, ast.Attribute) and part.func.attr in _SAME_VALUES:
                 behind = [part.func.value]
+            elif isinstance(part, ast.Subscript) and (entries := self._entries(part)):
+                behind = entries
             elif isinstance(part, ast.Subscript) or (isinstance(part, ast.Attribute) and part.attr in _SAME_VALUES):
                 behind = [part.value]
             elif isinstance(part, ast.BinOp) and isinstance(part.op, ast.Div):
@@ -259,6 +261,14 @@ class FileText:
             waiting += behind
             found += [] if behind else [part]
         return found
+
+    def _entries(self, part: ast.Subscript) -> list[ast.expr]:
+        """What dictionaries of this file hold for a key that is a constant: `{"net": Net()}["net"]`."""
+        if not (isinstance(part.slice, ast.Constant) and isinstance(part.slice.value, str)):
+            return []
+        held = [each for each in self.origins(part.value) if isinstance(each, ast.Dict)]
+        pairs = [pair for each in held for pair in zip(each.keys, each.values, strict=True)]
+        return [value for key, value in pairs if isinstance(key, ast.Constant) and key.value == part.slice.value]
 
     def behind(self, part: ast.AST) -> list[ast.expr]:
         """What a variable or an attribute is set to and given, and what a call of a function of this file returns."""

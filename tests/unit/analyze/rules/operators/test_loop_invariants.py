@@ -194,3 +194,50 @@ def test_a_call_is_made_twice_where_that_call_itself_works(
     text = f"def step(t, x, a, b):\n    {first}\n    {second}\n    return y, z"
     told = found("same-call", ran(text, f"2@step: {operators}", f"3@step: {operators}"))
     assert [each.line for each in told] == [3] * n_found
+
+
+CAPTIONS = """class Layer:
+  def forward(self, x, memory):
+    k = self.kv(memory)
+    return k @ x
+class Captioner:
+  def __init__(self):
+    self.cross = nn.ModuleList(Layer() for _ in range(3))
+  def step(self, x, memory):
+    for layer in self.cross:
+      x = layer(x, memory)
+    return x{}
+  def caption(self, memory):
+    x = memory.mean(1)
+    for _ in range(9):
+      x = self.step(x, memory)
+"""
+
+
+@pytest.mark.parametrize(("after", "n_found"), [("", 1), (".backward()", 0), (", self.opt.step()", 0)])
+def test_a_method_of_the_program_named_step_trains_only_if_it_says_so(after: str, n_found: int) -> None:
+    profile = ran(
+        CAPTIONS.format(after), "15@caption > 10@step > 3@forward: linear", "15@caption > 10@step > 4@forward: matmul"
+    )
+    assert [each.line for each in found("loop-invariant", profile)] == [3] * n_found
+
+
+DIFFUSION = """class Score:
+  def forward(self, x):
+    bias = self.net(self.table)
+    return x + bias
+class Sampler:
+  def __init__(self, options):
+    self.net = options["net"]
+  def sample(self, x):
+    for _ in range(9):
+      {}
+sampler = Sampler({{"steps": 9, "net": Score()}})
+"""
+
+
+@pytest.mark.parametrize(("turn", "n_found"), [("x = x - self.net(x)", 1), ("total = total + self.net(x)", 0)])
+def test_a_loop_that_hands_its_state_on_may_repeat_nearly_everything(turn: str, n_found: int) -> None:
+    """One that repeats everything, and adds up results, stands for one with new data."""
+    profile = ran(DIFFUSION.format(turn), "10@sample > 3@forward: mm=900", "10@sample > 4@forward: add=20")
+    assert [each.line for each in found("loop-invariant", profile)] == [3] * n_found

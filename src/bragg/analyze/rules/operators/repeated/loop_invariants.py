@@ -105,6 +105,7 @@ class _Repeated:
         repeated: Its weight.
         whole: Weight of all that the loop does.
         samples: Whether it is within another loop, and what it does depends on chance.
+        hands_on: Whether its turns compute with what earlier ones left.
     """
 
     loop: NodeId
@@ -112,11 +113,12 @@ class _Repeated:
     repeated: float = 0.0
     whole: float = 0.0
     samples: bool = False
+    hands_on: bool = False
 
     @property
     def is_meant(self) -> bool:
         """Whether what it repeats is not all that it is for."""
-        return self.samples or self.repeated < _WHOLE * self.whole
+        return self.samples or self.hands_on or self.repeated < _WHOLE * self.whole
 
 
 _Begins = dict[_Begin, tuple[_Repeated, list[int]]]
@@ -178,6 +180,7 @@ def _loops(evidence: Evidence, weight: FloatArray) -> Iterable[_Repeated]:
                 of_loop = found.setdefault(loop, _Repeated(line))
                 of_loop.whole += float(weight[node])
                 of_loop.samples |= not is_outermost and bool(chance[node])
+                of_loop.hands_on |= known[key].hands_on
                 begin, is_outermost = _begin(evidence, node, known[key], chain[depth:]), False
                 if begin is None and alike[node]:
                     begin = _begin(evidence, node, of_shapes[key], chain[depth:])
