@@ -193,6 +193,24 @@ def test_a_line_that_also_calls_the_network_to_be_trained_is_not_where_gradients
     assert unread.line == 12
 
 
+@pytest.mark.parametrize(("optimizers", "n_found"), [(1, 1), (2, 0)])
+def test_one_line_may_call_what_is_trained_and_what_is_not(optimizers: int, n_found: int) -> None:
+    line, module = "train.py:20@main > train.py:12@forward", " > /x/site-packages/torch/nn/modules/module.py:{}@_call"
+    calls = [*gradient(line + module.format(4), "aten::add_"), *gradient(line + module.format(5), "aten::detach")]
+    steps = [(f"train.py:{30 + at}@main > Optimizer.step#Adam.step#operator", 1, "adam") for at in range(optimizers)]
+    calls += steps[optimizers % 2 :]
+    program = ran(*calls)
+    frame, frames = program.tree.frame, program.tree.frames
+    for number in (7, 12, 20):  # as a recording has it: one for a line
+        frame[frames.line[frame] == number] = np.flatnonzero(frames.line == number)[0]
+    unread = found("unread-gradients", program)
+    assert [each.line for each in unread] == [12] * n_found
+    for each in unread:
+        assert each.evidence[1].value == pytest.approx(
+            101 / (302 + optimizers), abs=0.01
+        )  # what is trained is not in it
+
+
 def test_first_steps_that_fill_gradients_do_not_hide_that_others_add_to_them() -> None:
     begins = gradient(TARGET.replace(":20@", ":19@"), "aten::detach")
     calls = [*begins, *gradient(TARGET, "aten::add_") * 12, *gradient(ONLINE, "aten::detach") * 12]

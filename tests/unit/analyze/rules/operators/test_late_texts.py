@@ -467,3 +467,26 @@ def test_a_convolution_of_single_pixels_of_joined_images_comes_before_these_are_
 def test_variables_of_the_file_are_not_said_to_be_cut() -> None:
     text = "mean = mean.float()\ndef prepare(x):\n  return (x - mean)[:, :, :64, :64]\n"
     assert found("late-part", ran(text, "1@<module>: to")) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "n_found"),
+    [
+        ("h = z.pow(2).sum() - z.diagonal().sum()", 0),
+        ("h = z.float().diagonal().sum() / z.shape[0]", 1),
+        ("h = (z + 1)[:, 0]", 1),
+    ],
+)
+def test_of_a_product_that_is_used_whole_no_part_is_taken(text: str, n_found: int) -> None:
+    profile = ran(program(f"z = x @ x.T\n    {text}"), "7@f: matmul", "8@f: diagonal=1, sum=2")
+    assert [each.line for each in found("part-of-product", profile)] == [7] * n_found
+
+
+@pytest.mark.parametrize(("operator", "n_found"), [("linear", 1), ("copy_", 0)])
+def test_an_average_of_parameters_is_no_evaluation(operator: str, n_found: int) -> None:
+    text = (
+        "@torch.no_grad()\ndef absorb(net):\n  return average(net)\n"
+        "def main():\n  for x in data:\n    loss = net(x)\n    loss.backward()\n    absorb(net)\n"
+    )
+    profile = ran(text, "6@main: mm", f"8@main > 3@absorb: {operator}")
+    assert [each.line for each in found("evaluation-in-steps", profile)] == [8] * n_found

@@ -14,7 +14,7 @@ from bragg.analyze.causes.paths import MODULE_CALLS, below, children, in_files, 
 from bragg.analyze.causes.whole_gain import whole_gain
 from bragg.analyze.causes.work_finding import SHARE_OF_GPU
 from bragg.analyze.engine import HostTime, Rule
-from bragg.model import Confidence, Finding, Quantity
+from bragg.model import Confidence, Finding, FrameKind, Quantity
 from bragg.model.finding import percent_text
 from bragg.model.ids import NodeId
 from bragg.model.table import BoolArray
@@ -40,12 +40,16 @@ def _find(evidence: Evidence) -> Iterator[Finding]:
         return
     trained = _frames_above(evidence, emptied)
     lines = _lines(evidence, unread, trained)
+    works = lines
     # With two optimizers a loss may need the gradients of a network that the other one trains, to get at its input.
     if _n_optimizers(evidence) > 1:
-        lines &= _before(evidence, lines, emptied)
+        works = lines = lines & _before(evidence, lines, emptied)
+    else:
+        shared, modules = _shared_lines(evidence, unread, emptied, trained)
+        lines, works = lines | shared, lines | modules
     if not lines.any():
         return
-    backward = below(profile, lines) & below(profile, named(profile, "[backward]".__eq__))
+    backward = below(profile, works) & below(profile, named(profile, "[backward]".__eq__))
     share = float(calls[unread].sum() / calls[gradients].sum())
     what = f"{percent_text(share)} of the gradients are of parameters that no optimizer updates afterwards"
     if host_steps(evidence) is not None:
@@ -122,6 +126,25 @@ def _lines(evidence: Evidence, unread: BoolArray, trained: set[int]) -> BoolArra
             called = next((step for step in path[path.index(own[0]) :] if modules[step]), own[0])
             found[[line for line in own if line in path[: path.index(called) + 1]][-1]] = True
     return found
+
+
+def _shared_lines(
+    evidence: Evidence, unread: BoolArray, emptied: BoolArray, trained: set[int]
+) -> tuple[BoolArray, BoolArray]:
+    """Lines that also call what is trained, `self.head(self.backbone(x))`, and the calls of the others: [n_nodes]."""
+    tree, lines, calls = evidence.profile.tree, np.zeros(len(unread), np.bool_), np.zeros(len(unread), np.bool_)
+    is_trained = tree.sum_up(emptied.astype(np.int64)) > 0
+    for node in np.flatnonzero(unread).tolist():
+        above = lines_above(evidence.profile, node)
+        if not above or any(int(tree.frame[each]) not in trained for each in above):
+            continue
+        path = tree.path(NodeId(node))
+        shared = [step for step in path if is_trained[step]]
+        parting = path[path.index(shared[-1]) + 1] if shared else node
+        before = [each for each in above if each in shared]
+        if before and tree.kind[parting] == FrameKind.PYTHON:
+            lines[before[-1]] = calls[parting] = True
+    return lines, calls
 
 
 def _before(evidence: Evidence, lines: BoolArray, emptied: BoolArray) -> BoolArray:

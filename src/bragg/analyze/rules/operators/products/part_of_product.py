@@ -11,7 +11,7 @@ import numpy as np
 from bragg.analyze.causes.evidence import Evidence
 from bragg.analyze.causes.needs import GPU_TIME, OPERATORS
 from bragg.analyze.causes.paths import below, named
-from bragg.analyze.causes.text.program_text import FileText, names_read, names_set
+from bragg.analyze.causes.text.program_text import FileText, call_name, names_read, names_set, reads_of
 from bragg.analyze.causes.text.text_calls import calls_at, fits, operands
 from bragg.analyze.causes.work_finding import Work, work_findings
 from bragg.analyze.engine import Rule
@@ -30,6 +30,7 @@ _WORK = Work(
     least_share=0.1,
 )
 _PRODUCTS = re.compile(r"aten::(?:linear|matmul|mm|bmm|addmm|einsum)")
+_TAKEN_BY = ("diag", "diagonal", "trace", "select", "shape", "size", "dim")
 _TAKES = re.compile(r"aten::(?:select|diag|diagonal|trace)")
 
 
@@ -50,7 +51,7 @@ def _find(evidence: Evidence) -> Iterator[Finding]:
 
 def _takes_operands(file: FileText, statement: ast.stmt) -> bool:
     """Whether a statement takes parts of arguments and attributes alone, of which it computes something."""
-    parts = list(parts_of(statement, ast.Subscript))
+    parts = [each for each in parts_of(statement, ast.Subscript) if getattr(each.value, "attr", "") != "shape"]
     return bool(parts) and not any(
         isinstance(each.value, (ast.Call, ast.BinOp))
         or (isinstance(each.value, ast.Name) and file.assigned(each.value.id, file.function_of(each)))
@@ -79,11 +80,28 @@ def _is_taken_of(file: FileText, product: ast.stmt, take: ast.stmt) -> bool:
     if isinstance(product, ast.Return) or (isinstance(product, ast.Expr) and not _is_of_variable(product.value)):
         return False
     function, targets = file.function_of(product), names_set(product)
+    if any(not _only_takes(file, each) for name in targets for each in reads_of(take, name)):
+        return False
     reads, waiting = set[str](), names_read(take)
     while waiting - reads:
         reads |= waiting
         waiting = {name for each in waiting for value in file.assigned(each, function) for name in names_read(value)}
     return not targets or bool(targets & reads)
+
+
+def _only_takes(file: FileText, read: ast.Name) -> bool:
+    """Whether a statement takes a part of a variable where it reads it: not all, as in `x.pow(2).sum() - x.trace()`."""
+    part: ast.AST = read
+    while not isinstance(part, ast.stmt):
+        above = file.parents[part]
+        if isinstance(above, ast.Subscript) and above.value is part:
+            return True
+        if isinstance(above, ast.Attribute) and above.attr in _TAKEN_BY:
+            return True
+        if isinstance(above, ast.Call) and part in above.args and call_name(above) in _TAKEN_BY:
+            return True
+        part = above
+    return False
 
 
 def _is_of_variable(value: ast.expr) -> bool:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 
 import numpy as np
 
 from bragg.analyze.causes.evidence import Evidence
 from bragg.analyze.causes.needs import GPU_TIME, OPERATORS, TEXT
+from bragg.analyze.causes.paths import named
 from bragg.analyze.causes.text.program_text import FileText, Loop, call_name, names_read, names_set
 from bragg.analyze.causes.work_finding import Work, line_findings
 from bragg.analyze.engine import HostTime, Rule
@@ -25,6 +27,7 @@ _WORK = Work(
     least_share=0.2,
     is_launched=True,
 )
+_LAYERS = re.compile(r"aten::(?:\w*conv\w*|linear|\w*mm|matmul|embedding\w*|lstm|gru)$")
 _WITHOUT_GRADIENTS = {"no_grad", "inference_mode", "eval"}
 
 
@@ -32,6 +35,7 @@ def _find(evidence: Evidence) -> Iterator[Finding]:
     tree = evidence.profile.tree
     works = tree.sum_up(evidence.gpu_ns)
     hot = (tree.kind == FrameKind.PYTHON) & (works >= _WORK.least_share * float(evidence.gpu_ns.sum()))
+    hot &= tree.sum_up(named(evidence.profile, _LAYERS.search).astype(np.int64)) > 0  # not an average of parameters
     found = [node for node in np.flatnonzero(hot).tolist() if (at := evidence.text.at(node)) and _evaluates(*at)]
     yield from line_findings(evidence, found, _WORK)
 
