@@ -342,6 +342,7 @@ RULES = Registry(
         "widened-product": ".kernel.widened_product:RULE",
         "small-tiles": ".kernel.small_tiles:RULE",
         "masked-turns": ".kernel.masked_turns:RULE",
+        "many-comparisons": ".kernel.comparisons:RULE",
         "kernel-prints": ".kernel.prints:RULE",
         "single-loads": ".kernel.single_loads:RULE",
         "same-work": ".kernel.same_work:RULE",

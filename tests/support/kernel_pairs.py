@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from tests.support import slow_comparisons as comparing
 from tests.support import slow_kernels as kernels
 from tests.support import slow_loops as loops
 from tests.support import slow_passes as passes
@@ -165,6 +166,13 @@ _PARTS = Variant(
     grid=64,
     grid_z=64,
 )
+_BINS = Variant(
+    comparing.count_bin_by_bin, {"x": "*i32", "out": "*i32", "n": _INT}, {"BINS": 64, "BLOCK": 1024}, grid=1 << 14
+)
+_TILE_OF_BINS = replace(_BINS, kernel=comparing.histogram_of_tile)
+_SUMS_BEFORE = Variant(comparing.sums_before, _COPY, {"BLOCK": 256})
+_TABLE = Variant(comparing.look_up_in_turns, {"x": "*i32", "table": _FLOAT, "out": _FLOAT, "n": _INT}, {"BLOCK": 1024})
+_TOP = Variant(comparing.greatest_in_turns, _COPY, {"K": 32, "BLOCK": 1024})
 
 PAIRS = (
     Pair("narrow-access", replace(_SCALE, unaligned=("n",)), _SCALE),
@@ -305,4 +313,24 @@ PAIRS = (
         replace(_PARTS, grid=64 * 64),
         replace(_PARTS, constants={**_PARTS.constants, "PARTS": 1}, grid=64 * 64, grid_z=1),
     ),
+    Pair(
+        "masked-turns",
+        replace(_CAUSAL, kernel=loops.attend_to_all_while),
+        replace(_CAUSAL, kernel=loops.attend_to_earlier),
+    ),
+    Pair("many-comparisons", _BINS, _TILE_OF_BINS),
+    Pair("many-comparisons", replace(_BINS, kernel=comparing.count_by_pairs), _TILE_OF_BINS),
+    Pair("many-comparisons", replace(_SUMS_BEFORE, kernel=comparing.sums_before_by_mask), _SUMS_BEFORE),
+    Pair(
+        "many-comparisons",
+        replace(_SUMS_BEFORE, kernel=comparing.sums_before_by_mask, types={"x": _HALF, "out": _HALF}),
+        Variant(comparing.sums_of_long_rows, _LOOP, {"BLOCK": 256}),
+    ),
+    Pair(
+        "many-comparisons",
+        replace(_SUMS_BEFORE, kernel=comparing.median_by_ranks),
+        replace(_SUMS_BEFORE, kernel=comparing.median_by_sort),
+    ),
+    Pair("many-comparisons", _TOP, replace(_TOP, kernel=comparing.greatest_at_once)),
+    Pair("many-comparisons", _TABLE, replace(_TABLE, kernel=comparing.look_up)),
 )

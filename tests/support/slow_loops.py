@@ -220,6 +220,24 @@ def attend_to_all(q, k, v, out, n, BM: tl.constexpr, BN: tl.constexpr, D: tl.con
 
 
 @triton.jit
+def attend_to_all_while(q, k, v, out, n, BM: tl.constexpr, BN: tl.constexpr, D: tl.constexpr):
+    rows = tl.program_id(0) * BM + tl.arange(0, BM)
+    inner = tl.arange(0, D)
+    query = tl.load(q + rows[:, None] * D + inner[None, :])
+    total = tl.zeros((BM, D), dtype=tl.float32)
+    norm = tl.zeros((BM,), dtype=tl.float32)
+    start = 0
+    while start < n:  # slow
+        keys = start + tl.arange(0, BN)
+        scores = tl.dot(query, tl.load(k + keys[None, :] * D + inner[:, None]))
+        weights = tl.where(rows[:, None] >= keys[None, :], tl.exp(scores), 0.0)
+        norm += tl.sum(weights, 1)
+        total = tl.dot(weights.to(v.dtype.element_ty), tl.load(v + keys[:, None] * D + inner[None, :]), total)
+        start += BN
+    tl.store(out + rows[:, None] * D + inner[None, :], (total / norm[:, None]).to(out.dtype.element_ty))
+
+
+@triton.jit
 def attend_to_earlier(q, k, v, out, n, BM: tl.constexpr, BN: tl.constexpr, D: tl.constexpr):
     rows = tl.program_id(0) * BM + tl.arange(0, BM)
     inner = tl.arange(0, D)

@@ -167,6 +167,12 @@ BUSY_ISSUING = Threshold(
 )
 SLOW_LINES = Threshold(0.1, "share", "of a kernel's instructions at lines that divide", _OWN_CODE)
 MANY_LANES = Threshold(32, "1", "elements of a tile, a warp of them", "CUDA: a warp has 32 threads")
+MANY_COMPARED = Threshold(
+    16,
+    "1",
+    "values that each element of a tile is compared with",
+    "our choice: fewer cost hardly more than a histogram, a sum of prefixes or a sort",
+)
 MANY_WAYS = Threshold(
     4, "1", "lanes of a warp that meet in one bank", "our choice: fewer hide behind the loads of the tiles"
 )

@@ -8,6 +8,7 @@ from typing import Any
 
 from bragg.code.compiled import instructions
 from bragg.code.compiled.bank_conflicts import bank_conflicts
+from bragg.code.compiled.counted_loops import with_counted_loops
 from bragg.code.compiled.operations import Module, read_module
 from bragg.code.compiled.tile_layouts import TileLayouts
 from bragg.code.compiled.tile_program import TileProgram
@@ -58,7 +59,7 @@ class _Reader:
         return read_module(self._code.texts[stage], self._code.places(stage))
 
     def _tile_program(self, _: Mapping[str, Any]) -> dict[str, Any]:
-        module = self._module(Stage.TTIR)
+        module = with_counted_loops(self._module(Stage.TTIR))
         program = TileProgram(module, self._sizes)
         accesses = tuple(replace(access, compiled_bytes=self._width(chain)) for chain, access in program.accesses())
         self._access_chains = [chain for chain, _ in program.accesses()]
@@ -72,6 +73,7 @@ class _Reader:
             "slow": tuple(program.slow()),
             "atomics": tuple(program.atomics()),
             "masked_loops": tuple(program.masked_loops()),
+            "comparisons": tuple(program.comparisons()),
             "repeated_passes": tuple(program.repeated_passes()),
             "rewritten": tuple(program.rewritten()),
             "single_loads": tuple(program.single_loads()),

@@ -93,16 +93,22 @@ class Module:
     attributes: dict[str, str]
 
     def is_only_carried(self, operation: Operation) -> bool:
-        """Whether each use of its results leads, through additions and their like, to the next turn of the loop."""
+        """Whether each use of its results leads, through additions and their like, to the next turns alone."""
+        carried = tuple(self.operations[operation.loop].block) if operation.depth else ()
         pending = list(operation.results)
-        seen: set[str] = set()
+        seen = {*pending}
         while pending:
             name = pending.pop()
             for use in self._uses.get((operation.loop, name), ()):
-                if use.name != "scf.yield" and not _GATHERS.match(use.name):
+                if use.name == "scf.yield" and not use.branches:
+                    inside = carried[len(carried) - len(use.operands) :]  # the counter of a `for` is not handed on
+                    reached = [own for own, after in zip(inside, use.operands, strict=True) if after == name]
+                elif use.name == "scf.yield" or _GATHERS.match(use.name):
+                    reached = [*use.results]
+                else:
                     return False
-                pending += [result for result in use.results if result not in seen]
-                seen.update(use.results)
+                pending += [each for each in reached if each not in seen]
+                seen.update(reached)
         return operation.depth > 0
 
     @cached_property
@@ -173,7 +179,7 @@ class _Reader:
         elif match := _OPERATION.match(code):
             row = self._add(match, number, code, chain)
         elif stripped.startswith("^"):
-            self._define(*_VALUE.findall(code))
+            self._enter(_VALUE.findall(code))
         elif stripped.startswith("module"):
             self.attributes = {name: number or text for name, number, text in _MODULE.findall(code)}
         if code.endswith("{"):
@@ -187,7 +193,7 @@ class _Reader:
             return -1
         around = [row for row in self._open if row >= 0]
         loops = [at for at, row in enumerate(around) if self.operations[row].name in LOOPS]
-        entered = dict(_ITER_ARG.findall(code)) if name == "scf.for" else {}
+        entered = dict(_ITER_ARG.findall(code)) if name in LOOPS else {}
         outside = [self._names.get(str(each), str(each)) for each in entered.values()]
         block = dict(zip(self._define(*entered), outside, strict=True))
         operands = tuple(self._names.get(each, each) for each in _VALUE.findall(code, match.end()))
@@ -197,6 +203,15 @@ class _Reader:
         made = Operation(name, results, operands, code, chain, loop, len(loops), block, number, branches)
         self.operations.append(made)
         return len(self.operations) - 1
+
+    def _enter(self, names: list[str]) -> None:
+        """A block begins: that of the body of a `while` with what its condition hands on."""
+        last = self.operations[-1] if self.operations else None
+        passed = last.operands[1:] if last is not None and last.name == "scf.condition" else ()
+        if len(passed) == len(names):
+            self._names.update(zip(names, passed, strict=True))
+        else:
+            self._define(*names)
 
     def _define(self, *names: str) -> tuple[str, ...]:
         """What names that are defined here mean from now on."""

@@ -124,7 +124,7 @@ class TileDataflow:
         factors, difference = product.operands[:2], self._made_by.get(product.operands[0])
         if len({*factors}) == 1 and difference is not None and difference.name == "arith.subf":
             factors = difference.operands
-        spread = [self._spread_along(name) for name in factors]
+        spread = [self.spread_along(name) for name in factors]
         at = int(axis[1]) if axis else -1
         if len(spread) != 2 or {*spread, at} != {0, 1, 2}:
             return None
@@ -144,7 +144,7 @@ class TileDataflow:
         uses = [each for each in self._inside(addition.loop) if {*carried, *addition.results} & {*each.operands}]
         if {each.name for each in uses} != {"arith.addf", "scf.yield"} or len(uses) != 2:
             return None
-        if {self._spread_along(name) for name in products[0].operands[:2]} != {0, 1}:
+        if {self.spread_along(name) for name in products[0].operands[:2]} != {0, 1}:
             return None
         return tile.shape[0], tile.shape[1]
 
@@ -293,18 +293,7 @@ class TileDataflow:
             if axis and size:
                 yield axis[1], -(-(limit + (compared[1] == "e")) // size)
 
-    def parts_of(self, name: str, joins: tuple[str, ...]) -> Iterator[Operation]:
-        """What a value is made of, through operations that join others and those that leave them as they are."""
-        operation = self._made_by.get(name)
-        if operation is None:
-            return
-        if operation.name in (*joins, *_SHAPES, "tt.broadcast", "tt.expand_dims"):
-            for each in operation.operands:
-                yield from self.parts_of(each, joins)
-        else:
-            yield operation
-
-    def _spread_along(self, name: str) -> int | None:
+    def spread_along(self, name: str) -> int | None:
         """The one dimension along which a tile repeats itself; None: there is no such."""
         operation = self._made_by.get(name)
         while operation is not None and operation.name in ("arith.extf", "arith.truncf"):
@@ -318,6 +307,17 @@ class TileDataflow:
             at for at, (old, new) in enumerate(zip(before.shape, after.shape, strict=True)) if old == 1 and new > 1
         ]
         return spread[0] if len(spread) == 1 else None
+
+    def parts_of(self, name: str, joins: tuple[str, ...]) -> Iterator[Operation]:
+        """What a value is made of, through operations that join others and those that leave them as they are."""
+        operation = self._made_by.get(name)
+        if operation is None:
+            return
+        if operation.name in (*joins, *_SHAPES, "tt.broadcast", "tt.expand_dims"):
+            for each in operation.operands:
+                yield from self.parts_of(each, joins)
+        else:
+            yield operation
 
     def _depends_on_program(self, axis: str) -> set[str]:
         """Values that depend on the number of the program along an axis, or of which that is not known."""

@@ -6,6 +6,7 @@ import math
 import re
 from collections.abc import Iterator, Mapping
 
+from bragg.code.compiled.comparisons import comparisons
 from bragg.code.compiled.masked_loops import masked_loops
 from bragg.code.compiled.operations import LOOPS, Module, Operation, place_of_chain, tile_of
 from bragg.code.compiled.passes import repeated_passes, rewritten
@@ -17,6 +18,7 @@ from bragg.model import Place
 from bragg.model.kernels.compiled import (
     Access,
     Atomic,
+    Comparison,
     Dot,
     Loop,
     MaskedLoop,
@@ -225,6 +227,10 @@ class TileProgram:
     def masked_loops(self) -> Iterator[MaskedLoop]:
         """Loops of which a mask drops whole turns, although each program takes all of them."""
         return masked_loops(self._module, self._values, self._flow)
+
+    def comparisons(self) -> Iterator[Comparison]:
+        """Tiles whose elements are compared with many values, or with each other."""
+        return comparisons(self._module, self._values, self._flow)
 
     def repeated_passes(self) -> Iterator[RepeatedPass]:
         """Tiles that several loops load, one after the other."""

@@ -185,6 +185,33 @@ class MaskedLoop:
     kept_turns: int | None = None
 
 
+class Compares(str, Enum):
+    """What elements are compared for."""
+
+    COUNTS = "counts"  # how many are the same as each of some values
+    CHOOSES = "chooses"  # an entry of a table
+    PREFIXES = "prefixes"  # sums of those before each
+    RANKS = "ranks"  # how many are less than each
+    GREATEST = "greatest"  # the greatest one, then the greatest of the others
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """A tile whose elements are all compared with one value after the other, or with each other.
+
+    Attributes:
+        place: Its line.
+        kind: What for.
+        values: With how many each element is compared; None: not known.
+        in_loop: Whether it is in a loop.
+    """
+
+    place: Place
+    kind: Compares
+    values: int | None
+    in_loop: bool
+
+
 @dataclass(frozen=True)
 class ProgramOrder:
     """Programs of a product of matrices that go along one whole side of the result before they turn.
@@ -360,6 +387,7 @@ class CompiledKernel:
         slow: Slow operations.
         atomics: Atomic operations on global memory.
         masked_loops: Loops whose mask drops whole turns, which each program takes all the same.
+        comparisons: Tiles that are compared with many values.
         repeated_passes: Tiles that several loops load, one after the other.
         rewritten: Stores of tiles that a later loop loads, changes and stores again.
         single_loads: Loads of one floating-point number, of another one in each turn or program, where no tile is.
@@ -398,6 +426,7 @@ class CompiledKernel:
     slow: tuple[SlowOperation, ...] | None = None
     atomics: tuple[Atomic, ...] | None = None
     masked_loops: tuple[MaskedLoop, ...] | None = None
+    comparisons: tuple[Comparison, ...] | None = None
     repeated_passes: tuple[RepeatedPass, ...] | None = None
     rewritten: tuple[Place, ...] | None = None
     single_loads: tuple[Place, ...] | None = None
