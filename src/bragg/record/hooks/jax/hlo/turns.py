@@ -1,7 +1,7 @@
 """Loops of an HLO module whose turns do not need each other, or do what one operation before the loop would do.
 
 lax.map(f, xs)                        each turn keeps an output, or adds to a sum
-fori_loop: x = x.at[i].set(f(x[i]))   each turn has a row of its own; h.at[ids[i]].add(v[i]) adds to one
+fori_loop: x = x.at[i].set(f(x[i], y[i]))   each turn has a row of its own; h.at[ids[i]].add(v[i]) adds to one
 scan: h = tanh(x @ w + h @ u)         x @ w of all turns is one product
 scan: h = concatenate([h[1:], x])     the whole array is copied to move it
 """
@@ -59,6 +59,9 @@ class _Turn:
         self._counters = sum(1 << at for at in counters)
         self._kept = [at for at in self._changing if at not in counters]
         self._state = sum(1 << at for at in self._kept)
+        # What a turn needs of these it alone changes.
+        own = sum(1 << at for at in self._kept if self._has_rows_of_turns(at))
+        self._shared = self._state & ~own
 
     def same(self) -> list[Value]:
         """What is long and the same in each turn."""
@@ -96,26 +99,33 @@ class _Turn:
         """Whether what a turn writes to an array, or adds to it, depends on no other turn."""
         given, result = self._graph.given.get(at), self._changing[at]
         if given is None:
-            return not result.sources & self._state
+            return not result.sources & self._shared
         result = result.plain
-        operands = [each.plain for each in result.operands]
-        if result.made.code not in ("dynamic-update-slice", "add") or given not in operands:
+        if result.made.code not in ("dynamic-update-slice", "add") or given not in [
+            each.plain for each in result.operands
+        ]:
             return False
-        if not any(each.sources & self._state for each in result.operands if each.plain is not given):
+        if not any(each.sources & self._shared for each in result.operands if each.plain is not given):
             return True
-        is_row = result.made.code == "dynamic-update-slice" and operands[0] is given
-        return is_row and self._is_own_row(at, given, result)
+        reads = self._reads_of_row(given, result)
+        needs_others = any(each.sources & self._shared & ~(1 << at) for each in result.operands[1:])
+        return bool(reads) and not needs_others and _adds_to(result.operands[1].plain, reads)
 
-    def _is_own_row(self, at: int, given: Value, result: Value) -> bool:
-        """Whether all that a turn needs of an array is the row that it replaces, which is its own, or is added to."""
-        _, row, *place = result.operands
+    def _has_rows_of_turns(self, at: int) -> bool:
+        """Whether all that a turn needs of an array is the row that it replaces, another one in each turn."""
+        given, result = self._graph.given.get(at), self._changing[at].plain
+        is_read = given is not None and bool(self._reads_of_row(given, result))
+        return is_read and self._are_numbers_of_turn(result.operands[2:])
+
+    def _reads_of_row(self, given: Value, result: Value) -> list[Value]:
+        """What reads the row of an array that is replaced; none: something else of it is needed, too."""
+        if result.made.code != "dynamic-update-slice" or result.operands[0].plain is not given:
+            return []
+        place = result.operands[2:]
         users = [each for each in self._graph.users(given) if given in each.operands and each is not result]
         reads = [each for each in users if each.made.code == "dynamic-slice" and _is_at(each.operands[1:], place)]
         has_others = any(each not in reads and each.made.code != "tuple" for each in users)
-        needs_others = row.sources & self._state & ~(1 << at) or any(each.sources & self._state for each in place)
-        if not reads or has_others or needs_others:
-            return False
-        return self._are_numbers_of_turn(place) or _adds_to(row.plain, reads)
+        return [] if has_others else reads
 
     def _are_numbers_of_turn(self, place: list[Value]) -> bool:
         """Whether a place is another one in each turn: its number, which JAX keeps within bounds."""
