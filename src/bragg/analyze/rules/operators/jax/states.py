@@ -9,6 +9,7 @@ from bragg.grouping.hlo_names import (
     COMPLEX,
     CONSTANT,
     COPIED,
+    CROPPED,
     DENSE_GRADIENT,
     FORWARD_JACOBIAN,
     MOSTLY_UNUSED,
@@ -127,6 +128,18 @@ PARTS = state_rule(
         "jax.experimental.sparse.linalg.lobpcg_standard, power iterations or a randomized SVD for a few vectors or "
         "the largest value",
         0.75,
+        Confidence.LIKELY,
+        is_launched=True,
+    ),
+)
+CROPS = state_rule(
+    CROPPED,
+    "matrix products and convolutions of JAX of which about half is used",
+    Work(
+        "late-crop",
+        "products or convolutions are computed as a whole, and then cropped to about half",
+        "crop first, with as much around it as the filters reach: f(x[a - r : b + r])[r:-r] instead of f(x)[a:b]",
+        0.4,  # at least: at most 0.6 of them are used
         Confidence.LIKELY,
         is_launched=True,
     ),

@@ -2,6 +2,7 @@
 
 (h @ w)[:, -1]         one row of each matrix of h is of use
 scan(...)[1][-1]       of what turns write to, the last counts, one of all
+conv(h)[:, 8:24]       of an image the rows that are kept, and those around them
 jacrev(f)(x)[i, i]     of all pairs those on the diagonal
 permutation(key, n)[:k]    n rows are put in a random order, by several sorts, for k of them
 """
@@ -10,11 +11,18 @@ from __future__ import annotations
 
 import re
 
-from bragg.grouping.hlo_names import MOSTLY_UNUSED, PART_OF_SHUFFLE
+from bragg.grouping.hlo_names import CROPPED, MOSTLY_UNUSED, PART_OF_SHUFFLE
 from bragg.grouping.hlo_program import NOWHERE, HloState
 from bragg.record.hooks.jax.hlo.flow import PARTS
 from bragg.record.hooks.jax.hlo.jacobians import place_of_jacobian
-from bragg.record.hooks.jax.hlo.shares import ELEMENTWISE, Share, is_decomposition, share_of_operand, whole
+from bragg.record.hooks.jax.hlo.shares import (
+    ELEMENTWISE,
+    Share,
+    is_convolution,
+    is_decomposition,
+    share_of_operand,
+    whole,
+)
 from bragg.record.hooks.jax.hlo.zeros import nonzero_part
 
 TYPE_CHECKING = False
@@ -26,7 +34,7 @@ if TYPE_CHECKING:
     from bragg.record.hooks.jax.hlo.places import Places
 
 
-_SMALL_PART = 0.25
+_SMALL_PART, _CROPPED = 0.25, 0.6
 _LEAST_ELEMENTS = 1 << 10
 # Of these a part can be computed alone, or something cheaper can.
 _SEPARABLE = frozenset({"dot", "convolution", "reduce", "gather", "select", "dynamic-update-slice", "sort", "fft"})
@@ -51,6 +59,9 @@ def unused_states(module: HloModule, entry: HloGraph, turns: Iterable[HloGraph],
             place = place_of_jacobian(value.made.line)
             place = place if place != NOWHERE else places.nearest(lines)
             found |= dict.fromkeys(module.run_by([value.executed]), HloState(MOSTLY_UNUSED, place))
+        for value in demand.cropped() if demand else ():
+            place = places.nearest([value.made.line, value.executed.line])
+            found |= dict.fromkeys(module.run_by([value.executed]), HloState(CROPPED, place))
         for value in graph.values:
             body = bodies.pop(value.made.called, None) if value.made.code == "while" else None
             if body:
@@ -101,7 +112,7 @@ def _takes_parts(graph: HloGraph) -> bool:
 
 def _takes_part(value: Value) -> bool:
     operand = value.operands[0] if value.operands else value
-    is_part = operand.size >= _LEAST_ELEMENTS and value.size <= _SMALL_PART * operand.size
+    is_part = operand.size >= _LEAST_ELEMENTS and value.size <= _CROPPED * operand.size
     return is_part and operand.plain.made.code not in ("parameter", "constant", "iota")
 
 
@@ -153,6 +164,12 @@ class _Demand:
             elif value.made.code not in _NO_WORK | _ORDER:
                 others.add(value.executed)
         return [value for executed, value in found.items() if executed not in others and self._is_unused(value)]
+
+    def cropped(self) -> list[Value]:
+        """Products and convolutions of which about half is used."""
+        long = [each for each in self._graph.values if each.made.is_product or is_convolution(each)]
+        parts = ((each, self._beyond.get(each.executed, 0.0)) for each in long if each.made.size >= _LEAST_ELEMENTS)
+        return [each for each, part in parts if _SMALL_PART < part <= _CROPPED]
 
     def _is_unused(self, value: Value) -> bool:
         part = self._part_of_values(value) if is_decomposition(value) else None

@@ -39,6 +39,7 @@ _OFFSETS, _MAPPED, _SLICES = (
 )
 
 
+_LABELS, _WINDOW = re.compile(r"\bdim_labels=(\w+)_\w+->(\w+)"), re.compile(r"\bwindow=\{size=([\dx]+)(?: pad=\S+)?\}")
 _DECOMPOSED = re.compile(r'op_name="(?:[^"]*/)?(?:eigh|svd)"')
 _EXTREMES = ("maximum", "minimum")
 
@@ -70,6 +71,11 @@ class Share(NamedTuple):
 def is_decomposition(value: Value) -> bool:
     """Whether it computes eigenvalues or singular values, and vectors."""
     return value.made.code == "custom-call" and bool(_DECOMPOSED.search(value.made.line))
+
+
+def is_convolution(value: Value) -> bool:
+    """Whether it is a convolution, which a library may compute."""
+    return value.made.code in ("convolution", "custom-call") and "dim_labels=" in value.made.line
 
 
 def whole(value: Value) -> Share:
@@ -189,6 +195,32 @@ def _of_reshape(user: Value, at: int, share: Share) -> Share:
     return _reshaped(user, user.operands[at], share)
 
 
+def _of_call(user: Value, at: int, share: Share) -> Share:
+    return (_of_convolution if is_convolution(user) else _of_product)(user, at, share)
+
+
+def _of_convolution(user: Value, at: int, share: Share) -> Share:
+    """Rows of an image need those around them, as far as the filter reaches."""
+    operand, labels = user.operands[at], _LABELS.search(user.made.line)
+    window = _WINDOW.search(user.made.line)  # that moves by one
+    if (
+        at
+        or labels is None
+        or window is None
+        or len(labels[1]) != len(operand.sizes)
+        or len(share.sides) != len(labels[2])
+    ):
+        return whole(operand)
+    sides, reach = [1.0] * len(operand.sizes), window[1].split("x")
+    for each, label in enumerate(labels[1]):
+        if label != "f":
+            of_result = labels[2].index(label)
+            around = int(reach[int(label)]) - 1 if label != "b" else 0
+            n_needed = share.sides[of_result] * user.sizes[of_result] + around
+            sides[each] = min(1.0, n_needed / max(1, operand.sizes[each]))
+    return Share(tuple(sides))
+
+
 def _of_product(user: Value, at: int, share: Share) -> Share:
     """Rows of the result need rows of the left matrix, columns those of the right one."""
     operand = user.operands[at]
@@ -229,7 +261,8 @@ _JUDGES: dict[str, Callable[[Value, int, Share], Share]] = {
     "transpose": _of_transpose,
     "reshape": _of_reshape,
     "dot": _of_product,
-    "custom-call": _of_product,
+    "custom-call": _of_call,
+    "convolution": _of_convolution,
     "concatenate": _along,
     "sort": _along,
 }

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from bragg.grouping.hlo_names import MOSTLY_UNUSED
+from bragg.grouping.hlo_names import CROPPED, MOSTLY_UNUSED
 from bragg.record.hooks.jax.hlo.text import operations_in
 
 jax = pytest.importorskip("jax")
@@ -16,13 +16,13 @@ np = jax.numpy
 SQUARE, TOKENS = (64, 64), (16, 32, 64)
 
 
-def unused(function: Callable[..., Any], *shapes: tuple[int, ...]) -> set[tuple[str, int]]:
+def unused(function: Callable[..., Any], *shapes: tuple[int, ...], state: str = MOSTLY_UNUSED) -> set[tuple[str, int]]:
     """Primitives of which little is used, and how many lines behind the function's first line they are."""
     given = [np.zeros(shape, "int32" if len(shape) == 1 else "float32") for shape in shapes]
     text = jax.jit(function).lower(*given).compile().as_text()
     found = operations_in(text, lambda file: file != __file__).values()
     first = function.__code__.co_firstlineno
-    told = (each for each in found if each.state.name == MOSTLY_UNUSED)
+    told = (each for each in found if each.state.name == state)
     return {(each.op_name.rpartition("/")[2], each.state.place.line - first) for each in told}
 
 
@@ -74,6 +74,36 @@ def test_what_leads_to_a_part_alone_is_told_where_it_is_computed(
     function: Callable[..., Any], shapes: list[tuple[int, ...]], lines: set[int]
 ) -> None:
     assert {line for _, line in unused(function, *shapes)} == lines
+
+
+def cropped(x: Any, w: Any) -> Any:
+    h = np.tanh(x @ w)
+    return (h @ w)[256:768]
+
+
+def parts_of_one(x: Any, w: Any) -> Any:
+    q, k = np.split(x @ w, 2)
+    return q.T @ k
+
+
+def filtered(x: Any, w: Any) -> Any:
+    taps = np.tile(w.reshape(1, 1, 64, 64)[..., :16], (5, 5, 1, 4)) @ w
+    h = np.tanh(convolved(x.reshape(1, 32, 32, 64), taps))
+    return convolved(h, taps)[:, 6:26, 6:26]
+
+
+def convolved(x: Any, taps: Any) -> Any:
+    return jax.lax.conv_general_dilated(x, taps, (1, 1), "SAME", dimension_numbers=("NHWC", "HWIO", "NHWC"))
+
+
+@pytest.mark.parametrize(
+    ("function", "lines"),
+    [(cropped, {1, 2}), (parts_of_one, set()), (filtered, {convolved}), (few_rows_early, set()), (few_rows, set())],
+)
+def test_products_are_told_that_are_cropped_afterwards(function: Callable[..., Any], lines: set[Any]) -> None:
+    first = function.__code__.co_firstlineno
+    expected = {each.__code__.co_firstlineno + 1 - first if callable(each) else each for each in lines}
+    assert {line for _, line in unused(function, (1024, 64), SQUARE, state=CROPPED)} == expected
 
 
 def turn(state: Any, _: Any) -> Any:
