@@ -16,7 +16,7 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
 
-from bragg.cli.process_end import signal_name
+from bragg.views.text.units import signal_name
 
 # Initialising 8 GPUs and importing PyTorch take about 5 s each; more means that the driver hangs.
 _TIMEOUT_S = 15.0

@@ -7,14 +7,6 @@ import signal
 import sys
 
 
-def signal_name(number: int) -> str:
-    """`SIGKILL`; `signal 40` for one without a name."""
-    try:
-        return signal.Signals(number).name
-    except ValueError:
-        return f"signal {number}"
-
-
 def end_like(exit_code: int) -> int:
     """End by the signal that ended the target, so that the caller sees the same; else return its exit code.
 

@@ -13,7 +13,6 @@ from bragg.analyze.report import answered
 from bragg.analyze.wall.parts import wall_parts
 from bragg.analyze.wall.steady import steady_part
 from bragg.cli.jobs.recorded import as_job, job_line
-from bragg.cli.process_end import signal_name
 from bragg.cli.progress import working
 from bragg.cli.worker_profiles import with_folded_workers
 from bragg.errors import BackendUnavailable, NothingRecorded
@@ -30,7 +29,7 @@ from bragg.views.text.run_facts import RunFacts
 from bragg.views.text.sampling_facts import sampling_line
 from bragg.views.text.style import Style
 from bragg.views.text.telemetry_facts import telemetry_lines
-from bragg.views.text.units import bytes_text, count_text, time_text
+from bragg.views.text.units import bytes_text, count_text, signal_name, time_text
 from bragg.views.text.wall_line import wall_json
 
 if TYPE_CHECKING:
@@ -181,10 +180,6 @@ class RunReport:
         if names := [str(other) for other, _ in self.profiles if other != path]:
             others += f": {', '.join([*names[:_N_NAMED], *['…'] * (len(names) > _N_NAMED)])}"
         what = _size_and_cost(path, RunFacts(profile.meta))
-        if self.exit_code < 0:
-            what += f", until {signal_name(-self.exit_code)}"
-        elif self.exit_code:
-            what += f"; the program's exit code was {self.exit_code}"
         verb = "source" if self.next_verb == "view" and profile.run.compiled_for_target else self.next_verb
         return f"Wrote {path} ({what}){others}. Next: bragg {verb} {quote(str(path))}"
 

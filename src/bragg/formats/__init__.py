@@ -79,7 +79,7 @@ def export(profile: Profile, format_name: str, path: str | Path) -> None:
     format_.write(profile, Path(path))
 
 
-def finish(capture_path: str | Path, path: str | Path) -> Profile:
+def finish(capture_path: str | Path, path: str | Path, *, exit_code: int | None = None) -> Profile:
     """Turn the capture of a run into a `.bragg` file, in memory that does not grow with the length of the trace.
 
     The profile has the texts of its kernels, unless the run was asked to keep none.
@@ -87,6 +87,7 @@ def finish(capture_path: str | Path, path: str | Path) -> Profile:
     Args:
         capture_path: The capture.
         path: The file; it is overwritten.
+        exit_code: Of the process, which META then has; negative: the signal that ended it. None: not known.
 
     Returns:
         The profile without its slices.
@@ -101,9 +102,11 @@ def finish(capture_path: str | Path, path: str | Path) -> Profile:
 
     recording = capture.open_capture(Path(capture_path), CodeWish.TEXTS)
     profile, needed = recording.profile, summary_slices.needed_of(recording)
+    if exit_code is not None:
+        profile = replace(profile, meta={**profile.meta, "exit_code": exit_code})
     summarized = None if needed is None else replace(profile, slices=needed)
     bragg.write(profile, Path(path), slices=recording.slice_blocks(), summarized=summarized)
-    return recording.profile
+    return profile
 
 
 def read_capture(path: str | Path) -> Profile:

@@ -10,7 +10,7 @@ from collections.abc import Callable, MutableMapping
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from bragg.errors import NothingRecorded, RecordingFailed, UsageError
 
@@ -18,8 +18,14 @@ if TYPE_CHECKING:
     from bragg.model import Profile
 
 
-# Turns a capture into a profile at a path; raises NothingRecorded or BadFile.
-Finisher = Callable[[Path, Path], "Profile"]
+class Finisher(Protocol):
+    """Turns a capture into a profile at a path; raises NothingRecorded or BadFile."""
+
+    def __call__(self, capture_path: Path, path: Path, /, *, exit_code: int | None = None) -> Profile:
+        """META has the exit code of the process if it is known; negative: the signal that ended it."""
+        ...
+
+
 # Reads a capture, which may still grow; raises NothingRecorded or BadFile.
 Loader = Callable[[Path], "Profile"]
 
@@ -162,13 +168,16 @@ def _reserved(path: Path, *, overwrite: bool) -> bool:
     return True
 
 
-def finish_capture(capture: Path, finisher: Finisher, name: Callable[[Profile], Path]) -> tuple[Path, Profile]:
+def finish_capture(
+    capture: Path, finisher: Finisher, name: Callable[[Profile], Path], *, exit_code: int | None = None
+) -> tuple[Path, Profile]:
     """Write the profile of a capture and remove the capture.
 
     Args:
         capture: The capture; removed when it is empty, too.
         finisher: Writes the profile, beside the capture, where it overwrites nothing.
         name: Reserves the profile's name, which may depend on its content.
+        exit_code: Of the process, negative for a signal; None: not known.
 
     Raises:
         NothingRecorded: The capture is empty.
@@ -177,7 +186,7 @@ def finish_capture(capture: Path, finisher: Finisher, name: Callable[[Profile], 
     """
     unnamed = capture.with_suffix(".unnamed")
     try:
-        profile = finisher(capture, unnamed)
+        profile = finisher(capture, unnamed, exit_code=exit_code)
     except NothingRecorded:
         capture.unlink()
         raise

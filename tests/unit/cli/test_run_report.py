@@ -62,15 +62,15 @@ def test_what_was_compiled_for_a_gpu_that_is_not_there_is_shown_with_its_source(
 
 
 def test_last_line_names_the_signal_that_ended_the_program(tmp_path: Path) -> None:
-    ended = replace(report(tmp_path, recorded("root\n  k 1ms")), exit_code=-2)
+    ended = report(tmp_path, recorded("root\n  k 1ms", exit_code=-2))
     (line,) = ended.lines(PLAIN, summary=False, every_process=False)
     assert "(1.20 kB, complete, until SIGINT). Next" in line
 
 
 def test_last_line_names_the_exit_code_of_a_program_that_failed(tmp_path: Path) -> None:
-    ended = replace(report(tmp_path, recorded("root\n  k 1ms")), exit_code=2)
-    (line,) = ended.lines(PLAIN, summary=False, every_process=False)
-    assert "(1.20 kB, complete; the program's exit code was 2). Next" in line
+    failed = report(tmp_path, recorded("root\n  k 1ms", exit_code=2))
+    (line,) = failed.lines(PLAIN, summary=False, every_process=False)
+    assert "(1.20 kB, complete, exit code 2 of the program). Next" in line
 
 
 def test_summary_of_the_last_phase_says_how_long_the_program_ran(tmp_path: Path) -> None:

@@ -76,7 +76,7 @@ def test_empty_capture_is_removed_and_takes_no_name(tmp_path: Path) -> None:
     capture = tmp_path / "1.part"
     capture.touch()
 
-    def finisher(capture: Path, output: Path) -> Profile:
+    def finisher(capture: Path, output: Path, /, *, exit_code: int | None = None) -> Profile:
         raise NothingRecorded("empty")
 
     with pytest.raises(NothingRecorded):
@@ -88,7 +88,7 @@ def test_an_interrupt_leaves_the_capture_and_no_empty_profile(tmp_path: Path, mo
     capture = tmp_path / "7.part"
     capture.touch()
 
-    def finisher(_capture: Path, destination: Path) -> Profile:
+    def finisher(_capture: Path, destination: Path, /, *, exit_code: int | None = None) -> Profile:
         destination.write_text("profile")
         return profile_from_text("a 1")
 

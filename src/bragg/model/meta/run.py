@@ -153,6 +153,11 @@ class Run:
         return None if start is None or end is None else max(end - start, 0)
 
     @property
+    def exit_code(self) -> int | None:
+        """Exit status of the process; negative: the signal that ended it; None: not known, or it goes on."""
+        return self._facts.integer("exit_code")
+
+    @property
     def phase(self) -> int:
         """Number of the phase of a session that was recorded; 0: the first, or all."""
         return self._facts.count("phase")

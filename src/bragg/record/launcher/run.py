@@ -15,7 +15,7 @@ from bragg.core import core
 from bragg.errors import BadFile, NothingRecorded, RecordingFailed, UsageError
 from bragg.record.backends import require_backend
 from bragg.record.backends.backend import Backend
-from bragg.record.captures import await_stragglers, list_captures
+from bragg.record.captures import await_stragglers, list_captures, pid_of
 from bragg.record.config import RecordConfig
 from bragg.record.environment import recording_environment
 from bragg.record.launcher.hang_watch import watching_ranks
@@ -48,6 +48,7 @@ class RunResult:
     """A run that has ended.
 
     Attributes:
+        pid: Of the program.
         exit_code: Exit status of the program; negative: the signal that ended it.
         captures: One a process, the main one's first.
         duration_s: Wall time of the program.
@@ -58,6 +59,7 @@ class RunResult:
         writer: Has written the phases that were over before the end; None: none was.
     """
 
+    pid: int
     exit_code: int
     captures: list[Path]
     duration_s: float
@@ -78,7 +80,7 @@ class RunResult:
         for capture in self.captures:
             try:
                 with interrupted_by_endings():
-                    writer.write(capture)
+                    writer.write(capture, exit_code=self.exit_code if pid_of(capture) == self.pid else None)
             except NothingRecorded:
                 empty += 1
             except (BadFile, OSError) as error:
@@ -126,7 +128,7 @@ def run_target(config: RecordConfig, argv: Sequence[str], finisher: Finisher | N
     duration_s = time.monotonic() - started
     notes = [*_asked_in_vain(config, backend), *notes, *await_stragglers(directory)]
     captures = list_captures(directory, main_pid=ended.pid)
-    return RunResult(ended.exit_code, captures, duration_s, notes, config, target.stem, directory, writer)
+    return RunResult(ended.pid, ended.exit_code, captures, duration_s, notes, config, target.stem, directory, writer)
 
 
 def _asked_in_vain(config: RecordConfig, backend: Backend) -> list[str]:

@@ -44,8 +44,12 @@ class ProfileWriter:
         self._ranks: set[int | None] = set()
         self._taken: set[Path] = set()
 
-    def write(self, capture: Path) -> None:
+    def write(self, capture: Path, *, exit_code: int | None = None) -> None:
         """Write the profile of a capture and remove the capture.
+
+        Args:
+            capture: The capture.
+            exit_code: Of its process, negative for a signal; None: not known, or it goes on.
 
         Raises:
             NothingRecorded: The capture is empty.
@@ -53,7 +57,7 @@ class ProfileWriter:
             OSError: The profile cannot be given its name.
         """
         process = process_of(capture)
-        written = finish_capture(capture, self._finisher, partial(self._name, capture))
+        written = finish_capture(capture, self._finisher, partial(self._name, capture), exit_code=exit_code)
         if process in self.latest:
             self._retire(process, phase_of(capture))
         self.latest[process] = written

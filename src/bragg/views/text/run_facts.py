@@ -22,7 +22,7 @@ from bragg.views.text.nccl_facts import nccl_warnings
 from bragg.views.text.sampling_facts import sampling_warnings
 from bragg.views.text.style import printable
 from bragg.views.text.telemetry_facts import telemetry_warnings
-from bragg.views.text.units import count_text, share_text, time_text
+from bragg.views.text.units import count_text, share_text, signal_name, time_text
 
 _MAX_NAMES = 3
 # Of the time in which the main thread ran or was ready to, how much others may have, and for how long.
@@ -99,9 +99,15 @@ class RunFacts:
 
     @property
     def cost(self) -> str:
-        """Completeness and overhead: `complete, estimated overhead 1.8 %`; empty when neither is known."""
+        """Completeness, overhead and how the program failed: `complete, estimated overhead 1.8 %`; empty: not known."""
         word = printable(self.completeness.word) if self.completeness.is_known else ""
-        return ", ".join(filter(None, [word, self.overhead_text]))
+        return ", ".join(filter(None, [word, self.overhead_text, self.failure]))
+
+    @property
+    def failure(self) -> str:
+        """How the program ended if it failed: `until SIGINT`, `exit code 2 of the program`."""
+        code = self.run.exit_code or 0
+        return f"until {signal_name(-code)}" if code < 0 else f"exit code {code} of the program" if code else ""
 
     @property
     def gpu_failure(self) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import signal
 from dataclasses import dataclass
 
 # Largest first: a value is shown in the first unit in which it is at least one.
@@ -82,3 +83,11 @@ def quantity_text(value: float, unit: str) -> str:
 def share_text(share: float) -> str:
     """A share of a whole, 0 to 1, as percent."""
     return "<0.1 %" if 0 < share < 0.0005 else f"{share:.1%}".replace("%", " %")
+
+
+def signal_name(number: int) -> str:
+    """`SIGKILL`; `signal 40` for one without a name."""
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"

@@ -19,13 +19,13 @@ class Finisher:
     def __init__(self, contents: dict[str, int | Exception | None]) -> None:
         self.contents = contents
 
-    def __call__(self, capture: Path, output: Path) -> Profile:
+    def __call__(self, capture: Path, output: Path, /, *, exit_code: int | None = None) -> Profile:
         content = self.contents[capture.name]
         if isinstance(content, Exception):
             raise content
         output.write_text(capture.name)
         profile = profile_from_text("root 1us")
-        profile.meta["rank"] = content
+        profile.meta.update(rank=content, exit_code=exit_code)
         return profile
 
     def result(self, tmp_path: Path, *, force: bool = False) -> RunResult:
@@ -34,7 +34,9 @@ class Finisher:
         captures = [directory / name for name in self.contents]
         for capture in captures:
             capture.touch()
-        return RunResult(0, captures, 1.0, [], RecordConfig(output=f"{tmp_path}/%s", force=force), "train", directory)
+        return RunResult(
+            9, 2, captures, 1.0, [], RecordConfig(output=f"{tmp_path}/%s", force=force), "train", directory
+        )
 
 
 def finished_names(tmp_path: Path, **contents: int | Exception | None) -> dict[str, str]:
@@ -84,9 +86,9 @@ def test_signal_that_comes_while_profiles_are_written_leaves_the_captures_and_sa
     request.addfinalizer(partial(signal.signal, number, before))
 
     class Told(Finisher):
-        def __call__(self, capture: Path, output: Path) -> Profile:
+        def __call__(self, capture: Path, output: Path, /, *, exit_code: int | None = None) -> Profile:
             signal.raise_signal(number)
-            return super().__call__(capture, output)
+            return super().__call__(capture, output, exit_code=exit_code)
 
     finisher = Told({"1.part": None})
     result = finisher.result(tmp_path)
@@ -111,3 +113,9 @@ def test_missing_gpu_is_told_before_the_program_starts(tmp_path: Path, monkeypat
     with pytest.raises(BackendUnavailable, match="no NVIDIA GPU"):
         run_target(RecordConfig(backend="cuda", output=str(tmp_path / "x")), ["touch", str(tmp_path / "started")])
     assert list(tmp_path.iterdir()) == []
+
+
+def test_the_profile_of_the_program_itself_knows_its_exit_code(tmp_path: Path) -> None:
+    finisher = Finisher({"9.part": None, "5.part": None})
+    (_, program), (_, other) = finisher.result(tmp_path).finish(finisher).profiles
+    assert (program.run.exit_code, other.run.exit_code) == (2, None)

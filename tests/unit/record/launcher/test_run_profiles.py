@@ -10,7 +10,7 @@ from bragg.record.launcher.run_profiles import ProfileWriter
 from tests.support.profiles import profile_from_text
 
 
-def finisher(capture: Path, output: Path) -> Profile:
+def finisher(capture: Path, output: Path, /, *, exit_code: int | None = None) -> Profile:
     output.write_text(capture.name)
     return profile_from_text("root 1us")
 
