@@ -7,9 +7,13 @@ import math
 from collections.abc import Callable, Collection
 
 from bragg.analyze.causes.text.program_text import FileText, call_name, names_set
-from bragg.analyze.causes.text.text_calls import argument
+from bragg.analyze.causes.text.text_calls import argument, makers_of_called
 from bragg.code.python_nodes import walk
 
+_LAYERS_OF_ROWS = {
+    *("Linear", "LayerNorm", "RMSNorm", "GELU", "ReLU", "SiLU", "Tanh", "Sigmoid", "LeakyReLU", "ELU", "Softplus"),
+    *("Dropout", "Identity"),
+}
 PartTest = Callable[[FileText, ast.AST], bool]
 
 _OF_ELEMENTS = {
@@ -60,7 +64,7 @@ def computed_by_rows(file: FileText, statement: ast.stmt) -> list[ast.stmt]:
     """Later statements of a function that compute something from each row of a statement's value alone."""
     found: list[ast.stmt] = []
     for load in _loads(file, statement):
-        above = file.parents[_by_rows(file, load)]
+        above = file.parents[_by_rows(file, load)[-1]]
         if isinstance(above, (ast.Assign, ast.Return)) and not isinstance(above.value, ast.Name):
             found += [above, *computed_by_rows(file, above)]
     return found
@@ -68,11 +72,13 @@ def computed_by_rows(file: FileText, statement: ast.stmt) -> list[ast.stmt]:
 
 def _use_at(file: FileText, load: ast.Name, is_meant: PartTest, by_rows: bool) -> str:
     """The use of a variable where it is read."""
-    above = file.parents[_by_rows(file, load) if by_rows else load]
-    if is_meant(file, above):
+    around = _by_rows(file, load) if by_rows else [load]
+    if any(is_meant(file, file.parents[each]) for each in around):
         return "part"
+    above = file.parents[around[-1]]
     if isinstance(above, ast.Return):
-        return "returned"
+        is_handed = any(isinstance(each, ast.Call) and _maps_rows(file, each) for each in around)
+        return "" if is_handed else "returned"  # to layers of the same function, which may be one of many blocks
     return use_of(file, above, is_meant, by_rows=True) if by_rows and isinstance(above, ast.Assign) else ""
 
 
@@ -94,16 +100,16 @@ def _loads(file: FileText, statement: ast.stmt) -> list[ast.Name]:
     ]
 
 
-def _by_rows(file: FileText, value: ast.expr) -> ast.expr:
-    """The outermost expression around a value that is computed from each of its rows alone."""
+def _by_rows(file: FileText, value: ast.expr) -> list[ast.expr]:
+    """A value and the expressions around it that are computed from each of its rows alone, the innermost first."""
     above = file.parents[value]
     if isinstance(above, ast.Attribute) and isinstance(call := file.parents[above], ast.Call) and call.func is above:
-        return _by_rows(file, call) if _is_of_rows(call, 0) else value
-    if isinstance(above, ast.Call) and above.args[:1] == [value] and _is_of_rows(above, 1):
-        return _by_rows(file, above)
+        return [value, *(_by_rows(file, call) if _is_of_rows(call, 0) else ())]
+    if isinstance(above, ast.Call) and above.args[:1] == [value] and (_is_of_rows(above, 1) or _maps_rows(file, above)):
+        return [value, *_by_rows(file, above)]
     if isinstance(above, ast.BinOp) and not isinstance(above.op, ast.MatMult):
-        return _by_rows(file, above)
-    return value
+        return [value, *_by_rows(file, above)]
+    return [value]
 
 
 def _is_of_rows(call: ast.Call, position: int) -> bool:
@@ -112,6 +118,18 @@ def _is_of_rows(call: ast.Call, position: int) -> bool:
         return True
     dim = argument(call, "dim", position)
     return call_name(call) in ("softmax", "log_softmax", "normalize") and dim is not None and ast.unparse(dim) == "-1"
+
+
+def _maps_rows(file: FileText, call: ast.Call) -> bool:
+    """Whether a call is of layers that compute each row alone."""
+    made = makers_of_called(file, call)
+    return bool(made) and all(map(_is_layer_of_rows, made))
+
+
+def _is_layer_of_rows(made: ast.expr) -> bool:
+    if isinstance(made, ast.Call) and call_name(made) == "Sequential":
+        return bool(made.args) and all(map(_is_layer_of_rows, made.args))
+    return isinstance(made, ast.Call) and call_name(made) in _LAYERS_OF_ROWS
 
 
 def _set_again(file: FileText, name: str, statement: ast.stmt) -> float:

@@ -490,3 +490,31 @@ def test_an_average_of_parameters_is_no_evaluation(operator: str, n_found: int) 
     )
     profile = ran(text, "6@main: mm", f"8@main > 3@absorb: {operator}")
     assert [each.line for each in found("evaluation-in-steps", profile)] == [8] * n_found
+
+
+@pytest.mark.parametrize(
+    ("text", "n_found"),
+    [
+        ("y = self.rec(self.proj(x))\n    h = y * valid.unsqueeze(-1)", 1),
+        ("y = self.proj(x)\n    y = self.rec(y)\n    h = y * (z > 0)[..., None]", 1),
+        ("y = self.proj(x)\n    m = z.ne(0).float()\n    h = y * m", 1),
+        ("y = self.proj(x)\n    return y * valid", 1),
+        ("y = self.proj(x)\n    h = y * src", 0),
+        ("y = self.proj(x)\n    valid = torch.sigmoid(z)\n    h = y * valid", 0),  # a gate
+        ("y = self.proj(x)\n    h = y * valid\n    h = h + y", 0),
+    ],
+)
+def test_layers_of_which_a_mask_leaves_a_part_are_found_without_a_gain(text: str, n_found: int) -> None:
+    told = found("late-part", ran(program(text), "7@f: linear"))
+    assert [(each.line, each.gain) for each in told] == [(7, None)] * n_found
+    assert all("sets some to zero" in each.message for each in told)
+
+
+def test_a_block_is_not_taken_for_the_last_one() -> None:
+    text = (
+        "class Block:\n  def forward(self, x):\n    x = x + self.proj(mix(x))\n    return x + self.down(x)\n"
+        "net = nn.Sequential(*[Block() for _ in range(4)])\nproj, down = nn.Linear(9, 9), nn.Linear(9, 9)\n"
+        "def f(x):\n  return net(x)\ndef g(x):\n  h = f(x)\n  return h[:, -1]\n"
+    )
+    text = text.replace("proj, down", "net.proj, net.down")
+    assert found("late-part", ran(text, "10@g > 8@f > 3@forward: linear")) == []

@@ -38,6 +38,11 @@ _CHOSEN = replace(
     change="choose before the product, if the mask leaves few: head(h[mask]) instead of head(h)[mask]",
     saved=0.7,
 )
+_MASKED = replace(
+    _WORK,
+    what="layers compute all positions, of which a mask sets some to zero afterwards (how many is not recorded)",
+    change="if it leaves few, choose them first: y = torch.zeros(...); y[mask] = layer(x[mask])",
+)
 _LOOKED_UP = replace(
     _WORK,
     what="products over all rows of a table, of which the program looks some up afterwards",
@@ -79,6 +84,7 @@ _INTERPOLATED = replace(
 )
 _FEW = 0.1
 _LOOKUPS = re.compile(r"aten::(?:index|index_select|embedding|gather)")
+_LINEAR = re.compile(r"aten::(?:linear|addmm)")
 _CONVOLUTIONS = re.compile(r"aten::conv[123]d")
 _NORMS = re.compile(r"aten::(?:linalg_vector_norm|norm|clamp_min|div)")
 _PRODUCTS = re.compile(r"aten::(?:linear|matmul|mm|bmm|addmm|einsum)")
@@ -88,6 +94,23 @@ _ELEMENTWISE = re.compile(
     r"aten::(?:to|mul|div|add|sub|rsub|pow|clamp|exp|log|sqrt|neg|abs|float|half|sigmoid|tanh|relu|gelu|silu)_?"
 )
 _INTERPOLATIONS = re.compile(r"aten::upsample_\w+")
+_MASKS = re.compile(r"(?:\w+_)?(?:mask|valid|active|alive|keep|present)(?:_\w+)?")
+_RAISES = ("unsqueeze", "float", "to", "type_as", "view", "half", "expand_as")
+_COMPARES = (
+    "eq",
+    "ne",
+    "lt",
+    "le",
+    "gt",
+    "ge",
+    "bool",
+    "isnan",
+    "isfinite",
+    "logical_and",
+    "logical_or",
+    "logical_not",
+)
+_WEIGHS = ("sigmoid", "softmax", "tanh", "exp", "relu", "bernoulli", "dropout", "rand", "rand_like", "sin", "cos")
 # Where keys and values of earlier positions are kept, there is one position.
 _CACHES = re.compile(r"\b\w*(?:cache|past|kv)\w*\b", re.I)
 
@@ -123,7 +146,8 @@ def _find(evidence: Evidence) -> Iterator[Finding]:
             lines = sorted({each.begins for each in found.values()}, key=lambda line: (-float(works[line]), line))
             begins = [place_of(profile, line) for line in lines]
             others = [place_of(profile, line) for line in dict.fromkeys(each.taker for each in found.values())]
-            yield moved_to(finding, [*begins, *others])
+            told = moved_to(finding, [*begins, *others])
+            yield replace(told, gain=None) if work is _MASKED else told
 
 
 def _operators(evidence: Evidence, work: Work) -> BoolArray:
@@ -142,6 +166,8 @@ def _operators(evidence: Evidence, work: Work) -> BoolArray:
         return elementwise & ~np.isin(line, line[named(profile, _NORMS.fullmatch) & ~elementwise])
     products = called & named(profile, _PRODUCTS.fullmatch)
     products &= ~np.isin(line, line[called & named(profile, _MIXES.fullmatch)])
+    if work is _MASKED:
+        return products & named(profile, _LINEAR.fullmatch)
     if work is _AVERAGED:
         return fits(evidence, products, _is_plain_layer)
     norms = fits(evidence, called & named(profile, _NORMS.fullmatch), _is_of_rows)
@@ -213,6 +239,24 @@ def _is_chosen(file: FileText, value: ast.AST) -> bool:
     if not isinstance(value, ast.Subscript) or not isinstance(value.slice, ast.Name):
         return False
     return any(isinstance(each, ast.Compare) for each in file.makers(value.slice))
+
+
+def _is_masked(file: FileText, value: ast.AST) -> bool:
+    """Whether it is `x * mask[..., None]`."""
+    if not isinstance(value, ast.BinOp) or not isinstance(value.op, ast.Mult):
+        return False
+    return any(_is_mask(file, each) for each in (value.left, value.right))
+
+
+def _is_mask(file: FileText, value: ast.expr) -> bool:
+    """Whether it is a comparison, or is named as a mask, and not computed as weights are."""
+    made = file.makers(value)
+    if any(isinstance(each, ast.Compare) or call_name(each) in _COMPARES for each in made):
+        return True
+    while isinstance(value, (ast.Call, ast.Subscript)) or (isinstance(value, ast.Attribute) and value.attr == "T"):
+        value = value.func if isinstance(value, ast.Call) else value.value
+        value = value.value if isinstance(value, ast.Attribute) and call_name(value) in _RAISES else value
+    return bool(_MASKS.fullmatch(call_name(value))) and not any(call_name(each) in _WEIGHS for each in made)
 
 
 def _is_looked_up(file: FileText, value: ast.AST) -> bool:
@@ -297,6 +341,7 @@ def _is_number(index: ast.expr) -> bool:
 _KINDS: tuple[tuple[PartTest, Work], ...] = (
     (_is_part, _WORK),
     (_is_chosen, _CHOSEN),
+    (_is_masked, _MASKED),
     (_is_looked_up, _LOOKED_UP),
     (_is_looked_up, _ALL_ROWS),
     (_is_gathered, _GATHERED),
@@ -305,7 +350,14 @@ _KINDS: tuple[tuple[PartTest, Work], ...] = (
     (_is_cropped, _CROPPED),
     (_is_cut_inside, _INTERPOLATED),
 )
-_BY_ROWS = (_WORK, _CHOSEN, _LOOKED_UP, _ALL_ROWS, _CROPPED)  # positions: what else commutes with them than products
+_BY_ROWS = (
+    _WORK,
+    _CHOSEN,
+    _MASKED,
+    _LOOKED_UP,
+    _ALL_ROWS,
+    _CROPPED,
+)  # positions: what else commutes with them than products
 RULE = Rule(
     _find, "products over all positions of which some are taken later", (GPU_TIME, OPERATORS, TEXT), (), _WORK.change
 )
