@@ -518,3 +518,21 @@ def test_a_block_is_not_taken_for_the_last_one() -> None:
     )
     text = text.replace("proj, down", "net.proj, net.down")
     assert found("late-part", ran(text, "10@g > 8@f > 3@forward: linear")) == []
+
+
+@pytest.mark.parametrize(
+    ("made", "batch", "line"),
+    [
+        ("self.docs = pad_sequence(docs)", "self.docs[at : at + n]", 3),
+        ("self.docs = sorted(docs, key=len)", "pad_sequence(self.docs[at : at + n])", 0),
+        ("self.docs = pad_sequence(docs)", "self.docs[at : at + n][:, : self.lengths[at : at + n].max()]", 0),
+        ("self.docs = pad_sequence(docs)", "self.docs[0:2]", 0),  # all that there is
+        ("self.docs = TensorDataset(pad_sequence(docs))", "next(self.docs)", 3),
+    ],
+)
+def test_sequences_that_are_all_padded_to_the_longest_are_found(made: str, batch: str, line: int) -> None:
+    text = (
+        f"class Index:\n  def __init__(self, docs):\n    {made}\n  def vectors(self, at, n):\n    return net({batch})\n"
+    )
+    told = found("padded-batch", ran(text, "5@vectors: linear"))
+    assert [(each.line, each.gain) for each in told] == [(line, None)] * bool(line)

@@ -1,4 +1,4 @@
-"""Sequences that are padded to a fixed length, by the text of the program."""
+"""Sequences that are padded to a fixed length, or to the longest of all, by the text of the program."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from bragg.analyze.causes.evidence import Evidence
 from bragg.analyze.causes.needs import GPU_TIME, OPERATORS, TEXT
 from bragg.analyze.causes.text.program_text import FileText, call_name
+from bragg.analyze.causes.text.text_calls import calls_at
 from bragg.analyze.engine import Rule
 from bragg.code.python_nodes import parts_of, walk
 from bragg.model import Confidence, Finding, Place, Severity
@@ -29,8 +30,8 @@ def _find(evidence: Evidence) -> Iterator[Finding]:
             yield Finding(
                 "padded-batch",
                 Severity.WARNING,
-                "sequences are padded to a fixed length, by the text of the program: how much of it is padding is not "
-                "recorded",
+                "sequences are padded further than their batch needs, by the text of the program: how much of it is "
+                "padding is not recorded",
                 _CHANGE,
                 file=name,
                 line=places[0].line,
@@ -40,7 +41,10 @@ def _find(evidence: Evidence) -> Iterator[Finding]:
 
 
 def _padded(file: FileText) -> Iterator[ast.expr]:
-    """Where tensors are made of a fixed size, of which each row gets as much as it has, or lengths become masks."""
+    """Where tensors are made of a fixed size, of which each row gets as much as it has, or lengths become masks.
+
+    Where all sequences are padded to the longest of them, too.
+    """
     packs = any(_packs(each) for each in walk(file.tree))
     for each in walk(file.tree):
         if isinstance(each, ast.Subscript) and isinstance(each.ctx, ast.Store) and _is_beginning(each.slice):
@@ -49,6 +53,30 @@ def _padded(file: FileText) -> Iterator[ast.expr]:
             isinstance(each, ast.Constant) and each.value == "max_length" and _is_argument(file, each)
         ):
             yield each
+    yield from _padded_at_once(file)
+
+
+def _padded_at_once(file: FileText) -> Iterator[ast.expr]:
+    """Where all sequences are padded together, and batches are then cut out of them without their padding."""
+    cuts = [each for each in parts_of(file.tree, ast.Subscript) if isinstance(each.ctx, ast.Load)]
+    if any(_is_trimmed(file, each) for each in cuts):
+        return
+    batches = [each.value for each in cuts if _is_batch(each.slice)]
+    batches += [value for call in calls_at(file.tree, "TensorDataset") for value in call.args]
+    made = {call for each in batches for call in file.makers(each) if call_name(call) == "pad_sequence"}
+    yield from sorted(made, key=lambda each: each.lineno)
+
+
+def _is_batch(index: ast.expr) -> bool:
+    """Whether it is `[start : start + size]`: neither end is a constant."""
+    ends = [index.lower, index.upper] if isinstance(index, ast.Slice) else []
+    return bool(ends) and all(each is not None and not isinstance(each, ast.Constant) for each in ends)
+
+
+def _is_trimmed(file: FileText, cut: ast.Subscript) -> bool:
+    """Whether it is `[:, :longest]`, with a length that is a maximum."""
+    ends = [each.upper for each in parts_of(cut.slice, ast.Slice)] if isinstance(cut.slice, ast.Tuple) else []
+    return any(each is not None and _follows(file, each) for each in ends)
 
 
 def _is_beginning(index: ast.expr) -> bool:
@@ -107,4 +135,10 @@ def _packs(part: ast.AST) -> bool:
     return isinstance(part, ast.Subscript) and isinstance(part.slice, ast.Name) and "mask" in part.slice.id
 
 
-RULE = Rule(_find, "sequences that are padded to a fixed length", (GPU_TIME, OPERATORS, TEXT), (), _CHANGE)
+RULE = Rule(
+    _find,
+    "sequences that are padded to a fixed length, or to the longest of all",
+    (GPU_TIME, OPERATORS, TEXT),
+    (),
+    _CHANGE,
+)
