@@ -4,6 +4,7 @@ grad(loss)(table)            zeros of the size of the table, of which a few rows
 table[ids] @ w               the same product for each time that a row is looked up
 einsum("nd,ndh", x, w[ids])  a copy of a matrix for each row
 x[:, arange + windows]       each element as often as windows overlap
+stack([x[:, i:i + n] ...])   the same, as patches are put side by side for a product
 x[:, ids]                    elements that lie far apart in memory, one by one
 argsort(argsort(x))          a sort of numbers from 0, which a scatter would put in their places
 """
@@ -30,6 +31,7 @@ _FEW = 4  # times as many elements as are used
 _OVERLAPS = 8  # of each element
 _MOST_USES = 16
 _FAR_APART = 32  # elements of a column
+_SAME_ELEMENTS = frozenset({"reshape", "transpose", "convert"})
 _MAPPED, _SLICES, _ORDER = (
     re.compile(rf"\b{name}=\{{([\d,]+)\}}") for name in ("start_index_map", "slice_sizes", "dimensions")
 )
@@ -46,7 +48,39 @@ def table_states(graph: HloGraph, places: Places) -> dict[str, HloState]:
             all_of_it = _of_its_size(graph, value) if state == DENSE_GRADIENT else [value]
             all_of_it += _looked_up(value) if state == LOOKED_UP_MATRICES else []
             found |= {each.executed.name: HloState(state, place) for each in all_of_it}
+        if value.made.code == "concatenate" and _is_of_shifted(value) and _is_added_up(graph, value):
+            place = places.nearest([value.made.line, value.executed.line, value.operands[0].made.line])
+            found[value.executed.name] = HloState(WINDOWS, place)
     return found
+
+
+def _is_of_shifted(value: Value) -> bool:
+    """Whether it puts many large parts of one array side by side."""
+    if value.made.size < _LEAST_ELEMENTS or len(value.operands) < _OVERLAPS:
+        return False
+    arrays = {_array_of(each) for each in value.operands}
+    n_parts = sum(each.plain not in arrays for each in value.operands)
+    return len(arrays) == 1 and n_parts + 1 >= _OVERLAPS and 2 * value.operands[0].size > arrays.pop().size
+
+
+def _array_of(value: Value) -> Value:
+    """The array of which a value is a part, or the same in a cycle; else itself."""
+    value = value.plain
+    parts = [each.plain for each in value.operands] if value.made.code == "concatenate" else [value]
+    arrays = {each.operands[0].plain for each in parts if each.made.code == "slice"}
+    is_of_one = len(arrays) == 1 and all(each.made.code == "slice" for each in parts)
+    return arrays.pop() if is_of_one else value
+
+
+def _is_added_up(graph: HloGraph, value: Value) -> bool:
+    """Whether all that is done with a value is a product, or a sum."""
+    users = graph.users(value)
+    return bool(users) and all(
+        each.made.is_product
+        or (each.made.code == "reduce" and each.codes.endswith("add"))
+        or (each.made.code in _SAME_ELEMENTS and _is_added_up(graph, each))
+        for each in users
+    )
 
 
 def _is_large(value: Value) -> bool:

@@ -43,6 +43,22 @@ SQUARE, ROWS = (128, 128), (512, 128)
             [ROWS],
             names.WINDOWS,
         ),
+        (
+            lambda x, w: jax.numpy.stack([x[:, i : i + 48] for i in range(16)], -1) @ w,
+            [(128, 64), (16, 8)],
+            names.WINDOWS,
+        ),
+        (
+            lambda x, w: jax.numpy.stack([jax.numpy.roll(x, i, 1) for i in range(16)], -1) @ w,
+            [(128, 64), (16, 8)],
+            names.WINDOWS,
+        ),
+        (lambda x, w: jax.numpy.stack([x[:, i : i + 48] for i in range(4)], -1) @ w, [(128, 64), (4, 8)], ""),
+        (
+            lambda x: jax.numpy.sort(jax.numpy.stack([x[:, i : i + 48] for i in range(16)], -1)),
+            [(128, 64)],
+            "",
+        ),  # a median has no cheaper way
         (lambda x, i: x[:, i].sum(-1), [(16, 128), (8192,)], ""),
         (lambda x, i: x[:, i], [(128, 4096), (512,)], names.SCATTERED),
         (lambda x, i: jax.vmap(lambda at: x[:, at])(i), [(128, 4096), (512,)], names.SCATTERED),
@@ -56,6 +72,15 @@ def test_factors_and_rows_that_make_work_are_told(
     function: Callable[..., Any], shapes: list[tuple[int, ...]], state: str
 ) -> None:
     assert states(function, *shapes) == ({(state, 0)} if state else set())
+
+
+def test_windows_that_are_put_side_by_side_are_told_where_they_are() -> None:
+    def multiplied(x: Any, w: Any) -> Any:
+        parts = [x[:, i : i + 48] for i in range(16)]
+        windows = jax.numpy.stack(parts, -1)
+        return windows @ w
+
+    assert states(multiplied, (128, 64), (16, 8)) == {(names.WINDOWS, 2)}
 
 
 def test_long_filters_of_signals_are_told() -> None:
