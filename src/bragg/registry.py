@@ -266,6 +266,7 @@ RULES = Registry(
         "worker-starts": ".host.worker_starts:RULE",
         "output-in-steps": ".host.output:RULE",
         "unrolled-loop": ".compiling.unrolled:RULE",
+        "captured-constants": ".compiling.captured_constants:RULE",
         "kernel-recompilation": ".compiling.kernel_recompilation:RULE",
         "kernel-autotuning": ".compiling.kernel_autotuning:RULE",
         "graph-breaks": ".compiling.graph_breaks:RULE",

@@ -57,6 +57,12 @@ MANY_UNROLLED = Threshold(
     100, "1", "kernels of one line in a call of a jitted function", "our choice: fewer are layers"
 )
 MUCH_COMPILING = Threshold(0.2, "share", "of the run, for which a GPU waits for compilers", "our choice")
+WITH_CONSTANTS = Threshold(
+    0.03,
+    "share",
+    "of the run, in compilations of one name that hold large constants",
+    "our choice: a change gains little",
+)
 MANY_VERSIONS = Threshold(8, "1", "versions of a kernel", "alignments and sizes of 1 of three arguments make 8")
 FEW_TWINS = Threshold(4, "1", "calls of the same modules a step", "our choice: more are layers or a loop")
 FEW_USES = Threshold(10, "1", "launches of each version", "compiling takes as long as thousands of launches")

@@ -12,6 +12,7 @@ import sys
 
 from bragg.core import core
 from bragg.record.hooks.jax.arguments import watch_again
+from bragg.record.hooks.jax.constants import captured_constants
 from bragg.record.inside.notes import guarded, note
 
 TYPE_CHECKING = False
@@ -91,7 +92,7 @@ def _name_of(computation: Any) -> str:
 @guarded
 def _tell_apart(name: str, computation: Any) -> None:
     """Say which program of its name this is, and which inputs it has: why a function is compiled again."""
-    from bragg.grouping.hlo_names import COMPILE, COMPILED
+    from bragg.grouping.hlo_names import CAPTURED, COMPILE, COMPILED
 
     text = computation.operation.get_asm(large_elements_limit=_ELEMENTS)
     main = _MAIN.search(text)
@@ -101,6 +102,8 @@ def _tell_apart(name: str, computation: Any) -> None:
         watch_again(name)
     kind = inputs.setdefault(main[1] if main else text, len(inputs))
     core.describe_scope(f"{COMPILE}{name}", f"{COMPILED}{program}", f"inputs {kind}")
+    if told := captured_constants(computation.operation, text, _ELEMENTS, _is_library):
+        core.describe_scope(f"{COMPILE}{name}", f"{CAPTURED}{program}", told)
 
 
 def _has_ranges(backend: Any) -> bool:
