@@ -173,6 +173,14 @@ _TILE_OF_BINS = replace(_BINS, kernel=comparing.histogram_of_tile)
 _SUMS_BEFORE = Variant(comparing.sums_before, _COPY, {"BLOCK": 256})
 _TABLE = Variant(comparing.look_up_in_turns, {"x": "*i32", "table": _FLOAT, "out": _FLOAT, "n": _INT}, {"BLOCK": 1024})
 _TOP = Variant(comparing.greatest_in_turns, _COPY, {"K": 32, "BLOCK": 1024})
+_WRITTEN_BINS = Variant(comparing.count_written_bins, {"x": "*i32", "out": "*i32"}, {"BLOCK": 1024})
+_EDGES = Variant(comparing.place_in_turns, {"x": _FLOAT, "edges": _FLOAT, "out": "*i32", "n": _INT}, {"BLOCK": 1024})
+_DIFFERENCES = Variant(
+    passes.squared_differences, {"a": _FLOAT, "b": _FLOAT, "out": _FLOAT, "K": _INT}, {"BM": 64, "BN": 64}
+)
+_OWN_EDGES = Variant(passes.sum_own_edges, {**_LOOP, "targets": "*i32"}, {"WIDTH": 128})
+_STATE = Variant(passes.turn_state, {**_LOOP, "weights": _FLOAT}, {"H": 64})
+_UNDER_LOCK = Variant(passes.add_under_lock, {**_COPY, "lock": "*i32"}, {"BLOCK": 1024})
 
 PAIRS = (
     Pair("narrow-access", replace(_SCALE, unaligned=("n",)), _SCALE),
@@ -333,4 +341,16 @@ PAIRS = (
     ),
     Pair("many-comparisons", _TOP, replace(_TOP, kernel=comparing.greatest_at_once)),
     Pair("many-comparisons", _TABLE, replace(_TABLE, kernel=comparing.look_up)),
+    Pair("many-comparisons", _WRITTEN_BINS, replace(_WRITTEN_BINS, kernel=comparing.count_three_bins)),
+    Pair("many-comparisons", _EDGES, replace(_EDGES, kernel=comparing.place_by_halves)),
+    Pair("product-by-sum", _DIFFERENCES, replace(_DIFFERENCES, kernel=passes.greatest_differences)),
+    Pair(
+        "masked-turns",
+        _OWN_EDGES,
+        Variant(passes.sum_sorted_edges, {**_COPY, "first": "*i32"}, {"WIDTH": 128}),
+    ),
+    Pair("masked-turns", _OWN_EDGES, replace(_OWN_EDGES, kernel=passes.sum_signed_edges)),
+    Pair("masked-turns", replace(_CUMULATED, kernel=passes.sum_number_by_number, types=_LOOP), _SUMS_BEFORE),
+    Pair("repeated-loads", _STATE, replace(_STATE, kernel=passes.turn_state_once)),
+    Pair("atomics-on-one-address", _UNDER_LOCK, Variant(passes.store_parts, _COPY, {"BLOCK": 1024})),
 )

@@ -104,3 +104,39 @@ def look_up(x, table, out, n, BLOCK: tl.constexpr):
     at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     wanted = tl.load(x + at)
     tl.store(out + at, tl.load(table + wanted, mask=wanted < n))
+
+
+@triton.jit
+def count_written_bins(x, out, BLOCK: tl.constexpr):
+    bins = tl.load(x + tl.program_id(0) * BLOCK + tl.arange(0, BLOCK))
+    for each in tl.static_range(32):
+        tl.store(out + tl.program_id(0) * 32 + each, tl.sum((bins == each).to(tl.int32), 0))  # slow
+
+
+@triton.jit
+def count_three_bins(x, out, BLOCK: tl.constexpr):
+    bins = tl.load(x + tl.program_id(0) * BLOCK + tl.arange(0, BLOCK))
+    for each in tl.static_range(3):
+        tl.store(out + tl.program_id(0) * 3 + each, tl.sum((bins == each).to(tl.int32), 0))
+
+
+@triton.jit
+def place_in_turns(x, edges, out, n, BLOCK: tl.constexpr):
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    values = tl.load(x + at)
+    place = tl.zeros((BLOCK,), tl.int32)
+    for edge in range(n):
+        place += (values >= tl.load(edges + edge)).to(tl.int32)  # slow
+    tl.store(out + at, place)
+
+
+@triton.jit
+def place_by_halves(x, edges, out, n, BLOCK: tl.constexpr):
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    values = tl.load(x + at)
+    first, last = tl.zeros((BLOCK,), tl.int32), tl.zeros((BLOCK,), tl.int32) + n
+    for _ in range(10):
+        middle = (first + last) // 2
+        is_behind = values >= tl.load(edges + middle, mask=middle < n, other=float("inf"))
+        first, last = tl.where(is_behind, middle + 1, first), tl.where(is_behind, last, middle)
+    tl.store(out + at, first)

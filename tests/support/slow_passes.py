@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import triton
 import triton.language as tl
+from triton.language.extra import libdevice
 
 
 @triton.jit
@@ -354,3 +355,103 @@ def softmax_of_row(x, out, n, BLOCK: tl.constexpr):
     values = tl.load(x + at, mask=mask, other=float("-inf"))
     weights = tl.exp(values - tl.max(values, 0))
     tl.store(out + at, weights / tl.sum(weights, 0), mask=mask)
+
+
+@triton.jit
+def squared_differences(a, b, out, K, BM: tl.constexpr, BN: tl.constexpr):
+    row = tl.program_id(0) * BM + tl.arange(0, BM)
+    column = tl.program_id(1) * BN + tl.arange(0, BN)
+    total = tl.zeros((BM, BN), tl.float32)
+    for k in range(K):
+        difference = tl.load(a + k * BM + row)[:, None] - tl.load(b + k * BN + column)[None, :]
+        total += difference * difference  # slow
+    tl.store(out + row[:, None] * BN + column[None, :], total)
+
+
+@triton.jit
+def greatest_differences(a, b, out, K, BM: tl.constexpr, BN: tl.constexpr):
+    row = tl.program_id(0) * BM + tl.arange(0, BM)
+    column = tl.program_id(1) * BN + tl.arange(0, BN)
+    total = tl.zeros((BM, BN), tl.float32)
+    for k in range(K):
+        difference = tl.load(a + k * BM + row)[:, None] - tl.load(b + k * BN + column)[None, :]
+        total = tl.maximum(total, tl.abs(difference))
+    tl.store(out + row[:, None] * BN + column[None, :], total)
+
+
+@triton.jit
+def sum_own_edges(x, targets, out, n, WIDTH: tl.constexpr):
+    own, column = tl.program_id(0), tl.arange(0, WIDTH)
+    total = tl.zeros((WIDTH,), tl.float32)
+    for edge in range(n):  # slow
+        if tl.load(targets + edge) == own:
+            total += tl.load(x + edge * WIDTH + column)
+    tl.store(out + own * WIDTH + column, total)
+
+
+@triton.jit
+def sum_sorted_edges(x, first, out, WIDTH: tl.constexpr):
+    own, column = tl.program_id(0), tl.arange(0, WIDTH)
+    total = tl.zeros((WIDTH,), tl.float32)
+    for edge in range(tl.load(first + own), tl.load(first + own + 1)):
+        total += tl.load(x + edge * WIDTH + column)
+    tl.store(out + own * WIDTH + column, total)
+
+
+@triton.jit
+def sum_signed_edges(x, targets, out, n, WIDTH: tl.constexpr):
+    own, column = tl.program_id(0), tl.arange(0, WIDTH)
+    total = tl.zeros((WIDTH,), tl.float32)
+    for edge in range(n):
+        if tl.load(targets + edge) == own:
+            total += tl.load(x + edge * WIDTH + column)
+        else:
+            total -= tl.load(x + edge * WIDTH + column)
+    tl.store(out + own * WIDTH + column, total)
+
+
+@triton.jit
+def sum_number_by_number(x, out, n, BLOCK: tl.constexpr):
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    total = tl.zeros((BLOCK,), tl.float32)
+    for earlier in range(n):  # slow
+        total += tl.where(at >= earlier, tl.load(x + earlier), 0.0)
+    tl.store(out + at, total)
+
+
+@triton.jit
+def turn_state(x, weights, out, n, H: tl.constexpr):
+    inner = tl.arange(0, H)
+    state = tl.zeros((H,), tl.float32)
+    for turn in range(n):
+        place = (tl.program_id(0) * n + turn) * H + inner
+        matrix = tl.load(weights + inner[:, None] * H + inner[None, :])  # slow
+        state = libdevice.exp(tl.sum(matrix * state[None, :], 1) + tl.load(x + place))
+        tl.store(out + place, state)
+
+
+@triton.jit
+def turn_state_once(x, weights, out, n, H: tl.constexpr):
+    inner = tl.arange(0, H)
+    matrix = tl.load(weights + inner[:, None] * H + inner[None, :])
+    state = tl.zeros((H,), tl.float32)
+    for turn in range(n):
+        place = (tl.program_id(0) * n + turn) * H + inner
+        state = libdevice.exp(tl.sum(matrix * state[None, :], 1) + tl.load(x + place))
+        tl.store(out + place, state)
+
+
+@triton.jit
+def add_under_lock(x, out, lock, BLOCK: tl.constexpr):
+    at = tl.arange(0, BLOCK)
+    values = tl.load(x + tl.program_id(0) * BLOCK + at)
+    while tl.atomic_cas(lock, 0, 1) == 1:  # slow
+        pass
+    tl.store(out + at, tl.load(out + at) + values)
+    tl.atomic_xchg(lock, 0)
+
+
+@triton.jit
+def store_parts(x, out, BLOCK: tl.constexpr):
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(out + at, tl.load(x + at))

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from bragg.code.compiled.operations import Module, Operation, place_of_chain, tile_of
 from bragg.code.compiled.tile_dataflow import TileDataflow
 from bragg.code.compiled.values import UNKNOWN, Value
+from bragg.model import Place
 from bragg.model.kernels.compiled import Compares, Comparison
 
 _JOINS = ("arith.andi", "arith.ori", "arith.extui", "arith.uitofp", "arith.sitofp")
@@ -50,6 +52,7 @@ class _Comparisons:
         self._module, self._values, self._flow = module, values, flow
 
     def found(self) -> Iterator[Comparison]:
+        yield from self._unrolled()
         for row, operation in enumerate(self._module.operations):
             if operation.name == "tt.reduce" and operation.operands:
                 reduced = self._reduced(row, operation)
@@ -57,6 +60,41 @@ class _Comparisons:
                 yield from (each for each in (of_sum or self._greatest(operation),) if each)
             elif operation.name == "arith.select" and self._is_looked_up(operation):
                 yield self._in_loop(operation, Compares.CHOOSES)
+            elif operation.name in (*_ADDS, "arith.select") and self._is_placed(operation):
+                yield self._in_loop(operation, Compares.PLACES)
+
+    def _unrolled(self) -> Iterator[Comparison]:
+        """Counts of one bin each, of bins that are written in the code."""
+        sums: Counter[Place] = Counter()
+        for row, operation in enumerate(self._module.operations):
+            reduced = self._reduced(row, operation) if operation.name == "tt.reduce" and operation.operands else None
+            if reduced and reduced.chosen is None and any(map(self._is_with_constant, reduced.conditions)):
+                sums[place_of_chain(operation.chain)] += 1
+        yield from (Comparison(place, Compares.COUNTS, count, False) for place, count in sums.items() if count > 1)
+
+    def _is_with_constant(self, compared: Operation) -> bool:
+        value = self._values.get(compared.operands[1], UNKNOWN)
+        return value.is_constant and _is_equality(compared) and self._flow.is_loaded(compared.operands[0])
+
+    def _is_placed(self, addition: Operation) -> bool:
+        """Whether a loop goes over edges, and counts or keeps for each element those that are below it."""
+        loop = self._module.operations[addition.loop] if addition.depth else None
+        if loop is None or tile_of(addition.text) is None or not loop.block.keys() & {*addition.operands}:
+            return False
+        others = [each for each in addition.operands if each not in loop.block]
+        compared = [each for name in others[:1] for each in self._compared(name)]
+        return any(not _is_equality(each) and self._is_with_entry(each) for each in compared)
+
+    def _is_with_entry(self, compared: Operation) -> bool:
+        """Whether elements that were loaded before a loop are compared with a number that each turn loads."""
+        for tile, number in (compared.operands[:2], compared.operands[1::-1]):
+            one = self._flow.made_by(number)
+            entry = self._flow.made_by(one.operands[0]) if one and one.name == "tt.splat" else None
+            of_tile = self._values.get(tile, UNKNOWN)
+            is_entry = entry is not None and entry.name == "tt.load" and entry.loop == compared.loop
+            if is_entry and of_tile.turns < compared.depth and None in of_tile.strides and self._flow.is_loaded(tile):
+                return True
+        return False
 
     def _reduced(self, row: int, operation: Operation) -> _Reduced | None:
         """What a sum of comparisons adds up; None: it is another reduction."""

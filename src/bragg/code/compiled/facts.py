@@ -72,6 +72,7 @@ class _Reader:
             "loops": tuple(loop for _, loop in program.loops()),
             "slow": tuple(program.slow()),
             "atomics": tuple(program.atomics()),
+            "locks": tuple(program.locks()),
             "masked_loops": tuple(program.masked_loops()),
             "comparisons": tuple(program.comparisons()),
             "repeated_passes": tuple(program.repeated_passes()),

@@ -56,7 +56,7 @@ class _Masks:
     """The masks in one loop."""
 
     def __init__(self, module: Module, values: Mapping[str, Value], flow: TileDataflow, row: int) -> None:
-        self._values, self._flow, self._row = values, flow, row
+        self._module, self._values, self._flow, self._row = module, values, flow, row
         self._loop = module.operations[row]
         self._inside = [each for each in module.operations if each.loop == row and not each.branches]
 
@@ -100,14 +100,20 @@ class _Masks:
         return bool(handed_on & dropped) and handed_on & loaded <= dropped and not writes
 
     def _loads_only_kept(self, masked: Mapping[str, _Kept]) -> bool:
-        """Whether the mask is that of all loads of tiles: on an H100, turns without loads took no time that shows."""
-        loads = [each for each in self._inside if each.name == "tt.load" and tile_of(each.text)]
-        return all(masked.keys() & {*each.results} for each in loads)
+        """Whether the mask is that of all loads of tiles, or without such of numbers.
+
+        On an H100, turns without loads took no time that shows.
+        """
+        loads = [each for each in self._inside if each.name == "tt.load"]
+        tiles = [each for each in loads if tile_of(each.text)]
+        return all(masked.keys() & {*each.results} for each in tiles or loads)
 
     def _kept_by(self, operation: Operation) -> Iterator[_Kept]:
         """What the mask of a selection or a load keeps."""
         if operation.name == "tt.load" and len(operation.operands) > 1:
             yield from self._kept_where(operation.operands[1], "arith.andi", is_kept=True)
+        if operation.name == "scf.if" and operation.results and self._is_left_alone(operation):
+            yield from self._kept_where(operation.operands[0], "arith.andi", is_kept=True)
         if operation.name != "arith.select":
             return
         condition, if_true, if_false = operation.operands[:3]
@@ -118,6 +124,14 @@ class _Masks:
             if self._is_constant(if_true, pattern):
                 yield from self._kept_where(condition, "arith.ori", is_kept=False)
                 return
+
+    def _is_left_alone(self, branch: Operation) -> bool:
+        """Whether what a loop carries stays as it is where a condition does not hold."""
+        following = self._module.operations[self._module.operations.index(branch) + 1 :]
+        ended = [at for at, each in enumerate(following) if each in self._inside]
+        inside = [each for each in following[: ended[0]] if each.loop == self._row] if ended else []
+        ends = [each for each in inside if each.name == "scf.yield" and each.branches == branch.branches + 1]
+        return len(ends) > 1 and {*ends[-1].operands} <= self._loop.block.keys()
 
     def _kept_where(self, mask: str, join: str, *, is_kept: bool) -> Iterator[_Kept]:
         for part in self._flow.parts_of(mask, (join, "tt.splat")):

@@ -24,6 +24,8 @@ _LIST = re.compile(r"(\w+) = \[([\d, ]*)\]")
 _MODULE = re.compile(r'"?([\w.-]+)"? = (?:(\d+) : i32|"([^"]*)")')
 _ITER_ARG = re.compile(r"(%[\w$.-]+) = (%[\w$.-]+(?:#\d+)?)")
 _TILE = re.compile(r"tensor<((?:\d+x)+)(!tt\.ptr<)?(\w+)[^,<>]*>*(?:, (#\w+(?:\.\w+)?))?")
+# Functions of libdevice, which only compute.
+_PURE_EXTERN, PURE_EXTERN = re.compile(r"tt\.extern_elementwise .*\bpure = true\b"), "math.extern"
 _GATHERS = re.compile(r"arith\.(?:add|mul|max|min|and|or|xor)\w*$")
 LOOPS = ("scf.for", "scf.while")
 
@@ -200,6 +202,7 @@ class _Reader:
         results = self._define(*_results(match["results"] or ""))
         loop = around[loops[-1]] if loops else -1
         branches = sum(self.operations[row].name == "scf.if" for row in around[loops[-1] + 1 if loops else 0 :])
+        name = PURE_EXTERN if _PURE_EXTERN.search(code) else name
         made = Operation(name, results, operands, code, chain, loop, len(loops), block, number, branches)
         self.operations.append(made)
         return len(self.operations) - 1

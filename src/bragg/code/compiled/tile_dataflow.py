@@ -121,10 +121,7 @@ class TileDataflow:
         tile = tile_of(product.text) if product else None
         if not is_sum or product is None or product.name != "arith.mulf" or tile is None or len(tile.shape) != 3:
             return None
-        factors, difference = product.operands[:2], self._made_by.get(product.operands[0])
-        if len({*factors}) == 1 and difference is not None and difference.name == "arith.subf":
-            factors = difference.operands
-        spread = [self.spread_along(name) for name in factors]
+        spread = [self.spread_along(name) for name in self._factors(product)]
         at = int(axis[1]) if axis else -1
         if len(spread) != 2 or {*spread, at} != {0, 1, 2}:
             return None
@@ -144,9 +141,15 @@ class TileDataflow:
         uses = [each for each in self._inside(addition.loop) if {*carried, *addition.results} & {*each.operands}]
         if {each.name for each in uses} != {"arith.addf", "scf.yield"} or len(uses) != 2:
             return None
-        if {self.spread_along(name) for name in products[0].operands[:2]} != {0, 1}:
+        if {self.spread_along(name) for name in self._factors(products[0])} != {0, 1}:
             return None
         return tile.shape[0], tile.shape[1]
+
+    def _factors(self, product: Operation) -> tuple[str, ...]:
+        """Of a square of a difference its sides, whose products give it as well."""
+        factors, difference = product.operands[:2], self._made_by.get(product.operands[0])
+        is_square = len({*factors}) == 1 and difference is not None and difference.name == "arith.subf"
+        return difference.operands[:2] if difference is not None and is_square else factors
 
     def axes_of(self, name: str) -> str:
         """Axes of the grid on which a value depends, or may do so: `xz`."""

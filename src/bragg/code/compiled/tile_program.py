@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 
 from bragg.code.compiled.comparisons import comparisons
 from bragg.code.compiled.masked_loops import masked_loops
-from bragg.code.compiled.operations import LOOPS, Module, Operation, place_of_chain, tile_of
+from bragg.code.compiled.operations import LOOPS, PURE_EXTERN, Module, Operation, place_of_chain, tile_of
 from bragg.code.compiled.passes import repeated_passes, rewritten
 from bragg.code.compiled.program_order import program_order
 from bragg.code.compiled.tile_dataflow import TileDataflow
@@ -224,6 +224,14 @@ class TileProgram:
                 self._flow.times(operation),
             )
 
+    def locks(self) -> Iterator[Place]:
+        """Waits for a lock that all programs take."""
+        for operation in self._named("tt.atomic_cas"):
+            address = operation.operands[0]
+            is_wait = operation.depth > 0 and self._module.operations[operation.loop].name == "scf.while"
+            if is_wait and not self._flow.axes_of(address) and not self._flow.is_loaded(address):
+                yield place_of_chain(operation.chain)
+
     def masked_loops(self) -> Iterator[MaskedLoop]:
         """Loops of which a mask drops whole turns, although each program takes all of them."""
         return masked_loops(self._module, self._values, self._flow)
@@ -275,7 +283,7 @@ class TileProgram:
     def _function(self, operation: Operation) -> str:
         if _FUNCTIONS.match(operation.name):
             return operation.name.removeprefix("math.")
-        if operation.name != "tt.extern_elementwise" or not (symbol := _SYMBOL.search(operation.text)):
+        if operation.name != PURE_EXTERN or not (symbol := _SYMBOL.search(operation.text)):
             return ""
         name = symbol[1].removesuffix("f")
         return name if _FUNCTIONS.match(f"math.{name}") or name == "pow" else ""

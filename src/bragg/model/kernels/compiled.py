@@ -190,6 +190,7 @@ class Compares(str, Enum):
 
     COUNTS = "counts"  # how many are the same as each of some values
     CHOOSES = "chooses"  # an entry of a table
+    PLACES = "places"  # between which two of some edges they are
     PREFIXES = "prefixes"  # sums of those before each
     RANKS = "ranks"  # how many are less than each
     GREATEST = "greatest"  # the greatest one, then the greatest of the others
@@ -386,6 +387,7 @@ class CompiledKernel:
         reductions: Reductions of tiles.
         slow: Slow operations.
         atomics: Atomic operations on global memory.
+        locks: Waits for a lock that all programs take.
         masked_loops: Loops whose mask drops whole turns, which each program takes all the same.
         comparisons: Tiles that are compared with many values.
         repeated_passes: Tiles that several loops load, one after the other.
@@ -425,6 +427,7 @@ class CompiledKernel:
     reductions: tuple[Reduction, ...] | None = None
     slow: tuple[SlowOperation, ...] | None = None
     atomics: tuple[Atomic, ...] | None = None
+    locks: tuple[Place, ...] | None = None
     masked_loops: tuple[MaskedLoop, ...] | None = None
     comparisons: tuple[Comparison, ...] | None = None
     repeated_passes: tuple[RepeatedPass, ...] | None = None

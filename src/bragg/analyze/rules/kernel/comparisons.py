@@ -9,6 +9,7 @@ from bragg.model.kernels.compiled import Compares, Comparison
 _DOES = {
     Compares.COUNTS: "counts or adds up what is in each bin by comparing each element with every bin",
     Compares.CHOOSES: "looks entries of a table up by comparing each element with every entry",
+    Compares.PLACES: "finds between which edges each element is by comparing it with every edge",
     Compares.PREFIXES: "adds up the elements before each one by masking all pairs of them",
     Compares.RANKS: "finds the rank of each element by comparing it with all others",
     Compares.GREATEST: "finds the greatest elements one after the other, with a reduction of the whole tile for each",
@@ -16,6 +17,7 @@ _DOES = {
 _CHANGES = {
     Compares.COUNTS: "tl.histogram(bins, BINS, mask), or tl.atomic_add(sums + bins, weights) for sums",
     Compares.CHOOSES: "load entries by their index: tl.load(table + index)",
+    Compares.PLACES: "a binary search: a loop of log2(edges) turns that loads one edge for each element; or a division",
     Compares.PREFIXES: "tl.cumsum(values, axis); of recurrences, tl.associative_scan",
     Compares.RANKS: "tl.sort(values)",
     Compares.GREATEST: "tl.topk(values, K), or tl.sort; to know where they were, with the index in the low bits",

@@ -25,13 +25,14 @@ _MOSTLY, _COUNTED_PER_S = 0.5, 300e9
 _SERIAL_NS = 0.5  # of an atomic operation on an address that all have: 0.67 and 0.87 on an H200
 _TURN_NS = 2_000  # of a turn that loads and adds, where nothing else runs meanwhile; at most
 _BYTES_PER_S = 1e12  # that any GPU with tensor cores moves, and half of it at random
+_CHANGE_OF_LOCK = "store the part of each program, and add parts up in another kernel; or a lock for each group"
 _CHANGE_OF_TILES = "add up tiles in the loop, and do one atomic operation of the sum after it"
 
 
 def _judge(kernel: HotKernel, compiled: CompiledKernel) -> Defect | None:
     contended = [each for each in compiled.atomics or () if _is_contended(each)]
     if not contended:
-        return _of_programs(kernel, compiled) or _of_collisions(kernel, compiled)
+        return _of_lock(kernel, compiled) or _of_programs(kernel, compiled) or _of_collisions(kernel, compiled)
     worst = max(contended, key=lambda each: (_is_of_lanes(each), each.elements, each.in_loop))
     of_lanes = _is_of_lanes(worst)
     how = f"all {worst.elements:,} elements of a tile" if of_lanes else "each turn of a loop"
@@ -43,6 +44,23 @@ def _judge(kernel: HotKernel, compiled: CompiledKernel) -> Defect | None:
         Confidence.LIKELY,
         [each.place for each in (worst, *contended)],
         (Quantity("elements", worst.elements), Quantity("atomic operations", len(contended))),
+    )
+
+
+def _of_lock(kernel: HotKernel, compiled: CompiledKernel) -> Defect | None:
+    """A lock that all programs wait for, so that they work one after the other."""
+    places = compiled.locks or ()
+    if not places:
+        return None
+    share, is_measured = kernel.share_of_lines(places)
+    return Defect(
+        "waits in each program for one lock: what it guards is done by one program after the other",
+        _CHANGE_OF_LOCK,
+        share if is_measured else None,
+        Confidence.LIKELY,
+        places,
+        (Quantity("such locks", len(places)),),
+        is_measured,
     )
 
 

@@ -128,7 +128,7 @@ def test_outer_products_whose_sum_each_turn_needs_are_no_product_of_matrices() -
 def test_the_defect_is_named_at_its_line(pair: Pair) -> None:
     (finding,) = [each for each in found(pair.broken) if each.rule == pair.rule]
     assert finding.kernel == pair.broken.name
-    if pair.rule == "kernel-prints":  # what hides it is not known
+    if pair.broken.name in ("scale_and_print", "add_under_lock"):  # how long what they wait for takes is not known
         assert finding.gain is None
     else:
         assert finding.gain is not None
