@@ -45,12 +45,13 @@ class Facts:
     """Facts that rules look at; each is computed once, when the first rule asks for it.
 
     Args:
-        profile: What was recorded; the host is the thread that launches the GPU's work, else the main one.
+        profile: What was recorded, kept as `recorded`; in the attribute `profile` the host is the thread that launches
+            the GPU's work, else the main one.
         regions: The same by regions, as `group_by_region` makes it; None: computed when it is asked for.
     """
 
     def __init__(self, profile: Profile, regions: Profile | None = None) -> None:
-        self.profile = of_launching_thread(profile)
+        self.recorded, self.profile = profile, of_launching_thread(profile)
         if regions is not None:
             self.regions = regions
 

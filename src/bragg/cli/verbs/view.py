@@ -213,17 +213,18 @@ def _shown(
     from bragg.analyze.engine import findings
     from bragg.views.terminal.profile_view import ShownProfile
 
-    recorded, group_by, part = evidence.profile, choices["group_by"], choices["part"]
+    recorded, whole = evidence.profile, evidence.recorded
+    group_by, part = choices["group_by"], choices["part"]
     if group_by in WHOLE:
         ran = part_without_imports(recorded, options) if group_by == "module" and not part else None
         profile, options, hints = grouped(ran.profile if ran else recorded, options, group_by, is_narrow=is_narrow)
-        return ShownProfile(profile, str(path), options, recorded, ran.notes if ran else (), hints, part)
+        return ShownProfile(profile, str(path), options, whole, ran.notes if ran else (), hints, part)
     is_filtered = options.include or options.exclude
     hints = [] if is_filtered else [found.text for found in findings(evidence) if found.message not in said]
     if choices["idle"]:
-        return ShownProfile(recorded, str(path), options, recorded, (), hints, part)
+        return ShownProfile(recorded, str(path), options, whole, (), hints, part)
     best = shown_part(evidence, options, part, by_kernel=by_kernel)
-    return ShownProfile(best.profile, str(path), best.options, recorded, best.notes, hints, part)
+    return ShownProfile(best.profile, str(path), best.options, whole, best.notes, hints, part)
 
 
 def _view_job(directory: Path, options: ViewOptions, group_by: str, flat: bool, as_json: bool) -> None:

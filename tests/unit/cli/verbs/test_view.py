@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import pytest
 from bragg import formats
 from bragg.analyze.causes.evidence import Evidence
 from bragg.model import CallTree, FrameKind, FrameTable, Metric, MetricKind, Profile
+from bragg.model.host_time import THREAD_TIME
 from tests.support.profiles import profile_from_text
 from tests.support.recordings import SAMPLE
 from tests.unit.cli.conftest import Bragg
@@ -49,6 +51,20 @@ def test_the_answer_and_the_hints_rest_on_the_same_facts(bragg: Bragg, monkeypat
     monkeypatch.setattr(Evidence, "__init__", noted)
     assert "works 64 % and waits 36 %" in bragg("view", SAMPLE).stdout
     assert len(asked) == 1
+
+
+def test_the_main_thread_waits_no_longer_than_it_lasts_whatever_metric_is_shown(bragg: Bragg, tmp_path: Path) -> None:
+    profile = profile_from_text("""
+root
+  a.py:1@main host=10ms
+    [waiting] #state host=90ms wait=90ms
+  a.py:9@worker host=40ms""")
+    of_threads = np.where(profile.tree.frames.line[profile.tree.frame] == 9, profile.own("host_time"), 0)
+    threads = Metric(THREAD_TIME, "ns", MetricKind.INCLUSIVE, of_threads)
+    path = tmp_path / "threads.bragg"
+    formats.export(replace(profile, metrics={**profile.metrics, THREAD_TIME: threads}), "bragg", path)
+    for metric in (THREAD_TIME, "wait_time", "host_time"):
+        assert "waited 90.0 ms, 90.0 % of its time" in bragg("view", path, "-m", metric).stdout
 
 
 def test_newest_profile_is_shown_without_a_name(bragg: Bragg, profile_file: Path) -> None:
