@@ -46,12 +46,14 @@ class HostCost:
         what: What it is; how long it takes is added.
         change: What to do about it.
         saved: Share of it that goes away, 0 to 1.
+        once_ns: How much of it is of the first step alone.
     """
 
     rule: str
     what: str
     change: str
     saved: float
+    once_ns: float = 0.0
 
 
 def host_steps(evidence: Evidence) -> HostSteps | None:
@@ -102,7 +104,8 @@ def host_costs(
     nodes = nodes & ~below(evidence.profile, in_files(evidence.profile, IMPORTS))
     own_ns = np.nan_to_num(evidence.profile.own("host_time").astype(np.float64))
     # A first step that was slow has more of it: no step takes longer than it does.
-    cost_ns = min(float(own_ns[nodes].sum()) * steps.of_run, steps.duration_ns)
+    in_steps_ns = max(float(own_ns[nodes].sum()) - cost.once_ns, 0.0)
+    cost_ns = min(in_steps_ns * steps.of_run, steps.duration_ns)
     if cost_ns < OF_STEP.value * steps.duration_ns:
         return
     each_ns = cost_ns / steps.count

@@ -15,6 +15,8 @@ from bragg.model.host_time import WAIT_TIME
 from bragg.model.table import BoolArray
 
 __all__ = [
+    "IDLE_WORKERS",
+    "NOT_MORE_WORKERS",
     "SINGLE",
     "WORKERS",
     "batches_made",
@@ -28,6 +30,12 @@ __all__ = [
 
 SINGLE, WORKERS = "_SingleProcessDataLoaderIter", "_MultiProcessingDataLoaderIter"
 """Kinds of iterators of a DataLoader: it has no workers, or some."""
+IDLE_WORKERS = 0.75
+"""Share of their time: more workers than those that wait for more of it help nothing."""
+NOT_MORE_WORKERS = (
+    "not more num_workers: what is late is starting them (persistent_workers=True), handing batches over (larger ones, "
+    "of fewer tensors), or a core for them"
+)
 _WAIT = WORKER_METRICS[WAIT_TIME]
 _ITERATOR = "enumerate(DataLoader)#"
 _FETCH = re.compile(r"torch[/\\]utils[/\\]data[/\\]_utils[/\\]fetch\.py$")

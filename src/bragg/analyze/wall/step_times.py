@@ -202,5 +202,14 @@ def _kept(name: str, told: Facts) -> StepTimes | None:
     return StepTimes(name, began_ns, began_ns + np.array(after_ns, np.int64), count, last_ns)
 
 
+def first_call_ns(run: Run, region: str) -> tuple[int, int] | None:
+    """When the first call of a region or the first step began, CLOCK_REALTIME, and how long it took; None: not known.
+
+    Where only ends of steps were recorded, what counts as the first step is the second one.
+    """
+    kept = _kept(region, run.regions.table(region))
+    return None if kept is None or kept.began_ns is None else (kept.began_ns, int(kept.ends_ns[0]) - kept.began_ns)
+
+
 def _is_time(value: Any) -> TypeGuard[int]:
     return type(value) is int and 0 <= value < 1 << 62

@@ -4,11 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import numpy as np
+
 from bragg.analyze.causes.evidence import Evidence
-from bragg.analyze.causes.host_finding import Cause, host_finding, three_digits
+from bragg.analyze.causes.first_batch import first_batch_ns
+from bragg.analyze.causes.host_finding import Cause, host_finding, lasting, three_digits
 from bragg.analyze.causes.host_steps import HostCost, host_costs, host_steps
 from bragg.analyze.causes.host_work import host_work
 from bragg.analyze.causes.input_waits import (
+    IDLE_WORKERS,
+    NOT_MORE_WORKERS,
     SINGLE,
     WORKERS,
     batches_made,
@@ -21,11 +26,10 @@ from bragg.analyze.causes.input_waits import (
 from bragg.analyze.causes.needs import HOST_TIME, TRACE, Need
 from bragg.analyze.causes.thresholds import OF_STEP, READY_BATCH, WAITED
 from bragg.analyze.engine import HostTime, Rule
-from bragg.model import Confidence, Finding, Quantity
+from bragg.model import Confidence, Finding, Gain, Quantity
 from bragg.model.finding import percent_text
 
 _SAVED = 0.9
-_MOSTLY = 0.75  # of the time of workers
 _NO_WORKERS = "the DataLoader has no workers: the step itself makes its batch"
 _CHEAPER_ITEMS = (
     "make items cheaper first (arrays of a whole batch instead of Python for each item); for long runs "
@@ -37,10 +41,7 @@ _WHOLE_BATCHES = (
     "take whole batches of the tensors at once: x[order[i:i + size]] with order = torch.randperm(len(x), "
     "device=x.device); workers and pinned memory are for items on the host"
 )
-_NOT_MORE = (
-    "not more num_workers: what is late is starting them (persistent_workers=True), handing batches over (larger ones, "
-    "of fewer tensors), or a core for them"
-)
+_FIRST = "make what each worker does first cheaper: worker_init_fn, imports, and what the data set opens"
 
 
 def _find(evidence: Evidence) -> Iterator[Finding]:
@@ -48,14 +49,17 @@ def _find(evidence: Evidence) -> Iterator[Finding]:
     late, is_idle = _late_workers(evidence)
     if idle_ns is None:
         costs = host_costs if host_steps(evidence) else host_work
+        once_ns = first_batch_ns(profile) if host_steps(evidence) else 0.0
         for kind, what, change in (
             (SINGLE, _NO_WORKERS, _CHEAPER_ITEMS),
-            (WORKERS, late, _NOT_MORE if is_idle else _MORE_WORKERS),
+            (WORKERS, late, NOT_MORE_WORKERS if is_idle else _MORE_WORKERS),
         ):
-            yield from costs(evidence, loading(profile, kind), HostCost("data-loading", what, change, _SAVED))
+            cost = HostCost("data-loading", what, change, _SAVED, once_ns)
+            yield from costs(evidence, loading(profile, kind), cost)
+        yield from _first_batch(evidence, once_ns)
         return
     single = _NO_WORKERS, "DataLoader(num_workers=4, pin_memory=True, persistent_workers=True)"
-    several = late, _NOT_MORE if is_idle else "more num_workers, larger prefetch_factor, or cheaper items"
+    several = late, NOT_MORE_WORKERS if is_idle else "more num_workers, larger prefetch_factor, or cheaper items"
     for kind, least_ns, (message, change), confidence in (
         (SINGLE, 0.0, (_ON_GPU, _WHOLE_BATCHES) if is_of_gpu_items(evidence) else single, Confidence.PROVEN),
         (WORKERS, READY_BATCH.value, several, Confidence.LIKELY),
@@ -78,10 +82,28 @@ def _find(evidence: Evidence) -> Iterator[Finding]:
         yield host_finding(evidence, inside, idle_ns, cause)
 
 
+def _first_batch(evidence: Evidence, once_ns: float) -> Iterator[Finding]:
+    """What workers take to start, where that is much of a run without a GPU."""
+    inside, run_ns = loading(evidence.profile, WORKERS), evidence.profile.run.duration_ns
+    own_ns = np.where(inside, np.nan_to_num(evidence.profile.own("host_time").astype(np.float64)), 0.0)
+    once_ns = min(once_ns, float(own_ns.sum()))
+    if not run_ns or not once_ns or once_ns < WAITED.value * run_ns:
+        return
+    cause = Cause(
+        "data-loading",
+        f"the first batch of the DataLoader's workers is {lasting(once_ns)} late: they start meanwhile",
+        _FIRST,
+        Gain(once_ns * _SAVED, run_ns, is_once=True),
+        Confidence.HEURISTIC,
+        (Quantity("start of workers", once_ns, "ns"),),
+    )
+    yield host_finding(evidence, inside, own_ns, cause)
+
+
 def _late_workers(evidence: Evidence) -> tuple[str, bool]:
     """What to say of workers whose batches are waited for, and whether they have little to do."""
     idle = idle_share_of_workers(evidence.profile)
-    if idle >= _MOSTLY:
+    if idle >= IDLE_WORKERS:
         late = "batches of the DataLoader's workers are late, though these wait"
         return f"{late} {percent_text(idle)} of their time", True
     item = costly_item_text(evidence.profile)

@@ -9,10 +9,12 @@ import pytest
 
 from bragg.analyze.causes.bounds import bounds_of
 from bragg.analyze.causes.evidence import Evidence
-from bragg.analyze.engine import analysis
+from bragg.analyze.engine import analysis, findings
 from bragg.grouping.workers import with_workers
 from bragg.model import Confidence, Finding, FrameKind, Metric, MetricKind, Profile
+from bragg.model.durations import buckets_of
 from bragg.model.host_time import WAIT_TIME
+from bragg.registry import STEP_RULES
 from bragg.views.text.bounds_text import bounds_sentence
 from bragg.views.text.waiting import waiting_lines
 from tests.support.profiles import profile_from_text
@@ -310,3 +312,48 @@ def test_the_line_with_most_of_the_work_of_a_loaders_workers_is_named() -> None:
     profile = with_workers(stepped(f"host 0-400 {WORKERS}", 1000, n_steps=1), [worker])
     (finding,) = analysis(Evidence(profile), ["data-loading"]).findings
     assert finding.message.startswith("the DataLoader's workers (70 % of their work at items.py:8) do not keep up, ")
+
+
+@pytest.mark.parametrize("is_timed", [False, True])
+def test_the_first_batch_of_workers_is_late_once_and_not_in_each_step(*, is_timed: bool) -> None:
+    """Of 60 batches the first one waits 3,000 ms for workers to start, and the others 1 ms each."""
+    profile = profile_from_text(f"""
+root
+  train.py:5@main
+    {WORKERS.rpartition(" > ")[2]} host=3060ms
+  train.py:9@main host=600ms""")
+    ends_ns = [10_000_000 * step for step in range(1, 60)]
+    kept = {"began_ns": 4_010_000_000, "ends_after_ns": ends_ns, "last_ns": 4_010_000_000 + ends_ns[-1]}
+    step = {"count": 59, "total_ns": 590_000_000, "in_steps_ns": 590_000_000, "buckets": {}, "first_calls": kept}
+    batches = [3_001_000_000 + 10_000_000 * batch for batch in range(60)]
+    kept = {"began_ns": 1_000_000_000, "ends_after_ns": batches, "last_ns": 1_000_000_000 + batches[-1]}
+    bucket = str(buckets_of(np.array([1_000_000]))[0])
+    data = {"count": 60, "total_ns": 3_060_000_000, "in_steps_ns": 59_000_000, "buckets": {bucket: 59, "420": 1}}
+    regions = {"step": step, **({"data": {**data, "first_calls": kept}} if is_timed else {})}
+    workers = [{"pid": 7, "started_ns": 1_000_000_000, "stopped_ns": 5_000_000_000}]
+    meta = {"started_ns": 1, "stopped_ns": 5_000_000_001, "regions": regions, "workers": workers}
+    steady, first = analysis(Evidence(replace(profile, meta=meta)), ["data-loading"]).findings
+    assert steady.gain is not None
+    assert steady.gain.share == pytest.approx(0.09, abs=0.01)
+    assert not steady.gain.is_once
+    assert steady.message.endswith("ms a step")
+    assert first.gain is not None
+    assert first.gain.is_once
+    assert first.gain.share == pytest.approx(0.9 * 3 / 5, abs=0.01)
+    assert first.message.startswith("the first batch of the DataLoader's workers is 3,000 ms late")
+
+
+@pytest.mark.parametrize(("first_ms", "each_ms", "n_found"), [(3_000, 1, 0), (10, 10, 1)])
+def test_the_first_batch_is_no_part_of_a_usual_step(first_ms: int, each_ms: int, n_found: int) -> None:
+    def region(total_ns: int, first_ns: int, each_ns: int) -> dict[str, object]:
+        ends = [first_ns + each_ns * call for call in range(60)]
+        kept = {"began_ns": 1_000_000_000, "ends_after_ns": ends, "last_ns": 1_000_000_000 + ends[-1]}
+        bucket = str(buckets_of(np.array([each_ns]))[0])
+        times = {"count": 60, "total_ns": total_ns, "in_steps_ns": total_ns}
+        return {**times, "buckets": {bucket: 60}, "first_calls": kept}
+
+    data_ns, rest_ns = (first_ms + 59 * each_ms) * 1_000_000, 60 * 9_000_000
+    step = region(data_ns + rest_ns, (first_ms + 9) * 1_000_000, (each_ms + 9) * 1_000_000)
+    data = region(data_ns, first_ms * 1_000_000, each_ms * 1_000_000)
+    profile = replace(profile_from_text("root\n  a host=1s"), meta={"regions": {"step": step, "data": data}})
+    assert len(findings(Evidence(profile), STEP_RULES)) == n_found
