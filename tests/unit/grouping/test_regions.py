@@ -14,6 +14,7 @@ from bragg.views.text.region_notes import region_notes
 from tests.support.profiles import profile_from_text
 
 MS = 1_000_000
+EACH = "of the host each, without tracing and compiling"
 # What 100 us, 600 us and 1 ms are as buckets: 16 an octave.
 BUCKETS = {100_000: "216", 600_000: "258", 1_000_000: "270"}
 
@@ -149,12 +150,12 @@ def test_the_steps_of_jax_are_its_jitted_functions() -> None:
     profile = replace(profile, metrics={**profile.metrics, "host_count": count, "host_time": time})
     grouped = group_by_region(profile)
     assert rows(grouped, "gpu_time") == {"data": 0, "forward": 1000, "backward": 2000, "optimizer": 0, "other": 0}
-    assert region_notes(profile, grouped) == ["jit(step): 4 calls, 5.00 ms of the host each, without compiling"]
+    assert region_notes(profile, grouped) == [f"jit(step): 4 calls, 5.00 ms {EACH}"]
 
 
 def test_the_calls_that_take_most_time_besides_compiling_are_the_steps_of_jax() -> None:
-    step, rare = times(4, 20 * MS, 100_000), times(2, 5 * MS, MS)
-    functions = {"jit(step)": {**step, "called_ns": MS}, "jit(rare)": {**rare, "called_ns": 9}}
+    step, rare = times(4, 20 * MS, 600_000), times(2, 5 * MS, 100_000)
+    functions = {"jit(step)": {**step, "called_ns": 2_250_000}, "jit(rare)": {**rare, "called_ns": 4_500_000}}
     recorded_steps = {f"step of {name}": value for name, value in functions.items()}
     profile = profile_from_text("root\n  jit(step) #operator host=8ms hostx4\n  jit(rare) #operator host=9ms hostx2")
     profile = replace(profile, meta={"regions": {**recorded_steps, "step of jit(x)": {"called_ns": "x"}, "step of": 3}})
@@ -163,8 +164,8 @@ def test_the_calls_that_take_most_time_besides_compiling_are_the_steps_of_jax() 
     assert (grouped.own("region_calls")[0], grouped.total("region_time")) == (4, 20 * MS)
     assert region_notes(profile, grouped) == [
         "4 steps, calls of jit(step), each from the end of the one before",
-        "jit(rare): 2 calls, 4.50 ms of the host each, without compiling",
-        "jit(step): 4 calls, 2.00 ms of the host each, without compiling",
+        f"jit(rare): 2 calls, 4.50 ms {EACH}",
+        f"jit(step): 4 calls, 0.75 ms {EACH}",
     ]
     of_torch = {"regions": {**profile.meta["regions"], "step": times(1, MS, MS)}}
     assert step_function(of_torch) == ""
@@ -182,7 +183,25 @@ root
 """)
     grouped = group_by_region(profile)
     assert rows(grouped, "gpu_time") == {"data": 0, "forward": MS, "backward": 0, "optimizer": 0, "other": 5 * MS}
-    assert region_notes(profile, grouped) == ["jit(step): 2 calls, 1.50 ms of the host each, without compiling"]
+    assert region_notes(profile, grouped) == [f"jit(step): 2 calls, 1.50 ms {EACH}"]
+
+
+@pytest.mark.parametrize(("called_ms", "each"), [(None, "3.00"), (199, "1.00")])
+def test_a_first_call_that_is_traced_is_no_usual_call(called_ms: int | None, each: str) -> None:
+    """Of 200 calls the first one is traced for 2 s in Python, and in native code."""
+    profile = profile_from_text("""
+root
+  jit(step) #operator host=600ms hostx200
+    /x/site-packages/jax/_src/traceback_util.py:195@reraise
+      /x/site-packages/jax/_src/linear_util.py:224@call_wrapped
+        train.py:7@step host=2s
+    [compile] jit_step host=100ms hostx1
+    k 1us
+""")
+    step = {**times(200, 3_000 * MS, MS), "called_ns": (called_ms or 0) * MS}
+    profile = replace(profile, meta={"regions": {"step of jit(step)": step}} if called_ms else {})
+    (*_, line) = region_notes(profile, group_by_region(profile))
+    assert line == f"jit(step): 200 calls, {each} ms {EACH}"
 
 
 def test_operators_alone_tell_regions_of_the_gpu() -> None:

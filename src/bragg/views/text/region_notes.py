@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 
 import numpy as np
 
 from bragg.analyze.causes.evidence import Evidence
+from bragg.analyze.causes.paths import below, in_files
 from bragg.analyze.engine import findings
 from bragg.analyze.wall.parts import wall_parts
 from bragg.analyze.wall.wall_time import Steady
@@ -19,6 +21,8 @@ from bragg.views.text.units import count_text, time_text
 from bragg.views.text.wall_line import busy_text
 
 _N_FUNCTIONS = 3
+# What JAX runs to trace and lower a function; a call that is compiled already may run other files of it.
+_TRACES = re.compile(r"[/\\]jax[/\\]_src[/\\](?:linear_util|api_util|interpreters[/\\](?:partial_eval|mlir))\.py$")
 
 
 def region_notes(profile: Profile, regions: Profile) -> list[str]:
@@ -54,22 +58,34 @@ def _of_steady(profile: Profile, steady: Steady) -> list[str]:
 
 
 def _jitted_calls(profile: Profile) -> list[str]:
-    """The steps of JAX: calls of the jitted functions that took the most host time, besides compiling them."""
+    """The steps of JAX: calls of the jitted functions that took the most host time, besides tracing and compiling them.
+
+    Native code traces, too: where the recorder knows the time of all calls but the longest, they have no more.
+    """
     tree = profile.tree
     if not {"host_time", "host_count"} <= profile.metrics.keys():
         return []
     counts = profile.own("host_count")
-    host_ns = tree.sum_up(np.where(of_compilations(tree), 0, profile.own("host_time")))
+    is_once = of_compilations(tree) | below(profile, in_files(profile, _TRACES))
+    host_ns = tree.sum_up(np.where(is_once, 0, profile.own("host_time")))
     time_ns: dict[str, float] = defaultdict(float)
     calls: dict[str, int] = defaultdict(int)
     for node in np.flatnonzero((tree.kind == FrameKind.OPERATOR) & (counts > 0)).tolist():
         if tree.label(node).startswith(CALLS):
             time_ns[tree.label(node)] += float(host_ns[node])
             calls[tree.label(node)] += int(counts[node])
-    longest = sorted(time_ns, key=lambda name: -time_ns[name])[:_N_FUNCTIONS]
-    return [_calls_text(name, calls[name], time_ns[name] / calls[name]) for name in longest]
+    mean_ns = {name: min(time_ns[name] / calls[name], _mean_of_short_calls(profile, name)) for name in calls}
+    longest = sorted(calls, key=lambda name: -mean_ns[name] * calls[name])[:_N_FUNCTIONS]
+    return [_calls_text(name, calls[name], mean_ns[name]) for name in longest]
+
+
+def _mean_of_short_calls(profile: Profile, name: str) -> float:
+    """The mean of all calls but the longest, ns; infinite: not known."""
+    told = profile.run.regions.table(f"step of {name}")
+    count, called_ns = told.integer("count"), told.integer("called_ns")
+    return called_ns / (count - 1) if count and called_ns and count > 1 else np.inf
 
 
 def _calls_text(name: str, n_calls: int, mean_ns: float) -> str:
     calls = "1 call" if n_calls == 1 else f"{n_calls} calls"
-    return f"{name}: {calls}, {mean_ns / 1e6:.2f} ms of the host each, without compiling"
+    return f"{name}: {calls}, {mean_ns / 1e6:.2f} ms of the host each, without tracing and compiling"
