@@ -105,11 +105,14 @@ def _steady_part(evidence: Evidence, profile: Profile, steady: Steady) -> Profil
 
 
 def part_without_imports(profile: Profile, options: ViewOptions) -> ShownPart | None:
-    """Where there is host time alone, what imports have not taken; None: there were none, or more was asked for."""
+    """Where there is host time alone, what imports have not taken; None: there were none, or more was asked for.
+
+    To name `host_time`, which is shown anyway, is to ask for no more.
+    """
     from bragg.analyze.imports import imports_apart
     from bragg.views.text.units import share_text, time_text
 
-    is_asked = options.metrics or options.sort
+    is_asked = options.metrics[:1] not in ((), ("host_time",)) or options.sort not in (None, "host_time", "name")
     ran, imports_ns = (profile, 0.0) if is_asked else imports_apart(profile)
     if not imports_ns or not _has_paths(ran, options):
         return None

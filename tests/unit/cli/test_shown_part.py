@@ -112,6 +112,15 @@ def test_imports_of_a_program_without_a_gpu_are_left_out_and_named(view: View, t
     assert total(view(path, "--exclude", "work"), "host_time") == 10e6
 
 
+@pytest.mark.parametrize("asked", [["-m", "host_time"], ["-m", "host_time,host_time/own"], ["--sort", "name"]])
+def test_naming_what_is_shown_anyway_shows_the_same(view: View, tmp_path: Path, asked: list[str]) -> None:
+    path = tmp_path / "a.bragg"
+    formats.export(profile_from_text(IMPORTS), "bragg", path)
+    assert total(view(path, *asked), "host_time") == 40e6
+    assert view(path, *asked)["hints"] == view(path)["hints"]
+    assert total(view(path, *asked, "--part", "all"), "host_time") == 100e6
+
+
 def test_the_tree_does_not_depend_on_how_long_imports_took(view: View, tmp_path: Path) -> None:
     path = tmp_path / "a.bragg"
     formats.export(profile_from_text(IMPORTS.replace("60ms", "1us")), "bragg", path)
