@@ -24,8 +24,8 @@ _SLOW = 2.0
 _N_STEADY = 3
 # What is taken for a step can be one of several calls of a step, unlike each other: as many together are equal again.
 _MOST_TOGETHER = 8
-# A mean so many times the median is not that of a usual step, if no more than this share of the steps are slow.
-_SKEWED, _FEW = 1.5, 0.1
+# The mean is not the time of a usual step where the longest tenth take more than this share of the time.
+_LONGEST, _OF_LONGEST = 0.1, 0.4
 _MAX_KEPT = 1 << 16
 
 
@@ -76,18 +76,18 @@ class StepTimes:
         """The same, or where no steady state is seen, of all steps but the first: what is said of a step everywhere."""
         return self.steady() or ((self.last_ns - int(self.ends_ns[0])) / (self.count - 1), self.count - 1)
 
-    def median_ns(self) -> float | None:
-        """The median of the steps that `usual` counts; None: it says the same, or they are unlike each other anyway.
+    def uneven(self) -> tuple[float, float] | None:
+        """Of the steps that `usual` counts the median, ns, and the share of the longest tenth; None: they are alike.
 
-        That is so where a few of them took many times as long, such as to compile.
+        They are not where some of them compile, or an evaluation or a checkpoint lies between two.
         """
-        mean_ns, n_usual = self.usual()
-        duration_ns = np.diff(self.ends_ns)[max(self.count - n_usual - 1, 0) :]
-        if not len(duration_ns):
+        _, n_usual = self.usual()
+        duration_ns = np.sort(np.diff(self.ends_ns)[max(self.count - n_usual - 1, 0) :])
+        n_longest = int(_LONGEST * len(duration_ns))
+        if not n_longest or not duration_ns.any():
             return None
-        median_ns = float(np.median(duration_ns))
-        is_said = mean_ns > _SKEWED * median_ns and (duration_ns > _SLOW * median_ns).mean() <= _FEW
-        return median_ns if is_said else None
+        of_longest = float(duration_ns[-n_longest:].sum() / duration_ns.sum())
+        return (float(np.median(duration_ns)), of_longest) if of_longest > _OF_LONGEST else None
 
 
 def _n_slow(duration_ns: FloatArray) -> int | None:

@@ -43,8 +43,7 @@ def steps_line(profile: Profile, steady: Steady | None = None) -> str:
     known = times if times and (times.name in (_STEP, function) or times.name.startswith(LOOP)) else None
     step_ns, n_steps = known.usual() if known else (total_ns / count, count)
     steps = f"{count_text(n_steps, 'step')} of {time_text(step_ns)}{_after_slow(known) if known else ''}"
-    median_ns = known.median_ns() if known else None
-    usual = f"; the median one took {time_text(median_ns)}" if median_ns else ""
+    usual = _uneven(known) if known else ""
     if function:
         return f"{steps}{step_source(known.name if known else function)}{usual}"
     if not are_recorded(regions):
@@ -54,6 +53,14 @@ def steps_line(profile: Profile, steady: Steady | None = None) -> str:
     if median is not None and median[1] and total_ns > _SKEWED * median[0] * count:
         of_which, shares = f"; the median one of {time_text(median[0])}", median[1]
     return _with_shares(f"{steps}{of_which}", shares)
+
+
+def _uneven(times: StepTimes) -> str:
+    """That the average says nothing of a usual step."""
+    if (uneven := times.uneven()) is None:
+        return ""
+    median_ns, of_longest = uneven
+    return f"; the median one took {time_text(median_ns)}, the longest tenth {share_text(of_longest)} of the time"
 
 
 def _after_slow(times: StepTimes) -> str:

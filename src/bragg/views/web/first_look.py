@@ -63,8 +63,8 @@ def _step_of_host(profile: Profile, answered: Answered) -> tuple[str, str, str]:
     """A step without a GPU: the median one, where a few that took much longer make the mean."""
     bounds, times = answered.bounds, step_times(profile)
     mean, steps = time_text(bounds.of_ns / bounds.n_steps), count_text(bounds.n_steps, bounds.step)
-    if median_ns := times.median_ns() if times else None:
-        return time_text(median_ns), f"the median {bounds.step}", f"{steps}, on average {mean}"
+    if uneven := times.uneven() if times else None:
+        return time_text(uneven[0]), f"the median {bounds.step}", f"{steps}, on average {mean}"
     return mean, f"a {bounds.step}", steps
 
 

@@ -53,7 +53,14 @@ def test_without_a_steady_state_all_steps_but_the_first_count() -> None:
 
 def test_where_few_steps_took_much_longer_the_median_one_is_said_too() -> None:
     compiled = steps_line(stepped(900, *[*[4] * 19, 900] * 3, 4, 4, 4))
-    assert compiled == "63 steps of 46.7 ms after the first; the median one took 4.00 ms"
+    usual = "the median one took 4.00 ms, the longest tenth 92.2 % of the time"
+    assert compiled == f"63 steps of 46.7 ms after the first; {usual}"
+
+
+def test_an_evaluation_between_steps_is_told_also_where_steps_vary() -> None:
+    steps = [900, *[*[4, 4, 9, 4, 12, 4, 4, 9, 4, 11, 4, 4] * 2, 900] * 3, 4, 4, 4]
+    assert steps_line(stepped(*steps)).endswith("; the median one took 4.00 ms, the longest tenth 88.7 % of the time")
+    assert steps_line(stepped(900, *[4, 4, 9, 4, 12] * 20)).endswith("after the first")
 
 
 def test_unlike_calls_of_one_step_have_a_steady_state() -> None:
