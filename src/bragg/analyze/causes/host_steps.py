@@ -11,7 +11,8 @@ from bragg.analyze.causes.evidence import Evidence
 from bragg.analyze.causes.host_finding import Cause, host_finding, lasting
 from bragg.analyze.causes.needs import GPU_TIME, TRACE, Need
 from bragg.analyze.causes.paths import IMPORTS, below, in_files
-from bragg.analyze.causes.thresholds import OF_STEP
+from bragg.analyze.causes.thresholds import OF_PROGRAM, OF_STEP
+from bragg.analyze.imports import imports_apart
 from bragg.analyze.wall.step_times import step_times
 from bragg.grouping.regions import step_noun
 from bragg.model import Confidence, Finding, Gain, Quantity
@@ -57,7 +58,7 @@ class HostCost:
 
 
 def host_steps(evidence: Evidence) -> HostSteps | None:
-    """The steps; None: a GPU worked, or they are not known."""
+    """The steps; None: a GPU worked, they are not known, or they are a small part of what the program does."""
     profile = evidence.profile
     if profile.measured("gpu_time") or profile.run.is_merged or "host_time" not in profile.metrics:
         return None
@@ -66,10 +67,16 @@ def host_steps(evidence: Evidence) -> HostSteps | None:
         return None
     after_first_ns = times.last_ns - int(times.ends_ns[0])
     step_ns, count = times.usual()
-    if after_first_ns <= 0:
+    if after_first_ns <= 0 or step_ns * count < OF_PROGRAM.value * _repeatable_ns(evidence):
         return None
     of_run = (times.count - 1) / times.count * step_ns * count / after_first_ns
     return HostSteps(count, step_ns * count, of_run, times.count, step_noun(times.name))
+
+
+def _repeatable_ns(evidence: Evidence) -> float:
+    """Host time of the program apart from imports and compilations, which steps do not repeat."""
+    own_ns = np.nan_to_num(imports_apart(evidence.profile)[0].own("host_time").astype(np.float64))
+    return float(own_ns[~evidence.compiling].sum())
 
 
 WAITS_OR_STEPS = Need(

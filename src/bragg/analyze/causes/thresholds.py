@@ -82,6 +82,9 @@ RECURRING_WAITS = Threshold(
 )
 AS_BUSY = Threshold(0.1, "share", "by which a GPU may work less than the busiest and still bound", _OWN)
 OF_STEP = Threshold(0.05, "share", "of the steps of a program without a GPU", "tb_plugin: 0.05 for data loading")
+OF_PROGRAM = Threshold(
+    0.1, "share", "of a program without a GPU, without which calls of a function are not its steps", "our choice"
+)
 FEW_SAMPLES = Threshold(10, "1", "samples of a line", "our choice: fewer tell little of its share")
 MUCH_LOOP = Threshold(0.3, "share", "of the time of the host in the lines of one loop", "our choice")
 NEXT_TURN = Threshold(

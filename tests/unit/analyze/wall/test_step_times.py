@@ -15,7 +15,7 @@ from bragg.views.text.training_steps import steps_line
 from tests.support.profiles import profile_from_text
 
 
-def stepped(*durations_ms: int, text: str = "root\n  a.py:1@main host=1s") -> Profile:
+def stepped(*durations_ms: int, text: str = "root\n  a.py:1@main host=500ms") -> Profile:
     """A program without a GPU whose first step began at an unknown time."""
     ends = [sum(durations_ms[: n + 1]) * 1_000_000 for n in range(len(durations_ms))]
     total_ns, count = ends[-1] - ends[0], len(ends) - 1
@@ -42,7 +42,7 @@ def test_costs_keep_their_share_of_the_steps_after_the_first_one() -> None:
 
 
 def test_of_what_was_compiled_in_all_steps_those_of_the_steady_state_save_their_part() -> None:
-    text = "root\n  a.py:1@main host=1s\n    [compile] jit_f host=300ms hostx6"
+    text = "root\n  a.py:1@main host=500ms\n    [compile] jit_f host=300ms hostx6"
     (finding,) = (each for each in findings(Evidence(stepped(900, 300, 20, 20, 20, 20, text=text))) if each.gain)
     assert (finding.rule, finding.gain) == ("recompilation", Gain(250e6 * 5 / 6 * 80 / 380, 80e6))
 
@@ -110,3 +110,8 @@ def test_calls_that_turns_do_not_make_equally_often_are_steps_themselves() -> No
         times = step_times(jitted(text))
         assert times is not None
         assert (times.name, times.count) == ("jit(grad)", 240)
+
+
+def test_calls_that_are_a_small_part_of_a_program_are_not_its_steps() -> None:
+    assert host_steps(Evidence(stepped(900, *[20] * 20, text="root\n  a.py:1@main host=3900ms"))) is not None
+    assert host_steps(Evidence(stepped(900, *[20] * 20, text="root\n  a.py:1@main host=4100ms"))) is None
