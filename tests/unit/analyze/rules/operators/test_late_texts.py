@@ -536,3 +536,23 @@ def test_sequences_that_are_all_padded_to_the_longest_are_found(made: str, batch
     )
     told = found("padded-batch", ran(text, "5@vectors: linear"))
     assert [(each.line, each.gain) for each in told] == [(line, None)] * bool(line)
+
+
+@pytest.mark.parametrize(
+    ("mask", "n_found"),
+    [
+        ("(at[:, None] - at[None, :]).abs() > self.window", 1),
+        ("at[:, None] < at[None, :]", 0),  # causal
+        ("at.abs() > self.window", 0),
+        ("(torch.arange(n)[:, None] - torch.arange(3 * n)).abs() > n", 0),  # within a block
+    ],
+)
+def test_attention_of_which_a_mask_leaves_a_window_is_found(mask: str, n_found: int) -> None:
+    text = (
+        f"class Net:\n  def mask(self, n):\n    at = torch.arange(n)\n    return {mask}\n  def f(self, q, k):\n"
+        "    scores = q @ k.mT\n    scores = scores.masked_fill(self.mask(len(q)), -inf)\n"
+        "    return scores.softmax(-1)\n"
+    )
+    told = found("masked-attention", ran(text, "6@f: matmul=90", "7@f: masked_fill", "8@f: softmax"))
+    assert [(each.line, each.gain) for each in told] == [(6, None)] * n_found
+    assert all("near to each other" in each.message for each in told)

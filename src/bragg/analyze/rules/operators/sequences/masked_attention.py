@@ -12,8 +12,8 @@ import numpy as np
 from bragg.analyze.causes.evidence import Evidence
 from bragg.analyze.causes.needs import GPU_TIME, OPERATORS
 from bragg.analyze.causes.paths import below, children, named
-from bragg.analyze.causes.text.program_text import FileText, call_name
-from bragg.analyze.causes.text.text_calls import argument, statements_above
+from bragg.analyze.causes.text.program_text import FileText, call_name, is_raised, names_read
+from bragg.analyze.causes.text.text_calls import argument, calls_at, fits, operands, statements_above
 from bragg.analyze.causes.work_finding import Work, work_findings
 from bragg.analyze.engine import Rule
 from bragg.code.python_nodes import walk
@@ -35,6 +35,14 @@ _CAUSAL = replace(
     change="is_causal=True of scaled_dot_product_attention, without a mask: flash attention leaves out what it hides",
     confidence=Confidence.LIKELY,
 )
+_BANDED = replace(
+    _WORK,
+    what="attention computes all pairs of positions, of which a mask leaves those near to each other (how many is not "
+    "recorded)",
+    change="cut keys and values into blocks, and let each block attend to its neighbours alone; flex_attention with a "
+    "window leaves out tiles that its mask hides",
+)
+_SCORES = re.compile(r"aten::(?:matmul|bmm|baddbmm|einsum|_?softmax|masked_fill|where|scaled_dot_product_attention)")
 _ATTENTION = "aten::scaled_dot_product_attention"
 _CUTS = re.compile(r"aten::(?:triu|tril)_?")  # masks that are made in the same function have a rule of their own
 _MASKS = ("attn_mask", "mask", "src_mask", "tgt_mask", "attention_mask", "causal_mask")
@@ -50,8 +58,37 @@ def _find(evidence: Evidence) -> Iterator[Finding]:
     masked = np.zeros(len(function), np.bool_)
     masked[profile.tree.parent[children(profile, _ATTENTION, "aten::where") & evidence.has_work]] = True
     cuts = np.isin(function, function[named(profile, _CUTS.fullmatch) & (function >= 0)])
+    banded = fits(evidence, named(profile, _SCORES.fullmatch) & evidence.has_work, _is_banded)
     yield from work_findings(evidence, below(profile, causal & ~cuts), _CAUSAL)
-    yield from work_findings(evidence, below(profile, masked & ~causal & ~cuts), _WORK)
+    yield from work_findings(evidence, below(profile, masked & ~causal & ~cuts & ~banded), _WORK)
+    for finding in work_findings(evidence, below(profile, banded), _BANDED):
+        yield replace(finding, gain=None)
+
+
+def _is_banded(file: FileText, statement: ast.stmt) -> bool:
+    """Whether the function of a statement is attention, and masks pairs by how far these are apart."""
+    function = file.function_of(statement)
+    if not calls_at(function, "softmax", "scaled_dot_product_attention") or calls_at(function, "unfold"):
+        return False
+    calls = calls_at(function, "masked_fill", "masked_fill_", "where", "scaled_dot_product_attention")
+    values = [value for call in calls for value in (*call.args, *(each.value for each in call.keywords))]
+    return any(_is_window(file, part) for value in values for part in file.origins(value))
+
+
+def _is_window(file: FileText, part: ast.AST) -> bool:
+    """Whether it is `(i[:, None] - i).abs() > window`, of positions that are not counted by the window itself."""
+    if not isinstance(part, ast.Compare) or not isinstance(part.ops[0], (ast.Gt, ast.GtE, ast.Lt, ast.LtE)):
+        return False
+    distances = [each for each in file.makers(part.left) if isinstance(each, ast.Call) and call_name(each) == "abs"]
+    gaps = [gap for each in distances for of in operands(each) for gap in file.makers(of)]
+    pairs = [each for each in gaps if isinstance(each, ast.BinOp) and isinstance(each.op, ast.Sub)]
+    pairs = [each for each in pairs if is_raised(each.left) or is_raised(each.right)]
+    counted = {name for each in pairs for at in file.origins(each) for name in _names_in_range(at)}
+    return bool(pairs) and not counted & names_read(part.comparators[0])
+
+
+def _names_in_range(part: ast.AST) -> set[str]:
+    return names_read(part) if isinstance(part, ast.Call) and call_name(part) == "arange" else set()
 
 
 def _is_causal(evidence: Evidence, node: int) -> bool:
@@ -76,4 +113,10 @@ def _is_triangle(file: FileText, mask: ast.expr) -> bool:
     return any(isinstance(each, ast.Call) and call_name(each) in _MAKES_CAUSAL for each in file.origins(mask))
 
 
-RULE = Rule(_find, "attention with masks of bools, or causal masks", (GPU_TIME, OPERATORS), (), _WORK.change)
+RULE = Rule(
+    _find,
+    "attention with masks of bools, causal masks, or masks that leave a window",
+    (GPU_TIME, OPERATORS),
+    (),
+    _WORK.change,
+)
