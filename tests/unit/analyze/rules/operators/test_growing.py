@@ -49,3 +49,31 @@ def test_tensors_that_are_copied_whole_are_found(text: str, line: int, what: str
     assert [each.line for each in told] == [line] * bool(what)
     assert all(each.message.startswith(what) for each in told)
     assert all(each.gain is not None and 0.5 < each.gain.share < 0.9 for each in told)
+
+
+BEAMS = """class Search:
+  def reorder(self, caches, beams, n):
+    return {}
+  def run(self, n):
+    caches = [torch.{}(2, 64, 512) for _ in range(4)]
+    for at in range(n):
+      self.step(caches[0][:, {}])
+      caches = self.reorder(caches, beams, n)
+"""
+
+
+@pytest.mark.parametrize(
+    ("taken", "made", "read", "n_found"),
+    [
+        ("[cache.index_select(1, beams) for cache in caches]", "zeros", ": at + 1", 1),
+        ("[cache[:, beams] for cache in caches]", "empty", ": at + 1", 1),
+        ("[cache[beams, :n] for cache in caches]", "zeros", ": at + 1", 0),
+        ("[cache[:, beams] for cache in caches]", "randn", ": at + 1", 0),  # all of it is of use
+        ("[cache[:, beams] for cache in caches]", "zeros", "at", 0),
+        ("[cache[:, beams].mean() for cache in self.others]", "zeros", ": at + 1", 0),
+    ],
+)
+def test_caches_that_are_reordered_whole_are_found(taken: str, made: str, read: str, n_found: int) -> None:
+    told = found("growing-tensor", ran(BEAMS.format(taken, made, read), "8@run > 3@reorder: index_select, index"))
+    assert [(each.line, each.gain) for each in told] == [(3, None)] * n_found
+    assert all(each.message.startswith("caches are gathered whole") for each in told)

@@ -1,4 +1,4 @@
-"""Tensors that are copied whole to add a row to them, or to move them by one, by the text of the program."""
+"""Tensors that are copied whole to add a row, to move rows by one, or to reorder them, by the text of the program."""
 
 from __future__ import annotations
 
@@ -33,17 +33,26 @@ _MOVED = replace(
     what="a window of the last rows is copied whole to move it by what is new",
     change="leave rows where they are, and write over the oldest: buffer[step % n] = new; indices tell their order",
 )
+_REORDERED = replace(
+    _WORK,
+    what="caches are gathered whole to reorder them, though only their begin is filled (how much is not recorded)",
+    change="reorder what is filled: cache[:, : n + 1] = cache[beams, : n + 1]; or leave rows where they are, and keep "
+    "in a table which row each beam goes on from",
+)
 _JOINS = ("cat", "concat", "concatenate", "hstack", "vstack")
 _COPIES = re.compile(r"aten::(?:cat|stack|concat|concatenate|hstack|vstack|roll|clone)")
+_GATHERS = re.compile(r"aten::(?:index_select|index)")
+_FILLED = {"zeros", "empty", "full", "new_zeros", "new_empty", "new_full"}
 # What a function is given, and gives back with more in it.
 _KEPT = re.compile(r"\w*(?:cache|past|prev|memory|history|buffer|state)\w*", re.I)
 
 
 def _find(evidence: Evidence) -> Iterator[Finding]:
-    copies = named(evidence.profile, _COPIES.fullmatch)
-    copies &= evidence.has_work if evidence.profile.measured("gpu_time") else evidence.callers.is_direct
-    for work, is_meant in _KINDS:
-        yield from work_or_host_findings(evidence, below(evidence.profile, fits(evidence, copies, is_meant)), work)
+    works = evidence.has_work if evidence.profile.measured("gpu_time") else evidence.callers.is_direct
+    for work, operators, is_meant in _KINDS:
+        copies = fits(evidence, named(evidence.profile, operators.fullmatch) & works, is_meant)
+        for finding in work_or_host_findings(evidence, below(evidence.profile, copies), work):
+            yield replace(finding, gain=None) if work is _REORDERED else finding
 
 
 def _grows(file: FileText, statement: ast.stmt) -> bool:
@@ -74,6 +83,42 @@ def _moves(file: FileText, statement: ast.stmt) -> bool:
     copied = [each for call in calls_at(statement, "clone") for each in operands(call)]
     parts = [each for each in (target, *copied) if isinstance(each, ast.Subscript) and _is_cut(each)]
     return len(parts) > 1 and parts[0] is target and ast.unparse(parts[0].value) == ast.unparse(parts[1].value)
+
+
+def _reorders(file: FileText, statement: ast.stmt) -> bool:
+    """Whether all rows that a cache has room for get another order: `cache = cache.index_select(0, beams)`."""
+    gathered = [each for call in calls_at(statement, "index_select") for each in operands(call)]
+    gathered += [each.value for each in parts_of(statement, ast.Subscript) if _takes_rows(each)]
+    rows = [each for each in gathered if not isinstance(each, ast.Subscript) and _comes_back(file, statement, each)]
+    made = {call_name(part) for each in rows for part in file.origins(each) if isinstance(part, ast.Call)}
+    return bool(made & _FILLED) and any(_is_begin(file, each) for each in parts_of(file.tree, ast.Subscript))
+
+
+def _takes_rows(part: ast.Subscript) -> bool:
+    """Whether it is `x[rows]` or `x[:, rows]`, and all else is taken whole."""
+    pieces = part.slice.elts if isinstance(part.slice, ast.Tuple) else [part.slice]
+    whole = [each for each in pieces if isinstance(each, ast.Slice) and not (each.lower or each.upper)]
+    names = [each for each in pieces if isinstance(each, ast.Name)]
+    return isinstance(part.ctx, ast.Load) and len(names) == 1 and len(whole) + 1 == len(pieces)
+
+
+def _comes_back(file: FileText, statement: ast.stmt, part: ast.expr) -> bool:
+    """Whether what is computed of a value replaces it, here or where the function is called."""
+    owner, function = _root(file, part), file.function_of(statement)
+    if isinstance(statement, ast.Assign):
+        return any(_root(file, each) == owner for each in statement.targets)
+    if not isinstance(statement, ast.Return) or not isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef)):
+        return False
+    given = {ast.unparse(each) for each in file.arguments(owner, function)}
+    sets = [each for each in parts_of(file.tree, ast.Assign) if calls_at(each.value, function.name)]
+    return bool(given & {ast.unparse(target) for each in sets for target in each.targets})
+
+
+def _is_begin(file: FileText, part: ast.Subscript) -> bool:
+    """Whether it is `cache[:, : n + 1]`: what is filled of a cache."""
+    pieces = part.slice.elts if isinstance(part.slice, ast.Tuple) else [part.slice]
+    ends = [each.upper for each in pieces if isinstance(each, ast.Slice) and each.lower is None and each.upper]
+    return any(not isinstance(each, ast.Constant) for each in ends) and bool(_KEPT.fullmatch(_root(file, part)))
 
 
 def _is_written(file: FileText, rows: ast.expr) -> bool:
@@ -144,10 +189,14 @@ def _iterated(loop: ast.stmt) -> Iterator[ast.AST]:
     yield from walk(loop.iter) if isinstance(loop, (ast.For, ast.AsyncFor)) else ()
 
 
-_KINDS: tuple[tuple[Work, Callable[[FileText, ast.stmt], bool]], ...] = ((_WORK, _grows), (_MOVED, _moves))
+_KINDS: tuple[tuple[Work, re.Pattern[str], Callable[[FileText, ast.stmt], bool]], ...] = (
+    (_WORK, _COPIES, _grows),
+    (_MOVED, _COPIES, _moves),
+    (_REORDERED, _GATHERS, _reorders),
+)
 RULE = Rule(
     _find,
-    "tensors that are copied whole to make them longer, or to move their rows",
+    "tensors that are copied whole to make them longer, to move their rows, or to reorder a cache",
     (WORK_TIME, OPERATORS, TEXT),
     (),
     _WORK.change,
