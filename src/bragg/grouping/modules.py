@@ -48,10 +48,12 @@ def group_by_module(profile: Profile, metric: str) -> Profile:
     # Modules that are computed again in a backward pass are part of it.
     in_backward = with_descendants(tree, begun == _BACKWARD)
     phase = innermost(tree, np.where(in_backward & (begun == _FORWARD), -1, begun))
+    if metric == "host_time" and profile.measured("gpu_time"):
+        split = _once(split, tree, phase == _BACKWARD)
     phases = {name: _part(split, name, phase == number) for number, name in enumerate(PHASES)}
     is_row = np.isin(begun, (_FORWARD, _OPTIMIZER))
     calls = {name: _part(profile.metrics[name], name, is_row) for name in ("host_count",) if name in profile.metrics}
-    with_phases = replace(profile, metrics={**profile.metrics, **calls, **phases})
+    with_phases = replace(profile, metrics={**profile.metrics, metric: split, **calls, **phases})
     grouped = regroup(_with_recomputation_in_place(tree, is_row), folded=~is_row).apply(with_phases)
     shown = {name: _shown_name(name, kind) for name, kind in zip(tree.frames.name, classes, strict=True)}
     renamed = grouped.tree.frames.replace(name=[shown[name] for name in grouped.tree.frames.name])
@@ -75,6 +77,20 @@ def _phase_begun(profile: Profile, classes: Sequence[str]) -> Int64Array:
     begun[[name.startswith((BACKWARD, ACCUMULATION, BACKWARD_REGION)) for name in names]] = _BACKWARD
     begun[[bool(module_class) for module_class in classes]] = _FORWARD
     return begun
+
+
+def _once(metric: Metric, tree: CallTree, is_backward: BoolArray) -> Metric:
+    """Host time in which the thread that called `backward` has not just waited for that which ran the operators.
+
+    Args:
+        metric: The host time.
+        tree: The call tree.
+        is_backward: bool [n_nodes]: what ran in backward passes.
+    """
+    waits = np.array([name == BACKWARD_REGION for name in tree.frames.name], np.bool_)[tree.frame]
+    waited, ran = float(metric.own[waits].sum()), float(metric.own[is_backward & ~waits].sum())
+    left = max(1 - ran / waited, 0.0) if waited else 0.0
+    return replace(metric, own=np.where(waits, np.rint(metric.own * left).astype(metric.own.dtype), metric.own))
 
 
 def _with_recomputation_in_place(tree: CallTree, is_row: BoolArray) -> CallTree:

@@ -122,6 +122,22 @@ def test_a_module_has_the_number_of_its_own_calls_and_not_those_of_what_it_calls
     assert grouped.inclusive("host_time").tolist() == [7000, 7000, 1000]
 
 
+@pytest.mark.parametrize(("kernel", "backward_ms"), [("kernel 1us", 10), ("aten::add host=1us", 18)])
+def test_the_wait_for_the_thread_of_a_backward_pass_does_not_count_beside_it(kernel: str, backward_ms: int) -> None:
+    """PyTorch runs the backward pass of a GPU's tensors in a thread of its own."""
+    text = f"""
+root
+  Net host=4ms
+    {kernel}
+    [backward] #state
+      MmBackward0 #operator host=8ms
+  torch: backward #state host=10ms"""
+    profile = replace(profile_from_text(text), meta={"attributes": {"Net": {"module": "Net"}}})
+    grouped = group_by_module(profile, "host_time")
+    assert round(grouped.total("backward") / 1e6) == backward_ms
+    assert round(grouped.total("host_time") / 1e6) == backward_ms + 4
+
+
 def test_a_profile_without_modules_says_how_to_record_them() -> None:
     with pytest.raises(UsageError, match="no module of PyTorch was recorded") as raised:
         group_by_module(profile_from_text("root\n  Net\n    kernel 5us"), "gpu_time")
