@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <limits>
 
+#include "context/peeked_memory.h"
+
 namespace bragg {
 namespace {
 

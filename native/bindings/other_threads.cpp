@@ -9,6 +9,7 @@
 
 #include "bindings/code_object.h"
 #include "bindings/thread_names.h"
+#include "context/peeked_memory.h"
 
 namespace bragg {
 namespace {

@@ -35,9 +35,6 @@ class ThreadPlace {
 // that it passed. Nothing: it is in no frame.
 [[nodiscard]] std::optional<ThreadPlace> passing_place_of(const void* thread_state) noexcept;
 
-// The first bytes of what may have been freed; false where one of them is not mapped.
-[[nodiscard]] bool peek_bytes(const void* from, void* into, size_t size) noexcept;
-
 // Where a thread was since its last sample, by what a sampler saw at each tick. Threads: as the owner locks.
 class ThreadPlaces {
  public:
