@@ -333,9 +333,7 @@ CaptureId ThreadContext::capturing() const noexcept {
 
 ContextNodes ThreadContext::inherited() const noexcept {
   const ThreadContext* from = lender();
-  if (from == nullptr) return {};
-  return {from->published_shadow_.load(std::memory_order_acquire),
-          from->published_python_.load(std::memory_order_acquire)};
+  return from != nullptr ? from->published_.load(std::memory_order_acquire) : ContextNodes{};
 }
 
 inline ThreadContext::Where ThreadContext::where(const InnermostPython& python) noexcept {

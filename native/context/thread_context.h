@@ -152,8 +152,8 @@ class ThreadContext {
   uint32_t depth_ = 0;
   uint32_t unopened_ = 0;   // entries beyond the most that may be open; they end before those that are
   bool is_behind_ = false;  // the consumer: it has not read the ring since this thread waited for it in vain
-  std::atomic<NodeId> published_shadow_{kRootNode};
-  std::atomic<NodeId> published_python_{kRootNode};
+  std::atomic<ContextNodes> published_{ContextNodes{}};
+  static_assert(std::atomic<ContextNodes>::is_always_lock_free);
 
  public:
   void* observed = nullptr;       // of intake/record_function. PyTorch holds parts of it, so it stays
@@ -241,9 +241,8 @@ class ThreadContext {
   bool record_sample_of(SessionMask mask, const ThreadSample& sample) noexcept;
   // The entry that this thread is in, for any other one; the root: it is in none.
   [[nodiscard]] ContextNodes open_entry() const noexcept {
-    const NodeId python = published_python_.load(std::memory_order_acquire);
-    const NodeId shadow = published_shadow_.load(std::memory_order_acquire);
-    return shadow != kRootNode ? ContextNodes{shadow, python} : ContextNodes{};
+    const ContextNodes nodes = published_.load(std::memory_order_acquire);
+    return nodes.shadow != kRootNode ? nodes : ContextNodes{};
   }
   // Element `index` of `length` values; 0 of 0 is a scalar. While this thread captures a stream the value is the
   // graph's.
@@ -375,8 +374,7 @@ class ThreadContext {
   [[nodiscard]] NativeCallPath& native_path() noexcept;
   void publish(ContextNodes nodes) noexcept {
     // Release: a thread that borrows the node may pass it to the consumer, which then reads its fields.
-    published_shadow_.store(nodes.shadow, std::memory_order_release);
-    published_python_.store(nodes.python, std::memory_order_release);
+    published_.store(nodes, std::memory_order_release);
   }
   void look_at_ring() noexcept {
     if (ring.reached_half()) [[unlikely]]

@@ -64,7 +64,8 @@ bool is_among(FrameId frame, const PythonFrameIterator& frames) noexcept {
 ContextNodes ThreadContext::entry_around(ContextNodes entry, const PythonFrameIterator& frames) noexcept {
   const auto& tree = CallingContextTree::instance();
   ContextNodes found = entry;
-  while (entry.shadow != kRootNode && kind_of(entry.shadow) != FrameKind::State) {
+  // Where the tree is full, one of the two has fewer nodes.
+  while (entry.shadow != kRootNode && entry.python != kRootNode && kind_of(entry.shadow) != FrameKind::State) {
     NodeId caller = tree.parent(entry.python);
     while (kind_of(caller) == FrameKind::Native) caller = tree.parent(caller);
     const bool is_over = kind_of(entry.shadow) == FrameKind::Operator && kind_of(caller) == FrameKind::Python &&

@@ -158,6 +158,18 @@ TEST(what_another_thread_does_once_it_has_left_an_operator_is_not_below_it) {
          std::map<std::string, int64_t>{{"1 product 103", 10}, {"1 product", 20}}));
 }
 
+TEST(an_entry_that_has_no_node_below_pythons_frames_is_around_none_of_them) {
+  Program in;
+  Recording recording;
+  ThreadContext& thread = ThreadContext::current();
+  in.frame.last_instruction = 1;
+  push("product");
+  const bragg::ContextNodes product{thread.open_entry().shadow, bragg::kRootNode};
+  CHECK(thread.record_sample_of(1, {7, 100, 10, product, bragg::PythonFrameIterator()}));
+  pop();
+  CHECK((recording.ns(bragg::EventKind::Sample) == std::map<std::string, int64_t>{{"1", 10}}));
+}
+
 TEST(lines_since_an_entry_was_opened_are_told_below_it_also_when_it_was_opened_in_another_ones_line) {
   Program in;
   in.frame.last_instruction = 1;

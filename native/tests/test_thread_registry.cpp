@@ -63,6 +63,29 @@ TEST(another_thread_sees_the_entry_that_a_thread_is_in_while_it_enters_and_leave
   worker.join();
 }
 
+TEST(another_thread_sees_an_entry_whole) {
+  constexpr int kLooks = 200'000;
+  ThreadContext& self = ThreadContext::current();
+  bragg::push_context(bragg::Source::Api, kFrame);
+  const bragg::ContextNodes whole = self.open_entry();
+  bragg::pop_context(bragg::Source::Api);
+  std::atomic<bool> is_over{false};
+  int n_torn = 0;
+  std::thread other([&] {
+    for (int i = 0; i < kLooks; ++i) {
+      const bragg::ContextNodes entry = self.open_entry();
+      n_torn += entry != whole && entry != bragg::ContextNodes{};
+    }
+    is_over.store(true);
+  });
+  while (!is_over.load()) {
+    bragg::push_context(bragg::Source::Api, kFrame);
+    bragg::pop_context(bragg::Source::Api);
+  }
+  other.join();
+  CHECK_EQ(n_torn, 0);
+}
+
 TEST(a_context_without_a_thread_is_nobodys) {
   ThreadRegistry registry;
   ThreadContext* const context = registry.acquire();
