@@ -313,11 +313,10 @@ int bragg_sample_thread(const struct bragg_thread_sample* sample) {
   if (mask == 0) return 0;
   const auto now = bragg::PythonFrameIterator::of_thread(sample->thread_state);
   const SeenFrames seen(sample->seen, sample->n_seen);
-  const bragg::ThreadSample taken{sample->thread,
-                                  sample->taken_ns,
-                                  sample->ran_ns,
-                                  {bragg::NodeId{sample->entry.shadow}, bragg::NodeId{sample->entry.python}},
-                                  {now, seen.span()}};
+  const bragg::ThreadSample taken{
+      sample->thread,     sample->taken_ns,
+      sample->ran_ns,     {bragg::NodeId{sample->entry.shadow}, bragg::NodeId{sample->entry.python}},
+      {now, seen.span()}, sample->thread_state == nullptr};
   return ThreadContext::current().record_sample_of(mask, taken) ? 1 : 0;
 }
 

@@ -49,8 +49,8 @@ struct bragg_open_entry {
 
 // What another thread than the main one ran in Python: `ran_ns` of the processor's time until `taken_ns`.
 struct bragg_thread_sample {
-  uint32_t thread;  // as the system numbers it
-  const void* thread_state;
+  uint32_t thread;           // as the system numbers it
+  const void* thread_state;  // null: it has ended
   int64_t taken_ns;
   int64_t ran_ns;
   struct bragg_open_entry entry;

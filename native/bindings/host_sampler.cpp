@@ -17,6 +17,7 @@
 
 #include "api/bragg_core.h"
 #include "bindings/code_object.h"
+#include "bindings/gil_taker.h"
 #include "bindings/other_threads.h"
 #include "bindings/pending_calls.h"
 #include "bindings/thread_place.h"
@@ -36,7 +37,9 @@ constexpr int64_t kLongestInterruptionNs = 200'000;        // what is longer was
 class Ticker {
  public:
   explicit Ticker(std::chrono::microseconds interval)
-      : others_(interval.count()), thread_([this, interval] { run(interval); }) {}
+      : others_(interval.count()),
+        taker_([this](Clock::duration waited) { use_gil(waited); }),
+        thread_([this, interval] { run(interval); }) {}
 
   void tell_to_stop() {
     {
@@ -44,8 +47,12 @@ class Ticker {
       stopping_ = true;
     }
     stop_signal_.notify_all();
+    taker_.tell_to_stop();
   }
-  void join() { thread_.join(); }
+  void join() {
+    thread_.join();
+    taker_.join();
+  }
 
   // What was seen since this was last asked.
   [[nodiscard]] ThreadPlaces take_places() {
@@ -66,6 +73,8 @@ class Ticker {
   [[nodiscard]] bool look_at_others();
   [[nodiscard]] bool has_others_due();
   void ask_main_thread();
+  void hurry_main_thread();
+  void use_gil(Clock::duration waited);                     // the taker's thread
   bool waits(Lock& lock, std::chrono::microseconds time) {  // false: it was told to stop
     return !stop_signal_.wait_for(lock, time, [&] { return stopping_; });
   }
@@ -77,6 +86,8 @@ class Ticker {
   std::mutex mutex_;
   std::condition_variable stop_signal_;
   bool stopping_ = false;
+  std::atomic<bool> is_hurrying_{false};
+  GilTaker taker_;
   std::thread thread_;
 };
 
@@ -96,38 +107,6 @@ Sampler& sampler() {
 }
 
 const PyThreadState* main_thread_state() { return static_cast<const PyThreadState*>(sampler().main_thread.load()); }
-
-bool interpreter_ends() {
-#if PY_VERSION_HEX >= 0x030D0000
-  return Py_IsFinalizing() != 0;
-#else
-  return _Py_IsFinalizing() != 0;
-#endif
-}
-
-// On the ticker's thread. Whoever runs gives the GIL away at the end of its turn.
-template <class Call>
-void with_gil(Call&& call) {
-  if (interpreter_ends()) return;
-  const PyGILState_STATE state = PyGILState_Ensure();
-  call();
-  PyGILState_Release(state);
-}
-
-// Before 3.13 a pending call from another thread waits until the main thread takes the GIL anew: where another thread
-// runs, make it give the GIL away.
-template <class Call>
-void hurry_pending_calls([[maybe_unused]] Call&& with_gil_held) {
-#if PY_VERSION_HEX < 0x030D0000
-  if (bragg_remind_main_thread(sampler().main_thread.load()) != 0) return;
-  const Clock::time_point asked = Clock::now();
-  with_gil([&] {
-    const Clock::time_point taken = Clock::now();
-    if (taken - asked > kFreeGil) sampler().taken_ns.store(taken.time_since_epoch() / std::chrono::nanoseconds(1));
-    with_gil_held();
-  });
-#endif
-}
 
 // The thread that ran gave the GIL away and takes it back: it waits twice as long as it takes from the one to the
 // other.
@@ -198,7 +177,7 @@ void Ticker::see_main_thread() {
 
 bool Ticker::look_at_others() {
   const std::lock_guard lock(others_mutex_);
-  return others_.look(main_thread_state());
+  return others_.look(main_thread_state(), taker_.python_id());
 }
 
 bool Ticker::has_others_due() {
@@ -211,11 +190,27 @@ void Ticker::sample_others() {
   if (lock && others_.is_due()) others_.sample(main_thread_state());
 }
 
+// Before 3.13 a pending call from another thread waits until the main thread takes the GIL anew: where another thread
+// runs, make it give the GIL away.
+void Ticker::hurry_main_thread() {
+#if PY_VERSION_HEX < 0x030D0000
+  if (bragg_remind_main_thread(sampler().main_thread.load()) != 0) return;
+  is_hurrying_.store(true);
+  taker_.take();
+#endif
+}
+
+void Ticker::use_gil(Clock::duration waited) {
+  if (is_hurrying_.exchange(false) && waited > kFreeGil)
+    sampler().taken_ns.store(Clock::now().time_since_epoch() / std::chrono::nanoseconds(1));
+  sample_others();
+}
+
 void Ticker::ask_main_thread() {
   Sampler& self = sampler();
   if (due_sample.is_due.exchange(true)) return;
   if (self.is_queued.exchange(true) || Py_AddPendingCall(take_queued_sample, nullptr) == 0) {
-    hurry_pending_calls([&] { sample_others(); });
+    hurry_main_thread();
   } else {
     self.is_queued.store(false);
     due_sample.is_due.store(false);
@@ -229,12 +224,13 @@ void Ticker::run(std::chrono::microseconds interval) {
   while (waits(lock, interval)) {
     lock.unlock();
     see_main_thread();
-    const bool is_due = look_at_others();
+    const bool was_due = look_at_others();
     ask_main_thread();
+    const bool is_due = was_due && has_others_due();
     lock.lock();
     if (!is_due || !waits(lock, kMainsTurn)) continue;
     lock.unlock();
-    if (has_others_due()) with_gil([&] { sample_others(); });
+    if (has_others_due()) taker_.take();
     lock.lock();
   }
 }
@@ -273,6 +269,7 @@ void forget_host_sampler_after_fork() {
   self.is_queued.store(false);  // a sample that the parent's thread had asked for would be waited for without end
   due_sample.is_due.store(false);
   self.taken_ns.store(0);
+  restore_switch_interval();  // the parent's thread may have been at it
   self.users = 0;
 }
 

@@ -1,6 +1,5 @@
 #include "bindings/other_threads.h"
 
-#include <pthread.h>
 #include <time.h>
 
 #include <algorithm>
@@ -71,9 +70,9 @@ std::vector<unsigned long> begun_threads(const std::vector<const PyThreadState*>
 
 }  // namespace
 
-bool OtherThreads::look(const PyThreadState* main_thread) noexcept {
-  sampler_ = pthread_self();
-  const PyThreadState* newest = PyInterpreterState_ThreadHead(PyInterpreterState_Main());
+bool OtherThreads::look(const PyThreadState* main_thread, unsigned long sampler) noexcept {
+  sampler_ = sampler;
+  const PyThreadState* newest = newest_state();
   if (newest == main_thread && threads_.size() == 0) {
     newest_ = newest;
     known_ns_ = bragg_now_ns();
@@ -84,6 +83,16 @@ bool OtherThreads::look(const PyThreadState* main_thread) noexcept {
   threads_.look_in_turn([this](Thread& thread, bool may_read_place) { return look_at(thread, may_read_place); });
   wants_threads_ = (newest != newest_ || !are_known_) && may_find();
   return is_due();
+}
+
+// Not the sampler's, which has one while it waits for the GIL.
+const PyThreadState* OtherThreads::newest_state() const noexcept {
+  const PyThreadState* newest = PyInterpreterState_ThreadHead(PyInterpreterState_Main());
+  if (newest == newest_ || newest == nullptr) return newest;
+  unsigned long thread = 0;
+  const PyThreadState* next = nullptr;
+  const bool is_samplers = peek_bytes(&newest->thread_id, &thread, sizeof thread) && thread == sampler_;
+  return is_samplers && peek_bytes(&newest->next, &next, sizeof next) ? next : newest;
 }
 
 // The threads that are found are a few in a tick, too, on average. With the GIL: 50 to 100 ns for each.
@@ -108,12 +117,27 @@ Look OtherThreads::look_at(Thread& thread, bool may_read_place) noexcept {
   const bragg_open_entry entry = bragg_open_entry_of(thread.id);
   if (!is_computing(thread, place.value_or(ThreadPlace{}).innermost(), *ran_ns)) return Look::Placed;
   if (!place) {
-    thread.sampled_ns = *ran_ns;  // native code alone
+    leave_out(thread, *ran_ns);  // native code alone
     return Look::Placed;
   }
-  if (!thread.seen) seen_.push_back(&thread);
-  thread.seen = Seen{*place, entry, bragg_now_ns(), *ran_ns};
+  note(thread, {*place, entry, bragg_now_ns(), *ran_ns});
   return Look::Placed;
+}
+
+// What it ran since it was last seen.
+void OtherThreads::leave_out(Thread& thread, int64_t ran_ns) noexcept {
+  const int64_t left_out_ns = ran_ns - (thread.seen.empty() ? thread.sampled_ns : thread.seen.back().ran_ns);
+  thread.sampled_ns += left_out_ns;
+  for (Seen& seen : thread.seen) seen.ran_ns += left_out_ns;
+}
+
+void OtherThreads::note(Thread& thread, const Seen& seen) {
+  constexpr size_t kMaxSeen = 16;  // of 300 bytes
+  if (thread.seen.empty())
+    seen_.push_back(&thread);
+  else if (thread.seen.size() == kMaxSeen || thread.seen.back().place == seen.place)
+    thread.seen.pop_back();
+  thread.seen.push_back(seen);
 }
 
 // It is on a core if its clock goes on while it is looked at. On a busy machine this thread takes the core from it each
@@ -138,8 +162,8 @@ void OtherThreads::sample(const PyThreadState* main_thread) {
 
 void OtherThreads::record_seen() {
   for (Thread* thread : std::exchange(seen_, {})) {
-    const auto seen = std::exchange(thread->seen, std::nullopt);
-    if (is_linked(thread->state, thread->number)) record(*thread, *seen);
+    const bool has_ended = !is_linked(thread->state, thread->number);
+    for (const Seen& seen : std::exchange(thread->seen, {})) record(*thread, seen, has_ended);
   }
 }
 
@@ -165,7 +189,7 @@ void OtherThreads::find_threads(const PyThreadState* main_thread) {
     }
     are_known_ = are_known_ && thread->id != 0;
     if (thread->id != 0 && bragg_is_own_thread(thread->id) != 0) continue;
-    if (thread->seen) seen_.push_back(thread.get());
+    if (!thread->seen.empty()) seen_.push_back(thread.get());
     found.push_back(std::move(thread));
   }
   threads_.replace(std::move(found));
@@ -191,23 +215,26 @@ std::unique_ptr<OtherThreads::Thread> OtherThreads::begin(const PyThreadState* s
   thread->id = id;
   thread->sampled_ns = ran_ns <= now_ns - known_ns_ ? 0 : ran_ns;
   thread->looked_ns = ran_ns;
-  if (ran_ns - thread->sampled_ns >= kLeastRanNs) thread->seen = Seen{{}, bragg_open_entry_of(id), now_ns, ran_ns};
+  if (ran_ns - thread->sampled_ns >= kLeastRanNs) thread->seen = {{{}, bragg_open_entry_of(id), now_ns, ran_ns}};
   return thread;
 }
 
-// Code that has died since cannot be told; where the thread is now, it can.
-void OtherThreads::record(Thread& thread, const Seen& seen) {
-  const LivingFrames frames(seen.place, PythonFrameIterator::of_thread(thread.state));
+// Code that has died since cannot be told; where the thread is now, it can. Of a thread that has ended only the time
+// is told: who called the frames that were seen is not known.
+void OtherThreads::record(Thread& thread, const Seen& seen, bool has_ended) {
+  const ThreadPlace place = has_ended ? ThreadPlace{} : seen.place;
+  const void* state = has_ended ? nullptr : thread.state;
+  const LivingFrames frames(place, PythonFrameIterator::of_thread(state));
   const bragg_thread_sample sample{thread.id,
-                                   thread.state,
+                                   state,
                                    seen.at_ns,
                                    seen.ran_ns - thread.sampled_ns,
-                                   frames.size() > 0 ? seen.entry : bragg_open_entry_of(thread.id),
+                                   frames.size() > 0 || has_ended ? seen.entry : bragg_open_entry_of(thread.id),
                                    frames.data(),
                                    frames.size()};
   thread.sampled_ns = seen.ran_ns;
   if (bragg_sample_thread(&sample) == 0) return;
-  if (thread.name.empty()) thread.name = name_of(thread.state);
+  if (thread.name.empty() && !has_ended) thread.name = name_of(thread.state);
   const std::string name = thread.name.empty() ? kUnnamed : thread.name;
   if (ran_ns_.size() >= kMaxNames && !ran_ns_.contains(name)) forget_shorter_half();
   ran_ns_[name] += sample.ran_ns;

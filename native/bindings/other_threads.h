@@ -23,7 +23,8 @@ class OtherThreads {
  public:
   explicit OtherThreads(int64_t interval_us) : threads_(interval_us) {}
   // Without the GIL. Whether `sample` has something to do.
-  [[nodiscard]] bool look(const PyThreadState* main_thread) noexcept;
+  // `sampler`: the thread that takes the GIL for `sample`, as Python numbers it.
+  [[nodiscard]] bool look(const PyThreadState* main_thread, unsigned long sampler) noexcept;
   [[nodiscard]] bool is_due() const noexcept { return wants_threads_ || !seen_.empty(); }
   // GIL: all threads stand still, or run what is no Python code.
   void sample(const PyThreadState* main_thread);
@@ -47,24 +48,27 @@ class OtherThreads {
     int64_t looked_ns = 0;        // the same, when its place was last looked for
     int64_t n_waits = -1;         // until then, if it wanted a core
     RawFrame frame{};             // where it then was
-    std::optional<Seen> seen;
+    std::vector<Seen> seen;       // since its last sample
     std::string name;
     uint64_t ran_tick = 0;
   };
   [[nodiscard]] Look look_at(Thread& thread, bool may_read_place) noexcept;
   [[nodiscard]] static bool is_computing(Thread& thread, const RawFrame& frame, int64_t ran_ns) noexcept;
+  [[nodiscard]] const PyThreadState* newest_state() const noexcept;
+  static void leave_out(Thread& thread, int64_t ran_ns) noexcept;
+  void note(Thread& thread, const Seen& seen);
   void record_seen();
   void forget_shorter_half();  // names of threads that ran less
   void find_threads(const PyThreadState* main_thread);
   [[nodiscard]] std::unique_ptr<Thread> begin(const PyThreadState* state, uint32_t id, int64_t now_ns) const;
   [[nodiscard]] bool may_find() const noexcept;
   [[nodiscard]] static bool is_of(const Thread& thread, const PyThreadState* state) noexcept;
-  void record(Thread& thread, const Seen& seen);
+  void record(Thread& thread, const Seen& seen, bool has_ended);
 
   ThreadTurns<Thread> threads_;
   std::vector<Thread*> seen_;  // of them
   std::map<std::string, int64_t> ran_ns_;
-  unsigned long sampler_ = 0;              // as Python numbers the thread that looks
+  unsigned long sampler_ = 0;
   const PyThreadState* newest_ = nullptr;  // when the threads were found; not the sampler's
   int64_t known_ns_ = bragg_now_ns();      // when these were all threads that there are
   uint32_t n_tries_ = 0;                   // to tell those that had not

@@ -23,7 +23,7 @@ constexpr uint32_t kFullRingYields = 64;
 constexpr uint32_t kFullRingNaps = 20'000;
 constexpr timespec kNap{.tv_sec = 0, .tv_nsec = 100'000};
 
-constinit FoundOnce<FrameId> waiting_frame;
+constinit FoundOnce<FrameId> waiting_frame, ended_frame;
 
 }  // namespace
 
@@ -305,11 +305,16 @@ void ThreadContext::record_sample(SessionMask mask, const HostSample& sample) no
 bool ThreadContext::record_sample_of(SessionMask mask, const ThreadSample& sample) noexcept {
   uint32_t n_frames = 0;
   sample.frames.for_each([&](const RawFrame&, uint64_t) { return ++n_frames < kMaxPathFrames; });
-  if (n_frames == 0) return false;
+  if (n_frames == 0 && !sample.has_ended) return false;
   const bool is_in_entry = sample.entry.shadow != kRootNode;
-  const bool has_left = entry_around(sample.entry, sample.frames) != sample.entry;
   const NodeId outer = is_in_entry ? sample.entry.python : kRootNode;
-  const NodeId node = has_left ? outer : append_frames(outer, sample.frames, n_frames, is_in_entry);
+  NodeId node = outer;
+  if (sample.has_ended) {
+    const FrameId ended = ended_frame.get([] { return intern_frame(FrameKind::State, "[ended threads]"); });
+    if (!is_in_entry) node = CallingContextTree::instance().child(kRootNode, ended);
+  } else if (entry_around(sample.entry, sample.frames) == sample.entry) {
+    node = append_frames(outer, sample.frames, n_frames, is_in_entry);
+  }
   Event event = Event::spanning(EventKind::Sample, mask, {sample.entry.shadow, node},
                                 {sample.taken_ns - sample.ran_ns, sample.taken_ns});
   event.sampled_thread = sample.thread;

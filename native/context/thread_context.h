@@ -88,6 +88,7 @@ struct ThreadSample {
   int64_t ran_ns;
   ContextNodes entry;  // that it was in; the root: in none
   PythonFrameIterator frames;
+  bool has_ended;  // it has no frames
 };
 
 // The same at the beginning and the end of a call.
@@ -237,7 +238,8 @@ class ThreadContext {
   // A host sample that stands for what this thread did in the `elapsed_ns` until `taken_ns`, except what was measured
   // elsewhere. What of it the thread has waited is the time of a state `[waiting]` there.
   void record_sample(SessionMask mask, const HostSample& sample) noexcept;
-  // The same of another thread, by one that takes samples. GIL. false: it is in no Python function.
+  // The same of another thread, by one that takes samples. GIL. false: it is in no Python function. What one ran that
+  // has ended is the time of the entry that it was in, or else of a state `[ended threads]`.
   bool record_sample_of(SessionMask mask, const ThreadSample& sample) noexcept;
   // The entry that this thread is in, for any other one; the root: it is in none.
   [[nodiscard]] ContextNodes open_entry() const noexcept {

@@ -150,10 +150,10 @@ TEST(what_another_thread_does_once_it_has_left_an_operator_is_not_below_it) {
   const bragg::ContextNodes product = thread.open_entry();
   IndexFrame inner{.back = &in.frame, .code = &function, .last_instruction = 3};
   in.run(inner);
-  CHECK(thread.record_sample_of(1, {7, 100, 10, product, bragg::PythonFrameIterator()}));
+  CHECK(thread.record_sample_of(1, {7, 100, 10, product, bragg::PythonFrameIterator(), false}));
   pop();
   in.frame.last_instruction = 2;
-  CHECK(thread.record_sample_of(1, {7, 200, 20, product, bragg::PythonFrameIterator()}));
+  CHECK(thread.record_sample_of(1, {7, 200, 20, product, bragg::PythonFrameIterator(), false}));
   CHECK((recording.ns(bragg::EventKind::Sample) ==
          std::map<std::string, int64_t>{{"1 product 103", 10}, {"1 product", 20}}));
 }
@@ -165,9 +165,25 @@ TEST(an_entry_that_has_no_node_below_pythons_frames_is_around_none_of_them) {
   in.frame.last_instruction = 1;
   push("product");
   const bragg::ContextNodes product{thread.open_entry().shadow, bragg::kRootNode};
-  CHECK(thread.record_sample_of(1, {7, 100, 10, product, bragg::PythonFrameIterator()}));
+  CHECK(thread.record_sample_of(1, {7, 100, 10, product, bragg::PythonFrameIterator(), false}));
   pop();
   CHECK((recording.ns(bragg::EventKind::Sample) == std::map<std::string, int64_t>{{"1", 10}}));
+}
+
+TEST(what_a_thread_that_has_ended_ran_is_told_where_that_is_known_and_else_without_a_place) {
+  Program in;
+  Recording recording;
+  ThreadContext& thread = ThreadContext::current();
+  in.frame.last_instruction = 1;
+  push("product");
+  const bragg::ContextNodes product = thread.open_entry();
+  pop();
+  const bragg::PythonFrameIterator none(nullptr);
+  CHECK(!thread.record_sample_of(1, {7, 100, 10, {}, none, false}));
+  CHECK(thread.record_sample_of(1, {7, 100, 10, {}, none, true}));
+  CHECK(thread.record_sample_of(1, {7, 200, 20, product, none, true}));
+  CHECK((recording.ns(bragg::EventKind::Sample) ==
+         std::map<std::string, int64_t>{{"[ended threads]", 10}, {"1 product", 20}}));
 }
 
 TEST(lines_since_an_entry_was_opened_are_told_below_it_also_when_it_was_opened_in_another_ones_line) {

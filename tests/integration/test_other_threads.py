@@ -23,6 +23,42 @@ def compute(seconds):
         sum(range(1000))
 """
 
+# Runs 2 s, three tenths of them in `light` and the others in `heavy`.
+SHARES = """
+def light(): give(0.03)
+def heavy(): give(0.07)
+def serve():
+    while time.thread_time() < 2.0: light(); heavy()
+    print(time.thread_time())
+thread = threading.Thread(target=serve, name="server")
+thread.start()
+thread.join()
+"""
+HASHES = f"""
+import hashlib, sys, threading, time
+DATA = bytes(5_000)
+def give(seconds):  # the lock away for 10 us after every 1.5 ms
+    end = time.thread_time() + seconds
+    while (now := time.thread_time()) < end:
+        while time.thread_time() < now + 0.0015: pass
+        hashlib.sha256(DATA)
+sys.setswitchinterval(0.004)
+{SHARES}
+began = time.monotonic()
+while sys.getswitchinterval() != 0.004 and time.monotonic() < began + 20: time.sleep(0.01)
+print(sys.getswitchinterval())
+"""
+OPERATORS = f"""
+import threading, time, torch
+torch.set_num_threads(1)
+ONES = torch.ones(16)
+def give(seconds):  # the lock away in each operator
+    end = time.thread_time() + seconds
+    while time.thread_time() < end:
+        for _ in range(20): ONES + ONES
+{SHARES}
+"""
+
 
 @pytest.fixture
 def recorder(tmp_path: Path) -> Recorder:
@@ -171,6 +207,28 @@ for thread in pool: thread.join()
     assert profile.run.threads_ns["worker"] == pytest.approx(0.6e9, abs=0.1e9)
 
 
+def test_a_thread_that_gives_the_lock_away_for_microseconds_has_its_time_where_it_ran(
+    recorder: Recorder, capfd: pytest.CaptureFixture[str]
+) -> None:
+    profile = recorder.program(HASHES).main
+    of_thread, switch_interval = map(float, capfd.readouterr().out.split())
+    assert seconds(profile, "serve") == pytest.approx(of_thread, rel=0.1)
+    assert seconds(profile, "light") == pytest.approx(0.3 * of_thread, abs=0.15 * of_thread)
+    assert switch_interval == 0.004
+
+
+def test_a_thread_of_small_operators_has_its_time_where_it_ran(
+    recorder: Recorder, capfd: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("torch")
+    run = recorder.program(OPERATORS)
+    assert run.result.exit_code == 0
+    of_thread = float(capfd.readouterr().out)
+    assert run.main.run.threads_ns["server"] / 1e9 == pytest.approx(of_thread, rel=0.1)
+    light, heavy = seconds(run.main, "light"), seconds(run.main, "heavy")
+    assert light == pytest.approx(0.3 * (light + heavy), abs=0.15 * (light + heavy))
+
+
 def test_a_program_of_one_thread_has_no_time_of_threads(recorder: Recorder) -> None:
     profile = recorder.program(f"{COMPUTE}\ncompute(0.2)").main
     assert THREAD_TIME not in profile.metrics
@@ -200,4 +258,5 @@ print("ended")
 threading.Thread(target=compute, args=[5.0], daemon=True).start()  # that runs when the interpreter ends
 """)
     assert capfd.readouterr().out == "ended\n"
-    assert seconds(run.main, "short") <= 1.2  # most of them end before the next look
+    # Most of them end before the next look.
+    assert seconds(run.main, "short") + seconds(run.main, "[ended threads]") <= 1.2

@@ -146,7 +146,7 @@ def test_threads_of_the_recorder_take_no_signal(recorder: Recorder, capfd: pytes
         """
     )
     # By number: a thread has the name of the one that began it until it gives itself its own.
-    assert sorted(capfd.readouterr().out.splitlines()) == ["main 2", *["recorder 0"] * 4]
+    assert sorted(capfd.readouterr().out.splitlines()) == ["main 2", *["recorder 0"] * 5]
 
 
 def test_existing_profile_is_not_overwritten(recorder: Recorder) -> None:
