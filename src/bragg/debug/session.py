@@ -96,7 +96,7 @@ class CheckedSession:
 
     def run(self, kernel: Any, grid: Any, arguments: tuple[Any, ...], named: dict[str, Any]) -> None:
         """Execute a launch; a fault of the kernel is a finding too, and raised."""
-        additions = self.report.additions
+        additions, launches = self.report.additions, self.report.launches
         try:
             given = (kernel, grid, arguments, named, self._observe, self.only, self._forget)
             launch = execute(*given, run_between_hooks)
@@ -120,6 +120,10 @@ class CheckedSession:
         except (KeyboardInterrupt, LaunchTooLong):
             if self._watched is not None:
                 self.report.programs -= self._watched.n_left
+            raise
+        except Exception as error:
+            if self.report.launches > launches:
+                self.report.refuse(f"the rest of {kernel.__name__}, which {type(error).__name__} ended: {error}")
             raise
         finally:
             self._listeners, self._watched = Listeners(), None  # They hold the tensors of the launch.

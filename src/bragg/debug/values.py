@@ -303,6 +303,13 @@ class Tensor(_Shown):
         own.taint = merged_taint(self, own)
         return own
 
+    def whole_taint(self) -> Array | None:
+        """The taint of each element, in the shape of `data` or for more programs; None: no such element."""
+        if self.taint is None:
+            return None
+        taint = lift_array(self.taint, self.data.ndim)
+        return np.broadcast_to(taint, np.broadcast_shapes(taint.shape, self.data.shape))
+
     def untainted(self, bit: int) -> Tensor:
         """The same values, which may be used as far as one reason is concerned."""
         if self.taint is None or not (self.taint & bit).any():

@@ -13,7 +13,7 @@ import numpy as np
 
 from bragg.debug.numbers.dtypes import DType
 from bragg.debug.state import leaves_out
-from bragg.debug.values import FILLED, Tensor, lift_array
+from bragg.debug.values import FILLED, Tensor, bits_of, lift_array
 from bragg.model.table import Array
 
 _KEPT = np.uint32(~FILLED & 0xFFFFFFFF)
@@ -141,11 +141,10 @@ def _extreme(dtype: DType, is_greatest: bool) -> float:
 
 
 def _left_out(x: Tensor, axis: int, neutral: Any) -> Tensor:
-    if x.taint is None or not (x.taint & np.uint32(FILLED)).any():
+    taint = x.whole_taint()
+    if taint is None or not bits_of(taint) & FILLED:
         return x
-    taint = lift_array(x.taint, x.data.ndim)
-    shape = np.broadcast_shapes(taint.shape, x.data.shape)
-    filled = np.broadcast_to(_is_filled(x, len(shape)), shape)
+    filled = taint & np.uint32(FILLED) != 0
     lanes = filled & ~filled.all(axis=axis, keepdims=True)
     differs = lanes & (x.data != neutral)
     if (tell := leaves_out()) is not None and differs.any():

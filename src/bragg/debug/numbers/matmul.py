@@ -14,7 +14,7 @@ from bragg.debug.numbers.left_out import product_sides
 from bragg.debug.numbers.operands import as_tensor, finished
 from bragg.debug.numbers.tensor_core import cut_to_tf32, fused_product, split_product
 from bragg.debug.state import machine
-from bragg.debug.values import Tensor, lift_array, merged_taint
+from bragg.debug.values import Tensor, merged_taint
 from bragg.model.table import Array
 
 _PRECISIONS = ("tf32", "tf32x3", "ieee", "bf16x3", "bf16x6")
@@ -109,14 +109,8 @@ def _taint(x: Tensor, y: Tensor) -> Array | None:
     """An undefined element spoils its whole row of the result, or its column."""
     taint: Any = None
     for one, axis in ((x, -1), (y, -2)):
-        if one.taint is not None:
-            spoilt = np.bitwise_or.reduce(
-                np.broadcast_to(
-                    lift_array(one.taint, one.data.ndim), np.broadcast_shapes(one.taint.shape, one.data.shape)
-                ),
-                axis=axis,
-                keepdims=True,
-            )
+        if (whole := one.whole_taint()) is not None:
+            spoilt = np.bitwise_or.reduce(whole, axis=axis, keepdims=True)
             taint = spoilt if taint is None else taint | spoilt
     if taint is None:
         return None

@@ -116,11 +116,8 @@ def _reduced(function: np.ufunc, data: Array, axis: int) -> Array:
 
 
 def _reduced_taint(x: Tensor, axis: int) -> Array | None:
-    if x.taint is None:
-        return None
-    whole = np.broadcast_to(lift_array(x.taint, x.data.ndim), np.broadcast_shapes(x.taint.shape, x.data.shape))
-    reduced: Array = np.bitwise_or.reduce(whole, axis=axis + 1)
-    return reduced
+    whole = x.whole_taint()
+    return None if whole is None else np.asarray(np.bitwise_or.reduce(whole, axis=axis + 1))
 
 
 def _reduce_by_tree(inputs: list[Tensor], axis: int, combine: Combine) -> list[Tensor]:
@@ -173,8 +170,7 @@ def _scan_known(inputs: list[Tensor], axis: int, combine: Combine) -> list[Tenso
     if name not in _KNOWN or len(inputs) > 1 or first.dtype.is_narrow or first.dtype.bits == 1:
         return None
     result = finished(_KNOWN[name].accumulate(first.data, axis=axis + 1, dtype=first.data.dtype), first.dtype)
-    if first.taint is not None:
-        whole = np.broadcast_to(lift_array(first.taint, first.data.ndim), first.data.shape)
+    if (whole := first.whole_taint()) is not None:
         result.taint = scanned_taint(np.bitwise_or.accumulate(whole, axis=axis + 1), whole)
     return [result]
 

@@ -31,12 +31,8 @@ def rearranged(x: Any, function: Callable[[Array], Array]) -> Any:
     """
     if isinstance(x, Pointer):
         return x.moved(rearranged(x.offset, function))
-    taint = x.taint
-    if taint is not None:
-        taint = function(
-            np.broadcast_to(lift_array(taint, x.data.ndim), np.broadcast_shapes(taint.shape, x.data.shape))
-        )
-    return Tensor(function(x.data), x.dtype, None, x.bounds, taint)
+    whole = x.whole_taint()
+    return Tensor(function(x.data), x.dtype, None, x.bounds, None if whole is None else function(whole))
 
 
 def broadcast_to(x: Any, shape: tuple[int, ...]) -> Any:
