@@ -110,6 +110,7 @@ class TestChecker:
             item.add_report_section("call", "bragg check", _text(self._session.report.findings))
             raise
         self._collect(False)
+        self._session.report.judge()
         # What ends a kernel was raised: a test that continues has expected it.
         told = [finding for finding in self._found(item) if finding.rule not in ("kernel-fault", "residency")]
         wrong = [finding for finding in told if self._fails(finding)]

@@ -238,6 +238,26 @@ def test_advice_is_a_warning_of_a_test_that_passes(tmp_path: Path) -> None:
     assert "note: portability in clears" in done.stdout
 
 
+SHORT = """
+def test_grid_is_short():
+    out = np.empty(30, "f4")
+    copies[(3,)](np.ones(30, "f4"), out, 30, B=8)
+    assert out[0] == 1
+
+@triton.jit
+def copies(x, out, n, B: tl.constexpr):
+    i = tl.program_id(0) * B + tl.arange(0, B)
+    tl.store(out + i, tl.load(x + i, mask=i < n), mask=i < n)
+"""
+
+
+def test_a_result_that_is_written_in_part_fails_its_test(tmp_path: Path) -> None:
+    done = pytest_run(tmp_path, "--bragg-check", tests=SHORT)
+    assert "6 of 30 elements of out are written by nobody" in done.stdout, done.stdout
+    assert "1 warning in 1 launch" in done.stdout or "1 finding in 1 launch" in done.stdout
+    assert (done.returncode, "1 failed" in done.stdout) == (1, True)
+
+
 OVERRUN = """
 @triton.jit
 def writes_rows(out, stride, B: tl.constexpr):
