@@ -28,13 +28,13 @@ from bragg.model import Confidence
 
 BRANCHES = state_rule(
     BOTH_BRANCHES,
-    "conditions of JAX under vmap, of which both branches are computed",
+    "conditions of JAX of which both branches are computed: under vmap, or by jnp.where",
     Work(
         "both-branches",
         "all branches of a condition are computed, and the result of one is taken (lax.cond or switch under vmap, "
         "jnp.where by one number)",
-        "compute what is costly once, outside of vmap, and choose from it; or call lax.cond outside of vmap, for the "
-        "whole batch (jnp.any)",
+        "jax.lax.cond instead of jnp.where; under vmap, compute what is costly once, outside of it, or call lax.cond "
+        "there, for the whole batch (jnp.any)",
         0.8,
         Confidence.LIKELY,
         with_host=True,

@@ -1,10 +1,10 @@
-"""Loops and other long operations of an HLO module whose results are not needed for all, or not at all."""
+"""Loops of an HLO module whose turns are not needed for all, or not at all."""
 
 from __future__ import annotations
 
 import re
 
-from bragg.grouping.hlo_names import BOTH_BRANCHES, TO_LIMIT, UNTIL_LAST
+from bragg.grouping.hlo_names import TO_LIMIT, UNTIL_LAST
 from bragg.grouping.hlo_program import HloState
 from bragg.record.hooks.jax.hlo.graph import HloGraph
 
@@ -12,22 +12,19 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from bragg.record.hooks.jax.hlo.flow import HloFlow
     from bragg.record.hooks.jax.hlo.graph import Value
     from bragg.record.hooks.jax.hlo.module import HloModule, Instruction
     from bragg.record.hooks.jax.hlo.places import Places
 
 
-_WHERE = re.compile(r"\bjit\(_?where\)")
 _CONDITION = re.compile(r"\bcondition=%?([\w.-]+)")
 _NUMBER, _DIRECTION = re.compile(r"constant\(([^)]*)\)"), re.compile(r"direction=(\w+)")
 # Next to 1, differences between neighbouring numbers of a type.
 _PRECISION = {"f64": 2.3e-16, "f32": 1.2e-7, "bf16": 7.9e-3, "f16": 9.8e-4}
 _LEAST_TURNS = 8
-_LONG = frozenset({"while", "dot", "sort", "fft", "convolution", "custom-call"})
 
 
-def loop_states(module: HloModule, flow: HloFlow, places: Places) -> dict[str, HloState]:
+def loop_states(module: HloModule, places: Places) -> dict[str, HloState]:
     """States by name of operation: of loops each operation in them has it."""
     found: dict[str, HloState] = {}
     for loop in _batched_loops(module, places):
@@ -36,9 +33,6 @@ def loop_states(module: HloModule, flow: HloFlow, places: Places) -> dict[str, H
     for loop, limit in _limited_loops(module):
         state = HloState(f"{TO_LIMIT} {limit}", places.read(loop.line).place)
         found |= dict.fromkeys(module.run_by([loop]), state)
-    for each, choice in _chosen_whole(module, flow):
-        state = HloState(BOTH_BRANCHES, places.read(choice.line).place)
-        found |= dict.fromkeys(_run_by(module, each), state)
     return found
 
 
@@ -76,20 +70,6 @@ def _bound(compared: Value) -> tuple[str, float]:
     type_ = constants[0].made.type
     is_upper = direction[1][0] == ("L" if sides[1] is constants[0] else "G")
     return (type_, float(number[1])) if is_upper == type_.startswith("s") else ("", 0.0)
-
-
-def _chosen_whole(module: HloModule, flow: HloFlow) -> Iterator[tuple[Instruction, Instruction]]:
-    """Long operations whose result `where` takes or not by one number, each with that choice."""
-    for computation, rows in module.executed():
-        for each in rows:
-            uses = flow.uses(computation, each, ("select",)) if each.code in _LONG else []
-            if len(uses) == 1 and _WHERE.search(uses[0].line):
-                home = flow.computation_of(uses[0])
-                condition = flow.made(home, uses[0].operand)
-                is_one = condition is None or condition.code == "broadcast"
-                name = condition.operand if condition and is_one else uses[0].operand
-                if is_one and not flow.shape_of(home, name):
-                    yield each, uses[0]
 
 
 def _run_by(module: HloModule, each: Instruction) -> list[str]:

@@ -1,5 +1,6 @@
 """Operations of an HLO module in more bits, because values have met one array of more bits before.
 
+x = table[ids] * np.sqrt(n)    f32: NumPy's numbers have a type, which Python's have not
 q = x @ w    bf16        q * table    f32, the promotion        softmax(q @ k.T) @ v, @ w2    f32, which converts w2
 x * taps     f32 * f64: a table of NumPy, where JAX has 64 bits, makes what follows 64 bits
 """
@@ -9,7 +10,7 @@ from __future__ import annotations
 from itertools import permutations
 
 from bragg.grouping.hlo_names import PROMOTED, PROMOTED_DOUBLE
-from bragg.grouping.hlo_program import HloState
+from bragg.grouping.hlo_program import NOWHERE, HloState
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -35,7 +36,7 @@ def promotion_states(graph: HloGraph, places: Places) -> dict[str, HloState]:
 def _to_single(graph: HloGraph, places: Places) -> dict[str, HloState]:
     if not any(each.shape.startswith(_NARROW) for each in graph.given.values()):
         return {}
-    types = _Types(_NARROW, _WIDE)
+    types = _Types(_NARROW, _WIDE, places)
     promoted = [(each, cause) for each in graph.values if _is_wide_product(each) and (cause := types.promotion(each))]
     forward = (each for each, _ in promoted if _BACKWARD not in each.made.line)
     if len({weight for each in forward for weight in _weights(each)}) < _LEAST_WEIGHTS:
@@ -82,10 +83,11 @@ class _Types:
     Args:
         narrow: What shapes of the former begin with.
         wide: And those of the latter.
+        places: Of operations; None: only arrays count as others, no single numbers.
     """
 
-    def __init__(self, narrow: tuple[str, ...], wide: tuple[str, ...]) -> None:
-        self._narrow, self._wide = narrow, wide
+    def __init__(self, narrow: tuple[str, ...], wide: tuple[str, ...], places: Places | None = None) -> None:
+        self._narrow, self._wide, self._places = narrow, wide, places
         self._promotions: dict[int, Value | None] = {}
         self._is_table: dict[int, bool | None] = {}
 
@@ -106,8 +108,20 @@ class _Types:
         is_wide = is_meant and value.shape.startswith(self._wide)
         is_product = _is_product(value) and all(each.shape.startswith(self._wide) for each in value.operands[:2])
         return (is_wide or is_product) and any(
-            self._table(table) is True and self._was_narrow(other) for table, other in permutations(value.operands[:2])
+            self._was_narrow(other) and self._is_wider(table, other, value)
+            for table, other in permutations(value.operands[:2])
         )
+
+    def _is_wider(self, table: Value, other: Value, met: Value) -> bool:
+        """Whether it was not narrow; of numbers that is so if the other is converted at the line where they meet."""
+        is_table = self._table(table)
+        if is_table is not None or self._places is None:
+            return is_table is True
+        converted = [
+            each for each in _chain(other) if each.made.code == "convert" and each.shape.startswith(self._wide)
+        ]
+        here = self._places.read(met.made.line).place
+        return here != NOWHERE and any(self._places.read(each.made.line).place == here for each in converted)
 
     def _was_narrow(self, value: Value) -> bool:
         """Whether a value was narrow, or is a product of such values."""

@@ -18,6 +18,7 @@ from bragg.grouping.hlo_names import (
     arguments_of,
 )
 from bragg.grouping.hlo_program import NOWHERE, HloPlace, HloState
+from bragg.record.hooks.jax.hlo.choices import choice_states
 from bragg.record.hooks.jax.hlo.demand import shuffle_states, unused_states
 from bragg.record.hooks.jax.hlo.factors import factor_states
 from bragg.record.hooks.jax.hlo.graph import LONG, HloGraph
@@ -62,7 +63,7 @@ def states_in(module: HloModule, flow: HloFlow, places: Places) -> dict[str, Hlo
                 found[each.name] = HloState(told, places.read(each.line).place)
             elif batched and (cond := _BATCHED.search(each.line)) and not _CHOICE.search(each.line):
                 found[each.name] = HloState(BOTH_BRANCHES, batched.get(cond[1], only))
-    whole = loop_states(module, flow, places) | jacobian_states(module)
+    whole = loop_states(module, places) | jacobian_states(module)
     of_values = _of_values(module, places) if _is_worth_a_look(module) else {}
     of_some = {name: state for name, state in of_values.items() if arguments_of(state.name)}
     of_all = {name: state for name, state in of_values.items() if name not in of_some}
@@ -84,7 +85,7 @@ def _of_values(module: HloModule, places: Places) -> dict[str, HloState]:
     found |= unused_states(module, entry, turns, places) | turn_states(module, turns, places)
     for graph in (entry, *turns):
         found |= sum_states(graph, places) | factor_states(graph, places) | table_states(graph, places)
-        found |= shuffle_states(graph, places)
+        found |= shuffle_states(graph, places) | choice_states(module, graph, places)
     return found | product_states(module, (entry, *turns))
 
 

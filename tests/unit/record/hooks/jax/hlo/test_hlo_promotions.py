@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pytest
 
 from bragg.grouping.hlo_names import PROMOTED
@@ -34,6 +35,27 @@ def by_table(x: Any, w1: Any, w2: Any) -> Any:
     return (h @ h.T) @ (h @ w2)
 
 
+def by_number(x: Any, w1: Any, w2: Any) -> Any:
+    h = x * np.sqrt(128)
+    return jax.nn.relu(h @ w1) @ w2
+
+
+def by_few_numbers(x: Any, w1: Any, w2: Any) -> Any:
+    h = x.reshape(64, 64, 2)
+    h = (h - np.array([0.4, 0.6], "float32")).reshape(x.shape)
+    return jax.nn.relu(h @ w1) @ w2
+
+
+def by_own_number(x: Any, w1: Any, w2: Any) -> Any:
+    return jax.nn.relu((x * 128**0.5) @ w1) @ w2
+
+
+def meant(x: Any, w1: Any, w2: Any) -> Any:
+    wide = x.astype("float32")
+    wide = wide * 0.5
+    return jax.nn.relu(wide @ w1) @ w2
+
+
 def cast_back(x: Any, w1: Any, w2: Any) -> Any:
     h = ((x @ w1) * TABLE).astype(x.dtype)
     return jax.nn.relu(h @ w1) @ w2
@@ -59,9 +81,19 @@ def scanned(x: Any, w1: Any, w2: Any) -> Any:
 
 @pytest.mark.parametrize(
     ("function", "count", "line"),
-    [(by_table, 4, 2), (scanned, 1, 2), (cast_back, 0, 0), (normalized, 0, 0), (exact_head, 0, 0)],
+    [
+        (by_table, 4, 2),
+        (by_number, 2, 1),
+        (by_few_numbers, 2, 2),
+        (scanned, 1, 2),
+        (by_own_number, 0, 0),
+        (meant, 0, 0),
+        (cast_back, 0, 0),
+        (normalized, 0, 0),
+        (exact_head, 0, 0),
+    ],
 )
-def test_products_behind_a_table_of_32_bits_are_told_where_it_is_met(
+def test_products_behind_an_array_or_number_of_32_bits_are_told_where_it_is_met(
     function: Callable[..., Any], count: int, line: int
 ) -> None:
     assert promoted(function, X, W, W) == (count, {line} if count else set())

@@ -309,17 +309,19 @@ def test_a_loop_whose_result_where_takes_or_not_is_told_where_it_chooses() -> No
 %choice (p: pred[], a: f32[64], b: f32[64]) -> f32[64] {{
   %p = pred[] parameter(0)
   %a = f32[64]{{0}} parameter(1)
+  %b = f32[64]{{0}} parameter(2)
   %all = pred[64]{{0}} broadcast(%p), dimensions={{}}
   ROOT %taken = f32[64]{{0}} select(%all, %a, %b), {WHERE}
 }}
 """
     loop = (
+        "  %flag = pred[] parameter(0)\n  %x = f32[64]{0} parameter(1)\n"
         f"  %while.1 = f32[64]{{0}} while(%x), condition=%c, body=%b, {LOOP}\n"
         "  ROOT %either = f32[64]{0} fusion(%flag, %while.1, %x), kind=kLoop, calls=%choice"
     )
     assert states_of(loop, choice) == {"while.1": HloState(BOTH_BRANCHES, HloPlace("sea.py", 7))}
-    elementwise = choice.replace("pred[] parameter", "pred[64] parameter")
-    assert states_of(loop, elementwise) == {}
+    elementwise = [each.replace("pred[] parameter", "pred[64] parameter") for each in (loop, choice)]
+    assert states_of(*elementwise) == {}
 
 
 SVD = """\
