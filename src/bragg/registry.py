@@ -321,6 +321,7 @@ RULES = Registry(
         "wide-filter": ".operators.jax.states:FILTERS",
         "forward-jacobian": ".operators.jax.states:GRADIENTS",
         "part-of-result": ".operators.jax.states:PARTS",
+        "late-projection": ".operators.jax.states:AGGREGATIONS",
         "late-crop": ".operators.jax.states:CROPS",
         "part-of-shuffle": ".operators.jax.states:SHUFFLES",
         "unused-vectors": ".operators.jax.states:VECTORS",

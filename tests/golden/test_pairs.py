@@ -36,7 +36,7 @@ PAIRS = {
     "averages": ("operator-loop", 10),
     "bags": ("dense-embedding-gradient", 9),
     "batch_loop": ("row-loop", 10),
-    "callbacks": ("host-callbacks", 23),
+    "callbacks": ("host-callbacks", 17),
     "causal_masks": ("rebuilt-mask", 7),
     "checkpoints": ("recomputed-activations", 18),
     "clipping": ("synchronization", 11),

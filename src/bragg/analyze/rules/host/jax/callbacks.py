@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import replace
 
 from bragg.analyze.causes.evidence import Evidence
-from bragg.analyze.causes.host_finding import Cause, counted, host_finding, three_digits
+from bragg.analyze.causes.host_finding import Cause, counted, host_finding, moved, three_digits
 from bragg.analyze.causes.needs import GPU_TIME, HOST_TIME
 from bragg.analyze.causes.paths import OPERATIONS, below, hottest_place, named
 from bragg.analyze.causes.thresholds import WAITS
@@ -46,10 +45,8 @@ def _find(evidence: Evidence) -> Iterator[Finding]:
         ),
     )
     found = host_finding(evidence, callbacks, evidence.calls, cause)
-    if operations[found.node or 0]:
-        place = hottest_place(profile, callbacks, evidence.calls, OPERATIONS)
-        found = replace(found, file=place.file, line=place.line)
-    yield found
+    # The operation's line says what is called back, those of Python what called the jitted function.
+    yield moved(found, hottest_place(profile, callbacks, evidence.calls, OPERATIONS))
 
 
 def _name(frame: str) -> str:

@@ -12,6 +12,7 @@ from bragg.grouping.hlo_names import (
     CROPPED,
     DENSE_GRADIENT,
     FORWARD_JACOBIAN,
+    LATE_PROJECTION,
     MOSTLY_UNUSED,
     PART_OF_SHUFFLE,
     RANKS,
@@ -141,6 +142,19 @@ CROPS = state_rule(
         "crop first, with as much around it as the filters reach: f(x[a - r : b + r])[r:-r] instead of f(x)[a:b]",
         0.4,  # at least: at most 0.6 of them are used
         Confidence.LIKELY,
+        is_launched=True,
+    ),
+)
+AGGREGATIONS = state_rule(
+    LATE_PROJECTION,
+    "sums of JAX over rows looked up, which a matrix product makes narrower afterwards",
+    Work(
+        "late-projection",
+        "rows are looked up and added up at their full width, and then multiplied by a matrix of fewer columns",
+        "multiply first: segment_sum((h @ w)[source], target) instead of segment_sum(h[source], target) @ w",
+        0.5,  # at least: the product has at most half as many columns
+        Confidence.HEURISTIC,
+        least_share=0.1,
         is_launched=True,
     ),
 )

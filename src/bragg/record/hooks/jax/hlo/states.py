@@ -18,6 +18,7 @@ from bragg.grouping.hlo_names import (
     arguments_of,
 )
 from bragg.grouping.hlo_program import NOWHERE, HloPlace, HloState
+from bragg.record.hooks.jax.hlo.aggregations import aggregation_states
 from bragg.record.hooks.jax.hlo.choices import choice_states
 from bragg.record.hooks.jax.hlo.demand import shuffle_states, unused_states
 from bragg.record.hooks.jax.hlo.factors import factor_states
@@ -85,7 +86,8 @@ def _of_values(module: HloModule, places: Places) -> dict[str, HloState]:
     found |= unused_states(module, entry, turns, places) | turn_states(module, turns, places)
     for graph in (entry, *turns):
         found |= sum_states(graph, places) | factor_states(graph, places) | table_states(graph, places)
-        found |= shuffle_states(graph, places) | choice_states(module, graph, places)
+        found |= shuffle_states(graph, places) | aggregation_states(graph, places)
+        found |= choice_states(module, graph, places)
     return found | product_states(module, (entry, *turns))
 
 

@@ -72,6 +72,7 @@ def found(rule: str, profile: Profile) -> list[Finding]:
         ("symmetric-matrix", "[LU of a symmetric matrix]", "lu#operator > getrf#kernel", 0.5),
         ("integer-product", "[product of integers]", "dot_general#operator > fusion#kernel", 0.8),
         ("part-of-shuffle", "[shuffled for a part]", "sort#operator > DeviceRadixSort#kernel", 0.95),
+        ("late-projection", "[summed at full width]", "scatter-add#operator > input_scatter_fusion#kernel", 0.5),
         ("late-crop", "[cropped afterwards]", "dot_general#operator > gemm#kernel", 0.4),
         ("part-of-result", "[mostly unused]", "sort#operator > sort#kernel", 0.75),
         ("unused-vectors", "[unused vectors]", "svd#operator > gesvd#kernel", 0.5),
