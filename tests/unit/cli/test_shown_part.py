@@ -137,6 +137,14 @@ def test_imports_are_left_out_of_the_table_of_modules_too(view: View, tmp_path: 
     assert total(view(path, "--group-by", "module", "--part", "all"), "host_time") == 110e6
 
 
+def test_the_steady_state_of_modules_is_shown_or_refused(bragg: Bragg, view: View) -> None:
+    part, whole = (view(IDLE, "--group-by", "module", "--part", name, "-m", "gpu_time") for name in ("steady", "all"))
+    assert total(part, "gpu_time") == pytest.approx(355.51e6, rel=1e-4)
+    assert total(whole, "gpu_time") == pytest.approx(385.72e6, rel=1e-4)
+    outcome = bragg("view", IDLE, "--group-by", "region", "--part", "steady")
+    assert (outcome.exit_code, "--group-by region shows the whole run" in outcome.stderr) == (2, True)
+
+
 def test_the_copies_that_read_clocks_in_kernels_are_shown_only_if_all_is_asked_for(view: View, tmp_path: Path) -> None:
     text = "root\n  <clocks inside kernels> #state\n    copy DtoH 90ms\n  train.py:40@main\n    matmul 9ms x3"
     path = tmp_path / "a.bragg"

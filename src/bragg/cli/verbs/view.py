@@ -216,7 +216,11 @@ def _shown(
     recorded, whole = evidence.profile, evidence.recorded
     group_by, part = choices["group_by"], choices["part"]
     if group_by in WHOLE:
+        if part == "steady" and group_by != "module":
+            hint = "What a steady step consists of: bragg view, without --part"
+            raise UsageError(f"--group-by {group_by} shows the whole run", hint=hint)
         ran = part_without_imports(recorded, options) if group_by == "module" and not part else None
+        ran = shown_part(evidence, options, part) if part == "steady" else ran
         profile, options, hints = grouped(ran.profile if ran else recorded, options, group_by, is_narrow=is_narrow)
         return ShownProfile(profile, str(path), options, whole, ran.notes if ran else (), hints, part)
     is_filtered = options.include or options.exclude
