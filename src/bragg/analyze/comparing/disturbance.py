@@ -7,11 +7,26 @@ from collections.abc import Sequence
 import numpy as np
 
 from bragg.model import Profile
+from bragg.model.meta.run import Run
 from bragg.model.table import FloatArray
 
 _LEAST_SHARE = 0.01
 """Of a run: less changes no verdict."""
 _OF_HOST = ("host_time", "wall_time")
+# A main thread that waited for a core for this share of its time, and this long.
+_STARVED, _LONG_NS = 0.2, 1_000_000_000
+
+
+def starved_share(run: Run) -> float:
+    """For how much of its time the main thread was ready to run, and had no core, 0 to 1; 0: not for long."""
+    ran_ns, ready_ns = run.main_thread_ns or (0, 0)
+    is_long = ready_ns >= max(_LONG_NS, _STARVED * (ran_ns + ready_ns))
+    return ready_ns / (ran_ns + ready_ns) if is_long else 0.0
+
+
+def may_be_starved(before: float, after: float, share: float) -> bool:
+    """Whether that lack of a core, which makes a time longer by its share at most, may be all of a difference."""
+    return share > 0 and min(before, after) >= (1 - share) * max(before, after)
 
 
 def taken_from(runs: Sequence[Profile], values: FloatArray, metric: str) -> FloatArray | None:

@@ -12,7 +12,7 @@ import numpy as np
 
 from bragg.analyze.comparing.comparison import Comparison
 from bragg.analyze.comparing.diff import are_alternating, in_turn, whole_of, with_waiting
-from bragg.analyze.comparing.disturbance import taken_from
+from bragg.analyze.comparing.disturbance import may_be_starved, starved_share, taken_from
 from bragg.analyze.comparing.repeats import FALSE_ALARMS, Spread, noise_of, spread_of
 from bragg.analyze.comparing.step_units import are_alike, turn_time
 from bragg.analyze.imports import imports_apart
@@ -181,6 +181,9 @@ def verdict_of(
     margin = spread.margin(false_alarms)
     is_exceeded, is_undecided = _judged(limit, spread, margin)
     value, changed, width = (float(column[0]) for column in (spread.before, spread.after, margin))
+    if is_exceeded and limit.at_most is None and len(runs) == 2 and name == "region_time":
+        is_undecided = may_be_starved(value, changed, max(starved_share(run.run) for run in runs))
+        is_exceeded = not is_undecided
     return Verdict(
         gate,
         name,

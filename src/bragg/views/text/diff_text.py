@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from bragg.analyze.comparing.comparison import Comparison
+from bragg.analyze.comparing.disturbance import may_be_starved
 from bragg.analyze.comparing.gates import Verdict
 from bragg.analyze.comparing.launches import Launches
 from bragg.analyze.comparing.per_turn import Loop
@@ -179,9 +180,9 @@ def step_text(verdict: Verdict, starved: float = 0.0) -> str:
 
 
 def _starved_text(share: float, before: float, after: float) -> str:
-    """The lack of a core, which makes a time longer by that share of it at most, and whether that may be all."""
+    """The lack of a core, and whether that may be all of the difference."""
     lack = f"the main thread of one had no core for {share_text(share)} of its time"
-    if min(before, after) < (1 - share) * max(before, after):
+    if not may_be_starved(before, after, share):
         return f"; one run each, and {lack}: that alone does not explain the difference"
     return f"; one run each, and {lack}: they do not tell what the change does"
 

@@ -9,6 +9,7 @@ from functools import cached_property
 from pathlib import PurePath
 from typing import Any
 
+from bragg.analyze.comparing.disturbance import starved_share
 from bragg.analyze.time_slices import time_slices
 from bragg.model import DurationTable, Profile
 from bragg.model.finding import percent_text
@@ -25,8 +26,6 @@ from bragg.views.text.telemetry_facts import telemetry_warnings
 from bragg.views.text.units import count_text, share_text, signal_name, time_text
 
 _MAX_NAMES = 3
-# Of the time in which the main thread ran or was ready to, how much others may have, and for how long.
-_STARVED, _LONG_NS = 0.2, 1_000_000_000
 _TELLABLE_SLOWDOWN = 3.0  # of more, too little time is left to divide by
 _LITTLE_WORK_NS = 250_000_000  # of which the start of the recorder is a large share
 
@@ -159,9 +158,7 @@ class RunFacts:
     @property
     def starved_share(self) -> float:
         """For how much of its time the main thread was ready to run, and had no core, 0 to 1; 0: not for long."""
-        ran_ns, ready_ns = self.run.main_thread_ns or (0, 0)
-        is_long = ready_ns >= max(_LONG_NS, _STARVED * (ran_ns + ready_ns))
-        return ready_ns / (ran_ns + ready_ns) if is_long else 0.0
+        return starved_share(self.run)
 
     @property
     def starved(self) -> str:

@@ -70,6 +70,20 @@ def test_what_is_judged_is_what_was_named(gate: Gate, before: float, after: floa
     assert bool(verdict.n_exceeded) == (gate.what is Gated.WALL)
 
 
+@pytest.mark.parametrize(
+    ("ready_s", "after_ns", "is_exceeded", "is_undecided"),
+    [(0, 1800, True, False), (7, 1800, False, True), (7, 9000, True, False), (0, 900, False, False)],
+)
+def test_a_step_that_may_be_longer_for_lack_of_a_core_is_not_decided(
+    ready_s: int, after_ns: int, *, is_exceeded: bool, is_undecided: bool
+) -> None:
+    lack = {"scheduled_before": [0, 0], "scheduled": [3 * SECOND_NS, ready_s * SECOND_NS]}
+    step = {**REGIONS["step"], "total_ns": after_ns, "in_steps_ns": after_ns}
+    after = replace(FASTER, meta={**FASTER.meta, **lack, "regions": {**REGIONS, "step": step}})
+    verdict = judged(Gate(Gated.REGION, "step"), after, percent=5)
+    assert (bool(verdict.n_exceeded), verdict.is_undecided) == (is_exceeded, is_undecided)
+
+
 def test_growth_within_noise_or_limit_passes() -> None:
     slower = recorded("root\n  forward\n    matmul 900us x10\n    relu 200us\n  copy 50us")
     assert judged(Gate(Gated.TOTAL), slower).n_exceeded == 1
