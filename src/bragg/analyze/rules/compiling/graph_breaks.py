@@ -20,6 +20,7 @@ from bragg.model.table import BoolArray
 # A part begins with an empty queue: half of what its launches wait would hide behind the part before it. All of it did
 # in the one pair that was measured.
 _AGAIN = 0.5
+_OFTEN = 3
 _PART = re.compile(rf"{COMPILED_REGION}(?P<place>.+) {AFTER_BREAK} \(\d+/\d+\)")
 
 
@@ -28,14 +29,20 @@ def _find(evidence: Evidence) -> Iterator[Finding]:
     places = {match["place"] for name in names if (match := _PART.fullmatch(name))}
     parts = named(evidence.profile, _PART.fullmatch)
     count = float(evidence.calls[parts].sum())
-    # A part that runs once belongs to the start of the program.
-    if count < WAITS.value * evidence.steps:
-        return
     shown = ", ".join(sorted(places)[:3])
+    what = (
+        f"torch.compile breaks its graph before {shown}: {counted(evidence, count, 'part')} go "
+        "through Python, and nothing is fused across them"
+    )
+    # A part that runs once belongs to the start of the program, unless it is compiled again and again, up to a limit.
+    if count < WAITS.value * evidence.steps:
+        n_versions = sum(_PART.fullmatch(name) is not None for name in names)
+        if n_versions < _OFTEN * len(places) or not places:
+            return
+        what = f"torch.compile breaks its graph before {shown}, and compiles what follows {n_versions} times"
     cause = Cause(
         "graph-breaks",
-        f"torch.compile breaks its graph before {shown}: {counted(evidence, count, 'part')} go "
-        "through Python, and nothing is fused across them",
+        what,
         "TORCH_LOGS=graph_breaks says why; torch.compile(fullgraph=True) makes a break an error",
         _gain(evidence, parts),
         Confidence.PROVEN,

@@ -13,12 +13,20 @@ from bragg.analyze.causes.evidence import Evidence
 from bragg.analyze.causes.needs import OPERATORS
 from bragg.analyze.causes.paths import below, hottest_place, named
 from bragg.analyze.engine import Rule
-from bragg.grouping.compiled_regions import COMPILED_REGION
+from bragg.grouping.compiled_regions import AFTER_BREAK, COMPILED_REGION
 from bragg.model import Confidence, Finding, FrameKind, Gain, Quantity, Severity
 from bragg.model.table import BoolArray
 
 # The second compilation makes sizes symbolic; a third one is for another reason.
 _OFTEN = 3
+# PyTorch's own limit, unless the program sets another one.
+_LIMIT = 8
+_UNCOMPILED = ", PyTorch's limit: other calls of it run uncompiled"
+_CHANGE = "torch.compile(dynamic=True), or pad shapes, where these change; why: TORCH_LOGS=recompiles"
+_AFTER_BREAK = (
+    "no graph break before it: for each new number that Python reads there, as by .item(), it is compiled again; "
+    "why: TORCH_LOGS=recompiles,graph_breaks"
+)
 _REGION = re.compile(rf"{COMPILED_REGION}(?:(?P<what>.+) \()?(?P<frame>\d+)/(?P<version>\d+)\)?")
 
 
@@ -42,13 +50,15 @@ def _find(evidence: Evidence) -> Iterator[Finding]:
         yield Finding(
             "torch-recompilation",
             Severity.WARNING,
-            f"{shown[frame]} was compiled {len(found)} times",
-            "torch.compile(dynamic=True), or pad shapes; why: TORCH_LOGS=recompiles",
+            f"{shown[frame]} was compiled {len(found)} times{_UNCOMPILED * (len(found) == _LIMIT)}",
+            _AFTER_BREAK if AFTER_BREAK in shown[frame] else _CHANGE,
             node=place.node,
             file=place.file,
             line=place.line,
             evidence=(Quantity("compilations", len(found)),),
-            gain=_gain(evidence, waits_ns, nodes),
+            gain=_gain(evidence, waits_ns, nodes)
+            if evidence.profile.measured("gpu_time")
+            else _gain_of_host(evidence, (len(found) - 1) / sum(map(len, versions.values()))),
             confidence=Confidence.PROVEN,
         )
 
@@ -73,6 +83,15 @@ def _gain(evidence: Evidence, waits_ns: dict[str, float], versions: BoolArray) -
         compiler_ns = float(np.nansum(evidence.profile.own("host_time")[compiles]))
         again_ns = max(again_ns, min(float(evidence.idle_ns[around].sum()), compiler_ns))
     return Gain(min(again_ns, wall_ns), wall_ns, is_once=True) if wall_ns and again_ns else None
+
+
+def _gain_of_host(evidence: Evidence, again: float) -> Gain | None:
+    """The same without a GPU: so large a part of all compilations, which are taken to be as long as each other."""
+    profile, wall_ns = evidence.profile, evidence.profile.run.duration_ns
+    if not wall_ns or "host_time" not in profile.metrics:
+        return None
+    again_ns = again * float(np.nansum(profile.own("host_time")[evidence.compiling]))
+    return Gain(min(again_ns, wall_ns), wall_ns, is_once=True) if again_ns else None
 
 
 RULE = Rule(

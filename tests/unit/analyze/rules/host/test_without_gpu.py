@@ -357,3 +357,21 @@ def test_the_first_batch_is_no_part_of_a_usual_step(first_ms: int, each_ms: int,
     data = region(data_ns, first_ms * 1_000_000, each_ms * 1_000_000)
     profile = replace(profile_from_text("root\n  a host=1s"), meta={"regions": {"step": step, "data": data}})
     assert len(findings(Evidence(profile), STEP_RULES)) == n_found
+
+
+def test_a_part_after_a_graph_break_that_is_compiled_to_the_limit_names_the_break_and_its_time() -> None:
+    regions = [f"Torch-Compiled Region: f train.py:7 ({{0}}/{at})" for at in range(8)]
+    parts = [each.format(1).replace("train.py:7", "train.py:9 after a graph break") for each in regions]
+    operators = "".join(f"\n    {each} #operator host=1ms hostx1" for each in (regions[0].format(0), *parts))
+    text = f"""
+root
+  train.py:17@main host=10ms{operators}
+    /x/torch/_dynamo/convert_frame.py:9@compile host=900ms"""
+    profile = replace(profile_from_text(text), meta={"started_ns": 1, "stopped_ns": 1_000_000_001})
+    found = {each.rule: each for each in analysis(Evidence(profile), ["torch-recompilation", "graph-breaks"]).findings}
+    again = found["torch-recompilation"]
+    assert again.message.endswith("was compiled 8 times, PyTorch's limit: other calls of it run uncompiled")
+    assert again.hint.startswith("no graph break before it")
+    assert again.gain is not None
+    assert (again.gain.is_once, again.gain.share) == (True, pytest.approx(0.9 * 7 / 9, abs=0.01))
+    assert "breaks its graph before f train.py:9" in found["graph-breaks"].message
