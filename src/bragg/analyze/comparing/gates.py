@@ -228,7 +228,9 @@ def _judged(limit: Limit, spread: Spread, margin: FloatArray) -> tuple[bool, boo
 
 def _near(gate: Gate, run: Profile) -> str:
     """A question whether the user meant a name of a run: the method of a class, or one that is written alike."""
-    names = [name for name in dict.fromkeys(run.tree.frames.name) if name]
+    frames, is_of_kernel = run.tree.frames, gate.what is Gated.KERNEL
+    rows = zip(frames.name, frames.kind.tolist(), strict=True)
+    names = list(dict.fromkeys(name for name, kind in rows if name and (kind == FrameKind.KERNEL or not is_of_kernel)))
     methods = [name for name in names if name.endswith(f".{gate.name}")]
     near = next(iter(methods or get_close_matches(gate.name, names, n=1)), "")
     return f"Did you mean {gate.what.value}:{near}? " if near else ""

@@ -84,6 +84,15 @@ def test_a_step_that_may_be_longer_for_lack_of_a_core_is_not_decided(
     assert (bool(verdict.n_exceeded), verdict.is_undecided) == (is_exceeded, is_undecided)
 
 
+def test_a_kernel_that_is_not_there_is_not_taken_for_a_function() -> None:
+    with pytest.raises(UsageError) as error:
+        judged(Gate(Gated.KERNEL, "forwrd"))
+    assert "Did you mean" not in error.value.hint
+    with pytest.raises(UsageError) as error:
+        judged(Gate(Gated.PATH, "forwrd"))
+    assert error.value.hint.startswith("Did you mean path:forward?")
+
+
 def test_growth_within_noise_or_limit_passes() -> None:
     slower = recorded("root\n  forward\n    matmul 900us x10\n    relu 200us\n  copy 50us")
     assert judged(Gate(Gated.TOTAL), slower).n_exceeded == 1

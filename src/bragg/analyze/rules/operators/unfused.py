@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 
@@ -13,6 +14,7 @@ from bragg.analyze.causes.paths import below, named
 from bragg.analyze.causes.thresholds import LONG_CHAIN, MANY_ELEMENTWISE, OF_STEP
 from bragg.analyze.causes.work_finding import Work, work_findings
 from bragg.analyze.engine import HostTime, Rule
+from bragg.grouping.compiled_regions import COMPILED_REGION
 from bragg.model import Confidence, Finding, FrameKind
 from bragg.model.table import BoolArray
 
@@ -24,6 +26,9 @@ _WORK = Work(
     0.5,
     Confidence.HEURISTIC,
     least_share=0.15,
+)
+_COMPILES = (
+    "they run outside of what torch.compile has compiled, which fuses them; why: TORCH_LOGS=recompiles,graph_breaks"
 )
 # Without steps a call path counts as one, though it may be taken often in each.
 _CHAIN = 4
@@ -46,7 +51,7 @@ def _find(evidence: Evidence) -> Iterator[Finding]:
     many = MANY_ELEMENTWISE.value * evidence.n_steps if evidence.n_steps else _CHAIN * evidence.steps
     if count < many:
         nodes &= below(evidence.profile, _chains(evidence, nodes))
-    yield from work_findings(evidence, nodes, _WORK)
+    yield from work_findings(evidence, nodes, replace(_WORK, change=_change(evidence)))
 
 
 def _without_gpu(evidence: Evidence, steps: HostSteps) -> Iterator[Finding]:
@@ -57,8 +62,14 @@ def _without_gpu(evidence: Evidence, steps: HostSteps) -> Iterator[Finding]:
     if n_calls < MANY_ELEMENTWISE.value:
         return
     what = f"{n_calls:,.0f} elementwise operators a step, each of which reads and writes whole tensors"
-    cost = HostCost(_WORK.rule, what, _WORK.change, _WORK.saved)
+    cost = HostCost(_WORK.rule, what, _change(evidence), _WORK.saved)
     yield from host_costs(evidence, below(profile, nodes), cost)
+
+
+def _change(evidence: Evidence) -> str:
+    """What to do, where the program may call `torch.compile` already."""
+    compiles = any(name.startswith(COMPILED_REGION) for name in evidence.profile.tree.frames.name)
+    return _COMPILES if compiles else _WORK.change
 
 
 def _chains(evidence: Evidence, kernels: BoolArray) -> BoolArray:

@@ -375,3 +375,13 @@ root
     assert again.gain is not None
     assert (again.gain.is_once, again.gain.share) == (True, pytest.approx(0.9 * 7 / 9, abs=0.01))
     assert "breaks its graph before f train.py:9" in found["graph-breaks"].message
+
+
+def test_what_a_program_compiles_already_is_not_told_to_be_compiled() -> None:
+    region = "host 900-901 train.py:7@main > Torch-Compiled Region: f train.py:7 (0/0)#operator"
+    (plain,), (compiles,) = (
+        found("unfused-elementwise", *elementwise(40)),
+        found("unfused-elementwise", *elementwise(40), region),
+    )
+    assert plain.hint == "torch.compile fuses them"
+    assert compiles.hint.startswith("they run outside of what torch.compile has compiled")
