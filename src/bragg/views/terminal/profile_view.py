@@ -21,7 +21,7 @@ from bragg.views.text.run_facts import RunFacts
 from bragg.views.text.style import Style
 from bragg.views.text.telemetry_facts import telemetry_json
 from bragg.views.text.training_steps import steps_line
-from bragg.views.text.waiting import waiting_lines, workers_line
+from bragg.views.text.waiting import threads_add_up, waiting_lines, workers_line
 from bragg.views.text.wall_line import wall_json, wall_lines
 
 
@@ -70,6 +70,8 @@ def profile_lines(shown: ShownProfile, style: Style, *, flat: bool = False, answ
     says_waits = bool(answer) and not shown.whole.measured("gpu_time")
     waits = [workers_line(shown.whole)] if says_waits else waiting_lines(shown.whole)
     said = [*idle_lines(shown.profile, shown.part), *filter(None, waits)]
+    if "host_time" in (shown.options.metrics or (shown.profile.main_metric,)):
+        said += filter(None, [threads_add_up(shown.whole, shown.profile)])
     told = [*style.paragraphs(said), *map(style.dim, style.paragraphs(shown.notes))]
     return [*header_lines(RunFacts.of(shown.whole), shown.source, style, wall, answer), *told, "", *body]
 

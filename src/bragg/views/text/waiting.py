@@ -18,6 +18,7 @@ from bragg.views.text.units import count_text, share_text, time_text
 
 # Less is no reason to look at it.
 _LITTLE = 0.05
+_LONGER = 1.1
 
 
 def waiting_lines(profile: Profile) -> list[str]:
@@ -33,6 +34,14 @@ def _threads_line(profile: Profile) -> str:
     if threads is None or threads.time_ns < _LITTLE * (profile.run.duration_ns or 0):
         return ""
     return f"beside the main thread {threads_text(threads)}"
+
+
+def threads_add_up(whole: Profile, shown: Profile) -> str:
+    """That host time is that of all threads, where it is longer than the run; empty elsewhere."""
+    total_ns, ran_ns = shown.total("host_time"), whole.run.duration_ns
+    if not ran_ns or whole.run.is_merged or whole.run.workers or total_ns < _LONGER * ran_ns:
+        return ""
+    return f"host_time adds up over threads: {time_text(total_ns)} in a run of {time_text(ran_ns)}"
 
 
 def waits_mostly(profile: Profile) -> bool:

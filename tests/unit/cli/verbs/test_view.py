@@ -67,6 +67,16 @@ root
         assert "waited 90.0 ms, 90.0 % of its time" in bragg("view", path, "-m", metric).stdout
 
 
+def test_host_time_that_is_longer_than_the_run_is_said_to_be_of_all_threads(bragg: Bragg, tmp_path: Path) -> None:
+    path = tmp_path / "compiled.bragg"
+    profile = profile_from_text("root\n  jit(f)\n    k 1us\n    [compile] jit_f host=22s")
+    formats.export(replace(profile, meta={"started_ns": 1, "stopped_ns": 12_900_000_001}), "bragg", path)
+    line = "host_time adds up over threads: 22.0 s in a run of 12.9 s"
+    assert line in bragg("view", path, "-m", "host_time").stdout.splitlines()
+    assert line in bragg("view", path, "-m", "host_time", "--flat").stdout.splitlines()
+    assert line not in bragg("view", path, "-m", "gpu_time").stdout.splitlines()
+
+
 def test_newest_profile_is_shown_without_a_name(bragg: Bragg, profile_file: Path) -> None:
     older = profile_file.with_name("older.bragg")
     older.write_bytes(profile_file.read_bytes())
