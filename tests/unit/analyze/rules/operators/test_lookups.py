@@ -97,3 +97,10 @@ def test_a_dense_gradient_is_said_where_the_layer_is_made_whose_gradient_it_is(l
     program = replace(ran((100, ZEROS), (200, OTHER)), sources={"train.py": text.format(layer, "\n" * 7)})
     (finding,) = found(program, "dense-embedding-gradient")
     assert (finding.line, [each.line for each in finding.places]) == (line, [12] * (line != 12))
+
+
+def test_two_tables_that_a_line_looks_up_are_both_named_where_they_are_made() -> None:
+    made = "class Net:\n  def __init__(self):\n    self.user = nn.Embedding(9, 9)\n    self.item = nn.Embedding(9, 9)\n"
+    text = made + "  def f(self, u, i):" + "\n" * 8 + "    return [self.user(u), self.item(i)]\n"
+    (finding,) = found(replace(ran((100, ZEROS), (200, OTHER)), sources={"train.py": text}), "dense-embedding-gradient")
+    assert (finding.line, [each.line for each in finding.places]) == (3, [12, 4])

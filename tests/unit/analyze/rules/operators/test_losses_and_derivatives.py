@@ -15,10 +15,11 @@ def batch(ids, mask, n, pad):
   {}
   return ids, labels
 def main():
-  criterion = nn.CrossEntropyLoss()
+  criterion, of_last = nn.CrossEntropyLoss(), nn.CrossEntropyLoss(ignore_index=-1)
   keep = labels != -100
   {}
   {}
+NONE = -100
 """
 
 
@@ -29,6 +30,11 @@ def main():
         ("labels[:n] = -100", "y = model(ids).float()", "loss = criterion(y.flatten(0, 1), labels.flatten())", 1),
         ("labels = torch.where(mask, ids, -100)", "y = model(ids)", "loss = criterion(y.transpose(1, 2), labels)", 1),
         ("labels = ids.masked_fill(~mask, -100)", "y = model(ids)", "loss = criterion(y[:, :-1].mT, labels[:, 1:])", 1),
+        ("labels = torch.where(mask, ids, NONE)", "y = model(ids)", "loss = criterion(y, labels)", 1),
+        ("labels[~mask] = NONE", "y = model(ids)", "loss = F.cross_entropy(y, labels, ignore_index=NONE)", 1),
+        ("labels[~mask] = -1", "y = model(ids)", "loss = F.cross_entropy(y, labels, ignore_index=-1)", 1),
+        ("labels[~mask] = -1", "y = model(ids)", "loss = of_last(y, labels)", 1),
+        ("labels[~mask] = -100", "y = model(ids)", "loss = of_last(y, labels)", 0),
         ("labels[ids == pad] = -100", "y = model(ids)", "loss = criterion(y, labels)", 0),
         ("labels[:, -1] = -100", "y = model(ids)", "loss = criterion(y, labels)", 0),
         ("labels[~mask] = 0", "y = model(ids)", "loss = criterion(y, labels)", 0),

@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -34,7 +35,8 @@ from bragg.model.table import BoolArray
 # Half of the bytes at least; products gain more, up to the 15 of TF32 beside FP64 on tensor cores.
 _SAVED, _HALF = 0.7, 0.5
 _CHANGE = (
-    "use float32: NumPy's arrays are float64 unless converted (torch.from_numpy(x).float()), JAX's with jax_enable_x64"
+    "use float32 and complex64: NumPy's arrays have 64 bits a number unless converted (torch.from_numpy(x).float()), "
+    "JAX's with jax_enable_x64"
 )
 _OF_LIBRARIES = Work(
     "double-precision",
@@ -61,8 +63,12 @@ _CONVERTS = ("float", "half", "bfloat16", "long", "int", "bool")
 _DOUBLE = re.compile(
     r"\bdouble\b|dgemm|_d884|f64f64_f64f64|f64gemm|_f64(?:_|\b)|dsyrk|dtrsm"
     # PyTorch's elementwise kernels as compilers write their names: functors of doubles, and lambdas that take them.
-    r"|^_ZN2at6native.*(?:(?:Functor|_[a-z]+)Id+(?:E|NS)|EUld+E_)"
+    r"|^_ZN2at6native.*(?:(?:Functor|_[a-z]+)Id+(?:E|NS)|EUld+E_|complexIdE)"
+    # cuFFT's, whose types follow their layout: an index, and numbers.
+    r"|\bdp(?:Radix|Vector|Real)|^_Z\d+\w*fft.*?layout_t\dE[jmy]d|^_Z\d+dp(?:Radix|Vector|Real)"
 )
+# Passes over memory, which doubles make twice as long.
+_PASSES = re.compile(r"complexIdE|complex<double>|fft|dp(?:Radix|Vector|Real)")
 
 
 _ON_HOST = HostCost(
@@ -90,7 +96,10 @@ def _find(evidence: Evidence) -> Iterator[Finding]:
     of_xla = below(evidence.profile, named(evidence.profile, DOUBLE.__eq__))
     promoted = below(evidence.profile, named(evidence.profile, PROMOTED_DOUBLE.__eq__))  # a rule of its own
     others = named(evidence.profile, _DOUBLE.search) & ~of_xla & ~promoted
-    for finding in work_findings(evidence, others, _OF_LIBRARIES):
+    passes_ns = float(evidence.gpu_ns[others & named(evidence.profile, _PASSES.search)].sum())
+    of_passes = passes_ns / max(float(evidence.gpu_ns[others].sum()), 1.0)
+    work = replace(_OF_LIBRARIES, saved=_SAVED + (_HALF - _SAVED) * of_passes)
+    for finding in work_findings(evidence, others, work):
         yield moved_to(finding, _made(evidence, finding))
     for finding in work_findings(evidence, of_xla, _OF_XLA):
         yield moved_to(finding, lines_of(evidence, _ENABLES))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 import numpy as np
 
@@ -13,7 +13,7 @@ from bragg.analyze.causes.host_finding import moved_to
 from bragg.analyze.causes.needs import GPU_TIME, OPERATORS, TEXT
 from bragg.analyze.causes.paths import below, named, place_of
 from bragg.analyze.causes.text.program_text import FileText, call_name
-from bragg.analyze.causes.text.text_calls import argument, is_layer, statements_above
+from bragg.analyze.causes.text.text_calls import argument, is_layer, makers_of_called, statements_above
 from bragg.analyze.causes.text.uses import use_of
 from bragg.analyze.causes.work_finding import Work, work_findings
 from bragg.analyze.engine import Rule
@@ -23,8 +23,8 @@ from bragg.model.ids import NodeId
 
 _WORK = Work(
     "ignored-targets",
-    "products over all positions, and their loss, which ignores those whose target is -100",
-    "if these are most: take the others before the product: keep = target != -100, loss(head(h[keep]), target[keep])",
+    "products over all positions, and their loss, which ignores those whose target is ignore_index",
+    "if these are most: take the others before a product: keep = target != ignored, loss(head(h[keep]), target[keep])",
     0.7,
     Confidence.HEURISTIC,
     least_share=0.1,
@@ -34,6 +34,7 @@ _PRODUCTS = re.compile(r"aten::(?:linear|matmul|mm|bmm|addmm|einsum)")
 _LOSS = "aten::cross_entropy_loss"
 _LAYERS = re.compile("CrossEntropyLoss")
 _SHAPES = ("view", "reshape", "flatten", "transpose", "permute", "contiguous", "float")
+_CONSTANTS = (ast.Name, ast.Attribute, ast.Constant, ast.UnaryOp)
 _FILLS = ("masked_fill", "masked_fill_", "where", "full_like")
 
 
@@ -52,7 +53,7 @@ def _losses_of(evidence: Evidence, product: int) -> list[int]:
     """Losses that ignore some rows of what a product computes."""
     for line, file, statement in statements_above(evidence, product):
         use = use_of(file, statement, _is_loss, by_rows=True)
-        if use == "part" and any(_hides(part) for part in walk(file.tree)):
+        if use == "part":
             beside = evidence.callers.function == evidence.callers.function_of_line[line]
             found: list[int] = np.flatnonzero(beside & named(evidence.profile, _LOSS.__eq__)).tolist()
             return found
@@ -62,15 +63,18 @@ def _losses_of(evidence: Evidence, product: int) -> list[int]:
 
 
 def _is_loss(file: FileText, part: ast.AST) -> bool:
-    """Whether it is a cross entropy, maybe with other shapes and types in between."""
+    """Whether it is a cross entropy that ignores targets, maybe with other shapes and types in between."""
     while isinstance(part, (ast.Attribute, ast.Subscript)) or (
         isinstance(part, ast.Call) and call_name(part) in _SHAPES
     ):
         part = file.parents[part]
     target = argument(part, "target", 1) if isinstance(part, ast.Call) else None
-    if not isinstance(part, ast.Call) or argument(part, "ignore_index") or target is None or _is_chosen(file, target):
+    if not isinstance(part, ast.Call) or target is None or _is_chosen(file, target):
         return False
-    return call_name(part) == "cross_entropy" or is_layer(file, part, _LAYERS)
+    made = makers_of_called(file, part) if is_layer(file, part, _LAYERS) else []
+    losses = [part] if call_name(part) == "cross_entropy" else [each for each in made if isinstance(each, ast.Call)]
+    ignored = {_written(file, argument(each, "ignore_index")) for each in losses} - {""}
+    return bool(ignored) and any(_hides(file, each, ignored) for each in walk(file.tree))
 
 
 def _is_chosen(file: FileText, target: ast.expr) -> bool:
@@ -87,21 +91,25 @@ def _is_chosen(file: FileText, target: ast.expr) -> bool:
     )
 
 
-def _hides(part: ast.AST) -> bool:
+def _written(file: FileText, value: ast.expr | None) -> str:
+    """The constant that a value is, or its name if another file sets it; without a value PyTorch's own; else empty."""
+    if value is None:
+        return "-100"
+    made = {ast.unparse(each) for each in file.makers(value)} if isinstance(value, _CONSTANTS) else set()
+    return made.pop() if len(made) == 1 else ""
+
+
+def _hides(file: FileText, part: ast.AST, ignored: Collection[str]) -> bool:
     """Whether targets are hidden by a mask, or from the beginning of a row to somewhere: padding is another matter."""
     if isinstance(part, ast.Call) and call_name(part) in _FILLS:
-        return any(map(_is_ignored, part.args)) and not _is_of_padding(part)
-    if not isinstance(part, ast.Assign) or not _is_ignored(part.value):
+        return any(_written(file, each) in ignored for each in part.args) and not _is_of_padding(part)
+    if not isinstance(part, ast.Assign) or _written(file, part.value) not in ignored:
         return False
     index = part.targets[0].slice if isinstance(part.targets[0], ast.Subscript) else None
     begins = [each for each in parts_of(index, ast.Slice) if each.upper] if index else []
     is_mask = isinstance(index, (ast.Name, ast.Compare, ast.UnaryOp, ast.BinOp, ast.Call))
     is_row = any(not isinstance(each.upper, (ast.Constant, ast.UnaryOp)) for each in begins)
     return (is_mask or is_row) and not _is_of_padding(part)
-
-
-def _is_ignored(value: ast.expr) -> bool:
-    return ast.unparse(value) == "-100"
 
 
 def _is_of_padding(part: ast.AST) -> bool:
