@@ -12,6 +12,7 @@ from bragg.analyze.causes.host_steps import WAITS_OR_STEPS, HostCost, host_costs
 from bragg.analyze.causes.input_waits import late_batches_ns
 from bragg.analyze.causes.needs import HOST_TIME
 from bragg.analyze.causes.paths import below
+from bragg.analyze.causes.recompiled_kernels import recompiled_kernels
 from bragg.analyze.causes.recurring_waits import recurring_waits
 from bragg.analyze.causes.sampled_code import waited_code
 from bragg.analyze.causes.staged import jitted_with_copies
@@ -40,6 +41,8 @@ def _find(evidence: Evidence) -> Iterator[Finding]:
     host = evidence.host
     given, _ = jitted_with_copies(evidence)  # a rule of its own
     recurs &= ~given & ~_compile_each_time(evidence)
+    for kernel in recompiled_kernels(evidence):  # rules of their own
+        recurs &= ~(kernel.callers & (kernel.took_ns >= _MOST * float(evidence.code_wait_ns[kernel.callers].sum())))
     waits_ns = np.where(recurs & (host.launching | host.copying | host.waiting), evidence.code_wait_ns, 0.0)
     wait_ns = float(waits_ns.sum()) - (0.0 if evidence.of_steady else _starting_ns(evidence, waits_ns > 0))
     wait_ns -= late_batches_ns(evidence)  # a rule of its own
