@@ -12,9 +12,10 @@ import numpy as np
 from bragg.analyze.causes.evidence import Evidence
 from bragg.analyze.causes.needs import GPU_TIME, OPERATORS, TEXT
 from bragg.analyze.causes.paths import below, named
-from bragg.analyze.causes.text.program_text import FileText, call_name
+from bragg.analyze.causes.text.invariants import computed
+from bragg.analyze.causes.text.program_text import FileText, call_name, names_read, names_set
 from bragg.analyze.causes.text.repeated_values import is_copied, made_by, repeats_rows
-from bragg.analyze.causes.text.text_calls import fits, is_layer, makers_of_called
+from bragg.analyze.causes.text.text_calls import argument, calls_at, fits, is_layer, makers_of_called
 from bragg.analyze.causes.work_finding import Work, line_findings, work_findings
 from bragg.analyze.engine import HostTime, Rule
 from bragg.code.python_nodes import parts_of, walk
@@ -46,6 +47,17 @@ _PAIRS = replace(
     "layer(torch.cat([x[src], x[dst]], -1))",
     saved=0.8,
 )
+_HEADS = Work(
+    "late-repeat",
+    "keys and values are copied for each query head of a group, before attention reads the copies",
+    "scaled_dot_product_attention(q, k, v, enable_gqa=True), or the query heads of a group as rows of one query; if "
+    "lengths change, attention must not plan anew for each (planning), or the copies hide behind that",
+    1.0,
+    Confidence.HEURISTIC,
+    least_share=0.1,
+    is_launched=True,
+)
+_ATTENTION = "scaled_dot_product_attention"
 _PRODUCTS = re.compile(r"aten::(?:linear|addmm|mm)")
 _CHANCE = re.compile("rand|normal_|uniform_|bernoulli|multinomial|dropout|exponential_")
 _LINEAR = re.compile("Linear")
@@ -61,6 +73,20 @@ def _find(evidence: Evidence) -> Iterator[Finding]:
     products = named(profile, _PRODUCTS.fullmatch) & evidence.has_work
     for is_meant, work in ((_joins_copies, _JOINED), (of_pairs, _PAIRS)):
         yield from work_findings(evidence, below(profile, fits(evidence, products, is_meant)), work)
+    copies = fits(evidence, named(profile, "aten::repeat_interleave".__eq__), _repeats_heads)
+    for finding in work_findings(evidence, below(profile, copies), _HEADS):
+        # Where the GPU waits for the host anyway, what the copies cost is not known before that is repaired.
+        yield finding if finding.gain and finding.gain.wall_ns else replace(finding, gain=None)
+
+
+def _repeats_heads(file: FileText, statement: ast.stmt) -> bool:
+    """Whether a statement repeats keys or values, which attention in the same function reads."""
+    value = computed(statement)
+    if value is None or not calls_at(value, "repeat_interleave"):
+        return False
+    attends = calls_at(file.function_of(statement), _ATTENTION)
+    given = [argument(call, name, at) for call in attends for name, at in (("key", 1), ("value", 2))]
+    return any(names_read(each) & names_set(statement) or value in walk(each) for each in given if each is not None)
 
 
 def _is_late(file: FileText, statement: ast.stmt) -> bool:
