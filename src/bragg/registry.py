@@ -277,6 +277,7 @@ RULES = Registry(
         "eager-jax": ".host.jax.eager:RULE",
         "short-jitted-calls": ".host.jax.short_jitted:RULE",
         "short-turns": ".operators.jax.loops:TURNS",
+        "linear-recurrence": ".operators.jax.loops:LINEAR",
         "unreached-tolerance": ".operators.jax.loops:LIMITS",
         "loop-outputs": ".operators.jax.loops:OUTPUTS",
         "both-branches": ".operators.jax.states:BRANCHES",

@@ -2,13 +2,14 @@
 
 lax.map(f, xs)                        each turn keeps an output, or adds to a sum
 fori_loop: x = x.at[i].set(f(x[i], y[i]))   each turn has a row of its own; h.at[ids[i]].add(v[i]) adds to one
+scan: h = a * h + b                   with a and b of each turn known before: associative_scan
 scan: h = tanh(x @ w + h @ u)         x @ w of all turns is one product
 scan: h = concatenate([h[1:], x])     the whole array is copied to move it
 """
 
 from __future__ import annotations
 
-from bragg.grouping.hlo_names import INDEPENDENT_TURNS, SAME_TURNS, SHIFTED, WITHOUT_STATE
+from bragg.grouping.hlo_names import INDEPENDENT_TURNS, LINEAR_TURNS, SAME_TURNS, SHIFTED, WITHOUT_STATE
 from bragg.grouping.hlo_program import HloState
 from bragg.record.hooks.jax.hlo.graph import LONG
 
@@ -36,9 +37,10 @@ def turn_states(module: HloModule, turns: list[HloGraph], places: Places) -> dic
             for each in values:
                 place = places.nearest([each.made.line, each.executed.line])
                 found |= dict.fromkeys(module.run_by([each.executed]), HloState(state, place))
-        if turn.is_independent():
+        whole = INDEPENDENT_TURNS if turn.is_independent() else LINEAR_TURNS if turn.is_linear() else ""
+        if whole:
             _, loop = module.callers[graph.computation]
-            state_of_all = HloState(INDEPENDENT_TURNS, places.read(loop.line).place)
+            state_of_all = HloState(whole, places.read(loop.line).place)
             inside = dict.fromkeys(module.run_by(module.computations[graph.computation]), state_of_all)
             found = {**inside, **found} if found.get(loop.name) else found | inside
     return found
@@ -94,6 +96,29 @@ class _Turn:
     def is_independent(self) -> bool:
         """Whether no turn needs what another one has made."""
         return bool(self._kept and self._counters) and all(map(self._is_of_turn, self._kept))
+
+    def is_linear(self) -> bool:
+        """Whether each element of the state becomes itself times a number, plus one, which need no other turn."""
+        linear = {at for at in self._kept if self._is_affine(self._changing[at], at)}
+        bits = sum(1 << at for at in linear)
+        is_known = all(at in linear or self._is_output(at, bits) for at in self._kept)
+        return bool(linear and self._counters) and is_known
+
+    def _is_affine(self, value: Value, at: int) -> bool:
+        value = value.plain
+        if not value.sources & self._state or value is self._graph.given.get(at):
+            return True
+        moving = [each for each in value.operands if each.sources & self._state]
+        is_scaled = value.made.code == "multiply" or (value.made.code == "divide" and moving == value.operands[:1])
+        is_chosen = value.made.code == "select" and value.operands[0] not in moving
+        is_summed = value.made.code in ("add", "subtract", "negate") or is_chosen
+        return (is_summed or (is_scaled and len(moving) == 1)) and all(self._is_affine(each, at) for each in moving)
+
+    def _is_output(self, at: int, known: int) -> bool:
+        """Whether all that a turn does with an array is to write a row, which these parts of the state tell."""
+        given, result = self._graph.given.get(at), self._changing[at].plain
+        is_written = result.made.code == "dynamic-update-slice" and result.operands[0].plain is given
+        return is_written and not result.operands[1].sources & self._state & ~known
 
     def _is_of_turn(self, at: int) -> bool:
         """Whether what a turn writes to an array, or adds to it, depends on no other turn."""

@@ -65,3 +65,17 @@ def test_a_condition_that_the_host_reads_after_each_turn_is_named(copied: str, i
     profile = looped("jax.lax.while_loop(goes_on, body, x)", "sin#operator > loop_fusion#kernel", copied)
     (finding,) = found("short-turns", profile)
     assert ("the host reads after each whether it is the last" in finding.message) == is_read
+
+
+def test_a_linear_recurrence_of_short_turns_gains_nearly_all_of_its_loop() -> None:
+    profile = looped("jax.lax.scan(body, x, rows)", "[linear recurrence]#state > sin#operator > loop_fusion#kernel")
+    frames = profile.tree.frames
+    at = frames.name.index("[linear recurrence]")
+    frames.file[at], frames.line[at] = "train.py", 3
+    (finding,) = found("linear-recurrence", profile)
+    assert finding.line == 3
+    assert finding.gain is not None
+    assert finding.gain.share == pytest.approx(0.98 * 192 / 232, abs=0.06)
+    assert found("short-turns", profile) == []
+    long = looped("scan", "[linear recurrence]#state > sin#operator > loop_fusion#kernel", us=500)
+    assert found("linear-recurrence", long) == []
