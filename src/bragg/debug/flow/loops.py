@@ -48,6 +48,11 @@ class _Repetition(Fork):
             self._waiting.append((machine().rows, values))
         machine().rows = NOBODY
 
+    def returned(self) -> None:
+        """The active programs return from within the loop, which only an unrolled one lets them."""
+        if self._is_compiled:
+            _tell_of_jump("return", " in a loop")
+
     def _rejoined(self, values: Values) -> Values:
         """The values of all programs that are still in the loop at the end of a trip."""
         if not self._waiting:
@@ -243,9 +248,9 @@ def _is_same(a: Any, b: Any) -> bool:
     return a is b
 
 
-def _tell_of_jump(word: str) -> None:
+def _tell_of_jump(word: str, where: str = "") -> None:
     machine().listeners.tell_difference(
-        f"Triton does not compile `{word}`", "Let a mask or the condition of the loop decide who continues"
+        f"Triton does not compile `{word}`{where}", "Let a mask or the condition of the loop decide who continues"
     )
 
 

@@ -276,7 +276,8 @@ class _Rewriter:
     def _return(self, node: ast.Return) -> list[ast.stmt]:
         at = Place(node)
         value = at.constant(None) if node.value is None else self.visit(node.value)
-        return [at.done(at.call("_frame", "give", at.helped("assigned", value)))]
+        told = [at.done(at.call(me, "returned")) for me, _ in self._loops]
+        return [*told, at.done(at.call("_frame", "give", at.helped("assigned", value)))]
 
     def _assign(self, node: ast.Assign) -> list[ast.stmt]:
         return [changed(node, value=_helped("assigned", self.visit(node.value)))]
