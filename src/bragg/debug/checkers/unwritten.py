@@ -23,7 +23,7 @@ from bragg.debug.expressions import access_text, arange_ends
 from bragg.debug.flow.dependence import dependence_of
 from bragg.debug.memory.access import Access
 from bragg.debug.memory.arrays import is_of_torch
-from bragg.debug.memory.emptiness import is_known_by_element, looks_unwritten, unwritten
+from bragg.debug.memory.emptiness import is_known_by_element, looks_unwritten, unwritten_memory
 from bragg.debug.memory.storage import Buffer, window
 from bragg.debug.numbers.operands import affine_of
 from bragg.debug.state import Listeners, machine
@@ -59,9 +59,10 @@ class _Result:
         count = buffer.high - buffer.low
         self._left_out = np.zeros(count, bool)
         self._idle = np.zeros(count, np.int32)  # Numbers of programs whose mask left out a whole block, from 1.
+        self._has_idle = False
         self._rest: Array | None = None  # Of types that are not known by the element: what was empty and stays so.
         if not is_known_by_element(buffer):
-            self._rest = unwritten(buffer, np.arange(buffer.low, buffer.high))
+            self._rest = unwritten_memory(buffer)
             word = 8 // buffer.dtype.size_bytes
             for edge in (slice(None, word), slice(-word, None)):  # Words that reach beyond an end are not looked at.
                 self._rest[edge] |= looks_unwritten(buffer)[edge].all()
@@ -72,7 +73,7 @@ class _Result:
         Where somebody else has written some of what the launch has not, it may be all: single elements do not tell.
         """
         if self._rest is None:
-            return unwritten(self.buffer, np.arange(self.buffer.low, self.buffer.high))
+            return unwritten_memory(self.buffer)
         is_kept = bool(looks_unwritten(self.buffer)[self._rest].all())
         return self._rest if is_kept else np.zeros_like(self._rest)
 
@@ -93,6 +94,7 @@ class _Result:
         active = machine().active_programs
         is_idle = np.broadcast_to(~mask.any(axis=tuple(range(1, mask.ndim)), keepdims=True), mask.shape)
         self._left_out[offsets[off & ~is_idle] - self.buffer.low] = True
+        self._has_idle |= bool(is_idle.any())
         idle = np.broadcast_to(active.reshape(-1, *[1] * (mask.ndim - 1)), mask.shape)[off & is_idle]
         self._idle[offsets[off & is_idle] - self.buffer.low] = idle + 1
 
@@ -101,6 +103,8 @@ class _Result:
 
         A program beyond the end of a row points at the rows that follow, which others write: it left out nothing.
         """
+        if not self._has_idle:
+            return self._left_out
         beyond = np.unique(self._idle[~empty])
         result: Array = self._left_out | ((self._idle > 0) & ~np.isin(self._idle, beyond))
         return result
@@ -159,12 +163,13 @@ def _judge(record: LaunchFindings, result: _Result) -> None:
         return
     left_out = _as_tensor(buffer, result.left_out(result.empty()))
     text = access_text(*result.place, "store", buffer.name)
-    places = np.argwhere(holes)
-    first, last = (", ".join(map(str, place.tolist())) for place in (places[0], places[-1]))
+    ends = int(holes.argmax()), holes.size - 1 - int(np.flip(holes).argmax())
+    first, last = (", ".join(str(int(index)) for index in np.unravel_index(end, holes.shape)) for end in ends)
+    count = np.count_nonzero(holes)
     record.at_source(
         *result.place,
-        f"{len(places)} of {holes.size} elements of {buffer.name} are written by nobody, and their neighbours are",
-        _hint(result, text.mask if left_out[holes].all() else ""),
+        f"{count} of {holes.size} elements of {buffer.name} are written by nobody, and their neighbours are",
+        _hint(result, text.mask if not (holes & ~left_out).any() else ""),
         Severity.WARNING,
         buffer,
         example=f"the first is {buffer.name}[{first}], the last {buffer.name}[{last}]",

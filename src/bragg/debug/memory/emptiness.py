@@ -58,6 +58,16 @@ def unwritten(buffer: Buffer, offsets: Array) -> Array:
     return result
 
 
+def unwritten_memory(buffer: Buffer) -> Array:
+    """Elements of all of the memory that were never written: bool [elements]."""
+    words, skipped = _words(buffer)
+    result = np.zeros(len(buffer.flat), bool)
+    first, per_word = -(-skipped // buffer.dtype.size_bytes), words.itemsize // buffer.dtype.size_bytes
+    whole = result[first : first + len(words) * per_word].reshape(-1, per_word)
+    whole[:] = (words == _pattern(buffer))[:, None]
+    return result
+
+
 def looks_unwritten(buffer: Buffer) -> Array:
     """Elements of the memory that may never have been written: bool [elements].
 
@@ -65,9 +75,11 @@ def looks_unwritten(buffer: Buffer) -> Array:
     """
     data = buffer.flat.view(np.uint8)
     start = (buffer.address + buffer.low * buffer.dtype.size_bytes) % _PIECE.nbytes
-    expected = np.resize(np.roll(np.frombuffer(_PIECE.tobytes(), np.uint8), -start), len(data))
-    same: Array = (data == expected).reshape(-1, buffer.dtype.size_bytes).all(axis=1)
-    return same
+    is_same = np.empty(len(data), bool)
+    for place, byte in enumerate(np.roll(np.frombuffer(_PIECE.tobytes(), np.uint8), -start)):
+        is_same[place :: _PIECE.nbytes] = data[place :: _PIECE.nbytes] == byte
+    result: Array = np.asarray(is_same.reshape(-1, buffer.dtype.size_bytes).all(axis=1))
+    return result
 
 
 def _mark_array(array: Any) -> Any:

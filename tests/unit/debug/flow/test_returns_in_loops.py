@@ -1,7 +1,5 @@
 """A `return` in a loop that Triton compiles as one is reported; in an unrolled loop it is none."""
 
-# ruff: noqa: N803 - constants of a kernel are capitals, as in Triton's own code
-
 from __future__ import annotations
 
 from typing import Any

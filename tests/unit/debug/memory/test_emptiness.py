@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from typing import Any
 
 import numpy as np
 import pytest
 
-from bragg.debug.memory.emptiness import has_unwritten, marked_allocations, unwritten
+import bragg.debug
+from bragg.debug.memory.emptiness import has_unwritten, marked_allocations, unwritten, unwritten_memory
 from bragg.debug.memory.storage import Buffer
 from bragg.debug.numbers.dtypes import DTYPES
+
+triton = pytest.importorskip("triton")
+import triton.language as tl  # noqa: E402
 
 
 def buffer_of(array: Any, dtype: str = "fp32") -> Buffer:
@@ -64,3 +69,30 @@ def test_every_way_of_pytorch_is_marked(allocate: Any) -> None:
     with marked_allocations():
         tensor = allocate(torch)
     assert has_unwritten(buffer_of(tensor.numpy()))
+
+
+@triton.jit
+def writes_two_slots(cache, stride, last):
+    slot = tl.where(tl.program_id(0) == 0, 3, last)
+    tl.store(cache + slot * stride + tl.arange(0, 64), tl.zeros((64,), tl.int8))
+
+
+def test_a_large_empty_tensor_takes_few_bytes_of_shadow_for_each_of_its_own() -> None:
+    size_bytes = 4 << 20
+    with bragg.debug.check(only=["unwritten"]):
+        cache = np.empty((100, size_bytes // 100), "i1")
+        tracemalloc.start()
+        writes_two_slots[(2,)](cache, cache.shape[1], 90)
+        peak_bytes = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+    assert peak_bytes < 20 * size_bytes
+
+
+@pytest.mark.parametrize(("dtype", "storage"), [("int8", "u1"), ("int16", "i2"), ("fp32", "f4")])
+@pytest.mark.parametrize("skipped", [0, 1, 3])
+def test_all_of_the_memory_is_judged_as_its_elements_are(dtype: str, storage: str, skipped: int) -> None:
+    with marked_allocations():
+        array = np.empty(61, storage)[skipped:]
+    array[20:33] = 1
+    buffer = buffer_of(array, dtype)
+    assert unwritten_memory(buffer).tolist() == unwritten(buffer, np.arange(len(array))).tolist()
