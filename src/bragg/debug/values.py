@@ -304,7 +304,7 @@ class Tensor(_Shown):
         return own
 
     def whole_taint(self) -> Array | None:
-        """The taint of each element, in the shape of `data` or for more programs; None: no such element."""
+        """The taint of each element, uint8 or uint32 [programs or 1, *block]; None: no such element."""
         if self.taint is None:
             return None
         taint = lift_array(self.taint, self.data.ndim)
