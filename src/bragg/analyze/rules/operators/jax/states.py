@@ -85,7 +85,8 @@ VECTOR_PRODUCTS = state_rule(
     Work(
         "whole-jacobian",
         "a whole Jacobian is computed, and all that is done with it is to multiply it by a vector, or by few",
-        "J @ v: jax.jvp(f, (x,), (v,))[1]; v @ J, J.T @ v: jax.vjp(f, x)[1](v)[0]; both cost about one evaluation of f",
+        "J @ v: jax.jvp(f, (x,), (v,))[1]; v @ J, J.T @ v: pull(v)[0] of _, pull = jax.vjp(f, x); both cost about one "
+        "evaluation of f",
         0.9,
         Confidence.LIKELY,
         with_host=True,
