@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bdb import BdbQuit
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
@@ -116,6 +117,8 @@ class CheckedSession:
             raise
         except Unsupported as error:
             self.report.refuse(f"{getattr(kernel, '__name__', 'a kernel')}: {error.message}")
+            raise
+        except BdbQuit:
             raise
         except (KeyboardInterrupt, LaunchTooLong):
             if self._watched is not None:

@@ -11,7 +11,7 @@ from bragg.analyze.causes.compiled_meanwhile import compiled_meanwhile_ns
 from bragg.analyze.causes.evidence import Evidence
 from bragg.analyze.causes.hardware_limits import Limits, hardware_limits
 from bragg.analyze.causes.host_shares import HostShare, host_shares
-from bragg.analyze.causes.host_steps import host_steps
+from bragg.analyze.causes.host_steps import made_steps
 from bragg.analyze.causes.kernel_class import CLASSES, PRODUCTS, UNNAMED, class_of, classes_of_nodes
 from bragg.analyze.causes.other_threads import OtherThreads, other_threads
 from bragg.analyze.imports import imports_apart
@@ -177,7 +177,7 @@ def _for_target(evidence: Evidence) -> ForTarget | None:
 
 def _host_steps(evidence: Evidence) -> tuple[float, int, str]:
     """How long steps without a GPU took, how many there are, and what to call one; else the same of turns of a loop."""
-    if steps := host_steps(evidence):
+    if steps := made_steps(evidence):
         return steps.duration_ns, steps.count, steps.noun
     turns = turns_of(evidence.profile)
     return (turns.host_ns * turns.count, turns.count, "step") if turns else (0.0, 0, "step")

@@ -59,6 +59,13 @@ class HostCost:
 
 def host_steps(evidence: Evidence) -> HostSteps | None:
     """The steps; None: a GPU worked, they are not known, or they are a small part of what the program does."""
+    steps = made_steps(evidence)
+    is_small = steps is not None and steps.duration_ns < OF_PROGRAM.value * _repeatable_ns(evidence)
+    return None if is_small else steps
+
+
+def made_steps(evidence: Evidence) -> HostSteps | None:
+    """The steps, however small a part of the program they are; None: a GPU worked, or they are not known."""
     profile = evidence.profile
     if profile.measured("gpu_time") or profile.run.is_merged or "host_time" not in profile.metrics:
         return None
@@ -67,7 +74,7 @@ def host_steps(evidence: Evidence) -> HostSteps | None:
         return None
     after_first_ns = times.last_ns - int(times.ends_ns[0])
     step_ns, count = times.usual()
-    if after_first_ns <= 0 or step_ns * count < OF_PROGRAM.value * _repeatable_ns(evidence):
+    if after_first_ns <= 0:
         return None
     of_run = (times.count - 1) / times.count * step_ns * count / after_first_ns
     return HostSteps(count, step_ns * count, of_run, times.count, step_noun(times.name))

@@ -44,6 +44,8 @@ class Recompiled:
 def recompiled_kernels(evidence: Evidence) -> Iterator[Recompiled]:
     """Those of a run; autotuned ones are another matter."""
     profile, tree = evidence.profile, evidence.profile.tree
+    if not {"gpu_count", "host_time"} <= profile.metrics.keys():
+        return
     launches = np.nan_to_num(profile.own("gpu_count").astype(np.float64))
     time_ns = np.nan_to_num(profile.own("host_time").astype(np.float64))
     is_compiler, is_tuned = below(profile, in_files(profile, _COMPILES)), below(profile, in_files(profile, _TUNES))

@@ -70,7 +70,8 @@ def profile_lines(shown: ShownProfile, style: Style, *, flat: bool = False, answ
     says_waits = bool(answer) and not shown.whole.measured("gpu_time")
     waits = [workers_line(shown.whole)] if says_waits else waiting_lines(shown.whole)
     said = [*idle_lines(shown.profile, shown.part), *filter(None, waits)]
-    if "host_time" in (shown.options.metrics or (shown.profile.main_metric,)):
+    default = () if shown.profile.measured("gpu_time") else ("host_time",)
+    if "host_time" in (shown.options.metrics or default) and shown.profile.measured("host_time"):
         said += filter(None, [threads_add_up(shown.whole, shown.profile)])
     told = [*style.paragraphs(said), *map(style.dim, style.paragraphs(shown.notes))]
     return [*header_lines(RunFacts.of(shown.whole), shown.source, style, wall, answer), *told, "", *body]

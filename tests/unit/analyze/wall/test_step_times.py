@@ -60,7 +60,7 @@ def test_where_few_steps_took_much_longer_the_median_one_is_said_too() -> None:
 def test_an_evaluation_between_steps_is_told_also_where_steps_vary() -> None:
     steps = [900, *[*[4, 4, 9, 4, 12, 4, 4, 9, 4, 11, 4, 4] * 2, 900] * 3, 4, 4, 4]
     assert steps_line(stepped(*steps)).endswith("; the median one took 4.00 ms, the longest tenth 88.7 % of the time")
-    assert steps_line(stepped(900, *[4, 4, 9, 4, 12] * 20)).endswith("after the first")
+    assert "median" not in steps_line(stepped(900, *[4, 4, 9, 4, 12] * 20))
 
 
 def test_unlike_calls_of_one_step_have_a_steady_state() -> None:
