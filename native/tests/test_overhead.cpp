@@ -1,6 +1,7 @@
 // What a recording tells of its own cost.
 #include <algorithm>
 #include <cstdint>
+#include <limits>
 #include <memory>
 
 #include "backends/record_cost.h"
@@ -66,18 +67,22 @@ TEST(records_cost_more_where_caches_are_cold) {
 }
 
 TEST(a_walk_over_many_frames_is_our_cost_and_no_sign_of_cold_caches) {
-  const auto cost = std::make_unique<bragg::OwnCost>();
   constexpr int64_t kWalkNs = 2'000;
-  constexpr int kCalls = 10'000;
-  for (int i = 0; i < kCalls; ++i)
-    cost->measure(CostPart::Launches, [&] { cost->measure_apart([] { return spin(kWalkNs), true; }); });
-  bragg::CostTotals totals;
-  cost->add_to(totals);
-  const auto& launches = totals.parts[static_cast<size_t>(CostPart::Launches)];
-  CHECK(launches.ns() >= launches.calls() * kWalkNs * 95 / 100);
-  CHECK(launches.ns_apart() >= launches.calls() * kWalkNs * 95 / 100);
-  CHECK(bragg::launch_record_ns(launches) < 1'800);
-  CHECK_EQ(bragg::launch_record_ns(totals.since(totals).parts[static_cast<size_t>(CostPart::Launches)]), 450);
+  constexpr int kRounds = 20, kCalls = 500;
+  uint64_t least_ns = std::numeric_limits<uint64_t>::max();  // where this thread lost its core, it is more
+  for (int round = 0; round < kRounds; ++round) {
+    const auto cost = std::make_unique<bragg::OwnCost>();
+    for (int i = 0; i < kCalls; ++i)
+      cost->measure(CostPart::Launches, [&] { cost->measure_apart([] { return spin(kWalkNs), true; }); });
+    bragg::CostTotals totals;
+    cost->add_to(totals);
+    const auto& launches = totals.parts[static_cast<size_t>(CostPart::Launches)];
+    CHECK(launches.ns() >= launches.calls() * kWalkNs * 95 / 100);
+    CHECK(launches.ns_apart() >= launches.calls() * kWalkNs * 95 / 100);
+    CHECK_EQ(bragg::launch_record_ns(totals.since(totals).parts[static_cast<size_t>(CostPart::Launches)]), 450);
+    least_ns = std::min(least_ns, bragg::launch_record_ns(launches));
+  }
+  CHECK(least_ns < 1'800);
 }
 
 TEST(a_wait_counts_once_however_often_calls_are_timed) {
