@@ -71,9 +71,7 @@ void GilTaker::take() noexcept {
   restore_switch_interval();
 }
 
-unsigned long GilTaker::python_id() const noexcept {
-  return static_cast<unsigned long>(const_cast<std::thread&>(thread_).native_handle());
-}
+unsigned long GilTaker::python_id() noexcept { return static_cast<unsigned long>(thread_.native_handle()); }
 
 void GilTaker::tell_to_stop() noexcept {
   {

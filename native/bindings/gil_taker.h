@@ -21,7 +21,7 @@ class GilTaker {
   // Waits until `call` has returned, for at most 12 ms; one that has not by then is not asked for again. Threads: one,
   // without the GIL.
   void take() noexcept;
-  [[nodiscard]] unsigned long python_id() const noexcept;  // as Python numbers it
+  [[nodiscard]] unsigned long python_id() noexcept;  // as Python numbers it
   void tell_to_stop() noexcept;
   void join() { thread_.join(); }  // without the GIL
 

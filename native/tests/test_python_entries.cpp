@@ -111,6 +111,17 @@ class Recording {
   std::vector<bragg::Event> events_;
 };
 
+// A recorded program that calls an operator in its first line.
+struct InProduct {
+  InProduct() {
+    in.frame.last_instruction = 1;
+    push("product");
+  }
+  Program in;
+  Recording recording;
+  ThreadContext& thread = ThreadContext::current();
+};
+
 void compute_for(int64_t ns) {
   const int64_t end_ns = bragg::now_ns() + ns;
   while (bragg::now_ns() < end_ns) {
@@ -142,11 +153,8 @@ TEST(a_sample_that_is_taken_after_operators_of_other_lines_leaves_them_their_tim
 }
 
 TEST(what_another_thread_does_once_it_has_left_an_operator_is_not_below_it) {
-  Program in;
-  Recording recording;
-  ThreadContext& thread = ThreadContext::current();
-  in.frame.last_instruction = 1;
-  push("product");
+  InProduct program_in_product;
+  auto& [in, recording, thread] = program_in_product;
   const bragg::ContextNodes product = thread.open_entry();
   IndexFrame inner{.back = &in.frame, .code = &function, .last_instruction = 3};
   in.run(inner);
@@ -159,11 +167,8 @@ TEST(what_another_thread_does_once_it_has_left_an_operator_is_not_below_it) {
 }
 
 TEST(an_entry_that_has_no_node_below_pythons_frames_is_around_none_of_them) {
-  Program in;
-  Recording recording;
-  ThreadContext& thread = ThreadContext::current();
-  in.frame.last_instruction = 1;
-  push("product");
+  InProduct program_in_product;
+  auto& [in, recording, thread] = program_in_product;
   const bragg::ContextNodes product{thread.open_entry().shadow, bragg::kRootNode};
   CHECK(thread.record_sample_of(1, {7, 100, 10, product, bragg::PythonFrameIterator(), false}));
   pop();
@@ -171,11 +176,8 @@ TEST(an_entry_that_has_no_node_below_pythons_frames_is_around_none_of_them) {
 }
 
 TEST(what_a_thread_that_has_ended_ran_is_told_where_that_is_known_and_else_without_a_place) {
-  Program in;
-  Recording recording;
-  ThreadContext& thread = ThreadContext::current();
-  in.frame.last_instruction = 1;
-  push("product");
+  InProduct program_in_product;
+  auto& [in, recording, thread] = program_in_product;
   const bragg::ContextNodes product = thread.open_entry();
   pop();
   const bragg::PythonFrameIterator none(nullptr);
