@@ -50,12 +50,14 @@ def comparisons(module: Module, values: Mapping[str, Value], flow: TileDataflow)
 class _Comparisons:
     def __init__(self, module: Module, values: Mapping[str, Value], flow: TileDataflow) -> None:
         self._module, self._values, self._flow = module, values, flow
+        rows = ((row, each) for row, each in enumerate(module.operations) if each.name == "tt.reduce" and each.operands)
+        self._sums = {row: self._reduced(row, each) for row, each in rows}
 
     def found(self) -> Iterator[Comparison]:
         yield from self._unrolled()
         for row, operation in enumerate(self._module.operations):
-            if operation.name == "tt.reduce" and operation.operands:
-                reduced = self._reduced(row, operation)
+            if row in self._sums:
+                reduced = self._sums[row]
                 of_sum = self._of_sum(reduced) if reduced else None
                 yield from (each for each in (of_sum or self._greatest(operation),) if each)
             elif operation.name == "arith.select" and self._is_looked_up(operation):
@@ -66,10 +68,9 @@ class _Comparisons:
     def _unrolled(self) -> Iterator[Comparison]:
         """Counts of one bin each, of bins that are written in the code."""
         sums: Counter[Place] = Counter()
-        for row, operation in enumerate(self._module.operations):
-            reduced = self._reduced(row, operation) if operation.name == "tt.reduce" and operation.operands else None
+        for reduced in self._sums.values():
             if reduced and reduced.chosen is None and any(map(self._is_with_constant, reduced.conditions)):
-                sums[place_of_chain(operation.chain)] += 1
+                sums[place_of_chain(reduced.sum.chain)] += 1
         yield from (Comparison(place, Compares.COUNTS, count, False) for place, count in sums.items() if count > 1)
 
     def _is_with_constant(self, compared: Operation) -> bool:
