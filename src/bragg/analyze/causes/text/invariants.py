@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TypeGuard
 
-from bragg.analyze.causes.text.program_text import FileText, Function, Loop, call_name, names_read, names_set
+from bragg.analyze.causes.text.program_text import FileText, Function, Loop, call_name, elements, names_read, names_set
 from bragg.code.python_nodes import children, parts_of, walk
 
 _CHANCE = re.compile(
@@ -27,7 +27,6 @@ _READS = {"append", "appendleft", "extend", "insert", "add", "print"}
 _JOINS = re.compile(r"cat|concat\w*|[hv]?stack|pad|append|repeat\w*")
 _PLACES = ("dtype", "device")  # of tensors, which turns do not change
 _SHAPES = (*_PLACES, "shape", "ndim", "size", "dim", "numel", "len")
-_LISTS = ("ModuleList", "Sequential", "list", "tuple", "compile")
 _ORDERED = (ast.List, ast.Tuple, ast.ListComp)
 
 
@@ -172,7 +171,7 @@ class Turns:
 
     def called(self, call: ast.Call) -> list[ast.FunctionDef | ast.AsyncFunctionDef]:
         """Functions of this file that a call may be of, those of objects that it calls as well."""
-        made = {call_name(part) for each in self.file.makers(call.func) for part in _elements(each)}
+        made = {call_name(part) for each in self.file.makers(call.func) for part in elements(each)}
         calls = (each for name in ("__call__", "forward") for each in self.file.functions.get(name, []))
         objects = [each for each in calls if getattr(self.file.parents[each], "name", "") in made]
         return [*self.file.functions.get(call_name(call), []), *objects]
@@ -409,21 +408,6 @@ class Turns:
 
 def _calls_of(part: ast.AST) -> list[ast.Call]:
     return list(parts_of(part, ast.Call))
-
-
-def _elements(made: ast.expr) -> Iterator[ast.expr]:
-    """What a list of objects holds: `nn.ModuleList(Layer() for _ in range(n))`; of anything else itself."""
-    if isinstance(made, (ast.List, ast.Tuple)):
-        within = made.elts
-    elif isinstance(made, (ast.ListComp, ast.GeneratorExp)):
-        within = [made.elt]
-    elif isinstance(made, ast.Call) and call_name(made) in _LISTS:
-        within = made.args
-    else:
-        yield made
-        return
-    for each in within:
-        yield from _elements(each)
 
 
 def _names_handed(call: ast.Call) -> set[str]:

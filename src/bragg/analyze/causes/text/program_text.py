@@ -22,6 +22,7 @@ _SAME_VALUES = {
     *("permute", "view", "reshape", "unsqueeze", "squeeze", "expand", "clone", "detach", "repeat", "type", "flip"),
     *("requires_grad_", "eval", "train", "flatten", "unflatten", "expand_as", "type_as"),
 }
+_LISTS = ("ModuleList", "Sequential", "list", "tuple", "compile")
 _MAX_ORIGINS = 400  # parts of expressions that a value may come from
 
 
@@ -29,6 +30,21 @@ def call_name(call: ast.expr) -> str:
     """The last part of what is called or named: `matmul` of `torch.matmul(a, b)`; empty: it has no name."""
     func = call.func if isinstance(call, ast.Call) else call
     return func.attr if isinstance(func, ast.Attribute) else func.id if isinstance(func, ast.Name) else ""
+
+
+def elements(made: ast.expr) -> Iterator[ast.expr]:
+    """What a list of objects holds: `nn.ModuleList(Layer() for _ in range(n))`; of anything else itself."""
+    if isinstance(made, (ast.List, ast.Tuple)):
+        within = made.elts
+    elif isinstance(made, (ast.ListComp, ast.GeneratorExp)):
+        within = [made.elt]
+    elif isinstance(made, ast.Call) and call_name(made) in _LISTS:
+        within = made.args
+    else:
+        yield made
+        return
+    for each in within:
+        yield from elements(each)
 
 
 def names_read(part: ast.AST) -> set[str]:
