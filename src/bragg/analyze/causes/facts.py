@@ -19,6 +19,7 @@ from bragg.analyze.causes.text.program_text import ProgramText
 from bragg.analyze.causes.thresholds import MUCH_GPU
 from bragg.analyze.causes.waits import critical_ns, host_floor_ns
 from bragg.analyze.idle_paths import NOT_KNOWN, OTHERS, with_idle_paths
+from bragg.analyze.imports import imports_apart
 from bragg.analyze.wall.activity import Activity, activity_of
 from bragg.analyze.wall.parts import wall_parts
 from bragg.analyze.wall.steady import during, steady_profile
@@ -346,6 +347,14 @@ class Facts:
         told = float(self.gpu_count.sum()), float(self.calls[waits].sum())
         found_ns = host_floor_ns(own_ns[works], self.calls[works], self.steps, *told)
         return min(found_ns, self.wall_ns) if self.n_devices == 1 else 0.0
+
+    @cached_property
+    def worked_ns(self) -> FloatArray:
+        """Own time of the host in each node of a program without a GPU, apart from imports: [n_nodes]; else zeros."""
+        if self.profile.measured("gpu_time") or "host_time" not in self.profile.metrics:
+            return np.zeros(len(self.profile.tree))
+        own: FloatArray = np.nan_to_num(imports_apart(self.profile)[0].own("host_time").astype(np.float64))
+        return own
 
     @cached_property
     def compiling(self) -> BoolArray:

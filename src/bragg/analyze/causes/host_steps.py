@@ -12,7 +12,6 @@ from bragg.analyze.causes.host_finding import Cause, host_finding, lasting
 from bragg.analyze.causes.needs import GPU_TIME, TRACE, Need
 from bragg.analyze.causes.paths import IMPORTS, below, in_files
 from bragg.analyze.causes.thresholds import OF_PROGRAM, OF_STEP
-from bragg.analyze.imports import imports_apart
 from bragg.analyze.wall.step_times import step_times
 from bragg.grouping.regions import step_noun
 from bragg.model import Confidence, Finding, Gain, Quantity
@@ -46,21 +45,26 @@ class HostCost:
         rule: The rule that found it.
         what: What it is; how long it takes is added.
         change: What to do about it.
-        saved: Share of it that goes away, 0 to 1.
+        saved: Share of it that goes away, 0 to 1; None: not known.
         once_ns: How much of it is of the first step alone.
     """
 
     rule: str
     what: str
     change: str
-    saved: float
+    saved: float | None
     once_ns: float = 0.0
+
+    def gain(self, cost_ns: float, of_ns: float) -> Gain | None:
+        """What is saved of a cost, as a part of a longer time; None: not known."""
+        return None if self.saved is None else Gain(cost_ns * self.saved, of_ns)
 
 
 def host_steps(evidence: Evidence) -> HostSteps | None:
     """The steps; None: a GPU worked, they are not known, or they are a small part of what the program does."""
     steps = made_steps(evidence)
-    is_small = steps is not None and steps.duration_ns < OF_PROGRAM.value * _repeatable_ns(evidence)
+    # Steps repeat no compilation.
+    is_small = steps and steps.duration_ns < OF_PROGRAM.value * float(evidence.worked_ns[~evidence.compiling].sum())
     return None if is_small else steps
 
 
@@ -78,12 +82,6 @@ def made_steps(evidence: Evidence) -> HostSteps | None:
         return None
     of_run = (times.count - 1) / times.count * step_ns * count / after_first_ns
     return HostSteps(count, step_ns * count, of_run, times.count, step_noun(times.name))
-
-
-def _repeatable_ns(evidence: Evidence) -> float:
-    """Host time of the program apart from imports and compilations, which steps do not repeat."""
-    own_ns = np.nan_to_num(imports_apart(evidence.profile)[0].own("host_time").astype(np.float64))
-    return float(own_ns[~evidence.compiling].sum())
 
 
 WAITS_OR_STEPS = Need(
@@ -127,7 +125,7 @@ def host_costs(
         cost.rule,
         f"{cost.what}, {lasting(each_ns)} a step",
         cost.change,
-        Gain(cost_ns * cost.saved, steps.duration_ns),
+        cost.gain(cost_ns, steps.duration_ns),
         Confidence.HEURISTIC,
         (Quantity("time a step", each_ns, "ns"), Quantity("steps", steps.count)),
     )

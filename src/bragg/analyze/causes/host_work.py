@@ -4,17 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import numpy as np
-
 from bragg.analyze.causes.evidence import Evidence
 from bragg.analyze.causes.host_finding import Cause, host_finding
 from bragg.analyze.causes.host_steps import HostCost, host_costs, host_steps
 from bragg.analyze.causes.needs import GPU_TIME, HOST_TIME, Need
 from bragg.analyze.causes.thresholds import OF_STEP
-from bragg.analyze.imports import imports_apart
-from bragg.model import Confidence, Finding, Gain, Quantity
+from bragg.model import Confidence, Finding, Quantity
 from bragg.model.finding import percent_text
-from bragg.model.table import BoolArray, FloatArray
+from bragg.model.table import BoolArray
 
 WORK_TIME = Need(
     "GPU time, or host time without a GPU",
@@ -24,15 +21,6 @@ WORK_TIME = Need(
 NO_GPU = Need(
     "a program without a GPU", "", lambda evidence: not evidence.profile.measured("gpu_time"), is_of_program=True
 )
-
-
-def worked_ns(evidence: Evidence) -> FloatArray:
-    """Own time of the host in each node of a program without a GPU, apart from imports: [n_nodes]; else zeros."""
-    profile = evidence.profile
-    if profile.measured("gpu_time") or "host_time" not in profile.metrics:
-        return np.zeros(len(profile.tree))
-    own: FloatArray = np.nan_to_num(imports_apart(profile)[0].own("host_time").astype(np.float64))
-    return own
 
 
 def host_work(
@@ -46,7 +34,7 @@ def host_work(
         cost: What it is.
         least_share: Of the host's time; less is not told.
     """
-    own_ns = worked_ns(evidence)
+    own_ns = evidence.worked_ns
     cost_ns, host_ns = float(own_ns[nodes].sum()), float(own_ns.sum())
     if not cost_ns or cost_ns < least_share * host_ns:
         return
@@ -57,7 +45,7 @@ def host_work(
         cost.rule,
         f"{cost.what}, {percent_text(cost_ns / host_ns)} of the host's time",
         cost.change,
-        Gain(cost_ns * cost.saved, host_ns),
+        cost.gain(cost_ns, host_ns),
         Confidence.HEURISTIC,
         (Quantity("host time", cost_ns, "ns"),),
     )

@@ -7,14 +7,16 @@ from bragg.model import Gain
 from bragg.model.table import BoolArray
 
 
-def whole_gain(evidence: Evidence, nodes: BoolArray, saved: float = 1.0) -> Gain | None:
+def whole_gain(evidence: Evidence, nodes: BoolArray, saved: float | None = 1.0) -> Gain | None:
     """What the program gains when these nodes' work of the GPU and their host code go away.
 
     Args:
         evidence: Of the program.
         nodes: [n_nodes], kernels, copies and what launches them.
-        saved: Share of both that goes away, 0 to 1.
+        saved: Share of both that goes away, 0 to 1; None: not known.
     """
+    if saved is None:
+        return None
     gpu, host = evidence.gpu_gain(nodes, saved, with_launches=True), evidence.host_gain(nodes, saved)
     if gpu is None and host is None:
         return None

@@ -10,11 +10,11 @@ import numpy as np
 from bragg.analyze.causes.evidence import Evidence
 from bragg.analyze.causes.host_finding import counted, moved_to, with_places
 from bragg.analyze.causes.host_steps import HostCost
-from bragg.analyze.causes.host_work import host_work, worked_ns
+from bragg.analyze.causes.host_work import host_work
 from bragg.analyze.causes.paths import OPERATIONS, below, hot_places, place_of
 from bragg.analyze.causes.thresholds import MUCH_GPU
 from bragg.analyze.causes.whole_gain import whole_gain
-from bragg.model import Confidence, Finding, FrameKind, Quantity, Severity
+from bragg.model import Confidence, Finding, FrameKind, Gain, Quantity, Severity
 from bragg.model.finding import percent_text
 from bragg.model.ids import NodeId
 from bragg.model.table import BoolArray
@@ -32,7 +32,7 @@ class Work:
         rule: The rule that found it.
         what: What it is: `matrix products in full precision`.
         change: What to do about it.
-        saved: Share of its time that goes away, 0 to 1.
+        saved: Share of its time that goes away, 0 to 1; None: not known.
         confidence: How sure it is.
         with_host: Whether the code of the host that launches it goes away with it.
         least_share: Of the GPU time; less is not told.
@@ -42,7 +42,7 @@ class Work:
     rule: str
     what: str
     change: str
-    saved: float
+    saved: float | None
     confidence: Confidence
     with_host: bool = False
     least_share: float = MUCH_GPU.value
@@ -60,7 +60,6 @@ def work_findings(evidence: Evidence, nodes: BoolArray, work: Work) -> Iterator[
     heaviest = int(np.where(of_gpu, evidence.gpu_ns, 0).argmax())
     places = hot_places(evidence.profile, of_gpu, evidence.gpu_ns, OPERATIONS)
     place = places[0]
-    gain = whole_gain(evidence, nodes, work.saved) if work.with_host else evidence.gpu_gain(of_gpu, work.saved)
     yield with_places(
         evidence,
         Finding(
@@ -77,11 +76,17 @@ def work_findings(evidence: Evidence, nodes: BoolArray, work: Work) -> Iterator[
                 Quantity(SHARE_OF_GPU, gpu_ns / total_ns, "share"),
                 Quantity(f"GPU time {evidence.step_word}", evidence.per_step(gpu_ns), "ns"),
             ),
-            gain=gain,
+            gain=_gain(evidence, nodes, of_gpu, work),
             confidence=work.confidence,
         ),
         places,
     )
+
+
+def _gain(evidence: Evidence, nodes: BoolArray, of_gpu: BoolArray, work: Work) -> Gain | None:
+    if work.saved is None:
+        return None
+    return whole_gain(evidence, nodes, work.saved) if work.with_host else evidence.gpu_gain(of_gpu, work.saved)
 
 
 def _counted(evidence: Evidence, count: float, work: Work) -> str:
@@ -102,7 +107,7 @@ def line_findings(evidence: Evidence, lines: Sequence[int], work: Work) -> Itera
     chosen = np.zeros(len(tree), np.bool_)
     chosen[lines] = True
     nodes, has_gpu = below(evidence.profile, chosen), evidence.profile.measured("gpu_time")
-    works = tree.sum_up(evidence.gpu_ns if has_gpu else worked_ns(evidence))
+    works = tree.sum_up(evidence.gpu_ns if has_gpu else evidence.worked_ns)
     places = [place_of(evidence.profile, NodeId(line)) for line in sorted(lines, key=lambda each: -float(works[each]))]
     for finding in work_or_host_findings(evidence, nodes, work):
         yield moved_to(finding, places)

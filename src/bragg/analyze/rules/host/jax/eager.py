@@ -10,7 +10,7 @@ import numpy as np
 from bragg.analyze.causes.evidence import Evidence
 from bragg.analyze.causes.host_finding import Cause
 from bragg.analyze.causes.host_steps import HostCost, host_costs, host_steps
-from bragg.analyze.causes.host_work import NO_GPU, host_work, worked_ns
+from bragg.analyze.causes.host_work import NO_GPU, host_work
 from bragg.analyze.causes.jitted_calls import is_of_program
 from bragg.analyze.causes.needs import HOST_TIME, TRACE, Need
 from bragg.analyze.causes.paths import below, in_files, named
@@ -98,7 +98,7 @@ def _without_steps(evidence: Evidence) -> Iterator[Finding]:
     nodes = (jitted | in_files(profile, _JAX)) & ~evidence.compiling & ~evidence.host.waiting
     calls = np.bincount(tree.frame[jitted], evidence.calls[jitted], len(tree.frames))
     n_calls = float(calls.sum())
-    if n_calls < _MANY or float(worked_ns(evidence)[jitted].sum()) > _SHORT_NS * n_calls:
+    if n_calls < _MANY or float(evidence.worked_ns[jitted].sum()) > _SHORT_NS * n_calls:
         return
     most = [tree.frames.name[frame] for frame in np.argsort(-calls, kind="stable")[:_N_NAMES] if calls[frame]]
     what = f"JAX calls {n_calls:,.0f} jitted functions of few operations, mostly {', '.join(most)}"

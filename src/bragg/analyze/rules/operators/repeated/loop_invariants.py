@@ -27,11 +27,12 @@ from bragg.model.ids import NodeId
 from bragg.model.kernels.names import operator_name
 from bragg.model.table import BoolArray, FloatArray
 
+_SAVED = 0.9
 _WORK = Work(
     "loop-invariant",
     "a loop computes in each turn what its text says stays the same",
     "compute it once, before the loop, and hand it to what uses it",
-    0.9,
+    _SAVED,
     Confidence.HEURISTIC,
     with_host=True,
     least_share=0.1,
@@ -143,7 +144,7 @@ def _find(evidence: Evidence) -> Iterator[Finding]:
 
 def _told(evidence: Evidence, begins: _Begins, weights: dict[_Begin, float], work: Work) -> Iterator[Finding]:
     share = sum(begin.share * each for begin, each in weights.items()) / sum(weights.values())
-    work = replace(work, saved=work.saved * share)
+    work = replace(work, saved=_SAVED * share)
     for finding in work_findings(evidence, _with_launches(evidence, begins), work):
         heaviest = max(weights, key=lambda begin: weights[begin])
         loop = place_of(evidence.profile, begins[heaviest][0].loop)

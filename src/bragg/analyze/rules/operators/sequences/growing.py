@@ -38,6 +38,7 @@ _REORDERED = replace(
     what="caches are gathered whole to reorder them, though only their begin is filled (how much is not recorded)",
     change="reorder what is filled: cache[:, : n + 1] = cache[beams, : n + 1]; or leave rows where they are, and keep "
     "in a table which row each beam goes on from",
+    saved=None,
 )
 _JOINS = ("cat", "concat", "concatenate", "hstack", "vstack")
 _COPIES = re.compile(r"aten::(?:cat|stack|concat|concatenate|hstack|vstack|roll|clone)")
@@ -51,8 +52,7 @@ def _find(evidence: Evidence) -> Iterator[Finding]:
     works = evidence.has_work if evidence.profile.measured("gpu_time") else evidence.callers.is_direct
     for work, operators, is_meant in _KINDS:
         copies = fits(evidence, named(evidence.profile, operators.fullmatch) & works, is_meant)
-        for finding in work_or_host_findings(evidence, below(evidence.profile, copies), work):
-            yield replace(finding, gain=None) if work is _REORDERED else finding
+        yield from work_or_host_findings(evidence, below(evidence.profile, copies), work)
 
 
 def _grows(file: FileText, statement: ast.stmt) -> bool:

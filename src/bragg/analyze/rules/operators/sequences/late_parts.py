@@ -42,6 +42,7 @@ _MASKED = replace(
     _WORK,
     what="layers compute all positions, of which a mask sets some to zero afterwards (how many is not recorded)",
     change="if it leaves few, choose them first: y = torch.zeros(...); y[mask] = layer(x[mask])",
+    saved=None,
 )
 _LOOKED_UP = replace(
     _WORK,
@@ -96,20 +97,10 @@ _ELEMENTWISE = re.compile(
 _INTERPOLATIONS = re.compile(r"aten::upsample_\w+")
 _MASKS = re.compile(r"(?:\w+_)?(?:mask|valid|active|alive|keep|present)(?:_\w+)?")
 _RAISES = ("unsqueeze", "float", "to", "type_as", "view", "half", "expand_as")
-_COMPARES = (
-    "eq",
-    "ne",
-    "lt",
-    "le",
-    "gt",
-    "ge",
-    "bool",
-    "isnan",
-    "isfinite",
-    "logical_and",
-    "logical_or",
-    "logical_not",
-)
+_COMPARES = {
+    *("eq", "ne", "lt", "le", "gt", "ge", "bool"),
+    *("isnan", "isfinite", "logical_and", "logical_or", "logical_not"),
+}
 _WEIGHS = ("sigmoid", "softmax", "tanh", "exp", "relu", "bernoulli", "dropout", "rand", "rand_like", "sin", "cos")
 # Where keys and values of earlier positions are kept, there is one position.
 _CACHES = re.compile(r"\b\w*(?:cache|past|kv)\w*\b", re.I)
@@ -146,8 +137,7 @@ def _find(evidence: Evidence) -> Iterator[Finding]:
             lines = sorted({each.begins for each in found.values()}, key=lambda line: (-float(works[line]), line))
             begins = [place_of(profile, line) for line in lines]
             others = [place_of(profile, line) for line in dict.fromkeys(each.taker for each in found.values())]
-            told = moved_to(finding, [*begins, *others])
-            yield replace(told, gain=None) if work is _MASKED else told
+            yield moved_to(finding, [*begins, *others])
 
 
 def _operators(evidence: Evidence, work: Work) -> BoolArray:
@@ -350,14 +340,8 @@ _KINDS: tuple[tuple[PartTest, Work], ...] = (
     (_is_cropped, _CROPPED),
     (_is_cut_inside, _INTERPOLATED),
 )
-_BY_ROWS = (
-    _WORK,
-    _CHOSEN,
-    _MASKED,
-    _LOOKED_UP,
-    _ALL_ROWS,
-    _CROPPED,
-)  # positions: what else commutes with them than products
+# Of positions: what else commutes with them than products.
+_BY_ROWS = (_WORK, _CHOSEN, _MASKED, _LOOKED_UP, _ALL_ROWS, _CROPPED)
 RULE = Rule(
     _find, "products over all positions of which some are taken later", (GPU_TIME, OPERATORS, TEXT), (), _WORK.change
 )

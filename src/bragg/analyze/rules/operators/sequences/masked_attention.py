@@ -41,6 +41,7 @@ _BANDED = replace(
     "recorded)",
     change="cut keys and values into blocks, and let each block attend to its neighbours alone; flex_attention with a "
     "window leaves out tiles that its mask hides",
+    saved=None,
 )
 _SCORES = re.compile(r"aten::(?:matmul|bmm|baddbmm|einsum|_?softmax|masked_fill|where|scaled_dot_product_attention)")
 _ATTENTION = "aten::scaled_dot_product_attention"
@@ -61,8 +62,7 @@ def _find(evidence: Evidence) -> Iterator[Finding]:
     banded = fits(evidence, named(profile, _SCORES.fullmatch) & evidence.has_work, _is_banded)
     yield from work_findings(evidence, below(profile, causal & ~cuts), _CAUSAL)
     yield from work_findings(evidence, below(profile, masked & ~causal & ~cuts & ~banded), _WORK)
-    for finding in work_findings(evidence, below(profile, banded), _BANDED):
-        yield replace(finding, gain=None)
+    yield from work_findings(evidence, below(profile, banded), _BANDED)
 
 
 def _is_banded(file: FileText, statement: ast.stmt) -> bool:
